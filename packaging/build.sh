@@ -2,10 +2,10 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds into a folder of its own. Usage: build.sh BUILDDIR [configure options…]
-# Prints how many files are compiled, of how many, and the time since it began: on a terminal in one line, elsewhere in a
-# line every ten seconds. SLUICE_JOBS=N limits the compiler, and SLUICE_MAKE_VARIABLES are words for make, such as
-# noinst_PROGRAMS=. What make prints besides, warnings and errors, is passed on.
+# Builds in a separate folder. Usage: build.sh BUILDDIR [configure options…]
+# Prints the number of compiled files and the elapsed time: on a terminal in one line, elsewhere in a line every ten
+# seconds. SLUICE_JOBS=N limits parallel jobs, and SLUICE_MAKE_VARIABLES are arguments for make, such as
+# noinst_PROGRAMS=. Other output of make, such as warnings and errors, is passed on.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 build=$1
@@ -21,18 +21,18 @@ mkdir -p "$build"
 cd "$build"
 if [ ! -f config.status ]; then
   if command -v ccache >/dev/null 2>&1 && [ -z "${CXX:-}" ]; then export CXX='ccache g++'; fi
-  # By a relative name: what is compiled does not depend on where the clone is.
+  # By a relative name, so that the output does not depend on the location of the clone.
   "$(realpath --relative-to=. "$src")/configure" --quiet "$@" >configure.out 2>&1 || { cat configure.out >&2; exit 1; }
 fi
 
 jobs=${SLUICE_JOBS:-$(nproc)}
-# What it says when it has run up to date Makefile and dependencies is all that would be compiled now.
+# The dry run lists the files to compile, after it has updated Makefile and dependencies.
 # shellcheck disable=SC2086
 total=$(make --no-print-directory -n ${SLUICE_MAKE_VARIABLES:-} 2>/dev/null | grep -c '^echo "  CXX   ' || true)
 terminal=no
 [ ! -t 1 ] || terminal=yes
 
-# Reads what make prints. Make names a file when it begins with it, so the last `jobs` files are still being compiled.
+# Reads the output of make, which names a file when its compilation starts, so that the last `jobs` files are unfinished.
 show_progress() {
   started=0
   printed=0

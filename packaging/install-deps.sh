@@ -2,8 +2,8 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs what a fresh Debian 12 lacks. Usage: install-deps.sh build|demo|package|rpm|test …
-# Installs nothing, and asks no server, when everything is there.
+# Installs packages that a fresh Debian 12 lacks. Usage: install-deps.sh build|demo|package|rpm|test …
+# Does nothing, without network access, if all of them are installed.
 set -eu
 
 BUILD="autoconf automake libtool make g++ pkg-config gawk
@@ -18,7 +18,7 @@ TEST="libcppunit-dev ccache conntrack git iproute2 ipset iputils-ping iptables n
   $PACKAGE $RPM lintian mmdebstrap
   haproxy socat nginx libnginx-mod-stream
   qemu-system-x86 busybox-static kmod ipvsadm"
-# Of these, tests start their own; this machine is not to serve anything because it was tested on.
+# Tests start their own instances of these servers, so the system services are disabled.
 SERVERS="haproxy nginx"
 
 packages=

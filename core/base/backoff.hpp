@@ -1,10 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Delay between attempts: start, doubled up to a limit, plus jitter so that the nodes
-// of a cluster do not come back all at once; starts again after a time of success.
-// Figures of BEH 1.5: 800 ms, factor 2, limit 30 s, jitter up to 100 %, reset after 2 min.
-// One thread.
+// Exponential backoff with jitter, so that the nodes of a cluster do not reconnect at the same time.
+// Defaults (BEH 1.5): 800 ms, factor 2, limit 30 s, jitter up to 100 %, reset after 2 min without a retry.
+// Not thread-safe.
 #pragma once
 
 #include <algorithm>

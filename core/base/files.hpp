@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whole small files: configuration, credentials, state. Not for lists of objects.
+// Reads and writes small files (configuration, credentials, state) as a whole.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace sluice::base {
 
-// Fails with the path and the reason; files over `limit` bytes are refused.
+// Errors name the path and the reason. Files over `limit` bytes are rejected.
 Result<std::string> read_file(const std::string& path, std::size_t limit = 64u << 20);
 
-// Write to a temporary neighbour, fsync, rename, fsync the folder: after a crash the
-// file is the old or the new one, never a part.
+// Writes a temporary file in the same directory, then fsync, rename, fsync of the directory: after a crash the file has
+// either the old or the new content.
 Status write_file_atomically(const std::string& path, std::string_view content, unsigned mode = 0644);
 
 }  // namespace sluice::base

@@ -19,7 +19,7 @@ std::optional<std::array<std::uint8_t, 4>> parse_ipv4(std::string_view text) {
     const auto dot = text.find('.');
     if ((dot == std::string_view::npos) != (i == 3)) return std::nullopt;
     const std::string_view part = text.substr(0, dot);
-    // More digits than a padded octet can have is a typing error, not padding.
+    // Leading zeros are accepted, but not more digits than an int can hold.
     if (part.empty() || part.size() > 9) return std::nullopt;
     unsigned value = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);

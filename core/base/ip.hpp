@@ -28,7 +28,7 @@ class IpAddress {
  public:
   IpAddress() = default;  // 0.0.0.0
   static std::optional<IpAddress> parse(std::string_view text);
-  // `bytes` in network order: 4 or 16 of them.
+  // `bytes`: 4 or 16 bytes in network order.
   static IpAddress from_bytes(Family family, const void* bytes);
   static IpAddress any(Family family);
   static IpAddress loopback(Family family);
@@ -54,7 +54,7 @@ class IpPrefix {
   static std::optional<IpPrefix> parse(std::string_view text);
   IpPrefix(const IpAddress& address, int length);
 
-  const IpAddress& address() const { return address_; }  // bits behind length() are zero
+  const IpAddress& address() const { return address_; }  // host bits are zero
   int length() const { return length_; }
   Family family() const { return address_.family(); }
   bool contains(const IpAddress& address) const;

@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The one door to the log. Levels: error = needs a person, warning = degraded,
-// info = life events, debug = flow (shown from verbosity 4 up). Any thread.
-// Where lines go and how they look is set in core/daemon/logging.
+// Logging. Levels: error = needs an operator, warning = degraded, info = lifecycle events, debug = details (shown from
+// verbosity 4). Thread-safe. core/daemon/logging configures the output and its format.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@ enum class LogLevel { error, warning, info, debug };
 // `component` is the folder of core/ or "plugin.<id>".
 void log(LogLevel level, std::string_view component, std::string_view text);
 bool log_enabled(LogLevel level, std::string_view component);
-// Lines written since the start, without those nobody was to see.
+// Lines written since the start. Lines below the configured level do not count.
 std::uint64_t log_lines(LogLevel level);
 
 inline void log_error(std::string_view component, std::string_view text) { log(LogLevel::error, component, text); }

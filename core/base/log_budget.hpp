@@ -21,7 +21,7 @@ class LogBudget {
   static constexpr Clock::Duration kPause = std::chrono::seconds(10);
   static constexpr std::size_t kLongestLine = 1024;  // bytes; a longer line is truncated
 
-  // With the clock of the system.
+  // Uses the system's steady clock.
   LogBudget();
   // The clock must outlive the budget.
   explicit LogBudget(const Clock& clock) : clock_(&clock) {}

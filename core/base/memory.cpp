@@ -9,13 +9,14 @@ namespace sluice::base {
 
 void share_one_heap() {
   mallopt(M_ARENA_MAX, 1);
-  // Left alone, the threshold rises with the first large buffer, and later ones stay in the heap when freed.
+  // Fixed, because glibc otherwise raises the threshold when a large buffer is freed, and later buffers stay in the
+  // heap.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
   mallopt(M_TRIM_THRESHOLD, 2 << 20);
 }
 
 void release_free_memory() {
-  // The library's heap must not come to life on a thread just because it is to be trimmed.
+  // With a sanitizer, malloc_trim() would only initialize the unused heap of the C library.
   if (kOwnHeap) malloc_trim(0);
 }
 

@@ -31,7 +31,7 @@ std::optional<long long> number(const std::string& text) {
   return out;
 }
 
-// A path, or a name in the abstract namespace, written with "@" for its first byte, which is 0.
+// `name` is a path, or a name in the abstract namespace with "@" in place of its leading zero byte.
 std::vector<char> socket_address(const std::string& name) {
   sockaddr_un address{};
   const bool abstract = name.starts_with('@');
@@ -39,7 +39,7 @@ std::vector<char> socket_address(const std::string& name) {
   address.sun_family = AF_UNIX;
   memcpy(address.sun_path, name.data(), name.size());
   if (abstract) address.sun_path[0] = '\0';
-  // A path ends with its 0, an abstract name has none.
+  // A path includes its terminating zero byte; an abstract name has none.
   const std::size_t length = offsetof(sockaddr_un, sun_path) + name.size() + (abstract ? 0 : 1);
   const char* bytes = reinterpret_cast<const char*>(&address);
   return {bytes, bytes + length};
@@ -61,10 +61,10 @@ Notifier Notifier::from_environment() {
   return out;
 }
 
-void Notifier::say(std::string_view words) const {
-  if (!listened_to()) return;
+void Notifier::notify(std::string_view state) const {
+  if (!is_enabled()) return;
   const auto* address = reinterpret_cast<const sockaddr*>(address_.data());
-  [[maybe_unused]] const auto sent = ::sendto(socket_.get(), words.data(), words.size(), MSG_NOSIGNAL, address,
+  [[maybe_unused]] const auto sent = ::sendto(socket_.get(), state.data(), state.size(), MSG_NOSIGNAL, address,
                                               static_cast<socklen_t>(address_.size()));
 }
 
@@ -72,9 +72,9 @@ void Notifier::reloading() const {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   const long long microseconds = now.tv_sec * 1'000'000LL + now.tv_nsec / 1000;
-  say("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(microseconds));
+  notify("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(microseconds));
 }
 
-void Notifier::ready() const { say("READY=1"); }
+void Notifier::ready() const { notify("READY=1"); }
 
 }  // namespace sluice::base

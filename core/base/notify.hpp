@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Words to the service manager, in the protocol of sd_notify(3): one datagram each to the
-// socket that $NOTIFY_SOCKET names. Says nothing where nobody listens. Decides nothing.
+// Sends notifications to the service manager with the sd_notify(3) protocol: one datagram each to $NOTIFY_SOCKET.
+// Does nothing if that variable is not set.
 #pragma once
 
 #include <chrono>
@@ -17,27 +17,27 @@ namespace sluice::base {
 
 class Notifier {
  public:
-  // Speaks to nobody.
+  // A notifier without a socket: every method does nothing.
   Notifier() = default;
 
-  // Takes the variables out of the environment, so that programs we start do not speak for
-  // us: before there are threads.
+  // Removes the variables from the environment, so that child processes do not send notifications for the daemon. Must
+  // be called before threads start.
   static Notifier from_environment();
 
-  bool listened_to() const { return socket_.valid(); }
-  // How often at least the manager wants to hear WATCHDOG=1; nothing when it does not.
+  bool is_enabled() const { return socket_.valid(); }
+  // The interval within which the manager expects WATCHDOG=1; absent if it has no watchdog.
   std::optional<std::chrono::microseconds> watchdog() const { return watchdog_; }
 
-  // [any thread] "READY=1" or "STATUS=…", several lines are several words. Never waits: what
-  // the manager has no room for is lost, and so is everything once it is gone.
-  void say(std::string_view words) const;
-  // "RELOADING=1", with the time that managers want that wait for what follows (systemd from
-  // 253 on, Type=notify-reload); older ones ignore it. ready() is to follow in any case.
+  // [any thread] Sends "READY=1" or "STATUS=…"; separate several assignments by newlines. Never blocks: the message is
+  // lost if the manager's socket is full or closed.
+  void notify(std::string_view state) const;
+  // Sends "RELOADING=1" with MONOTONIC_USEC, which Type=notify-reload needs (systemd 253 and later; older versions
+  // ignore it). The caller must call ready() afterwards, also if the reload fails.
   void reloading() const;
-  // "READY=1": started, or a reload has ended.
+  // Sends "READY=1": started, or a reload has ended.
   void ready() const;
 
-  // Where the manager listens, for a speaker with a socket of its own; empty when nobody does.
+  // The manager's socket address, for senders with their own socket; empty if there is none.
   const std::vector<char>& address() const { return address_; }
 
  private:

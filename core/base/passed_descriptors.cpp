@@ -34,7 +34,7 @@ std::optional<int> positive_number(const std::optional<std::string>& text) {
   return out;
 }
 
-// The names, in the order of the descriptors; ':' is between them.
+// Splits LISTEN_FDNAMES at ':'.
 std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> out;
   for (;;) {
@@ -54,12 +54,12 @@ std::vector<PassedDescriptor> take_passed_descriptors() {
   std::vector<PassedDescriptor> out;
   if (pid != ::getpid() || !count) return out;
   std::vector<std::string> all = names ? split(*names) : std::vector<std::string>();
-  // Which name is whose cannot be told.
+  // With a different count, names cannot be assigned to descriptors.
   if (all.size() != static_cast<std::size_t>(*count)) all.clear();
   for (int i = 0; i < *count; ++i) {
     const int fd = kFirst + i;
     const int flags = ::fcntl(fd, F_GETFD);
-    if (flags < 0) break;  // there are not that many
+    if (flags < 0) break;  // fewer descriptors than announced
     ::fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
     out.push_back({all.empty() ? std::string() : std::move(all[static_cast<std::size_t>(i)]), Fd(fd)});
   }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Descriptors the service manager starts this process with, in the protocol of
-// sd_listen_fds(3): those it kept for an earlier process among them.
+// File descriptors passed by the service manager with the sd_listen_fds(3) protocol, including those of its descriptor
+// store.
 #pragma once
 
 #include <string>
@@ -13,14 +13,13 @@
 namespace sluice::base {
 
 struct PassedDescriptor {
-  std::string name;  // as the manager has it; empty when it said none
+  std::string name;  // from LISTEN_FDNAMES; empty if the manager passed none
   Fd fd;             // close-on-exec
 };
 
-// Takes them over and LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES out of the environment, so
-// that no program we start takes them for its own. Nothing when they are for another
-// process. To be called once, before there are threads and before anything is opened: which
-// descriptors are meant is told by their number alone.
+// Takes ownership of the descriptors and removes LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES from the environment, so
+// that child processes do not use them. Returns nothing if they are for another process. Must be called once, before
+// threads start and before any file is opened: the descriptors are identified by number alone.
 std::vector<PassedDescriptor> take_passed_descriptors();
 
 }  // namespace sluice::base

@@ -25,8 +25,8 @@ namespace {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// How long the end of the program, or our own, may go unnoticed.
-constexpr int kLookMilliseconds = 20;
+// The interval at which the exit of the program and `stopped` are polled.
+constexpr int kPollMilliseconds = 20;
 
 struct Pipe {
   Fd reader;
@@ -37,7 +37,7 @@ std::optional<Pipe> make_pipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
   Pipe made{Fd(ends[0]), Fd(ends[1])};
-  // A read must never outlast the limit.
+  // A blocking read could exceed the timeout.
   ::fcntl(made.reader.get(), F_SETFL, O_NONBLOCK);
   return made;
 }
@@ -51,13 +51,13 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 class SpawnActions {
  public:
-  SpawnActions(int input, int output, int complaint) {
+  SpawnActions(int input, int output, int error_output) {
     posix_spawn_file_actions_init(&actions_);
     posix_spawn_file_actions_adddup2(&actions_, input, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions_, complaint, STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&actions_, error_output, STDERR_FILENO);
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
-    // Ours are all close-on-exec; those of libraries and plugins may not be.
+    // Descriptors of the daemon are close-on-exec; those of libraries and plugins may not be.
     posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
 #endif
   }
@@ -70,7 +70,7 @@ class SpawnActions {
   posix_spawn_file_actions_t actions_;
 };
 
-// No blocked and no ignored signals; a group of its own, so that all of it can be ended.
+// Resets the signal mask and ignored signals, and starts a process group, so that all child processes can be killed.
 class SpawnAttributes {
  public:
   SpawnAttributes() {
@@ -94,7 +94,7 @@ class SpawnAttributes {
   posix_spawnattr_t attributes_;
 };
 
-// Whatever happens, nothing of the program is left behind.
+// Kills and reaps the process group on destruction, unless the program has ended.
 class Child {
  public:
   explicit Child(pid_t number) : number_(number) {}
@@ -106,7 +106,7 @@ class Child {
     while (::waitpid(number_, nullptr, 0) < 0 && errno == EINTR) {
     }
   }
-  // Whether it has ended; how goes into `result`.
+  // Whether the program has ended. Stores its exit code or signal in `result`.
   bool ended(ProgramResult& result) {
     int status = 0;
     if (ended_ || ::waitpid(number_, &status, WNOHANG) != number_) return ended_;
@@ -121,11 +121,11 @@ class Child {
   bool ended_ = false;
 };
 
-// Takes what is there; keeps `limit` bytes of it. False when it was more. Closes at the end.
+// Reads the available bytes and keeps `limit` of them. Returns false if there were more. Closes the stream at its end.
 bool drain(Fd& stream, std::string& out, std::size_t limit) {
   std::array<char, 16384> buffer;
   bool all_kept = true;
-  // As much as a pipe can hold; who writes faster than we read must not keep us here.
+  // At most the capacity of a pipe, so that a fast writer cannot keep this loop running.
   for (int round = 0; stream.valid() && round < 64; ++round) {
     const ssize_t size = ::read(stream.get(), buffer.data(), buffer.size());
     if (size < 0 && errno == EINTR) continue;
@@ -141,26 +141,26 @@ bool drain(Fd& stream, std::string& out, std::size_t limit) {
   return all_kept;
 }
 
-Result<ProgramResult> follow(const Program& program, Child& child, Pipe& output, Pipe& complaint,
+Result<ProgramResult> follow(const Program& program, Child& child, Pipe& output, Pipe& error_output,
                              const std::function<bool()>& stopped) {
   const std::string& name = program.arguments.at(0);
-  const SteadyTime end = std::chrono::steady_clock::now() + program.limit;
+  const SteadyTime end = std::chrono::steady_clock::now() + program.timeout;
   ProgramResult result;
   for (;;) {
-    // Asked before the streams are read: what it wrote until then is still taken. A child
-    // of its own that holds them open is not waited for.
+    // Checked before reading, so that all output up to the exit is read. Grandchildren that keep the streams open are
+    // not waited for.
     const bool ended = child.ended(result);
     if (!drain(output.reader, result.output, program.output_limit)) {
       return invalid(name + " writes more than " + std::to_string(program.output_limit) + " bytes");
     }
-    static_cast<void>(drain(complaint.reader, result.complaint, program.complaint_limit));
+    static_cast<void>(drain(error_output.reader, result.error_output, program.error_output_limit));
     if (ended) return result;
     if (stopped && stopped()) return Status(StatusCode::unavailable, "stopped", ECANCELED);
     if (std::chrono::steady_clock::now() >= end) {
-      return unavailable(name + " has not ended after " + std::to_string(program.limit.count() / 1000) + " seconds");
+      return unavailable(name + " has not ended after " + std::to_string(program.timeout.count() / 1000) + " seconds");
     }
-    std::array<pollfd, 2> waiting{{{output.reader.get(), POLLIN, 0}, {complaint.reader.get(), POLLIN, 0}}};
-    ::poll(waiting.data(), waiting.size(), kLookMilliseconds);
+    std::array<pollfd, 2> waiting{{{output.reader.get(), POLLIN, 0}, {error_output.reader.get(), POLLIN, 0}}};
+    ::poll(waiting.data(), waiting.size(), kPollMilliseconds);
   }
 }
 
@@ -170,9 +170,9 @@ Result<ProgramResult> run_program(const Program& program, const std::function<bo
   const std::string& name = program.arguments.at(0);
   const Fd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   auto output = make_pipe();
-  auto complaint = make_pipe();
-  if (!input.valid() || !output || !complaint) return errno_status("cannot start " + name, errno);
-  const SpawnActions actions(input.get(), output->writer.get(), complaint->writer.get());
+  auto error_output = make_pipe();
+  if (!input.valid() || !output || !error_output) return errno_status("cannot start " + name, errno);
+  const SpawnActions actions(input.get(), output->writer.get(), error_output->writer.get());
   const SpawnAttributes attributes;
   pid_t number = -1;
   const int error = ::posix_spawn(&number, name.c_str(), actions.get(), attributes.get(),
@@ -180,8 +180,8 @@ Result<ProgramResult> run_program(const Program& program, const std::function<bo
   if (error != 0) return errno_status("cannot start " + name, error);
   Child child(number);
   output->writer.reset();
-  complaint->writer.reset();
-  return follow(program, child, *output, *complaint, stopped);
+  error_output->writer.reset();
+  return follow(program, child, *output, *error_output, stopped);
 }
 
 std::string find_program(std::string_view name, std::string_view search_path) {
@@ -189,7 +189,7 @@ std::string find_program(std::string_view name, std::string_view search_path) {
     const auto colon = search_path.find(':');
     const std::string_view folder = search_path.substr(0, colon);
     search_path.remove_prefix(colon == std::string_view::npos ? search_path.size() : colon + 1);
-    if (!folder.starts_with('/')) continue;  // the current folder is nobody's system folder
+    if (!folder.starts_with('/')) continue;  // never run a program from the current directory
     std::string candidate = std::string(folder).append("/").append(name);
     std::error_code ignored;
     if (std::filesystem::is_regular_file(candidate, ignored) && ::access(candidate.c_str(), X_OK) == 0) {

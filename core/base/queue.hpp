@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The hand-over point between two threads: many put, one takes. Values move; the
-// queue is the only lock between stages.
+// A bounded queue between threads: several producers, one consumer.
 #pragma once
 
 #include <condition_variable>
@@ -17,8 +16,7 @@ namespace sluice::base {
 template <class T>
 class HandoverQueue {
  public:
-  // `limit` values at most wait; put() blocks above it, which slows the reader of the
-  // network instead of growing memory. 0 = no limit.
+  // put() blocks while `limit` values wait, which slows the network reader instead of growing memory. 0 = no limit.
   explicit HandoverQueue(std::size_t limit = 0) : limit_(limit) {}
 
   // False after close(): the value is dropped.
@@ -32,8 +30,7 @@ class HandoverQueue {
     return true;
   }
 
-  // Everything waiting; blocks until there is something, `deadline` passes (empty
-  // result) or the queue is closed.
+  // Returns all queued values. Blocks until there is one, `deadline` passes (empty result) or the queue is closed.
   std::deque<T> take_all(Clock::Time deadline = Clock::Time::max()) {
     std::unique_lock lock(mutex_);
     const auto ready = [&] { return closed_ || !items_.empty(); };

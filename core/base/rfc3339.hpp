@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A moment as texts for machines have it. Pure.
+// Formats a time as RFC 3339.
 #pragma once
 
 #include <chrono>

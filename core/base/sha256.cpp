@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kPiece = 64u << 10;
 
-// What can fail here is memory only.
+// EVP functions can only fail for lack of memory.
 class Sum {
  public:
   Sum() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
@@ -59,7 +59,7 @@ Result<std::string> file_sha256(const std::string& path) {
   if (!fd.valid()) return errno_status("cannot read " + path, errno);
   struct stat data {};
   if (::fstat(fd.get(), &data) != 0) return errno_status("cannot read " + path, errno);
-  if (!S_ISREG(data.st_mode)) return invalid("cannot read " + path + ": it is no regular file");
+  if (!S_ISREG(data.st_mode)) return invalid("cannot read " + path + ": it is not a regular file");
   Sum sum;
   std::vector<char> piece(kPiece);
   for (;;) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whether two contents are the same, without keeping either.
+// SHA-256, to compare contents without keeping them.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ namespace sluice::base {
 // 64 hexadecimal digits.
 std::string sha256(std::string_view content);
 
-// Of a regular file, read in pieces; fails with the path and the reason. Anything but a regular file is refused, also
-// where opening it would wait.
+// The hash of a regular file, read in chunks. Errors name the path and the reason. Any other file type is rejected
+// without blocking.
 Result<std::string> file_sha256(const std::string& path);
 
 }  // namespace sluice::base

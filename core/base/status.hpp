@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Failure as a value: what the core should do about it (code) and one sentence for
-// people (message). Exceptions of libraries end in the adapter that uses the library.
+// Errors as values: a code for the program and a sentence for the operator. Exceptions of libraries are caught in the
+// file that uses the library.
 #pragma once
 
 #include <optional>
@@ -15,14 +15,14 @@ namespace sluice::base {
 
 enum class StatusCode {
   ok,
-  invalid,      // input is wrong: configuration, object, request
-  not_found,    // the thing named does not exist
-  denied,       // privilege or credentials are missing
-  unavailable,  // try again later: network, server, lock
-  expired,      // what the request builds on is gone: list again, send everything
-  unsupported,  // this build, backend or kernel cannot do it
-  kernel,       // the kernel, or a tool that speaks to it, refused
-  internal,     // a defect of ours
+  invalid,      // bad input: configuration, object, request
+  not_found,    // the named object does not exist
+  denied,       // missing privilege or credentials
+  unavailable,  // temporary, retry: network, server, lock
+  expired,      // the state the request builds on is gone: list again, or do a full resync
+  unsupported,  // not supported by this build, backend or kernel
+  kernel,       // rejected by the kernel, or by a tool that configures it
+  internal,     // a bug
 };
 
 class [[nodiscard]] Status {
@@ -36,7 +36,7 @@ class [[nodiscard]] Status {
   int os_errno() const { return os_errno_; }
   const std::string& message() const { return message_; }
 
-  // The same failure with what was being done in front.
+  // The same error with "`what`: " before its message.
   Status prefixed(std::string_view what) const {
     if (ok()) return *this;
     return {code_, std::string(what) + ": " + message_, os_errno_};
@@ -71,7 +71,7 @@ class [[nodiscard]] Result {
   const T& operator*() const { return value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
-  // An ok status when a value is held.
+  // ok if there is a value.
   Status status() const { return ok() ? Status() : std::get<1>(state_); }
 
  private:

@@ -25,7 +25,7 @@ struct Slot {
 
 class Table {
  public:
-  // Of a text that is not empty; one more holds it afterwards.
+  // Returns the number of a nonempty text and adds a reference to it.
   std::uint32_t intern(std::string_view text) {
     {
       const std::shared_lock lock(mutex_);
@@ -39,7 +39,7 @@ class Table {
       slot.text = text;
       ids_.emplace(slot.text, id);
     } catch (...) {
-      free_.push_back(id);  // has room: free_id() has taken one out
+      free_.push_back(id);  // does not allocate: free_id() has removed an entry
       throw;
     }
     slot.used = true;
@@ -50,7 +50,7 @@ class Table {
     Slot& slot = at(id);
     if (slot.holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     const std::unique_lock lock(mutex_);
-    // Meanwhile it may be held again, or have been removed by another thread that released it last.
+    // Another thread may have added a reference, or released the last one, since the counter reached zero.
     if (!slot.used || slot.holders.load(std::memory_order_acquire) != 0) return;
     ids_.erase(slot.text);
     slot.text = std::string();
@@ -69,7 +69,7 @@ class Table {
   static constexpr std::uint32_t kBlock = 512;
   static constexpr std::uint32_t kBlocks = 65'536;
   using Block = std::array<Slot, kBlock>;
-  // Static: pages of it that are not used take no memory.
+  // Static: unused pages take no memory.
   inline static std::array<std::atomic<Block*>, kBlocks> blocks_{};
 
   std::uint32_t held(std::uint32_t id) noexcept {
@@ -77,7 +77,7 @@ class Table {
     return id;
   }
 
-  // Leaves room in free_ for every slot there is, so that release() cannot fail.
+  // Reserves space in free_ for every slot, so that release() cannot fail.
   std::uint32_t free_id() {
     if (free_.empty()) {
       const std::uint32_t block = made_ / kBlock;

@@ -4,8 +4,8 @@
 // A repeated string held once: names of nodes, zones, ports and namespaces occur in every endpoint, so an endpoint
 // holds 4 bytes for each instead of a string.
 //
-// A text is in the table as long as a Symbol holds it: tenants write these names, and may change them as often as they
-// like. Any thread.
+// The table drops a text with its last Symbol, because tenants choose these names and can create any number of them.
+// Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ class Symbol {
   std::uint32_t id() const noexcept { return id_; }
   bool operator==(const Symbol& other) const noexcept { return id_ == other.id_; }
 
-  // Texts that are held now.
+  // The number of texts in the table.
   static std::size_t held();
 
  private:

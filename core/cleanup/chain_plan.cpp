@@ -29,17 +29,17 @@ std::uint64_t key(std::string_view table, std::string_view from, std::uint64_t r
   return netfilter::fold(netfilter::fold(netfilter::hash_text(table), netfilter::hash_text(from)), rule);
 }
 
-// iptables-save says so of a table in which somebody used nft for what iptables does not know.
+// iptables-save prints this for a table with nft rules that iptables does not support.
 constexpr std::string_view kIncompatible = "# Table `";
 
-// The table a comment line of iptables-save calls incompatible; empty otherwise.
+// The table that a comment line of iptables-save reports as incompatible; empty for other lines.
 std::string incompatible_table(std::string_view line) {
   if (!line.starts_with(kIncompatible) || line.find("is incompatible") == std::string_view::npos) return {};
   line.remove_prefix(kIncompatible.size());
   return std::string(line.substr(0, line.find('\'')));
 }
 
-// A rule as iptables-save shows it, which names the destination at the beginning.
+// The rule without its destination match, which iptables-save prints first.
 std::string_view without_destination(std::string_view rule) {
   std::string_view rest = rule;
   if (rest.starts_with("! ")) rest.remove_prefix(2);
@@ -57,7 +57,7 @@ struct ChainPlanner::State {
         parser(
             rules, [](std::string_view, std::string_view, bool built_in) { return built_in; },
             [this](std::string_view table, std::string_view chain, std::string_view target, std::uint64_t hash) {
-              look_at(table, chain, target, hash);
+              check_reference(table, chain, target, hash);
             }) {
     for (const KnownJump& jump : known_jumps()) {
       const std::uint64_t rule = key(jump.table, jump.from, canonicaliser.hash(jump.rule));
@@ -66,15 +66,15 @@ struct ChainPlanner::State {
     }
   }
 
-  void look_at(std::string_view table, std::string_view chain, std::string_view target, std::uint64_t hash) {
+  void check_reference(std::string_view table, std::string_view chain, std::string_view target, std::uint64_t hash) {
     if (target.empty() || selection.chain(family, table, chain)) return;
     if (selection.chain(family, table, target) || alone.contains(key(table, chain, hash))) {
       references.emplace(table, chain, target, hash);
     }
   }
 
-  // A jump for every packet, every new connection or everything to this node: not a rule
-  // by which somebody chose packets of theirs.
+  // A jump for every packet, every new connection or every packet to this node. Other matches mean that another program
+  // selects packets with the rule.
   bool is_plain(std::string_view rule, std::string_view target) {
     const std::uint64_t hash = canonicaliser.hash_without_comments(rule);
     for (const char* match : {"", "-m conntrack --ctstate NEW ", "-m addrtype --dst-type LOCAL "}) {
@@ -90,16 +90,16 @@ struct ChainPlanner::State {
            known.contains(key(table, from, canonicaliser.hash(without_destination(rule.text))));
   }
 
-  // The rule behind a reference, when it goes, with the chain it leads to or without.
+  // The rule of a reference if it is to be removed; null otherwise.
   const netfilter::Rule* removable(const std::string& table, const std::string& from, const std::string& target,
                                    std::uint64_t hash) {
     const netfilter::Chain* chain = rules.chain(table, from);
     if (chain == nullptr || !chain->built_in) return nullptr;
     for (const netfilter::Rule& rule : chain->rules) {
       if (rule.hash != hash) continue;
-      const bool goes = is_known(table, from, target, rule) ||
-                        (selection.chain_by_ledger(family, table, target) && is_plain(rule.text, target));
-      return goes ? &rule : nullptr;
+      const bool remove = is_known(table, from, target, rule) ||
+                          (selection.is_claimed_chain(family, table, target) && is_plain(rule.text, target));
+      return remove ? &rule : nullptr;
     }
     return nullptr;
   }
@@ -109,10 +109,10 @@ struct ChainPlanner::State {
   netfilter::Ruleset rules;
   netfilter::Canonicaliser canonicaliser;
   std::set<std::uint64_t> known;
-  std::set<std::uint64_t> alone;  // of them, those that go though their chain stays
-  // Table, chain that stays, chain that goes, hash of the rule.
+  std::set<std::uint64_t> alone;  // known jumps to remove although their chain stays
+  // Table, chain that stays, chain to remove, hash of the rule.
   std::multiset<std::tuple<std::string, std::string, std::string, std::uint64_t>> references;
-  std::string comment;  // the line being read, as far as it is one
+  std::string comment;  // of the current line
   bool in_comment = false;
   bool at_start = true;
   std::vector<std::string> unreadable;
@@ -123,9 +123,9 @@ ChainPlanner::ChainPlanner(const Selection& selection, base::Family family)
     : state_(std::make_unique<State>(selection, family)) {}
 ChainPlanner::~ChainPlanner() = default;
 
-void ChainPlanner::feed(std::string_view piece) {
+void ChainPlanner::parse(std::string_view piece) {
   State& s = *state_;
-  s.parser.feed(piece);
+  s.parser.append(piece);
   for (const char c : piece) {
     if (s.at_start) s.in_comment = c == '#';
     s.at_start = c == '\n';

@@ -19,18 +19,18 @@ namespace {
 using netfilter::RestoreInput;
 using netfilter::Table;
 
-constexpr std::chrono::seconds kSaveLimit(45);
-constexpr std::chrono::seconds kLockLimit(5);
+constexpr std::chrono::seconds kSaveTimeout(45);
+constexpr std::chrono::seconds kLockTimeout(5);
 constexpr std::chrono::milliseconds kLockPause(50);
-// nf_tables takes quadratically longer for more chains at once; the old iptables writes the
-// whole table each time.
+// The time of nf_tables is quadratic in the chains of one transaction. The legacy variant writes the whole table each
+// time, so it gets all chains at once.
 constexpr std::size_t kChainsAtOnce = 1000;
 
 constexpr abi::Family abi_family(base::Family family) {
   return family == base::Family::ipv4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
 }
 
-// One line of iptables-restore, or the two that take a chain away.
+// One line of iptables-restore input, or the two that remove a chain.
 struct Step {
   enum class Kind { remove_jump, flush, remove_chain } kind;
   Table table;
@@ -46,7 +46,7 @@ struct Step {
         into.declare(table, chain);
         break;
       case Kind::remove_chain:
-        into.declare(table, chain);  // somebody else may have removed it meanwhile
+        into.declare(table, chain);  // another process may have removed it meanwhile
         into.remove_chain(table, chain);
         break;
     }
@@ -59,11 +59,11 @@ struct Step {
 };
 using Steps = std::vector<Step>;
 
-// The same again with fewer lines may work: the tool has looked at them.
-bool may_be_the_lines(const process::Outcome& outcome) {
+// Whether the input was rejected, so that fewer lines may succeed.
+bool may_be_bad_input(const process::Outcome& outcome) {
   if (outcome.timed_out || outcome.signal != 0 || outcome.exit_code <= 0) return false;
   for (const char* word : {"xtables lock", "xtables.lock", "Permission denied", "Operation not permitted", "be root"}) {
-    if (outcome.complaint.find(word) != std::string::npos) return false;
+    if (outcome.error_output.find(word) != std::string::npos) return false;
   }
   return true;
 }
@@ -74,11 +74,11 @@ class Remover {
       : selection_(selection), family_(family), tools_(tools), into_(into) {}
 
   void run() {
-    // What fails because somebody else wrote meanwhile works with a fresh look.
+    // A change that failed because another process wrote meanwhile succeeds after reading the rules again.
     for (int pass = 0; pass < 2; ++pass) {
       failures_.clear();
       ChainPlan plan;
-      if (!look(plan)) break;
+      if (!read_rules(plan)) break;
       note(plan);
       carry_out(plan);
       if (failures_.empty()) break;
@@ -88,18 +88,18 @@ class Remover {
   }
 
  private:
-  // "ip6tables-legacy", as people call it.
+  // "ip6tables-legacy".
   std::string name() const {
     const std::string program = tools_.restore.substr(tools_.restore.rfind('/') + 1);
     return program.substr(0, program.rfind("-restore"));
   }
 
-  bool look(ChainPlan& plan) {
+  bool read_rules(ChainPlan& plan) {
     ChainPlanner planner(selection_, family_);
     process::Command command;
     command.arguments = {tools_.save};
-    command.limit = kSaveLimit;
-    command.on_output = [&](std::string_view piece) { planner.feed(piece); };
+    command.timeout = kSaveTimeout;
+    command.on_output = [&](std::string_view piece) { planner.parse(piece); };
     const process::Outcome outcome = process::run(command);
     std::string why;
     if (!outcome.ok())
@@ -114,13 +114,13 @@ class Remover {
     notes_.clear();
     for (const auto& [chain, from] : plan.held) {
       notes_.push_back("chain " + std::string(netfilter::table_name(chain.table)) + " " + chain.name + " (" + name() +
-                       ") stays, empty: a rule of somebody else in chain " + from + " leads to it");
+                       ") flushed but not removed: a rule of another program in chain " + from + " refers to it");
     }
-    look_behind(plan);
+    check_unreadable_tables(plan);
   }
 
-  // A table iptables cannot show may hold chains that are to go.
-  void look_behind(const ChainPlan& plan) {
+  // A table that iptables cannot show may contain chains to remove.
+  void check_unreadable_tables(const ChainPlan& plan) {
     const std::string nft_family = family_ == base::Family::ipv4 ? "ip" : "ip6";
     for (const std::string& table : plan.unreadable) {
       for (const std::string& chain : nft_chains(nft_family, table)) {
@@ -145,7 +145,7 @@ class Remover {
     send(steps);
   }
 
-  // Everything that can be done. False when there is no use in going on.
+  // Applies every step that succeeds. False if further steps cannot succeed.
   bool send(const Steps& steps) {
     const std::size_t at_once = tools_.variant == netfilter::Variant::kNft ? kChainsAtOnce : steps.size();
     for (std::size_t begin = 0; begin < steps.size(); begin += at_once) {
@@ -157,7 +157,7 @@ class Remover {
     return true;
   }
 
-  // Halves what is refused, until the line to blame stands alone.
+  // Bisects rejected input to find the lines that fail.
   bool send(Steps::const_iterator begin, Steps::const_iterator end) {
     RestoreInput input;
     std::for_each(begin, end, [&](const Step& step) { step.write(input); });
@@ -167,7 +167,7 @@ class Remover {
       return true;
     }
     const std::string why = netfilter::explain(tools_.restore, outcome);
-    if (!may_be_the_lines(outcome)) {
+    if (!may_be_bad_input(outcome)) {
       failures_.push_back("cannot remove the " + std::string(base::family_name(family_)) + " chains: " + why);
       return false;
     }
@@ -181,10 +181,10 @@ class Remover {
 
   process::Outcome restore(const std::string& input) {
     netfilter::XtablesLock lock(netfilter::XtablesLock::usual_place());
-    if (tools_.wait == netfilter::RestoreWait::kNot && !lock.acquire(kLockLimit, kLockPause)) {
+    if (tools_.wait == netfilter::RestoreWait::kNot && !lock.acquire(kLockTimeout, kLockPause)) {
       process::Outcome busy;
       busy.exit_code = netfilter::kResourceProblem;
-      busy.complaint = "another program holds the xtables lock";
+      busy.error_output = "another program holds the xtables lock";
       return busy;
     }
     return process::run(netfilter::restore_command(tools_, input));
@@ -218,7 +218,7 @@ void remove_chains(const Selection& selection, base::Family family, const netfil
 void remove_chains(const Selection& selection, base::Family family, Removal& into) {
   std::vector<netfilter::Tools> found;
   try {
-    found = netfilter::find_all_tools(abi_family(family), netfilter::Surroundings::of_this_node());
+    found = netfilter::find_all_tools(abi_family(family), netfilter::NodePrograms::of_this_node());
   } catch (const sdk::Failure& failure) {
     into.failures.push_back("cannot remove the " + std::string(base::family_name(family)) +
                             " chains: " + failure.what());

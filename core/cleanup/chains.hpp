@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Takes chains of iptables away, with the jumps that lead to them, whichever variant of
-// iptables made them. Rules of others are never touched; a chain one of them points to is
-// emptied and stays. One thread.
+// Removes iptables chains and the jumps to them, for the nft and the legacy variant. Foreign rules are never touched; a
+// chain that a foreign rule jumps to is flushed but not removed. One thread.
 #pragma once
 
 #include <map>
@@ -20,7 +19,7 @@
 
 namespace sluice::cleanup {
 
-// What has to be done about one family of one variant.
+// Changes for one family of one iptables variant.
 struct ChainPlan {
   struct Chain {
     netfilter::Table table;
@@ -32,10 +31,10 @@ struct ChainPlan {
     std::string from;
     std::string rule;
   };
-  std::vector<Jump> jumps;              // go
-  std::vector<Chain> chains;            // go, sorted
-  std::map<Chain, std::string> held;    // are emptied; by the chain whose rule points to them
-  std::vector<std::string> unreadable;  // tables that hold what iptables cannot show
+  std::vector<Jump> jumps;              // to remove
+  std::vector<Chain> chains;            // to remove, sorted
+  std::map<Chain, std::string> held;    // to flush; value: the chain with the foreign jump
+  std::vector<std::string> unreadable;  // tables with rules that iptables cannot show
 
   bool empty() const { return jumps.empty() && chains.empty() && held.empty(); }
 };
@@ -48,8 +47,8 @@ class ChainPlanner {
   ChainPlanner(const ChainPlanner&) = delete;
   ChainPlanner& operator=(const ChainPlanner&) = delete;
 
-  void feed(std::string_view piece);
-  // Call once. False: what was fed ended in the middle.
+  void parse(std::string_view piece);
+  // Call once. False: the output is truncated.
   bool finish(ChainPlan& into);
 
  private:
@@ -57,9 +56,9 @@ class ChainPlanner {
   std::unique_ptr<State> state_;
 };
 
-// In every variant that is in use. Adds to `into`.
+// For every iptables variant in use. Adds to `into`.
 void remove_chains(const Selection& selection, base::Family family, Removal& into);
-// The same with the tools given.
+// The same for one variant.
 void remove_chains(const Selection& selection, base::Family family, const netfilter::Tools& tools, Removal& into);
 
 }  // namespace sluice::cleanup

@@ -3,7 +3,7 @@
 
 #include "core/cleanup/ipsets.hpp"
 
-#include <netinet/in.h>  // first: the kernel's headers then leave out what it has
+#include <netinet/in.h>  // first: the kernel headers then omit what it defines
 
 #include <arpa/inet.h>
 #include <linux/netfilter.h>
@@ -22,12 +22,12 @@
 #include <thread>
 #include <utility>
 
-#include "core/cleanup/netlink_talk.hpp"
+#include "core/cleanup/netlink_connection.hpp"
 
 namespace sluice::cleanup {
 namespace {
 
-// The oldest protocol every kernel in use still speaks.
+// The oldest protocol version that all supported kernels accept.
 constexpr std::uint8_t kProtocol = 6;
 
 NetlinkMessage request(int command, int flags) {
@@ -74,7 +74,7 @@ SetEntry entry_of(const nlattr* data) {
   return out;
 }
 
-// Walks the entries in one message; a big set comes in several.
+// The entries of one message; a large set takes several messages.
 void each_entry(nlmsghdr& header, const std::function<void(const SetEntry&)>& take) {
   const nlattr* entries = nlmsg_find_attr(&header, sizeof(nfgenmsg), IPSET_ATTR_ADT);
   if (entries == nullptr) return;
@@ -98,11 +98,11 @@ std::string explain(int error) {
   }
 }
 
-// nf_tables lets go of a removed rule's sets a little later.
+// nf_tables releases the sets of a removed rule asynchronously.
 constexpr int kBusyTries = 40;
 constexpr std::chrono::milliseconds kBusyPause(50);
 
-int destroy(NetlinkTalk& kernel, const std::string& name) {
+int destroy(NetlinkConnection& kernel, const std::string& name) {
   auto message = request(IPSET_CMD_DESTROY, 0);
   put_string(message, IPSET_ATTR_SETNAME, name);
   return kernel.ask(message);
@@ -112,7 +112,7 @@ int destroy(NetlinkTalk& kernel, const std::string& name) {
 
 void remove_sets(const Selection& selection, Removal& into) {
   std::vector<std::string> names;
-  NetlinkTalk kernel(NETLINK_NETFILTER);
+  NetlinkConnection kernel(NETLINK_NETFILTER);
   auto list = request(IPSET_CMD_LIST, NLM_F_DUMP);
   const std::uint32_t names_only = htonl(IPSET_FLAG_LIST_SETNAME);
   if (nla_put_u32(list.get(), IPSET_ATTR_FLAGS | NLA_F_NET_BYTEORDER, names_only) != 0) throw std::bad_alloc();
@@ -123,14 +123,14 @@ void remove_sets(const Selection& selection, Removal& into) {
     if (!is_unsupported(failed)) into.failures.push_back("cannot list the ipsets: " + explain(failed));
     return;
   }
-  int tries = kBusyTries;  // for all of them together
+  int tries = kBusyTries;  // shared by all sets
   for (const std::string& name : names) {
     int refused = destroy(kernel, name);
     for (; refused == IPSET_ERR_BUSY && tries > 0; --tries) {
       std::this_thread::sleep_for(kBusyPause);
       refused = destroy(kernel, name);
     }
-    if (refused == ENOENT) continue;  // somebody else was quicker
+    if (refused == ENOENT) continue;  // another process removed it first
     if (refused != 0) {
       into.failures.push_back("cannot remove ipset " + name + ": " + explain(refused));
       continue;
@@ -142,7 +142,7 @@ void remove_sets(const Selection& selection, Removal& into) {
 
 void read_sets(const std::function<bool(std::string_view name)>& wanted,
                const std::function<void(std::string_view name, const SetEntry&)>& take) {
-  NetlinkTalk kernel(NETLINK_NETFILTER);
+  NetlinkConnection kernel(NETLINK_NETFILTER);
   (void)kernel.ask(request(IPSET_CMD_LIST, NLM_F_DUMP), [&](nlmsghdr& header) {
     const std::string name = name_of(header);
     if (wanted(name)) each_entry(header, [&](const SetEntry& entry) { take(name, entry); });

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sets of ipset, by netlink: no program ipset is needed. One thread.
+// Lists and removes ipsets through netlink, without the ipset program. One thread.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,19 @@
 
 namespace sluice::cleanup {
 
-// What a set of kube-proxy's ipvs mode lists: an address with protocol and port, or, in a
-// set of node ports, a port alone.
+// An entry of a set of kube-proxy's ipvs mode: an address with protocol and port, or, in a set of node ports, only a
+// port.
 struct SetEntry {
   bool has_address = false;
   base::IpAddress address;
-  std::uint8_t protocol = 0;  // 0 where the set is of one protocol
+  std::uint8_t protocol = 0;  // 0 if all entries of the set have one protocol
   std::uint16_t port = 0;
 };
 
-// Removes those sets. One that a rule or another set still uses is a failure. A kernel
-// without ipset has none. Adds to `into`.
+// Removes the selected sets. A set that a rule or another set still uses is a failure. Adds to `into`.
 void remove_sets(const Selection& selection, Removal& into);
 
-// Every entry of every set whose name is wanted. Sets that cannot be read are as good as empty.
+// Passes every entry of the sets with wanted names to `take`. Sets that cannot be read are skipped.
 void read_sets(const std::function<bool(std::string_view name)>& wanted,
                const std::function<void(std::string_view name, const SetEntry&)>& take);
 

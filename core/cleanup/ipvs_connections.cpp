@@ -17,7 +17,7 @@
 namespace sluice::cleanup {
 namespace {
 
-// One line for each server and each endpoint.
+// One line for each virtual server and each real server.
 constexpr char kServerTable[] = "/proc/net/ip_vs";
 constexpr std::size_t kLimit = 512u << 20;
 
@@ -102,16 +102,16 @@ bool has_ipvs_servers(std::string_view table, const IpvsOwnership& ownership) {
   return false;
 }
 
-bool ipvs_stands() {
+bool ipvs_in_use() {
   const auto ownership = read_ipvs_ownership();
-  if (!ownership || ownership->knows_nothing()) return false;
+  if (!ownership || ownership->empty()) return false;
   const auto table = base::read_file(kServerTable, kLimit);
   return table && has_ipvs_servers(*table, *ownership);
 }
 
 std::size_t ipvs_connections() {
   const auto ownership = read_ipvs_ownership();
-  if (!ownership || ownership->knows_nothing()) return 0;
+  if (!ownership || ownership->empty()) return 0;
   const auto table = base::read_file(kServerTable, kLimit);
   return table ? count_ipvs_connections(*table, *ownership) : 0;
 }

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whether kube-proxy's ipvs mode has left something that carries connections, and how many.
-// One thread.
+// Whether virtual servers of kube-proxy's ipvs mode exist, and how many connections use them. One thread.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +11,17 @@
 
 namespace sluice::cleanup {
 
-// There are virtual servers whose address stands on kube-ipvs0, or in one of kube-proxy's sets: mode ipvs served here,
-// and connections may go through it. False, too, when that cannot be read.
-bool ipvs_stands();
+// Whether there are virtual servers with an address on kube-ipvs0 or in one of kube-proxy's sets. False if that cannot
+// be read.
+bool ipvs_in_use();
 
-// The same, from the text of /proc/net/ip_vs. Pure.
+// The same, from the text of /proc/net/ip_vs. No I/O.
 bool has_ipvs_servers(std::string_view table, const IpvsOwnership& ownership);
 
-// Connections through kube-proxy's virtual servers, those in the making and at their end among them; 0 when that cannot
-// be read.
+// Connections through kube-proxy's virtual servers, active and inactive ones; 0 if that cannot be read.
 std::size_t ipvs_connections();
 
-// The same, from the text of /proc/net/ip_vs. Pure.
+// The same, from the text of /proc/net/ip_vs. No I/O.
 std::size_t count_ipvs_connections(std::string_view table, const IpvsOwnership& ownership);
 
 }  // namespace sluice::cleanup

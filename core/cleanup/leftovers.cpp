@@ -16,8 +16,8 @@ namespace sluice::cleanup {
 
 Removal remove_leftovers(const Selection& selection, const std::function<bool()>& stopped) {
   Removal out;
-  // Rules first, as they use the sets; then virtual servers, as link and sets tell which
-  // are kube-proxy's.
+  // Rules first, since they use the sets. Virtual servers before the link and the sets, which show the virtual servers
+  // that kube-proxy made.
   const std::function<void()> steps[] = {
       [&] { remove_tables(selection, out); },
       [&] { remove_chains(selection, base::Family::ipv4, out); },

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Everything a selection names, taken away by one remover for each kind of artifact; no
-// plugin and no API server is needed. One thread; blocks while programs run.
+// Removes everything that a selection names, without a plugin or an API server. One thread; blocks while programs run.
 #pragma once
 
 #include <functional>
@@ -12,8 +11,8 @@
 
 namespace sluice::cleanup {
 
-// Each step goes on whatever became of the one before; safe to repeat, and to interrupt.
-// `stopped` is asked between steps; a removal cut short says nothing of what is left.
+// A step runs even if the one before failed; safe to repeat and to interrupt. `stopped` is called between steps. The
+// result of an interrupted removal does not say what is left.
 Removal remove_leftovers(const Selection& selection, const std::function<bool()>& stopped = {});
 
 }  // namespace sluice::cleanup

@@ -12,12 +12,12 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/cleanup/netlink_talk.hpp"
+#include "core/cleanup/netlink_connection.hpp"
 
 namespace sluice::cleanup {
 namespace {
 
-int remove(NetlinkTalk& kernel, unsigned index) {
+int remove(NetlinkConnection& kernel, unsigned index) {
   ifinfomsg header{};
   header.ifi_family = AF_UNSPEC;
   header.ifi_index = static_cast<int>(index);
@@ -30,9 +30,9 @@ void remove_links(const Selection& selection, Removal& into) {
   for (const std::string& name : selection.links()) {
     const unsigned index = if_nametoindex(name.c_str());
     if (index == 0) continue;
-    NetlinkTalk kernel(NETLINK_ROUTE);
+    NetlinkConnection kernel(NETLINK_ROUTE);
     const int refused = remove(kernel, index);
-    if (refused == ENODEV) continue;  // somebody else was quicker
+    if (refused == ENODEV) continue;  // another process removed it first
     if (refused != 0) {
       into.failures.push_back("cannot remove link " + name + ": " + std::strerror(refused) +
                               (refused == EPERM ? "; the capability CAP_NET_ADMIN is needed" : ""));

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Network links a backend made for itself. One thread.
+// Removes network links that a backend made. One thread.
 #pragma once
 
 #include "core/cleanup/removal.hpp"
@@ -9,7 +9,7 @@
 
 namespace sluice::cleanup {
 
-// Removes those links, of whatever kind; one that is not there is fine. Adds to `into`.
+// Removes the selected links of any kind; a missing link is not a failure. Adds to `into`.
 void remove_links(const Selection& selection, Removal& into);
 
 }  // namespace sluice::cleanup

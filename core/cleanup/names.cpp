@@ -24,8 +24,8 @@ struct ChainName {
   std::string_view chain;
   Modes makers;
 };
-// kubelet of old made nat KUBE-POSTROUTING and KUBE-MARK-MASQ too; it makes them again at
-// its next round, and kube-proxy's own clean-up takes them.
+// Old kubelets made nat KUBE-POSTROUTING and KUBE-MARK-MASQ too. They create them again periodically, and kube-proxy
+// --cleanup removes them as well.
 constexpr std::array kChains = {
     ChainName{"nat", "KUBE-SERVICES", kIptables | kIpvs},
     ChainName{"nat", "KUBE-POSTROUTING", kIptables | kIpvs},
@@ -54,8 +54,7 @@ constexpr std::array kChains = {
     ChainName{"mangle", "KUBE-PROXY-CANARY", kIptables},
 };
 
-// Chains of one service port: prefix and 16 characters of base32. XLB is what EXT and SVL
-// were before 1.25.
+// Chains of one service port: prefix and 16 characters of base32. Before 1.25, XLB was used for EXT and SVL.
 constexpr std::array<std::string_view, 6> kServicePrefixes = {"KUBE-SVC-", "KUBE-SVL-", "KUBE-EXT-",
                                                               "KUBE-SEP-", "KUBE-FW-",  "KUBE-XLB-"};
 constexpr std::size_t kHashLength = 16;
@@ -64,7 +63,8 @@ bool is_base32(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '2' && c <= '7'); });
 }
 
-// What follows "KUBE-", or "KUBE-6-" for IPv6. NODE-PORT-IPS is ours alone; the last two are of releases before 1.12.
+// Names without "KUBE-", or "KUBE-6-" for IPv6. Only Sluice makes NODE-PORT-IPS; the last two are of releases before
+// 1.12.
 constexpr std::array<std::string_view, 20> kSets = {"LOOP-BACK",
                                                     "CLUSTER-IP",
                                                     "EXTERNAL-IP",
@@ -85,12 +85,12 @@ constexpr std::array<std::string_view, 20> kSets = {"LOOP-BACK",
                                                     "NODE-PORT-IPS",
                                                     "NODE-PORT-SCTP",
                                                     "NODE-PORT-LOCAL-SCTP"};
-constexpr std::size_t kSetNameLimit = 31;  // of ipset; longer names are cut
-// Of ours, what a set is called that is to take the place of one: a daemon that is killed may leave it.
+constexpr std::size_t kSetNameLimit = 31;  // of ipset; longer names are truncated
+// Suffix of the temporary set that Sluice swaps in; a killed daemon may leave it.
 constexpr std::string_view kSpare = "-N";
 
-constexpr std::array<std::string_view, 4> kKubelets = {"KUBE-FIREWALL", "KUBE-MARK-DROP", "KUBE-KUBELET-CANARY",
-                                                       "KUBE-IPTABLES-HINT"};
+constexpr std::array<std::string_view, 4> kKubeletChains = {"KUBE-FIREWALL", "KUBE-MARK-DROP", "KUBE-KUBELET-CANARY",
+                                                            "KUBE-IPTABLES-HINT"};
 
 struct JumpForm {
   std::string_view table;
@@ -214,8 +214,8 @@ bool chosen_by_destination(std::string_view chain) {
   return chain == "KUBE-NODEPORT-CONTAINER" || chain == "KUBE-NODEPORT-HOST";
 }
 
-bool is_kubelets(std::string_view chain) {
-  return std::find(kKubelets.begin(), kKubelets.end(), chain) != kKubelets.end();
+bool is_kubelet_chain(std::string_view chain) {
+  return std::find(kKubeletChains.begin(), kKubeletChains.end(), chain) != kKubeletChains.end();
 }
 
 std::vector<KnownJump> known_jumps() {

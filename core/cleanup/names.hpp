@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What kube-proxy, in any mode and release, and this daemon's backends call the things
-// they make on a node. Pure decisions; any thread.
+// Names of the kernel objects that kube-proxy, in any mode and release, and the backends of this daemon create on a
+// node. No I/O; any thread.
 #pragma once
 
 #include <array>
@@ -14,44 +14,44 @@
 
 namespace sluice::cleanup {
 
-// kube-proxy's modes as bits; several may make the same thing.
+// kube-proxy's modes as bits; several modes may make the same object.
 using Modes = unsigned;
 inline constexpr Modes kIptables = 1, kIpvs = 2, kNftables = 4, kUserspace = 8;
 inline constexpr Modes kAllModes = kIptables | kIpvs | kNftables | kUserspace;
 
-// The mode a backend's id stands for; 0 for any other backend.
+// The mode of the backend with this id; 0 for a backend that is not a mode of kube-proxy.
 Modes mode_of(std::string_view backend);
 // "ipvs, userspace".
 std::string mode_names(Modes modes);
 
-// The modes that make this iptables chain; 0: nobody's of ours.
+// The modes that make this iptables chain; 0 if none does.
 Modes makers_of_chain(std::string_view table, std::string_view chain);
 // The same for an ipset. IPv6 sets have names of their own.
 Modes makers_of_set(std::string_view name);
 
-// All that these modes make in a family, as a backend would claim it: "ip6tables/nat/KUBE-SERVICES",
-// "ipset/KUBE-CLUSTER-IP". Sorted, each once.
+// All objects that these modes make in a family, in the form of ownership claims: "ip6tables/nat/KUBE-SERVICES",
+// "ipset/KUBE-CLUSTER-IP". Sorted, unique.
 std::vector<std::string> artifacts_of(Modes modes, base::Family family);
 
-// Chains kubelet makes, or shares: these stay, whoever claims them.
-bool is_kubelets(std::string_view chain);
+// Chains that kubelet makes or shares: these stay, even if a backend claims them.
+bool is_kubelet_chain(std::string_view chain);
 
-// A rule by which kube-proxy leads packets from a built-in chain into one of its own.
+// A jump of kube-proxy from a built-in chain to one of its own.
 struct KnownJump {
   std::string_view table;
   std::string_view from;
-  std::string rule;  // what follows the name of the chain
+  std::string rule;  // without the name of the chain
   std::string_view to;
   Modes makers;
 };
-// Those of all modes, and the forms they had in older releases.
+// The jumps of all modes and of older releases.
 std::vector<KnownJump> known_jumps();
-// Jumps to this chain name addresses besides: those of the node at which node ports are served, or not.
+// Whether jumps to this chain also match node addresses, those that serve node ports or those that do not.
 bool chosen_by_destination(std::string_view chain);
 
 inline constexpr std::string_view kIpvsLink = "kube-ipvs0";
 inline constexpr std::string_view kNftTable = "kube-proxy";
-// All of mode ipvs together; which ones these are is told by sets and addresses.
+// All virtual servers of ipvs mode; sets and addresses identify them.
 inline constexpr std::string_view kVirtualServers = "virtual-servers";
 
 }  // namespace sluice::cleanup

@@ -3,7 +3,7 @@
 
 #include "core/cleanup/nft_tables.hpp"
 
-#include <netinet/in.h>  // first: the kernel's headers then leave out what it has
+#include <netinet/in.h>  // first: the kernel headers then omit what it defines
 
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
@@ -17,7 +17,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/cleanup/netlink_talk.hpp"
+#include "core/cleanup/netlink_connection.hpp"
 
 namespace sluice::cleanup {
 namespace {
@@ -57,7 +57,7 @@ struct NftTable {
   std::string to_string() const { return std::string(family_of(family)) + " " + name; }
 };
 
-int find(NetlinkTalk& kernel, const Selection& selection, std::vector<NftTable>& into) {
+int find(NetlinkConnection& kernel, const Selection& selection, std::vector<NftTable>& into) {
   return kernel.ask(netfilter_message(NFNL_SUBSYS_NFTABLES, NFT_MSG_GETTABLE, NLM_F_DUMP, NFPROTO_UNSPEC),
                     [&](nlmsghdr& header) {
                       const int family = static_cast<const nfgenmsg*>(nlmsg_data(&header))->nfgen_family;
@@ -66,7 +66,7 @@ int find(NetlinkTalk& kernel, const Selection& selection, std::vector<NftTable>&
                     });
 }
 
-int remove(NetlinkTalk& kernel, const std::vector<NftTable>& tables) {
+int remove(NetlinkConnection& kernel, const std::vector<NftTable>& tables) {
   std::vector<NetlinkMessage> changes;
   for (const NftTable& table : tables) {
     changes.push_back(netfilter_message(NFNL_SUBSYS_NFTABLES, NFT_MSG_DELTABLE, 0, table.family));
@@ -75,16 +75,14 @@ int remove(NetlinkTalk& kernel, const std::vector<NftTable>& tables) {
   return kernel.commit(std::move(changes));
 }
 
-// A protocol or a subsystem of it that this kernel does not have.
-
 }  // namespace
 
 void remove_tables(const Selection& selection, Removal& into) {
   int failed = 0;
   std::vector<NftTable> tables;
-  // A table may go while we look: then once more.
+  // Another process may remove a table between listing and removal: then try again.
   for (int pass = 0; pass < 3; ++pass) {
-    NetlinkTalk kernel(NETLINK_NETFILTER);
+    NetlinkConnection kernel(NETLINK_NETFILTER);
     tables.clear();
     failed = find(kernel, selection, tables);
     if (is_unsupported(failed) || (failed == 0 && tables.empty())) return;
@@ -108,7 +106,7 @@ void remove_tables(const Selection& selection, Removal& into) {
 
 std::vector<std::string> nft_chains(std::string_view family, const std::string& table) {
   std::vector<std::string> out;
-  NetlinkTalk kernel(NETLINK_NETFILTER);
+  NetlinkConnection kernel(NETLINK_NETFILTER);
   auto request = netfilter_message(NFNL_SUBSYS_NFTABLES, NFT_MSG_GETCHAIN, NLM_F_DUMP, number_of(family));
   (void)kernel.ask(request, [&](nlmsghdr& header) {
     if (text_of(header, NFTA_CHAIN_TABLE) == table) out.push_back(text_of(header, NFTA_CHAIN_NAME));

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tables of nftables, by netlink: no program nft is needed. One thread.
+// Lists and removes nftables tables through netlink, without the nft program. One thread.
 #pragma once
 
 #include <string>
@@ -13,12 +13,10 @@
 
 namespace sluice::cleanup {
 
-// Removes those tables with everything in them, all in one transaction. A kernel without
-// nf_tables has none. Adds to `into`.
+// Removes the selected tables with their contents in one transaction. Adds to `into`.
 void remove_tables(const Selection& selection, Removal& into);
 
-// The names of the chains in one table; empty when there is no such table. `family` as nft
-// names it.
+// The names of the chains in one table; empty if there is no such table. `family`: nft's name of it.
 std::vector<std::string> nft_chains(std::string_view family, const std::string& table);
 
 }  // namespace sluice::cleanup

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What was removed, what could not be. A plain value.
+// The result of a removal.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ struct Removal {
   std::size_t servers = 0;  // virtual servers of IPVS
   std::vector<std::string> links;
   std::vector<std::string> tables;  // of nftables: "ip kube-proxy"
-  Modes modes = 0;                  // whose things these were
+  Modes modes = 0;                  // the modes that made the removed objects
 
-  std::vector<std::string> failures;  // one sentence each: what is still there, and why
-  std::vector<std::string> notes;     // left on purpose, for people to look at
+  std::vector<std::string> failures;  // one sentence each: what was not removed, and why
+  std::vector<std::string> notes;     // kept on purpose; for the operator
 
   bool nothing() const { return chains + sets + servers + links.size() + tables.size() == 0; }
   // "12 chains, 3 ipsets, link kube-ipvs0, nftables table ip kube-proxy"; "nothing".

@@ -17,12 +17,12 @@ constexpr std::string_view kLink = "link";
 constexpr std::string_view kNft = "nft";
 constexpr std::string_view kServers = "ipvs";
 
-// A shorter beginning of a name says nothing about whose it is.
+// A shorter prefix may match objects of other programs.
 constexpr std::size_t kShortestPrefix = 5;
 
 constexpr std::array<std::string_view, 3> kIptablesTables = {"filter", "nat", "mangle"};
 constexpr std::array<std::string_view, 6> kNftFamilies = {"ip", "ip6", "inet", "arp", "bridge", "netdev"};
-// iptables keeps its rules in tables of these names, everybody's rules together.
+// iptables-nft keeps the rules of all programs in tables of these names.
 constexpr std::array<std::string_view, 5> kSharedTables = {"filter", "nat", "mangle", "raw", "security"};
 
 template <class List>
@@ -68,9 +68,9 @@ bool Selection::add(base::Family family, std::string_view claim) {
   if (!parse(family, claim, parsed)) return false;
   if (parsed.is_pattern() && parsed.name.size() <= kShortestPrefix) return false;
   if (parsed.kind == kChain) {
-    // "KUBE-*" would take kubelet's as well.
+    // "KUBE-*" would match the chains of kubelet.
     const bool vague = parsed.name == "KUBE-*";
-    if (vague || is_kubelets(parsed.name) || !contains(kIptablesTables, parsed.place)) return false;
+    if (vague || is_kubelet_chain(parsed.name) || !contains(kIptablesTables, parsed.place)) return false;
   } else if (parsed.kind == kNft) {
     if (parsed.is_pattern() || !contains(kNftFamilies, parsed.place) || contains(kSharedTables, parsed.name))
       return false;
@@ -92,13 +92,13 @@ Selection Selection::without_virtual_servers() const {
 }
 
 bool Selection::chain(base::Family family, std::string_view table, std::string_view chain) const {
-  if (is_kubelets(chain) || covered(keep_, family, kChain, table, chain)) return false;
+  if (is_kubelet_chain(chain) || covered(keep_, family, kChain, table, chain)) return false;
   const Modes makers = makers_of_chain(table, chain);
   if ((makers & gone_) != 0 && (makers & kept_) == 0) return true;
   return covered(add_, family, kChain, table, chain);
 }
 
-bool Selection::chain_by_ledger(base::Family family, std::string_view table, std::string_view chain) const {
+bool Selection::is_claimed_chain(base::Family family, std::string_view table, std::string_view chain) const {
   return makers_of_chain(table, chain) == 0 && this->chain(family, table, chain);
 }
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which things on this node are to go: those of kube-proxy's modes, without what somebody
-// who stays uses, and those a ledger of claims names. Pure; any thread.
+// The objects on this node to remove: those of kube-proxy's modes that no running backend uses, and those that the
+// ownership ledger lists for a backend that is gone. No I/O; any thread.
 #pragma once
 
 #include <string>
@@ -17,41 +17,41 @@ namespace sluice::cleanup {
 
 class Selection {
  public:
-  // What the modes `gone` make, but for what the modes `kept` make as well.
+  // Selects the objects of the modes `gone`, except those that the modes `kept` make too.
   Selection(Modes gone, Modes kept) : gone_(gone & ~kept), kept_(kept) {}
 
-  // An artifact of this family stays, whoever makes it: what a running backend claims. A
-  // claim of a kind that is not known here protects nothing, as nothing of it is removed.
+  // Never selects this artifact: a running backend claims it. Claims of unknown kinds have no effect, since objects of
+  // such kinds are never removed.
   void keep(base::Family family, std::string_view claim);
-  // An artifact goes, whoever made it: what a ledger says of a backend that is gone. False
-  // for a kind or a name that no remover here may touch; the artifact then stays.
+  // Selects this artifact: the ownership ledger lists it for a backend that is gone. False, and not selected, if it has
+  // a kind or a name that must not be removed.
   bool add(base::Family family, std::string_view claim);
 
-  // The same, but for what connections through virtual servers of IPVS need: these, their link and the sets that tell
-  // whose they are.
+  // A copy that keeps what connections through IPVS virtual servers need: the servers, their link, and the sets that
+  // identify them.
   Selection without_virtual_servers() const;
 
   bool chain(base::Family family, std::string_view table, std::string_view chain) const;
-  // The chain is to go because a ledger names it, so that every plain jump to it goes too.
-  bool chain_by_ledger(base::Family family, std::string_view table, std::string_view chain) const;
-  // A jump that only modes that are to go make, to a chain they share with one that is kept, which would not have it.
+  // Whether the chain is selected because the ownership ledger lists it; every plain jump to it is removed too.
+  bool is_claimed_chain(base::Family family, std::string_view table, std::string_view chain) const;
+  // Whether to remove a jump to a chain that stays: only modes `gone` make the jump, and a mode `kept` makes the chain.
   bool jump(const KnownJump& jump) const;
   bool set(std::string_view name) const;
   bool virtual_servers() const;
-  // `family` as nft names it: "ip", "ip6", "inet".
+  // `family`: nft's name of it, "ip", "ip6", "inet".
   bool table(std::string_view family, std::string_view name) const;
   std::vector<std::string> links() const;
 
-  // The modes something belongs to that nobody who stays shares; for people.
+  // The modes `gone` that make this chain; for messages.
   Modes mode_of_chain(std::string_view table, std::string_view chain) const;
 
  private:
-  // "iptables/nat/KUBE-SVC-*", taken apart.
+  // "iptables/nat/KUBE-SVC-*", parsed.
   struct Claim {
     base::Family family;
     std::string kind;
-    std::string place;  // table of iptables, family of nft; else empty
-    std::string name;   // with its "*"
+    std::string place;  // iptables table, nft family, or empty
+    std::string name;   // including a final "*"
     bool is_pattern() const { return name.ends_with('*'); }
     bool covers(std::string_view other) const { return sdk::covers(name, other); }
   };

@@ -18,24 +18,24 @@ using Steady = std::chrono::steady_clock;
 
 constexpr int kTries = 2;
 
-Modes others(Modes own) { return own == 0 ? 0 : kAllModes & ~own; }
+Modes modes_except(Modes own) { return own == 0 ? 0 : kAllModes & ~own; }
 
-bool has_servers(const Absent& absent) {
-  return std::find(absent.artifacts.begin(), absent.artifacts.end(), "ipvs/" + std::string(kVirtualServers)) !=
-         absent.artifacts.end();
+bool has_servers(const LeftoverBackend& backend) {
+  return std::find(backend.artifacts.begin(), backend.artifacts.end(), "ipvs/" + std::string(kVirtualServers)) !=
+         backend.artifacts.end();
 }
 
 }  // namespace
 
 StartupCleanup::StartupCleanup(std::string_view backend, Options options)
-    : options_(std::move(options)), mode_(mode_of(backend)), selection_(others(mode_), mode_) {}
+    : options_(std::move(options)), mode_(mode_of(backend)), selection_(modes_except(mode_), mode_) {}
 
 StartupCleanup::~StartupCleanup() { stop(); }
 
-void StartupCleanup::absent(const std::vector<Absent>& found) {
+void StartupCleanup::set_leftover_backends(const std::vector<LeftoverBackend>& found) {
   const std::lock_guard lock(mutex_);
-  for (const Absent& one : found) {
-    if (one.by == Absent::By::plugin) {
+  for (const LeftoverBackend& one : found) {
+    if (one.by == LeftoverBackend::By::plugin) {
       for (const std::string& artifact : one.artifacts) selection_.keep(one.family, artifact);
       continue;
     }
@@ -56,7 +56,7 @@ void StartupCleanup::expect(const std::vector<base::Family>& families) {
   if (mode_ != 0 || !by_remover_.empty()) awaited_.insert(families.begin(), families.end());
 }
 
-void StartupCleanup::stands(base::Family family, const std::vector<std::string>& claims) {
+void StartupCleanup::family_synced(base::Family family, const std::vector<std::string>& claims) {
   const std::lock_guard lock(mutex_);
   if (stopping_ || awaited_.erase(family) == 0) return;
   for (const std::string& claim : claims) selection_.keep(family, claim);
@@ -94,7 +94,7 @@ bool StartupCleanup::sleep(std::chrono::milliseconds time) {
 
 void StartupCleanup::work() {
   if (wait_for_connections()) remove_all();
-  base::release_free_memory();  // all rules of the node were read
+  base::release_free_memory();  // of the listing of all rules
 }
 
 // False when stopped.
@@ -111,23 +111,22 @@ bool StartupCleanup::wait_for_connections() {
   const std::size_t connections = drain.count() == 0 ? 0 : count();
   if (connections == 0) return true;
   if (!remove(/*virtual_servers=*/false)) return false;
-  base::log_info("app", std::to_string(connections) +
-                            " connections go through virtual servers of IPVS that mode ipvs " +
-                            "has left; these stay until there are none, for " +
-                            std::to_string(std::chrono::ceil<std::chrono::seconds>(drain).count()) + " s at most");
+  base::log_info("app", "keeping the IPVS virtual servers left by ipvs mode until their " +
+                            std::to_string(connections) + " connections end, for at most " +
+                            std::to_string(std::chrono::ceil<std::chrono::seconds>(drain).count()) + " s");
   while (count() != 0 && Steady::now() < until) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Steady::now());
-    if (!sleep(std::min(options_.look_every, left))) return false;
+    if (!sleep(std::min(options_.check_interval, left))) return false;
   }
   return true;
 }
 
 std::chrono::milliseconds StartupCleanup::servers_drain() const {
-  std::chrono::milliseconds of_absent{-1};
+  std::chrono::milliseconds longest{-1};
   for (const Gone& one : by_remover_) {
-    if (has_servers(one.absent)) of_absent = std::max<std::chrono::milliseconds>(of_absent, one.absent.drain);
+    if (has_servers(one.backend)) longest = std::max<std::chrono::milliseconds>(longest, one.backend.drain);
   }
-  return of_absent.count() < 0 ? options_.drain : of_absent;
+  return longest.count() < 0 ? options_.drain : longest;
 }
 
 void StartupCleanup::remove_all() {
@@ -136,17 +135,18 @@ void StartupCleanup::remove_all() {
     if (!removed) return;
     if (removed->failures.empty()) break;
     if (attempt == kTries) {
-      for (const auto& sentence : removed->failures) base::log_warning("app", "left by another mode: " + sentence);
+      for (const auto& sentence : removed->failures)
+        base::log_warning("app", "leftover state of another mode: " + sentence);
       return;
     }
     if (!sleep(options_.retry_after)) return;
   }
   for (const Gone& one : by_remover_) {
-    if (one.wholly && options_.removed) options_.removed(one.absent);
+    if (one.completely && options_.removed) options_.removed(one.backend);
   }
 }
 
-// Nothing when stopped: then nobody knows what is left.
+// std::nullopt if stopped.
 std::optional<Removal> StartupCleanup::remove(bool virtual_servers) {
   const auto remover = options_.remove ? options_.remove : Remove(&remove_leftovers);
   std::unique_lock lock(mutex_);
@@ -157,20 +157,20 @@ std::optional<Removal> StartupCleanup::remove(bool virtual_servers) {
     removing_ = true;
     lock.unlock();
     const Removal removed = remover(selection, [this] { return interrupted(); });
-    tell(removed);
+    log_result(removed);
     lock.lock();
     removing_ = false;
     wake_.notify_all();
     if (stopping_) return std::nullopt;
     if (keepers_ == 0) return removed;
-    // It was cut short, as there is more to keep.
+    // Interrupted by keep(): start again without the kept artifacts.
   }
 }
 
-void StartupCleanup::tell(const Removal& removed) const {
+void StartupCleanup::log_result(const Removal& removed) const {
   for (const auto& sentence : removed.notes) base::log_warning("app", sentence);
   if (removed.nothing()) {
-    base::log_debug("app", "no other mode has left anything");
+    base::log_debug("app", "no leftover state of other modes");
     return;
   }
   const Modes whose = removed.modes & ~mode_;

@@ -1,14 +1,13 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Takes away what another mode of kube-proxy left on this node, and what backends left
-// whose plugin is gone, once what this daemon makes stands in every family, so that no
-// packet meets neither (BEH 11.6). Where connections still go through virtual servers of
-// IPVS, these stay, with link and sets, until there are none or their time is over. In the
-// background: nothing waits for it, and a failure is told in the log and nowhere else.
+// Removes the leftover state of other kube-proxy modes and of backends whose plugin is gone. It starts after the first
+// sync of every family, so that packets always match one set of rules (BEH 11.6). IPVS virtual servers with connections
+// stay, with their link and sets, until the connections end or the drain timeout expires. Runs in the background;
+// failures are only logged.
 //
-// In this order: find_absent(), absent(), expect() and then stands() for each family;
-// keep() at any time. What was kept stays kept.
+// Order of calls: find_leftover_backends(), set_leftover_backends(), expect(), then family_synced() per family; keep() at any
+// time, and its effect is permanent.
 #pragma once
 
 #include <chrono>
@@ -23,7 +22,7 @@
 #include <vector>
 
 #include "core/base/ip.hpp"
-#include "core/cleanup/absent.hpp"
+#include "core/cleanup/leftover_backends.hpp"
 #include "core/cleanup/removal.hpp"
 #include "core/cleanup/selection.hpp"
 
@@ -34,36 +33,35 @@ class StartupCleanup {
   using Remove = std::function<Removal(const Selection&, const std::function<bool()>& stopped)>;
   struct Options {
     std::chrono::milliseconds retry_after{std::chrono::seconds(30)};
-    // How long connections through virtual servers of nobody may live, and how often to look.
+    // How long connections through unowned virtual servers may live, and how often to check for them.
     std::chrono::milliseconds drain{0};
-    std::chrono::milliseconds look_every{std::chrono::seconds(5)};
+    std::chrono::milliseconds check_interval{std::chrono::seconds(5)};
     Remove remove{};                             // empty: remove_leftovers()
     std::function<std::size_t()> connections{};  // empty: ipvs_connections()
-    // [thread of this] One that was by the remover is gone, and to be forgotten in the ledger; may be empty.
-    std::function<void(const Absent&)> removed{};
+    // [own thread] Everything of this backend was removed; delete its entries from the ownership ledger. May be empty.
+    std::function<void(const LeftoverBackend&)> removed{};
   };
 
-  // `backend`: what it shares with other modes stays. A backend that is no mode of
-  // kube-proxy's may run beside one, so that only what absent() names is removed for it.
+  // Objects that `backend` shares with other modes stay. A backend that is not a mode of kube-proxy may run beside
+  // kube-proxy; then only the state of the leftover backends is removed.
   explicit StartupCleanup(std::string_view backend) : StartupCleanup(backend, Options()) {}
   StartupCleanup(std::string_view backend, Options options);
   ~StartupCleanup();  // stops
   StartupCleanup(const StartupCleanup&) = delete;
   StartupCleanup& operator=(const StartupCleanup&) = delete;
 
-  // Before expect(): what find_absent() found. The artifacts of those that their plugin
-  // retires stay; those of the others go, and where no remover may touch one, the log says so.
-  void absent(const std::vector<Absent>& found);
-  // Before the first stands(): the families to wait for.
+  // Call before expect() with the result of find_leftover_backends(). Artifacts that a plugin retires stay; all others are
+  // removed, with a log line for each that must not be removed here.
+  void set_leftover_backends(const std::vector<LeftoverBackend>& found);
+  // Call before the first family_synced(): the families to wait for.
   void expect(const std::vector<base::Family>& families);
-  // [apply thread] The first sync of a family is in the kernel; `claims` is what the
-  // backend owns there. Does not wait. Only the first call for a family counts.
-  void stands(base::Family family, const std::vector<std::string>& claims);
-  // [any thread] Nothing of this is removed from now on, whoever made it: to be called for a
-  // backend that arrives by a swap, before it writes anything. Waits while one step of a
-  // removal that had begun goes on.
+  // [apply thread] The first sync of a family is in the kernel; `claims` are the objects that the backend owns there.
+  // Does not block. Later calls for the same family are ignored.
+  void family_synced(base::Family family, const std::vector<std::string>& claims);
+  // [any thread] Never removes these artifacts from now on. Must be called for the new backend of a swap before it
+  // writes. Blocks until the current step of a running removal ends.
   void keep(base::Family family, const std::vector<std::string>& artifacts);
-  // Waits for the program that runs, and no longer.
+  // Blocks until a running program ends.
   void stop();
 
  private:
@@ -72,24 +70,24 @@ class StartupCleanup {
   std::chrono::milliseconds servers_drain() const;
   void remove_all();
   std::optional<Removal> remove(bool virtual_servers);
-  void tell(const Removal& removed) const;
+  void log_result(const Removal& removed) const;
   bool interrupted();
   bool sleep(std::chrono::milliseconds time);
 
   struct Gone {
-    Absent absent;
-    bool wholly;  // a remover may touch all of it
+    LeftoverBackend backend;
+    bool completely;  // all its artifacts may be removed
   };
   const Options options_;
   const Modes mode_;
-  std::vector<Gone> by_remover_;  // complete before the worker begins
+  std::vector<Gone> by_remover_;  // complete before worker_ starts
 
   std::mutex mutex_;
   std::condition_variable wake_;
   Selection selection_;             // under mutex_
   std::set<base::Family> awaited_;  // under mutex_
-  bool removing_ = false;           // under mutex_; a removal goes on
-  unsigned keepers_ = 0;            // under mutex_; who waits for it to end
+  bool removing_ = false;           // under mutex_; a removal runs
+  unsigned keepers_ = 0;            // under mutex_; keep() calls that wait for the removal to end
   bool stopping_ = false;           // under mutex_
   std::thread worker_;
 };

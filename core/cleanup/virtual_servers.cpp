@@ -3,7 +3,7 @@
 
 #include "core/cleanup/virtual_servers.hpp"
 
-#include <netinet/in.h>  // first: the kernel's headers then leave out what it has
+#include <netinet/in.h>  // first: the kernel headers then omit what it defines
 
 #include <arpa/inet.h>
 #include <linux/genetlink.h>
@@ -18,7 +18,7 @@
 #include <new>
 
 #include "core/cleanup/names.hpp"
-#include "core/cleanup/netlink_talk.hpp"
+#include "core/cleanup/netlink_connection.hpp"
 #include "core/node/addresses.hpp"
 
 namespace sluice::cleanup {
@@ -31,9 +31,9 @@ NetlinkMessage generic_message(int family, int command, int version, int flags) 
   return netlink_message(family, flags, &header, sizeof(header));
 }
 
-// The number IPVS has in this kernel; 0 when it is not there. Asking loads the module
-// where there is one, so nobody asks without a reason.
-int ipvs_family(NetlinkTalk& kernel) {
+// The generic netlink family of IPVS; 0 if the kernel has none. The request loads the module if it exists, so call this
+// only if needed.
+int ipvs_family(NetlinkConnection& kernel) {
   int number = 0;
   auto request = generic_message(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 1, 0);
   put_string(request, CTRL_ATTR_FAMILY_NAME, IPVS_GENL_NAME);
@@ -44,12 +44,12 @@ int ipvs_family(NetlinkTalk& kernel) {
   return number;
 }
 
-int remove(NetlinkTalk& kernel, int family, const VirtualServer& server) {
+int remove(NetlinkConnection& kernel, int family, const VirtualServer& server) {
   auto request = generic_message(family, IPVS_CMD_DEL_SERVICE, IPVS_GENL_VERSION, 0);
   const bool v4 = server.address.family() == base::Family::ipv4;
   nl_msg* message = request.get();
   nlattr* service = nla_nest_start(message, IPVS_CMD_ATTR_SERVICE | NLA_F_NESTED);
-  // The address always has the room of an IPv6 one.
+  // The attribute always has the size of an IPv6 address.
   if (service == nullptr || nla_put_u16(message, IPVS_SVC_ATTR_AF, v4 ? AF_INET : AF_INET6) != 0 ||
       nla_put_u16(message, IPVS_SVC_ATTR_PROTOCOL, server.protocol) != 0 ||
       nla_put(message, IPVS_SVC_ATTR_ADDR, 16, server.address.bytes().data()) != 0 ||
@@ -78,7 +78,7 @@ const char* protocol_name(std::uint8_t protocol) {
   }
 }
 
-// A set of ports alone is of the protocol in its name: KUBE-NODE-PORT-LOCAL-UDP.
+// The protocol of a set of ports is part of its name: KUBE-NODE-PORT-LOCAL-UDP.
 std::uint8_t protocol_of(std::string_view set) {
   if (set.find("-TCP") != std::string_view::npos) return IPPROTO_TCP;
   if (set.find("-UDP") != std::string_view::npos) return IPPROTO_UDP;
@@ -139,12 +139,12 @@ std::optional<VirtualServer> parse_virtual_server(const nlattr* service) {
 void remove_virtual_servers(Removal& into) {
   const auto ownership = read_ipvs_ownership();
   if (!ownership) {
-    into.failures.push_back("cannot tell which virtual servers of IPVS are kube-proxy's: " +
+    into.failures.push_back("cannot determine which IPVS virtual servers kube-proxy made: " +
                             ownership.status().message());
     return;
   }
-  if (ownership->knows_nothing()) return;
-  NetlinkTalk kernel(NETLINK_GENERIC);
+  if (ownership->empty()) return;
+  NetlinkConnection kernel(NETLINK_GENERIC);
   const int family = ipvs_family(kernel);
   if (family == 0) return;
   std::vector<VirtualServer> ours;
@@ -161,7 +161,7 @@ void remove_virtual_servers(Removal& into) {
   }
   for (const VirtualServer& server : ours) {
     const int refused = remove(kernel, family, server);
-    if (refused == ESRCH) continue;  // somebody else was quicker
+    if (refused == ESRCH) continue;  // another process removed it first
     if (refused != 0) {
       into.failures.push_back("cannot remove the virtual server " + server.to_string() +
                               " of IPVS: " + std::strerror(refused));

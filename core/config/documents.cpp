@@ -39,25 +39,25 @@ class KubeProxyReader {
   KubeProxyReader(bool strict, Draft& draft) : strict_(strict), draft_(draft) {}
 
   void read(const ConfigNode& map) {
-    std::set<std::string> seen;
+    std::set<std::string> names;
     for (const auto& member : map.members()) {
       const ConfigNode& node = member.node;
-      if (!seen.insert(member.name).second) complain(node, "is given a second time", "; the last one counts");
+      if (!names.insert(member.name).second) report(node, "is given a second time", "; the last one counts");
       const auto reader = kube_proxy_fields().find(node.field());
       if (reader != kube_proxy_fields().end()) {
         reader->second(node, draft_);
       } else if (is_group(node.field())) {
         read(node);
       } else {
-        complain(node, "unknown field", "; it is ignored", suggestion(node.field(), known_names()));
+        report(node, "unknown field", "; it is ignored", suggestion(node.field(), known_names()));
       }
     }
   }
 
  private:
-  // `consequence`: how the daemon goes on when it is but a warning.
-  void complain(const ConfigNode& node, const std::string& text, const std::string& consequence,
-                const std::string& advice = {}) const {
+  // `consequence`: for a warning, how the daemon continues.
+  void report(const ConfigNode& node, const std::string& text, const std::string& consequence,
+              const std::string& advice = {}) const {
     if (strict_) {
       node.error(text + advice);
     } else {
@@ -96,13 +96,13 @@ void read_sections(const ConfigNode& map, Draft& draft) {
     }
     BackendSection section;
     flatten(node.yaml(), "", section.options);
-    section.options.erase("");  // what an empty section flattens to
+    section.options.erase("");  // the entry of an empty section
     if (!node.is_null()) section.yaml = YAML::Dump(node.yaml());
     draft.sections[member.name] = {std::move(section), node.where()};
   }
 }
 
-// Unlike period(): zero is a value.
+// Unlike period(), it accepts zero.
 void read_drain_timeout(const ConfigNode& node, Draft& draft) {
   if (const auto value = node.duration()) draft.drain_timeout.set(*value, node.where());
 }
@@ -130,10 +130,10 @@ const Fields& sluice_fields() {
 }  // namespace
 
 void read_kube_proxy_document(const ConfigNode& document, bool strict, Draft& draft) {
-  // Upstream's default of ipvs differs from that of its flag.
+  // In kube-proxy the default of this field differs from that of the flag.
   draft.ipvs.min_sync_period.value = Duration(0);
   KubeProxyReader(strict, draft).read(document);
-  // And so do those of addresses, in the file only.
+  // The same for the addresses, in the file only.
   const auto bind = base::IpAddress::parse(draft.bind_address.value);
   if (bind && bind->family() == base::Family::ipv6) {
     if (!draft.healthz_address.given()) draft.healthz_address.value = "[::]:10256";
@@ -142,7 +142,7 @@ void read_kube_proxy_document(const ConfigNode& document, bool strict, Draft& dr
 }
 
 void read_sluice_document(const ConfigNode& document, Draft& draft) {
-  std::set<std::string> seen;
+  std::set<std::string> read;
   for (const auto& member : document.members()) {
     const auto reader = sluice_fields().find(member.name);
     if (reader == sluice_fields().end()) {
@@ -153,7 +153,7 @@ void read_sluice_document(const ConfigNode& document, Draft& draft) {
         allowed += (allowed.empty() ? "" : ", ") + std::string(name);
       }
       member.node.error("unknown field; allowed: " + allowed + suggestion(member.name, names));
-    } else if (!seen.insert(member.name).second) {
+    } else if (!read.insert(member.name).second) {
       member.node.error("is given a second time; allowed: once");
     } else {
       reader->second(member.node, draft);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The fields of the two kinds of document, for config_file.cpp.
+// Reads the fields of the two kinds of documents. For file.cpp.
 #pragma once
 
 #include <string_view>
@@ -15,7 +15,7 @@ inline constexpr std::string_view kKubeProxyKind = "KubeProxyConfiguration";
 inline constexpr std::string_view kSluiceApi = "sluice.dev/v1alpha1";
 inline constexpr std::string_view kSluiceKind = "SluiceConfiguration";
 
-// `strict`: fields that would be a warning are errors.
+// `strict`: warnings about fields are errors.
 void read_kube_proxy_document(const ConfigNode& document, bool strict, Draft& draft);
 void read_sluice_document(const ConfigNode& document, Draft& draft);
 

@@ -11,7 +11,7 @@ namespace {
 
 std::string place(std::string_view flag) { return "--" + std::string(flag); }
 
-// An empty value leaves what was there, as kube-proxy does it.
+// An empty value is ignored, as in kube-proxy.
 void apply(const Flags& flags, std::string_view name, Sourced<std::string>& out) {
   if (const std::string value = flags.text(name); !value.empty()) out.set(value, place(name));
 }
@@ -68,7 +68,7 @@ void apply_mode_flags(const Flags& flags, Draft& draft) {
   apply(flags, "udp-timeout", draft.udp_timeout);
 }
 
-// Flags that count only when there is no file.
+// Flags that apply only without a configuration file.
 void apply_flags_of_file(const Flags& flags, Draft& draft) {
   apply(flags, "kubeconfig", draft.kubeconfig);
   apply(flags, "kube-api-qps", draft.qps);
@@ -83,8 +83,8 @@ void apply_flags_of_file(const Flags& flags, Draft& draft) {
   apply(flags, "cluster-cidr", draft.cluster_cidr);
   apply(flags, "iptables-localhost-nodeports", draft.localhost_node_ports);
   apply(flags, "config-sync-period", draft.config_sync_period);
-  // On the command line the names say iptables, but they speak of every mode except
-  // ipvs, whose bit and masquerading they still set. The nftables bit has no flag.
+  // These flags of kube-proxy apply to all modes, despite their names, but the periods of ipvs mode have their own
+  // flags. The nftables bit has no flag.
   for (ModeDraft* mode : {&draft.iptables, &draft.nftables}) {
     apply(flags, "masquerade-all", mode->masquerade_all);
     apply(flags, "iptables-sync-period", mode->sync_period);
@@ -101,14 +101,14 @@ void apply_flags_over_file(const Flags& flags, Draft& draft) {
   apply(flags, "replay", draft.replay);
   apply(flags, "replay-speed", draft.replay_speed);
   apply(flags, "record", draft.record);
-  // Blanks only is an error later, so it must not be taken for "not given" here.
+  // validate() rejects a value of blanks, so this must not ignore it.
   apply(flags, "hostname-override", draft.host_name);
   apply(flags, "plugin-dir", draft.plugin_dirs);
   apply(flags, "state-dir", draft.state_dir);
   apply(flags, "v", draft.verbosity);
   apply(flags, "logging-format", draft.log_format);
   apply(flags, "log-flush-frequency", draft.log_flush_frequency);
-  // Patterns add to those of the file, as in kube-proxy.
+  // Patterns are appended to those of the file, as in kube-proxy.
   for (const std::string& pattern : flags.values("vmodule")) draft.vmodule.push_back({pattern, place("vmodule")});
   apply(flags, "log-text-split-stream", draft.log_text.split);
   apply(flags, "log-text-info-buffer-size", draft.log_text.buffer);

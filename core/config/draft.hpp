@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Settings as flags and file say them: defaults filled in, each with the place it
-// comes from, not yet checked against each other. validate() makes Settings of it.
+// Settings from flags and file with defaults, each with its place, not yet checked against each other. validate()
+// converts a draft to Settings.
 #pragma once
 
 #include <map>
@@ -27,7 +27,7 @@ struct Sourced {
   }
 };
 
-// What kube-proxy keeps once a mode. Which one counts is known when the mode is.
+// Settings that kube-proxy has once per mode.
 struct ModeDraft {
   Sourced<int> masquerade_bit{14, {}};
   Sourced<bool> masquerade_all;
@@ -45,7 +45,7 @@ struct ConntrackDraft {
   Sourced<Duration> udp_stream_timeout;
 };
 
-// For a backend of that name; nothing in the core reads them.
+// For a backend named ipvs; the core does not use them.
 struct IpvsDraft {
   Sourced<std::string> scheduler;
   std::vector<Sourced<std::string>> exclude_cidrs;
@@ -55,7 +55,7 @@ struct IpvsDraft {
   Sourced<Duration> udp_timeout;
 };
 
-// Where info lines go, once a log format.
+// The output of info lines, once per log format.
 struct StreamDraft {
   Sourced<bool> split;
   Sourced<std::string> buffer{"0", {}};  // a quantity, as "64Ki"
@@ -71,8 +71,8 @@ struct WinkernelDraft {
 
 struct Draft {
   std::string config_file;
-  bool strict = false;                       // --check: what a daemon would only warn about is an error
-  bool whole = true;                         // false: of the file, or of a document in it, nothing could be read
+  bool strict = false;                       // --check: warnings about fields are errors
+  bool whole = true;                         // false: the file or a document in it could not be read
   std::map<std::string, std::string> flags;  // every flag with its value
   Sourced<std::string> kubeconfig;
   Sourced<std::string> master;
@@ -82,17 +82,17 @@ struct Draft {
   Sourced<std::string> record;
   Sourced<double> qps{5, {}};
   Sourced<int> burst{10, {}};
-  Sourced<std::string> content_type{"application/vnd.kubernetes.protobuf", {}};  // what kube-proxy asks for
+  Sourced<std::string> content_type{"application/vnd.kubernetes.protobuf", {}};  // the default of kube-proxy
   Sourced<std::string> accept_content_types;
 
-  Sourced<std::string> host_name;  // override; empty = the name of the machine
+  Sourced<std::string> host_name;  // override; empty = the host name
   Sourced<std::string> bind_address{"0.0.0.0", {}};
   std::vector<Sourced<std::string>> node_port_addresses;
 
-  Sourced<std::string> mode;     // as kube-proxy has it; empty = iptables
-  Sourced<std::string> backend;  // overrides the mode
-  ModeDraft iptables;            // also for every backend that is no mode of kube-proxy
-  ModeDraft ipvs;                // periods only: ipvs masquerades as the iptables section says
+  Sourced<std::string> mode;     // of kube-proxy; empty = iptables
+  Sourced<std::string> backend;  // overrides `mode`
+  ModeDraft iptables;            // also for every backend that is not a mode of kube-proxy
+  ModeDraft ipvs;                // periods only: masquerading of ipvs mode is in `iptables`
   ModeDraft nftables;
   Sourced<bool> localhost_node_ports{true, {}};
 
@@ -101,10 +101,10 @@ struct Draft {
   Sourced<std::string> interface_name_prefix;
   Sourced<std::string> cluster_cidr;
 
-  // Checked as kube-proxy does, and of no use: no cache here has to be gone through again.
+  // Checked as in kube-proxy, then ignored: there is no cache to resync.
   Sourced<Duration> config_sync_period{std::chrono::minutes(15), {}};
 
-  // An address may lack its port; the port then comes from the number below.
+  // An address may lack its port; then the port below applies.
   Sourced<std::string> healthz_address{"0.0.0.0:10256", {}};
   Sourced<std::string> metrics_address{"127.0.0.1:10249", {}};
   Sourced<int> healthz_port{10256, {}};
@@ -118,7 +118,7 @@ struct Draft {
   Sourced<std::string> port_range;  // userspace mode
   Sourced<Duration> udp_timeout{std::chrono::milliseconds(250), {}};
   std::vector<Sourced<std::string>> feature_gates;  // "Name=true"
-  WinkernelDraft winkernel;                         // for another system
+  WinkernelDraft winkernel;                         // for Windows
   Sourced<bool> windows_run_as_service;
   Sourced<std::string> boot_id_file;
   Sourced<std::string> machine_id_file;
@@ -136,19 +136,19 @@ struct Draft {
   Sourced<Duration> drain_timeout{std::chrono::hours(1), {}};
   std::map<std::string, Sourced<BackendSection>> sections;
 
-  // For the caller that needs them before everything is validated.
+  // For use before the draft is validated.
   PluginSettings plugins() const;
   LogSettings log() const;
 };
 
 struct Defaults {
-  std::vector<std::string> plugin_dirs;  // where `make install` puts backends, and build-tree places
+  std::vector<std::string> plugin_dirs;  // of `make install`, or of the build tree
   std::string state_dir = "/run/sluice";
 };
 
-// Reads the file `flags` name, applies the flags over it by kube-proxy's precedence
-// (BEH 11.1), and collects what is wrong. With --check, what would be a warning about
-// a field is an error.
+// Reads the configuration file, applies the flags with kube-proxy's precedence (BEH 11.1), and collects all problems.
+// With
+// --check, warnings about fields are errors.
 Draft read_configuration(const Flags& flags, const Defaults& defaults, Problems& problems);
 
 }  // namespace sluice::config

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The gates that kube-proxy 1.36 accepts: all gates of its release, since every Kubernetes component registers the same
-// list.
+// The gates of kube-proxy 1.36: all gates of the release, since every Kubernetes component registers the same list.
 #include <array>
 
 #include "core/config/feature_gates.hpp"

@@ -10,7 +10,7 @@ namespace sluice::config {
 namespace {
 
 constexpr std::string_view kLogging = "logging options are always available";
-constexpr std::string_view kAlways = "what it stands for is always on";
+constexpr std::string_view kAlways = "the feature is always on";
 
 struct Row {
   std::string_view name;
@@ -19,12 +19,12 @@ struct Row {
 
 // Gates of kube-proxy itself.
 constexpr std::array kRows = std::to_array<Row>({
-    {"AllAlpha", {false, "no gate that has one is in that state"}},
+    {"AllAlpha", {false, "no alpha gate has an effect"}},
     {"AllBeta", {true, {}}},
     {"AllowServiceExternalIPs", {true, {}}},
     {"ComponentFlagz", {true, {}}},
     {"ComponentStatusz", {true, {}}},
-    {"ContextualLogging", {false, "lines name their object"}},
+    {"ContextualLogging", {false, "log lines always name their object"}},
     {"LoggingAlphaOptions", {false, kLogging}},
     {"LoggingBetaOptions", {false, kLogging}},
     {"MultiCIDRServiceAllocator", {false, kAlways}},

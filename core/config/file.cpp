@@ -17,8 +17,7 @@ constexpr std::size_t kFileLimit = 4u << 20;
 constexpr int kDepthLimit = 64;
 constexpr int kNodeLimit = 100'000;
 
-// Aliases can make a small text an endless or enormous tree; behind this check every
-// walk ends.
+// Aliases can expand a small text to an endless or huge tree; this check makes later walks safe.
 bool has_sane_shape(const YAML::Node& node, int depth, int& nodes) {
   if (depth > kDepthLimit || ++nodes > kNodeLimit) return false;
   if (!node.IsMap() && !node.IsSequence()) return true;
@@ -41,13 +40,13 @@ class Stream {
     const std::string api = type_field(document, "apiVersion");
     const std::string kind = type_field(document, "kind");
     if (api == kKubeProxyApi && kind == kKubeProxyKind) {
-      if (once(document, kube_proxy_seen_, kKubeProxyKind) && sluice_seen_) {
+      if (once(document, has_kube_proxy_, kKubeProxyKind) && has_sluice_) {
         document.error("must be the first document, because kube-proxy reads no other; move " +
                        std::string(kSluiceKind) + " behind it");
       }
       read_kube_proxy_document(document, options_.strict, draft_);
     } else if (api == kSluiceApi && kind == kSluiceKind) {
-      once(document, sluice_seen_, kSluiceKind);
+      once(document, has_sluice_, kSluiceKind);
       read_sluice_document(document, draft_);
     } else {
       draft_.whole = false;
@@ -61,17 +60,17 @@ class Stream {
     const YAML::Node value = document.yaml()[std::string(name)];
     return value.IsDefined() && value.IsScalar() ? value.Scalar() : std::string();
   }
-  static bool once(const ConfigNode& document, bool& seen, std::string_view kind) {
-    if (seen) document.error("a second " + std::string(kind) + "; allowed: one");
-    const bool first = !seen;
-    seen = true;
+  static bool once(const ConfigNode& document, bool& has_kind, std::string_view kind) {
+    if (has_kind) document.error("a second " + std::string(kind) + "; allowed: one");
+    const bool first = !has_kind;
+    has_kind = true;
     return first;
   }
 
   const ConfigFileOptions& options_;
   Draft& draft_;
-  bool kube_proxy_seen_ = false;
-  bool sluice_seen_ = false;
+  bool has_kube_proxy_ = false;
+  bool has_sluice_ = false;
 };
 
 }  // namespace
@@ -82,7 +81,7 @@ void read_config_text(const std::string& text, const std::string& name, const Co
   const auto not_yaml = [&](int line, const std::string& why) {
     problems.error(line > 0 ? name + ":" + std::to_string(line) : name, "is not valid YAML: " + why);
   };
-  // First without a tree: of some texts (a stray bracket) LoadAll never sees the end.
+  // Check first without a tree: LoadAll never ends for some texts (a stray bracket).
   if (const auto problem = kube::check_yaml(text)) return not_yaml(problem->line, problem->text);
   std::vector<YAML::Node> documents;
   try {

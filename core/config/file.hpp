@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// --config: a YAML (or JSON) stream of up to two documents. The first is kube-proxy's
-// KubeProxyConfiguration, read as kube-proxy reads it; the second, which kube-proxy
-// does not look at, is SluiceConfiguration and strict.
+// --config: a YAML (or JSON) stream of up to two documents. The first is kube-proxy's KubeProxyConfiguration, read as
+// in kube-proxy. The second is SluiceConfiguration, which kube-proxy does not read; it is always strict.
 #pragma once
 
 #include <string>
@@ -20,7 +19,7 @@ struct ConfigFileOptions {
 
 void read_config_file(const std::string& path, const ConfigFileOptions& options, Draft& draft, Problems& problems);
 
-// The same for text at hand; `name` stands for the file in messages.
+// The same for a text; `name` replaces the file name in messages.
 void read_config_text(const std::string& text, const std::string& name, const ConfigFileOptions& options, Draft& draft,
                       Problems& problems);
 

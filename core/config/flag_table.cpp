@@ -20,17 +20,16 @@ using enum FlagGroup;
 constexpr std::array kFlags = std::to_array<FlagSpec>({
     {"config", text, general, true, "FILE", "",
      "Configuration file (KubeProxyConfiguration, optionally followed by SluiceConfiguration). Flags that the file "
-     "covers are ignored then."},
+     "covers are ignored."},
     {"write-config-to", text, general, true, "FILE", "",
      "Write the effective configuration, with every default, to a file for --config, and exit."},
     {"check", boolean, general, true, "", "false",
      "Check the configuration, report everything that is wrong with it, and exit."},
-    {"init-only", boolean, general, true, "", "false",
-     "Do what needs privileges, settings of the kernel among it, and exit."},
+    {"init-only", boolean, general, true, "", "false", "Apply privileged settings such as sysctls, then exit."},
     {"cleanup", boolean, general, true, "", "false",
-     "Remove all that Sluice or kube-proxy ever programmed on this node, and exit."},
+     "Remove everything that Sluice or kube-proxy programmed on this node, and exit."},
     {"state-dir", text, general, true, "DIR", "/run/sluice",
-     "Folder for the control socket and for what must survive a restart."},
+     "Directory for the control socket and for state that must survive a restart."},
     {"feature-gates", list, general, false, "NAME=BOOL,...", "",
      "Feature gates of kube-proxy; AllowServiceExternalIPs=false ignores spec.externalIPs."},
     {"version", text, general, true, "[=raw|vX.Y.Z]", "false",
@@ -43,19 +42,19 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
     {"manifests", text, source, true, "DIR|FILE", "",
      "Read Services, EndpointSlices, Nodes and ServiceCIDRs from disk instead of an API server."},
     {"replay", text, source, true, "FILE", "",
-     "Tell again what a recording holds, instead of asking an API server; the node is the one it was made on, unless "
-     "--hostname-override says otherwise."},
+     "Replay a recording instead of connecting to an API server. The node name is that of the recording, unless "
+     "--hostname-override is set."},
     {"replay-speed", decimal, source, true, "FACTOR", "1",
-     "How much faster than it was recorded; 0 does not wait at all."},
+     "Speed of --replay as a factor of the recorded speed; 0 replays without delays."},
     {"record", text, source, true, "FILE", "",
-     "Write down what the source tells, to be played back with --replay; an earlier recording there becomes FILE.old."},
+     "Record the events of the source for --replay. An existing recording is renamed to FILE.old."},
     {"kube-api-qps", decimal, source, false, "NUMBER", "5",
-     "Requests a second to the API server; negative: as many as there are."},
-    {"kube-api-burst", number, source, false, "NUMBER", "10", "Requests that may go at once after a pause."},
+     "Maximum requests per second to the API server; negative means unlimited."},
+    {"kube-api-burst", number, source, false, "NUMBER", "10", "Maximum burst of requests to the API server."},
     {"kube-api-content-type", text, source, false, "TYPE", "application/vnd.kubernetes.protobuf",
-     "Accepted without effect: the API server is asked for JSON."},
+     "Ignored (accepted for compatibility): the API server is asked for JSON."},
     {"config-sync-period", duration, source, false, "DURATION", "15m0s",
-     "Accepted without effect: there is no cache that would have to be gone through again."},
+     "Ignored (accepted for compatibility): there is no cache to resync."},
 
     {"hostname-override", text, node, true, "NAME", "", "Name of this node in the cluster, instead of the host name."},
     {"bind-address", text, node, false, "IP", "0.0.0.0",
@@ -64,85 +63,92 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      "Addresses that serve node ports: CIDRs, or the word primary for the node's own; all when empty. May be "
      "repeated."},
     {"oom-score-adj", number, node, false, "NUMBER", "-999",
-     "How willingly the kernel ends the daemon when memory is short, -1000 (never) to 1000."},
-    {"boot-id-file", text, node, false, "FILE,...", "", "Accepted without effect."},
-    {"machine-id-file", text, node, false, "FILE,...", "", "Accepted without effect."},
+     "OOM score adjustment, from -1000 (never killed) to 1000."},
+    {"boot-id-file", text, node, false, "FILE,...", "", "Ignored (accepted for compatibility)."},
+    {"machine-id-file", text, node, false, "FILE,...", "", "Ignored (accepted for compatibility)."},
 
     {"proxy-mode", text, backend, false, "ID|auto", "iptables",
      "Backend to use: the id of any installed plugin, or auto for the first of nftables and iptables that works here."},
     {"plugin-dir", repeated, backend, true, "DIR", "",
-     "Folder to look for backends in, instead of the installed one. May be repeated; the first that has the backend "
-     "wins."},
+     "Directory to search for backends, instead of the installed one. May be repeated; the first directory with the "
+     "backend wins."},
     {"iptables-localhost-nodeports", boolean, backend, false, "", "true",
      "Serve node ports on 127.0.0.1 too, IPv4 only."},
 
     {"cluster-cidr", text, local_traffic, false, "CIDR[,CIDR]", "",
-     "Address range of pods, one or one a family. Traffic to a cluster IP from elsewhere is masqueraded."},
+     "Address range of pods, at most one per address family. Traffic to cluster IPs from other sources is "
+     "masqueraded."},
     {"detect-local-mode", text, local_traffic, false, "MODE", "ClusterCIDR",
      "How traffic of local pods is recognised: ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix."},
     {"pod-bridge-interface", text, local_traffic, false, "NAME", "", "The bridge of local pods, for BridgeInterface."},
     {"pod-interface-name-prefix", text, local_traffic, false, "PREFIX", "",
-     "What the names of local pods' interfaces begin with, for InterfaceNamePrefix."},
+     "Prefix of the interface names of local pods, for InterfaceNamePrefix."},
     {"masquerade-all", boolean, local_traffic, false, "", "false", "Masquerade all traffic to cluster IPs."},
     {"iptables-masquerade-bit", number, local_traffic, false, "0-31", "14",
      "Bit of the packet mark that asks for masquerading."},
 
     {"iptables-sync-period", duration, pace, false, "DURATION", "30s",
-     "How often the kernel is compared with what it should hold."},
+     "Interval of checks for drift between the kernel and the expected rules."},
     {"iptables-min-sync-period", duration, pace, false, "DURATION", "1s",
-     "Least time between two writes to the kernel; 0 writes every change at once."},
+     "Minimum time between two writes to the kernel; 0 writes every change at once."},
 
     {"healthz-bind-address", text, serving, false, "IP[:PORT]", "0.0.0.0:10256",
      "Where /healthz and /livez are served."},
     {"healthz-port", number, serving, false, "PORT", "10256",
-     "Port of --healthz-bind-address when it has none; 0 turns the server off. Outdated."},
+     "Port of --healthz-bind-address if it has none; 0 turns the server off. Deprecated."},
     {"metrics-bind-address", text, serving, false, "IP[:PORT]", "127.0.0.1:10249", "Where /metrics is served."},
     {"metrics-port", number, serving, false, "PORT", "10249",
-     "Port of --metrics-bind-address when it has none. Outdated."},
+     "Port of --metrics-bind-address if it has none. Deprecated."},
     {"bind-address-hard-fail", boolean, serving, false, "", "false",
-     "End the daemon when one of these addresses cannot be bound, instead of trying again."},
+     "Exit if one of these addresses cannot be bound, instead of retrying."},
     {"profiling", boolean, serving, false, "", "false", "Serve /debug/flags/v on the metrics address."},
     {"show-hidden-metrics-for-version", text, serving, false, "VERSION", "",
-     "Accepted without effect: no metric is hidden. Only the release before the one that is followed is allowed."},
+     "Ignored (accepted for compatibility): no metric is hidden. Only the previous release is allowed."},
 
     {"conntrack-max-per-core", number, conntrack, false, "NUMBER", "32768",
-     "Tracked connections for each processor; 0 leaves the limit as it is."},
+     "Maximum tracked connections per processor; 0 keeps the limit of the kernel."},
     {"conntrack-min", number, conntrack, false, "NUMBER", "131072",
-     "Tracked connections at least, whatever the number of processors."},
+     "Minimum of the limit of tracked connections, regardless of the number of processors."},
     {"conntrack-tcp-timeout-established", duration, conntrack, false, "DURATION", "24h0m0s",
-     "How long an idle TCP connection is remembered; 0 leaves it as it is."},
+     "Timeout of idle TCP connections; 0 keeps the value of the kernel."},
     {"conntrack-tcp-timeout-close-wait", duration, conntrack, false, "DURATION", "1h0m0s",
-     "The same in the state CLOSE_WAIT."},
+     "Timeout of TCP connections in the state CLOSE_WAIT; 0 keeps the value of the kernel."},
     {"conntrack-tcp-be-liberal", boolean, conntrack, false, "", "false",
-     "Do not take TCP packets outside the window for invalid ones."},
+     "Do not treat TCP packets outside the window as invalid."},
     {"conntrack-udp-timeout", duration, conntrack, false, "DURATION", "0s",
-     "How long an unanswered UDP flow is remembered; 0 leaves it as it is."},
-    {"conntrack-udp-timeout-stream", duration, conntrack, false, "DURATION", "0s", "The same for an answered one."},
+     "Timeout of UDP flows without a reply; 0 keeps the value of the kernel."},
+    {"conntrack-udp-timeout-stream", duration, conntrack, false, "DURATION", "0s",
+     "Timeout of UDP flows with replies; 0 keeps the value of the kernel."},
 
-    {"ipvs-sync-period", duration, ipvs, false, "DURATION", "30s", "As --iptables-sync-period."},
-    {"ipvs-min-sync-period", duration, ipvs, false, "DURATION", "1s", "As --iptables-min-sync-period."},
+    {"ipvs-sync-period", duration, ipvs, false, "DURATION", "30s", "Like --iptables-sync-period, for ipvs mode."},
+    {"ipvs-min-sync-period", duration, ipvs, false, "DURATION", "1s",
+     "Like --iptables-min-sync-period, for ipvs mode."},
     {"ipvs-scheduler", text, ipvs, false, "NAME", "", "Scheduler of virtual servers; rr when empty."},
     {"ipvs-exclude-cidrs", list, ipvs, false, "CIDR,...", "",
-     "Ranges of virtual servers that the backend leaves alone."},
+     "Address ranges of virtual servers that the backend does not change."},
     {"ipvs-strict-arp", boolean, ipvs, false, "", "false", "Answer ARP for an address on its own interface only."},
-    {"ipvs-tcp-timeout", duration, ipvs, false, "DURATION", "0s", "For idle TCP connections; 0 leaves it as it is."},
-    {"ipvs-tcpfin-timeout", duration, ipvs, false, "DURATION", "0s", "After a FIN; 0 leaves it as it is."},
-    {"ipvs-udp-timeout", duration, ipvs, false, "DURATION", "0s", "For UDP; 0 leaves it as it is."},
+    {"ipvs-tcp-timeout", duration, ipvs, false, "DURATION", "0s",
+     "Timeout of idle TCP connections; 0 keeps the value of the kernel."},
+    {"ipvs-tcpfin-timeout", duration, ipvs, false, "DURATION", "0s",
+     "Timeout of TCP connections after a FIN; 0 keeps the value of the kernel."},
+    {"ipvs-udp-timeout", duration, ipvs, false, "DURATION", "0s",
+     "Timeout of UDP flows; 0 keeps the value of the kernel."},
     {"proxy-port-range", text, userspace, false, "LOW-HIGH", "", "Ports the proxy may open; any when empty."},
     {"udp-timeout", duration, userspace, false, "DURATION", "250ms", "How long an idle UDP connection is kept."},
 
-    {"v", number, logging, true, "LEVEL", "0", "Log verbosity; 1 tells all flags, 4 and more shows debug lines."},
+    {"v", number, logging, true, "LEVEL", "0", "Log verbosity; 1 logs all flags, 4 and higher logs debug lines."},
     {"vmodule", list, logging, true, "PATTERN=LEVEL,...", "",
-     "Verbosity of single components, the word before ] in a line; text format only."},
+     "Verbosity of single components; the component is the word before ] in a line. Text format only."},
     {"logging-format", text, logging, true, "text|json", "text", "Form of log lines."},
-    {"log-flush-frequency", duration, logging, true, "DURATION", "5s",
-     "When buffered lines are written at the latest."},
+    {"log-flush-frequency", duration, logging, true, "DURATION", "5s", "Maximum delay of buffered lines."},
     {"log-text-split-stream", boolean, logging, true, "", "false",
-     "In text format, info lines to standard output, warnings and errors to standard error."},
+     "In text format, write info lines to standard output, and warnings and errors to standard error."},
     {"log-text-info-buffer-size", text, logging, true, "BYTES", "0",
-     "With --log-text-split-stream: how much of info lines may wait, as 64Ki."},
-    {"log-json-split-stream", boolean, logging, true, "", "false", "The same in json format."},
-    {"log-json-info-buffer-size", text, logging, true, "BYTES", "0", "With --log-json-split-stream."},
+     "With --log-text-split-stream: buffer size for info lines, such as 64Ki."},
+    {"log-json-split-stream", boolean, logging, true, "", "false",
+     "In json format, write info lines to standard output, and warnings and errors to standard error."},
+    {"log-json-info-buffer-size", text, logging, true, "BYTES", "0",
+     "With --log-json-split-stream: buffer size for info lines, such as 64Ki."},
 });
 
 }  // namespace table
@@ -194,15 +200,15 @@ std::string_view group_title(FlagGroup group) {
     case local_traffic:
       return "Local traffic and masquerading";
     case pace:
-      return "Pace";
+      return "Sync intervals";
     case serving:
       return "Health and metrics";
     case conntrack:
       return "Connection tracking";
     case ipvs:
-      return "Mode ipvs";
+      return "ipvs mode";
     case userspace:
-      return "Mode userspace";
+      return "userspace mode";
     case logging:
       return "Logging";
   }

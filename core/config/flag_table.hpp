@@ -15,8 +15,8 @@ enum class FlagKind {
   decimal,  // with or without a point
   duration,
   text,
-  list,      // parts between commas; repeating the flag appends
-  repeated,  // one value each time the flag is given
+  list,      // comma-separated; repeating the flag appends
+  repeated,  // one value for each use of the flag
 };
 enum class FlagGroup {
   general,
@@ -36,25 +36,25 @@ struct FlagSpec {
   std::string_view name;
   FlagKind kind = FlagKind::text;
   FlagGroup group = FlagGroup::general;
-  bool beats_file = false;         // false: ignored when --config is given, as in kube-proxy
-  std::string_view value_name;     // for the help; empty for booleans
-  std::string_view default_value;  // as Go prints it
+  bool beats_file = false;         // false: ignored with --config, as in kube-proxy
+  std::string_view value_name;     // for --help; empty for booleans
+  std::string_view default_value;  // in Go's format
   std::string_view help;
 };
 
-// What this version understands, in the order of the help.
+// All flags, in the order of --help.
 std::span<const FlagSpec> flag_table();
 const FlagSpec* find_flag(std::string_view name);
 std::string_view group_title(FlagGroup group);
 
-// A logging flag that Kubernetes has removed and that is still written in many manifests.
+// A logging flag that Kubernetes removed but many manifests still set.
 struct RetiredFlag {
   bool found = false;
   bool boolean = false;  // takes no separate value
 };
 RetiredFlag find_retired_flag(std::string_view name);
 
-// The supported flag whose name is closest, or empty when none is close.
+// The supported flag with the closest name, or empty if none is close.
 std::string_view nearest_flag(std::string_view name);
 
 }  // namespace sluice::config

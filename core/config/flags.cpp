@@ -23,10 +23,10 @@ constexpr unsigned kHelpWidth = 96;
 constexpr std::string_view kRetiredFlagsIgnored =
     "retired and without effect: log lines go to standard error, or as --log-text-split-stream says";
 
-// One word of the command line as a name and perhaps a value.
+// A flag of the command line with its optional value.
 struct Word {
   std::string name;                  // with "-" for "_"
-  std::optional<std::string> value;  // what is attached to the word
+  std::optional<std::string> value;  // attached to the word
   std::string shown;                 // "--name" or "-v", for messages
 };
 
@@ -96,8 +96,9 @@ bool is_kubernetes_version(std::string_view text) {
          });
 }
 
-// The pre-pass: turns what pflag understands into names with exactly one value each,
-// because Boost completes names, refuses repeated ones and reads "-v=4" as "=4".
+// Converts pflag syntax to names with exactly one value each, since Boost completes names, rejects repeated ones and
+// parses
+// "-v=4" as "=4".
 class CommandLine {
  public:
   CommandLine(const std::vector<std::string>& words, Problems& problems) : words_(words), problems_(problems) {}
@@ -116,13 +117,13 @@ class CommandLine {
       }
     }
     if (!retired_.empty()) problems_.warning(retired_, std::string(kRetiredFlagsIgnored));
-    return std::move(values_);
+    return std::move(given_);
   }
 
  private:
   void positional(const std::string& word) {
     if (word == "help" && words_.size() == 1) {
-      values_["help"] = {"true"};
+      given_["help"] = {"true"};
       return;
     }
     problems_.error(
@@ -162,7 +163,7 @@ class CommandLine {
       return;
     }
     std::optional<std::string> value = word.value;
-    // --version alone means --version=true; like a switch it never takes the next word.
+    // --version alone means --version=true; like a switch, it never takes the next word.
     if (!value && (flag->kind == FlagKind::boolean || flag->name == "version")) value = "true";
     if (!value && next_ < words_.size()) value = words_[next_++];
     if (!value) {
@@ -172,7 +173,7 @@ class CommandLine {
     store(*flag, word, *value);
   }
 
-  // Skips the separate value of a flag that is not read, so that it causes no second error.
+  // Skips the separate value of a rejected flag, so that it causes no second error.
   void refuse(const Word& word) {
     const RetiredFlag retired = find_retired_flag(word.name);
     const bool has_value_behind = !word.value && !retired.boolean && next_ < words_.size();
@@ -188,7 +189,7 @@ class CommandLine {
   }
 
   void store(const FlagSpec& flag, const Word& word, const std::string& value) {
-    std::vector<std::string>& stored = values_[std::string(flag.name)];
+    std::vector<std::string>& stored = given_[std::string(flag.name)];
     switch (flag.kind) {
       case FlagKind::boolean:
         if (const auto parsed = parse_boolean(value)) {
@@ -229,22 +230,22 @@ class CommandLine {
   const std::vector<std::string>& words_;
   Problems& problems_;
   std::size_t next_ = 0;
-  std::string retired_;  // their names
-  std::map<std::string, std::vector<std::string>, std::less<>> values_;
+  std::string retired_;  // names of the retired flags
+  std::map<std::string, std::vector<std::string>, std::less<>> given_;
 };
 
 }  // namespace
 
 std::string Flags::text(std::string_view name) const {
-  const auto found = values_.find(name);
-  return found == values_.end() || found->second.empty() ? std::string() : found->second.back();
+  const auto found = given_.find(name);
+  return found == given_.end() || found->second.empty() ? std::string() : found->second.back();
 }
 
 bool Flags::on(std::string_view name) const { return text(name) == "true"; }
 
 std::vector<std::string> Flags::values(std::string_view name) const {
-  const auto found = values_.find(name);
-  return found == values_.end() ? std::vector<std::string>() : found->second;
+  const auto found = given_.find(name);
+  return found == given_.end() ? std::vector<std::string>() : found->second;
 }
 
 Action Flags::action() const {
@@ -261,7 +262,7 @@ Action Flags::action() const {
 std::vector<std::string> Flags::ignored_with_file() const {
   std::vector<std::string> out;
   if (text("config").empty()) return out;
-  for (const auto& [name, values] : values_) {
+  for (const auto& [name, values] : given_) {
     if (!find_flag(name)->beats_file) out.push_back("--" + name);
   }
   return out;
@@ -280,7 +281,7 @@ Flags parse_flags(const std::vector<std::string>& arguments, Problems& problems)
   for (const FlagSpec& flag : flag_table()) {
     const po::variable_value& value = stored[std::string(flag.name)];
     if (value.empty() || value.defaulted()) continue;
-    std::vector<std::string>& values = flags.values_[std::string(flag.name)];
+    std::vector<std::string>& values = flags.given_[std::string(flag.name)];
     if (flag.kind == FlagKind::boolean) {
       values = {value.as<bool>() ? "true" : "false"};
     } else if (flag.kind == FlagKind::list || flag.kind == FlagKind::repeated) {
@@ -312,11 +313,12 @@ std::string help_text(std::string_view program, const std::string& default_plugi
                       const std::string& default_state_dir) {
   std::ostringstream out;
   out << "Usage: " << program << " [FLAG...]\n"
-      << "\nTurns Kubernetes Services into packet treatment on this node.\n"
-      << "Without --kubeconfig, --master, --manifests or --replay it runs in a pod and asks the API server of its "
-         "cluster.\n";
+      << "\nProgram the packet forwarding of Kubernetes Services on this node.\n"
+      << "Without --kubeconfig, --master, --manifests or --replay it must run in a pod, and connects to the API server "
+         "of "
+         "its cluster.\n";
   out << describe_all();
-  out << "\nBackends are looked for in " << default_plugin_dir << "; the state directory is " << default_state_dir
+  out << "\nThe directory of backends is " << default_plugin_dir << "; the state directory is " << default_state_dir
       << ".\n";
   return out.str();
 }

@@ -1,10 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The command line, read as kube-proxy (pflag) reads it: "--name=value", "--name value",
-// "--switch", "--switch=false", "-v 4", "-v=4", "-v4", "_" for "-" in names, the last
-// of a repeated flag wins and lists are appended. Names are never completed, and there
-// are no positional arguments.
+// The command line, parsed as in kube-proxy (pflag): "--name=value", "--name value", "--switch", "--switch=false", "-v
+// 4",
+// "-v=4", "-v4", "_" for "-" in names; the last of a repeated flag wins, and lists are appended. Names are never
+// completed, and there are no positional arguments.
 #pragma once
 
 #include <map>
@@ -18,31 +18,31 @@ namespace sluice::config {
 
 enum class Action { run, check, write_config, cleanup, init_only, version, version_raw, help };
 
-// What was given, with values already known to be well formed for their kind.
+// The given flags; all values are well formed for their kind.
 class Flags {
  public:
-  bool given(std::string_view name) const { return values_.find(name) != values_.end(); }
-  // The last value; empty when not given.
+  bool given(std::string_view name) const { return given_.find(name) != given_.end(); }
+  // The last value; empty if not given.
   std::string text(std::string_view name) const;
   // REQUIRES: given(name) and a boolean flag.
   bool on(std::string_view name) const;
   // All values of a list or repeatable flag, in order.
   std::vector<std::string> values(std::string_view name) const;
 
-  // Help beats version beats check beats write-config-to beats cleanup beats init-only.
+  // Precedence: help, version, check, write-config-to, cleanup, init-only.
   Action action() const;
-  // Given flags the file takes the place of when --config is given; sorted, with "--".
+  // Given flags that are ignored because of --config; sorted, with "--".
   std::vector<std::string> ignored_with_file() const;
 
  private:
   friend Flags parse_flags(const std::vector<std::string>& arguments, Problems& problems);
-  std::map<std::string, std::vector<std::string>, std::less<>> values_;
+  std::map<std::string, std::vector<std::string>, std::less<>> given_;
 };
 
-// `arguments` without the program's name. Everything that is wrong goes to `problems`.
+// `arguments`: without the name of the program. Adds all errors to `problems`.
 Flags parse_flags(const std::vector<std::string>& arguments, Problems& problems);
 
-// Every flag with its value, given or by default, by name.
+// Every flag with its given or default value, by name.
 std::map<std::string, std::string> flag_values(const Flags& flags);
 
 // The text of --help: usage and all flags in groups.

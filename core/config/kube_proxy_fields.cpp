@@ -8,7 +8,7 @@
 namespace sluice::config {
 namespace {
 
-// `at` finds the value in the draft: a member, or a member of a part of it.
+// `at` selects the value in the draft: a member, or a member of a member.
 template <class At>
 FieldReader text_at(At at) {
   return [at](const ConfigNode& node, Draft& draft) {
@@ -48,7 +48,7 @@ FieldReader duration_at(At at) {
   };
 }
 
-// Two steps into the draft.
+// Selects a member of a member of the draft.
 template <class Part, class Value>
 auto in(Part Draft::*part, Value Part::*member) {
   return [part, member](Draft& draft) -> Value& { return draft.*part.*member; };
@@ -59,7 +59,7 @@ auto in(Value Draft::*member) {
 }
 
 void read_feature_gates(const ConfigNode& map, Draft& draft) {
-  draft.feature_gates.clear();  // of a field given a second time the last counts
+  draft.feature_gates.clear();  // the last of a repeated field wins
   for (const auto& member : map.members()) {
     if (const auto on = member.node.boolean()) {
       draft.feature_gates.push_back({member.name + (*on ? "=true" : "=false"), member.node.where()});
@@ -85,7 +85,7 @@ void read_vmodule(const ConfigNode& list, Draft& draft) {
   }
 }
 
-// Old files have it in nanoseconds, as Go prints a duration that is no string.
+// Old files contain nanoseconds, Go's format for a duration that is not a string.
 void read_flush_frequency(const ConfigNode& node, Draft& draft) {
   if (const auto value = node.duration_or_nanoseconds(); value && value->count() != 0) {
     draft.log_flush_frequency.set(*value, node.where());

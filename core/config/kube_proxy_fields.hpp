@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What each field of KubeProxyConfiguration v1alpha1 is: its full name, its type, and
-// where in the draft it goes. For documents.cpp.
+// The fields of KubeProxyConfiguration v1alpha1: full name, type, and member of the draft. For documents.cpp.
 #pragma once
 
 #include <functional>
@@ -20,14 +19,14 @@ using Fields = std::map<std::string_view, FieldReader>;
 // By full name: "iptables.syncPeriod".
 const Fields& kube_proxy_fields();
 
-// Readers for members of the draft. Empty texts and empty lists leave the default.
+// Readers for members of the draft. Empty texts and empty lists keep the default.
 namespace field_readers {
 
 FieldReader text(Sourced<std::string> Draft::*member);
 FieldReader boolean(Sourced<bool> Draft::*member);
 FieldReader decimal(Sourced<double> Draft::*member);
 FieldReader texts(std::vector<Sourced<std::string>> Draft::*member);
-// A zero leaves the default, too.
+// Zero keeps the default, too.
 FieldReader period(Sourced<Duration> Draft::*member);
 void ignored(const ConfigNode& node, Draft& draft);
 

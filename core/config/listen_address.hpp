@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Addresses to listen on, "IP" or "IP:port", as kube-proxy writes them. Pure.
+// Listen addresses, "IP" or "IP:port", in the format of kube-proxy. No I/O.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace sluice::config {
 
-// Adds ":port" to an address that has none; anything that is no address stays as it is.
+// Adds ":port" to an address without a port; any other text is returned unchanged.
 std::string with_port(const std::string& address, int port);
 
 // "1.2.3.4:80" or "[fd00::1]:80"; the port is 1 to 65535.

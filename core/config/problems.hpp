@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Everything that is wrong with a configuration, collected, so that it is told at once.
+// Collects all errors and warnings of a configuration, so that they are reported together.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct Problem {
   enum class Severity { warning, error };
   Severity severity = Severity::error;
   std::string where;  // "--cluster-cidr", "/etc/sluice/config.yaml:12: clusterCIDR", or empty
-  std::string text;   // what is wrong and what is allowed
+  std::string text;   // the error and the allowed values
 
   std::string to_string() const { return where.empty() ? text : where + ": " + text; }
 };

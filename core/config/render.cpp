@@ -51,7 +51,7 @@ Json logging(const Draft& draft) {
   return out;
 }
 
-// Without what is no gate; sorted, the last of a repeated one.
+// The valid gates, sorted; the last of a repeated gate wins.
 std::map<std::string, bool> gates(const Draft& draft) {
   std::map<std::string, bool> out;
   for (const auto& entry : draft.feature_gates) {
@@ -141,10 +141,10 @@ Json kube_proxy(const Draft& draft, const Settings& settings) {
   return out;
 }
 
-// Text from outside may be no UTF-8, and must not fail what only shows it.
+// Input may contain invalid UTF-8, which must not make the output fail.
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// JSON is YAML but for its looks; strings that could be taken for something else are quoted.
+// Strings that YAML could parse as another type are quoted.
 void emit(YAML::Emitter& out, const Json& value) {
   if (value.is_object()) {
     out << YAML::BeginMap;
@@ -173,7 +173,7 @@ void emit_text(YAML::Emitter& out, const char* name, const Sourced<std::string>&
   if (value.given()) out << YAML::Key << name << YAML::Value << YAML::DoubleQuoted << value.value;
 }
 
-// Only what was said.
+// Only the fields that are set.
 void emit_sluice(YAML::Emitter& out, const Draft& draft) {
   out << YAML::BeginMap;
   out << YAML::Key << "apiVersion" << YAML::Value << std::string(kSluiceApi);
@@ -208,7 +208,7 @@ void emit_sluice(YAML::Emitter& out, const Draft& draft) {
   out << YAML::EndMap;
 }
 
-bool says_anything(const Draft& draft) {
+bool has_sluice_fields(const Draft& draft) {
   const bool texts = draft.backend.given() || draft.manifests.given() || draft.master.given() || draft.record.given() ||
                      draft.replay.given() || draft.state_dir.given();
   return texts || !draft.sections.empty() || draft.relax_plugin_ownership.value || draft.replay_speed.given() ||
@@ -220,22 +220,21 @@ bool says_anything(const Draft& draft) {
 
 std::string kube_proxy_json(const Draft& draft, const Settings& settings) { return dump(kube_proxy(draft, settings)); }
 
-void tell_not_written(const Draft& draft, const Settings& settings, Problems& problems) {
+void warn_not_written(const Draft& draft, const Settings& settings, Problems& problems) {
   if (!settings.serve.healthz) {
-    problems.warning(draft.healthz_port.where, "0 is not in the written file: no field of it turns health off");
+    problems.warning(draft.healthz_port.where, "0 is not in the written file: no field turns the health server off");
   }
   if (settings.backend != "ipvs" && settings.min_sync_period.count() == 0) {
-    problems.warning(draft.iptables.min_sync_period.where,
-                     "0 is not in effect with the written file, where it means 1s; write 1ms there");
+    problems.warning(draft.iptables.min_sync_period.where, "0 means 1s in the written file; write 1ms there");
   }
 }
 
 std::string configuration_yaml(const Draft& draft, const Settings& settings) {
   YAML::Emitter out;
-  // Through text, so that what is no UTF-8 is replaced as in the JSON.
+  // Through text, so that invalid UTF-8 is replaced as in the JSON.
   emit(out, Json::parse(kube_proxy_json(draft, settings)));
   std::string text = std::string(out.c_str()) + "\n";
-  if (!says_anything(draft)) return text;
+  if (!has_sluice_fields(draft)) return text;
   YAML::Emitter second;
   emit_sluice(second, draft);
   return text + "---\n" + second.c_str() + "\n";

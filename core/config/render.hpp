@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The effective configuration as text: what --write-config-to writes and /configz
-// answers. Reading it back gives the same settings, but for what tell_not_written() tells.
+// The effective configuration as text, for --write-config-to and /configz. Reading it back gives the same settings,
+// except those that warn_not_written() reports.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@
 
 namespace sluice::config {
 
-// KubeProxyConfiguration with every field, defaults filled in, in the order and the
-// form kube-proxy prints it. `settings` as validate() made them of `draft`.
+// KubeProxyConfiguration with all fields, including defaults, in kube-proxy's order and format. `settings`: the result
+// of validate() for `draft`.
 std::string kube_proxy_json(const Draft& draft, const Settings& settings);
 
-// The same as YAML, followed by SluiceConfiguration when that says anything.
+// The same as YAML, followed by SluiceConfiguration if any of its fields is set.
 std::string configuration_yaml(const Draft& draft, const Settings& settings);
 
-// Warns of what the command line says and no field of kube-proxy's file can.
-void tell_not_written(const Draft& draft, const Settings& settings, Problems& problems);
+// Warns about values of the command line that kube-proxy's file format cannot express.
+void warn_not_written(const Draft& draft, const Settings& settings, Problems& problems);
 
 }  // namespace sluice::config

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The effective configuration: one plain value, complete and valid. It is made by
-// validate() from what flags and file say; nothing else in the daemon reads either.
+// The effective configuration as a plain value, complete and valid. validate() makes it from flags and file; no other
+// part of the daemon reads them.
 #pragma once
 
 #include <chrono>
@@ -24,17 +24,17 @@ using Duration = std::chrono::nanoseconds;
 enum class LogFormat : std::uint8_t { text, json };
 
 struct LogSettings {
-  int verbosity = 0;  // 4 and more shows debug lines
+  int verbosity = 0;  // 4 and higher shows debug lines
   LogFormat format = LogFormat::text;
-  bool split_stream = false;                           // info lines to standard output, the others to standard error
-  std::size_t info_buffer_size = 0;                    // bytes of info lines that may wait, with split_stream
-  Duration flush_frequency = std::chrono::seconds(5);  // when they are written at the latest
+  bool split_stream = false;                           // info lines to standard output, other lines to standard error
+  std::size_t info_buffer_size = 0;                    // buffer for info lines in bytes, with split_stream
+  Duration flush_frequency = std::chrono::seconds(5);  // maximum delay of buffered lines
   struct Module {
     std::string pattern;  // of a component's name, with * and ?
     int verbosity = 0;
     bool operator==(const Module&) const = default;
   };
-  std::vector<Module> vmodule;  // raises the verbosity of the components it names
+  std::vector<Module> vmodule;  // higher verbosity of single components
   bool operator==(const LogSettings&) const = default;
 };
 
@@ -45,43 +45,43 @@ enum class SourceKind : std::uint8_t {
   replay,      // a recording
 };
 
-// How many requests the API server may get (BEH 1.6).
+// Rate limit of requests to the API server (BEH 1.6).
 struct ClientSettings {
-  double qps = 5;  // a second; negative = no limit
-  int burst = 10;  // at once after a pause; positive
+  double qps = 5;  // per second; negative = no limit
+  int burst = 10;  // positive
   bool operator==(const ClientSettings&) const = default;
 };
 
 struct SourceSettings {
   SourceKind kind = SourceKind::in_cluster;
-  std::string kubeconfig;   // kind api; may be empty when master is not
+  std::string kubeconfig;   // kind api; may be empty if master is set
   std::string master;       // kind api; overrides the server of the kubeconfig
-  std::string manifests;    // kind manifests: a file or a folder
+  std::string manifests;    // kind manifests: a file or a directory
   std::string replay;       // kind replay: a file
-  double replay_speed = 1;  // kind replay: 0 = without waiting
-  std::string record;       // a file to write down what the source tells; empty = none
+  double replay_speed = 1;  // kind replay: 0 = without delays
+  std::string record;       // a file for the recorded events of the source; empty = none
   ClientSettings client;    // kinds in_cluster and api
   bool operator==(const SourceSettings&) const = default;
 };
 
 struct PluginSettings {
-  std::vector<std::string> folders;  // searched in order, the first that has the id wins
-  bool relax_ownership = false;      // for developers: plugin files may belong to anybody
+  std::vector<std::string> folders;  // searched in order; the first with the id wins
+  bool relax_ownership = false;      // for developers: plugin files may belong to any user
   bool operator==(const PluginSettings&) const = default;
 };
 
-// What the second document says about one backend.
+// The section of one backend in the second document.
 struct BackendSection {
   std::string yaml;                            // the section as YAML text
   std::map<std::string, std::string> options;  // the same, flattened: "a.b[0].c" -> text
   bool operator==(const BackendSection&) const = default;
 };
 
-// Where the daemon tells how it is (BEH 10). An unspecified address is both families.
+// Servers for health and metrics (BEH 10). An unspecified address covers both families.
 struct ServeSettings {
   std::optional<base::SocketAddress> healthz;  // nothing = not served
   std::optional<base::SocketAddress> metrics;  // nothing = not served
-  bool bind_address_hard_fail = false;         // an address that cannot be bound ends the daemon
+  bool bind_address_hard_fail = false;         // exit if an address cannot be bound
   bool profiling = false;                      // /debug/flags/v on the metrics address
   bool flagz = true;                           // gate ComponentFlagz: /flagz
   bool statusz = true;                         // gate ComponentStatusz: /statusz
@@ -93,10 +93,10 @@ struct Settings {
   SourceSettings source;
   std::string node_name;       // lower case, never empty
   std::string backend;         // id of the backend: "iptables", "com.example.dpu"; never "auto"
-  std::string backend_reason;  // why it was chosen; empty when it was named
+  std::string backend_reason;  // why auto mode chose it; empty if it was set
   PluginSettings plugins;
   std::string state_dir;
-  // How long established connections may keep the backend that was replaced; 0 = not at all.
+  // How long established connections may keep an old backend; 0: do not drain.
   Duration drain_timeout = std::chrono::hours(1);
 
   node::LocalDetectorSettings local_detector;
@@ -105,27 +105,27 @@ struct Settings {
   bool masquerade_all = false;
   int masquerade_bit = 14;  // 0..31
   std::uint32_t masquerade_mark() const { return std::uint32_t{1} << masquerade_bit; }
-  base::IpAddress bind_address;  // 0.0.0.0 or :: when the Node object decides
+  base::IpAddress bind_address;  // 0.0.0.0 or :: if the Node object decides
 
-  // Of the backend in use; min_sync_period <= sync_period.
+  // Of the active backend; min_sync_period <= sync_period.
   Duration sync_period = std::chrono::seconds(30);
   Duration min_sync_period = std::chrono::seconds(1);
 
   ServeSettings serve;
   node::ConntrackSettings conntrack;
   int oom_score_adj = -999;        // -1000..1000
-  bool allow_external_ips = true;  // feature gate AllowServiceExternalIPs; off: externalIPs read as empty
+  bool allow_external_ips = true;  // feature gate AllowServiceExternalIPs; false: externalIPs are ignored
 
   LogSettings log;
-  // The effective KubeProxyConfiguration v1alpha1 as one JSON object, defaults filled in: for /configz.
+  // The effective KubeProxyConfiguration v1alpha1 as one JSON object with defaults, for /configz.
   std::string kube_proxy_configuration;
   std::map<std::string, BackendSection> sections;  // by backend id
-  std::map<std::string, std::string> flags;        // every flag with its value, for the log and /flagz
-  // What KubeProxyConfiguration says for the mode in use alone ("ipvs.scheduler"); handed to the
-  // backend beside its section.
+  std::map<std::string, std::string> flags;        // all flags with their values, for the log and /flagz
+  // Fields of KubeProxyConfiguration for the active mode only ("ipvs.scheduler"); passed to the backend with its
+  // section.
   std::map<std::string, std::string> mode_options;
 
-  // The section of the backend in use, or an empty one.
+  // The section of the active backend, or an empty one.
   BackendSection section() const {
     const auto found = sections.find(backend);
     return found == sections.end() ? BackendSection() : found->second;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The settings in force. Who reads them keeps the value for as long as the work at hand
-// takes, and sees one configuration, never half of two. Any thread.
+// The running settings. A reader holds the pointer during its work, so that it uses one consistent configuration. Any
+// thread.
 #pragma once
 
 #include <memory>

@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::size_t kInterfaceNameLimit = 15;    // IFNAMSIZ without the NUL
 constexpr std::size_t kInterfacePrefixLimit = 14;  // rules add a "+"
-// sun_path holds 107 letters; "/control.sock" is added to the folder.
+// sun_path holds 107 bytes, including "/control.sock".
 constexpr std::size_t kStateDirLimit = 90;
-// How long connections may keep a backend that was replaced.
+// Maximum drain timeout.
 constexpr std::chrono::hours kLongestDrain{24 * 7};
 constexpr std::string_view kDefaultBackend = "iptables";
 constexpr std::string_view kPrimary = "primary";
@@ -32,8 +32,8 @@ std::string joined(const std::vector<std::string>& words) {
 
 class Validator {
  public:
-  Validator(const Draft& draft, const Surroundings& surroundings, Problems& problems)
-      : draft_(draft), surroundings_(surroundings), problems_(problems) {}
+  Validator(const Draft& draft, const HostEnvironment& environment, Problems& problems)
+      : draft_(draft), environment_(environment), problems_(problems) {}
 
   Settings run() {
     out_.config_file = draft_.config_file;
@@ -57,14 +57,14 @@ class Validator {
     validate_feature_gates(draft_, out_, problems_);
     validate_mode_options(draft_, out_, problems_);
     validate_logging(draft_, out_, problems_);
-    tell_without_effect(draft_, out_, problems_);
+    warn_without_effect(draft_, out_, problems_);
     out_.kube_proxy_configuration = kube_proxy_json(draft_, out_);
     return std::move(out_);
   }
 
  private:
   void source() {
-    // kubeconfig and master are one source: the one says where, the other with which credentials.
+    // kubeconfig and master form one source: credentials and address.
     const Sourced<std::string>& api = draft_.kubeconfig.given() ? draft_.kubeconfig : draft_.master;
     const Sourced<std::string>* first = nullptr;
     for (const auto* one : {&api, &draft_.manifests, &draft_.replay}) {
@@ -102,7 +102,7 @@ class Validator {
   }
 
   void client() {
-    // 0 means the default, in kube-proxy too, whose tools write such fields out.
+    // 0 means the default, as in kube-proxy, whose tools write such fields.
     if (draft_.burst.value < 0) {
       problems_.error(draft_.burst.where, std::to_string(draft_.burst.value) + " is negative; allowed: 0 or more");
     }
@@ -112,12 +112,12 @@ class Validator {
   }
 
   void node_name() {
-    // A name of blanks was meant to say something; the host name would hide that.
+    // A name of blanks is a mistake that the host name would hide.
     if (draft_.host_name.given() && trimmed(draft_.host_name.value).empty()) {
       problems_.error(draft_.host_name.where, "is only blanks; allowed: the name of the Node object");
       return;
     }
-    out_.node_name = node::normalized_node_name(draft_.host_name.value, surroundings_.host_name);
+    out_.node_name = node::normalized_node_name(draft_.host_name.value, environment_.host_name);
     if (out_.node_name.empty()) {
       problems_.error("--hostname-override", "is needed, because this machine has no host name");
     }
@@ -126,7 +126,7 @@ class Validator {
   void backend() {
     const Sourced<std::string>& chosen = draft_.backend.given() ? draft_.backend : draft_.mode;
     out_.backend = chosen.given() ? chosen.value : std::string(kDefaultBackend);
-    const auto& installed = surroundings_.installed_backends;
+    const auto& installed = environment_.installed_backends;
     if (out_.backend == kAuto)
       choose_backend(chosen.where);
     else if (std::find(installed.begin(), installed.end(), out_.backend) == installed.end()) {
@@ -142,11 +142,11 @@ class Validator {
   }
 
   void choose_backend(const std::string& where) {
-    if (!surroundings_.choose_backend) {
+    if (!environment_.choose_backend) {
       problems_.error(where, "the backend cannot be chosen here; allowed: the id of an installed one");
       return;
     }
-    const auto choice = surroundings_.choose_backend(draft_.plugins());
+    const auto choice = environment_.choose_backend(draft_.plugins());
     if (!choice) {
       problems_.error(where, choice.status().message());
       return;
@@ -156,7 +156,7 @@ class Validator {
   }
 
   void masquerading_and_periods() {
-    // ipvs masquerades as the iptables section says, in kube-proxy too.
+    // Masquerading of ipvs mode is configured in the iptables section, as in kube-proxy.
     const ModeDraft& mode = out_.backend == "ipvs"       ? draft_.ipvs
                             : out_.backend == "nftables" ? draft_.nftables
                                                          : draft_.iptables;
@@ -196,7 +196,7 @@ class Validator {
 
   void node_ports() {
     const auto& given = draft_.node_port_addresses;
-    // nftables serves node ports on the node's own addresses only, unless told otherwise.
+    // By default nftables mode serves node ports only on the primary addresses of the node.
     if (given.empty()) out_.node_ports.primary = out_.backend == "nftables";
     for (const auto& entry : given) {
       if (entry.value == kPrimary) {
@@ -243,9 +243,9 @@ class Validator {
     const Sourced<std::string>& cidr = draft_.cluster_cidr;
     if (!cidr.given()) return;
     constexpr std::string_view kAllowed = "; allowed: one CIDR, or one of each family with a comma between";
-    // The other modes do not use it: what kube-proxy starts with must start here too.
+    // The other modes ignore it, so an invalid value must not prevent the start, as in kube-proxy.
     const bool used = detector.mode == node::DetectLocalMode::cluster_cidr;
-    const auto complain = [&](const std::string& what) {
+    const auto report = [&](const std::string& what) {
       if (used) {
         problems_.error(cidr.where, what + std::string(kAllowed));
       } else {
@@ -255,12 +255,12 @@ class Validator {
     const std::vector<std::string> parts = split_list(cidr.value);
     for (const std::string& part : parts) {
       const auto prefix = base::IpPrefix::parse(part);
-      if (!prefix) return complain("'" + part + "' is not a CIDR");
+      if (!prefix) return report("'" + part + "' is not a CIDR");
       detector.cluster_cidrs.push_back(*prefix);
     }
-    if (parts.size() > 2) return complain("'" + cidr.value + "' has more than two CIDRs");
+    if (parts.size() > 2) return report("'" + cidr.value + "' has more than two CIDRs");
     if (parts.size() == 2 && detector.cluster_cidrs[0].family() == detector.cluster_cidrs[1].family()) {
-      complain("'" + cidr.value + "' has two CIDRs of one family");
+      report("'" + cidr.value + "' has two CIDRs of one family");
     }
   }
 
@@ -270,7 +270,7 @@ class Validator {
                       draft_.detect_local_mode.value + " needs " + std::string(setting));
       return {};
     }
-    // What the kernel accepts as a name.
+    // Names that the kernel accepts.
     const bool bad_letter = std::any_of(name.value.begin(), name.value.end(), [](char c) {
       return static_cast<unsigned char>(c) <= ' ' || c == 0x7f || c == '/' || c == ':';
     });
@@ -313,15 +313,15 @@ class Validator {
   }
 
   const Draft& draft_;
-  const Surroundings& surroundings_;
+  const HostEnvironment& environment_;
   Problems& problems_;
   Settings out_;
 };
 
 }  // namespace
 
-Settings validate(const Draft& draft, const Surroundings& surroundings, Problems& problems) {
-  return Validator(draft, surroundings, problems).run();
+Settings validate(const Draft& draft, const HostEnvironment& environment, Problems& problems) {
+  return Validator(draft, environment, problems).run();
 }
 
 }  // namespace sluice::config

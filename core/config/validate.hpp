@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// From a draft to settings: every value checked, and each against the others. All
-// errors are collected, with the place of the setting that is wrong.
+// Converts a draft to settings. Checks every value and their combinations, and collects all errors with their places.
 #pragma once
 
 #include <functional>
@@ -21,14 +20,14 @@ struct BackendChoice {
   std::string reason;
 };
 
-struct Surroundings {
+struct HostEnvironment {
   std::vector<std::string> installed_backends;  // ids, sorted
-  std::string host_name;                        // what the machine calls itself
-  // For "auto": tries what is installed. Asked only then; may take seconds.
+  std::string host_name;                        // of the machine
+  // Called only in auto mode: probes the installed backends; may take seconds.
   std::function<base::Result<BackendChoice>(const PluginSettings&)> choose_backend{};
 };
 
-// Usable only when `problems` has no errors afterwards.
-Settings validate(const Draft& draft, const Surroundings& surroundings, Problems& problems);
+// The result is valid only if `problems` has no errors afterwards.
+Settings validate(const Draft& draft, const HostEnvironment& environment, Problems& problems);
 
 }  // namespace sluice::config

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Settings of single modes, and those that no mode uses.
+// Settings of single modes, and warnings about settings without an effect.
 #include <charconv>
 #include <system_error>
 
@@ -11,7 +11,7 @@
 namespace sluice::config {
 namespace {
 
-constexpr std::string_view kAskedFor = "application/json";
+constexpr std::string_view kContentType = "application/json";
 
 std::string joined(const std::vector<Sourced<std::string>>& entries) {
   std::string out;
@@ -75,43 +75,43 @@ void validate_mode_options(const Draft& draft, Settings& out, Problems& problems
   if (out.backend == "userspace") userspace(draft, out, problems);
 }
 
-void tell_without_effect(const Draft& draft, const Settings& out, Problems& problems) {
+void warn_without_effect(const Draft& draft, const Settings& out, Problems& problems) {
   const Draft defaults;
-  const auto tell = [&](const auto& setting, const auto& as_default, const std::string& why) {
+  const auto warn = [&](const auto& setting, const auto& as_default, const std::string& why) {
     if (setting.given() && setting.value != as_default.value) {
       problems.warning(setting.where, "has no effect: " + why);
     }
   };
-  const std::string json = "the API server is asked for " + std::string(kAskedFor);
-  if (draft.content_type.value != kAskedFor) tell(draft.content_type, defaults.content_type, json);
-  if (draft.accept_content_types.value != kAskedFor) {
-    tell(draft.accept_content_types, defaults.accept_content_types, json);
+  const std::string json = "the API server is asked for " + std::string(kContentType);
+  if (draft.content_type.value != kContentType) warn(draft.content_type, defaults.content_type, json);
+  if (draft.accept_content_types.value != kContentType) {
+    warn(draft.accept_content_types, defaults.accept_content_types, json);
   }
   if (draft.config_sync_period.value.count() > 0) {
-    tell(draft.config_sync_period, defaults.config_sync_period, "there is no cache that is gone through again");
+    warn(draft.config_sync_period, defaults.config_sync_period, "there is no cache to resync");
   }
-  tell(draft.show_hidden_metrics, defaults.show_hidden_metrics, "no metric is hidden");
-  tell(draft.boot_id_file, defaults.boot_id_file, "the machine's boot id is not used");
-  tell(draft.machine_id_file, defaults.machine_id_file, "the machine's id is not used");
+  warn(draft.show_hidden_metrics, defaults.show_hidden_metrics, "no metric is hidden");
+  warn(draft.boot_id_file, defaults.boot_id_file, "the machine's boot id is not used");
+  warn(draft.machine_id_file, defaults.machine_id_file, "the machine's id is not used");
   if (out.backend != "userspace") {
     const std::string mode = "only a backend named userspace uses it";
-    tell(draft.port_range, defaults.port_range, mode);
-    tell(draft.udp_timeout, defaults.udp_timeout, mode);
+    warn(draft.port_range, defaults.port_range, mode);
+    warn(draft.udp_timeout, defaults.udp_timeout, mode);
   }
   const std::string windows = "it is for Windows";
-  tell(draft.windows_run_as_service, defaults.windows_run_as_service, windows);
-  tell(draft.winkernel.network_name, defaults.winkernel.network_name, windows);
-  tell(draft.winkernel.source_vip, defaults.winkernel.source_vip, windows);
-  tell(draft.winkernel.enable_dsr, defaults.winkernel.enable_dsr, windows);
-  tell(draft.winkernel.root_hns_endpoint_name, defaults.winkernel.root_hns_endpoint_name, windows);
-  tell(draft.winkernel.forward_health_check_vip, defaults.winkernel.forward_health_check_vip, windows);
+  warn(draft.windows_run_as_service, defaults.windows_run_as_service, windows);
+  warn(draft.winkernel.network_name, defaults.winkernel.network_name, windows);
+  warn(draft.winkernel.source_vip, defaults.winkernel.source_vip, windows);
+  warn(draft.winkernel.enable_dsr, defaults.winkernel.enable_dsr, windows);
+  warn(draft.winkernel.root_hns_endpoint_name, defaults.winkernel.root_hns_endpoint_name, windows);
+  warn(draft.winkernel.forward_health_check_vip, defaults.winkernel.forward_health_check_vip, windows);
   const bool json_format = draft.log_format.value == "json";
   const auto idle_stream = [&](const StreamDraft& stream, const StreamDraft& as_default, bool in_use) {
     if (!in_use) {
-      tell(stream.split, as_default.split, "the log has the other format");
-      tell(stream.buffer, as_default.buffer, "the log has the other format");
+      warn(stream.split, as_default.split, "the log has the other format");
+      warn(stream.buffer, as_default.buffer, "the log has the other format");
     } else if (!stream.split.value) {
-      tell(stream.buffer, as_default.buffer, "without a split stream every line is written at once");
+      warn(stream.buffer, as_default.buffer, "without a split stream every line is written at once");
     }
   };
   idle_stream(draft.log_text, defaults.log_text, !json_format);

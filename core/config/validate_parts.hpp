@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Parts of validate(), one subject each: they check what the draft says of it, put it
-// into the settings, and tell what is wrong.
+// Parts of validate(), one subject each: they check the values of the draft, copy them to the settings, and report
+// errors.
 #pragma once
 
 #include "core/config/draft.hpp"
@@ -11,8 +11,7 @@
 
 namespace sluice::config {
 
-// The addresses of health and metrics as kube-proxy completes them: with a port, or
-// empty when a port of 0 turns the server off.
+// The addresses of the health and metrics servers with a port, as in kube-proxy; empty if port 0 turns the server off.
 std::string effective_healthz(const Draft& draft);
 std::string effective_metrics(const Draft& draft);
 
@@ -20,9 +19,9 @@ void validate_serving(const Draft& draft, Settings& out, Problems& problems);
 void validate_conntrack(const Draft& draft, Settings& out, Problems& problems);
 void validate_feature_gates(const Draft& draft, Settings& out, Problems& problems);
 void validate_logging(const Draft& draft, Settings& out, Problems& problems);
-// What a backend named ipvs or userspace is told. REQUIRES: out.backend is final.
+// Options for a backend named ipvs or userspace. REQUIRES: out.backend is final.
 void validate_mode_options(const Draft& draft, Settings& out, Problems& problems);
-// A warning for each setting that says something and cannot have an effect.
-void tell_without_effect(const Draft& draft, const Settings& out, Problems& problems);
+// Adds a warning for each setting that is set but has no effect.
+void warn_without_effect(const Draft& draft, const Settings& out, Problems& problems);
 
 }  // namespace sluice::config

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What concerns the process and its node rather than Services: served addresses,
-// connection tracking, feature gates, logging.
+// Settings of the process and its node: server addresses, connection tracking, feature gates, logging.
 #include <optional>
 #include <set>
 #include <string>
@@ -17,7 +16,7 @@ namespace {
 
 constexpr int kLeastOomScore = -1000;
 constexpr int kMostOomScore = 1000;
-// Of the release whose behaviour we follow, 1.36, the one before.
+// The release before the supported one, 1.36.
 constexpr std::string_view kPreviousRelease = "1.35";
 
 std::string effective(const Sourced<std::string>& address, const Sourced<int>& port) {
@@ -40,13 +39,13 @@ void check_address(const std::string& address, const std::string& where, bool ma
   }
 }
 
-// Which of two settings an address stands in: a port alone never changes an address that has one.
+// The setting that defines an address: a port setting never changes an address with a port.
 const std::string& place_of(const Sourced<std::string>& address, const Sourced<int>& port) {
   const bool from_port = port.value == 0 || !address.given() || base::IpAddress::parse(address.value).has_value();
   return from_port && port.given() ? port.where : address.where;
 }
 
-void tell_idle_port(const Sourced<std::string>& address, const Sourced<int>& port, Problems& problems) {
+void warn_ignored_port(const Sourced<std::string>& address, const Sourced<int>& port, Problems& problems) {
   if (!port.given() || port.value == 0 || base::IpAddress::parse(address.value)) return;
   if (parse_listen_address(address.value)->port == port.value) return;
   problems.warning(port.where, "has no effect: the address, " + address.value + ", has a port of its own");
@@ -61,7 +60,7 @@ void not_negative(const Sourced<Duration>& time, Problems& problems) {
   }
 }
 
-// The place of the list or map that a gate stands in.
+// The place of the list or map that contains the gate.
 std::string place_of_gates(const std::string& where, const std::string& name) {
   const std::string suffix = "." + name;
   return where.ends_with(suffix) ? where.substr(0, where.size() - suffix.size()) : where;
@@ -77,8 +76,8 @@ void validate_serving(const Draft& draft, Settings& out, Problems& problems) {
                 problems);
   check_address(effective_metrics(draft), place_of(draft.metrics_address, draft.metrics_port), false, out.serve.metrics,
                 problems);
-  if (out.serve.healthz) tell_idle_port(draft.healthz_address, draft.healthz_port, problems);
-  if (out.serve.metrics) tell_idle_port(draft.metrics_address, draft.metrics_port, problems);
+  if (out.serve.healthz) warn_ignored_port(draft.healthz_address, draft.healthz_port, problems);
+  if (out.serve.metrics) warn_ignored_port(draft.metrics_address, draft.metrics_port, problems);
   out.serve.bind_address_hard_fail = draft.bind_address_hard_fail.value;
   out.serve.profiling = draft.profiling.value;
   const Sourced<std::string>& shown = draft.show_hidden_metrics;
@@ -160,13 +159,13 @@ void validate_feature_gates(const Draft& draft, Settings& out, Problems& problem
       out.allow_external_ips = wanted;
     }
   }
-  // Installers pass the gates of all components: one line for all of them.
+  // Installers pass the gates of all components: one warning for all of them.
   if (!without_effect.empty()) {
     std::string names;
     for (const std::string& name : without_effect) names += (names.empty() ? "" : ", ") + name;
     problems.warning(place, "gates of other components, without effect here: " + names);
   }
-  // A gate that is named itself beats all of its state.
+  // A named gate takes precedence over AllBeta.
   out.serve.flagz = flagz.value_or(all_beta.value_or(out.serve.flagz));
   out.serve.statusz = statusz.value_or(all_beta.value_or(out.serve.statusz));
 }

@@ -15,7 +15,7 @@ struct Unit {
   std::string_view name;
   std::int64_t nanoseconds;
 };
-// Longer names first where one begins with another ("ms" before "m").
+// A name precedes its prefixes ("ms" before "m").
 constexpr Unit kUnits[] = {{"ns", 1},          {"us", 1'000},        {"\u00b5s", 1'000},  // micro sign
                            {"\u03bcs", 1'000},                                            // Greek mu
                            {"ms", 1'000'000},  {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}};
@@ -59,7 +59,7 @@ std::optional<std::int32_t> parse_number(std::string_view text) {
   }
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  // from_chars takes a sign of its own, which would be the second one.
+  // from_chars accepts a sign, which would be a second one.
   if (text.empty() || text.front() == '-' || error != std::errc() || end != text.data() + text.size()) {
     return std::nullopt;
   }
@@ -71,7 +71,7 @@ std::optional<std::int32_t> parse_number(std::string_view text) {
 }
 
 std::optional<double> parse_decimal(std::string_view text) {
-  // from_chars takes one sign, and only a minus.
+  // from_chars accepts a minus, but no plus.
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How settings are written, the same in flags and in the file: booleans, numbers and
-// durations as Go reads them. Pure.
+// The format of values in flags and file: booleans, numbers and durations as in Go. No I/O.
 #pragma once
 
 #include <chrono>
@@ -30,16 +29,16 @@ std::optional<double> parse_decimal(std::string_view text);
 // "1m30s", "1.5h", "-2ms", "0". Nothing above about 292 years.
 std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
-// The shortest of the same form: "1m30s", "500ms", "0s".
+// The shortest text in the same format: "1m30s", "500ms", "0s".
 std::string print_duration(std::chrono::nanoseconds duration);
 
-// As Go prints it: "1h0m0s", "1m30s", "250ms", "1.5s", "0s".
+// In Go's format: "1h0m0s", "1m30s", "250ms", "1.5s", "0s".
 std::string go_duration(std::chrono::nanoseconds duration);
 
-// A size in bytes as Kubernetes writes quantities: "64", "64Ki", "1.5M", "1e3"; not negative.
+// A size in bytes as a Kubernetes quantity: "64", "64Ki", "1.5M", "1e3"; not negative.
 std::optional<std::int64_t> parse_quantity(std::string_view text);
 
-// Parts between commas; an empty text has none.
+// Comma-separated parts; an empty text has none.
 std::vector<std::string> split_list(std::string_view text);
 
 std::string_view trimmed(std::string_view text);

@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One value of the configuration file with its place: typed reading, where a wrong
-// type or form becomes a problem with file, line, field and what is allowed.
-// Only these files, file.cpp, documents.cpp and render.cpp know yaml-cpp.
+// A value of the configuration file with its place. A value of a wrong type or format becomes a problem with file,
+// line, field and the allowed values. Only these files, file.cpp, documents.cpp and render.cpp use yaml-cpp.
 #pragma once
 
 #include <yaml-cpp/yaml.h>
@@ -22,7 +21,7 @@ struct ConfigMember;
 
 class ConfigNode {
  public:
-  // `file` and `problems` outlive the node. An empty `field` is the document itself.
+  // `file` and `problems` must outlive the node. An empty `field` is the document itself.
   ConfigNode(YAML::Node node, std::string field, const std::string& file, Problems& problems);
 
   const YAML::Node& yaml() const { return node_; }
@@ -30,21 +29,21 @@ class ConfigNode {
   std::string where() const;  // "file:line: field"
   bool is_null() const { return node_.IsNull(); }
 
-  // The fields of this map in the order of the file, repeated ones too; empty, with an
-  // error, when this is no map. Null is an empty map.
+  // The fields of this map in the order of the file, including repeated ones. If this is not a map: empty, with an
+  // error. Null is an empty map.
   std::vector<ConfigMember> members() const;
 
-  // Null is nothing, silently; a value of another type or form is nothing, with an error.
+  // Null returns nothing; a value of another type or format returns nothing and adds an error.
   std::optional<std::string> text() const;
   std::optional<bool> boolean() const;
   std::optional<int> number() const;
   std::optional<double> decimal() const;
   std::optional<Duration> duration() const;
-  // A bare whole number counts nanoseconds.
+  // A plain integer is in nanoseconds.
   std::optional<Duration> duration_or_nanoseconds() const;
-  // The parts of a list, each with its own place. Null is an empty list.
+  // The elements of a list, each with its place. Null is an empty list.
   std::vector<ConfigNode> elements() const;
-  // Each with its own place. Null is an empty list.
+  // Each with its place. Null is an empty list.
   std::vector<Sourced<std::string>> texts() const;
 
   void error(std::string text) const { problems_->error(where(), std::move(text)); }
@@ -62,7 +61,7 @@ class ConfigNode {
   Problems* problems_;
 };
 
-// A field of a map; its line is that of the key, because an empty value has none.
+// A field of a map; its line is that of the key, since an empty value has none.
 struct ConfigMember {
   std::string name;
   ConfigNode node;

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the reconciling of UDP flows speaks about: tracked flows, and the service ports
-// they may belong to. Values.
+// Tracked UDP flows and the service ports that they may belong to. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +16,25 @@
 
 namespace sluice::conntrack {
 
-// One UDP entry of the kernel's table, in zone 0.
+// A UDP entry of the conntrack table, in zone 0.
 struct Flow {
   base::SocketAddress source;
-  base::SocketAddress destination;   // what the client sent to
-  base::SocketAddress reply_source;  // who answers: an endpoint, when a rule of ours was at work
+  base::SocketAddress destination;   // as the client sent it
+  base::SocketAddress reply_source;  // of replies: an endpoint, if a rule translated the flow
   base::SocketAddress reply_destination;
-  std::uint32_t id = 0;         // the kernel's number for the entry
-  bool redirected = true;       // by a rule; otherwise, if translated, by IPVS, which tells tracking behind it
-  std::uint32_t remaining = 0;  // seconds until it is forgotten when no packet comes
-  std::uint64_t packets = 0;    // both ways; 0 where the kernel does not count them
-  std::uint64_t replies = 0;    // of these packets, those in reply direction
+  std::uint32_t id = 0;         // CTA_ID
+  bool redirected = true;       // DNAT by a rule; a translated flow without it was translated by IPVS
+  std::uint32_t remaining = 0;  // seconds until the entry times out
+  std::uint64_t packets = 0;    // in both directions; 0 if the kernel does not count them
+  std::uint64_t replies = 0;    // packets in the reply direction
   bool translated() const { return reply_source != destination; }
-  // Began with an answer that IPVS led back, the entry of the flow having been deleted meanwhile: what the client sends
-  // to `reply_destination` belongs to it, and passes no rule that would translate it.
-  bool turned_round() const { return !translated() && reply_destination != source; }
+  // The entry of the flow was deleted, then a reply that IPVS translated created this entry in the opposite direction.
+  // Packets of the client to `reply_destination` match it and bypass the NAT rules.
+  bool is_reversed() const { return !translated() && reply_destination != source; }
   bool operator==(const Flow&) const = default;
 };
 
-// Which flows to look at. Everything that is not set fits; a table may show more.
+// A filter of flows. Unset fields match every flow; a table may return more flows than match.
 struct FlowQuery {
   std::optional<base::IpAddress> destination;
   std::uint16_t destination_port = 0;  // 0: any
@@ -60,28 +59,28 @@ struct UdpPortKey {
 
 // One UDP service port. Lists sorted, each entry once.
 struct UdpPort {
-  std::vector<base::SocketAddress> frontends;  // all but the node port
+  std::vector<base::SocketAddress> frontends;  // without the node port
   std::uint16_t node_port = 0;                 // 0 = none
-  std::vector<base::SocketAddress> serving;    // endpoints on any node, whatever policies say
-  std::vector<std::uint16_t> relays;           // where the backend itself receives, at any address of this node
+  std::vector<base::SocketAddress> serving;    // endpoints on all nodes, regardless of traffic policies
+  std::vector<std::uint16_t> relays;           // ports of this node at which the backend relays
   bool served() const { return !serving.empty() || !relays.empty(); }
   bool operator==(const UdpPort&) const = default;
 };
 using UdpPortPtr = std::shared_ptr<const UdpPort>;
 
-// The addresses of this node: those at which node ports are served, and all of them.
+// The addresses of this node.
 struct NodePortScope {
-  std::vector<base::IpAddress> addresses;  // sorted
-  bool loopback = false;                   // all of 127.0.0.0/8, too
-  std::vector<base::IpAddress> local;      // sorted; without loopback ones
+  std::vector<base::IpAddress> addresses;  // that serve node ports; sorted
+  bool loopback = false;                   // 127.0.0.0/8 serves node ports, too
+  std::vector<base::IpAddress> local;      // all addresses but loopback ones; sorted
   bool operator==(const NodePortScope&) const = default;
 };
 
-// What a transaction means for UDP flows.
+// The UDP service ports that a transaction changed.
 struct UdpChange {
-  bool full = false;                                     // `ports` is everything there is
-  std::vector<std::pair<UdpPortKey, UdpPortPtr>> ports;  // null: gone
-  std::shared_ptr<const NodePortScope> node_ports;       // null: as before
+  bool full = false;                                     // `ports` are all UDP service ports
+  std::vector<std::pair<UdpPortKey, UdpPortPtr>> ports;  // null: removed
+  std::shared_ptr<const NodePortScope> node_ports;       // null: unchanged
   bool empty() const { return !full && ports.empty() && !node_ports; }
 };
 

@@ -11,22 +11,22 @@ void ConntrackMailbox::put(UdpChange change) {
   if (change.empty()) return;
   any_ = true;
   if (change.node_ports) node_ports_ = std::move(change.node_ports);
-  Ports overtaken;
+  Ports superseded;
   if (change.full) {
-    overtaken.swap(ports_);
+    superseded.swap(ports_);
     full_ = true;
   }
   for (auto& [key, port] : change.ports) {
-    if (const auto at = overtaken.find(key); at != overtaken.end()) {
+    if (const auto at = superseded.find(key); at != superseded.end()) {
       work_.note(at->second.get(), port.get());
-      overtaken.erase(at);
+      superseded.erase(at);
     }
     const auto [at, fresh] = ports_.try_emplace(key);
     if (!fresh) work_.note(at->second.get(), port.get());
     at->second = std::move(port);
   }
-  // What a full state does not name is gone.
-  for (const auto& [key, port] : overtaken) work_.note(port.get(), nullptr);
+  // A full state removes every port that it does not contain.
+  for (const auto& [key, port] : superseded) work_.note(port.get(), nullptr);
 }
 
 ConntrackMailbox::Contents ConntrackMailbox::take() {

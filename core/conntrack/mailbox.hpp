@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Changes that wait for a reconciling to end, joined: the latest state of each service
-// port, and what states that were overtaken may have left behind. Bounded by the number of
-// UDP service ports. Pure; its owner locks.
+// Changes that arrive during a scan, merged: the latest state of each service port, and the work that superseded states
+// left. Bounded by the number of UDP service ports. No I/O; the owner locks.
 #pragma once
 
 #include <unordered_map>

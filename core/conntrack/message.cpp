@@ -15,8 +15,8 @@
 namespace sluice::conntrack {
 namespace {
 
-// Which parts of a tuple a filter compares. The kernel takes these numbers and names
-// them in none of its public headers (net/netfilter/nf_conntrack_netlink.c).
+// The parts of a tuple that a filter compares. No public kernel header defines them
+// (net/netfilter/nf_conntrack_netlink.c).
 constexpr std::uint32_t kFilterSource = 1u << 0;
 constexpr std::uint32_t kFilterDestination = 1u << 1;
 constexpr std::uint32_t kFilterProtocol = 1u << 3;
@@ -80,13 +80,13 @@ bool read_port(const nlattr* attribute, std::uint16_t& out) {
   return true;
 }
 
-// 0 when it is missing.
+// 0 if it is missing.
 std::uint32_t read_u32(const nlattr* attribute) {
   if (attribute == nullptr || mnl_attr_get_payload_len(attribute) != sizeof(std::uint32_t)) return 0;
   return ntohl(mnl_attr_get_u32(attribute));
 }
 
-// The kernel counts when net.netfilter.nf_conntrack_acct says so.
+// The kernel counts packets if net.netfilter.nf_conntrack_acct is set.
 std::uint64_t read_packets(const nlattr* counters) {
   if (counters == nullptr) return 0;
   const nlattr* const packets = nested(counters)[CTA_COUNTERS_PACKETS];
@@ -203,7 +203,7 @@ std::optional<Flow> read_conntrack_entry(const nlmsghdr* message) {
       entry[CTA_ID] == nullptr || mnl_attr_get_payload_len(entry[CTA_ID]) != sizeof flow.id) {
     return std::nullopt;
   }
-  flow.id = mnl_attr_get_u32(entry[CTA_ID]);  // sent back as it came
+  flow.id = mnl_attr_get_u32(entry[CTA_ID]);  // kept in network byte order for requests
   flow.redirected = (read_u32(entry[CTA_STATUS]) & IPS_DST_NAT) != 0;
   flow.remaining = read_u32(entry[CTA_TIMEOUT]);
   flow.replies = read_packets(entry[CTA_COUNTERS_REPLY]);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Messages of the kernel's connection tracking: requests written, entries read. Pure.
+// Writes requests to ctnetlink and parses its entries. No I/O.
 #pragma once
 
 #include <libmnl/libmnl.h>
@@ -13,20 +13,18 @@
 
 namespace sluice::conntrack {
 
-// Room enough for each of the requests below.
+// Large enough for each request below.
 inline constexpr std::size_t kConntrackRequestRoom = 512;
 
-// Asks for the UDP entries of the family that fit. `filtered`: lets the kernel choose;
-// without it every entry comes, of whatever family and protocol, and with kernels before 5.8
-// every one of the family.
+// Requests the UDP entries of the family that match. `filtered`: the kernel filters. Otherwise, it returns all entries
+// of all families and protocols; kernels before 5.8 ignore the filter and return all entries of the family.
 nlmsghdr* put_conntrack_dump(void* buffer, base::Family family, const FlowQuery& query, bool filtered,
                              std::uint32_t sequence);
 
-// Asks for the removal of exactly this entry. It names the entry's tuple and number
-// always: without a tuple the request would mean the whole table.
+// Requests the removal of this entry. The request must contain a tuple: without one the kernel flushes the whole table.
 nlmsghdr* put_conntrack_delete(void* buffer, base::Family family, const Flow& flow, std::uint32_t sequence);
 
-// The entry a message shows; nothing when it is no UDP flow, or in another zone than 0.
+// The entry of a message; nothing if it is not a UDP flow in zone 0.
 std::optional<Flow> read_conntrack_entry(const nlmsghdr* message);
 
 }  // namespace sluice::conntrack

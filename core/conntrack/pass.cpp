@@ -12,26 +12,26 @@ namespace {
 
 constexpr std::size_t kBatch = 512;
 
-bool is_stale(const Flow& flow, const ConntrackState& state, const ConntrackWork& work, FormerBackend* former,
-              const LateReplies* late) {
+bool is_stale(const Flow& flow, const ConntrackState& state, const ConntrackWork& work,
+              OldBackendFlows* old_backend_flows, const LateReplies* late) {
   switch (state.judge(flow, work)) {
-    case ConntrackState::Verdict::kRight:
+    case ConntrackState::Verdict::kValid:
       return late != nullptr && late->created(flow);
     case ConntrackState::Verdict::kThroughIpvs:
-      return former != nullptr && !former->keeps_through_ipvs(flow);
+      return old_backend_flows != nullptr && !old_backend_flows->keep_ipvs_flow(flow);
     case ConntrackState::Verdict::kStale:
       return true;
-    case ConntrackState::Verdict::kStaleHere:
-      return former == nullptr || !former->keeps_relayed(flow);
+    case ConntrackState::Verdict::kStaleLocal:
+      return old_backend_flows == nullptr || !old_backend_flows->keep_relayed_flow(flow);
   }
   return false;
 }
 
-// The queries of the pass as the table can answer them, each once, or one for all flows if that costs less.
+// The supported queries of the pass, unique, or one for all flows if that costs less.
 std::vector<FlowQuery> queries_of_pass(base::Family family, const ConntrackWork& work, const ConntrackTable& table) {
   std::vector<FlowQuery> queries;
   for (const FlowQuery& wanted : work.queries()) {
-    const FlowQuery query = table.askable(family, wanted);
+    const FlowQuery query = table.supported_query(family, wanted);
     if (std::find(queries.begin(), queries.end(), query) == queries.end()) queries.push_back(query);
   }
   if (queries.size() > 1 && table.is_whole_cheaper(family, queries.size())) return {FlowQuery{}};
@@ -42,8 +42,8 @@ std::vector<FlowQuery> queries_of_pass(base::Family family, const ConntrackWork&
 
 base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const ConntrackState& state,
                                                 const ConntrackWork& work, ConntrackTable& table,
-                                                const std::atomic<bool>& stop, FormerBackend* former, LateReplies* late,
-                                                base::Clock::Time now) {
+                                                const std::atomic<bool>& stop, OldBackendFlows* old_backend_flows,
+                                                LateReplies* late, base::Clock::Time now) {
   ConntrackPass pass;
   base::Status failed;
   std::vector<Flow> batch;
@@ -58,20 +58,20 @@ base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const Connt
     return removed.ok();
   };
   const auto visitor = [&](const Flow& flow) {
-    ++pass.seen;
-    if (is_stale(flow, state, work, former, late)) {
+    ++pass.scanned;
+    if (is_stale(flow, state, work, old_backend_flows, late)) {
       batch.push_back(flow);
       // An entry that a late reply created is not noted: its client is tracked already.
       if (late != nullptr && !flow.translated() && !late->created(flow)) late->note(flow, now);
     }
     return !stop && (batch.size() < kBatch || flush());
   };
-  std::vector<FlowQuery> asked;
+  std::vector<FlowQuery> done;
   for (const FlowQuery& wanted : queries_of_pass(family, work, table)) {
-    // Asked again: the last visit may have shown that the kernel ignores filters, and the table may have grown.
-    const FlowQuery query = table.askable(family, wanted);
-    if (std::find(asked.begin(), asked.end(), query) != asked.end()) continue;
-    asked.push_back(query);
+    // Call again: the last visit may have shown that the kernel ignores filters, and the table may have grown.
+    const FlowQuery query = table.supported_query(family, wanted);
+    if (std::find(done.begin(), done.end(), query) != done.end()) continue;
+    done.push_back(query);
     base::Status status;
     for (int attempt = 0; attempt < kConntrackAttempts; ++attempt) {
       status = table.visit(family, query, visitor);

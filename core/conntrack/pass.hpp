@@ -1,35 +1,36 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One reconciling of the kernel's table with the state: finds what is stale and removes
-// it, batch by batch, so that memory does not follow the size of the table.
+// One scan of the conntrack table for stale entries. They are removed in batches, so that memory use does not depend on
+// the size of the table.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
-#include "core/conntrack/former.hpp"
 #include "core/conntrack/late_replies.hpp"
+#include "core/conntrack/old_backend_flows.hpp"
 #include "core/conntrack/state.hpp"
 #include "core/conntrack/table.hpp"
 
 namespace sluice::conntrack {
 
-// BEH 9.1: a table that changes under the visit is visited so many times.
+// BEH 9.1: attempts to read a table that changes meanwhile.
 inline constexpr int kConntrackAttempts = 5;
 
 struct ConntrackPass {
-  std::uint64_t seen = 0;
+  std::uint64_t scanned = 0;
   std::uint64_t deleted = 0;
-  bool partial = false;  // every attempt was interrupted: flows may have been passed over
+  bool partial = false;  // every attempt was interrupted: the scan may have missed flows
 };
 
-// Any thread, one at a time for a table. Ends early, with what it did, once `stop` is set. `former`: nobody serves but
-// the present backend, where it is null. `late`: records untranslated entries that are removed, with the time `now`;
-// entries that late replies to them created are removed, too. May be null.
+// Any thread, one at a time for a table. Returns early once `stop` is set. `old_backend_flows`: null if only the active
+// backend serves. `late`: records untranslated entries that are removed, with the time `now`; entries that late replies
+// to them created are removed, too. May be null.
 base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const ConntrackState& state,
                                                 const ConntrackWork& work, ConntrackTable& table,
-                                                const std::atomic<bool>& stop, FormerBackend* former = nullptr,
+                                                const std::atomic<bool>& stop,
+                                                OldBackendFlows* old_backend_flows = nullptr,
                                                 LateReplies* late = nullptr, base::Clock::Time now = {});
 
 }  // namespace sluice::conntrack

@@ -15,10 +15,10 @@
 namespace sluice::conntrack {
 namespace {
 
-// A big table takes a while to walk: not more than a third of one processor goes there.
+// Limits scans to a third of one processor; a large table takes long to walk.
 constexpr int kRestFactor = 2;
-// Of looks that are repeated for as long as a predecessor drains: a tenth.
-constexpr int kRestFactorOfLooks = 9;
+// Limits the repeated scans while an old backend drains to a tenth.
+constexpr int kRestFactorOfDrainScans = 9;
 // Added to the priority of the process: behind the threads that write rules. Not more, since the end of a swap waits for
 // the scan, and a busy node gives little time to a thread of nice 10.
 constexpr int kNice = 5;
@@ -49,11 +49,11 @@ void ConntrackReconciler::put(UdpChange change) {
   filled_.notify_one();
 }
 
-void ConntrackReconciler::set_predecessor(Predecessor predecessor) {
+void ConntrackReconciler::set_old_backend(OldBackend old_backend) {
   {
     const std::lock_guard lock(mutex_);
-    if (std::exchange(stated_serves_, predecessor.serves) && !predecessor.serves) ++last_end_;
-    new_predecessor_ = std::move(predecessor);
+    if (std::exchange(stated_serves_, old_backend.serves) && !old_backend.serves) ++last_end_;
+    pending_old_backend_ = std::move(old_backend);
   }
   filled_.notify_one();
 }
@@ -72,77 +72,78 @@ void ConntrackReconciler::run() {
   const auto thread = static_cast<id_t>(::gettid());
   // A lower priority needs no privilege; nothing depends on it.
   ::setpriority(PRIO_PROCESS, thread, ::getpriority(PRIO_PROCESS, thread) + kNice);
-  recall();
+  load_frontends();
   while (!stopping_) {
-    take_over(wait());
+    accept(wait());
     const Time now = clock_.now();
-    if (everything_at_ && now >= *everything_at_) {
-      everything_at_.reset();
+    if (full_scan_at_ && now >= *full_scan_at_) {
+      full_scan_at_.reset();
       work_.note_everything();
     }
-    if ((former_.remains() && now >= next_look_) || now >= late_replies_.next_scan().value_or(Time::max())) {
+    if ((old_backend_flows_.needs_scans() && now >= next_scan_) ||
+        now >= late_replies_.next_scan().value_or(Time::max())) {
       work_.note_everything();
     }
     if (!stopping_ && state_known_ && !work_.empty() && now >= not_before_) pass();
   }
 }
 
-// Until there is something new, or something to do.
-ConntrackReconciler::News ConntrackReconciler::wait() {
-  Time due = everything_at_.value_or(Time::max());
-  if (state_known_ && former_.remains()) due = std::min(due, std::max(next_look_, not_before_));
+// Blocks until there are updates or a scan is due.
+ConntrackReconciler::Updates ConntrackReconciler::wait() {
+  Time due = full_scan_at_.value_or(Time::max());
+  if (state_known_ && old_backend_flows_.needs_scans()) due = std::min(due, std::max(next_scan_, not_before_));
   if (state_known_ && late_replies_.next_scan()) due = std::min(due, std::max(*late_replies_.next_scan(), not_before_));
   if (state_known_ && !work_.empty()) due = std::min(due, not_before_);
   std::unique_lock lock(mutex_);
-  const auto ready = [&] { return stopping_ || !mailbox_.empty() || new_predecessor_; };
+  const auto ready = [&] { return stopping_ || !mailbox_.empty() || pending_old_backend_; };
   if (due == Time::max()) {
     filled_.wait(lock, ready);
   } else {
     filled_.wait_until(lock, due, ready);
   }
-  return {mailbox_.take(), std::exchange(new_predecessor_, std::nullopt), last_end_};
+  return {mailbox_.take(), std::exchange(pending_old_backend_, std::nullopt), last_end_};
 }
 
-void ConntrackReconciler::take_over(News arrived) {
-  if (arrived.predecessor) {
-    former_.set(arrived.predecessor->serves, std::move(arrived.predecessor->relays), arrived.predecessor->kernel);
-    next_look_ = clock_.now();
+void ConntrackReconciler::accept(Updates updates) {
+  if (updates.old_backend) {
+    old_backend_flows_.set(updates.old_backend->serves, std::move(updates.old_backend->relays),
+                           updates.old_backend->kernel);
+    next_scan_ = clock_.now();
   }
-  if (arrived.end != end_) {
-    end_ = arrived.end;
+  if (updates.end != end_) {
+    end_ = updates.end;
     // The old backend waits for this scan before it closes its sockets.
     work_.note_everything();
     not_before_ = clock_.now();
   }
-  ConntrackMailbox::Contents& news = arrived.contents;
-  if (!news.change.empty()) state_.apply(news.change, work_);
-  work_.merge(news.work);
-  if (!news.change.full) return;
-  // Everything was sent because it is the first time, or because somebody had removed
-  // rules: flows that began meanwhile are wherever they are.
+  ConntrackMailbox::Contents& contents = updates.contents;
+  if (!contents.change.empty()) state_.apply(contents.change, work_);
+  work_.merge(contents.work);
+  if (!contents.change.full) return;
+  // Full updates follow a start or a repair of rules. Flows that began before may go to any address.
   state_known_ = true;
   const Time now = clock_.now();
-  if (!last_everything_ || now - *last_everything_ >= options_.between_full) {
+  if (!last_full_scan_ || now - *last_full_scan_ >= options_.full_scan_interval) {
     work_.note_everything();
   } else {
-    everything_at_ = *last_everything_ + options_.between_full;
+    full_scan_at_ = *last_full_scan_ + options_.full_scan_interval;
   }
 }
 
 void ConntrackReconciler::pass() {
   const bool everything = work_.everything();
-  next_look_ = clock_.now() + options_.between_looks;
+  next_scan_ = clock_.now() + options_.scan_interval;
   if (!state_.empty() || work_.has_retired()) {
     const Time begin = clock_.now();
-    former_.begin(begin, everything);
-    const auto result =
-        reconcile_conntrack(options_.family, state_, work_, *table_, stopping_, &former_, &late_replies_, begin);
+    old_backend_flows_.begin(begin, everything);
+    const auto result = reconcile_conntrack(options_.family, state_, work_, *table_, stopping_, &old_backend_flows_,
+                                            &late_replies_, begin);
     const auto took = clock_.now() - begin;
     not_before_ = begin + took * (1 + kRestFactor);
-    next_look_ = begin + std::clamp(took * (1 + kRestFactorOfLooks), options_.between_looks,
-                                    std::max(options_.between_looks, options_.longest_between_looks));
+    next_scan_ = begin + std::clamp(took * (1 + kRestFactorOfDrainScans), options_.scan_interval,
+                                    std::max(options_.scan_interval, options_.max_scan_interval));
     const bool complete = result && !result->partial && !stopping_;
-    former_.end(complete);
+    old_backend_flows_.end(complete);
     if (complete && everything) {
       late_replies_.scanned(begin);
       settle();
@@ -155,67 +156,68 @@ void ConntrackReconciler::pass() {
     failing_ = false;
     if (base::log_enabled(base::LogLevel::debug, "conntrack")) {
       base::log_debug("conntrack",
-                      name() + ": " + std::to_string(result->deleted) + " of " + std::to_string(result->seen) +
-                          " flows removed" + (everything ? ", everything looked at" : "") +
+                      name() + ": " + std::to_string(result->deleted) + " of " + std::to_string(result->scanned) +
+                          " flows removed" + (everything ? ", full scan" : "") +
                           (result->partial ? ", table changed meanwhile" : "") + ", " + std::to_string(seconds) + " s");
     }
   } else {
-    former_.begin(clock_.now(), everything);
-    former_.end(true);  // there are no flows
+    old_backend_flows_.begin(clock_.now(), everything);
+    old_backend_flows_.end(true);  // there are no flows
     if (everything) {
       late_replies_.scanned(clock_.now());
       settle();
     }
   }
   if (everything) {
-    last_everything_ = clock_.now();
-    everything_at_.reset();
+    last_full_scan_ = clock_.now();
+    full_scan_at_.reset();
   }
   work_ = {};
   if (!settled()) work_.note_everything();
-  remember();
+  save_frontends();
 }
 
 void ConntrackReconciler::failed(const base::Status& status) {
   const bool hopeless = status.code() == base::StatusCode::denied || status.code() == base::StatusCode::unsupported;
   not_before_ = clock_.now() + (hopeless ? options_.retry_unsupported : options_.retry);
   if (hopeless) {
-    // May last for ever; what is noted meanwhile must not grow.
+    // This may last forever, so the recorded work must not grow.
     work_ = {};
     work_.note_everything();
     settle();
   }
   if (!failing_) {
-    base::log_warning("conntrack",
-                      status.message() + "; stale UDP flows stay until they time out, or until it works again");
+    base::log_warning("conntrack", status.message() + "; stale UDP flows stay until they time out or a retry succeeds");
   }
   failing_ = true;
 }
 
-void ConntrackReconciler::recall() {
+void ConntrackReconciler::load_frontends() {
   if (options_.memory_file.empty()) return;
   const auto text = base::read_file(options_.memory_file);
   if (text.status().code() == base::StatusCode::not_found) return;
-  const auto read = text ? ConntrackState::recall(*text, work_) : base::Result<std::size_t>(text.status());
+  const auto read = text ? ConntrackState::parse_frontends(*text, work_) : base::Result<std::size_t>(text.status());
   if (read) {
-    remembered_ = std::hash<std::string>()(*text);
+    saved_hash_ = std::hash<std::string>()(*text);
     return;
   }
   work_ = {};
-  base::log_warning("conntrack", options_.memory_file + ": " + read.status().message() +
-                                     "; UDP flows to Services deleted while no daemon ran are left alone");
+  base::log_warning("conntrack",
+                    options_.memory_file + ": " + read.status().message() +
+                        "; UDP flows to Services that were deleted while no daemon ran stay until they time out");
 }
 
-void ConntrackReconciler::remember() {
+void ConntrackReconciler::save_frontends() {
   if (options_.memory_file.empty() || !state_.take_frontends_changed()) return;
-  const std::string text = state_.remember();
+  const std::string text = state_.serialize_frontends();
   const std::size_t hash = std::hash<std::string>()(text);
-  if (remembered_ == hash) return;
+  if (saved_hash_ == hash) return;
   const auto status = base::write_file_atomically(options_.memory_file, text);
-  remembered_ = hash;
+  saved_hash_ = hash;
   if (!status.ok()) {
-    base::log_warning("conntrack",
-                      status.message() + "; UDP flows to Services deleted while no daemon runs will be left alone");
+    base::log_warning(
+        "conntrack", status.message() +
+                         "; UDP flows to Services that are deleted while no daemon runs will stay until they time out");
   }
 }
 

@@ -1,10 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Keeps the UDP flows that the kernel tracks in step with the Services of one family: what
-// a rule of ours once led to an endpoint that no longer serves would go on going there for
-// as long as the client keeps sending. On a thread of its own; nobody waits for it.
-// TCP, SCTP, flows to other addresses and other zones are never touched.
+// Deletes stale UDP conntrack entries of the Services of one family. Without this, packets of a client that keeps
+// sending still go to an endpoint that no longer serves. Runs on its own thread and in the background. TCP, SCTP, flows
+// to other addresses and other zones are never touched.
 #pragma once
 
 #include <atomic>
@@ -27,35 +26,35 @@ class ConntrackReconciler {
  public:
   struct Options {
     base::Family family = base::Family::ipv4;
-    // Where the frontends are remembered for the next process; empty: nowhere.
+    // The file that stores the frontends for the next process; empty: none.
     std::string memory_file;
-    // [own thread] After each reconciling.
+    // [own thread] After each scan.
     std::function<void(double seconds, std::uint64_t deleted)> reconciled{};
     base::Clock::Duration retry = std::chrono::seconds(5);
-    // The same when it is privilege or the kernel's support that is missing.
+    // Retry delay if privileges or kernel support are missing.
     base::Clock::Duration retry_unsupported = std::chrono::minutes(5);
-    // How often everything may be looked at because everything was sent.
-    base::Clock::Duration between_full = std::chrono::seconds(30);
-    // How often at the flows of a predecessor; less often where a look takes long.
-    base::Clock::Duration between_looks = std::chrono::milliseconds(400);
-    // But not less often than this: a flow is let go of by the second look after its last packet, and mode ipvs counts
-    // on that half a minute after it.
-    base::Clock::Duration longest_between_looks = std::chrono::seconds(12);
-    FormerBackend::VirtualServers virtual_servers = has_virtual_servers;
+    // Minimum time between full scans that full updates cause.
+    base::Clock::Duration full_scan_interval = std::chrono::seconds(30);
+    // Time between scans of the flows of an old backend; longer if a scan takes long.
+    base::Clock::Duration scan_interval = std::chrono::milliseconds(400);
+    // Maximum of it: the second scan after the last packet of a flow deletes the flow, and ipvs mode expects that
+    // within half a minute.
+    base::Clock::Duration max_scan_interval = std::chrono::seconds(12);
+    OldBackendFlows::VirtualServers virtual_servers = has_virtual_servers;
   };
 
   ConntrackReconciler(Options options, std::unique_ptr<ConntrackTable> table)
-      : options_(std::move(options)), table_(std::move(table)), former_(options_.virtual_servers) {}
+      : options_(std::move(options)), table_(std::move(table)), old_backend_flows_(options_.virtual_servers) {}
   ~ConntrackReconciler() { stop(); }
   ConntrackReconciler(const ConntrackReconciler&) = delete;
   ConntrackReconciler& operator=(const ConntrackReconciler&) = delete;
 
   void start();
-  // Any thread but its own. What was not looked at yet is left; the next process will.
+  // [any other thread] Remaining work is left to the next process.
   void stop();
 
-  // [any thread] The rules in the kernel say this now. Never waits for a reconciling; what
-  // arrives during one is joined, so that what waits is bounded by the UDP service ports.
+  // [any thread] The rules in the kernel have this state now. Never blocks for a scan; changes that arrive during one
+  // are merged, so that the queue is bounded by the number of UDP service ports.
   void put(UdpChange change);
 
   // [any thread] States whether an old backend still serves UDP flows of this family, and replaces the previous
@@ -71,29 +70,29 @@ class ConntrackReconciler {
   // Must be called before put() of what the new backend serves, and with `serves` false before the old backend removes
   // its kernel state; otherwise packets are lost in between. Not needed for backends whose rules only choose the
   // endpoint once (iptables, nftables): their flows continue without them.
-  struct Predecessor {
+  struct OldBackend {
     bool serves = false;
     std::vector<std::uint16_t> relays;
     bool kernel = false;
   };
-  void set_predecessor(Predecessor predecessor);
-  // [any thread] False from a set_predecessor() that ends a `serves` until the flows of the old backend are deleted.
+  void set_old_backend(OldBackend old_backend);
+  // [any thread] False from a set_old_backend() that ends a `serves` until the flows of the old backend are deleted.
   // True if they cannot be deleted because the kernel denies it; the log has a warning then.
   bool settled() const;
 
  private:
   void run();
-  struct News {
+  struct Updates {
     ConntrackMailbox::Contents contents;
-    std::optional<Predecessor> predecessor;
+    std::optional<OldBackend> old_backend;
     std::uint64_t end = 0;
   };
-  News wait();
-  void take_over(News news);
+  Updates wait();
+  void accept(Updates updates);
   void pass();
   void failed(const base::Status& status);
-  void recall();
-  void remember();
+  void load_frontends();
+  void save_frontends();
   void settle();
   std::string name() const;
 
@@ -106,24 +105,24 @@ class ConntrackReconciler {
   mutable std::mutex mutex_;
   std::condition_variable filled_;
   ConntrackMailbox mailbox_;                    // under mutex_
-  std::optional<Predecessor> new_predecessor_;  // under mutex_
+  std::optional<OldBackend> pending_old_backend_;  // under mutex_
   bool stated_serves_ = false;                  // under mutex_: the last statement
   std::uint64_t last_end_ = 0;                  // under mutex_: how many statements ended a `serves`
   std::uint64_t settled_end_ = 0;               // under mutex_: the last one after which all flows were scanned
 
   // Own thread.
-  std::uint64_t end_ = 0;  // last_end_ of the statements taken over
+  std::uint64_t end_ = 0;  // last_end_ of the accepted statements
   ConntrackState state_;
   ConntrackWork work_;
-  FormerBackend former_;
+  OldBackendFlows old_backend_flows_;
   LateReplies late_replies_;
-  base::Clock::Time next_look_;  // at the flows of former_
+  base::Clock::Time next_scan_;  // for old_backend_flows_
   bool state_known_ = false;
-  std::optional<base::Clock::Time> last_everything_;
-  std::optional<base::Clock::Time> everything_at_;  // a look at everything that has to wait
+  std::optional<base::Clock::Time> last_full_scan_;
+  std::optional<base::Clock::Time> full_scan_at_;  // a delayed full scan
   base::Clock::Time not_before_;
   bool failing_ = false;
-  std::optional<std::size_t> remembered_;  // hash of what the memory file says
+  std::optional<std::size_t> saved_hash_;  // of the memory file
 };
 
 }  // namespace sluice::conntrack

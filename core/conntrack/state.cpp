@@ -11,7 +11,7 @@
 namespace sluice::conntrack {
 namespace {
 
-// One line a frontend: "10.96.0.10 53", for a node port "node-port 30053".
+// One line per frontend: "10.96.0.10 53", for a node port "node-port 30053".
 constexpr std::string_view kHeader = "sluice-udp-frontends 1";
 constexpr std::string_view kNodePort = "node-port";
 
@@ -83,14 +83,14 @@ bool ConntrackState::of_this_node(const base::IpAddress& address) const {
   return address.is_loopback() || std::binary_search(scope_.local.begin(), scope_.local.end(), address);
 }
 
-// From an endpoint, by a frontend that leads to it.
-bool ConntrackState::is_answer(const Flow& flow) const {
+// Whether an endpoint sent this flow through a frontend that leads to the endpoint.
+bool ConntrackState::is_reply(const Flow& flow) const {
   bool by_endpoint = false;
-  const auto look = [&](const UdpPort& port) {
+  const auto check = [&](const UdpPort& port) {
     by_endpoint = by_endpoint || std::binary_search(port.serving.begin(), port.serving.end(), flow.source);
   };
   const base::SocketAddress& by = flow.reply_destination;
-  if (!each(by_frontend_, by, look) && at_node_port(by.address)) each(by_node_port_, by.port, look);
+  if (!each(by_frontend_, by, check) && at_node_port(by.address)) each(by_node_port_, by.port, check);
   return by_endpoint;
 }
 
@@ -98,30 +98,30 @@ ConntrackState::Verdict ConntrackState::judge(const Flow& flow, const ConntrackW
   bool served = false;
   bool by_endpoint = false;
   bool by_relay = false;
-  const bool answered_here = of_this_node(flow.reply_source.address);
-  const auto look = [&](const UdpPort& port) {
+  const bool replied_here = of_this_node(flow.reply_source.address);
+  const auto check = [&](const UdpPort& port) {
     served = served || port.served();
     by_endpoint = by_endpoint || std::binary_search(port.serving.begin(), port.serving.end(), flow.reply_source);
     by_relay = by_relay ||
-               (answered_here && std::binary_search(port.relays.begin(), port.relays.end(), flow.reply_source.port));
+               (replied_here && std::binary_search(port.relays.begin(), port.relays.end(), flow.reply_source.port));
   };
   const base::SocketAddress& to = flow.destination;
-  bool ours = each(by_frontend_, to, look);
-  if (!ours && at_node_port(to.address)) ours = each(by_node_port_, to.port, look);
+  bool ours = each(by_frontend_, to, check);
+  if (!ours && at_node_port(to.address)) ours = each(by_node_port_, to.port, check);
   if (ours) {
-    if (by_relay) return Verdict::kRight;
-    if (by_endpoint) return flow.redirected ? Verdict::kRight : Verdict::kThroughIpvs;
-    // One that nobody answers for is stale as soon as somebody would; until then it harms nobody.
-    if (!flow.translated() && !served) return Verdict::kRight;
-    return flow.translated() && answered_here ? Verdict::kStaleHere : Verdict::kStale;
+    if (by_relay) return Verdict::kValid;
+    if (by_endpoint) return flow.redirected ? Verdict::kValid : Verdict::kThroughIpvs;
+    // An untranslated flow becomes stale once the port has an endpoint.
+    if (!flow.translated() && !served) return Verdict::kValid;
+    return flow.translated() && replied_here ? Verdict::kStaleLocal : Verdict::kStale;
   }
-  if (flow.turned_round() && is_answer(flow)) return Verdict::kThroughIpvs;
+  if (flow.is_reversed() && is_reply(flow)) return Verdict::kThroughIpvs;
   const bool retired = flow.translated() && (work.retired().contains(to) ||
                                              (work.retired_node_ports().contains(to.port) && at_node_port(to.address)));
-  return retired ? Verdict::kStale : Verdict::kRight;
+  return retired ? Verdict::kStale : Verdict::kValid;
 }
 
-std::string ConntrackState::remember() const {
+std::string ConntrackState::serialize_frontends() const {
   std::vector<std::string> lines;
   for (const auto& [frontend, port] : by_frontend_) {
     lines.push_back(frontend.address.to_string() + " " + std::to_string(frontend.port));
@@ -136,7 +136,7 @@ std::string ConntrackState::remember() const {
   return out;
 }
 
-base::Result<std::size_t> ConntrackState::recall(std::string_view text, ConntrackWork& work) {
+base::Result<std::size_t> ConntrackState::parse_frontends(std::string_view text, ConntrackWork& work) {
   std::size_t number = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());

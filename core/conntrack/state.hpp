@@ -1,10 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is known of the UDP service ports of one family, and the decision which tracked
-// flows are stale. Pure; one thread.
+// The UDP service ports of one family, and the decision which tracked flows are stale. No I/O; one thread.
 //
-// It holds UDP service ports only: 20 bytes an endpoint and frontend, and the index.
+// Needs 20 bytes for each endpoint and frontend of a UDP service port, and the index.
 #pragma once
 
 #include <string>
@@ -20,30 +19,30 @@ namespace sluice::conntrack {
 
 class ConntrackState {
  public:
-  // Takes the change in, and notes where it may have left stale flows.
+  // Applies the change and records where it may have left stale flows.
   void apply(const UdpChange& change, ConntrackWork& work);
 
-  // Whether a rule of ours led the flow to an endpoint, or a port of the backend, that no longer
-  // serves it, or would lead it to one if it began now. `work` tells the frontends that are no longer ours.
+  // Whether a rule translated the flow to an endpoint or relay port that no longer serves it, or would translate it
+  // now. `work` contains the frontends that were removed.
   bool stale(const Flow& flow, const ConntrackWork& work) const { return judge(flow, work) >= Verdict::kStale; }
   enum class Verdict {
-    kRight,
-    kThroughIpvs,  // right when it is the present backend that serves by IPVS
+    kValid,
+    kThroughIpvs,  // valid if the active backend uses IPVS
     kStale,
-    kStaleHere,  // stale, and answered by a port of this node: of another backend perhaps
+    kStaleLocal,  // stale with replies from a port of this node, perhaps of the old backend
   };
   Verdict judge(const Flow& flow, const ConntrackWork& work) const;
 
   bool empty() const { return ports_.empty(); }
   std::size_t size() const { return ports_.size(); }
 
-  // The frontends as text, for a later process that asks which are no longer there.
-  std::string remember() const;
-  // Whether that has become different since the last call; the first says yes.
+  // The frontends as text, so that a later process can find those that were removed meanwhile.
+  std::string serialize_frontends() const;
+  // Whether that text changed since the last call; true for the first call.
   bool take_frontends_changed() { return std::exchange(frontends_changed_, false); }
-  // Notes the frontends of an earlier process as retired: those that are here, or come
-  // with the first change, count as what they are then. Returns how many it read.
-  static base::Result<std::size_t> recall(std::string_view text, ConntrackWork& work);
+  // Records the frontends of an earlier process as retired; existing ports and those of the first change take
+  // precedence. Returns the number of frontends.
+  static base::Result<std::size_t> parse_frontends(std::string_view text, ConntrackWork& work);
 
  private:
   using Ports = std::unordered_map<UdpPortKey, UdpPortPtr>;
@@ -53,10 +52,10 @@ class ConntrackState {
   void unindex(const UdpPort* port);
   bool at_node_port(const base::IpAddress& address) const;
   bool of_this_node(const base::IpAddress& address) const;
-  bool is_answer(const Flow& flow) const;
+  bool is_reply(const Flow& flow) const;
 
   Ports ports_;
-  // Two Services may claim one address; then whoever serves a flow keeps it.
+  // Two Services may have the same address; then the one that serves a flow keeps it.
   std::unordered_multimap<base::SocketAddress, const UdpPort*> by_frontend_;
   std::unordered_multimap<std::uint16_t, const UdpPort*> by_node_port_;
   NodePortScope scope_;

@@ -20,16 +20,15 @@
 namespace sluice::conntrack {
 namespace {
 
-// The kernel fills at most 32 KiB at once.
+// The kernel sends at most 32 KiB at once.
 constexpr std::size_t kReceiveRoom = 32u << 10;
-// The answers to so many removals fit the receive buffer of a socket by default, even
-// when each of them fails.
+// The replies to that many removals fit into the default receive buffer of a socket, even if all of them fail.
 constexpr std::size_t kRemovalsAtOnce = 64;
 
 base::Status failure(base::Family family, const char* what, int error) {
   std::string action = std::string(what) + " tracked " + std::string(base::family_name(family)) + " flows";
   if (error == EPERM || error == EACCES) action += " (CAP_NET_ADMIN is needed)";
-  // What the kernel says when nobody listens for connection tracking.
+  // Errors of a kernel without nf_conntrack_netlink.
   if (error == EINVAL || error == EOPNOTSUPP || error == EPROTONOSUPPORT) {
     return {base::StatusCode::unsupported,
             base::errno_status(action + " (is module nf_conntrack_netlink there?)", error).message(), error};
@@ -47,7 +46,7 @@ class Socket {
     } else if (socket_ == nullptr) {
       error_ = errno;
     } else {
-      // An answer that says no need not repeat the question; kernels before 4.3 do.
+      // Error replies without a copy of the request; kernels before 4.3 always send one.
       int on = 1;
       mnl_socket_setsockopt(socket_, NETLINK_CAP_ACK, &on, sizeof on);
     }
@@ -62,7 +61,7 @@ class Socket {
   unsigned port() const { return mnl_socket_get_portid(socket_); }
   // 0 or an errno.
   int send(const void* data, std::size_t size) { return mnl_socket_sendto(socket_, data, size) < 0 ? errno : 0; }
-  // The bytes received, or minus an errno. A signal is no reason to return.
+  // The bytes received, or a negative errno. Continues after a signal.
   ssize_t receive(std::vector<char>& room) {
     for (;;) {
       const ssize_t got = mnl_socket_recvfrom(socket_, room.data(), room.size());
@@ -76,8 +75,8 @@ class Socket {
   int error_ = 0;
 };
 
-// The errno that an NLMSG_ERROR tells; 0 is a plain yes.
-int told_error(const nlmsghdr* message) {
+// The errno of an NLMSG_ERROR; 0 for an acknowledgement.
+int error_of(const nlmsghdr* message) {
   if (mnl_nlmsg_get_payload_len(message) < sizeof(nlmsgerr)) return EBADMSG;
   return -static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(message))->error;
 }
@@ -89,7 +88,7 @@ bool fits_ports(const FlowQuery& query, const Flow& flow) {
 
 int dump(base::Family family, const FlowQuery& query, bool filtered, std::uint32_t sequence, bool& filter_ignored,
          const ConntrackTable::Visitor& visitor) {
-  // A socket for each visit: one that ends early leaves nothing behind.
+  // One socket per visit, since a visit that ends early leaves unread data in it.
   Socket socket;
   if (socket.error() != 0) return socket.error();
   alignas(nlmsghdr) char request[kConntrackRequestRoom];
@@ -105,10 +104,10 @@ int dump(base::Family family, const FlowQuery& query, bool filtered, std::uint32
     for (const auto* at = reinterpret_cast<const nlmsghdr*>(room.data()); mnl_nlmsg_ok(at, left);
          at = mnl_nlmsg_next(at, &left)) {
       if (!mnl_nlmsg_seq_ok(at, sequence) || !mnl_nlmsg_portid_ok(at, socket.port())) continue;
-      // The rest is read all the same: a part is better than nothing.
+      // Read the rest anyway: a partial scan is better than none.
       interrupted = interrupted || (at->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
       if (at->nlmsg_type == NLMSG_DONE) return interrupted ? EINTR : 0;
-      if (at->nlmsg_type == NLMSG_ERROR) return told_error(at);
+      if (at->nlmsg_type == NLMSG_ERROR) return error_of(at);
       const auto flow = read_conntrack_entry(at);
       if (!flow || flow->source.address.family() != family) continue;
       if (filtered && !fits_ports(query, *flow)) filter_ignored = true;
@@ -124,24 +123,24 @@ std::optional<std::uint64_t> read_table_setting(std::string_view name) {
     return std::nullopt;
   return number;
 }
-// Of this network namespace. The kernel walks those of other namespaces as well, and does not report how many they are.
+// Of this network namespace. The kernel also walks the entries of other namespaces and does not report their number.
 std::optional<std::uint64_t> count_entries() { return read_table_setting("net/netfilter/nf_conntrack_count"); }
 std::optional<std::uint64_t> count_buckets() { return read_table_setting("net/netfilter/nf_conntrack_buckets"); }
 
 }  // namespace
 
-// Whether the table is small enough.
+// Whether the table is small enough for filtered dumps.
 bool KernelConntrackTable::filtering() const {
   if (!filters_) return false;
   const auto count = count_entries();
   return count && *count <= most_filtered_;
 }
 
-FlowQuery KernelConntrackTable::askable(base::Family family, const FlowQuery& query) const {
+FlowQuery KernelConntrackTable::supported_query(base::Family family, const FlowQuery& query) const {
   if (!filtering()) return {};
   if (family == base::Family::ipv4) return query;
-  // The kernel compares IPv6 addresses of a filter the wrong way round, seen up to 6.18: it
-  // shows all but the address asked for. Ports are compared rightly.
+  // Kernels up to at least 6.18 invert the comparison of IPv6 addresses in a filter and return all other addresses.
+  // Ports are compared correctly.
   return {std::nullopt, query.destination_port, std::nullopt, query.reply_source_port};
 }
 
@@ -163,8 +162,7 @@ base::Status KernelConntrackTable::visit(base::Family family, const FlowQuery& q
   };
   int error = dump(family, query, filtered, ++sequence_, filter_ignored, counting);
   if (filtered && (error == EOPNOTSUPP || error == EINVAL)) {
-    // A filter this kernel cannot apply; if it is connection tracking that is missing,
-    // the second attempt says so as well.
+    // The kernel does not support the filter. If connection tracking is missing, the second attempt fails as well.
     error = dump(family, query, false, ++sequence_, filter_ignored, counting);
     if (error == 0) filters_ = false;
   }
@@ -187,7 +185,7 @@ base::Result<std::size_t> KernelConntrackTable::remove(base::Family family, std:
       last = put_conntrack_delete(requests.data() + size, family, flow, ++sequence_);
       size += MNL_ALIGN(last->nlmsg_len);
     }
-    // Only failures are answered; the answer to the last, asked for, ends them.
+    // The kernel replies to failures only; NLM_F_ACK on the last request marks the end.
     last->nlmsg_flags = static_cast<std::uint16_t>(last->nlmsg_flags | NLM_F_ACK);
     if (const int error = socket.send(requests.data(), size); error != 0) return failure(family, "removing", error);
     std::size_t failed = 0;
@@ -198,8 +196,8 @@ base::Result<std::size_t> KernelConntrackTable::remove(base::Family family, std:
       for (const auto* at = reinterpret_cast<const nlmsghdr*>(room.data()); mnl_nlmsg_ok(at, left);
            at = mnl_nlmsg_next(at, &left)) {
         if (at->nlmsg_type != NLMSG_ERROR) continue;
-        const int error = told_error(at);
-        // Gone meanwhile, by itself or because the client began anew.
+        const int error = error_of(at);
+        // ENOENT: the entry timed out, or the client created it again.
         if (error != 0 && error != ENOENT) return failure(family, "removing", error);
         failed += error == 0 ? 0 : 1;
         waiting = waiting && at->nlmsg_seq != sequence_;

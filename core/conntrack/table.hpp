@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernel's table of tracked flows, by netlink. An interface, so that the decisions
-// above it are tested against a table made up. One thread.
+// The conntrack table of the kernel, through netlink, behind an interface that tests fake. One thread.
 #pragma once
 
 #include <array>
@@ -17,43 +16,42 @@ namespace sluice::conntrack {
 
 class ConntrackTable {
  public:
-  // False ends the visit.
+  // Returning false ends the visit.
   using Visitor = std::function<bool(const Flow&)>;
   virtual ~ConntrackTable() = default;
 
-  // Shows the UDP flows of zone 0 that fit, and perhaps others. Flows may come and go, and
-  // remove() may be called, meanwhile. A status with os_errno() EINTR: the table changed
-  // under the visit, and flows may have been passed over.
+  // Passes the UDP flows of zone 0 that match, and perhaps more, to the visitor. Flows may come and go, and remove()
+  // may be called, meanwhile. A status with os_errno() EINTR: the table changed, so the visit may have missed flows.
   virtual base::Status visit(base::Family family, const FlowQuery& query, const Visitor& visitor) = 0;
 
-  // The narrowest question this table can answer rightly that includes the query: one
-  // visit for several queries is enough when that is the same.
-  virtual FlowQuery askable(base::Family family, const FlowQuery& query) const = 0;
+  // The narrowest query that this table supports and that includes `query`. One visit is enough for all queries with
+  // the same result.
+  virtual FlowQuery supported_query(base::Family family, const FlowQuery& query) const = 0;
 
   // Whether one visit of all flows costs less than this number of visits with filters.
   virtual bool is_whole_cheaper(base::Family family, std::size_t visits) const = 0;
 
-  // Removes exactly these entries; returns how many were still there.
+  // Removes these entries; returns the number that still existed.
   virtual base::Result<std::size_t> remove(base::Family family, std::span<const Flow> flows) = 0;
 };
 
 class KernelConntrackTable final : public ConntrackTable {
  public:
-  // The kernel walks its whole table for a filtered look that finds nothing, within one system call in which that
-  // processor handles no packets and runs no other thread: 0.4 µs an entry. A larger table than this is read whole,
-  // in thousands of short calls, which takes more time but holds nobody up (docs/decisions/0018).
+  // A filtered dump that matches nothing walks the whole table within one system call, in which that processor handles
+  // no packets and runs no other thread: 0.4 µs per entry. A larger table is read without a filter, in thousands of
+  // short calls, which takes longer but blocks no other thread (docs/decisions/0018).
   static constexpr std::uint64_t kMostFiltered = 32768;
-  // Each dump walks all buckets, which all namespaces share: 0.033 µs for an empty one. To copy an entry and judge it
-  // takes 1.8 µs, as long as 56 buckets (docs/decisions/0018).
+  // Each dump walks all buckets, which all network namespaces share: 0.033 µs for an empty one. Copying and checking an
+  // entry takes 1.8 µs, as long as 56 buckets (docs/decisions/0018).
   static constexpr std::uint64_t kBucketsPerEntry = 64;
 
   explicit KernelConntrackTable(std::uint64_t most_filtered = kMostFiltered,
                                 std::uint64_t buckets_per_entry = kBucketsPerEntry)
       : most_filtered_(most_filtered), buckets_per_entry_(buckets_per_entry) {}
   base::Status visit(base::Family family, const FlowQuery& query, const Visitor& visitor) override;
-  FlowQuery askable(base::Family family, const FlowQuery& query) const override;
-  // One walk and the copies against so many walks. A visit of all flows copies about as many entries as the last one
-  // did, and at most those of this network namespace. False if the kernel does not report numbers.
+  FlowQuery supported_query(base::Family family, const FlowQuery& query) const override;
+  // Compares one walk plus the copies with `visits` walks. A visit of all flows copies about as many entries as the
+  // last one did, and at most those of this network namespace. False if the kernel does not report the numbers.
   bool is_whole_cheaper(base::Family family, std::size_t visits) const override;
   base::Result<std::size_t> remove(base::Family family, std::span<const Flow> flows) override;
 
@@ -62,8 +60,8 @@ class KernelConntrackTable final : public ConntrackTable {
 
   const std::uint64_t most_filtered_;
   const std::uint64_t buckets_per_entry_;
-  std::array<std::uint64_t, 2> shown_{UINT64_MAX, UINT64_MAX};  // by family: by the last visit of all flows
-  // Kernels before 5.8 know no filter and show everything.
+  std::array<std::uint64_t, 2> shown_{UINT64_MAX, UINT64_MAX};  // by family: flows of the last full visit
+  // False for kernels before 5.8, which ignore filters.
   bool filters_ = true;
   std::uint32_t sequence_ = 0;
 };

@@ -44,8 +44,7 @@ void ConntrackWork::note(const UdpPort* before, const UdpPort* after) {
   }
   if (was.node_port != 0 && was.node_port != is.node_port) note_retired_node_port(was.node_port);
 
-  // What has been sent to an address before somebody served it went nowhere, and goes on
-  // doing so.
+  // A flow that began before the address was served has an untranslated entry and would keep it.
   const bool first = is.served() && (!was.served() || (was.relays.empty() && !is.relays.empty()));
   if (is.served()) {
     for (const auto& frontend : is.frontends) {
@@ -55,7 +54,7 @@ void ConntrackWork::note(const UdpPort* before, const UdpPort* after) {
       query({std::nullopt, is.node_port, std::nullopt, 0});
     }
   }
-  // Where nothing is left to send to, the looks above find the flows.
+  // Without a frontend the queries above cover all flows.
   if (is.frontends.empty() && is.node_port == 0) return;
   for (const auto& endpoint : was.serving) {
     if (!holds(is.serving, endpoint)) query({std::nullopt, 0, endpoint.address, endpoint.port});

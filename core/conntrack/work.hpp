@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where stale flows may be since the last time somebody looked: collected from the
-// differences between states, bounded in size. Value.
+// Where stale flows may be since the last scan: collected from the differences between states, bounded in size. A plain
+// value.
 #pragma once
 
 #include <set>
@@ -14,15 +14,14 @@ namespace sluice::conntrack {
 
 class ConntrackWork {
  public:
-  // Each filtered look walks the kernel's whole table; from here on one look at every UDP
-  // flow is cheaper (docs/decisions/0018).
+  // Each filtered dump walks the whole table of the kernel. For more queries one scan of all UDP flows is cheaper
+  // (docs/decisions/0018).
   static constexpr std::size_t kMostQueries = 8;
   // As long as scans fail, tenants can add retired addresses. Flows to further ones stay until they time out; about 1.5
   // MiB.
   static constexpr std::size_t kMostRetired = 16'384;
 
-  // Adds what the step from one state of a service port to the next may have left
-  // behind. Null: it is not there.
+  // Adds the queries for flows that the change of a service port may have left stale. Null: the port does not exist.
   void note(const UdpPort* before, const UdpPort* after);
   void note_everything() { everything_ = true; }
   void note_retired(const base::SocketAddress& frontend);
@@ -31,10 +30,10 @@ class ConntrackWork {
 
   bool empty() const { return !everything_ && queries_.empty(); }
   bool everything() const { return everything_; }
-  // The looks that find all of it. One that fits everything, when there are too many.
+  // The queries that cover all stale flows; one query for all flows if there are too many.
   std::vector<FlowQuery> queries() const;
 
-  // No Service's any more, since the last look. May be some Service's again by now.
+  // Frontends that were removed since the last scan. A Service may use them again by now.
   const std::set<base::SocketAddress>& retired() const { return retired_; }
   const std::set<std::uint16_t>& retired_node_ports() const { return retired_node_ports_; }
   bool has_retired() const { return !retired_.empty() || !retired_node_ports_.empty(); }

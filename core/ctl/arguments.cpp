@@ -40,7 +40,7 @@ po::options_description options() {
       "output,o", po::value<std::string>()->value_name("text|json|yaml"), "Form of the answer (default text).")(
       "json", "The same as --output json.")("family", po::value<std::string>()->value_name("4|6"),
                                             "services: one IP family only.")(
-      "no-kernel", "services: what the backend was given, without reading the kernel.")(
+      "no-kernel", "services: show what was delivered to the backend, without reading the kernel.")(
       "wait", po::value<std::string>()->value_name("TIME"),
       "status: waits until all rules are written, for at most that long, as --wait=30s (default 2m).")(
       "timeout", po::value<std::string>()->value_name("TIME"),
@@ -122,7 +122,7 @@ base::Result<Arguments> interpret(const po::variables_map& given) {
 }  // namespace
 
 base::Result<Arguments> parse_arguments(const std::vector<std::string>& given_words) {
-  // An option that may stand alone never takes the next word.
+  // An option with an optional value never takes the next word.
   std::vector<std::string> words = given_words;
   std::replace(words.begin(), words.end(), std::string("--wait"), std::string("--wait=2m"));
   po::options_description all = options();
@@ -148,11 +148,11 @@ std::string usage() {
   std::ostringstream out;
   out << "Usage: sluicectl [OPTION...] COMMAND\n\nAsks the sluiced of this node. Needs root.\n\n"
       << "Commands:\n  status                what it serves, from where, and how the last sync went; exit status 3\n"
-      << "                        where rules are not written, or the last attempt failed\n"
+      << "                        if rules are not written, or the last attempt failed\n"
       << "  services [WHICH]      where packets for Services go, as the kernel has it, and which endpoints are\n"
       << "                        used. WHICH: NAMESPACE/NAME[:PORT], NAMESPACE, NAME, IP, IP:PORT or :NODEPORT\n"
-      << "  reload                reads the configuration again and waits for what comes of it; exit status 1\n"
-      << "                        where it failed, which leaves what is in force, or has not ended in time\n"
+      << "  reload                reads the configuration again and waits for the result; exit status 1\n"
+      << "                        if it failed, which keeps the running configuration, or timed out\n"
       << "  help                  prints this text\n\n"
       << options();
   return out.str();

@@ -19,19 +19,19 @@ struct Arguments {
   bool help = false;
   bool version = false;
   std::string state_dir = "/run/sluice";
-  std::string command;  // known, unless help or version is asked for
+  std::string command;  // a known command, unless help or version is set
   Output output = Output::text;
-  // Of the command services.
-  std::string query;  // "shop/cart", "172.30.0.41:80"; empty: all. The daemon reads it
+  // For the command services.
+  std::string query;  // "shop/cart", "172.30.0.41:80"; empty: all. The daemon parses it
   int family = 0;     // 4, 6; 0: both
   bool kernel = true;
-  // Of the command status: how long to wait until all rules are written; nothing: not at all.
+  // For the command status: how long to wait until all rules are written; nothing: do not wait.
   std::optional<std::chrono::seconds> wait;
-  // Of the command reload: how long it may take.
+  // For the command reload: how long to wait for its end.
   std::chrono::seconds timeout{600};
 };
 
-// `words` without the program's name. A failure is a sentence that says what is allowed.
+// `words`: without the name of the program. The error message contains the allowed values.
 base::Result<Arguments> parse_arguments(const std::vector<std::string>& words);
 
 std::string usage();

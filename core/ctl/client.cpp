@@ -18,7 +18,7 @@ namespace {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-constexpr std::size_t kAnswerLimit = 256u << 20;
+constexpr std::size_t kReplyLimit = 256u << 20;
 
 base::Status connect_failure(const std::string& path, int error) {
   if (error == ENOENT) {
@@ -26,8 +26,8 @@ base::Status connect_failure(const std::string& path, int error) {
                              " (is it another state directory? see --state-dir)");
   }
   if (error == ECONNREFUSED) {
-    return base::unavailable("sluiced is not running: nobody answers at " + path +
-                             ", which an earlier one left behind");
+    return base::unavailable("sluiced is not running: connection refused at " + path +
+                             ", which an earlier sluiced left behind");
   }
   if (error == EACCES || error == EPERM) {
     return {base::StatusCode::denied, "only root may talk to sluiced: no permission for " + path};
@@ -48,7 +48,7 @@ base::Result<base::Fd> connect_to(const std::string& path) {
   return fd;
 }
 
-// False when `until` passes before the socket is ready.
+// False if the socket is not ready before `until`.
 bool wait_for(const base::Fd& fd, short events, SteadyTime until) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
@@ -59,36 +59,36 @@ bool wait_for(const base::Fd& fd, short events, SteadyTime until) {
   }
 }
 
-base::Status silence(std::chrono::milliseconds patience) {
-  return base::unavailable("sluiced does not answer within " + std::to_string(patience.count()) + " ms");
+base::Status timeout_error(std::chrono::milliseconds timeout) {
+  return base::unavailable("sluiced does not answer within " + std::to_string(timeout.count()) + " ms");
 }
 
 }  // namespace
 
-base::Result<nlohmann::json> ask(const std::string& state_dir, const nlohmann::json& question,
-                                 std::chrono::milliseconds patience) {
-  const SteadyTime until = std::chrono::steady_clock::now() + patience;
+base::Result<nlohmann::json> send_request(const std::string& state_dir, const nlohmann::json& request,
+                                          std::chrono::milliseconds timeout) {
+  const SteadyTime until = std::chrono::steady_clock::now() + timeout;
   const auto connected = connect_to(state_dir + "/control.sock");
   if (!connected) return connected.status();
   const base::Fd& fd = *connected;
 
-  const std::string request = question.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  // A new socket has room for this much. The daemon may already have said no and
-  // closed: its sentence is what counts then.
-  [[maybe_unused]] const ssize_t sent = ::send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL);
+  const std::string line = request.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  // The request fits into the buffer of a new socket. If the daemon has already rejected the connection and closed it,
+  // the error that it sent is read below.
+  [[maybe_unused]] const ssize_t sent = ::send(fd.get(), line.data(), line.size(), MSG_NOSIGNAL);
 
-  std::string answer;
-  for (std::size_t seen = 0; answer.find('\n', seen) == std::string::npos;) {
-    seen = answer.size();
-    if (!wait_for(fd, POLLIN, until)) return silence(patience);
+  std::string reply;
+  for (std::size_t searched = 0; reply.find('\n', searched) == std::string::npos;) {
+    searched = reply.size();
+    if (!wait_for(fd, POLLIN, until)) return timeout_error(timeout);
     char buffer[65536];
     const ssize_t n = ::recv(fd.get(), buffer, sizeof buffer, 0);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n <= 0) return base::unavailable("sluiced closed the connection without an answer");
-    answer.append(buffer, static_cast<std::size_t>(n));
-    if (answer.size() > kAnswerLimit) return base::invalid("the answer of sluiced is too long to be one");
+    reply.append(buffer, static_cast<std::size_t>(n));
+    if (reply.size() > kReplyLimit) return base::invalid("the answer of sluiced is too long to be one");
   }
-  const nlohmann::json parsed = nlohmann::json::parse(answer, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json parsed = nlohmann::json::parse(reply, nullptr, /*allow_exceptions=*/false);
   if (parsed.is_object() && parsed.contains("result")) return parsed["result"];
   if (parsed.is_object() && parsed.contains("error") && parsed["error"].is_string()) {
     return base::Status(base::StatusCode::invalid, "sluiced says: " + parsed["error"].get<std::string>());

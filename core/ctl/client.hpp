@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One question to a running sluiced, over its control socket.
+// Sends a request to a running sluiced through its control socket.
 #pragma once
 
 #include <chrono>
@@ -12,9 +12,9 @@
 
 namespace sluice::ctl {
 
-// The result of a question such as {"command": "status"}. A failure is a sentence for the operator: no daemon, no
-// permission, no answer within `patience`, or what the daemon itself says.
-base::Result<nlohmann::json> ask(const std::string& state_dir, const nlohmann::json& question,
-                                 std::chrono::milliseconds patience = std::chrono::seconds(10));
+// The result of a request such as {"command": "status"}. The error message is for the operator: no daemon, no
+// permission, no reply within `timeout`, or the error of the daemon.
+base::Result<nlohmann::json> send_request(const std::string& state_dir, const nlohmann::json& request,
+                                          std::chrono::milliseconds timeout = std::chrono::seconds(10));
 
 }  // namespace sluice::ctl

@@ -18,14 +18,14 @@ const json& member(const json& object, std::string_view key) {
   return found == object.end() ? kNothing : *found;
 }
 
-std::string harmless(std::string text) {
+std::string sanitized(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
   return text;
 }
 
 std::string text(const json& value) {
-  if (value.is_string() && !value.get_ref<const std::string&>().empty()) return harmless(value.get<std::string>());
+  if (value.is_string() && !value.get_ref<const std::string&>().empty()) return sanitized(value.get<std::string>());
   if (value.is_number() || value.is_boolean()) return value.dump();
   return "-";
 }

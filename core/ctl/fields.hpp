@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Fields of an answer of the daemon, for people. One that is missing or of another type is "-": daemon and sluicectl
-// may differ in version.
+// Fields of a reply of the daemon as text. A field that is missing or of another type is "-", since the versions of
+// daemon and sluicectl may differ.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,11 +11,11 @@
 
 namespace sluice::ctl {
 
-// Null where there is no such member.
+// Null if there is no such member.
 const nlohmann::json& member(const nlohmann::json& object, std::string_view key);
 
-// Texts quote names of objects; a terminal must not obey them.
-std::string harmless(std::string text);
+// Replaces control characters, since names of objects must not control the terminal.
+std::string sanitized(std::string text);
 
 std::string text(const nlohmann::json& value);
 std::string text(const nlohmann::json& object, std::string_view key);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// sluicectl: looks into the sluiced of this node, and has it read its configuration
-// again. Exit status: 0 done, 1 no answer or a refusal, 2 wrong usage, 3 status: rules are not written.
+// sluicectl: shows the state of the sluiced of this node, and makes it reload its configuration. Exit status: 0
+// success, 1 no reply or an error, 2 usage error, 3 status: rules are not written.
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -23,18 +23,18 @@ namespace {
 
 using namespace sluice;
 
-constexpr std::chrono::seconds kPatience{10};
-// Longer than the daemon waits for its apply threads, so that what it says about them arrives.
-constexpr std::chrono::seconds kServicesPatience{25};
-// Likewise, for its word that a reload has not ended in time.
+constexpr std::chrono::seconds kTimeout{10};
+// Longer than the daemon waits for its apply threads, so that its error about them arrives.
+constexpr std::chrono::seconds kServicesTimeout{25};
+// Added to --timeout, so that the reply that a reload has not ended arrives.
 constexpr std::chrono::seconds kReloadMargin{10};
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 constexpr int kNotSynced = 3;
-// Of status --wait.
-constexpr std::chrono::milliseconds kBetweenQuestions{300};
+// Poll interval of status --wait.
+constexpr std::chrono::milliseconds kPollInterval{300};
 
-int complain(const base::Status& status, int exit_status) {
+int report_error(const base::Status& status, int exit_status) {
   std::fprintf(stderr, "sluicectl: %s\n", status.message().c_str());
   return exit_status;
 }
@@ -44,51 +44,51 @@ int print(const std::string& text, int exit_status) {
   return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0 ? exit_status : kFailed;
 }
 
-std::string shown(const ctl::Arguments& arguments, const nlohmann::json& answer, std::string text) {
-  return arguments.output == ctl::Output::text ? std::move(text) : ctl::rendered(answer, arguments.output);
+std::string render_reply(const ctl::Arguments& arguments, const nlohmann::json& reply, std::string text) {
+  return arguments.output == ctl::Output::text ? std::move(text) : ctl::render(reply, arguments.output);
 }
 
 int status(const ctl::Arguments& arguments) {
   const auto until = std::chrono::steady_clock::now() + arguments.wait.value_or(std::chrono::seconds(0));
   for (;;) {
-    const auto answer = ctl::ask(arguments.state_dir, {{"command", "status"}}, kPatience);
-    const bool synced = answer && ctl::all_synced(*answer);
+    const auto reply = ctl::send_request(arguments.state_dir, {{"command", "status"}}, kTimeout);
+    const bool synced = reply && ctl::all_synced(*reply);
     if (!synced && std::chrono::steady_clock::now() < until) {
-      std::this_thread::sleep_for(kBetweenQuestions);
+      std::this_thread::sleep_for(kPollInterval);
       continue;
     }
-    if (!answer) return complain(answer.status(), kFailed);
-    return print(shown(arguments, *answer, ctl::status_text(*answer)), synced ? 0 : kNotSynced);
+    if (!reply) return report_error(reply.status(), kFailed);
+    return print(render_reply(arguments, *reply, ctl::status_text(*reply)), synced ? 0 : kNotSynced);
   }
 }
 
 int services(const ctl::Arguments& arguments) {
-  nlohmann::json question = {{"command", "services"}};
-  if (!arguments.query.empty()) question["query"] = arguments.query;
-  if (arguments.family != 0) question["family"] = arguments.family;
-  if (!arguments.kernel) question["kernel"] = false;
-  if (arguments.output != ctl::Output::text) question["objects"] = true;
-  const auto answer = ctl::ask(arguments.state_dir, question, kServicesPatience);
-  if (!answer) return complain(answer.status(), kFailed);
-  auto page = ctl::services_page(*answer, arguments.query);
-  const int printed = print(shown(arguments, *answer, std::move(page.text)), 0);
-  if (page.troubles.empty()) return printed;
-  page.troubles.pop_back();  // the last line break
-  return complain(base::invalid(page.troubles), kFailed);
+  nlohmann::json request = {{"command", "services"}};
+  if (!arguments.query.empty()) request["query"] = arguments.query;
+  if (arguments.family != 0) request["family"] = arguments.family;
+  if (!arguments.kernel) request["kernel"] = false;
+  if (arguments.output != ctl::Output::text) request["objects"] = true;
+  const auto reply = ctl::send_request(arguments.state_dir, request, kServicesTimeout);
+  if (!reply) return report_error(reply.status(), kFailed);
+  auto page = ctl::services_page(*reply, arguments.query);
+  const int printed = print(render_reply(arguments, *reply, std::move(page.text)), 0);
+  if (page.errors.empty()) return printed;
+  page.errors.pop_back();  // the final newline
+  return report_error(base::invalid(page.errors), kFailed);
 }
 
 int reload(const ctl::Arguments& arguments) {
-  const nlohmann::json question = {{"command", "reload"}, {"timeout_seconds", arguments.timeout.count()}};
-  const auto answer = ctl::ask(arguments.state_dir, question, arguments.timeout + kReloadMargin);
-  if (!answer) return complain(answer.status(), kFailed);
-  auto page = ctl::reload_page(*answer, arguments.timeout);
-  const int printed = print(shown(arguments, *answer, std::move(page.text)), 0);
-  return page.trouble.empty() ? printed : complain(base::invalid(page.trouble), kFailed);
+  const nlohmann::json request = {{"command", "reload"}, {"timeout_seconds", arguments.timeout.count()}};
+  const auto reply = ctl::send_request(arguments.state_dir, request, arguments.timeout + kReloadMargin);
+  if (!reply) return report_error(reply.status(), kFailed);
+  auto page = ctl::reload_page(*reply, arguments.timeout);
+  const int printed = print(render_reply(arguments, *reply, std::move(page.text)), 0);
+  return page.error.empty() ? printed : report_error(base::invalid(page.error), kFailed);
 }
 
 int run(const std::vector<std::string>& words) {
   const auto arguments = ctl::parse_arguments(words);
-  if (!arguments) return complain(arguments.status(), kWrongUsage);
+  if (!arguments) return report_error(arguments.status(), kWrongUsage);
   if (arguments->help) return print(ctl::usage(), 0);
   if (arguments->version) return print("sluicectl " PACKAGE_VERSION "\n", 0);
   if (arguments->command == "services") return services(*arguments);

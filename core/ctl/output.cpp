@@ -14,7 +14,7 @@ std::string dump(const json& value, int indent) {
   return value.dump(indent, ' ', false, json::error_handler_t::replace);
 }
 
-// Strings are quoted, so that none is taken for a number or a truth value.
+// Strings are quoted, so that none is parsed as a number or a boolean.
 void emit(YAML::Emitter& out, const json& value) {
   if (value.is_object()) {
     out << YAML::BeginMap;
@@ -38,11 +38,11 @@ void emit(YAML::Emitter& out, const json& value) {
 
 }  // namespace
 
-std::string rendered(const json& answer, Output output) {
-  if (output == Output::json) return dump(answer, 2) + "\n";
+std::string render(const json& reply, Output output) {
+  if (output == Output::json) return dump(reply, 2) + "\n";
   YAML::Emitter out;
   // Through text, so that bytes that are not UTF-8 are replaced as in JSON.
-  emit(out, json::parse(dump(answer, -1)));
+  emit(out, json::parse(dump(reply, -1)));
   return std::string(out.c_str(), out.size()) + "\n";
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An answer of the daemon as a document.
+// A reply of the daemon as a document.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,8 +11,8 @@
 
 namespace sluice::ctl {
 
-// JSON with indentation or YAML, with the last line ended. Bytes that are not UTF-8 are replaced.
+// Indented JSON, or YAML, with a final newline. Bytes that are not UTF-8 are replaced.
 // REQUIRES: output is not text
-std::string rendered(const nlohmann::json& answer, Output output);
+std::string render(const nlohmann::json& reply, Output output);
 
 }  // namespace sluice::ctl

@@ -24,7 +24,7 @@ std::string indented(const json& texts, const std::string& before) {
   return out;
 }
 
-// ", WORDS VALUE" where there is one.
+// ", WORDS VALUE" if there is a value.
 std::string also(const char* words, const std::string& value) {
   return value == "-" ? std::string() : std::string(", ") + words + value;
 }
@@ -83,28 +83,28 @@ std::string reload_lines(const json& status) {
   return out;
 }
 
-ReloadPage reload_page(const json& answer, std::chrono::seconds timeout) {
+ReloadPage reload_page(const json& reply, std::chrono::seconds timeout) {
   ReloadPage out;
-  const std::string result = text(answer, "result");
-  const json& sentences = member(answer, "sentences");
-  const std::string warnings = indented(member(answer, "warnings"), "warning: ");
+  const std::string result = text(reply, "result");
+  const json& sentences = member(reply, "sentences");
+  const std::string warnings = indented(member(reply, "warnings"), "warning: ");
   if (result == "unchanged") {
     out.text = warnings + "nothing has changed\n";
   } else if (result == "success") {
-    out.text = warnings + "reloaded in " + duration(member(answer, "seconds")) + "\n" + indented(sentences, "  ");
+    out.text = warnings + "reloaded in " + duration(member(reply, "seconds")) + "\n" + indented(sentences, "  ");
   } else if (result == "failed") {
     out.text = warnings;
-    const bool in_part = member(answer, "in_force") == true;
-    out.trouble = (in_part ? "the reload failed in part; the rest is in force:\n"
-                           : "the reload failed, and what is in force stays:\n") +
-                  indented(sentences, "  ");
-    out.trouble.pop_back();
+    const bool partly_applied = member(reply, "applied") == true;
+    out.error = (partly_applied ? "the reload partially failed; the rest is applied:\n"
+                                : "the reload failed; keeping the running configuration:\n") +
+                indented(sentences, "  ");
+    out.error.pop_back();
   } else if (result == "running") {
-    const std::string doing = text(member(answer, "in_progress"), "doing");
-    out.trouble = "the reload has not ended within " + std::to_string(timeout.count()) + " s and goes on" +
-                  (doing == "-" ? std::string() : " (" + doing + ")") + "; sluicectl status shows what comes of it";
+    const std::string doing = text(member(reply, "in_progress"), "doing");
+    out.error = "the reload has not ended within " + std::to_string(timeout.count()) + " s and goes on" +
+                (doing == "-" ? std::string() : " (" + doing + ")") + "; sluicectl status shows the result";
   } else {
-    out.trouble = "the answer of sluiced is not understood; are daemon and sluicectl of the same version?";
+    out.error = "the answer of sluiced is not understood; are daemon and sluicectl of the same version?";
   }
   return out;
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Changes of the running daemon, for people: what came of `sluicectl reload`, and the lines of the status about the
-// configuration and the backend being exchanged. Pure.
+// Text output about changes of the running daemon: the result of `sluicectl reload`, and the status lines about reloads
+// and backend swaps. No I/O.
 #pragma once
 
 #include <chrono>
@@ -13,13 +13,13 @@ namespace sluice::ctl {
 
 struct ReloadPage {
   std::string text;     // for standard output
-  std::string trouble;  // for standard error: it failed, or goes on; empty: it is in force
+  std::string error;    // for standard error: the reload failed or still runs; empty: it is applied
 };
 
-// `answer` is the daemon's to {"command": "reload"}; `timeout` how long it was given.
-ReloadPage reload_page(const nlohmann::json& answer, std::chrono::seconds timeout);
+// `reply`: to the request {"command": "reload"}; `timeout`: of that request.
+ReloadPage reload_page(const nlohmann::json& reply, std::chrono::seconds timeout);
 
-// Of the whole status; a line each for what there is of `reload`, `swap` and `retiring`.
+// `status`: the whole status; one line for each existing entry of `reload`, `swap` and `retiring`.
 std::string reload_lines(const nlohmann::json& status);
 
 }  // namespace sluice::ctl

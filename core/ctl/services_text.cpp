@@ -13,7 +13,7 @@ using nlohmann::json;
 std::string header(const json& family) {
   const std::string backend = text(family, "family") + ", backend " + text(family, "backend");
   if (text(family, "view") == "kernel") return backend + ", as the kernel has it";
-  return backend + ", as given to it up to generation " + text(family, "generation") + "; the kernel was not read";
+  return backend + ", as delivered up to generation " + text(family, "generation") + "; the kernel was not read";
 }
 
 bool has_entries(const json& family) {
@@ -26,28 +26,28 @@ bool has_entries(const json& family) {
 
 }  // namespace
 
-ServicesPage services_page(const json& answer, const std::string& query) {
+ServicesPage services_page(const json& reply, const std::string& query) {
   ServicesPage out;
-  const json& families = member(answer, "families");
-  bool answered = false;
+  const json& families = member(reply, "families");
+  bool replied = false;
   bool found = false;
   if (!families.is_array()) {
-    out.troubles = "the answer of sluiced is not understood; are daemon and sluicectl of the same version?\n";
+    out.errors = "the answer of sluiced is not understood; are daemon and sluicectl of the same version?\n";
     return out;
   }
   for (const json& family : families) {
     if (const std::string error = text(family, "error"); error != "-") {
-      out.troubles += text(family, "family") + ": " + error + "\n";
+      out.errors += text(family, "family") + ": " + error + "\n";
       continue;
     }
-    answered = true;
+    replied = true;
     const bool entries = has_entries(family);
     found = found || entries;
     out.text += (out.text.empty() ? "" : "\n") + header(family) + ":\n";
     if (!entries) out.text += "nothing\n";
     for (const json& line : member(family, "lines")) out.text += text(line) + "\n";
   }
-  if (answered && !found && !query.empty()) out.troubles += "nothing matches " + harmless(query) + "\n";
+  if (replied && !found && !query.empty()) out.errors += "nothing matches " + sanitized(query) + "\n";
   return out;
 }
 

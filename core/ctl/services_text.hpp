@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the daemon answers to "services" as a page for people. Pure.
+// The reply to the request "services" as text. No I/O.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,10 +11,10 @@ namespace sluice::ctl {
 
 struct ServicesPage {
   std::string text;      // for standard output
-  std::string troubles;  // for standard error, in lines: families without an answer, a query that nothing matches
+  std::string errors;    // for standard error, in lines: families without a reply, a query without a match
 };
 
-// `answer`: with lines or with objects; of the latter there is no text. `query`: what was asked for; empty: everything.
-ServicesPage services_page(const nlohmann::json& answer, const std::string& query);
+// `reply`: with lines or with objects; there is no text for objects. `query`: of the request; empty: everything.
+ServicesPage services_page(const nlohmann::json& reply, const std::string& query);
 
 }  // namespace sluice::ctl

@@ -20,8 +20,7 @@ std::string either(const json& value, const char* yes, const char* no) {
   return value.is_boolean() ? (value.get<bool>() ? yes : no) : "-";
 }
 
-// Columns as wide as their widest cell, two blanks between; a column in which nobody
-// has a value is left out.
+// Columns are as wide as their widest cell, with two blanks between; a column without values is omitted.
 class Table {
  public:
   explicit Table(std::vector<std::string> head) { rows_.push_back(std::move(head)); }
@@ -91,15 +90,15 @@ std::string resources(const json& list) {
   return table.print();
 }
 
-// Service ports that are not served; the JSON document has all of them.
-std::string left_out(const std::string& family, const json& list) {
+// The first service ports that are not programmed; the JSON document contains all.
+std::string not_programmed(const std::string& family, const json& list) {
   constexpr std::size_t kShown = 10;
   if (!list.is_array()) return {};
   std::string out;
   for (std::size_t i = 0; i < std::min(kShown, list.size()); ++i) {
-    out += family + " left out: " + text(list[i], "service_port") + ": " + text(list[i], "reason") + "\n";
+    out += family + " not programmed: " + text(list[i], "service_port") + ": " + text(list[i], "reason") + "\n";
   }
-  if (list.size() > kShown) out += family + " left out: " + std::to_string(list.size() - kShown) + " more\n";
+  if (list.size() > kShown) out += family + " not programmed: " + std::to_string(list.size() - kShown) + " more\n";
   return out;
 }
 
@@ -107,7 +106,7 @@ std::string families(const json& list) {
   Table state({"FAMILY", "STATE", "GENERATION", "SERVICES", "PORTS", "ENDPOINTS", "OWNED", "FULL SYNCS", "DELTA SYNCS",
                "REPAIRS", "FAILURES"});
   Table last({"FAMILY", "LAST SYNC", "KIND", "TOOK", "WRITES", "RESULT"});
-  std::string troubles;
+  std::string problems;
   for (const json& entry : list) {
     const std::string name = text(entry, "family");
     state.add({name, either(member(entry, "synced"), "synced", "not synced"), text(entry, "generation"),
@@ -119,19 +118,19 @@ std::string families(const json& list) {
       last.add({name, text(apply, "at"), text(apply, "kind"), duration(member(apply, "seconds")),
                 text(apply, "kernel_writes"), text(apply, "result")});
     }
-    const auto trouble = [&](const char* what, std::string_view key) {
-      if (const std::string value = text(entry, key); value != "-") troubles += name + " " + what + ": " + value + "\n";
+    const auto add_problem = [&](const char* what, std::string_view key) {
+      if (const std::string value = text(entry, key); value != "-") problems += name + " " + what + ": " + value + "\n";
     };
-    troubles += left_out(name, member(entry, "left_out"));
-    trouble("error", "last_error");
+    problems += not_programmed(name, member(entry, "not_programmed"));
+    add_problem("error", "last_error");
     const json& failure = member(entry, "last_failure");
     if (failure.is_object() && text(entry, "last_error") == "-") {
-      troubles += name + " last failure: " + text(failure, "at") + ", " + text(failure, "error") + "\n";
+      problems += name + " last failure: " + text(failure, "at") + ", " + text(failure, "error") + "\n";
     }
-    trouble("unwell", "unwell");
-    trouble("overdue", "overdue");
+    add_problem("unwell", "unwell");
+    add_problem("overdue", "overdue");
   }
-  return state.print() + last.print() + (troubles.empty() ? "" : "\n" + troubles);
+  return state.print() + last.print() + (problems.empty() ? "" : "\n" + problems);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The status of the daemon as a page for people. Pure. A field that is missing or of
-// another type is "-": daemon and sluicectl may differ in version.
+// The status of the daemon as text. No I/O. A field that is missing or of another type is "-", since the versions of
+// daemon and sluicectl may differ.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -8,7 +8,7 @@
 
 namespace sluice::daemon {
 
-void check_surroundings(const config::Settings& settings, config::Problems& problems) {
+void check_references(const config::Settings& settings, config::Problems& problems) {
   if (const auto loaded = lifecycle::load_backend(settings.plugins, settings.backend); !loaded) {
     problems.error("backend " + settings.backend, loaded.status().message());
   }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Actions that end: --check.
+// Implements --check.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace sluice::daemon {
 
-// Beyond the settings themselves: the plugin loads, the kubeconfig is usable, the
-// manifests decode. Everything found goes to `problems`.
-void check_surroundings(const config::Settings& settings, config::Problems& problems);
+// Checks what the settings refer to: the plugin loads, the kubeconfig is usable, the
+// manifests decode. Adds every error to `problems`.
+void check_references(const config::Settings& settings, config::Problems& problems);
 
 }  // namespace sluice::daemon

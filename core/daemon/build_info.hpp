@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What this build calls itself.
+// Version and paths of this build.
 #pragma once
 
 namespace sluice::daemon {

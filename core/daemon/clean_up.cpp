@@ -32,8 +32,8 @@ class CleanUp {
     for (const std::string& id : plugin::available_plugins(folders)) {
       if (clean_up_backend(id)) clean_.insert(id);
     }
-    take_from_ledger();
-    remove_the_rest();
+    select_recorded_artifacts();
+    remove_leftovers();
     return !failed_;
   }
 
@@ -63,7 +63,7 @@ class CleanUp {
       }
     }
     if (!clean) return false;
-    base::log_info("app", "backend " + id + ": everything it made is removed");
+    base::log_info("app", "backend " + id + ": removed all its kernel state");
     for (const ownership::Claim& claim : state_.claims()) {
       if (claim.backend == id) forget(claim);
     }
@@ -82,37 +82,36 @@ class CleanUp {
     return outcome.status((*backend)->name(), "cleanup");
   }
 
-  // What a backend once owned and cannot remove itself.
-  void take_from_ledger() {
+  // Adds artifacts of backends that cannot clean up themselves.
+  void select_recorded_artifacts() {
     for (ownership::Claim& claim : state_.claims()) {
       if (clean_.contains(claim.backend)) continue;
       std::erase_if(claim.artifacts,
                     [&](const std::string& artifact) { return selection_.add(claim.family, artifact); });
       for (const std::string& artifact : claim.artifacts) {
-        fail("backend " + claim.backend + " cannot be used, and without it " + artifact + " (" +
-             std::string(base::family_name(claim.family)) +
-             ") cannot be removed: install it again and repeat --cleanup");
+        fail("cannot remove " + artifact + " (" + std::string(base::family_name(claim.family)) + ") without backend " +
+             claim.backend + ": install its plugin and repeat --cleanup");
       }
       kept_.push_back(std::move(claim));
     }
   }
 
-  void remove_the_rest() {
+  void remove_leftovers() {
     const cleanup::Removal removed = cleanup::remove_leftovers(selection_);
     for (const auto& sentence : removed.notes) base::log_warning("app", sentence);
     for (const auto& sentence : removed.failures) fail(sentence);
-    base::log_info("app", removed.nothing() ? "nothing else of a service proxy was left"
-                                            : "removed besides: " + removed.to_string());
-    if (!removed.failures.empty()) return;  // the ledger still says what to do
+    base::log_info("app", removed.nothing() ? "no other leftover state found"
+                                            : "removed other leftover state: " + removed.to_string());
+    if (!removed.failures.empty()) return;  // the ownership ledger still lists it
     for (const ownership::Claim& kept : kept_) {
       forget(kept);
-      if (!kept.artifacts.empty()) told(state_.record(kept));
+      if (!kept.artifacts.empty()) warn(state_.record(kept));
     }
   }
 
-  void forget(const ownership::Claim& claim) { told(state_.forget(claim.backend, claim.family, claim.state)); }
+  void forget(const ownership::Claim& claim) { warn(state_.forget(claim.backend, claim.family, claim.state)); }
 
-  static void told(const base::Status& status) {
+  static void warn(const base::Status& status) {
     if (!status.ok()) base::log_warning("app", status.message());
   }
 
@@ -120,7 +119,7 @@ class CleanUp {
   lifecycle::StateDir state_;
   cleanup::Selection selection_{cleanup::kAllModes, 0};
   std::set<std::string> clean_;
-  std::vector<ownership::Claim> kept_;  // of backends that cannot be used, with what no remover here may touch
+  std::vector<ownership::Claim> kept_;  // of unusable backends, reduced to artifacts that only they can remove
   bool failed_ = false;
 };
 

@@ -25,25 +25,25 @@
 #include "core/node/node_port_addresses.hpp"
 #include "core/node/sysctl.hpp"
 #include "core/observe/control/reload_command.hpp"
-#include "core/observe/metrics/process_figures.hpp"
+#include "core/observe/metrics/process_statistics.hpp"
 #include "core/plugin/lookup.hpp"
 
 namespace sluice::daemon {
 namespace {
 
-// BEH 1.4: how long NodeCIDR waits for the controller manager to give the node its range.
-constexpr std::chrono::minutes kPodCidrPatience{5};
+// BEH 1.4: how long NodeCIDR waits for the controller manager to allocate the pod CIDR.
+constexpr std::chrono::minutes kPodCidrTimeout{5};
 
-// How long the end waits until the service manager has taken what it is to keep.
-constexpr std::chrono::seconds kDescriptorPatience{2};
-// How long a backend may take for its start until that is said; again after twice, four times… that time.
-constexpr std::chrono::seconds kHangs{10};
-constexpr std::chrono::milliseconds kBetweenLooks{100};
-// How long the end waits for the last events.
-constexpr std::chrono::seconds kEventPatience{2};
+// How long the shutdown waits for the service manager to store descriptors.
+constexpr std::chrono::seconds kDescriptorTimeout{2};
+// When a starting backend is first reported as hanging; reported again after twice, four times… that time.
+constexpr std::chrono::seconds kHangThreshold{10};
+constexpr std::chrono::milliseconds kPollInterval{100};
+// How long the shutdown waits for the last events.
+constexpr std::chrono::seconds kEventTimeout{2};
 
 // SIGTERM or SIGINT, which are blocked.
-bool stop_signal_waits() {
+bool stop_signal_pending() {
   sigset_t waiting;
   sigpending(&waiting);
   return sigismember(&waiting, SIGTERM) == 1 || sigismember(&waiting, SIGINT) == 1;
@@ -67,15 +67,15 @@ snapshot::DetectorKind detector_kind(node::LocalDetectorKind kind) {
   return snapshot::DetectorKind::none;
 }
 
-// One of the signals, or a number below 0 when the time is over.
-int wait_for(const sigset_t& signals, const std::optional<base::Clock::Duration>& at_most) {
+// One of the signals, or a negative number after the timeout.
+int wait_for(const sigset_t& signals, const std::optional<base::Clock::Duration>& timeout) {
   timespec time{};
-  if (at_most) {
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*at_most);
+  if (timeout) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*timeout);
     time.tv_sec = seconds.count();
-    time.tv_nsec = std::chrono::duration_cast<std::chrono::nanoseconds>(*at_most - seconds).count();
+    time.tv_nsec = std::chrono::duration_cast<std::chrono::nanoseconds>(*timeout - seconds).count();
   }
-  return sigtimedwait(&signals, nullptr, at_most ? &time : nullptr);
+  return sigtimedwait(&signals, nullptr, timeout ? &time : nullptr);
 }
 
 }  // namespace
@@ -96,15 +96,15 @@ Daemon::Daemon(config::Settings settings, reload::ReadSettings read_again, base:
       reloader_(settings_, std::move(read_again),
                 {[this] {
                    notifier_.reloading();
-                   file_watch_.take_note();  // what is read now is not told once more
+                   file_watch_.accept_current_content();  // changes so far are part of this reload
                  },
                  [this](const reload::ReloadResult& result) { reloaded(result); }},
                 clock_),
       file_watch_([this](const std::vector<std::string>& paths) {
         for (const auto& path : paths) reloader_.request(path + " has changed");
       }) {
-  // Before the servers, which may start while the backend does.
-  metrics_.set_figures([this] { return figures(); });
+  // Before the servers, which may start before the backend has started.
+  metrics_.set_scrape_source([this] { return scrape_data(); });
 }
 
 Daemon::~Daemon() { stop(); }
@@ -113,7 +113,7 @@ base::Status Daemon::start() {
   const auto settings = settings_.get();
   base::log_info("app",
                  std::string("sluiced ") + kVersion + " on node " + node_name_ + ", backend " + settings->backend);
-  // From the first moment on, as far as possible: what is written later has to be read again.
+  // First, so that no later change of the file is missed.
   if (auto status = file_watch_.start(); !status.ok()) return status;
   if (!settings->config_file.empty()) file_watch_.follow({{settings->config_file, {}}});
   if (auto status = state_dir_.open(); !status.ok()) return status;
@@ -145,7 +145,7 @@ base::Status Daemon::start() {
   reloader_.add("kernel", kernel_part_);
   reloader_.add("addresses", observe_);
   reloader_.add("source", *source_);
-  reloader_.add("backend", backend_part_);  // the last: a swap is not taken back for others
+  reloader_.add("backend", backend_part_);  // last, because a swap is not rolled back when another part fails
   reloader_.start();
   watch_files();
   return {};
@@ -164,24 +164,24 @@ base::Status Daemon::start_servers() {
 
 base::Status Daemon::start_backend_watched() {
   const auto begun = clock_.now();
-  auto next_word = begun + kHangs;
+  auto next_report = begun + kHangThreshold;
   auto started = std::async(std::launch::async, [this] { return start_backend(); });
-  while (started.wait_for(kBetweenLooks) == std::future_status::timeout) {
+  while (started.wait_for(kPollInterval) == std::future_status::timeout) {
     const auto took = clock_.now() - begun;
     // The backend may never return. It has received no Service yet, so its kernel state is not half written.
-    if (took >= kHangs && stop_signal_waits()) {
-      base::log_warning("app", "ends although the start of the backend has not returned");
+    if (took >= kHangThreshold && stop_signal_pending()) {
+      base::log_warning("app", "stopping although the start of the backend has not returned");
       std::_Exit(0);
     }
-    if (clock_.now() < next_word) continue;
-    tell_hanging(took);
-    next_word = clock_.now() + took;
-    std::ignore = start_servers();  // what is wrong with them is said when the backend has started
+    if (clock_.now() < next_report) continue;
+    report_hanging(took);
+    next_report = clock_.now() + took;
+    std::ignore = start_servers();  // start() reports the error after the backend has started
   }
   return started.get();
 }
 
-void Daemon::tell_hanging(base::Clock::Duration since_start) {
+void Daemon::report_hanging(base::Clock::Duration since_start) {
   const auto seconds = [](base::Clock::Duration time) {
     return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
   };
@@ -193,7 +193,7 @@ void Daemon::tell_hanging(base::Clock::Duration since_start) {
   }
   if (text.empty()) text = "backend " + settings_.get()->backend + " has not started for " + seconds(since_start);
   base::log_warning("app", text);
-  notifier_.say("STATUS=" + text);
+  notifier_.notify("STATUS=" + text);
 }
 
 nlohmann::json Daemon::starting_status() const {
@@ -209,7 +209,7 @@ nlohmann::json Daemon::starting_status() const {
 
 base::Status Daemon::start_backend() {
   const auto settings = settings_.get();
-  look_at_conntrack();
+  read_conntrack_settings();
   const auto support = backends_.start(*settings);
   if (!support) return support.status();
   const auto usable = node::choose_families(node::choose_node_ips({}, settings->bind_address).primary, *support);
@@ -226,21 +226,21 @@ base::Status Daemon::start_backend() {
   store_ = std::make_unique<snapshot::StoreThread>(
       node_name_, *usable,
       snapshot::StoreThread::Callbacks{[this](base::Family family, const std::optional<model::Node>& node,
-                                              snapshot::FactsOf of) { return node_facts(family, node, of); }},
+                                              snapshot::SettingsStage of) { return node_facts(family, node, of); }},
       store_options(*settings, backends_.serving()->plugin()),
-      // A recording may have none; files always say what there is.
+      // A recording may have no ServiceCIDRs; manifest files are always complete.
       settings->source.kind == config::SourceKind::replay ? base::Clock::Duration(0)
-                                                          : snapshot::StoreThread::kServiceCidrPatience);
+                                                          : snapshot::StoreThread::kServiceCidrTimeout);
   store_for_threads_ = store_.get();
-  return backends_.feed(*store_, *usable);
+  return backends_.subscribe(*store_, *usable);
 }
 
-// Settings that cannot work, or look like a mistake, on the families this node has.
+// Fails for settings that cannot work in the families of this node, and warns of suspicious ones.
 base::Status Daemon::check_families(const config::Settings& settings) {
   const auto& usable = usable_families_;
   for (const auto& warning : node::check_node_port_families(settings.node_ports, usable)) warn_once(warning);
   const auto check = node::check_detector_families(settings.local_detector, {}, usable);
-  // Of two families the Node object has to say which is the primary one; node_watch_ looks then.
+  // With two families, the Node determines the primary one; node_watch_ checks later.
   if (usable.size() < 2 || !settings.bind_address.is_unspecified()) {
     for (const auto& warning : check.warnings) warn_once(warning);
   }
@@ -255,18 +255,18 @@ lifecycle::BackendPart::Callbacks Daemon::backend_part() {
     store_->set_options({.external_ips = to.allow_external_ips, .service_cidrs = wanted});
   };
   out.refresh = [this] {
-    store_->facts_have_come();
+    store_->promote_pending_settings();
     store_->refresh_node_facts();
   };
   return out;
 }
 
-// Every file that has a part in what is in force.
+// Watches every file that the running configuration depends on.
 void Daemon::watch_files() {
   const auto settings = settings_.get();
   std::vector<reload::WatchedFile> files = source_->files();
   if (!settings->config_file.empty()) files.push_back({settings->config_file, {}});
-  // As it was found: a link may come to lead elsewhere.
+  // By the path in the plugin folder, which may be a symlink to another target by now.
   const plugin::Folders folders(settings->plugins.folders.begin(), settings->plugins.folders.end());
   const plugin::Plugin& plugin = backends_.serving()->plugin();
   const auto file = plugin::find_plugin(folders, plugin.id());
@@ -282,7 +282,7 @@ void Daemon::reloaded(const reload::ReloadResult& result) {
   if (result.outcome != reload::ReloadOutcome::unchanged) events_.record(observe::reload_event(node_name_, result));
 }
 
-void Daemon::look_at_conntrack() {
+void Daemon::read_conntrack_settings() {
   const auto liberal = node::conntrack_tcp_be_liberal(node::Sysctl());
   if (!liberal) base::log_warning("node", liberal.status().message());
   conntrack_tcp_liberal_ = liberal.ok() && *liberal;
@@ -294,7 +294,7 @@ KernelPart::Hooks Daemon::kernel_part() {
     events_.record(observe::kernel_settings_event(node_name_, sentences));
   };
   out.changed = [this] {
-    look_at_conntrack();
+    read_conntrack_settings();
     store_->refresh_node_facts();
   };
   return out;
@@ -306,7 +306,7 @@ SourcePart::Hooks Daemon::source_part() {
     return make_source(settings, service_cidrs, sink, {metrics_, metrics_});
   };
   out.check = check_source;
-  out.exchange_transport = [this](kube::Transport* transport) { events_.exchange(transport); };
+  out.switch_transport = [this](kube::Transport* transport) { events_.set_transport(transport); };
   out.version = kVersion;
   return out;
 }
@@ -317,13 +317,13 @@ void Daemon::set_addresses(const node::InterfaceAddresses& addresses) {
 }
 
 std::optional<snapshot::NodeFacts> Daemon::node_facts(base::Family family, const std::optional<model::Node>& node,
-                                                      snapshot::FactsOf of) {
-  const auto in_force = settings_.get();
-  const auto coming = of == snapshot::FactsOf::coming ? backend_part_.coming() : nullptr;
-  const auto settings = coming ? coming : in_force;
+                                                      snapshot::SettingsStage of) {
+  const auto running = settings_.get();
+  const auto swap_settings = of == snapshot::SettingsStage::pending ? backend_part_.swap_settings() : nullptr;
+  const auto settings = swap_settings ? swap_settings : running;
   observe_.set_node(node);
   node_watch_.set_bind_address(settings->bind_address);
-  for (const auto& sentence : node_watch_.look(node, node_name_, settings->local_detector, usable_families_)) {
+  for (const auto& sentence : node_watch_.update(node, node_name_, settings->local_detector, usable_families_)) {
     base::log_warning("node", sentence);
   }
   if (!node_watch_.fatal().ok()) return std::nullopt;
@@ -334,8 +334,8 @@ std::optional<snapshot::NodeFacts> Daemon::node_facts(base::Family family, const
   out.name = node_name_;
   const node::NodeIps ips = node::choose_node_ips(node_watch_.addresses(), settings->bind_address);
   out.node_ip = ips.of(family);
-  // While two backends serve they use one mark; another one follows when the newcomer is alone.
-  out.masquerade_mark = in_force->masquerade_mark();
+  // Two backends that serve at the same time must use the same mark; it changes after the swap.
+  out.masquerade_mark = running->masquerade_mark();
   out.masquerade_all = settings->masquerade_all;
   out.conntrack_tcp_liberal = conntrack_tcp_liberal_;
 
@@ -381,7 +381,7 @@ ObserveSources Daemon::observe_sources() {
     events_.record(observe::bind_failed_event(node_name_, reason, sentence));
   };
   out.version = kVersion;
-  const observe::BuildFigures build = observe::build_figures();
+  const observe::BuildInfo build = observe::build_info();
   out.emulation_version = build.kubernetes_major + "." + build.kubernetes_minor;
   out.started = observe::process_start();
   return out;
@@ -398,8 +398,8 @@ std::vector<observe::FamilyHealth> Daemon::family_health() const {
           .last_updated =
               std::chrono::system_clock::now() - std::chrono::duration_cast<std::chrono::system_clock::duration>(waits),
           .pending_for = waits,
-          .begun_for = waits,
-          .trouble = one.call + " of backend " + one.backend + " has not returned"};
+          .running_for = waits,
+          .error = one.call + " of backend " + one.backend + " has not returned"};
       out.push_back(std::move(family));
     }
     return out;
@@ -410,11 +410,11 @@ std::vector<observe::FamilyHealth> Daemon::family_health() const {
     observe::FamilyHealth family{
         .family = of->family, .last_updated = fresh.last_updated, .last_synced = fresh.last_synced};
     if (fresh.pending_since) family.pending_for = now - *fresh.pending_since;
-    if (fresh.begun) family.begun_for = now - *fresh.begun;
+    if (fresh.begun) family.running_for = now - *fresh.begun;
     if (const auto overdue = of->loop->overdue(); !overdue.empty()) {
-      family.trouble = std::string(overdue) + " takes longer than its limit";
+      family.error = std::string(overdue) + " takes longer than its limit";
     } else {
-      family.trouble = of->loop->last_error();
+      family.error = of->loop->last_error();
     }
     out.push_back(std::move(family));
   }
@@ -431,7 +431,7 @@ base::Status Daemon::run() {
   supervision.ready();
   std::optional<base::Clock::Duration> watchdog = supervision.interval();
   for (;;) {
-    if (watchdog) supervision.tell(supervised());
+    if (watchdog) supervision.report(supervised());
     // A reload may have changed it.
     const bool wait_for_pod_cidrs = settings_.get()->local_detector.mode == node::DetectLocalMode::node_cidr;
     std::optional<base::Clock::Duration> interval = watchdog;
@@ -461,12 +461,12 @@ base::Status Daemon::run() {
 
 base::Status Daemon::check_pod_cidrs() {
   if (auto status = node_watch_.fatal(); !status.ok()) return status;
-  if (clock_.now() - started_ < kPodCidrPatience) return {};
+  if (clock_.now() - started_ < kPodCidrTimeout) return {};
   const auto status = store_->status();
   if (status.facts_known) return {};
   return base::not_found(status.node ? "node " + node_name_ +
                                            " has no spec.podCIDRs, which detectLocalMode NodeCIDR needs: let the "
-                                           "controller manager allocate them, or choose another mode"
+                                           "controller manager allocate them, or set another detectLocalMode"
                                      : "node " + node_name_ +
                                            " does not exist, which detectLocalMode NodeCIDR needs: check "
                                            "--hostname-override");
@@ -486,22 +486,22 @@ Supervised Daemon::supervised() {
   return out;
 }
 
-// On the thread of a scrape: nothing here waits for the store or an apply thread.
-observe::Figures Daemon::figures() const {
-  observe::Figures out;
-  out.events = events_.figures();
+// [thread of a scrape] Does not wait for the store or an apply thread.
+observe::ScrapeData Daemon::scrape_data() const {
+  observe::ScrapeData out;
+  out.events = events_.statistics();
   const auto settings = settings_.get();
-  out.features = observe::feature_figures(*settings);
+  out.features = observe::feature_states(*settings);
   out.kubernetes_version = observe::reported_kubernetes_version(*settings);
   if (!complete_) {
-    // The servers start before the backend only when it hangs.
+    // The servers start before the backend only if the backend hangs.
     for (const auto& one : backends_.starting()) {
       const std::chrono::duration<double> waits = clock_.now() - one.since;
       out.families.push_back({.family = one.family, .oldest_pending_seconds = waits.count(), .overdue = true});
     }
     return out;
   }
-  out.store = store_->figures();
+  out.store = store_->statistics();
   out.resources = source_->now().resources;
   const auto now = clock_.now();
   const auto serving = backends_.serving();
@@ -510,17 +510,17 @@ observe::Figures Daemon::figures() const {
     const auto since = fresh.last_synced ? fresh.pending_since : fresh.begun;
     const double pending = since ? std::chrono::duration<double>(now - *since).count() : 0.0;
     out.families.push_back({.family = of->family,
-                            .loop = of->loop->figures(),
+                            .loop = of->loop->statistics(),
                             .oldest_pending_seconds = pending,
                             .overdue = !of->loop->overdue().empty(),
                             .synced_once = fresh.last_synced.has_value()});
   }
-  const auto told = [&](const plugin::Plugin& plugin) {
+  const auto add_plugin = [&](const plugin::Plugin& plugin) {
     const abi::PluginEntry& entry = plugin.entry();
     out.plugins.push_back(
         {plugin.id(), plugin.version(), std::to_string(entry.major) + "." + std::to_string(entry.minor)});
   };
-  told(serving->plugin());
+  add_plugin(serving->plugin());
   return out;
 }
 
@@ -551,7 +551,7 @@ nlohmann::json Daemon::status() {
   return status_json(in);
 }
 
-// [control thread] The views outlive the backend: what is asked of one that is gone is asked of nobody.
+// [control thread] A view may outlive its backend; its callbacks then do nothing.
 std::vector<observe::ServiceView> Daemon::service_views() {
   if (!complete_) throw std::runtime_error("the backend has not started yet");
   std::vector<observe::ServiceView> out;
@@ -567,8 +567,8 @@ std::vector<observe::ServiceView> Daemon::service_views() {
         if (const auto there = run.lock()) loop->inspect(std::move(question));
       };
     }
-    view.describe = [this, feed = of->feed.load()](snapshot::DescribeRequest request) {
-      store_->describe(feed, std::move(request));
+    view.describe = [this, subscription = of->subscription.load()](snapshot::DescribeRequest request) {
+      store_->describe(subscription, std::move(request));
     };
     view.in_progress = [run, loop]() -> std::string {
       const auto there = run.lock();
@@ -580,22 +580,22 @@ std::vector<observe::ServiceView> Daemon::service_views() {
 }
 
 void Daemon::stop() {
-  // Against the flow, from the outside in; nothing is called that has stopped.
+  // Stops consumers before producers, so that no callback reaches a stopped object.
   file_watch_.stop();
   backends_.cancel_swap();
-  reloader_.stop();  // what it has begun ends first
+  reloader_.stop();  // waits for a running reload
   if (control_) control_->stop();
-  service_health_.stop();  // before the backends it asks about; what they still tell it has no effect
+  service_health_.stop();  // before the backends it queries; later updates from them have no effect
   observe_.stop();         // likewise
-  if (address_monitor_) address_monitor_->stop();  // before the store it tells
-  // What is still to be said gets a moment; a server that is silent holds nobody up.
-  events_.drain(kEventPatience);
-  // A source may wait for room in the store's queue; the store must still be taking.
+  if (address_monitor_) address_monitor_->stop();  // before the store, which it notifies
+  // Pending events are sent until a short timeout, in case the API server does not answer.
+  events_.drain(kEventTimeout);
+  // Before the store, because a source may wait for room in its queue.
   if (source_) source_->stop();
   events_.stop();
   backends_.stop();
   if (store_) store_->stop();
-  descriptors_.stop(kDescriptorPatience);
+  descriptors_.stop(kDescriptorTimeout);
 }
 
 }  // namespace sluice::daemon

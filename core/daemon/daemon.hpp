@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The wiring: settings → source, store thread, backends, control socket; then waits for a
-// signal. Owns everything, decides nothing about Services.
+// Connects settings, source, store thread, backends and control socket, then waits for a
+// signal. Owns all of them.
 #pragma once
 
 #include <atomic>
@@ -42,29 +42,29 @@ namespace sluice::daemon {
 
 class Daemon {
  public:
-  // `read_again`: what a reload takes into force. `passed`: what the service manager has kept.
+  // `read_again` reads the settings for a reload. `passed`: descriptors stored by the service manager.
   Daemon(config::Settings settings, reload::ReadSettings read_again, base::Notifier notifier,
          std::vector<base::PassedDescriptor> passed);
   ~Daemon();
 
-  // Everything up to the moment the source starts; a failure leaves nothing running.
+  // Starts everything, the source last; stops all of it on failure.
   base::Status start();
-  // Until SIGTERM or SIGINT. Rules stay in the kernel. SIGHUP is a request to reload.
+  // Runs until SIGTERM or SIGINT. Rules stay in the kernel. SIGHUP requests a reload.
   base::Status run();
 
  private:
   base::Status start_backend();
-  // As start_backend(); a backend that hangs in it is named in the log, by health and by the status.
+  // Like start_backend(), but reports a backend that hangs in the log, in health and in the status.
   base::Status start_backend_watched();
-  void tell_hanging(base::Clock::Duration since_start);
-  // Control, health and metrics. Once.
+  void report_hanging(base::Clock::Duration since_start);
+  // Control, health and metrics servers. Later calls return the first result.
   base::Status start_servers();
   nlohmann::json starting_status() const;
   base::Status check_families(const config::Settings& settings);
-  void look_at_conntrack();
+  void read_conntrack_settings();
   void set_addresses(const node::InterfaceAddresses& addresses);
   std::optional<snapshot::NodeFacts> node_facts(base::Family family, const std::optional<model::Node>& node,
-                                                snapshot::FactsOf of);
+                                                snapshot::SettingsStage of);
   void warn_once(const std::string& warning);
   ObserveSources observe_sources();
   lifecycle::BackendPart::Callbacks backend_part();
@@ -73,7 +73,7 @@ class Daemon {
   void watch_files();
   void reloaded(const reload::ReloadResult& result);
   std::vector<observe::FamilyHealth> family_health() const;
-  observe::Figures figures() const;
+  observe::ScrapeData scrape_data() const;
   nlohmann::json status();
   std::vector<observe::ServiceView> service_views();
   Supervised supervised();
@@ -81,26 +81,26 @@ class Daemon {
   void stop();
 
   config::SettingsCell settings_;
-  const std::string node_name_;  // for life
+  const std::string node_name_;  // not changed by a reload
   const base::Notifier notifier_;
   const base::SteadyClock clock_;
   const base::Clock::Time started_ = clock_.now();
   lifecycle::StateDir state_dir_;
   std::atomic<bool> conntrack_tcp_liberal_{false};
 
-  observe::Metrics metrics_;                   // before everybody who tells it something
-  kube::EventRecorder events_;                 // likewise
-  NodeWatch node_watch_;                       // store thread only, but for fatal()
-  std::vector<base::Family> usable_families_;  // the primary one first; before the store begins
+  observe::Metrics metrics_;                   // before all members that record metrics
+  kube::EventRecorder events_;                 // before all members that record events
+  NodeWatch node_watch_;                       // store thread only, except fatal()
+  std::vector<base::Family> usable_families_;  // primary family first; set before the store starts
 
   std::mutex mutex_;
   node::InterfaceAddresses addresses_;  // under mutex_
   std::vector<std::string> warned_;     // under mutex_
 
   std::unique_ptr<snapshot::StoreThread> store_;
-  std::atomic<snapshot::StoreThread*> store_for_threads_{nullptr};  // store_, once it is there
+  std::atomic<snapshot::StoreThread*> store_for_threads_{nullptr};  // store_, once it exists
   std::optional<base::Status> servers_started_;                     // thread of start()
-  std::atomic<bool> complete_{false};                               // store, source and backend are there
+  std::atomic<bool> complete_{false};                               // store, source and backend exist
   std::unique_ptr<node::AddressMonitor> address_monitor_;
   std::unique_ptr<observe::ControlServer> control_;
   Observe observe_;
@@ -112,10 +112,10 @@ class Daemon {
       }};
   lifecycle::DescriptorKeeper descriptors_;
   lifecycle::Backends backends_;
-  // What a reload concerns.
+  // Parts of a reload.
   LoggingPart logging_part_;
   KernelPart kernel_part_;
-  std::unique_ptr<SourcePart> source_;  // once there is a store
+  std::unique_ptr<SourcePart> source_;  // set after store_
   lifecycle::BackendPart backend_part_;
   reload::Reloader reloader_;
   reload::FileWatch file_watch_;

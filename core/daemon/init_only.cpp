@@ -22,7 +22,7 @@
 namespace sluice::daemon {
 namespace {
 
-// What can be known without a cluster.
+// The node facts that are known without an API server.
 abi::NodeFacts node_facts(const config::Settings& settings, base::Family family) {
   const auto ports =
       node::choose_node_port_addresses(settings.node_ports, family, {}, {}, settings.localhost_node_ports);
@@ -34,7 +34,7 @@ abi::NodeFacts node_facts(const config::Settings& settings, base::Family family)
   return out;
 }
 
-// Whether the backend works, and what it needs of the node besides.
+// Probes the backend and lets it prepare the node.
 base::Status prepare(const std::shared_ptr<const plugin::Plugin>& loaded, const config::Settings& settings,
                      base::Family family, const std::string& folder) {
   const bool v4 = family == base::Family::ipv4;
@@ -79,14 +79,13 @@ base::Status init_only(const config::Settings& settings) {
       base::log_info("app", std::string(base::family_name(family)) + " is not used: " + status.message());
     }
   }
-  // As a start would: what fails there must not look prepared here.
+  // The checks of a start, so that a node that would fail there does not pass here.
   const auto usable = node::choose_families(node::choose_node_ips({}, settings.bind_address).primary, support);
   if (!usable) return usable.status();
   if (const auto check = node::check_detector_families(settings.local_detector, {}, *usable); !check.fatal.ok()) {
     return check.fatal;
   }
-  base::log_info("app",
-                 "the node is prepared for backend " + settings.backend + "; nothing else is done (--init-only)");
+  base::log_info("app", "node prepared for backend " + settings.backend + "; exiting because of --init-only");
   return {};
 }
 

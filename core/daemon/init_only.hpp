@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// --init-only: what needs every privilege, so that the daemon proper runs with
-// CAP_NET_ADMIN alone (BEH 11.5, step 10).
+// --init-only: does everything that needs full privileges, so that the daemon itself runs
+// with CAP_NET_ADMIN alone (BEH 11.5, step 10).
 #pragma once
 
 #include "core/base/status.hpp"
@@ -10,9 +10,9 @@
 
 namespace sluice::daemon {
 
-// Writes the settings of the kernel and lets the backend try what it needs and write
-// its own, in each family this node has. What cannot be written is a warning, as at a start; a backend that
-// works in no family is the failure. Blocks; needs no API server; makes no rule.
+// Writes sysctls, and calls probe() and prepare() of the backend in each family of this
+// node. A failed write is a warning, as at a start; fails if the backend works in no family.
+// Blocks; needs no API server; writes no rules.
 base::Status init_only(const config::Settings& settings);
 
 }  // namespace sluice::daemon

@@ -15,8 +15,8 @@ bool on_bridge(const config::Settings& settings) {
   return settings.local_detector.mode == node::DetectLocalMode::bridge_interface;
 }
 
-// Settings that said something and now leave the kernel what it has.
-std::string left_alone(const node::ConntrackSettings& from, const node::ConntrackSettings& to) {
+// Names of settings that are no longer set; the kernel keeps their values.
+std::string no_longer_set(const node::ConntrackSettings& from, const node::ConntrackSettings& to) {
   std::string out;
   const auto note = [&out](bool was_set, bool is_set, const char* name) {
     if (was_set && !is_set) out += (out.empty() ? "" : ", ") + std::string(name);
@@ -68,8 +68,9 @@ reload::Committed KernelPart::commit() {
   reload::Committed out;
   for (auto& sentence : apply(next_)) out.done.push_back("kernel settings: " + sentence);
   if (out.done.empty()) out.done.emplace_back("kernel settings: written");
-  if (const std::string names = left_alone(from_.conntrack, next_.conntrack); !names.empty()) {
-    out.done.push_back("kernel settings: what the kernel has stays, as conntrack says nothing more of " + names);
+  if (const std::string names = no_longer_set(from_.conntrack, next_.conntrack); !names.empty()) {
+    out.done.push_back("kernel settings: keeping the current kernel values of settings removed from conntrack: " +
+                       names);
   }
   if (!(from_.conntrack == next_.conntrack) && hooks_.changed) hooks_.changed();
   return out;

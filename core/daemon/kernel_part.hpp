@@ -17,9 +17,9 @@ namespace sluice::daemon {
 class KernelPart final : public reload::ReloadPart {
  public:
   struct Hooks {
-    // For an event; besides, they are in the log.
+    // Reports the failures as an event; they are logged, too.
     std::function<void(const std::vector<std::string>& sentences)> failed;
-    // [reload thread] What backends are told of connection tracking may be something else now.
+    // [reload thread] The node facts about connection tracking may have changed.
     std::function<void()> changed;
     std::string proc_sys = "/proc/sys";
     std::string sys = "/sys";
@@ -27,7 +27,7 @@ class KernelPart final : public reload::ReloadPart {
   };
   explicit KernelPart(Hooks hooks) : hooks_(std::move(hooks)) {}
 
-  // At start. What could not be had, as sentences.
+  // Called at start. Returns the failures, as sentences.
   std::vector<std::string> apply(const config::Settings& settings);
 
   bool concerned(const config::Settings& from, const config::Settings& to) const override;

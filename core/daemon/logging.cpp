@@ -28,10 +28,9 @@ namespace {
 
 constexpr std::string_view kRootName = "sluice";
 constexpr int kDebugVerbosity = 4;
-constexpr std::chrono::milliseconds kShortestWait{10};
+constexpr std::chrono::milliseconds kMinFlushInterval{10};
 
-// A line feed inside a record would look like a second record, with a header that
-// whoever names an object could choose.
+// Escapes newlines, so that an object name cannot forge a second record.
 std::string on_one_line(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -96,18 +95,18 @@ void write_whole(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // a log that cannot be written has nowhere to say so
+    if (written <= 0) return;  // a failed log write cannot be logged
     text.remove_prefix(static_cast<std::size_t>(written));
   }
 }
 
-// Info lines that may wait, and the thread that lets none wait too long.
+// A buffer for info lines, and the thread that flushes it regularly.
 class InfoStream {
  public:
-  InfoStream(std::size_t size, config::Duration longest_wait)
-      : size_(size), longest_wait_(std::max<config::Duration>(longest_wait, kShortestWait)) {
+  InfoStream(std::size_t size, config::Duration flush_interval)
+      : size_(size), flush_interval_(std::max<config::Duration>(flush_interval, kMinFlushInterval)) {
     if (size_ == 0) return;
-    // Threads inherit the mask: signals are for the one that waits for them.
+    // Threads inherit the mask; only the main thread receives signals.
     sigset_t all;
     sigset_t before;
     ::sigfillset(&all);
@@ -129,46 +128,46 @@ class InfoStream {
 
   void put(std::string_view line) {
     const std::lock_guard lock(mutex_);
-    if (waiting_.size() + line.size() > size_) write_waiting();
+    if (buffer_.size() + line.size() > size_) write_buffer();
     if (line.size() > size_) {
       write_whole(STDOUT_FILENO, line);
     } else {
-      waiting_ += line;
+      buffer_ += line;
     }
   }
   void flush() {
     const std::lock_guard lock(mutex_);
-    write_waiting();
+    write_buffer();
   }
 
  private:
-  void write_waiting() {
-    write_whole(STDOUT_FILENO, waiting_);
-    waiting_.clear();
+  void write_buffer() {
+    write_whole(STDOUT_FILENO, buffer_);
+    buffer_.clear();
   }
   void run() {
     std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, longest_wait_, [this] { return stopping_; })) write_waiting();
+    while (!changed_.wait_for(lock, flush_interval_, [this] { return stopping_; })) write_buffer();
   }
 
   const std::size_t size_;
-  const config::Duration longest_wait_;
+  const config::Duration flush_interval_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::string waiting_;
+  std::string buffer_;
   bool stopping_ = false;
   std::thread thread_;
 };
 
-// klog's rule: a line is shown when its level is within the verbosity, or within that
-// of a pattern that matches. Debug lines pass log4cplus when any of them might.
+// As in klog, a line is shown if its level is within the verbosity, or within that of a
+// matching pattern. log4cplus passes debug lines if any pattern may match.
 class LineAppender final : public log4cplus::Appender {
  public:
   explicit LineAppender(const config::LogSettings& settings) { configure(settings); }
   ~LineAppender() override { destructorImpl(); }
   void close() override { closed = true; }
 
-  // No line is lost, and none is half the one and half the other. What waited in a buffer is written.
+  // Flushes the buffer. No line is lost or mixed with another.
   void configure(const config::LogSettings& settings) {
     const std::lock_guard lock(mutex_);
     info_.reset();
@@ -253,7 +252,7 @@ std::string json_line(const LogRecord& record) {
   line["msg"] = record.text;
   if (record.level == base::LogLevel::info) line["v"] = 0;
   if (record.level == base::LogLevel::debug) line["v"] = kDebugVerbosity;
-  // Text from outside may be no UTF-8; a log line must not fail over it.
+  // Text from clients may be invalid UTF-8, which must not make dump() throw.
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
@@ -265,7 +264,7 @@ void set_up_logging(const config::LogSettings& settings) {
   log4cplus::initialize();
   log4cplus::Logger root = root_logger();
   for (const auto& appender : root.getAllAppenders()) {
-    // Not by another one: a line that comes meanwhile would have nowhere to go.
+    // The appender is reconfigured, not replaced, so that no concurrent line is lost.
     if (LineAppender* const line = line_appender(appender)) {
       line->configure(settings);
       return set_level(*line);

@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where log lines go and how they look. The only place that configures log4cplus.
-// One record is one line on standard error, whatever the text contains; with a split
-// stream info and debug lines go to standard output, and may wait in a buffer there.
+// Format and destination of log lines. The only file that configures log4cplus. Each record
+// is one line on standard error, even if the text has newlines; with a split stream, info
+// and debug lines go to standard output, and may be buffered.
 #pragma once
 
 #include <chrono>
@@ -15,17 +15,17 @@
 
 namespace sluice::daemon {
 
-// May be called again while others log: each line is written, and whole. What set_verbosity() said is forgotten then.
+// May be called again while other threads log; no line is lost or torn. Resets the verbosity of set_verbosity().
 // REQUIRES: one thread at a time.
 void set_up_logging(const config::LogSettings& settings);
 
-// [any thread] Another verbosity from now on, as PUT /debug/flags/v asks for.
+// [any thread] Sets the verbosity, for PUT /debug/flags/v.
 void set_verbosity(int verbosity);
 
-// [any thread] Writes out what waits. To be called before the process ends.
+// [any thread] Flushes the buffer. Must be called before the process ends.
 void flush_logging();
 
-// Whether `name` is what `pattern` says; * stands for any letters, ? for one.
+// Whether `name` matches the glob `pattern`.
 bool matches_pattern(std::string_view name, std::string_view pattern);
 
 struct LogRecord {
@@ -36,8 +36,8 @@ struct LogRecord {
   int process_id = 0;
 };
 
-// The layout of klog, local time: "I1121 02:41:00.123456   12345 store] text". The
-// component stands where klog has the source file. Debug lines carry "I" as there.
+// The format of klog, in local time: "I1121 02:41:00.123456   12345 store] text". The
+// component takes the place of the source file. Debug lines have "I", as in klog.
 std::string text_line(const LogRecord& record);
 
 // One JSON object with the fields of Kubernetes' JSON logs: ts (milliseconds), level,

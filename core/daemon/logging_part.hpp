@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Format, verbosity and streams of the log, as the part of a reload that they are. A verbosity that was set over
-// /debug/flags/v stays until the configuration says something else about the log.
+// The reload part for log format, verbosity and streams. A verbosity set over /debug/flags/v stays until the log
+// configuration changes.
 #pragma once
 
 #include <string>

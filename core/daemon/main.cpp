@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// sluiced: reads the command line, then checks, cleans up or runs. The only file that
-// decides the exit status: 0, or 1 for every error.
+// sluiced: parses the command line, then checks, cleans up or runs. The exit status is 0, or
+// 1 for every error.
 #include <signal.h>
 #include <unistd.h>
 
@@ -51,8 +51,8 @@ config::Defaults defaults() {
   return out;
 }
 
-// Errors of the command line come before logging is set up and go out as they are.
-int tell(const config::Problems& problems) {
+// For command line errors, because logging is not set up yet. Returns the exit status.
+int print(const config::Problems& problems) {
   for (const auto& problem : problems.all()) {
     std::fprintf(stderr, "%s: %s\n", problem.severity == config::Problem::Severity::error ? "error" : "warning",
                  problem.to_string().c_str());
@@ -60,7 +60,7 @@ int tell(const config::Problems& problems) {
   return problems.has_errors() ? 1 : 0;
 }
 
-// Threads inherit the mask, so that signals reach the one that waits for them.
+// Threads inherit the mask, so that only the main thread receives signals.
 void block_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -68,19 +68,19 @@ void block_signals() {
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);  // a closed connection is an error return, not an end
-  signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow
+  signal(SIGPIPE, SIG_IGN);  // a write to a closed connection returns an error
+  signal(SIGXFSZ, SIG_IGN);  // a write beyond the file size limit returns an error
 }
 
 int check(const config::Settings& settings, config::Problems& problems) {
-  if (!problems.has_errors()) daemon::check_surroundings(settings, problems);
-  const int status = tell(problems);
+  if (!problems.has_errors()) daemon::check_references(settings, problems);
+  const int status = print(problems);
   if (status == 0 && !settings.backend_reason.empty()) std::puts(settings.backend_reason.c_str());
   std::puts(status == 0 ? "configuration is usable" : "configuration is not usable");
   return status;
 }
 
-// Where to is any file, /dev/stdout too, which cannot be replaced.
+// `path` may be a device such as /dev/stdout, which cannot be replaced atomically.
 int write_configuration(const std::string& path, const std::string& text) {
   std::error_code error;
   const auto kind = std::filesystem::status(path, error).type();
@@ -95,8 +95,8 @@ int write_configuration(const std::string& path, const std::string& text) {
   return out ? 0 : 1;
 }
 
-reload::ReaderSurroundings surroundings() {
-  reload::ReaderSurroundings out;
+reload::ReaderEnvironment reader_environment() {
+  reload::ReaderEnvironment out;
   out.defaults = defaults();
   out.host_name = host_name();
   out.installed_backends = [](const config::PluginSettings& plugins) {
@@ -107,7 +107,7 @@ reload::ReaderSurroundings surroundings() {
   return out;
 }
 
-void tell_start(const config::Settings& settings, const config::Problems& problems) {
+void log_start(const config::Settings& settings, const config::Problems& problems) {
   if (settings.log.verbosity >= 1) {
     for (const auto& [name, value] : settings.flags) base::log_info("app", "FLAG: --" + name + "=\"" + value + "\"");
   }
@@ -115,7 +115,7 @@ void tell_start(const config::Settings& settings, const config::Problems& proble
   if (!settings.backend_reason.empty()) base::log_info("app", settings.backend_reason);
 }
 
-// What the service manager hands to this process; found before there are threads.
+// Input from the service manager; read before threads start.
 struct Manager {
   base::Notifier notifier;
   std::vector<base::PassedDescriptor> passed;
@@ -134,16 +134,16 @@ int run(config::Settings settings, Manager manager, reload::ReadSettings read_ag
 }
 
 int start(const std::vector<std::string>& arguments) {
-  // In this order: later ones open descriptors.
+  // First, before other code opens descriptors.
   auto passed = base::take_passed_descriptors();
   Manager manager{base::Notifier::from_environment(), std::move(passed)};
   config::Problems problems;
   const config::Flags flags = config::parse_flags(arguments, problems);
-  if (problems.has_errors()) return tell(problems);
-  const reload::ReaderSurroundings machine = surroundings();
+  if (problems.has_errors()) return print(problems);
+  const reload::ReaderEnvironment environment = reader_environment();
   const config::Action action = flags.action();
   if (action == config::Action::help) {
-    std::fputs(config::help_text("sluiced", daemon::kPluginDir, machine.defaults.state_dir).c_str(), stdout);
+    std::fputs(config::help_text("sluiced", daemon::kPluginDir, environment.defaults.state_dir).c_str(), stdout);
     return 0;
   }
   if (action == config::Action::version) {
@@ -155,31 +155,31 @@ int start(const std::vector<std::string>& arguments) {
     return 0;
   }
 
-  const config::Draft draft = config::read_configuration(flags, machine.defaults, problems);
+  const config::Draft draft = config::read_configuration(flags, environment.defaults, problems);
   const config::PluginSettings plugins = draft.plugins();
   if (action == config::Action::cleanup) {
-    if (problems.has_errors()) return tell(problems);
+    if (problems.has_errors()) return print(problems);
     daemon::set_up_logging(draft.log());
     return daemon::clean_up(plugins, draft.state_dir.value) ? 0 : 1;
   }
-  daemon::set_up_logging(draft.log());  // loading plugins, as mode auto does, has something to say
-  const config::Settings settings = reload::validated(draft, machine, nullptr, problems);
+  daemon::set_up_logging(draft.log());  // before mode auto, which loads plugins and logs
+  const config::Settings settings = reload::validated(draft, environment, nullptr, problems);
   if (action == config::Action::check) return check(settings, problems);
-  if (problems.has_errors()) return tell(problems);
+  if (problems.has_errors()) return print(problems);
   if (action == config::Action::write_config) {
-    config::tell_not_written(draft, settings, problems);
-    tell(problems);
+    config::warn_not_written(draft, settings, problems);
+    print(problems);
     return write_configuration(flags.text("write-config-to"), config::configuration_yaml(draft, settings));
   }
   daemon::set_up_logging(settings.log);
-  tell_start(settings, problems);
+  log_start(settings, problems);
   if (action == config::Action::init_only) {
     const base::Status status = daemon::init_only(settings);
     if (!status.ok()) base::log_error("app", status.message());
     return status.ok() ? 0 : 1;
   }
-  return run(settings, std::move(manager), [&](const config::Settings& in_force, config::Problems& found_again) {
-    return reload::read_settings(arguments, machine, in_force, found_again);
+  return run(settings, std::move(manager), [&](const config::Settings& running, config::Problems& reload_problems) {
+    return reload::read_settings(arguments, environment, running, reload_problems);
   });
 }
 

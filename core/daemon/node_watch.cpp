@@ -16,60 +16,60 @@ std::vector<base::IpAddress> addresses_of(const model::Node& node) {
   return out;
 }
 
-template <class Values>
-std::string list(const Values& values) {
+template <class Range>
+std::string list(const Range& range) {
   std::string out;
-  for (const auto& value : values) out += (out.empty() ? "" : ", ") + value.to_string();
+  for (const auto& item : range) out += (out.empty() ? "" : ", ") + item.to_string();
   return out.empty() ? "none" : out;
 }
 
 }  // namespace
 
-std::vector<std::string> NodeWatch::look(const std::optional<model::Node>& node, const std::string& name,
-                                         const node::LocalDetectorSettings& detector,
-                                         const std::vector<base::Family>& families) {
-  std::vector<std::string> said;
-  if (!node || node == last_) return said;
+std::vector<std::string> NodeWatch::update(const std::optional<model::Node>& node, const std::string& name,
+                                           const node::LocalDetectorSettings& detector,
+                                           const std::vector<base::Family>& families) {
+  std::vector<std::string> sentences;
+  if (!node || node == last_) return sentences;
   const auto now = addresses_of(*node);
   if (now.empty() && addresses_.empty()) {
-    if (!said_no_addresses_) said.push_back("node " + name + " has no addresses yet in status.addresses");
-    said_no_addresses_ = true;
+    if (!reported_no_addresses_) sentences.push_back("node " + name + " has no addresses yet in status.addresses");
+    reported_no_addresses_ = true;
   } else if (addresses_.empty()) {
     addresses_ = now;
   } else if (now != addresses_ && now != addresses_of(*last_)) {
-    said.push_back("the addresses of node " + name + " are now " + list(now) + "; until a restart they count as " +
-                   list(addresses_));
+    sentences.push_back("addresses of node " + name + " changed to " + list(now) + "; using " + list(addresses_) +
+                        " until a restart");
   }
-  look_at_ranges(*node, detector, families, said);
+  check_pod_cidrs(*node, detector, families, sentences);
   last_ = node;
-  return said;
+  return sentences;
 }
 
-void NodeWatch::look_at_ranges(const model::Node& node, const node::LocalDetectorSettings& detector,
-                               const std::vector<base::Family>& families, std::vector<std::string>& said) {
+void NodeWatch::check_pod_cidrs(const model::Node& node, const node::LocalDetectorSettings& detector,
+                                const std::vector<base::Family>& families, std::vector<std::string>& sentences) {
   if (pod_cidrs_.empty()) {
     pod_cidrs_ = node.pod_cidrs;
   } else if (!node.pod_cidrs.empty() && node.pod_cidrs != pod_cidrs_ &&
              detector.mode == node::DetectLocalMode::node_cidr) {
-    give_up("spec.podCIDRs of node " + node.name + " changed from " + list(pod_cidrs_) + " to " + list(node.pod_cidrs) +
-            ", which detectLocalMode NodeCIDR was started with; start again");
+    set_fatal("spec.podCIDRs of node " + node.name + " changed from " + list(pod_cidrs_) + " to " +
+              list(node.pod_cidrs) + ", which detectLocalMode NodeCIDR does not support; restart sluiced");
   }
-  check_families(detector, families, said);
+  check_families(detector, families, sentences);
 }
 
 void NodeWatch::check_families(const node::LocalDetectorSettings& detector, std::vector<base::Family> families,
-                               std::vector<std::string>& said) {
+                               std::vector<std::string>& sentences) {
   const bool known_at_start = families.size() < 2 || !bind_address_.is_unspecified();
   if (!known_at_start) {
     if (addresses_.empty()) return;
-    // Both are there, so one turn puts either first.
+    // There are exactly two families.
     if (node::choose_node_ips(addresses_, bind_address_).primary != families.front()) {
       std::swap(families.front(), families.back());
     }
   }
   const auto take = [&](const node::FamilyCheck& check) {
-    said.insert(said.end(), check.warnings.begin(), check.warnings.end());
-    if (!check.fatal.ok()) give_up(check.fatal.message());
+    sentences.insert(sentences.end(), check.warnings.begin(), check.warnings.end());
+    if (!check.fatal.ok()) set_fatal(check.fatal.message());
   };
   if (!known_at_start && !cluster_cidrs_checked_) {
     cluster_cidrs_checked_ = true;
@@ -83,7 +83,7 @@ void NodeWatch::check_families(const node::LocalDetectorSettings& detector, std:
   }
 }
 
-void NodeWatch::give_up(const std::string& why) {
+void NodeWatch::set_fatal(const std::string& why) {
   const std::lock_guard lock(mutex_);
   if (fatal_.ok()) fatal_ = base::invalid(why);
 }

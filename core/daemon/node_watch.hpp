@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What changes of our Node object mean (BEH 1.4, 11.7): the node's addresses count as they
-// were first known, pod ranges may not change under rules made from them, and everything
-// else that a person might wonder about is said once. Store thread only, but for fatal().
+// Handles changes of the own Node object (BEH 1.4, 11.7): the first known node addresses are
+// kept until a restart, changed pod CIDRs are fatal in mode NodeCIDR, and other surprising
+// changes are reported once. Store thread only, except fatal().
 #pragma once
 
 #include <mutex>
@@ -20,33 +20,34 @@ namespace sluice::daemon {
 
 class NodeWatch {
  public:
-  // `bind_address` says which family is the primary one, unless it is unspecified.
+  // `bind_address` determines the primary family, unless it is unspecified.
   explicit NodeWatch(const base::IpAddress& bind_address = {}) : bind_address_(bind_address) {}
   void set_bind_address(const base::IpAddress& bind_address) { bind_address_ = bind_address; }
 
-  // Takes note of the Node as it is now; nothing for one that was not there yet. Sentences
-  // to be logged, the same ones never twice in a row. `families` are those in use; of two
-  // the first one is the primary one only until addresses say otherwise.
-  std::vector<std::string> look(const std::optional<model::Node>& node, const std::string& name,
-                                const node::LocalDetectorSettings& detector, const std::vector<base::Family>& families);
+  // Takes the current Node, or nothing if it does not exist yet. Returns sentences to log,
+  // never the same twice in a row. `families` are those in use; of two, the first is the
+  // primary one until the node addresses are known.
+  std::vector<std::string> update(const std::optional<model::Node>& node, const std::string& name,
+                                  const node::LocalDetectorSettings& detector,
+                                  const std::vector<base::Family>& families);
 
-  // Internal ones, then external ones, as they were when there first were any.
+  // Internal addresses, then external ones; the first known ones.
   const std::vector<base::IpAddress>& addresses() const { return addresses_; }
-  // [any thread] Why the daemon cannot go on with this Node; ok otherwise. Stays.
+  // [any thread] Why the daemon must stop because of this Node; ok otherwise. The first error is kept.
   base::Status fatal() const;
 
  private:
-  void give_up(const std::string& why);
-  void look_at_ranges(const model::Node& node, const node::LocalDetectorSettings& detector,
-                      const std::vector<base::Family>& families, std::vector<std::string>& said);
+  void set_fatal(const std::string& why);
+  void check_pod_cidrs(const model::Node& node, const node::LocalDetectorSettings& detector,
+                       const std::vector<base::Family>& families, std::vector<std::string>& sentences);
   void check_families(const node::LocalDetectorSettings& detector, std::vector<base::Family> families,
-                      std::vector<std::string>& said);
+                      std::vector<std::string>& sentences);
 
   base::IpAddress bind_address_;
-  bool said_no_addresses_ = false;
+  bool reported_no_addresses_ = false;
   std::optional<model::Node> last_;
   std::vector<base::IpAddress> addresses_;
-  std::vector<base::IpPrefix> pod_cidrs_;  // the first ones
+  std::vector<base::IpPrefix> pod_cidrs_;  // the first known ones
   bool cluster_cidrs_checked_ = false;
   bool pod_cidrs_checked_ = false;
   mutable std::mutex mutex_;

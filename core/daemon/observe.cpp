@@ -19,7 +19,7 @@ namespace {
 using observe::HttpRequest;
 using observe::HttpResponse;
 
-// The escaping schemes of the text format, see "escaping" in Accept. All names here are the same in each.
+// The escaping schemes of the text format, selected by "escaping" in Accept. Metric names here need none of them.
 constexpr std::array<std::string_view, 4> kEscapings{"allow-utf-8", "underscores", "dots", "values"};
 constexpr const char* kFlagsPage =
     "<html>\n<head>\n<title>/debug/flags/</title>\n</head>\n<body>\n/debug/flags/<br>\n<br>\nflags:<br>\n<table>\n"
@@ -31,9 +31,9 @@ HttpResponse text(int status, std::string body) {
 
 HttpResponse not_found() { return text(404, "404 page not found\n"); }
 
-// /debug/pprof is a protocol of Go's runtime: profilers of Go ask there.
+// /debug/pprof is the profiling endpoint of Go programs.
 HttpResponse no_pprof() {
-  return text(404, "Go profiles do not exist here: this proxy is no Go program. Use perf(1) on the process.\n");
+  return text(404, "Go profiles are not available: sluiced is not a Go program. Use perf(1) on the process.\n");
 }
 
 HttpResponse exposition(const std::string& accept, observe::WallTime started, std::string body) {
@@ -50,7 +50,7 @@ HttpResponse exposition(const std::string& accept, observe::WallTime started, st
           {{"Process-Start-Time-Unix", std::to_string(std::chrono::system_clock::to_time_t(started))}}};
 }
 
-// Of the path of a flag, which has a type without a character set and ends each answer with a line break.
+// As kube-proxy answers for a flag: a content type without a charset, and a newline at the end.
 HttpResponse flag_answer(int status, const std::string& sentence) {
   return {status, "text/plain", sentence + "\n", {{"X-Content-Type-Options", "nosniff"}}};
 }
@@ -85,7 +85,7 @@ void Observe::start(Server& server, const std::optional<base::SocketAddress>& wh
   if (!where) return;
   observe::HttpServer::OnBindFailure failed;
   if (settings_.get()->serve.bind_address_hard_fail) {
-    // The first attempt is made by start(), on this thread, and no other follows.
+    // start() makes the first attempt on this thread, and there is no retry.
     failed = [this, reason = server.reason](const std::string& sentence) {
       hard_failure_ = {base::StatusCode::unavailable, sentence + ", and bindAddressHardFail makes that an error"};
       sources_.bind_failed_hard(reason, sentence);
@@ -107,7 +107,7 @@ base::Status Observe::prepare(const config::Settings& from, const config::Settin
   return status;
 }
 
-// One address may be part of one that is served now, as 127.0.0.1 is of 0.0.0.0; and the two servers may change places.
+// The new address may overlap a running one, as 127.0.0.1 does 0.0.0.0, and the two servers may swap their addresses.
 base::Status Observe::listen(observe::HttpServer& server, std::uint16_t port) {
   base::Status status = server.listen();
   for (Server* mine : {&health_server_, &metrics_server_}) {
@@ -119,7 +119,7 @@ base::Status Observe::listen(observe::HttpServer& server, std::uint16_t port) {
   return status;
 }
 
-// At a start an address that cannot be had is tried again; here there is one that works.
+// Fails if the address cannot be bound, instead of retrying as at a start, because the old address still works.
 base::Status Observe::prepare(Server& server, const std::optional<base::SocketAddress>& from,
                               const std::optional<base::SocketAddress>& to) {
   if (from == to) return {};
@@ -129,28 +129,28 @@ base::Status Observe::prepare(Server& server, const std::optional<base::SocketAd
     server.next = std::move(next);
   }
   server.where = to;
-  server.exchanged = true;
+  server.changed = true;
   return {};
 }
 
 reload::Committed Observe::commit() {
   reload::Committed out;
   for (Server* server : {&health_server_, &metrics_server_}) {
-    if (!std::exchange(server->exchanged, false)) continue;
+    if (!std::exchange(server->changed, false)) continue;
     if (server->next) server->next->start();
     server->running = std::move(server->next);  // the old one is closed
     server->port = server->where ? server->where->port : std::uint16_t{0};
     out.done.push_back(std::string(server->name) +
                        (server->where ? ": listens on " + server->where->to_string() : std::string(": is off")));
   }
-  if (out.done.empty()) out.done.emplace_back("health and metrics: other settings are in force on the same addresses");
+  if (out.done.empty()) out.done.emplace_back("health and metrics: new settings applied, same addresses");
   return out;
 }
 
 void Observe::abandon() {
   for (Server* server : {&health_server_, &metrics_server_}) {
     server->next.reset();
-    server->exchanged = false;
+    server->changed = false;
   }
 }
 
@@ -222,7 +222,8 @@ HttpResponse Observe::set_verbosity(const HttpRequest& request) {
   const char* const end = request.body.data() + request.body.size();
   const auto [rest, error] = std::from_chars(request.body.data(), end, value);
   if (error != std::errc() || rest != end || value < 0) {
-    return flag_answer(400, "error setting verbosity: \"" + request.body.substr(0, 100) + "\" is no number from 0 on");
+    return flag_answer(
+        400, "error setting verbosity: \"" + request.body.substr(0, 100) + "\" is not a non-negative integer");
   }
   sources_.set_verbosity(value);
   return flag_answer(200, "successfully set klog.logging.verbosity to " + request.body);

@@ -1,10 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What others read from the daemon over HTTP: health on one address, metrics and debug
-// pages on another (BEH 10.1, 10.3). Knows paths; who knows the answers is given to it.
-// What it says of settings is what is in force when it is asked; as a part of a reload it
-// exchanges addresses, the new one being bound before the old one is let go.
+// The HTTP servers: health on one address, metrics and debug pages on another (BEH 10.1,
+// 10.3). Maps paths to the ObserveSources that answer. Pages about settings show the running
+// configuration. As a reload part it changes addresses, binding the new one before it closes
+// the old one.
 #pragma once
 
 #include <atomic>
@@ -28,36 +28,36 @@
 
 namespace sluice::daemon {
 
-// Asked on the threads of the servers; all must be quick and safe to call from any thread.
+// Called on the threads of the servers; all must be quick and thread-safe.
 struct ObserveSources {
   std::function<std::vector<observe::FamilyHealth>()> families;
   std::function<std::string()> metrics_text;
   std::function<void(int code)> answered_healthz;
   std::function<void(int code)> answered_livez;
   std::function<void(int verbosity)> set_verbosity;
-  // An address that cannot be bound ends the daemon: why as kube-proxy calls it, and the sentence.
+  // A bind failure that ends the daemon: kube-proxy's event reason, and the sentence.
   std::function<void(const std::string& reason, const std::string& sentence)> bind_failed_hard;
-  std::string version;                                           // of this build
+  std::string version;                                           // this build
   std::string emulation_version;                                 // of Kubernetes, "1.36"
   observe::WallTime started = std::chrono::system_clock::now();  // of the process
 };
 
 class Observe final : public reload::ReloadPart {
  public:
-  // The settings outlive it.
+  // The settings must outlive it.
   Observe(const config::SettingsCell& settings, ObserveSources sources);
   ~Observe() override;  // stops
   Observe(const Observe&) = delete;
   Observe& operator=(const Observe&) = delete;
 
-  // Fails only when an address cannot be bound and the settings make that an error.
+  // Fails only if an address cannot be bound and bindAddressHardFail is set.
   base::Status start();
-  // Afterwards the sources are not asked any more, but for proxy_healthy().
+  // Afterwards no source is called any more, except by proxy_healthy().
   void stop();
 
-  // [any thread] What is known of our Node object now; never waits.
+  // [any thread] Updates the state of the own Node object; never waits.
   void set_node(const std::optional<model::Node>& node);
-  // [any thread] All families healthy; says nothing about the node.
+  // [any thread] Whether all families are healthy; ignores the node.
   bool proxy_healthy() const;
 
   bool concerned(const config::Settings& from, const config::Settings& to) const override;
@@ -68,12 +68,12 @@ class Observe final : public reload::ReloadPart {
  private:
   struct Server {
     const char* name;
-    const char* reason;  // of the event, as kube-proxy calls it
+    const char* reason;  // kube-proxy's event reason
     observe::HttpHandler handler;
     std::unique_ptr<observe::HttpServer> running{};
-    std::uint16_t port = 0;  // of the running one
+    std::uint16_t port = 0;  // of `running`
     // Between prepare() and commit() or abandon().
-    bool exchanged = false;
+    bool changed = false;
     std::optional<base::SocketAddress> where{};
     std::unique_ptr<observe::HttpServer> next{};
   };

@@ -83,7 +83,7 @@ class ApiServer final : public Source {
     std::vector<observe::ResourceStatus> out;
     const kube::ApiSourceStatus now = source_.status();
     for (const kube::ReflectorStatus& from : now.resources) {
-      if (from.absent) continue;  // nothing is wrong, and nothing is received
+      if (from.absent) continue;  // the API server does not have this resource, which is not an error
       out.push_back(
           {from.object_kind, from.connected, from.lists, from.relists, from.watches, from.errors, from.last_error});
     }
@@ -134,7 +134,7 @@ class Replay final : public Source {
 
   std::string detail() const override {
     const kube::ReplayStatus now = source_.status();
-    return path_ + ", " + std::to_string(now.told) + " of " + std::to_string(now.total) + " events";
+    return path_ + ", " + std::to_string(now.delivered) + " of " + std::to_string(now.total) + " events";
   }
 
   std::vector<observe::ResourceStatus> status() const override {

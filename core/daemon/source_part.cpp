@@ -50,14 +50,14 @@ kube::Transport* SourcePart::transport() {
 }
 
 void SourcePart::set_service_cidrs(bool wanted) {
-  const std::lock_guard no_exchange(wanted_mutex_);
+  const std::lock_guard no_replacement(wanted_mutex_);
   std::shared_ptr<Source> source;
   {
     const std::lock_guard lock(mutex_);
     service_cidrs_ = wanted;
     source = running_.source;
   }
-  // It ends a delivery that is under way, which takes as long as the sink needs.
+  // Without mutex_, because it waits for a delivery in progress.
   if (source) source->set_service_cidrs(wanted);
 }
 
@@ -84,7 +84,7 @@ std::vector<reload::WatchedFile> SourcePart::files() const {
   return out;
 }
 
-// Taken before the files are read for use: what changes between is then a change, never overlooked.
+// Computed before the files are read for use, so that no change in between is missed.
 SourcePart::Digests SourcePart::digests_of(const std::vector<std::string>& files) {
   Digests out;
   for (const auto& file : files) {
@@ -107,38 +107,37 @@ base::Result<SourcePart::Running> SourcePart::make_running(const config::Setting
   auto made = hooks_.make(settings, service_cidrs, recording_ ? static_cast<model::EventSink&>(*recording_) : sink_);
   if (!made) return made.status();
   out.source = std::move(*made);
-  // Which certificates there are only the kubeconfig says.
+  // The certificates are known only after the kubeconfig has been read.
   out.files.merge(digests_of(out.source->files()));
   return out;
 }
 
-bool SourcePart::other_connection(const config::Settings& from, const config::Settings& to) const {
+bool SourcePart::needs_new_source(const config::Settings& from, const config::Settings& to) const {
   if (running_.failed || reload::concerns(reload::settings_diff(from, to), reload::SettingsPart::source)) return true;
   if (running_.kubeconfig.empty()) return false;
   const auto known = running_.files.find(running_.kubeconfig);
   return known != running_.files.end() && digests_of({known->first}) != Digests{*known};
 }
 
-// Without the lock, which now() takes: files may be on a disk that does not answer. Nothing but commit() changes
-// running_, on this thread.
+// Without the lock, which now() takes, because reading files may hang. Only commit() changes running_, on this thread.
 bool SourcePart::concerned(const config::Settings& from, const config::Settings& to) const {
-  if (other_connection(from, to)) return true;
+  if (needs_new_source(from, to)) return true;
   std::vector<std::string> files;
   for (const auto& [path, digest] : running_.files) files.push_back(path);
   return digests_of(files) != running_.files;
 }
 
-// Certificates are read again by who uses them, so that other content of theirs is looked at, and no more.
+// The client reads changed certificates itself, so that they need validation, but no new source.
 base::Status SourcePart::prepare(const config::Settings& from, const config::Settings& to) {
-  const bool exchange = other_connection(from, to);
-  if (exchange && hooks_.check) {
+  const bool replace = needs_new_source(from, to);
+  if (replace && hooks_.check) {
     std::string sentences;
     for (const auto& sentence : hooks_.check(to)) sentences += (sentences.empty() ? "" : "; ") + sentence;
     if (!sentences.empty()) return {base::StatusCode::invalid, "source: " + sentences};
   }
   auto made = make_running(to);
   if (!made) return made.status().prefixed("source");
-  if (!exchange) made->source.reset();
+  if (!replace) made->source.reset();
   prepared_ = std::move(*made);
   return {};
 }
@@ -149,7 +148,7 @@ reload::Committed SourcePart::commit() {
   if (!next.source) {
     const std::lock_guard lock(mutex_);
     running_.files = std::move(next.files);
-    return {.done = {"source: the certificates it uses have changed, and are used from now on"}};
+    return {.done = {"source: using changed certificates"}};
   }
   std::shared_ptr<Source> old;
   {
@@ -157,12 +156,12 @@ reload::Committed SourcePart::commit() {
     old = running_.source;
   }
   old->stop();
-  hooks_.exchange_transport(next.source->transport());
+  hooks_.switch_transport(next.source->transport());
   const std::string detail = next.source->detail();
   base::Status status;
   {
-    const std::lock_guard no_other_wish(wanted_mutex_);
-    // It may have changed since it was made. Only set_service_cidrs() changes it, which waits.
+    const std::lock_guard no_set_service_cidrs(wanted_mutex_);
+    // service_cidrs_ may have changed since the source was created.
     next.source->set_service_cidrs(service_cidrs_);
     const std::lock_guard lock(mutex_);
     running_ = std::move(next);
@@ -172,10 +171,9 @@ reload::Committed SourcePart::commit() {
     const std::lock_guard lock(mutex_);
     running_.failed = true;
     return {.failed = {"source: " + status.message() +
-                       "; what is known of Services stays, and nothing new is learned "
-                       "until this is corrected and the configuration is loaded again"}};
+                       "; keeping the known Services without updates; fix the error and reload the configuration"}};
   }
-  return {.done = {"source: Services come from " + detail + " from now on"}};
+  return {.done = {"source: switched to " + detail}};
 }
 
 void SourcePart::abandon() { prepared_.reset(); }

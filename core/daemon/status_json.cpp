@@ -27,9 +27,9 @@ const char* source_kind(config::SourceKind kind) {
 
 json family_json(const StatusInput& in, const StatusInput::PerFamily& family) {
   const sync::LoopStatus& loop = family.loop;
-  json left_out = json::array();
-  for (const auto& [name, reason] : loop.left_out.reasons()) {
-    left_out.push_back({{"service_port", name.printed()}, {"reason", reason}});
+  json not_programmed = json::array();
+  for (const auto& [name, reason] : loop.not_programmed.reasons()) {
+    not_programmed.push_back({{"service_port", name.printed()}, {"reason", reason}});
   }
   json out = {{"family", base::family_name(family.family)},
               {"synced", loop.synced},
@@ -41,7 +41,7 @@ json family_json(const StatusInput& in, const StatusInput::PerFamily& family) {
               {"failures", loop.failures},
               {"repairs", loop.repairs},
               {"failed_objects", loop.failed_objects},
-              {"left_out", std::move(left_out)},
+              {"not_programmed", std::move(not_programmed)},
               {"last_error", loop.last_error},
               {"unwell", loop.unwell},
               {"overdue", family.overdue}};

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the daemon says of itself to `sluicectl status`: one JSON object. Pure.
+// Builds the JSON object for `sluicectl status`. Pure.
 #pragma once
 
 #include <nlohmann/json.hpp>

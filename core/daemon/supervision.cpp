@@ -9,8 +9,8 @@
 namespace sluice::daemon {
 namespace {
 
-// A line in `systemctl status` need not be younger.
-constexpr std::chrono::seconds kStatusEvery{1};
+// Maximum age of the line in `systemctl status`.
+constexpr std::chrono::seconds kStatusInterval{1};
 
 std::string family_line(const Supervised& now, const Supervised::PerFamily& family) {
   const std::string name(base::family_name(family.family));
@@ -19,8 +19,8 @@ std::string family_line(const Supervised& now, const Supervised::PerFamily& fami
   if (!family.loop.synced) return name + ": writing rules";
   std::string out = name + ": generation " + std::to_string(family.loop.generation) + ", " +
                     std::to_string(now.store.service_ports[base::family_index(family.family)]) + " service ports";
-  const std::size_t left_out = family.loop.left_out.reasons().size();
-  if (left_out != 0) out += ", " + std::to_string(left_out) + " left out";
+  const std::size_t not_programmed = family.loop.not_programmed.reasons().size();
+  if (not_programmed != 0) out += ", " + std::to_string(not_programmed) + " not programmed";
   return out;
 }
 
@@ -35,7 +35,7 @@ std::string status_line(const Supervised& now) {
   } else {
     for (const auto& family : now.families) out += (out.empty() ? "" : "; ") + family_line(now, family);
   }
-  // A line break would end the word, and what follows be another.
+  // A newline would end the STATUS= assignment.
   std::replace(out.begin(), out.end(), '\n', ' ');
   return out;
 }
@@ -48,24 +48,24 @@ bool alive(const Supervised& now) {
 Supervision::Supervision(const base::Notifier& notifier) : notifier_(notifier) {}
 
 std::optional<base::Clock::Duration> Supervision::interval() const {
-  if (!notifier_.listened_to()) return std::nullopt;
-  base::Clock::Duration out = kStatusEvery;
-  // A third: one that is lost, and one that is late, do not count yet.
+  if (!notifier_.is_enabled()) return std::nullopt;
+  base::Clock::Duration out = kStatusInterval;
+  // A third, so that one lost and one late message do not trigger the watchdog.
   if (notifier_.watchdog()) out = std::min<base::Clock::Duration>(out, *notifier_.watchdog() / 3);
   return out;
 }
 
-void Supervision::ready() { notifier_.say("READY=1"); }
+void Supervision::ready() { notifier_.notify("READY=1"); }
 
-void Supervision::tell(const Supervised& now) {
+void Supervision::report(const Supervised& now) {
   const std::string line = status_line(now);
-  if (line != said_) {
-    notifier_.say("STATUS=" + line);
-    said_ = line;
+  if (line != last_line_) {
+    notifier_.notify("STATUS=" + line);
+    last_line_ = line;
   }
-  if (notifier_.watchdog() && alive(now)) notifier_.say("WATCHDOG=1");
+  if (notifier_.watchdog() && alive(now)) notifier_.notify("WATCHDOG=1");
 }
 
-void Supervision::stopping(std::string_view why) { notifier_.say("STOPPING=1\nSTATUS=" + std::string(why)); }
+void Supervision::stopping(std::string_view why) { notifier_.notify("STOPPING=1\nSTATUS=" + std::string(why)); }
 
 }  // namespace sluice::daemon

@@ -1,10 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a service manager (systemd) is told: that the daemon has started, one line of how
-// it is, and that it lives. It lives as long as its store answers and no call of a backend
-// is past its limit: the caller asks the store, and asks in vain when that hangs.
-// Used on the main thread only; owned by Daemon.
+// Notifies the service manager (systemd): readiness, a status line and the watchdog. The
+// watchdog is notified while the store answers and no backend call exceeds its time limit; the
+// caller queries the store, and blocks if it hangs. Main thread only; owned by Daemon.
 #pragma once
 
 #include <chrono>
@@ -27,7 +26,7 @@ struct Supervised {
     sync::LoopStatus loop;
     std::string overdue;  // the backend call that is past its limit, or empty
   };
-  std::string source;  // where Services come from: a server, a path
+  std::string source;  // the API server or the path of the source
   snapshot::StoreStatus store;
   std::vector<PerFamily> families;
 };
@@ -39,18 +38,18 @@ bool alive(const Supervised& now);
 
 class Supervision {
  public:
-  // `notifier` outlives it.
+  // `notifier` must outlive it.
   explicit Supervision(const base::Notifier& notifier);
 
-  // How often tell() wants to be called; nothing when nobody listens.
+  // How often to call report(); nothing without a service manager.
   std::optional<base::Clock::Duration> interval() const;
   void ready();
-  void tell(const Supervised& now);
+  void report(const Supervised& now);
   void stopping(std::string_view why);
 
  private:
   const base::Notifier& notifier_;
-  std::string said_;
+  std::string last_line_;
 };
 
 }  // namespace sluice::daemon

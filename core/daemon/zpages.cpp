@@ -29,7 +29,7 @@ constexpr const char* kWarning =
     "for debugging purposes only.\n";
 constexpr int kNotAcceptable = 406;
 
-// What a client wants: text, or JSON of a version of the kind.
+// The format that a client accepts: text, or JSON with a version of the kind.
 struct Form {
   bool text = false;
   std::string version{};
@@ -50,7 +50,7 @@ std::optional<Form> choose(const std::string& accept, const std::string& kind) {
 }
 
 HttpResponse json_answer(int status, const ordered_json& value) {
-  // Flags and Accept hold what a user wrote, which need not be UTF-8.
+  // Flags and Accept may be invalid UTF-8.
   return {status, kJson, value.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"};
 }
 

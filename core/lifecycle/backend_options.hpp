@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a backend is given as abi::CreateArgs::options. Pure.
+// Builds abi::CreateArgs::options. Pure.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace sluice::lifecycle {
 
-// Its own section, and what kube-proxy's document says for its mode where the section does not: every key once, sorted.
+// The section of the backend overrides the options of kube-proxy's document for its mode. Sorted, each key once.
 inline std::vector<std::pair<std::string, std::string>> backend_options(const config::Settings& settings) {
   std::map<std::string, std::string> all = settings.section().options;
   all.insert(settings.mode_options.begin(), settings.mode_options.end());

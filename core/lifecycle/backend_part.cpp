@@ -27,14 +27,14 @@ base::Status BackendPart::prepare(const config::Settings& from, const config::Se
   swapped_.reset();
   if (auto status = callbacks_.check(to); !status.ok()) return status;
   if (backends_.wants_swap(to)) {
-    set_coming(std::make_shared<const config::Settings>(to));
+    set_swap_settings(std::make_shared<const config::Settings>(to));
     auto result = backends_.swap(to, [&](const plugin::Plugin& plugin) {
       if (plugin.has(abi::kFeatureServiceCidrs)) callbacks_.service_cidrs(true, from);
     });
     const bool wanted = backends_.serving()->plugin().has(abi::kFeatureServiceCidrs);
     if (!wanted) callbacks_.service_cidrs(false, from);
     if (!result.status.ok()) {
-      set_coming(nullptr);
+      set_swap_settings(nullptr);
       for (const auto& remark : result.remarks) base::log_warning("swap", remark);
       return result.status.prefixed("swap from backend " + result.from + " to " + result.to + ", step " +
                                     std::string(step_name(result.failed_at.value_or(Step::load))));
@@ -45,36 +45,36 @@ base::Status BackendPart::prepare(const config::Settings& from, const config::Se
   return {};
 }
 
-// The settings are in force already; a change of the masquerade mark, too, comes after the swap: while two backends
-// serve they use the same one.
+// The settings are active already. The masquerade mark changes only after the swap, because two backends that serve at
+// the same time must use the same mark.
 reload::Committed BackendPart::commit() {
   reload::Committed out;
   if (swapped_) {
     out.done.push_back("backend " + swapped_->to + " serves" +
-                       (swapped_->from == swapped_->to ? ", made anew," : " instead of " + swapped_->from + ",") +
+                       (swapped_->from == swapped_->to ? ", restarted," : " instead of " + swapped_->from + ",") +
                        " after " + seconds(swapped_->seconds));
     out.done.insert(out.done.end(), swapped_->remarks.begin(), swapped_->remarks.end());
   } else {
-    out.done.push_back("the backend and what it is told are as configured");
+    out.done.push_back("backend settings applied");
   }
   backends_.set_intervals(*to_);
   callbacks_.service_cidrs(backends_.serving()->plugin().has(abi::kFeatureServiceCidrs), *to_);
-  set_coming(nullptr);
+  set_swap_settings(nullptr);
   callbacks_.refresh();
   to_.reset();
   swapped_.reset();
   return out;
 }
 
-void BackendPart::set_coming(std::shared_ptr<const config::Settings> settings) {
+void BackendPart::set_swap_settings(std::shared_ptr<const config::Settings> settings) {
   const std::lock_guard lock(mutex_);
-  coming_ = std::move(settings);
+  swap_settings_ = std::move(settings);
 }
 
-// Nobody prepares after this part; were it so, what has been swapped stays, and the log says so.
+// Not reached after a swap, because this part prepares last. A swap would not be rolled back.
 void BackendPart::abandon() {
-  set_coming(nullptr);
-  if (swapped_) base::log_error("app", "backend " + swapped_->to + " serves although the reload has failed");
+  set_swap_settings(nullptr);
+  if (swapped_) base::log_error("app", "backend " + swapped_->to + " is active although the reload failed");
   to_.reset();
   swapped_.reset();
 }

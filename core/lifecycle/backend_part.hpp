@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The part of a reload that concerns who programs the node and what it is told of the node:
-// another backend, other settings or another file of the same one, periods, addresses, the
-// detector of local traffic. The last to prepare: a swap is not taken back for others.
+// The reload part for the backend and the node facts it receives: backend id, options and
+// plugin file, sync periods, addresses, the local traffic detector. Prepares last, because a
+// swap is not rolled back when another part fails.
 #pragma once
 
 #include <functional>
@@ -21,11 +21,12 @@ namespace sluice::lifecycle {
 class BackendPart final : public reload::ReloadPart {
  public:
   struct Callbacks {
-    // Settings that cannot work on this node.
+    // Fails for settings that cannot work on this node.
     std::function<base::Status(const config::Settings&)> check;
-    // Before a backend is fed that wants to be told of ServiceCIDRs, and after one is fed that does not.
+    // Called with true before a backend that needs ServiceCIDRs subscribes, and with false after a backend that does
+    // not need them has subscribed.
     std::function<void(bool wanted, const config::Settings&)> service_cidrs;
-    // What backends are told about the node is computed anew, with the settings in force.
+    // Recomputes the node facts with the active settings.
     std::function<void()> refresh;
   };
 
@@ -36,21 +37,22 @@ class BackendPart final : public reload::ReloadPart {
   reload::Committed commit() override;
   void abandon() override;
 
-  // [any thread] The settings a newcomer is told the node by while it arrives; null: nobody arrives.
-  std::shared_ptr<const config::Settings> coming() const {
+  // [any thread] The settings that determine the node facts of the new backend during a swap; null when no swap is in
+  // progress.
+  std::shared_ptr<const config::Settings> swap_settings() const {
     const std::lock_guard lock(mutex_);
-    return coming_;
+    return swap_settings_;
   }
 
  private:
-  void set_coming(std::shared_ptr<const config::Settings> settings);
+  void set_swap_settings(std::shared_ptr<const config::Settings> settings);
 
   Backends& backends_;
   const Callbacks callbacks_;
   std::optional<config::Settings> to_;
   std::optional<SwapResult> swapped_;
   mutable std::mutex mutex_;
-  std::shared_ptr<const config::Settings> coming_;  // under mutex_
+  std::shared_ptr<const config::Settings> swap_settings_;  // under mutex_
 };
 
 }  // namespace sluice::lifecycle

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kSlice{5};
 
-constexpr const char* kTimeOver = "it does not answer";
+constexpr const char* kTimeoutMessage = "timeout: no answer";
 
-// The value of a future, as far as there is one.
+// Nothing when the loop has ended without an answer.
 template <class T>
 std::optional<T> value_of(std::future<T>& future) {
   try {
@@ -51,7 +51,7 @@ std::string named(const BackendRun& run, base::Family family) {
 }
 
 base::Status no_answer(const BackendRun& run, base::Family family, const char* call) {
-  return base::unavailable("backend " + named(run, family) + ": " + call + ": " + kTimeOver);
+  return base::unavailable("backend " + named(run, family) + ": " + call + ": " + kTimeoutMessage);
 }
 
 }  // namespace
@@ -65,11 +65,11 @@ sync::SyncLoop::Callbacks BackendRun::loop_callbacks(PerFamily& of) {
   sync::SyncLoop::Callbacks out;
   const RunId id = settings_.id;
   const base::Family family = of.family;
-  // A plugin may ask for everything before there is a store to ask.
+  // A plugin may request a full sync before there is a store.
   out.take = [this, &of](bool full, const model::Namespaces& deferred) -> std::shared_ptr<const snapshot::Transaction> {
     snapshot::StoreThread* const store = store_;
-    const snapshot::FeedId feed = of.feed;
-    return store == nullptr || feed == 0 ? nullptr : store->take(feed, full, deferred);
+    const snapshot::SubscriptionId subscription = of.subscription;
+    return store == nullptr || subscription == 0 ? nullptr : store->take(subscription, full, deferred);
   };
   out.on_claims = [this, id, family](const std::vector<std::string>& claims) {
     if (callbacks_.claims) callbacks_.claims(id, family, claims);
@@ -80,8 +80,8 @@ sync::SyncLoop::Callbacks BackendRun::loop_callbacks(PerFamily& of) {
   out.on_synced = [this, id, family](const sync::SyncReport& report) {
     if (callbacks_.synced) callbacks_.synced(id, family, report);
   };
-  out.on_left_out = [this, id](const plugin::FailedServicePort& failed) {
-    if (callbacks_.left_out) callbacks_.left_out(id, failed);
+  out.on_not_programmed = [this, id](const plugin::FailedServicePort& failed) {
+    if (callbacks_.not_programmed) callbacks_.not_programmed(id, failed);
   };
   out.on_starting = [this, id, family](std::string_view call) {
     if (callbacks_.starting) callbacks_.starting(id, family, call);
@@ -93,10 +93,10 @@ sync::SyncLoop::Callbacks BackendRun::loop_callbacks(PerFamily& of) {
   return out;
 }
 
-std::array<base::Status, 2> BackendRun::start(Limit at_most) {
+std::array<base::Status, 2> BackendRun::start(Timeout timeout) {
   std::array<base::Status, 2> out;
   std::array<bool, 2> late{};
-  const auto until = std::chrono::steady_clock::now() + at_most;
+  const auto until = std::chrono::steady_clock::now() + timeout;
   for (const base::Family family : settings_.families) {
     auto made = std::make_unique<PerFamily>();
     made->family = family;
@@ -127,27 +127,28 @@ std::array<base::Status, 2> BackendRun::start(Limit at_most) {
   return out;
 }
 
-void BackendRun::feed(snapshot::StoreThread& store, snapshot::FactsOf facts) {
+void BackendRun::subscribe(snapshot::StoreThread& store, snapshot::SettingsStage facts) {
   store_ = &store;
   for (const auto& of : families_) {
     sync::SyncLoop* const loop = of->loop.get();
-    of->feed = store.open_feed(
+    of->subscription = store.subscribe(
         of->family, [loop](const model::Namespaces& changed) { loop->request(changed); }, facts);
-    // What is there already may have been told before take() knew the feed.
+    // The store may have notified of existing objects before take() knew the subscription.
     if (store.started()) loop->request();
   }
 }
 
-void BackendRun::close_feeds() {
+void BackendRun::unsubscribe() {
   snapshot::StoreThread* const store = store_;
   for (const auto& of : families_) {
-    if (const snapshot::FeedId feed = of->feed.exchange(0); feed != 0 && store != nullptr) store->close_feed(feed);
+    if (const snapshot::SubscriptionId subscription = of->subscription.exchange(0); subscription != 0 && store != nullptr)
+      store->unsubscribe(subscription);
   }
 }
 
 void BackendRun::stop() {
   for (const auto& of : families_) of->loop->stop();
-  close_feeds();
+  unsubscribe();
 }
 
 bool BackendRun::has(base::Family family) const {
@@ -155,30 +156,30 @@ bool BackendRun::has(base::Family family) const {
 }
 
 template <class T, class Ask>
-std::vector<std::pair<const BackendRun::PerFamily*, std::optional<T>>> BackendRun::ask(Limit at_most,
-                                                                                       const Meanwhile& meanwhile,
+std::vector<std::pair<const BackendRun::PerFamily*, std::optional<T>>> BackendRun::ask(Timeout timeout,
+                                                                                       const KeepWaiting& keep_waiting,
                                                                                        Ask&& ask) {
   std::vector<std::pair<const PerFamily*, std::future<T>>> asked;
   for (const auto& of : families_) asked.emplace_back(of.get(), ask(*of));
-  const auto until = std::chrono::steady_clock::now() + at_most;
+  const auto until = std::chrono::steady_clock::now() + timeout;
   std::vector<std::pair<const PerFamily*, std::optional<T>>> out;
   for (auto& [of, future] : asked) {
     bool go_on = true;
     while (go_on && future.wait_for(kSlice) == std::future_status::timeout &&
            std::chrono::steady_clock::now() < until) {
-      if (meanwhile) go_on = meanwhile();
+      if (keep_waiting) go_on = keep_waiting();
     }
-    if (meanwhile) meanwhile();
+    if (keep_waiting) keep_waiting();
     const bool there = future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
     out.emplace_back(of, there ? value_of(future) : std::nullopt);
   }
   return out;
 }
 
-base::Status BackendRun::hold(Limit at_most, const Meanwhile& meanwhile) {
-  // A future<void> says nothing of how it ended; a call that does nothing does.
+base::Status BackendRun::hold(Timeout timeout, const KeepWaiting& keep_waiting) {
+  // SyncLoop::hold() has no result, so an empty call afterwards shows that no backend call is in progress.
   for (const auto& of : families_) of->loop->hold();
-  for (const auto& [of, answer] : ask<bool>(at_most, meanwhile, [](const PerFamily& family) {
+  for (const auto& [of, answer] : ask<bool>(timeout, keep_waiting, [](const PerFamily& family) {
          return family.loop->call([](plugin::BackendHandle&) { return true; });
        })) {
     if (!answer) return no_answer(*this, of->family, "hold");
@@ -190,9 +191,9 @@ void BackendRun::resume() {
   for (const auto& of : families_) of->loop->resume();
 }
 
-base::Result<Claims> BackendRun::claims(Limit at_most) {
+base::Result<Claims> BackendRun::claims(Timeout timeout) {
   Claims out;
-  for (auto& [of, answer] : ask<plugin::ClaimsOutcome>(at_most, {}, [](const PerFamily& family) {
+  for (auto& [of, answer] : ask<plugin::ClaimsOutcome>(timeout, {}, [](const PerFamily& family) {
          return family.loop->call([](plugin::BackendHandle& backend) { return backend.claims(); });
        })) {
     if (!answer) return no_answer(*this, of->family, "claims");
@@ -202,17 +203,17 @@ base::Result<Claims> BackendRun::claims(Limit at_most) {
   return out;
 }
 
-base::Status BackendRun::apply_full(Limit at_most, const Meanwhile& meanwhile) {
+base::Status BackendRun::apply_full(Timeout timeout, const KeepWaiting& keep_waiting) {
   for (const auto& [of, answer] :
-       ask<base::Status>(at_most, meanwhile, [](const PerFamily& family) { return family.loop->apply_full(); })) {
+       ask<base::Status>(timeout, keep_waiting, [](const PerFamily& family) { return family.loop->apply_full(); })) {
     if (!answer) return no_answer(*this, of->family, "apply");
     if (!answer->ok()) return *answer;
   }
   return {};
 }
 
-base::Status BackendRun::verify(Limit at_most, const Meanwhile& meanwhile) {
-  for (const auto& [of, answer] : ask<plugin::Outcome>(at_most, meanwhile, [](const PerFamily& family) {
+base::Status BackendRun::verify(Timeout timeout, const KeepWaiting& keep_waiting) {
+  for (const auto& [of, answer] : ask<plugin::Outcome>(timeout, keep_waiting, [](const PerFamily& family) {
          return family.loop->call([](plugin::BackendHandle& backend) { return backend.verify(); });
        })) {
     if (!answer) return no_answer(*this, of->family, "verify");
@@ -221,10 +222,10 @@ base::Status BackendRun::verify(Limit at_most, const Meanwhile& meanwhile) {
   return {};
 }
 
-plugin::Outcome BackendRun::retire(const Claims& of_successor, std::chrono::seconds drain, Limit at_most,
-                                   const Meanwhile& meanwhile) {
+plugin::Outcome BackendRun::retire(const Claims& of_successor, std::chrono::seconds drain, Timeout timeout,
+                                   const KeepWaiting& keep_waiting) {
   plugin::Outcome out;
-  for (auto& [of, answer] : ask<plugin::Outcome>(at_most, meanwhile, [&](const PerFamily& family) {
+  for (auto& [of, answer] : ask<plugin::Outcome>(timeout, keep_waiting, [&](const PerFamily& family) {
          return family.loop->call([claims = of_successor[base::family_index(family.family)],
                                    drain](plugin::BackendHandle& backend) { return backend.retire(claims, drain); });
        })) {
@@ -232,18 +233,18 @@ plugin::Outcome BackendRun::retire(const Claims& of_successor, std::chrono::seco
       plugin::Outcome late;
       late.code = abi::Code::kInternal;
       late.object = "(" + std::string(base::family_name(of->family)) + ")";
-      late.message = kTimeOver;
+      late.message = kTimeoutMessage;
       return late;
     }
-    // A failure counts more than a family that still drains.
+    // A failure takes precedence over a family that still drains.
     if (!answer->ok() && (out.ok() || out.code == abi::Code::kRetry)) out = std::move(*answer);
   }
   return out;
 }
 
-base::Result<BoundClients> BackendRun::export_clients(Limit at_most) {
+base::Result<BoundClients> BackendRun::export_clients(Timeout timeout) {
   BoundClients out;
-  for (auto& [of, answer] : ask<plugin::BoundClientsOutcome>(at_most, {}, [](const PerFamily& family) {
+  for (auto& [of, answer] : ask<plugin::BoundClientsOutcome>(timeout, {}, [](const PerFamily& family) {
          return family.loop->call([](plugin::BackendHandle& backend) { return backend.export_clients(); });
        })) {
     if (!answer) return no_answer(*this, of->family, "export of clients");
@@ -253,8 +254,8 @@ base::Result<BoundClients> BackendRun::export_clients(Limit at_most) {
   return out;
 }
 
-base::Status BackendRun::import_clients(const BoundClients& clients, Limit at_most) {
-  for (auto& [of, answer] : ask<plugin::Outcome>(at_most, {}, [&](const PerFamily& family) {
+base::Status BackendRun::import_clients(const BoundClients& clients, Timeout timeout) {
+  for (auto& [of, answer] : ask<plugin::Outcome>(timeout, {}, [&](const PerFamily& family) {
          return family.loop->call([some = clients[base::family_index(family.family)]](plugin::BackendHandle& backend) {
            return backend.import_clients(some);
          });

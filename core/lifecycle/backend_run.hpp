@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One backend as it arrives, serves or drains: a library, and per IP family a backend on an
-// apply thread of its own. What is asked of it is asked of all families at once, and the
-// caller waits, no longer than a limit.
+// One loaded backend, whether it starts, serves or drains: its library, and for each IP
+// family an instance on its own apply thread. Each request goes to all families in parallel;
+// the caller waits for all answers, until a timeout.
 #pragma once
 
 #include <array>
@@ -27,12 +27,12 @@
 
 namespace sluice::lifecycle {
 
-using RunId = std::uint64_t;  // counts from 1; no two runs of a process have the same
+using RunId = std::uint64_t;  // unique within the process, from 1
 
-// Artifacts a backend owns, by family_index.
+// Artifacts that a backend owns, by family_index.
 using Claims = std::array<std::vector<std::string>, 2>;
 
-// Whether somebody of both would write what the other one owns; "…*" covers all that begin so.
+// Whether any artifact is in both claims; "…*" matches every name with that prefix.
 bool overlap(const Claims& one, const Claims& other);
 
 // Clients bound by session affinity, by family_index.
@@ -40,8 +40,8 @@ using BoundClients = std::array<std::vector<plugin::BoundClient>, 2>;
 
 class BackendRun {
  public:
-  using Meanwhile = std::function<bool()>;  // whether to go on waiting
-  using Limit = std::chrono::milliseconds;
+  using KeepWaiting = std::function<bool()>;  // false aborts the wait
+  using Timeout = std::chrono::milliseconds;
 
   struct Settings {
     RunId id = 0;
@@ -50,13 +50,12 @@ class BackendRun {
     std::array<plugin::BackendSettings, 2> backend;  // by family_index
     sync::SyncLoop::Options loop;
   };
-  // What the loops of a family tell, and to whom; the threads are those of SyncLoop::Callbacks
-  // and HostCallbacks. All may be empty. Must outlive the run.
+  // Called on the threads of SyncLoop::Callbacks and HostCallbacks. All may be empty. Must outlive the run.
   struct Callbacks {
     std::function<void(RunId, base::Family, const std::vector<std::string>&)> claims{};
     std::function<void(RunId, base::Family, const snapshot::Transaction&)> applied{};
     std::function<void(RunId, base::Family, const sync::SyncReport&)> synced{};
-    std::function<void(RunId, const plugin::FailedServicePort&)> left_out{};
+    std::function<void(RunId, const plugin::FailedServicePort&)> not_programmed{};
     std::function<void(const std::string& backend, abi::Severity, const std::string& reason, const std::string& note,
                        const std::optional<plugin::ServicePortName>& regarding)>
         event{};
@@ -72,15 +71,15 @@ class BackendRun {
   BackendRun(const BackendRun&) = delete;
   BackendRun& operator=(const BackendRun&) = delete;
 
-  // Makes and probes the backend in all families at once; what came of it, by family_index. A family that failed
-  // is no longer one of this run, but for one that did not answer in time. Ok for a family that is not of this run.
-  // Called once.
-  std::array<base::Status, 2> start(Limit at_most);
-  // Opens a feed for each family. The store outlives the run, or its stop(). Called once, after start().
-  void feed(snapshot::StoreThread& store, snapshot::FactsOf facts = snapshot::FactsOf::in_force);
-  // Nothing is taken any more.
-  void close_feeds();
-  // Releases the backend; kernel state stays. Waits for the calls in progress.
+  // Creates and probes the backend in all families in parallel. Returns the results by family_index; ok for a family
+  // that does not belong to this run. A family that failed is removed from the run; a family that timed out stays.
+  // Must be called once.
+  std::array<base::Status, 2> start(Timeout timeout);
+  // Opens a subscription for each family. The store must outlive the run, or its stop(). Called once, after start().
+  void subscribe(snapshot::StoreThread& store, snapshot::SettingsStage facts = snapshot::SettingsStage::running);
+  // Closes the subscriptions; the backend takes no further transactions.
+  void unsubscribe();
+  // Releases the backend; kernel state stays. Waits for calls in progress.
   void stop();
 
   RunId id() const { return settings_.id; }
@@ -90,40 +89,40 @@ class BackendRun {
   struct PerFamily {
     base::Family family = base::Family::ipv4;
     std::unique_ptr<sync::SyncLoop> loop;
-    std::atomic<snapshot::FeedId> feed{0};
+    std::atomic<snapshot::SubscriptionId> subscription{0};
     std::shared_future<base::Status> probe{};
   };
-  // The same from start() on, until the run ends.
+  // Does not change after start().
   const std::vector<std::unique_ptr<PerFamily>>& families() const { return families_; }
   bool has(base::Family family) const;
 
-  // Each waits for all families, and `at_most` altogether; while it waits it calls `meanwhile` (may be empty) every few
-  // milliseconds. A family that does not answer in time is a failure that says so. The first failure, with the backend
-  // in front.
-  base::Status hold(Limit at_most, const Meanwhile& meanwhile = {});
+  // Each waits for all families, with one `timeout` for all of them, and calls `keep_waiting` (may be empty) every few
+  // milliseconds. A timeout of a family is a failure. Returns the first failure, prefixed with the backend.
+  base::Status hold(Timeout timeout, const KeepWaiting& keep_waiting = {});
   void resume();
-  base::Result<Claims> claims(Limit at_most);
-  base::Status apply_full(Limit at_most, const Meanwhile& meanwhile = {});
-  base::Status verify(Limit at_most, const Meanwhile& meanwhile = {});
-  // kOk when it is of all families, kRetry when the others of them drain.
-  plugin::Outcome retire(const Claims& of_successor, std::chrono::seconds drain, Limit at_most,
-                         const Meanwhile& meanwhile = {});
-  // kUnsupported, too, is a failure here.
-  base::Result<BoundClients> export_clients(Limit at_most);
-  base::Status import_clients(const BoundClients& clients, Limit at_most);
+  base::Result<Claims> claims(Timeout timeout);
+  base::Status apply_full(Timeout timeout, const KeepWaiting& keep_waiting = {});
+  base::Status verify(Timeout timeout, const KeepWaiting& keep_waiting = {});
+  // kOk when all families have finished, kRetry while any family still drains.
+  plugin::Outcome retire(const Claims& of_successor, std::chrono::seconds drain, Timeout timeout,
+                         const KeepWaiting& keep_waiting = {});
+  // kUnsupported is a failure, too.
+  base::Result<BoundClients> export_clients(Timeout timeout);
+  base::Status import_clients(const BoundClients& clients, Timeout timeout);
   void set_intervals(const sync::SyncLoop::Options& options);
 
-  // Whether a call is in progress that hold(), claims() and so on would wait for.
+  // Whether a backend call is in progress, for which hold(), claims() and so on would wait.
   bool busy() const;
-  // Everything that was taken is in the kernel, in all families.
+  // Whether every transaction taken is in the kernel, in all families.
   bool synced() const;
-  // How long the oldest change waits for the kernel.
+  // Age of the oldest change that is not in the kernel yet.
   base::Clock::Duration pending_for() const;
 
  private:
   sync::SyncLoop::Callbacks loop_callbacks(PerFamily& family);
   template <class T, class Ask>
-  std::vector<std::pair<const PerFamily*, std::optional<T>>> ask(Limit at_most, const Meanwhile& meanwhile, Ask&& ask);
+  std::vector<std::pair<const PerFamily*, std::optional<T>>> ask(Timeout timeout, const KeepWaiting& keep_waiting,
+                                                                 Ask&& ask);
 
   const Settings settings_;
   const Callbacks callbacks_;

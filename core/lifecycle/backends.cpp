@@ -21,12 +21,12 @@
 namespace sluice::lifecycle {
 namespace {
 
-// BEH 4: everything is compared with the kernel at the latest this long after the last time.
+// BEH 4: maximum time between two full syncs.
 constexpr std::chrono::hours kFullSyncInterval{1};
-// A backend may take 10 s for each of the two; at a start nobody else is served meanwhile.
-constexpr std::chrono::hours kStartPatience{24};  // the service manager has less
-constexpr std::chrono::seconds kAdoptPatience{60};
-constexpr std::chrono::seconds kClaimsPatience{15};
+// Effectively unlimited: the timeout of the service manager is shorter.
+constexpr std::chrono::hours kStartTimeout{24};
+constexpr std::chrono::seconds kAdoptTimeout{60};
+constexpr std::chrono::seconds kClaimsTimeout{15};
 
 constexpr abi::Family abi_family(base::Family family) {
   return family == base::Family::ipv4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
@@ -43,13 +43,13 @@ sync::SyncLoop::Options loop_options(const config::Settings& settings) {
 
 }  // namespace
 
-Backends::Backends(Surroundings surroundings)
-    : around_(std::move(surroundings)),
+Backends::Backends(Dependencies dependencies)
+    : dependencies_(std::move(dependencies)),
       retirement_({},
                   {.ending = [this](const Retirement::Entry& entry) { ending(entry); },
                    .settled = [this](const Retirement::Entry& entry) { return settled(entry); },
                    .gone = [this](const Retirement::Entry& entry, bool clean) { gone(entry, clean); }},
-                  around_.clock) {}
+                  dependencies_.clock) {}
 
 Backends::~Backends() { stop(); }
 
@@ -74,16 +74,16 @@ base::Result<std::shared_ptr<const plugin::Plugin>> Backends::load(const config:
 base::Result<std::array<base::Status, 2>> Backends::start(const config::Settings& settings) {
   auto loaded = load(settings.plugins, settings.backend);
   if (!loaded) return loaded.status();
-  const auto folder = around_.state_dir.backend_folder(settings.backend);
+  const auto folder = dependencies_.state_dir.backend_folder(settings.backend);
   if (!folder) return folder.status();
   at_start_ = settings;
 
-  // Both families at once: finding and probing the tools of the kernel takes its time.
+  // Both families in parallel, because probing kernel tools is slow.
   std::array<base::Status, 2> out;
   auto run = run_settings(settings, *folder);
   run.id = ++last_id_;
   run.plugin = std::move(*loaded);
-  const auto claims = around_.state_dir.claims();
+  const auto claims = dependencies_.state_dir.claims();
   for (const base::Family family : base::kFamilies) {
     base::Status& status = out[base::family_index(family)];
     if (family == base::Family::ipv6) status = node::check_ipv6();
@@ -93,16 +93,16 @@ base::Result<std::array<base::Status, 2>> Backends::start(const config::Settings
     }
     if (!status.ok()) continue;
     run.families.push_back(family);
-    // What another backend has left serves until this one stands.
+    // Leftover state of another backend serves until the first sync of this backend.
     run.backend[base::family_index(family)].predecessor_serves = std::any_of(
         claims.begin(), claims.end(),
         [&](const ownership::Claim& claim) { return claim.family == family && claim.backend != settings.backend; });
   }
   auto of_start = callbacks();
   of_start.starting = [this](RunId, base::Family family, std::string_view call) { starting(family, call); };
-  auto made =
-      std::make_shared<BackendRun>(std::move(run), std::move(of_start), &around_.metrics.of_plugins(), around_.clock);
-  const auto started = made->start(kStartPatience);
+  auto made = std::make_shared<BackendRun>(std::move(run), std::move(of_start), &dependencies_.metrics.plugin_sink(),
+                                           dependencies_.clock);
+  const auto started = made->start(kStartTimeout);
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (out[i].ok()) out[i] = started[i];
   }
@@ -111,16 +111,16 @@ base::Result<std::array<base::Status, 2>> Backends::start(const config::Settings
   return out;
 }
 
-base::Status Backends::feed(snapshot::StoreThread& store, const std::vector<base::Family>& families) {
+base::Status Backends::subscribe(snapshot::StoreThread& store, const std::vector<base::Family>& families) {
   const auto run = serving();
   make_families(families);
-  auto claims = run->claims(kClaimsPatience);
+  auto claims = run->claims(kClaimsTimeout);
   if (!claims) return claims.status();
   if (const auto status = record(*run, *claims, ownership::ClaimState::serving); !status.ok()) {
     base::log_warning("app", status.message());
   }
-  // Of the own backend, too, an earlier file may have left what this one does not claim.
-  find_absent(at_start_, families);
+  // Includes the same backend: an earlier plugin file may have left artifacts that this file does not claim.
+  find_leftover_backends(at_start_, families);
   startup_cleanup_->expect(families);
   {
     const std::lock_guard lock(mutex_);
@@ -132,9 +132,9 @@ base::Status Backends::feed(snapshot::StoreThread& store, const std::vector<base
   store_ = &store;
   retirement_.set_successor(*claims);
   retirement_.start();
-  swapper_ = std::make_unique<Swapper>(Swapper::Limits(), swap_surroundings(), retirement_, around_.clock);
-  run->feed(store);
-  tell_deprecated(run->plugin().id());
+  swapper_ = std::make_unique<Swapper>(Swapper::Timeouts(), swap_hooks(), retirement_, dependencies_.clock);
+  run->subscribe(store);
+  warn_deprecated(run->plugin().id());
   return {};
 }
 
@@ -144,9 +144,9 @@ void Backends::make_families(const std::vector<base::Family>& families) {
     conntrack::ConntrackReconciler::Options options;
     options.family = family;
     options.memory_file =
-        around_.state_dir.path() + (family == base::Family::ipv4 ? "/udp-frontends-ipv4" : "/udp-frontends-ipv6");
+        dependencies_.state_dir.path() + (family == base::Family::ipv4 ? "/udp-frontends-ipv4" : "/udp-frontends-ipv6");
     options.reconciled = [this, family](double seconds, std::uint64_t deleted) {
-      around_.metrics.conntrack_reconciled(family, seconds, deleted);
+      dependencies_.metrics.conntrack_reconciled(family, seconds, deleted);
     };
     of.conntrack = std::make_unique<conntrack::ConntrackReconciler>(
         std::move(options), std::make_unique<conntrack::KernelConntrackTable>());
@@ -154,15 +154,15 @@ void Backends::make_families(const std::vector<base::Family>& families) {
     conntrack::ConntrackReconciler* const conntrack = of.conntrack.get();
     ServedFamily::Sinks sinks;
     sinks.flows = [conntrack](conntrack::UdpChange change) { conntrack->put(std::move(change)); };
-    sinks.predecessor = [conntrack](conntrack::ConntrackReconciler::Predecessor predecessor) {
-      conntrack->set_predecessor(std::move(predecessor));
+    sinks.old_backend = [conntrack](conntrack::ConntrackReconciler::OldBackend old_backend) {
+      conntrack->set_old_backend(std::move(old_backend));
     };
     sinks.health = [this, family](const snapshot::NodeFacts& node, std::vector<observe::ServiceHealthUpdate> updates) {
-      around_.service_health.set_addresses(
+      dependencies_.service_health.set_addresses(
           family, node.node_ports_match_all ? std::nullopt : std::optional(node.node_port_addresses));
       for (auto& update : updates) {
-        around_.service_health.set(family, std::move(update.name_space), std::move(update.name), update.port,
-                                   update.local_endpoints);
+        dependencies_.service_health.set(family, std::move(update.name_space), std::move(update.name), update.port,
+                                         update.local_endpoints);
       }
     };
     of.served = std::make_unique<ServedFamily>(std::move(sinks));
@@ -178,25 +178,28 @@ BackendRun::Callbacks Backends::callbacks() {
   };
   out.applied = [this](RunId run, base::Family family, const snapshot::Transaction& transaction) {
     served(family)->applied(run, transaction);
-    // A full transaction is the most there ever is to do; long quiet follows.
+    // Memory use peaks at a full transaction, and is low for long afterwards.
     if (transaction.full) base::release_free_memory();
   };
   out.synced = [this](RunId run, base::Family family, const sync::SyncReport& report) {
-    if (const auto now = serving(); now && now->id() == run) around_.metrics.synced(family, report);
+    if (const auto now = serving(); now && now->id() == run) dependencies_.metrics.synced(family, report);
   };
-  out.left_out = [this](RunId run, const plugin::FailedServicePort& failed) {
+  out.not_programmed = [this](RunId run, const plugin::FailedServicePort& failed) {
     if (const auto now = serving(); now && now->id() == run) {
-      around_.events.record(observe::left_out_event(now->plugin().id(), failed));
+      dependencies_.events.record(observe::not_programmed_event(now->plugin().id(), failed));
     }
   };
   out.event = [this](const std::string& backend, abi::Severity severity, const std::string& reason,
                      const std::string& note, const std::optional<plugin::ServicePortName>& regarding) {
-    around_.events.record(observe::backend_event(around_.node_name, backend, severity, reason, note, regarding));
+    dependencies_.events.record(
+        observe::backend_event(dependencies_.node_name, backend, severity, reason, note, regarding));
   };
   out.relays = [this](RunId run, base::Family family, plugin::RelayedPort port) {
     if (ServedFamily* const of = served(family)) of->relays(run, std::move(port));
   };
-  out.descriptors = [this](const std::string& id, base::Family family) { return around_.descriptors.of(id, family); };
+  out.descriptors = [this](const std::string& id, base::Family family) {
+    return dependencies_.descriptors.store_for(id, family);
+  };
   return out;
 }
 
@@ -204,8 +207,9 @@ base::Status Backends::record(const BackendRun& run, const Claims& claims, owner
                               std::optional<std::chrono::system_clock::time_point> until) {
   base::Status out;
   for (const auto& of : run.families()) {
-    const auto status = around_.state_dir.record({run.plugin().id(), of->family, state, run.plugin().file().string(),
-                                                  until, claims[base::family_index(of->family)]});
+    const auto status =
+        dependencies_.state_dir.record({run.plugin().id(), of->family, state, run.plugin().file().string(), until,
+                                        claims[base::family_index(of->family)]});
     if (!status.ok()) out = status;
   }
   return out;
@@ -213,13 +217,13 @@ base::Status Backends::record(const BackendRun& run, const Claims& claims, owner
 
 void Backends::forget(const BackendRun& run, ownership::ClaimState state) {
   for (const auto& of : run.families()) {
-    if (const auto status = around_.state_dir.forget(run.plugin().id(), of->family, state); !status.ok()) {
+    if (const auto status = dependencies_.state_dir.forget(run.plugin().id(), of->family, state); !status.ok()) {
       base::log_warning("app", status.message());
     }
   }
 }
 
-// [apply thread] The first time everything is in the kernel.
+// [apply thread] After a sync; only the first sync of each family matters.
 void Backends::claimed(RunId run, base::Family family, const std::vector<std::string>& claims) {
   bool all = false;
   {
@@ -227,17 +231,17 @@ void Backends::claimed(RunId run, base::Family family, const std::vector<std::st
     if (stopping_ || !serving_ || serving_->id() != run) return;
     if (std::erase(awaited_, family) == 0) return;
     all = awaited_.empty();
-    // Before the clean-up, which spares what somebody still drains.
-    if (all) adopter_ = std::thread([this] { adopt_absent(); });
+    // Before the clean-up, which spares artifacts of draining backends.
+    if (all) adopter_ = std::thread([this] { adopt_leftover_backends(); });
   }
-  startup_cleanup_->stands(family, claims);
+  startup_cleanup_->family_synced(family, claims);
 }
 
 // [apply thread]
 void Backends::starting(base::Family family, std::string_view call) {
   const std::lock_guard lock(mutex_);
   std::erase_if(starting_, [family](const Starting& one) { return one.family == family; });
-  if (!call.empty()) starting_.push_back({at_start_.backend, family, std::string(call), around_.clock.now()});
+  if (!call.empty()) starting_.push_back({at_start_.backend, family, std::string(call), dependencies_.clock.now()});
 }
 
 std::vector<Backends::Starting> Backends::starting() const {
@@ -265,42 +269,43 @@ bool Backends::wants_swap(const config::Settings& to) const {
   }
   const plugin::Folders folders(to.plugins.folders.begin(), to.plugins.folders.end());
   const auto file = plugin::find_plugin(folders, to.backend);
-  if (!file) return true;  // the swap says what is wrong
+  if (!file) return true;  // the swap reports the error
   const auto sum = base::file_sha256(file->string());
   return !sum || *sum != run->plugin().sha256();
 }
 
-SwapResult Backends::swap(const config::Settings& to, std::function<void(const plugin::Plugin&)> before_feed) {
-  before_feed_ = std::move(before_feed);
+SwapResult Backends::swap(const config::Settings& to, std::function<void(const plugin::Plugin&)> before_subscribe) {
+  before_subscribe_ = std::move(before_subscribe);
   SwapRequest request;
   request.to = to.backend;
   request.load = [&] { return load(to.plugins, to.backend); };
   request.settings = [&](const plugin::Plugin&) -> base::Result<BackendRun::Settings> {
-    const auto folder = around_.state_dir.backend_folder(to.backend);
+    const auto folder = dependencies_.state_dir.backend_folder(to.backend);
     if (!folder) return folder.status();
     return run_settings(to, *folder);
   };
   request.drain = to.drain_timeout;
   auto result = swapper_->swap(request);
-  before_feed_ = nullptr;
-  if (result.status.ok()) tell_deprecated(to.backend);
-  around_.metrics.swapped(result.from, result.to, result.status.ok(), result.seconds, result.longest_wait_seconds);
+  before_subscribe_ = nullptr;
+  if (result.status.ok()) warn_deprecated(to.backend);
+  dependencies_.metrics.swapped(result.from, result.to, result.status.ok(), result.seconds,
+                                result.longest_wait_seconds);
   return result;
 }
 
-void Backends::tell_deprecated(const std::string& backend) {
+void Backends::warn_deprecated(const std::string& backend) {
   if (backend != "ipvs") return;
-  const auto event = observe::ipvs_deprecation_event(around_.node_name);
+  const auto event = observe::ipvs_deprecation_event(dependencies_.node_name);
   base::log_warning("app", event.note);
-  around_.events.record(event);
+  dependencies_.events.record(event);
 }
 
-Swapper::Surroundings Backends::swap_surroundings() {
-  Swapper::Surroundings out;
+Swapper::Hooks Backends::swap_hooks() {
+  Swapper::Hooks out;
   out.store = store_;
   out.next_id = [this] { return ++last_id_; };
   out.run = callbacks();
-  out.metrics = &around_.metrics.of_plugins();
+  out.metrics = &dependencies_.metrics.plugin_sink();
   out.serving = [this] { return serving(); };
   out.arriving = [this](const BackendRun& run, const Claims& claims) {
     for (const auto& of : run.families()) startup_cleanup_->keep(of->family, claims[base::family_index(of->family)]);
@@ -312,9 +317,9 @@ Swapper::Surroundings Backends::swap_surroundings() {
       base::log_warning("app", status.message());
     }
   };
-  out.undone = [this](const BackendRun& run) { left(run, {ownership::ClaimState::arriving}); };
-  out.before_feed = [this](const plugin::Plugin& plugin) {
-    if (before_feed_) before_feed_(plugin);
+  out.undone = [this](const BackendRun& run) { forget_run(run, {ownership::ClaimState::arriving}); };
+  out.before_subscribe = [this](const plugin::Plugin& plugin) {
+    if (before_subscribe_) before_subscribe_(plugin);
   };
   return out;
 }
@@ -331,7 +336,7 @@ void Backends::serve(std::shared_ptr<BackendRun> run, const Claims& claims) {
     const std::lock_guard lock(mutex_);
     serving_ = std::move(run);
   }
-  // All is in the kernel already: if the first one never came so far, the start ends here.
+  // The new backend has synced. If the first backend never did, this completes the start.
   for (const auto& of : now->families()) claimed(now->id(), of->family, claims[base::family_index(of->family)]);
 }
 
@@ -349,7 +354,7 @@ bool Backends::settled(const Retirement::Entry& entry) const {
 // [thread of the retirement]
 void Backends::gone(const Retirement::Entry& entry, bool clean) {
   const BackendRun& run = *entry.run;
-  // Of one backend there may be two that retire: a plugin whose file was exchanged twice.
+  // Two runs of the same backend may retire, after two swaps of its plugin file.
   const auto retiring = retirement_.list();
   const bool last = std::none_of(retiring.begin(), retiring.end(), [&](const Retirement::Entry& other) {
     return other.run != entry.run && other.undo == entry.undo && other.run->plugin().id() == run.plugin().id();
@@ -365,58 +370,58 @@ void Backends::gone(const Retirement::Entry& entry, bool clean) {
       states = {entry.undo ? ownership::ClaimState::arriving : ownership::ClaimState::retiring};
     }
   }
-  left(run, states);
+  forget_run(run, states);
   if (clean) {
     base::log_info("swap",
-                   "backend " + run.plugin().id() + (entry.undo ? ": what it had written is removed" : " has retired"));
+                   "backend " + run.plugin().id() + (entry.undo ? ": removed its kernel state" : " has retired"));
   }
-  // What both own may have suffered.
+  // The active backend may share artifacts with the removed one.
   if (entry.undo) {
     for (const auto& of : serving()->families())
-      of->loop->request_full("backend " + run.plugin().id() + " was taken back");
+      of->loop->request_full("backend " + run.plugin().id() + " was rolled back");
   }
 }
 
-void Backends::left(const BackendRun& run, const std::vector<ownership::ClaimState>& states) {
+void Backends::forget_run(const BackendRun& run, const std::vector<ownership::ClaimState>& states) {
   for (const ownership::ClaimState state : states) forget(run, state);
   for (const auto& of : run.families()) served(of->family)->gone(run.id());
 }
 
-void Backends::find_absent(const config::Settings& settings, const std::vector<base::Family>& families) {
+void Backends::find_leftover_backends(const config::Settings& settings, const std::vector<base::Family>& families) {
   cleanup::StartupCleanup::Options options;
   options.drain = std::chrono::duration_cast<std::chrono::milliseconds>(settings.drain_timeout);
-  options.removed = [this](const cleanup::Absent& gone) {
+  options.removed = [this](const cleanup::LeftoverBackend& gone) {
     const auto retiring = retirement_.list();
     const bool again = std::any_of(retiring.begin(), retiring.end(), [&](const Retirement::Entry& entry) {
       return entry.run->plugin().id() == gone.backend;
     });
     for (const ownership::ClaimState state : gone.states) {
-      // By now the entry is about one that drains here.
+      // The entry now belongs to a run of this process.
       if (state == ownership::ClaimState::retiring && again) continue;
-      if (const auto status = around_.state_dir.forget(gone.backend, gone.family, state); !status.ok()) {
+      if (const auto status = dependencies_.state_dir.forget(gone.backend, gone.family, state); !status.ok()) {
         base::log_warning("app", status.message());
       }
     }
   };
   startup_cleanup_ = std::make_unique<cleanup::StartupCleanup>(settings.backend, std::move(options));
-  cleanup::AbsentInput input;
-  input.ledger = around_.state_dir.claims();
+  cleanup::LeftoverInput input;
+  input.ownership_ledger = dependencies_.state_dir.claims();
   input.own = settings.backend;
   const plugin::Folders folders(settings.plugins.folders.begin(), settings.plugins.folders.end());
   for (const std::string& id : plugin::available_plugins(folders)) input.installed.push_back(id);
   input.families = families;
-  input.ipvs_stands = cleanup::ipvs_stands();
+  input.ipvs_in_use = cleanup::ipvs_in_use();
   input.drain = std::chrono::duration_cast<std::chrono::seconds>(settings.drain_timeout);
   input.now = std::chrono::system_clock::now();
-  absent_ = cleanup::find_absent(input);
-  startup_cleanup_->absent(absent_);
+  leftover_backends_ = cleanup::find_leftover_backends(input);
+  startup_cleanup_->set_leftover_backends(leftover_backends_);
 }
 
-// On a thread of its own: what takes a moment must not hold up an apply thread.
-void Backends::adopt_absent() {
-  std::map<std::string, std::vector<cleanup::Absent>> by_backend;
-  for (cleanup::Absent& absent : absent_) {
-    if (absent.by == cleanup::Absent::By::plugin) by_backend[absent.backend].push_back(std::move(absent));
+// On its own thread, because it would block an apply thread.
+void Backends::adopt_leftover_backends() {
+  std::map<std::string, std::vector<cleanup::LeftoverBackend>> by_backend;
+  for (cleanup::LeftoverBackend& leftover : leftover_backends_) {
+    if (leftover.by == cleanup::LeftoverBackend::By::plugin) by_backend[leftover.backend].push_back(std::move(leftover));
   }
   for (const auto& [backend, found] : by_backend) {
     if (!stopping_) adopt(backend, found);
@@ -424,23 +429,23 @@ void Backends::adopt_absent() {
   drop_descriptors();
 }
 
-// Nobody will ask for those of others any more.
+// Drops descriptors of backends that neither serve nor retire.
 void Backends::drop_descriptors() {
-  const auto pause = retirement_.pause();  // nor is there a swap, in which somebody is in neither list
+  const auto pause = retirement_.pause();  // also excludes a swap, during which a run is in neither list
   std::vector<std::string> in_use{serving()->plugin().id()};
   for (const auto& entry : retirement_.list()) in_use.push_back(entry.run->plugin().id());
-  around_.descriptors.drop_unused(in_use);
+  dependencies_.descriptors.drop_unused(in_use);
 }
 
-// What an earlier process left is retired by a backend that has never served here.
-void Backends::adopt(const std::string& backend, const std::vector<cleanup::Absent>& found) {
+// Retires leftover state of an earlier process with a new run that never serves.
+void Backends::adopt(const std::string& backend, const std::vector<cleanup::LeftoverBackend>& found) {
   const auto failed = [&](const base::Status& status) {
-    base::log_error("swap", "what backend " + backend + " left on this node stays for now: " + status.message() +
-                                "; the next start tries again, and sluiced --cleanup does it at once");
+    base::log_error("swap", "cannot remove leftover state of backend " + backend + ": " + status.message() +
+                                "; retry at the next start, or run sluiced --cleanup now");
   };
   auto loaded = load(at_start_.plugins, backend);
   if (!loaded) return failed(loaded.status());
-  const auto folder = around_.state_dir.backend_folder(backend);
+  const auto folder = dependencies_.state_dir.backend_folder(backend);
   if (!folder) return failed(folder.status());
   config::Settings settings = at_start_;
   settings.backend = backend;
@@ -451,26 +456,26 @@ void Backends::adopt(const std::string& backend, const std::vector<cleanup::Abse
   run.loop.held = true;
   std::chrono::seconds drain{0};
   std::vector<ownership::ClaimState> states;
-  for (const cleanup::Absent& absent : found) {
-    run.families.push_back(absent.family);
-    drain = std::max(drain, absent.drain);
-    states.insert(states.end(), absent.states.begin(), absent.states.end());
+  for (const cleanup::LeftoverBackend& leftover : found) {
+    run.families.push_back(leftover.family);
+    drain = std::max(drain, leftover.drain);
+    states.insert(states.end(), leftover.states.begin(), leftover.states.end());
   }
-  auto made = std::make_shared<BackendRun>(std::move(run), callbacks(), &around_.metrics.of_plugins(), around_.clock);
-  for (const auto& status : made->start(kAdoptPatience)) {
+  auto made = std::make_shared<BackendRun>(std::move(run), callbacks(), &dependencies_.metrics.plugin_sink(),
+                                           dependencies_.clock);
+  for (const auto& status : made->start(kAdoptTimeout)) {
     if (status.ok()) continue;
     failed(status);
-    // It cannot be let go of before it answers.
+    // A run with a call in progress cannot be released yet.
     if (made->busy()) {
       const std::lock_guard lock(mutex_);
       adopted_[made->id()] = {};
-      retirement_.add({.run = made, .until = around_.clock.now()});
+      retirement_.add({.run = made, .until = dependencies_.clock.now()});
     }
     return;
   }
-  base::log_info("swap", "backend " + backend +
-                             " served here before; what it left is retired, and its connections live on " + "for " +
-                             std::to_string(drain.count()) + " s at most");
+  base::log_info("swap", "retiring leftover state of backend " + backend + ": draining its connections for at most " +
+                             std::to_string(drain.count()) + " s");
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) return;
@@ -479,7 +484,7 @@ void Backends::adopt(const std::string& backend, const std::vector<cleanup::Abse
   for (const auto& of : made->families()) {
     served(of->family)->inherit(made->id(), made->plugin().has(abi::kFeatureOwnConnections));
   }
-  retirement_.add({.run = std::move(made), .until = around_.clock.now() + drain});
+  retirement_.add({.run = std::move(made), .until = dependencies_.clock.now() + drain});
 }
 
 void Backends::stop() {

@@ -1,12 +1,12 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Who programs the node: the backend that serves, the ones that retire, and the swap from
-// one to the next; with what hangs on them: the ledger of claims, tracked flows, health
-// check node ports, and what earlier processes and other proxies have left.
+// Owns the active backend, the draining backends and the swap between them. Also updates the
+// ownership ledger, conntrack and health check node ports, and removes leftover state of
+// earlier processes and other proxies.
 //
-// Threads: start(), feed(), swap() and stop() are the main thread's or the reload thread's,
-// one at a time; what is asked for is for any thread.
+// Threads: start(), subscribe(), swap() and stop() belong to the main or the reload thread,
+// one at a time; the getters may be called on any thread.
 #pragma once
 
 #include <array>
@@ -37,8 +37,8 @@ namespace sluice::lifecycle {
 
 class Backends {
  public:
-  // All outlive it.
-  struct Surroundings {
+  // All must outlive the Backends.
+  struct Dependencies {
     StateDir& state_dir;
     observe::Metrics& metrics;
     kube::EventRecorder& events;
@@ -48,29 +48,29 @@ class Backends {
     std::string node_name;
   };
 
-  explicit Backends(Surroundings surroundings);
+  explicit Backends(Dependencies dependencies);
   ~Backends();  // stops
 
-  // Loads, makes and probes the backend of the settings. The status of each family, by family_index; a library that
-  // cannot be used is the failure.
+  // Loads, creates and probes the configured backend. Returns the status of each family, by family_index; fails when
+  // the plugin cannot be loaded.
   base::Result<std::array<base::Status, 2>> start(const config::Settings& settings);
-  // From now on it is told, in these families, and writes to the kernel. The store is stopped after this.
-  base::Status feed(snapshot::StoreThread& store, const std::vector<base::Family>& families);
-  // [any thread] A swap that goes on gives up soon.
+  // Subscribes the backend to the store in these families, so that it begins to write to the kernel. Backends must be
+  // stopped before the store.
+  base::Status subscribe(snapshot::StoreThread& store, const std::vector<base::Family>& families);
+  // [any thread] Aborts a swap in progress.
   void cancel_swap() {
     if (swapper_) swapper_->stop();
   }
-  // Against the flow; kernel state stays. Before the store is stopped.
+  // Kernel state stays. Must be called before the store is stopped.
   void stop();
 
-  // Whether `to` wants another backend than the one that serves, or the same one with other settings or from a file
-  // that is another one by now.
+  // Whether `to` names another backend, other options, or a plugin file whose content has changed.
   bool wants_swap(const config::Settings& to) const;
-  // `before_feed`: what the newcomer's plugin wants to be told is to be provided.
-  SwapResult swap(const config::Settings& to, std::function<void(const plugin::Plugin&)> before_feed);
+  // `before_subscribe` provides the objects that the new plugin needs, such as ServiceCIDRs.
+  SwapResult swap(const config::Settings& to, std::function<void(const plugin::Plugin&)> before_subscribe);
   void set_intervals(const config::Settings& settings);
 
-  // A call of a backend's start that has not returned.
+  // A create or probe call at start that has not returned.
   struct Starting {
     std::string backend;
     base::Family family = base::Family::ipv4;
@@ -80,7 +80,7 @@ class Backends {
 
   // Any thread.
   std::shared_ptr<BackendRun> serving() const;
-  // Those of the first backend, until start() returns.
+  // Pending calls of the first backend, until start() returns.
   std::vector<Starting> starting() const;
   std::vector<Retirement::Entry> retiring() const { return retirement_.list(); }
   SwapProgress swap_progress() const;
@@ -91,7 +91,7 @@ class Backends {
   base::Result<std::shared_ptr<const plugin::Plugin>> load(const config::PluginSettings& plugins,
                                                            const std::string& id) const;
   void make_families(const std::vector<base::Family>& families);
-  Swapper::Surroundings swap_surroundings();
+  Swapper::Hooks swap_hooks();
   void starting(base::Family family, std::string_view call);
   void claimed(RunId run, base::Family family, const std::vector<std::string>& claims);
   base::Status record(const BackendRun& run, const Claims& claims, ownership::ClaimState state,
@@ -101,39 +101,39 @@ class Backends {
   void ending(const Retirement::Entry& entry);
   bool settled(const Retirement::Entry& entry) const;
   void gone(const Retirement::Entry& entry, bool clean);
-  void left(const BackendRun& run, const std::vector<ownership::ClaimState>& states);
-  void find_absent(const config::Settings& settings, const std::vector<base::Family>& families);
-  void adopt_absent();
+  void forget_run(const BackendRun& run, const std::vector<ownership::ClaimState>& states);
+  void find_leftover_backends(const config::Settings& settings, const std::vector<base::Family>& families);
+  void adopt_leftover_backends();
   void drop_descriptors();
-  void tell_deprecated(const std::string& backend);
-  void adopt(const std::string& backend, const std::vector<cleanup::Absent>& found);
+  void warn_deprecated(const std::string& backend);
+  void adopt(const std::string& backend, const std::vector<cleanup::LeftoverBackend>& found);
   ServedFamily* served(base::Family family) const;
 
-  const Surroundings around_;
-  std::unique_ptr<cleanup::StartupCleanup> startup_cleanup_;  // from feed() on
+  const Dependencies dependencies_;
+  std::unique_ptr<cleanup::StartupCleanup> startup_cleanup_;  // set by subscribe()
   std::atomic<RunId> last_id_{0};
   snapshot::StoreThread* store_ = nullptr;
-  // Of the start, for those who have to retire and are not here; the adopter's once it runs.
+  // For retiring backends of an earlier process. Used only by adopter_ once that thread runs.
   config::Settings at_start_;
-  std::vector<cleanup::Absent> absent_;
+  std::vector<cleanup::LeftoverBackend> leftover_backends_;
   struct Family {
     std::unique_ptr<conntrack::ConntrackReconciler> conntrack;
     std::unique_ptr<ServedFamily> served;
   };
-  std::array<Family, 2> families_;  // by family_index; filled before feed() returns
+  std::array<Family, 2> families_;  // by family_index; filled before subscribe() returns
 
   mutable std::mutex mutex_;
   std::shared_ptr<BackendRun> serving_;  // under mutex_
-  std::vector<base::Family> awaited_;    // first claims of the start; under mutex_
+  std::vector<base::Family> awaited_;    // families without a first sync; under mutex_
   std::vector<Starting> starting_;       // under mutex_
-  // What the ledger says of runs that were adopted; under mutex_.
+  // States of adopted runs in the ownership ledger; under mutex_.
   std::map<RunId, std::vector<ownership::ClaimState>> adopted_;
-  std::function<void(const plugin::Plugin&)> before_feed_;  // of the swap in progress; its thread only
+  std::function<void(const plugin::Plugin&)> before_subscribe_;  // for the swap in progress; its thread only
   std::thread adopter_;
   std::atomic<bool> stopping_{false};
 
   Retirement retirement_;
-  std::unique_ptr<Swapper> swapper_;  // once there is a store
+  std::unique_ptr<Swapper> swapper_;  // set by subscribe()
 };
 
 }  // namespace sluice::lifecycle

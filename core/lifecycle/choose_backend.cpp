@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kPreferred[] = {"nftables", "iptables"};
 
-// One family is enough, as it is for a start.
+// One working family is enough, as at a start.
 base::Status try_backend(const config::PluginSettings& plugins, const std::string& id) {
   const auto loaded = load_backend(plugins, id);
   if (!loaded) return loaded.status();
@@ -52,7 +52,7 @@ base::Result<config::BackendChoice> choose_backend(const config::PluginSettings&
   }
   return base::Status(base::StatusCode::unsupported,
                       "no backend works on this node: " + against.substr(0, against.size() - 2) +
-                          "; install one, or name one that works");
+                          "; install a backend that works, or set mode to one");
 }
 
 }  // namespace sluice::lifecycle

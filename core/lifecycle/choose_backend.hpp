@@ -8,8 +8,8 @@
 
 namespace sluice::lifecycle {
 
-// Probes nftables, then iptables, as far as they are installed; the reason says what was
-// found. Blocks for as long as the probes take; changes nothing on the node.
+// Probes nftables, then iptables, if installed; the reason names the probe results. Blocks
+// until the probes return; changes nothing on the node.
 base::Result<config::BackendChoice> choose_backend(const config::PluginSettings& plugins);
 
 }  // namespace sluice::lifecycle

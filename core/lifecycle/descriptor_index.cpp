@@ -15,7 +15,7 @@
 namespace sluice::lifecycle {
 namespace {
 
-// A slot is a divisor of the page: the kernel writes a page whole, whoever kills the process.
+// Divides the page size: the kernel writes within a page are not torn by a kill of the process.
 constexpr std::size_t kSize = 512;
 
 std::string_view family_word(base::Family family) { return family == base::Family::ipv4 ? "ipv4" : "ipv6"; }
@@ -24,18 +24,18 @@ std::string_view family_word(base::Family family) { return family == base::Famil
 
 base::Result<DescriptorIndex> DescriptorIndex::make() {
   base::Fd file(::memfd_create("sluice-descriptors", MFD_CLOEXEC));
-  if (!file.valid()) return base::errno_status("cannot make the index of descriptors", errno);
+  if (!file.valid()) return base::errno_status("cannot create the descriptor index", errno);
   return DescriptorIndex(std::move(file));
 }
 
 // "<backend>\n<family>\n<name>\n" and zeros.
 base::Status DescriptorIndex::put(unsigned slot, const KeptName& name) {
   std::string text = name.backend + "\n" + std::string(family_word(name.family)) + "\n" + name.name + "\n";
-  if (text.size() > kSize) return base::invalid("its name is too long");
+  if (text.size() > kSize) return base::invalid("name too long");
   text.resize(kSize, '\0');
   const auto place = static_cast<off_t>(slot * kSize);
   if (::pwrite(file_.get(), text.data(), kSize, place) != static_cast<ssize_t>(kSize)) {
-    return base::errno_status("the index of descriptors cannot be written", errno);
+    return base::errno_status("cannot write the descriptor index", errno);
   }
   return {};
 }

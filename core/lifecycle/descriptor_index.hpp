@@ -1,11 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What descriptors are called that a service manager keeps. The manager says all names in
-// one variable of the environment (LISTEN_FDNAMES), for which the kernel has 128 KiB: a
-// process with thousands of descriptors under names that say something could not be started
-// again. So it knows them as "s0", "s1", …, and what these are stands in a file in memory
-// that it keeps, too. One thread.
+// Names of the descriptors in the file descriptor store of the service manager. The manager
+// passes all names in one environment variable (LISTEN_FDNAMES), which the kernel limits to
+// 128 KiB; thousands of long names would prevent a restart. Descriptors are therefore stored
+// as "s0", "s1", …, and a memfd, stored with them, maps these to names. One thread.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +19,7 @@
 
 namespace sluice::lifecycle {
 
-// Whose a descriptor is, and what it is called there.
+// The owner of a descriptor and its name there.
 struct KeptName {
   std::string backend;
   base::Family family = base::Family::ipv4;
@@ -30,18 +29,17 @@ struct KeptName {
 
 class DescriptorIndex {
  public:
-  // As the manager calls the index itself.
+  // Name of the index itself in the descriptor store.
   static constexpr char kName[] = "sluice";
-  // The names of all of them fit into the environment, with room to spare for others.
+  // Small enough for all slot names to fit into LISTEN_FDNAMES.
   static constexpr unsigned kSlots = 16000;
 
-  // A new one, empty.
+  // A new, empty index.
   static base::Result<DescriptorIndex> make();
-  // The one of an earlier process.
+  // The index of an earlier process.
   explicit DescriptorIndex(base::Fd file) : file_(std::move(file)) {}
 
-  // Written at once, so that a process that is killed leaves the old name or the new one. Not
-  // ok, too, when the name is too long for its place.
+  // Atomic: a killed process leaves the old or the new name. Fails for a name too long for its slot, too.
   base::Status put(unsigned slot, const KeptName& name);
   std::optional<KeptName> at(unsigned slot) const;
   const base::Fd& file() const { return file_; }

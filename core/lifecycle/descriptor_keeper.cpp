@@ -15,10 +15,10 @@
 namespace sluice::lifecycle {
 namespace {
 
-constexpr std::size_t kLongestName = 200;
+constexpr std::size_t kMaxNameLength = 200;
 
 bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= kLongestName && std::all_of(text.begin(), text.end(), [](char c) {
+  return !text.empty() && text.size() <= kMaxNameLength && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
            c == '.';
   });
@@ -26,7 +26,7 @@ bool is_name(std::string_view text) {
 
 base::Fd duplicate(int fd) { return base::Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 
-// To keep what is kept already is no news for the manager.
+// To keep the same socket again needs no message to the manager.
 bool same_socket(int one, int other) {
   struct stat first {
   }, second{};
@@ -41,13 +41,13 @@ class DescriptorKeeper::View final : public plugin::DescriptorStore {
   View(DescriptorKeeper& keeper, std::string backend, base::Family family)
       : keeper_(keeper), backend_(std::move(backend)), family_(family) {}
 
-  base::Status keep(std::string_view name, int fd) override { return keeper_.keep(whole(name), fd); }
-  int take(std::string_view name) override { return keeper_.take(whole(name)); }
-  void drop(std::string_view name) override { keeper_.drop(whole(name)); }
+  base::Status keep(std::string_view name, int fd) override { return keeper_.keep(full_name(name), fd); }
+  int take(std::string_view name) override { return keeper_.take(full_name(name)); }
+  void drop(std::string_view name) override { keeper_.drop(full_name(name)); }
   std::vector<std::string> names() override { return keeper_.names(backend_, family_); }
 
  private:
-  KeptName whole(std::string_view name) const { return {backend_, family_, std::string(name)}; }
+  KeptName full_name(std::string_view name) const { return {backend_, family_, std::string(name)}; }
 
   DescriptorKeeper& keeper_;
   const std::string backend_;
@@ -55,18 +55,18 @@ class DescriptorKeeper::View final : public plugin::DescriptorStore {
 };
 
 DescriptorKeeper::DescriptorKeeper(const base::Notifier& manager, std::vector<base::PassedDescriptor> passed)
-    : has_manager_(manager.listened_to()),
+    : has_manager_(manager.is_enabled()),
       sender_(manager.address(), {[this](const std::string& name) { return current(name); },
                                   [this](const std::string& name) { removed(name); }}) {
-  take_over(std::move(passed));
+  adopt(std::move(passed));
 }
 
 DescriptorKeeper::~DescriptorKeeper() { stop(std::chrono::milliseconds(0)); }
 
-void DescriptorKeeper::take_over(std::vector<base::PassedDescriptor> passed) {
+void DescriptorKeeper::adopt(std::vector<base::PassedDescriptor> passed) {
   const std::lock_guard lock(mutex_);
-  std::set<std::string> to_tell;
-  std::size_t strange = 0;
+  std::set<std::string> to_report;
+  std::size_t unknown = 0;
   for (base::PassedDescriptor& one : passed) {
     if (one.name != DescriptorIndex::kName) continue;
     sender_.known(one.name);
@@ -76,44 +76,43 @@ void DescriptorKeeper::take_over(std::vector<base::PassedDescriptor> passed) {
     if (one.name == DescriptorIndex::kName) continue;
     const auto slot = DescriptorIndex::slot_of(one.name);
     if (!slot) {
-      ++strange;
-      continue;  // and closed
+      ++unknown;
+      continue;  // closes it
     }
     sender_.known(one.name);
-    next_ = std::max(next_, *slot + 1);
+    next_slot_ = std::max(next_slot_, *slot + 1);
     const auto name = index_ ? index_->at(*slot) : std::nullopt;
     if (!name) {
-      to_tell.insert(one.name);
+      to_report.insert(one.name);
       continue;
     }
-    // Of two of one name the manager is left with one.
+    // Of two descriptors with the same name, the manager keeps one.
     const auto before = kept_.find(*name);
     if (before != kept_.end()) {
-      to_tell.insert(DescriptorIndex::slot_name(*before->second.slot));
+      to_report.insert(DescriptorIndex::slot_name(*before->second.slot));
       slots_.erase(*before->second.slot);
     }
     kept_[*name] = {std::move(one.fd), slot};
     slots_[*slot] = *name;
   }
   passed_ = kept_.size();
-  for (unsigned slot = 0; slot < next_; ++slot) {
-    if (!slots_.contains(slot) && !to_tell.contains(DescriptorIndex::slot_name(slot))) free_.insert(slot);
+  for (unsigned slot = 0; slot < next_slot_; ++slot) {
+    if (!slots_.contains(slot) && !to_report.contains(DescriptorIndex::slot_name(slot))) free_slots_.insert(slot);
   }
-  if (strange != 0) {
-    base::log_warning("app", std::to_string(strange) + " of the " + std::to_string(passed.size()) +
-                                 " descriptors this process was started with are not of sluiced; they are closed");
+  if (unknown != 0) {
+    base::log_warning("app", "closing unknown descriptors passed by the service manager: " + std::to_string(unknown) +
+                                 " of " + std::to_string(passed.size()));
   }
-  for (const std::string& name : to_tell) sender_.changed(name);
+  for (const std::string& name : to_report) sender_.changed(name);
 }
 
-std::shared_ptr<plugin::DescriptorStore> DescriptorKeeper::of(std::string backend, base::Family family) {
+std::shared_ptr<plugin::DescriptorStore> DescriptorKeeper::store_for(std::string backend, base::Family family) {
   return std::make_shared<View>(*this, std::move(backend), family);
 }
 
 base::Status DescriptorKeeper::keep(const KeptName& name, int fd) {
   if (!is_name(name.name)) {
-    return base::invalid("a descriptor cannot be kept as '" + name.name +
-                         "': a name is 1 to 200 letters, digits and '-_.'");
+    return base::invalid("invalid descriptor name '" + name.name + "': must be 1 to 200 letters, digits and '-_.'");
   }
   base::Fd copy = duplicate(fd);
   if (!copy.valid()) return base::errno_status("cannot keep descriptor " + name.name, errno);
@@ -130,30 +129,30 @@ std::optional<unsigned> DescriptorKeeper::new_slot(const KeptName& name) {
   if (!index_) {
     auto made = DescriptorIndex::make();
     if (!made) {
-      not_for_manager(name, made.status().message());
+      warn_not_stored(name, made.status().message());
       return std::nullopt;
     }
     index_ = std::move(*made);
-    sender_.changed(DescriptorIndex::kName);  // before all that it names
+    sender_.changed(DescriptorIndex::kName);  // before the descriptors that it names
   }
-  const unsigned slot = free_.empty() ? next_ : *free_.begin();
+  const unsigned slot = free_slots_.empty() ? next_slot_ : *free_slots_.begin();
   if (slot >= DescriptorIndex::kSlots) {
-    not_for_manager(name, std::to_string(slot) + " are kept already");
+    warn_not_stored(name, "all " + std::to_string(slot) + " slots are in use");
     return std::nullopt;
   }
   if (const auto status = index_->put(slot, name); !status.ok()) {
-    not_for_manager(name, status.message());
+    warn_not_stored(name, status.message());
     return std::nullopt;
   }
-  if (free_.erase(slot) == 0) ++next_;
+  if (free_slots_.erase(slot) == 0) ++next_slot_;
   slots_[slot] = name;
   return slot;
 }
 
-void DescriptorKeeper::not_for_manager(const KeptName& name, const std::string& why) {
+void DescriptorKeeper::warn_not_stored(const KeptName& name, const std::string& why) {
   if (std::exchange(warned_, true)) return;
-  base::log_warning("app", "descriptor " + name.name + " of backend " + name.backend +
-                               ", and perhaps others, cannot be handed to the next process: " + why);
+  base::log_warning("app", "cannot hand descriptor " + name.name + " of backend " + name.backend +
+                               " to the next process: " + why + "; later failures are not logged");
 }
 
 int DescriptorKeeper::take(const KeptName& name) const {
@@ -204,19 +203,19 @@ base::Fd DescriptorKeeper::current(const std::string& text) const {
   return name == slots_.end() ? base::Fd() : duplicate(kept_.at(name->second).fd.get());
 }
 
-// Only now the slot may be somebody else's: a process that ends before would hand on one descriptor under the name of
-// the other.
+// A slot is reused only after the manager has removed it. Otherwise, a process killed in between would hand on one
+// descriptor under the name of another.
 void DescriptorKeeper::removed(const std::string& text) {
   const auto slot = DescriptorIndex::slot_of(text);
   const std::lock_guard lock(mutex_);
-  if (slot && !slots_.contains(*slot)) free_.insert(*slot);
+  if (slot && !slots_.contains(*slot)) free_slots_.insert(*slot);
 }
 
-void DescriptorKeeper::stop(std::chrono::milliseconds at_most) { sender_.stop(at_most); }
+void DescriptorKeeper::stop(std::chrono::milliseconds timeout) { sender_.stop(timeout); }
 
-DescriptorKeeper::Figures DescriptorKeeper::figures() const {
+DescriptorKeeper::Statistics DescriptorKeeper::statistics() const {
   const std::lock_guard lock(mutex_);
-  return {kept_.size(), passed_, sender_.waiting()};
+  return {kept_.size(), passed_, sender_.pending()};
 }
 
 }  // namespace sluice::lifecycle

@@ -1,10 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Descriptors that outlive the backend that opened them, and, where the service manager has
-// a file descriptor store (FileDescriptorStoreMax= of systemd.service(5)), the process: the
-// manager gets a duplicate of each, and hands all of them to the next process.
-// It decides nothing about what is kept.
+// Keeps descriptors that outlive the backend that opened them. If the service manager has a
+// file descriptor store (FileDescriptorStoreMax= of systemd.service(5)), they outlive the
+// process, too: the manager receives a duplicate of each and passes them to the next process.
+// Backends decide which descriptors to keep.
 #pragma once
 
 #include <chrono>
@@ -31,50 +31,50 @@ namespace sluice::lifecycle {
 
 class DescriptorKeeper {
  public:
-  // `manager` says where the service manager listens; with one that speaks to nobody, what
-  // is kept ends with the process. `passed` is what this process was started with: what is
-  // not the keeper's among it is closed, with a warning. No thread begins before there is
-  // something to tell.
+  // `manager` is the socket of the service manager; without one, descriptors end with the
+  // process. `passed` are the descriptors this process received at start: those that the
+  // keeper did not store are closed, with a warning. The sender thread starts with the first
+  // message.
   DescriptorKeeper(const base::Notifier& manager, std::vector<base::PassedDescriptor> passed);
-  ~DescriptorKeeper();  // stop(), without patience
+  ~DescriptorKeeper();  // stops without waiting
   DescriptorKeeper(const DescriptorKeeper&) = delete;
   DescriptorKeeper& operator=(const DescriptorKeeper&) = delete;
 
-  // [any thread] The view of one backend, for HostCallbacks::descriptors; there may be any
-  // number of them. The keeper outlives it. Its methods do not wait for the manager.
-  std::shared_ptr<plugin::DescriptorStore> of(std::string backend, base::Family family);
+  // [any thread] The view of one backend, for HostCallbacks::descriptors; there may be many.
+  // The keeper must outlive it. Its methods do not wait for the manager.
+  std::shared_ptr<plugin::DescriptorStore> store_for(std::string backend, base::Family family);
 
-  // [any thread] Drops what is kept for other backends than these: nobody will ask for it.
-  // To be called after the first sync, with who serves and who still retires.
+  // [any thread] Drops the descriptors of all other backends. Called after the first sync,
+  // with the active and the retiring backends.
   void drop_unused(const std::vector<std::string>& backends_in_use);
 
-  // [any thread] What the manager was not told yet is told, for so long at most; then it
-  // is told nothing any more, and what it has it keeps for the next process. Before the
-  // backends are released, or after: that does not drop anything.
-  void stop(std::chrono::milliseconds at_most);
+  // [any thread] Sends pending changes to the manager, for at most `timeout`, then no more.
+  // The manager keeps its descriptors for the next process. May be called before or after the
+  // backends are released, because a release drops no descriptor.
+  void stop(std::chrono::milliseconds timeout);
 
-  struct Figures {
+  struct Statistics {
     std::size_t kept = 0;
-    std::size_t passed = 0;  // came with this process
-    std::size_t untold = 0;  // changes the manager does not know of yet
+    std::size_t passed = 0;   // received at start
+    std::size_t pending = 0;  // changes not yet sent to the manager
   };
-  Figures figures() const;  // any thread
+  Statistics statistics() const;  // any thread
 
  private:
   class View;
   struct Kept {
     base::Fd fd;
-    std::optional<unsigned> slot;  // what the manager has it as; none: it has not
+    std::optional<unsigned> slot;  // in the descriptor store; nothing: not stored there
   };
 
-  void take_over(std::vector<base::PassedDescriptor> passed);
+  void adopt(std::vector<base::PassedDescriptor> passed);
   base::Status keep(const KeptName& name, int fd);
   int take(const KeptName& name) const;
   void drop(const KeptName& name);
   std::vector<std::string> names(const std::string& backend, base::Family family) const;
   // All with mutex_ held.
   std::optional<unsigned> new_slot(const KeptName& name);
-  void not_for_manager(const KeptName& name, const std::string& why);
+  void warn_not_stored(const KeptName& name, const std::string& why);
   // [thread of the sender]
   base::Fd current(const std::string& text) const;
   void removed(const std::string& text);
@@ -83,12 +83,12 @@ class DescriptorKeeper {
   mutable std::mutex mutex_;
   std::map<KeptName, Kept> kept_;         // under mutex_, as is all that follows
   std::map<unsigned, KeptName> slots_;    // in use
-  std::set<unsigned> free_;               // were in use, and the manager has nothing there any more
-  unsigned next_ = 0;                     // from here on none was in use
-  std::optional<DescriptorIndex> index_;  // from the first descriptor for the manager on
+  std::set<unsigned> free_slots_;         // used earlier; removed by the manager, too
+  unsigned next_slot_ = 0;                // this and higher slots were never in use
+  std::optional<DescriptorIndex> index_;  // set with the first descriptor for the manager
   std::size_t passed_ = 0;
   bool warned_ = false;
-  DescriptorSender sender_;  // the last: its thread asks for what is above
+  DescriptorSender sender_;  // last: its thread uses the members above
 };
 
 }  // namespace sluice::lifecycle

@@ -19,10 +19,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A manager that reads has room again within microseconds; one that is being restarted takes its time.
-constexpr milliseconds kLookAgain{20};
-constexpr milliseconds kFirstRetry{50};
-constexpr milliseconds kLongestRetry{5000};
+// A running manager makes room within microseconds; a restarting one needs longer.
+constexpr milliseconds kPollTimeout{20};
+constexpr milliseconds kFirstRetryInterval{50};
+constexpr milliseconds kMaxRetryInterval{5000};
 
 base::Clock::Time now() { return base::SteadyClock().now(); }
 
@@ -44,11 +44,11 @@ void DescriptorSender::changed(const std::string& name) {
   wake_.notify_all();
 }
 
-void DescriptorSender::stop(milliseconds at_most) {
+void DescriptorSender::stop(milliseconds timeout) {
   std::thread ended;
   {
     const std::lock_guard lock(mutex_);
-    if (!stopping_) deadline_ = now() + at_most;
+    if (!stopping_) deadline_ = now() + timeout;
     stopping_ = true;
     ended = std::move(thread_);
   }
@@ -56,9 +56,9 @@ void DescriptorSender::stop(milliseconds at_most) {
   if (ended.joinable()) ended.join();
 }
 
-std::size_t DescriptorSender::waiting() const {
+std::size_t DescriptorSender::pending() const {
   const std::lock_guard lock(mutex_);
-  return queue_.size() + telling_;
+  return queue_.size() + sending_;
 }
 
 void DescriptorSender::run() {
@@ -66,54 +66,54 @@ void DescriptorSender::run() {
     std::string name;
     {
       std::unique_lock lock(mutex_);
-      telling_ = 0;
+      sending_ = 0;
       wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
       if (queue_.empty() || (stopping_ && now() >= deadline_)) return;
       name = std::move(queue_.front());
       queue_.pop_front();
       queued_.erase(name);
-      telling_ = 1;
+      sending_ = 1;
     }
-    if (!tell(name)) return;  // stopped: what is left stays untold
+    if (!update(name)) return;  // stopped
   }
 }
 
-// False when it was given up, as the time is over.
-bool DescriptorSender::tell(const std::string& name) {
-  // A second one of that name would stand beside the first.
-  if (told_.contains(name)) {
-    if (!deliver("FDSTOREREMOVE=1\nFDNAME=" + name, -1)) return false;
-    told_.erase(name);
+// False when the timeout of stop() has expired.
+bool DescriptorSender::update(const std::string& name) {
+  // The manager would keep a second descriptor with the same name beside the first.
+  if (stored_.contains(name)) {
+    if (!send_with_retry("FDSTOREREMOVE=1\nFDNAME=" + name, -1)) return false;
+    stored_.erase(name);
   }
   const base::Fd fd = callbacks_.current(name);
   if (!fd.valid()) {
     callbacks_.removed(name);
     return true;
   }
-  told_.insert(name);
-  // Without FDPOLL=0 the manager lets go of a descriptor on which there is an error, or a hang-up.
-  return deliver("FDSTORE=1\nFDPOLL=0\nFDNAME=" + name, fd.get());
+  stored_.insert(name);
+  // Without FDPOLL=0 the manager drops a descriptor with EPOLLERR or EPOLLHUP.
+  return send_with_retry("FDSTORE=1\nFDPOLL=0\nFDNAME=" + name, fd.get());
 }
 
-bool DescriptorSender::deliver(const std::string& words, int fd) {
+bool DescriptorSender::send_with_retry(const std::string& payload, int fd) {
   for (;;) {
-    const Sent sent = send(words, fd);
-    if (sent == Sent::yes || sent == Sent::refused) return true;
+    const SendResult sent = send(payload, fd);
+    if (sent == SendResult::ok || sent == SendResult::refused) return true;
     if (!pause(sent)) return false;
   }
 }
 
-DescriptorSender::Sent DescriptorSender::send(const std::string& words, int fd) {
+DescriptorSender::SendResult DescriptorSender::send(const std::string& payload, int fd) {
   if (!socket_.valid()) {
-    // Connected, so that poll() says when there is room.
+    // Connected, so that poll() reports when there is room.
     base::Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket.valid() || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(manager_.data()),
                                      static_cast<socklen_t>(manager_.size())) != 0) {
-      return Sent::gone;
+      return SendResult::gone;
     }
     socket_ = std::move(socket);
   }
-  iovec text{const_cast<char*>(words.data()), words.size()};
+  iovec text{const_cast<char*>(payload.data()), payload.size()};
   msghdr message{};
   message.msg_iov = &text;
   message.msg_iovlen = 1;
@@ -129,7 +129,7 @@ DescriptorSender::Sent DescriptorSender::send(const std::string& words, int fd) 
   }
   if (::sendmsg(socket_.get(), &message, MSG_NOSIGNAL) >= 0) {
     retry_ = milliseconds(0);
-    return Sent::yes;
+    return SendResult::ok;
   }
   switch (errno) {
     case EAGAIN:
@@ -137,41 +137,41 @@ DescriptorSender::Sent DescriptorSender::send(const std::string& words, int fd) 
     case ENOBUFS:
     case ENOMEM:
     case ETOOMANYREFS:  // too many descriptors are on their way
-      return Sent::full;
+      return SendResult::full;
     case ECONNREFUSED:
     case ECONNRESET:
     case ENOTCONN:
     case EPIPE:
     case ENOENT:
       socket_.reset();
-      return Sent::gone;
+      return SendResult::gone;
     default:
-      base::log_warning("app", std::string("the service manager cannot be told of a descriptor: ") + strerror(errno));
-      return Sent::refused;
+      base::log_warning("app", std::string("cannot send a descriptor to the service manager: ") + strerror(errno));
+      return SendResult::refused;
   }
 }
 
-// Until it may be tried again; false when the time is over.
-bool DescriptorSender::pause(Sent why) {
-  if (over()) return false;
-  if (why == Sent::full) {
+// Waits before a retry; false when the timeout of stop() has expired.
+bool DescriptorSender::pause(SendResult why) {
+  if (timed_out()) return false;
+  if (why == SendResult::full) {
     pollfd room{socket_.get(), POLLOUT, 0};
-    ::poll(&room, 1, static_cast<int>(kLookAgain.count()));
-    return !over();
+    ::poll(&room, 1, static_cast<int>(kPollTimeout.count()));
+    return !timed_out();
   }
   if (!warned_) {
     base::log_warning("app",
-                      "the service manager does not take descriptors; what is kept ends with this process until "
-                      "it does");
+                      "cannot reach the service manager to store descriptors: retrying; until then, they are lost "
+                      "when this process ends");
     warned_ = true;
   }
-  retry_ = std::clamp(retry_ * 2, kFirstRetry, kLongestRetry);
+  retry_ = std::clamp(retry_ * 2, kFirstRetryInterval, kMaxRetryInterval);
   std::unique_lock lock(mutex_);
-  // Nobody waits at the end for a manager that is gone.
+  // stop() does not wait for a manager that is gone.
   return !wake_.wait_for(lock, retry_, [this] { return stopping_; });
 }
 
-bool DescriptorSender::over() {
+bool DescriptorSender::timed_out() {
   const std::lock_guard lock(mutex_);
   return stopping_ && now() >= deadline_;
 }

@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where tests make a swap fail, or end the process, between two steps. In the daemon that
-// is installed it does nothing; test/tools/fault_point.cpp takes its place in a daemon that
-// is built for tests.
+// Injects a failure, or the end of the process, between two steps of a swap. Does nothing in
+// the installed daemon; test builds replace it with test/tools/fault_point.cpp.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -11,7 +10,7 @@
 
 namespace sluice::lifecycle {
 
-// Right before a step. Not ok: the step fails with this.
+// Called right before a step; the step fails with a status that is not ok.
 base::Status fault_point(Step step);
 
 }  // namespace sluice::lifecycle

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The library of a backend by its id, found and checked as the settings say.
+// Finds, checks and loads the plugin of a backend id, with the configured folders.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace sluice::lifecycle {
 
-// `copy`: as LoadRequest has it.
+// `copy`: see LoadRequest.
 base::Result<std::shared_ptr<const plugin::Plugin>> load_backend(const config::PluginSettings& settings,
                                                                  const std::string& id, bool copy = false);
 

@@ -44,7 +44,7 @@ void Retirement::add(Entry entry) {
   {
     const std::lock_guard lock(mutex_);
     entries_.push_back(std::move(entry));
-    news_ = true;
+    added_ = true;
   }
   wake_.notify_all();
 }
@@ -58,27 +58,26 @@ void Retirement::run() {
   for (;;) {
     {
       std::unique_lock lock(mutex_);
-      // Nobody there: until somebody is.
       if (entries_.empty()) {
-        wake_.wait(lock, [this] { return stopping_ || news_; });
+        wake_.wait(lock, [this] { return stopping_ || added_; });
       } else {
-        wake_.wait_for(lock, options_.between, [this] { return stopping_ || news_; });
+        wake_.wait_for(lock, options_.interval, [this] { return stopping_ || added_; });
       }
-      news_ = false;
+      added_ = false;
       if (stopping_) return;
     }
-    auto gone = ask_all();
+    auto gone = retire_all();
     if (!gone) return;
-    // A swap may begin meanwhile.
+    // Not under retire_mutex_: a swap may begin during the wait.
     for (auto& run : *gone) unload(std::move(run));
   }
 }
 
-std::optional<std::vector<std::shared_ptr<BackendRun>>> Retirement::ask_all() {
-  const std::lock_guard asking(asking_);
+std::optional<std::vector<std::shared_ptr<BackendRun>>> Retirement::retire_all() {
+  const std::lock_guard asking(retire_mutex_);
   std::vector<std::shared_ptr<BackendRun>> gone;
   for (Entry& entry : list()) {
-    const bool done = ask(entry);
+    const bool done = retire_entry(entry);
     const std::lock_guard lock(mutex_);
     if (done) {
       gone.push_back(std::move(entry.run));
@@ -93,33 +92,33 @@ std::optional<std::vector<std::shared_ptr<BackendRun>>> Retirement::ask_all() {
   return gone;
 }
 
-// A swap that ends, or a status that is printed, may hold the run for some milliseconds. The last of them destroys it,
-// and with it the last reference to the plugin, which this thread waits for.
+// A swap or a status request may hold the run for some milliseconds. Its last user destroys the run, and with it the
+// last reference to the plugin, for which this thread waits.
 void Retirement::unload(std::shared_ptr<BackendRun> run) {
   auto plugin = run->shared_plugin();
   const std::string name = "plugin " + plugin->file().string() + " (" + plugin->version() + ")";
   run.reset();
-  const base::Status status = plugin::unload_plugin(std::move(plugin), options_.last_users);
+  const base::Status status = plugin::unload_plugin(std::move(plugin), options_.unload_timeout);
   base::log_info("swap", status.ok() ? name + " is unloaded" : status.message());
 }
 
-// Whether there is nothing more to ask.
-bool Retirement::ask(Entry& entry) {
+// Whether the backend is gone.
+bool Retirement::retire_entry(Entry& entry) {
   const auto left = std::chrono::ceil<std::chrono::seconds>(entry.until - clock_.now());
   const auto drain = std::max(left, std::chrono::seconds(0));
-  if (!entry.ending && !entry.undo && entry.until - clock_.now() <= options_.last_moments) {
+  if (!entry.ending && !entry.undo && entry.until - clock_.now() <= options_.ending_notice) {
     entry.ending = true;
     if (callbacks_.ending) callbacks_.ending(entry);
   }
-  // Somebody who hung does not get a second question before he has answered the first.
+  // A backend that hangs gets no further call before it returns from the last.
   if (entry.run->busy()) return false;
-  if (entry.after != nullptr && !entry.after->synced()) return false;
-  const bool may_delay = !entry.undo && clock_.now() < entry.until + options_.settling;
+  if (entry.after_sync_of != nullptr && !entry.after_sync_of->synced()) return false;
+  const bool may_delay = !entry.undo && clock_.now() < entry.until + options_.settle_timeout;
   if (may_delay && callbacks_.settled && !callbacks_.settled(entry)) return false;
   const Claims successor = this->successor();
   plugin::Outcome outcome;
   if (const auto fault = fault_point(Step::drain); fault.ok()) {
-    outcome = entry.run->retire(successor, drain, options_.call);
+    outcome = entry.run->retire(successor, drain, options_.call_timeout);
   } else {
     outcome.code = abi::Code::kKernel;
     outcome.message = fault.message();
@@ -133,12 +132,12 @@ bool Retirement::ask(Entry& entry) {
     return false;
   }
   const std::string error = outcome.status(entry.run->plugin().id(), "retire").message();
-  if (entry.error != error) base::log_warning("swap", error + "; it is asked again");
+  if (entry.error != error) base::log_warning("swap", error + "; retrying");
   entry.error = error;
-  if (clock_.now() < entry.until + options_.patience) return false;
+  if (clock_.now() < entry.until + options_.give_up_after) return false;
   base::log_error("swap", "backend " + entry.run->plugin().id() +
-                              " is given up with something of it left on this node, see above; the next start of the "
-                              "daemon, or sluiced --cleanup, tries again");
+                              ": cannot remove its kernel state, giving up; see the errors above; retry at the next "
+                              "start, or run sluiced --cleanup");
   release(entry, false);
   return true;
 }
@@ -147,7 +146,7 @@ void Retirement::release(const Entry& entry, bool clean) {
   if (const auto fault = fault_point(Step::release); !fault.ok()) base::log_warning("swap", fault.message());
   entry.run->stop();
   {
-    // Who hears that it is gone does not find it in the list.
+    // Before the callback, which must not find it in list().
     const std::lock_guard lock(mutex_);
     std::erase_if(entries_, [&](const Entry& e) { return e.run == entry.run; });
   }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Backends that serve no longer, until they are gone: each is asked to retire again and
-// again, while connections live on in it, until its time is over. On a thread of its own.
+// Owns the retiring backends. Calls retire() of each repeatedly, on its own thread, while it
+// drains its connections, until its drain timeout.
 #pragma once
 
 #include <chrono>
@@ -23,33 +23,33 @@ namespace sluice::lifecycle {
 class Retirement {
  public:
   struct Options {
-    base::Clock::Duration between{std::chrono::milliseconds(500)};
-    BackendRun::Limit call{std::chrono::seconds(90)};
-    // How long before the time of one who drains is over this is said.
-    base::Clock::Duration last_moments{std::chrono::seconds(2)};
-    // How long after its time somebody is asked again who fails.
-    base::Clock::Duration patience{std::chrono::minutes(10)};
-    // The longest time after `until` that Callbacks::settled delays a backend.
-    base::Clock::Duration settling{std::chrono::seconds(10)};
-    // The longest wait for the last users of a library before it is unmapped without this thread. Other backends are
-    // not asked meanwhile, and stop() waits for it.
-    std::chrono::milliseconds last_users{std::chrono::seconds(1)};
+    base::Clock::Duration interval{std::chrono::milliseconds(500)};
+    BackendRun::Timeout call_timeout{std::chrono::seconds(90)};
+    // How long before the drain timeout Callbacks::ending is called.
+    base::Clock::Duration ending_notice{std::chrono::seconds(2)};
+    // How long after the drain timeout a failing retire() is retried.
+    base::Clock::Duration give_up_after{std::chrono::minutes(10)};
+    // How long after `until` Callbacks::settled may delay retire().
+    base::Clock::Duration settle_timeout{std::chrono::seconds(10)};
+    // Maximum wait for the last user of a library; the last user unmaps it after this timeout. The wait blocks the
+    // retirement of other backends, and stop().
+    std::chrono::milliseconds unload_timeout{std::chrono::seconds(1)};
   };
   struct Entry {
     std::shared_ptr<BackendRun> run;
-    base::Clock::Time until;  // when connections end
-    bool undo = false;        // it has never served: what it wrote is taken back
-    // Not asked before everything that this one wants to write is in the kernel; null: asked at once.
-    std::shared_ptr<BackendRun> after{};
-    std::string error{};  // of the last time, or empty
-    bool ending = false;  // it was said that its time is nearly over
+    base::Clock::Time until;  // end of the drain
+    bool undo = false;        // it has never served: its kernel state is rolled back
+    // Delays retire() until this run has synced; null: no delay.
+    std::shared_ptr<BackendRun> after_sync_of{};
+    std::string error{};  // of the last retire(), or empty
+    bool ending = false;  // Callbacks::ending was called
   };
   struct Callbacks {
-    // Its connections end in a moment: what can go on elsewhere may be moved.
+    // The drain timeout is near: flows that can move to another backend may be moved.
     std::function<void(const Entry&)> ending{};
-    // False delays the next retire(): tracked flows still lead to the backend, and the daemon is deleting them.
+    // False delays the next retire(): conntrack entries still lead to the backend, and the daemon is deleting them.
     std::function<bool(const Entry&)> settled{};
-    // It is gone, stopped and not in list(); `clean` is false when it was given up with something left.
+    // The run is stopped and not in list(). `clean` is false when the daemon gave up and kernel state is left.
     std::function<void(const Entry&, bool clean)> gone{};
   };
 
@@ -57,24 +57,24 @@ class Retirement {
   ~Retirement();  // stops
 
   void start();
-  // Backends are released and stay as they are in the kernel; the next process goes on.
+  // Releases the backends; their kernel state stays for the next process.
   void stop();
 
-  // [any thread] What who serves owns, and nobody may remove.
+  // [any thread] The claims of the active backend, which no retiring backend may remove.
   void set_successor(Claims claims);
   Claims successor() const;  // any thread
-  // [any thread] From now on it is asked. REQUIRES: held, and without feeds.
+  // [any thread] REQUIRES: the run is held and has no subscriptions.
   void add(Entry entry);
-  // [any thread] As long as the lock is held nobody is asked; waits for the call in progress.
-  std::unique_lock<std::mutex> pause() { return std::unique_lock(asking_); }
+  // [any thread] No retire() is called while the lock is held; waits for the call in progress.
+  std::unique_lock<std::mutex> pause() { return std::unique_lock(retire_mutex_); }
   // [any thread] For status.
   std::vector<Entry> list() const;
 
  private:
   void run();
-  // Runs that are gone; nothing: the daemon is ending.
-  std::optional<std::vector<std::shared_ptr<BackendRun>>> ask_all();
-  bool ask(Entry& entry);
+  // Returns the runs that are gone; nothing when the daemon stops.
+  std::optional<std::vector<std::shared_ptr<BackendRun>>> retire_all();
+  bool retire_entry(Entry& entry);
   void release(const Entry& entry, bool clean);
   void unload(std::shared_ptr<BackendRun> run);
 
@@ -82,13 +82,13 @@ class Retirement {
   const Callbacks callbacks_;
   const base::Clock& clock_;
   std::thread thread_;
-  std::mutex asking_;  // before mutex_
+  std::mutex retire_mutex_;  // before mutex_
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Entry> entries_;  // under mutex_
   Claims successor_;            // under mutex_
-  bool news_ = false;           // under mutex_
+  bool added_ = false;          // under mutex_
   bool stopping_ = false;       // under mutex_
 };
 

@@ -15,25 +15,25 @@ void ServedFamily::applied(RunId id, const snapshot::Transaction& transaction) {
     take(run, transaction);
     return;
   }
-  if (run.has_served) return;  // who served says nothing new
+  if (run.has_served) return;  // an old backend has nothing new to report
   if (transaction.full) run.waiting.clear();
   run.waiting.push_back(transaction);
 }
 
 void ServedFamily::take(Run& run, const snapshot::Transaction& transaction) {
   sinks_.health(*transaction.node, health_.update(transaction));
-  sinks_.flows(run.feed.update(transaction));
+  sinks_.flows(run.flows.update(transaction));
 }
 
 void ServedFamily::relays(RunId id, plugin::RelayedPort port) {
   const std::lock_guard lock(mutex_);
   Run& run = runs_[id];
-  const bool relayed = run.feed.relays_any();
-  run.feed.relays({{base::Symbol(port.name_space), std::move(port.service)}, base::Symbol(port.port_name)},
-                  std::move(port.ports));
-  if (id == serving_ || !run.serves_established || run.kernel || !relayed || run.feed.relays_any()) return;
+  const bool relayed = run.flows.relays_any();
+  run.flows.relays({{base::Symbol(port.name_space), std::move(port.service)}, base::Symbol(port.port_name)},
+                   std::move(port.ports));
+  if (id == serving_ || !run.serves_established || run.kernel || !relayed || run.flows.relays_any()) return;
   run.serves_established = false;
-  tell_predecessors();
+  report_old_backends();
 }
 
 void ServedFamily::serve(RunId id, bool kernel) {
@@ -44,8 +44,8 @@ void ServedFamily::serve(RunId id, bool kernel) {
   serving_ = id;
   Run& run = runs_[id];
   run.kernel = kernel;
-  // Before the flows: who served still answers some of them.
-  tell_predecessors();
+  // Before the flows: the old backend still serves some of them.
+  report_old_backends();
   for (const auto& transaction : std::exchange(run.waiting, {})) take(run, transaction);
 }
 
@@ -54,14 +54,14 @@ void ServedFamily::inherit(RunId id, bool kernel) {
   Run& run = runs_[id];
   run.kernel = kernel;
   run.has_served = run.serves_established = true;
-  tell_predecessors();
+  report_old_backends();
 }
 
 void ServedFamily::ending(RunId id) {
   const std::lock_guard lock(mutex_);
   const auto run = runs_.find(id);
   if (run == runs_.end() || !std::exchange(run->second.serves_established, false)) return;
-  tell_predecessors();
+  report_old_backends();
 }
 
 void ServedFamily::gone(RunId id) {
@@ -70,21 +70,21 @@ void ServedFamily::gone(RunId id) {
   if (run == runs_.end()) return;
   const bool served = run->second.serves_established;
   runs_.erase(run);
-  if (served) tell_predecessors();
+  if (served) report_old_backends();
 }
 
-void ServedFamily::tell_predecessors() {
-  conntrack::ConntrackReconciler::Predecessor out;
+void ServedFamily::report_old_backends() {
+  conntrack::ConntrackReconciler::OldBackend out;
   for (const auto& [id, run] : runs_) {
     if (id == serving_ || !run.serves_established) continue;
     out.serves = true;
     out.kernel = out.kernel || run.kernel;
-    const auto ports = run.feed.relay_ports();
+    const auto ports = run.flows.relay_ports();
     out.relays.insert(out.relays.end(), ports.begin(), ports.end());
   }
   std::sort(out.relays.begin(), out.relays.end());
   out.relays.erase(std::unique(out.relays.begin(), out.relays.end()), out.relays.end());
-  sinks_.predecessor(std::move(out));
+  sinks_.old_backend(std::move(out));
 }
 
 }  // namespace sluice::lifecycle

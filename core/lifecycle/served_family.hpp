@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the daemon does itself with what the kernel has, in one family: health check node
-// ports, and tracked UDP flows. Of several backends in a process the one that serves counts;
-// what another one has applied counts from the moment it serves. Any thread.
+// Derives from applied transactions what the daemon itself does in one family: it answers
+// health check node ports and deletes stale UDP conntrack entries. Only the active backend
+// counts; transactions of another backend count from the time it serves. Any thread.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 #include <mutex>
 #include <vector>
 
-#include "core/conntrack/feed.hpp"
+#include "core/conntrack/udp_change_builder.hpp"
 #include "core/conntrack/reconciler.hpp"
 #include "core/lifecycle/backend_run.hpp"
 #include "core/observe/health/service_health_counts.hpp"
@@ -21,38 +21,38 @@ namespace sluice::lifecycle {
 class ServedFamily {
  public:
   struct Sinks {
-    // Called under a lock, must not wait.
+    // All are called under a lock and must not wait.
     std::function<void(const snapshot::NodeFacts&, std::vector<observe::ServiceHealthUpdate>)> health;
     std::function<void(conntrack::UdpChange)> flows;
-    std::function<void(conntrack::ConntrackReconciler::Predecessor)> predecessor;
+    std::function<void(conntrack::ConntrackReconciler::OldBackend)> old_backend;
   };
 
   explicit ServedFamily(Sinks sinks) : sinks_(std::move(sinks)) {}
 
-  // The kernel has it, by this backend.
+  // This backend has written the transaction to the kernel.
   void applied(RunId run, const snapshot::Transaction& transaction);
-  // As HostCallbacks::relays. A backend that retires and takes back its last port serves no UDP flow any more.
+  // See HostCallbacks::relays. A retiring backend that withdraws its last port serves no UDP flow any more.
   void relays(RunId run, plugin::RelayedPort port);
-  // It serves from now on; who served before goes on with what is established there. `kernel`: by IPVS.
+  // The run becomes active; the old backend keeps its established connections. `kernel`: it serves with IPVS.
   void serve(RunId run, bool kernel = false);
-  // Somebody of whom nothing is known serves established connections: what an earlier process left.
+  // The run stands for leftover state of an earlier process that still serves established connections.
   void inherit(RunId run, bool kernel = false);
-  // It still does, for a moment: what can be moved to who serves is moved.
+  // The run is about to end: its flows may move to the active backend.
   void ending(RunId run);
-  // It serves nobody any more.
+  // The run serves no connections any more.
   void gone(RunId run);
 
  private:
   struct Run {
-    conntrack::ConntrackFeed feed;
+    conntrack::UdpChangeBuilder flows;
     bool kernel = false;
     bool has_served = false;
     bool serves_established = false;
-    std::vector<snapshot::Transaction> waiting;  // until it serves: from the last full one on
+    std::vector<snapshot::Transaction> waiting;  // until it serves: the last full transaction and later deltas
   };
 
   void take(Run& run, const snapshot::Transaction& transaction);
-  void tell_predecessors();
+  void report_old_backends();
 
   const Sinks sinks_;
   std::mutex mutex_;

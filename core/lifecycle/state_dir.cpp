@@ -15,7 +15,7 @@
 namespace sluice::lifecycle {
 namespace {
 
-// The folder and its parents, like mkdir -p.
+// Like mkdir -p.
 base::Status make_folder(const std::string& path, mode_t mode) {
   for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string part = path.substr(0, slash);
@@ -25,13 +25,12 @@ base::Status make_folder(const std::string& path, mode_t mode) {
   }
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return base::errno_status("cannot use folder " + path, errno);
-  if (!S_ISDIR(info.st_mode)) return base::invalid("cannot use folder " + path + ": it is no folder");
+  if (!S_ISDIR(info.st_mode)) return base::invalid("cannot use folder " + path + ": not a directory");
   return {};
 }
 
-// A lock of the process (POSIX), not of the open file (flock): a program that a killed daemon was about to start has a
-// copy of every descriptor until its exec, and the next daemon would find the folder taken. Any close of the file by
-// this process gives it back.
+// A POSIX record lock, owned by the process, instead of flock(2): a child between fork and exec has a copy of every
+// descriptor, and would hold a flock after the daemon was killed. Any close of the file by this process releases it.
 struct flock whole_file() {
   struct flock out {};
   out.l_type = F_WRLCK;
@@ -39,7 +38,7 @@ struct flock whole_file() {
   return out;
 }
 
-// " (process 123)" as long as it holds the lock, and where its number means something here.
+// " (process 123)"; empty when the lock was released or the holder is in another PID namespace.
 std::string holder(const base::Fd& lock_file) {
   struct flock found = whole_file();
   if (::fcntl(lock_file.get(), F_GETLK, &found) != 0 || found.l_type == F_UNLCK || found.l_pid <= 0) return {};
@@ -61,13 +60,13 @@ base::Status StateDir::open() {
                              "; stop it or choose another with --state-dir");
   }
   lock_ = std::move(lock);
-  if (const base::Status loaded = ledger_.load(); !loaded.ok()) base::log_warning("app", loaded.message());
+  if (const base::Status loaded = ownership_ledger_.load(); !loaded.ok()) base::log_warning("app", loaded.message());
   return {};
 }
 
 base::Result<std::string> StateDir::backend_folder(std::string_view id) const {
   if (id.empty() || id.front() == '.' || id.find('/') != std::string_view::npos) {
-    return base::invalid("backend id '" + std::string(id) + "' cannot name a folder");
+    return base::invalid("backend id '" + std::string(id) + "' is not a valid directory name");
   }
   std::string out = path_ + "/backends/" + std::string(id);
   if (const base::Status made = make_folder(out, 0755); !made.ok()) return made;
@@ -76,17 +75,17 @@ base::Result<std::string> StateDir::backend_folder(std::string_view id) const {
 
 base::Status StateDir::record(ownership::Claim claim) {
   const std::lock_guard lock(mutex_);
-  return ledger_.record(std::move(claim));
+  return ownership_ledger_.record(std::move(claim));
 }
 
 base::Status StateDir::forget(const std::string& backend, base::Family family, ownership::ClaimState state) {
   const std::lock_guard lock(mutex_);
-  return ledger_.forget(backend, family, state);
+  return ownership_ledger_.forget(backend, family, state);
 }
 
 std::vector<ownership::Claim> StateDir::claims() const {
   const std::lock_guard lock(mutex_);
-  return ledger_.claims();
+  return ownership_ledger_.claims();
 }
 
 }  // namespace sluice::lifecycle

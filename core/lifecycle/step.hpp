@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The steps of a swap, in order, as status shows them and as tests name them.
+// The steps of a swap, in order; their names are part of status.
 #pragma once
 
 #include <string_view>
@@ -9,16 +9,16 @@
 namespace sluice::lifecycle {
 
 enum class Step {
-  load,         // the library of the newcomer is mapped
-  probe,        // a backend is made and tried in each family
-  claim,        // what it will own is in the ledger
-  hold,         // where both own the same things, the serving one writes no more
-  apply,        // everything is in the kernel
-  verify,       // and stays as it was written
-  switch_over,  // the newcomer serves
-  retire,       // what leads new connections to the other one goes
-  drain,        // established connections live on there
-  release,      // it is gone
+  load,         // load the plugin of the new backend
+  probe,        // create and probe it in each family
+  claim,        // record its artifacts in the ownership ledger
+  hold,         // if both backends own the same artifacts, stop writes of the old backend
+  apply,        // write all rules of the new backend
+  verify,       // read them back and compare
+  switch_over,  // make the new backend active
+  retire,       // stop new connections to the old backend
+  drain,        // wait for its established connections
+  release,      // unload it
 };
 
 constexpr std::string_view step_name(Step step) {

@@ -12,21 +12,21 @@
 namespace sluice::lifecycle {
 namespace {
 
-constexpr std::chrono::seconds kLeastDrain{1};
-// How often who served tries to write again what a newcomer has replaced, before that is left to its own retries.
-constexpr int kRestoreTries = 3;
+constexpr std::chrono::seconds kMinDrain{1};
+// Attempts of the old backend to restore artifacts that the new backend has overwritten, before its sync loop retries.
+constexpr int kRestoreAttempts = 3;
 
 }  // namespace
 
-// One swap: what has been done so far, and so what has to be taken back.
+// The state of one swap, for its rollback.
 class Swapper::Attempt {
  public:
   Attempt(Swapper& swapper, const SwapRequest& request)
       : swapper_(swapper),
-        around_(swapper.around_),
-        limits_(swapper.limits_),
+        hooks_(swapper.hooks_),
+        timeouts_(swapper.timeouts_),
         request_(request),
-        old_(around_.serving()),
+        old_(hooks_.serving()),
         begin_(swapper.clock_.now()) {
     result_.from = old_->plugin().id();
     result_.to = request.to;
@@ -36,14 +36,14 @@ class Swapper::Attempt {
     const auto pause = swapper_.retirement_.pause();
     base::Status status;
     try {
-      status = bring_in();
+      status = prepare();
     } catch (const std::exception& e) {  // no thread, no memory
       status = {base::StatusCode::internal, e.what()};
     }
     if (!status.ok()) {
       result_.failed_at = step_;
       result_.status = std::move(status);
-      take_back();
+      roll_back();
     } else {
       switch_over();
       retire();
@@ -58,12 +58,12 @@ class Swapper::Attempt {
   base::Status enter(Step step) {
     step_ = step;
     swapper_.enter(step);
-    if (swapper_.stopping_) return base::unavailable("the daemon is ending");
+    if (swapper_.stopping_) return base::unavailable("the daemon is shutting down");
     return fault_point(step);
   }
 
-  // Everything until the newcomer could serve.
-  base::Status bring_in() {
+  // Everything before the switch-over.
+  base::Status prepare() {
     if (auto status = enter(Step::load); !status.ok()) return status;
     auto plugin = request_.load();
     if (!plugin) return plugin.status();
@@ -72,22 +72,22 @@ class Swapper::Attempt {
     if (auto status = hold(); !status.ok()) return status;
     if (auto status = apply(); !status.ok()) return status;
     if (auto status = enter(Step::verify); !status.ok()) return status;
-    return newcomer_->verify(limits_.call, watch());
+    return new_->verify(timeouts_.call, watch());
   }
 
   base::Status probe(std::shared_ptr<const plugin::Plugin> plugin) {
     if (auto status = enter(Step::probe); !status.ok()) return status;
     auto settings = request_.settings(*plugin);
     if (!settings) return settings.status();
-    settings->id = around_.next_id();
+    settings->id = hooks_.next_id();
     settings->plugin = std::move(plugin);
     settings->loop.held = true;
     for (const auto& of : old_->families()) {
       settings->families.push_back(of->family);
       settings->backend[base::family_index(of->family)].predecessor_serves = true;
     }
-    newcomer_ = std::make_shared<BackendRun>(std::move(*settings), around_.run, around_.metrics, swapper_.clock_);
-    for (const base::Status& status : newcomer_->start(limits_.probe)) {
+    new_ = std::make_shared<BackendRun>(std::move(*settings), hooks_.run, hooks_.metrics, swapper_.clock_);
+    for (const base::Status& status : new_->start(timeouts_.probe)) {
       if (!status.ok()) return status;
     }
     return {};
@@ -95,65 +95,65 @@ class Swapper::Attempt {
 
   base::Status claim() {
     if (auto status = enter(Step::claim); !status.ok()) return status;
-    // One that hangs can be replaced all the same: what it owned when it began to serve is known.
-    auto now = old_->claims(limits_.call);
+    // A backend that hangs can be replaced, too: its claims at the switch-over are known.
+    auto now = old_->claims(timeouts_.call);
     old_claims_ = now ? std::move(*now) : swapper_.retirement_.successor();
-    auto wanted = newcomer_->claims(limits_.call);
+    auto wanted = new_->claims(timeouts_.call);
     if (!wanted) return wanted.status();
     claims_ = std::move(*wanted);
     recorded_ = true;
-    return around_.arriving(*newcomer_, claims_);
+    return hooks_.arriving(*new_, claims_);
   }
 
   base::Status hold() {
     if (auto status = enter(Step::hold); !status.ok()) return status;
     if (!overlap(old_claims_, claims_)) return {};
     held_ = true;
-    return old_->hold(limits_.apply, watch());
+    return old_->hold(timeouts_.apply, watch());
   }
 
   base::Status apply() {
     if (auto status = enter(Step::apply); !status.ok()) return status;
-    around_.before_feed(newcomer_->plugin());
-    newcomer_->feed(*around_.store, snapshot::FactsOf::coming);
+    hooks_.before_subscribe(new_->plugin());
+    new_->subscribe(*hooks_.store, snapshot::SettingsStage::pending);
     hand_clients_over();
     wrote_ = true;
-    if (auto status = newcomer_->apply_full(limits_.apply, watch()); !status.ok()) return status;
+    if (auto status = new_->apply_full(timeouts_.apply, watch()); !status.ok()) return status;
     hand_clients_over();
     return {};
   }
 
-  // Who has come between the two times is not lost; an affinity that cannot be handed on is no reason not to swap.
+  // Called twice, for clients that come during the apply. A failure does not fail the swap.
   void hand_clients_over() {
     if (affinity_lost_ || !old_->plugin().has(abi::kFeatureAffinity)) return;
-    auto clients = old_->export_clients(limits_.call);
+    auto clients = old_->export_clients(timeouts_.call);
     if (clients && (*clients)[0].empty() && (*clients)[1].empty()) return;
-    auto status = clients ? newcomer_->import_clients(*clients, limits_.call) : clients.status();
+    auto status = clients ? new_->import_clients(*clients, timeouts_.call) : clients.status();
     if (status.ok()) return;
     affinity_lost_ = true;
-    result_.remarks.push_back("clients with session affinity are bound anew: " + status.message());
+    result_.remarks.push_back("session affinity is lost: " + status.message());
   }
 
   void switch_over() {
     if (const auto status = enter(Step::switch_over); !status.ok()) result_.remarks.push_back(status.message());
-    around_.serve(newcomer_, claims_);
+    hooks_.serve(new_, claims_);
     swapper_.retirement_.set_successor(claims_);
-    newcomer_->resume();
+    new_->resume();
   }
 
   void retire() {
     const auto fault = enter(Step::retire);
-    // A moment at the least: what is on its way to the one that served arrives, and flows can be moved.
-    const auto drain = std::max(std::chrono::duration_cast<std::chrono::seconds>(request_.drain), kLeastDrain);
-    around_.retiring(*old_, old_claims_, std::chrono::system_clock::now() + drain);
+    // At least kMinDrain, for packets on their way to the old backend, and to move flows.
+    const auto drain = std::max(std::chrono::duration_cast<std::chrono::seconds>(request_.drain), kMinDrain);
+    hooks_.retiring(*old_, old_claims_, std::chrono::system_clock::now() + drain);
     if (!held_) {
-      if (const auto status = old_->hold(limits_.retire, watch()); !status.ok())
+      if (const auto status = old_->hold(timeouts_.retire, watch()); !status.ok())
         result_.remarks.push_back(status.message());
     }
-    old_->close_feeds();
+    old_->unsubscribe();
     plugin::Outcome outcome;
     if (fault.ok()) {
-      outcome = old_->retire(claims_, drain, limits_.retire, watch());
+      outcome = old_->retire(claims_, drain, timeouts_.retire, watch());
     } else {
       outcome.code = abi::Code::kKernel;
       outcome.message = fault.message();
@@ -161,45 +161,45 @@ class Swapper::Attempt {
     std::string error;
     if (!outcome.ok() && outcome.code != abi::Code::kRetry) {
       error = outcome.status(old_->plugin().id(), "retire").message();
-      base::log_warning("swap", error + "; it is asked again");
-      result_.remarks.push_back(error + "; it is asked again");
+      base::log_warning("swap", error + "; retrying");
+      result_.remarks.push_back(error + "; retrying");
     }
     swapper_.retirement_.add({.run = old_, .until = swapper_.clock_.now() + drain, .error = std::move(error)});
   }
 
-  // Against the order in which it came about. Where both own the same things, the content of who served has to be
-  // there again before what only the newcomer's content needed may go.
-  void take_back() {
-    if (newcomer_ == nullptr) return;
-    newcomer_->close_feeds();
+  // In reverse order. If both backends own the same artifacts, the old backend must restore their content before
+  // anything that only the content of the new backend references is deleted.
+  void roll_back() {
+    if (new_ == nullptr) return;
+    new_->unsubscribe();
     if (swapper_.stopping_) {
-      // As it is: who served does not write any more, so nothing may be taken away. The next process finds in the
-      // ledger what arrived.
-      newcomer_->stop();
+      // The old backend may be held and cannot restore its rules, so nothing is deleted. The next process finds the
+      // new backend in the ownership ledger.
+      new_->stop();
       return;
     }
     const bool restored = !held_ || !wrote_ || restore();
     if (held_) old_->resume();
-    if (!wrote_ && !newcomer_->busy()) {
-      newcomer_->stop();
-      if (recorded_) around_.undone(*newcomer_);
+    if (!wrote_ && !new_->busy()) {
+      new_->stop();
+      if (recorded_) hooks_.undone(*new_);
       return;
     }
-    // What it took meanwhile lives on there, as with one that has served.
-    const auto drain = std::max(std::chrono::duration_cast<std::chrono::seconds>(request_.drain), kLeastDrain);
-    Retirement::Entry entry{.run = newcomer_, .until = swapper_.clock_.now() + drain, .undo = true};
-    if (!restored) entry.after = old_;
-    if (restored && !newcomer_->busy()) {
-      const plugin::Outcome outcome = newcomer_->retire(old_claims_, drain, limits_.retire);
+    // Connections that the new backend accepted drain, as with a backend that has served.
+    const auto drain = std::max(std::chrono::duration_cast<std::chrono::seconds>(request_.drain), kMinDrain);
+    Retirement::Entry entry{.run = new_, .until = swapper_.clock_.now() + drain, .undo = true};
+    if (!restored) entry.after_sync_of = old_;
+    if (restored && !new_->busy()) {
+      const plugin::Outcome outcome = new_->retire(old_claims_, drain, timeouts_.retire);
       if (outcome.ok()) {
-        newcomer_->stop();
-        around_.undone(*newcomer_);
+        new_->stop();
+        hooks_.undone(*new_);
         return;
       }
       if (outcome.code != abi::Code::kRetry) entry.error = outcome.status(request_.to, "retire").message();
     }
-    if (!restored || !entry.error.empty() || newcomer_->busy()) {
-      result_.remarks.push_back("what backend " + request_.to + " has written is not yet removed; this goes on" +
+    if (!restored || !entry.error.empty() || new_->busy()) {
+      result_.remarks.push_back("kernel state of backend " + request_.to + " is not removed yet; retrying" +
                                 (entry.error.empty() ? "" : ": " + entry.error));
     }
     swapper_.retirement_.add(std::move(entry));
@@ -207,16 +207,16 @@ class Swapper::Attempt {
 
   bool restore() {
     base::Status status;
-    for (int i = 0; i < kRestoreTries; ++i) {
-      status = old_->apply_full(limits_.apply, watch());
+    for (int i = 0; i < kRestoreAttempts; ++i) {
+      status = old_->apply_full(timeouts_.apply, watch());
       if (status.ok()) return true;
     }
-    base::log_error("swap", status.message() + "; it is tried again");
+    base::log_error("swap", status.message() + "; retrying");
     return false;
   }
 
-  // Until the newcomer serves, a change has arrived when the one that serves has it.
-  BackendRun::Meanwhile watch() {
+  // Until the switch-over, a change is in the kernel when the old backend has written it.
+  BackendRun::KeepWaiting watch() {
     return [this] {
       longest_wait_ = std::max(longest_wait_, old_->pending_for());
       return !swapper_.stopping_;
@@ -224,14 +224,14 @@ class Swapper::Attempt {
   }
 
   Swapper& swapper_;
-  const Surroundings& around_;
-  const Limits& limits_;
+  const Hooks& hooks_;
+  const Timeouts& timeouts_;
   const SwapRequest& request_;
   const std::shared_ptr<BackendRun> old_;
   const base::Clock::Time begin_;
   SwapResult result_;
   Step step_ = Step::load;
-  std::shared_ptr<BackendRun> newcomer_;
+  std::shared_ptr<BackendRun> new_;
   Claims old_claims_;
   Claims claims_;
   bool recorded_ = false;
@@ -241,8 +241,8 @@ class Swapper::Attempt {
   base::Clock::Duration longest_wait_{0};
 };
 
-Swapper::Swapper(Limits limits, Surroundings surroundings, Retirement& retirement, const base::Clock& clock)
-    : limits_(limits), around_(std::move(surroundings)), retirement_(retirement), clock_(clock) {}
+Swapper::Swapper(Timeouts timeouts, Hooks hooks, Retirement& retirement, const base::Clock& clock)
+    : timeouts_(timeouts), hooks_(std::move(hooks)), retirement_(retirement), clock_(clock) {}
 
 void Swapper::enter(Step step) {
   base::log_debug("swap", "swap from " + progress_.from + " to " + progress_.to + ": " + std::string(step_name(step)));
@@ -253,7 +253,7 @@ void Swapper::enter(Step step) {
 SwapResult Swapper::swap(const SwapRequest& request) {
   {
     const std::lock_guard lock(mutex_);
-    progress_.from = around_.serving()->plugin().id();
+    progress_.from = hooks_.serving()->plugin().id();
     progress_.to = request.to;
     progress_.since = std::chrono::system_clock::now();
     progress_.step = Step::load;

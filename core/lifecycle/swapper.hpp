@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The exchange of one backend for another while traffic flows: make before break. The
-// newcomer is loaded, tried and filled while the other one serves; only then the other one
-// retires. A failure on the way removes the newcomer, and who served goes on.
+// Swaps one backend for another without interrupting traffic (make before break). The new
+// backend is loaded, probed and synced while the old backend serves; then the old backend
+// retires. A failure removes the new backend, and the old backend stays active.
 #pragma once
 
 #include <atomic>
@@ -23,22 +23,22 @@
 namespace sluice::lifecycle {
 
 struct SwapRequest {
-  std::string to;  // the id of the newcomer, for messages
-  // The library of the newcomer; asked once, as the first step.
+  std::string to;  // id of the new backend, for messages
+  // Loads the plugin of the new backend; called once, as the first step.
   std::function<base::Result<std::shared_ptr<const plugin::Plugin>>()> load;
-  // Everything but id, families and the plugin; asked when there is the library.
+  // The settings except id, families and plugin; called after load.
   std::function<base::Result<BackendRun::Settings>(const plugin::Plugin&)> settings;
-  base::Clock::Duration drain{};  // how long connections may live on in the one that served
+  base::Clock::Duration drain{};  // drain timeout of the old backend
 };
 
 struct SwapResult {
   base::Status status;            // ok: the new backend serves
-  std::optional<Step> failed_at;  // when not ok
+  std::optional<Step> failed_at;  // if not ok
   std::string from;
   std::string to;
-  double seconds = 0;                // until the newcomer served, and the other one was told to retire
-  double longest_wait_seconds = 0;   // of a change for the kernel, during the swap
-  std::vector<std::string> remarks;  // what is worth telling, without a full stop
+  double seconds = 0;                // duration of the swap without the drain
+  double longest_wait_seconds = 0;   // maximum age of a pending change during the swap
+  std::vector<std::string> remarks;  // warnings, without a full stop
   std::chrono::system_clock::time_point at;
 };
 
@@ -52,48 +52,48 @@ struct SwapProgress {
 
 class Swapper {
  public:
-  struct Limits {
-    BackendRun::Limit probe{std::chrono::seconds(30)};
-    BackendRun::Limit call{std::chrono::seconds(15)};
-    BackendRun::Limit apply{std::chrono::seconds(90)};
-    BackendRun::Limit retire{std::chrono::seconds(90)};
+  struct Timeouts {
+    BackendRun::Timeout probe{std::chrono::seconds(30)};
+    BackendRun::Timeout call{std::chrono::seconds(15)};
+    BackendRun::Timeout apply{std::chrono::seconds(90)};
+    BackendRun::Timeout retire{std::chrono::seconds(90)};
   };
-  // What the rest of the daemon does for a swap. Called on the thread of swap().
-  struct Surroundings {
+  // Called on the thread of swap().
+  struct Hooks {
     snapshot::StoreThread* store = nullptr;
     std::function<RunId()> next_id;
     BackendRun::Callbacks run;
     plugin::MetricSink* metrics = nullptr;
-    // Who serves now.
+    // The active backend.
     std::function<std::shared_ptr<BackendRun>()> serving;
-    // Before a run writes anything: what it is going to own is written down. Not ok: it must not write.
+    // Records the claims of the new backend before it writes. If this fails, it must not write.
     std::function<base::Status(const BackendRun&, const Claims&)> arriving;
-    // It serves from now on, instead of the other one.
+    // Makes the new backend active.
     std::function<void(std::shared_ptr<BackendRun>, const Claims&)> serve;
-    // It serves no longer, and is gone at that time at the latest.
+    // Records that the old backend retires and drains until `until`.
     std::function<void(const BackendRun&, const Claims&, std::chrono::system_clock::time_point until)> retiring;
-    // It never served, and nothing of it is left.
+    // The new backend never served, and its kernel state is removed.
     std::function<void(const BackendRun&)> undone;
-    // Before somebody is fed: what its plugin wants to be told is provided.
-    std::function<void(const plugin::Plugin&)> before_feed;
+    // Provides the objects that the plugin needs before it subscribes.
+    std::function<void(const plugin::Plugin&)> before_subscribe;
   };
 
-  Swapper(Limits limits, Surroundings surroundings, Retirement& retirement, const base::Clock& clock);
+  Swapper(Timeouts timeouts, Hooks hooks, Retirement& retirement, const base::Clock& clock);
 
-  // Blocks until the newcomer serves and the other one has been told to retire, or all is as before. One at a time.
+  // Blocks until the new backend is active and retire() of the old backend was called, or the swap is rolled back. One
+  // at a time.
   SwapResult swap(const SwapRequest& request);
 
   SwapProgress progress() const;  // any thread
-  // [any thread] The process ends: a swap that goes on gives up soon, and what has arrived of it is left for the next
-  // one.
+  // [any thread] Aborts a swap in progress without a rollback; the next process removes the state of the new backend.
   void stop() { stopping_ = true; }
 
  private:
   class Attempt;
   void enter(Step step);
 
-  const Limits limits_;
-  const Surroundings around_;
+  const Timeouts timeouts_;
+  const Hooks hooks_;
   Retirement& retirement_;
   const base::Clock& clock_;
   std::atomic<bool> stopping_{false};

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An EndpointSlice, reduced to what decides about packets (BEH 1.3). Memory matters:
-// a node holds every endpoint of the cluster, so one takes 32 bytes.
+// An EndpointSlice, reduced to the fields that affect traffic (BEH 1.3). Memory matters: a node holds every endpoint of
+// the cluster, at 32 bytes each.
 #pragma once
 
 #include <array>
@@ -24,13 +24,13 @@ struct SlicePort {
   bool operator==(const SlicePort&) const = default;
 };
 
-// A set of names packed into one symbol: sorted, joined by line feeds.
+// A set of names packed into one symbol: sorted, joined by newlines.
 base::Symbol pack_names(std::vector<std::string_view> names);
 bool packed_contains(base::Symbol packed, std::string_view name);
 
 struct SliceEndpoint {
   std::array<std::uint8_t, 16> address{};  // of the slice's family; IPv4 in the first four bytes
-  base::Symbol node;                       // empty = not known, hence remote
+  base::Symbol node;                       // empty = unknown, treated as remote
   base::Symbol zone_hints;                 // pack_names(hints.forZones)
   base::Symbol node_hints;                 // pack_names(hints.forNodes)
   bool ready = true;
@@ -45,7 +45,7 @@ struct EndpointSlice {
   base::Family family = base::Family::ipv4;
   std::vector<SlicePort> ports;          // those with a name (maybe empty) and a number
   std::vector<SliceEndpoint> endpoints;  // those with an address
-  // endpoints.kubernetes.io/last-change-trigger-time; for the latency figure alone, not part of equality.
+  // endpoints.kubernetes.io/last-change-trigger-time; only for the latency metric, ignored by operator==.
   std::optional<std::chrono::system_clock::time_point> trigger_time;
 
   bool operator==(const EndpointSlice& other) const {

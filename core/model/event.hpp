@@ -1,10 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a source of objects (API server, manifests) tells the store. A source first
-// lists: list_begin, upserts, list_end; then single changes follow. A later list of
-// the same kind (after a gap in the watch) is told the same way, and whatever it did
-// not mention is gone.
+// Events that a source of objects (API server, manifests) sends to the store. A source first lists each kind
+// (ListBegin, upserts, ListEnd), then sends changes. A later list of the same kind (after a gap in the watch) has the
+// same form; objects that it does not contain are removed.
 #pragma once
 
 #include <string>
@@ -24,11 +23,11 @@ inline constexpr std::array<ResourceKind, 4> kResourceKinds{ResourceKind::servic
                                                             ResourceKind::node, ResourceKind::service_cidr};
 std::string_view resource_kind_name(ResourceKind kind);  // "Service", "EndpointSlice", "Node", "ServiceCIDR"
 std::string_view resource_api_version(ResourceKind kind);  // "v1", "discovery.k8s.io/v1"
-// Its objects belong to no namespace.
+// Whether objects of this kind have no namespace.
 constexpr bool cluster_wide(ResourceKind kind) {
   return kind == ResourceKind::node || kind == ResourceKind::service_cidr;
 }
-// A source may have no list of it, and nothing waits for one.
+// Whether a source may lack this kind; the initial sync does not wait for its list.
 constexpr bool optional_kind(ResourceKind kind) { return kind == ResourceKind::service_cidr; }
 
 struct ListBegin {
@@ -44,7 +43,7 @@ struct Remove {
   ResourceKind kind;
   ObjectName name;
 };
-// The object exists but could not be used: what was known of it before stays in force.
+// The object exists but is invalid: its last valid state is kept.
 struct Unusable {
   ResourceKind kind;
   ObjectName name;
@@ -55,10 +54,9 @@ using Event = std::variant<ListBegin, ListEnd, Upsert, Remove, Unusable>;
 class EventSink {
  public:
   virtual ~EventSink() = default;
-  // Any thread; may block for a while when the store is behind.
+  // [any thread] May block while the store is behind.
   virtual void deliver(Event event) = 0;
-  // The addresses of the source's server from now on, sorted. Called before objects from there are delivered. Any
-  // thread.
+  // [any thread] Sets the addresses of the source's server, sorted. Called before objects of that server are delivered.
   virtual void server_at(std::vector<base::SocketAddress> /*addresses*/) {}
 };
 

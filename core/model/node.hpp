@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A Node, reduced to what decides about packets and health (BEH 1.4).
+// A Node, reduced to the fields that affect traffic and health checks (BEH 1.4).
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ struct ObjectName {
     return name_space.empty() ? name : std::string(name_space.text()) + "/" + name;
   }
   bool operator==(const ObjectName&) const = default;
-  // By text, so that what is iterated in this order is the same in every run.
+  // By text, not by symbol number, so that the order is the same in every run.
   bool operator<(const ObjectName& other) const {
     const int order = name_space.text().compare(other.name_space.text());
     return order != 0 ? order < 0 : name < other.name;

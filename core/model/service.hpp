@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A Service, reduced to what decides about packets (BEH 1.2). Two objects that differ
-// only elsewhere (labels, annotations, resourceVersion, managedFields) are equal, and
-// an event that changes nothing here ends at this edge.
+// A Service, reduced to the fields that affect traffic (BEH 1.2). Objects that differ only in other fields (labels,
+// annotations, resourceVersion, managedFields) are equal, and such an update is dropped by the store.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +34,7 @@ struct Service {
   ObjectName name;
   ServiceType type = ServiceType::cluster_ip;
   bool headless = false;                      // clusterIP: None
-  std::vector<base::IpAddress> cluster_ips;   // at most one a family; the family of each is its own
+  std::vector<base::IpAddress> cluster_ips;   // at most one per address family
   std::vector<ServicePortSpec> ports;
   std::uint32_t affinity_seconds = 0;         // 0 = sessionAffinity None
   std::vector<base::IpAddress> external_ips;

@@ -13,7 +13,7 @@ namespace sluice::model {
 
 struct ServiceCidr {
   std::string name;
-  std::vector<base::IpPrefix> cidrs;  // spec.cidrs, in order, of any family
+  std::vector<base::IpPrefix> cidrs;  // spec.cidrs, in order, both families
   bool operator==(const ServiceCidr&) const = default;
 };
 

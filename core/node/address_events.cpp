@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kWhat = "cannot watch the addresses of this node";
 
-// The link a notification is about; 0 when that cannot be seen. The kernel puts one into each datagram.
+// The link index of a notification; 0 if it has none. Each datagram has one notification.
 unsigned link_of(const nlmsghdr& message, std::size_t size) {
   if (size < NLMSG_LENGTH(sizeof(ifaddrmsg)) || message.nlmsg_len < NLMSG_LENGTH(sizeof(ifaddrmsg))) return 0;
   if (message.nlmsg_type != RTM_NEWADDR && message.nlmsg_type != RTM_DELADDR) return 0;
@@ -37,9 +37,9 @@ AddressEvents::AddressEvents(FindLink find) : find_(std::move(find)) {
 base::Status AddressEvents::open() {
   socket_ = base::Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE));
   if (!socket_.valid()) return base::errno_status(kWhat, errno);
-  left_out_ = 0;
-  // Before the first one can come.
-  if (const unsigned link = find_(); link != 0) leave_out(link);
+  excluded_link_ = 0;
+  // Before bind(), so that no notification of this link is queued.
+  if (const unsigned link = find_(); link != 0) exclude_link(link);
   sockaddr_nl address{};
   address.nl_family = AF_NETLINK;
   address.nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR;
@@ -51,8 +51,9 @@ base::Status AddressEvents::open() {
   return {};
 }
 
-// The kernel then drops them before they are queued: 10,000 in a row neither wake anybody up nor crowd others out.
-void AddressEvents::leave_out(unsigned link) {
+// The kernel drops the notifications of this link before they are queued: 10,000 of them neither wake the thread nor
+// overflow the receive buffer.
+void AddressEvents::exclude_link(unsigned link) {
   constexpr unsigned kAt = NLMSG_HDRLEN + offsetof(ifaddrmsg, ifa_index);
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kAt),  // as if it were in network order
@@ -61,26 +62,26 @@ void AddressEvents::leave_out(unsigned link) {
       BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
   };
   const sock_fprog filter{sizeof(program) / sizeof(program[0]), program};
-  // Without it they are only looked at here.
+  // If this fails, drain() filters them.
   (void)::setsockopt(socket_.get(), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
-  left_out_ = link;
+  excluded_link_ = link;
 }
 
 AddressEvents::Outcome AddressEvents::drain() {
   alignas(nlmsghdr) char buffer[8192];
   Outcome out = Outcome::kNothing;
-  unsigned service_link = left_out_;
-  bool looked = false;
+  unsigned service_link = excluded_link_;
+  bool searched = false;
   for (;;) {
     const ssize_t n = ::recv(socket_.get(), buffer, sizeof buffer, MSG_TRUNC);
     if (n > 0) {
       const unsigned link = link_of(*reinterpret_cast<const nlmsghdr*>(buffer), static_cast<std::size_t>(n));
       if (link != 0 && link == service_link) continue;
-      // It may have been made, or made anew, since; those that tell of its end come under its old number.
-      if (!looked) {
-        looked = true;
+      // The link may have been created or recreated since. Notifications of its deletion have the old index.
+      if (!searched) {
+        searched = true;
         const unsigned now = find_();
-        if (now != 0 && now != left_out_) leave_out(service_link = now);
+        if (now != 0 && now != excluded_link_) exclude_link(service_link = now);
       }
       if (link == 0 || link != service_link) out = Outcome::kChanged;
     } else if (n < 0 && (errno == ENOBUFS || errno == EINTR)) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernel's notifications of addresses, those of the link that carries service addresses left out: a backend binds
-// thousands there, and none of them is an address of the node. Not thread-safe.
+// Netlink notifications of address changes, except those of the link that carries service addresses: a backend binds
+// thousands of addresses there, and none of them is an address of the node. Not thread-safe.
 #pragma once
 
 #include <functional>
@@ -18,31 +18,31 @@ inline constexpr const char* kServiceLink = "kube-ipvs0";
 
 class AddressEvents {
  public:
-  // The number of the link of service addresses, 0 when there is none; tests say it.
+  // Returns the index of the link of service addresses, 0 if it does not exist. Tests replace it.
   using FindLink = std::function<unsigned()>;
 
   explicit AddressEvents(FindLink find = {});
 
-  // Subscribes. What comes from here on is told by drain().
+  // Subscribes. drain() reports all changes from here on.
   base::Status open();
   void close() { socket_.reset(); }
   // For poll(); -1 while closed.
   int descriptor() const { return socket_.get(); }
 
   enum class Outcome {
-    kNothing,  // of interest
-    kChanged,  // an address of the node came, went, or may have
-    kBroken,   // the subscription has ended; closed
+    kNothing,  // no change of an address of the node
+    kChanged,  // an address of the node may have changed
+    kBroken,   // the subscription has ended, and the socket is closed
   };
-  // Reads all there is, without waiting.
+  // Reads all queued notifications without blocking.
   Outcome drain();
 
  private:
-  void leave_out(unsigned link);
+  void exclude_link(unsigned link);
 
   FindLink find_;
   base::Fd socket_;
-  unsigned left_out_ = 0;  // what the kernel does not even tell of
+  unsigned excluded_link_ = 0;  // the link whose notifications the kernel drops
 };
 
 }  // namespace sluice::node

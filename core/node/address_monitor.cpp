@@ -53,13 +53,13 @@ void AddressMonitor::run() {
       return;
     }
     if (ready > 0 && waits[0].revents != 0) return;
-    if (ready > 0 && waits[1].revents != 0) look();
+    if (ready > 0 && waits[1].revents != 0) drain_events();
     if (debounce_.take(clock_.now())) refresh();
   }
 }
 
-// What a notification says is not looked at beyond its link, so a cut one is as good as a whole one.
-void AddressMonitor::look() {
+// Only the link index of a notification is read, so truncated notifications suffice.
+void AddressMonitor::drain_events() {
   switch (events_.drain()) {
     case AddressEvents::Outcome::kNothing: return;
     case AddressEvents::Outcome::kChanged: debounce_.event(clock_.now()); return;
@@ -71,7 +71,7 @@ void AddressMonitor::refresh() {
   const base::Status subscribed = events_.descriptor() >= 0 ? base::Status() : events_.open();
   const base::Result<InterfaceAddresses> now = subscribed.ok() ? options_.read() : subscribed;
   if (!now) {
-    base::log_warning("node", now.status().message() + "; trying again");
+    base::log_warning("node", now.status().message() + "; will retry");
     debounce_.retry(clock_.now(), options_.retry);
     return;
   }

@@ -1,11 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tells when the addresses of this node have changed. An own thread listens to the
-// kernel's notifications; they are taken as a hint only: the addresses are read anew
-// and compared, so that lost notifications (ENOBUFS), refreshed lifetimes and storms
-// of a backend that sets many addresses cost one read and change nothing. Those of the link of service addresses
-// are not even heard of.
+// Reports changes of the addresses of this node. A thread listens to netlink notifications and uses them as a hint
+// only: it reads all addresses again and compares them. Lost notifications (ENOBUFS), refreshed lifetimes and many
+// changes at once therefore cost one read. Notifications of the link of service addresses are filtered out.
 #pragma once
 
 #include <functional>
@@ -40,15 +38,15 @@ class AddressMonitor {
   AddressMonitor(const AddressMonitor&) = delete;
   AddressMonitor& operator=(const AddressMonitor&) = delete;
 
-  // Subscribes, reads, starts the thread; in this order, so that no change falls
-  // between. Returns the addresses of now. REQUIRES: not started.
+  // Subscribes, reads the addresses, then starts the thread, so that no change is missed. Returns the addresses.
+  // REQUIRES: not started.
   base::Result<InterfaceAddresses> start();
-  // Any thread but the monitor's; returns when no callback runs any more.
+  // Any thread except the monitor's. Returns when no callback is running.
   void stop();
 
  private:
   void run();
-  void look();
+  void drain_events();
   void refresh();
 
   Options options_;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The addresses of all network interfaces, as the kernel has them now.
+// The addresses of all network interfaces, read from the kernel.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace sluice::node {
 
-// The kernel's scopes, reduced to those that matter here.
+// The kernel's address scopes, reduced to those that make a difference here.
 enum class AddressScope : std::uint8_t { global, link, host };
 
 struct InterfaceAddress {
@@ -25,16 +25,15 @@ struct InterfaceAddress {
   auto operator<=>(const InterfaceAddress&) const = default;
 };
 
-// Both families, sorted; one netlink dump of links and one of addresses. An IPv6
-// address on which duplicate detection failed is left out: nothing can reach it.
+// Addresses of both families, sorted. IPv6 addresses that failed duplicate address detection are omitted, because they
+// are unreachable.
 base::Result<std::vector<InterfaceAddress>> read_interface_addresses();
 
-// The same without those of kube-ipvs0, which are addresses of Services and not of the node (BEH 6.2), whichever mode is
-// in use: another one may have left them.
+// The same without addresses of kube-ipvs0, which belong to Services and not to the node (BEH 6.2). They are removed in
+// every mode, because they may be leftover state of ipvs mode.
 base::Result<std::vector<InterfaceAddress>> read_node_addresses();
 
-// All addresses of one family but 127.0.0.0/8 and ::1, whatever interface has them;
-// sorted, each once.
+// All addresses of one family except 127.0.0.0/8 and ::1; sorted, without duplicates.
 std::vector<base::IpAddress> local_addresses(const std::vector<InterfaceAddress>& all, base::Family family);
 
 }  // namespace sluice::node

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the kernel is told about connection tracking at start (BEH 9.2).
+// The connection tracking settings that are applied at start (BEH 9.2).
 #pragma once
 
 #include <chrono>
@@ -9,14 +9,14 @@
 namespace sluice::node {
 
 struct ConntrackSettings {
-  int max_per_core = 32768;  // entries for each processor; 0 leaves the table as large as it is
-  int min = 131072;          // entries at least, where max_per_core is not 0
-  // 0 leaves what the kernel has.
+  int max_per_core = 32768;  // entries per processor; 0 keeps the size of the table
+  int min = 131072;          // minimum number of entries, unless max_per_core is 0
+  // 0 keeps the value of the kernel.
   std::chrono::nanoseconds tcp_established_timeout = std::chrono::hours(24);
   std::chrono::nanoseconds tcp_close_wait_timeout = std::chrono::hours(1);
   std::chrono::nanoseconds udp_timeout{0};
   std::chrono::nanoseconds udp_stream_timeout{0};
-  bool tcp_be_liberal = false;  // false leaves what the kernel has
+  bool tcp_be_liberal = false;  // false keeps the value of the kernel
   bool operator==(const ConntrackSettings&) const = default;
 };
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Many events close together, one reaction: due once it has been quiet for a while,
-// but not later than a limit after the first. Pure; one thread.
+// Merges events that are close together into one reaction. It is due after a quiet period, but at most `limit` after
+// the first event. One thread.
 #pragma once
 
 #include <algorithm>
@@ -26,11 +26,11 @@ class Debounce {
     if (due_ == Time::max()) limit_ = now + options_.limit;
     due_ = std::min(now + options_.quiet, limit_);
   }
-  // Due after `delay`, or earlier when an event comes.
+  // Due after `delay`, or earlier if an event arrives.
   void retry(Time now, base::Clock::Duration delay) { due_ = limit_ = now + delay; }
-  // When take() will say yes; Time::max() when nothing is pending.
+  // When take() returns true; Time::max() if nothing is pending.
   Time due() const { return due_; }
-  // True, once, when the reaction is due.
+  // Returns true once when the reaction is due.
   bool take(Time now) {
     if (now < due_) return false;
     due_ = Time::max();

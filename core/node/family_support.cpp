@@ -15,7 +15,7 @@ base::Status check_ipv6(const std::string& proc) {
   if (::access((proc + "/net/if_inet6").c_str(), F_OK) != 0) {
     return {base::StatusCode::unsupported, "this kernel has no IPv6: " + proc + "/net/if_inet6 is missing"};
   }
-  // Unreadable means not disabled: the file above is the proof that IPv6 is there.
+  // Unreadable means not disabled: the file above proves that IPv6 is available.
   const auto disabled = Sysctl(proc + "/sys").read("net/ipv6/conf/all/disable_ipv6");
   if (disabled && *disabled == "1") {
     return {base::StatusCode::unsupported, "IPv6 is turned off: net.ipv6.conf.all.disable_ipv6 is 1"};

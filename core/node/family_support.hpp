@@ -13,17 +13,16 @@
 
 namespace sluice::node {
 
-// Whether the kernel speaks IPv6 here; not ok says why not. `proc` is for tests.
+// Whether the kernel supports IPv6; the error has the reason. `proc` is for tests.
 base::Status check_ipv6(const std::string& proc = "/proc");
 
-// The families in use, the primary one first. `support`, by base::family_index(), is
-// what check_ipv6() and the backend's probe say of each. A primary family that is not
-// supported is an error: its Services are the ones the cluster counts on.
+// The families to use, the primary one first. `support`, by base::family_index(), has the results of check_ipv6() and
+// of the backend's probe. It is an error if the primary family is not supported, because the cluster depends on it.
 base::Result<std::vector<base::Family>> choose_families(base::Family primary,
                                                         const std::array<base::Status, 2>& support);
 
-// A sentence when an address to listen on is of a family this node does not use, else
-// empty (BEH 11.7). `what` names the setting. Unspecified addresses listen in every family.
+// A warning if an address to listen on belongs to a family that this node does not use (BEH 11.7), else empty. `what`
+// is the name of the setting. Unspecified addresses listen in every family.
 std::string check_address_family(const std::string& what, const base::SocketAddress& where,
                                  const std::vector<base::Family>& usable);
 

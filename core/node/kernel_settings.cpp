@@ -21,7 +21,7 @@
 namespace sluice::node {
 namespace {
 
-constexpr std::uint64_t kMostConntrack = 1u << 20;
+constexpr std::uint64_t kMaxConntrack = 1u << 20;
 constexpr const char* kFolder = "net/netfilter/";
 
 std::optional<std::uint64_t> number(std::string_view text) {
@@ -35,7 +35,7 @@ std::string first_line(const std::string& file) {
   return text ? text->substr(0, text->find('\n')) : std::string();
 }
 
-// The kernel's list of buckets is set apart from what it may hold.
+// The number of hash buckets is a setting of its own, besides the maximum number of entries.
 base::Status ensure_buckets(std::uint64_t wanted, const std::string& sys) {
   const std::string folder = sys + "/module/nf_conntrack/parameters";
   const auto now = number(first_line(folder + "/hashsize"));
@@ -51,7 +51,7 @@ unsigned count_processors(const std::string& sys) {
   for (const auto& entry : std::filesystem::directory_iterator(sys + "/devices/system/cpu", failed)) {
     const std::string name = entry.path().filename();
     if (!name.starts_with("cpu") || !number(std::string_view(name).substr(3))) continue;
-    // One that is offline has no topology.
+    // An offline processor has no topology.
     if (!first_line(entry.path().string() + "/topology/core_id").empty()) ++out;
   }
   return out != 0 ? out : std::max(1u, std::thread::hardware_concurrency());
@@ -60,7 +60,7 @@ unsigned count_processors(const std::string& sys) {
 std::uint64_t conntrack_max(const ConntrackSettings& settings, unsigned processors) {
   if (settings.max_per_core <= 0) return 0;
   const std::uint64_t scaled = std::uint64_t{static_cast<unsigned>(settings.max_per_core)} * processors;
-  if (scaled > kMostConntrack) return kMostConntrack;
+  if (scaled > kMaxConntrack) return kMaxConntrack;
   return std::max(scaled, static_cast<std::uint64_t>(std::max(settings.min, 0)));
 }
 
@@ -82,7 +82,7 @@ std::vector<std::string> apply_conntrack_settings(const ConntrackSettings& setti
   std::vector<std::string> out;
   for (const auto& [name, value] : wanted) {
     auto status = sysctl.ensure(kFolder + name, std::to_string(value));
-    // What the kernel may not hold needs no room.
+    // The buckets follow the maximum, so do not set them if that failed.
     if (status.ok() && name == "nf_conntrack_max") status = ensure_buckets(value / 4, sys);
     if (status.ok()) continue;
     if (status.code() == base::StatusCode::not_found) {
@@ -101,9 +101,10 @@ std::string check_bridge_netfilter(const Sysctl& sysctl, bool pods_on_bridge) {
   if (value && *value == "1") return {};
   if (!value && !pods_on_bridge) return {};
   return value ? "net.bridge.bridge-nf-call-iptables is " + *value +
-                     ": packets between pods on one Linux bridge go past the rules; set it to 1 if pods are on one"
-               : std::string("the module br_netfilter is not loaded: packets between pods on one Linux bridge go past "
-                             "the rules; load it, and set net.bridge.bridge-nf-call-iptables to 1");
+                     ": packets between pods on one Linux bridge bypass the rules; set it to 1 if pods are on one"
+               : std::string(
+                     "the module br_netfilter is not loaded: packets between pods on one Linux bridge bypass "
+                     "the rules; load it, and set net.bridge.bridge-nf-call-iptables to 1");
 }
 
 base::Status set_oom_score(int score, const std::string& file) {

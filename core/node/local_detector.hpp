@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How packets of pods of this node are told from all others (BEH 5.7): settings and
-// the node's pod CIDRs in, one detector a family out. Pure.
+// Detects local traffic, which comes from pods of this node (BEH 5.7): computes one detector per address family from
+// the settings and the pod CIDRs of the node.
 #pragma once
 
 #include <array>
@@ -24,18 +24,18 @@ std::optional<DetectLocalMode> parse_detect_local_mode(std::string_view text);
 
 struct LocalDetectorSettings {
   DetectLocalMode mode = DetectLocalMode::cluster_cidr;
-  std::vector<base::IpPrefix> cluster_cidrs;  // at most one a family is used: the first
-  std::string bridge_interface;               // mode bridge_interface
-  std::string interface_name_prefix;          // mode interface_name_prefix
+  std::vector<base::IpPrefix> cluster_cidrs;  // the first one of each address family is used
+  std::string bridge_interface;               // in BridgeInterface mode
+  std::string interface_name_prefix;          // in InterfaceNamePrefix mode
   bool operator==(const LocalDetectorSettings&) const = default;
 };
 
 enum class LocalDetectorKind : std::uint8_t { none, cidr, bridge_interface, interface_prefix };
 
 struct LocalDetector {
-  LocalDetectorKind kind = LocalDetectorKind::none;  // none: rules that depend on it are left out
-  base::IpPrefix cidr;                               // kind cidr
-  std::string interface_name;                        // the interface kinds
+  LocalDetectorKind kind = LocalDetectorKind::none;  // none: rules that depend on it are not programmed
+  base::IpPrefix cidr;                               // if kind is cidr
+  std::string interface_name;                        // if kind is one of the interface kinds
   bool operator==(const LocalDetector&) const = default;
 };
 
@@ -45,11 +45,11 @@ using LocalDetectors = std::array<LocalDetector, 2>;
 LocalDetectors make_local_detectors(const LocalDetectorSettings& settings,
                                     const std::vector<base::IpPrefix>& node_pod_cidrs);
 
-// CIDRs of the wrong family only (BEH 11.7). `families` are those in use, the primary
-// one first.
+// Checks for settings that have CIDRs of the wrong family only (BEH 11.7). `families` are those in use, the primary one
+// first.
 struct FamilyCheck {
-  std::vector<std::string> warnings;  // to be logged, the start goes on
-  base::Status fatal;                 // not ok: the mode in use cannot work on this node
+  std::vector<std::string> warnings;  // to be logged
+  base::Status fatal;                 // an error if the mode in use cannot work on this node
 };
 FamilyCheck check_detector_families(const LocalDetectorSettings& settings,
                                     const std::vector<base::IpPrefix>& node_pod_cidrs,

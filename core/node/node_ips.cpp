@@ -28,7 +28,7 @@ std::string normalized_node_name(std::string_view override_name, std::string_vie
   const auto first = name.find_first_not_of(kBlanks);
   if (first == std::string_view::npos) return {};
   std::string out(name.substr(first, name.find_last_not_of(kBlanks) - first + 1));
-  // Names of nodes are ASCII; the locale must have no say.
+  // Node names are ASCII, so this must not depend on the locale.
   std::transform(out.begin(), out.end(), out.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   return out;

@@ -15,7 +15,7 @@ using base::IpPrefix;
 std::vector<IpPrefix> ranges_of(const NodePortSettings& settings, Family family, const NodeIps& node_ips) {
   std::vector<IpPrefix> out;
   if (settings.primary) {
-    // A loopback address stands for "not known": all addresses then.
+    // A loopback address means that the node IP is not known: use all addresses.
     const IpAddress& ip = node_ips.of(family);
     if (!ip.is_loopback()) out.emplace_back(ip, base::family_bits(family));
     return out;
@@ -26,7 +26,7 @@ std::vector<IpPrefix> ranges_of(const NodePortSettings& settings, Family family,
   return out;
 }
 
-// 127.0.0.0/8 or a part of it, or a wider range with it inside.
+// Whether the range is within 127.0.0.0/8 or contains it.
 bool covers_localhost(const IpPrefix& range) {
   static const IpPrefix kLocalhost(IpAddress::loopback(Family::ipv4), 8);
   return kLocalhost.contains(range) || range.contains(kLocalhost);
@@ -47,9 +47,9 @@ NodePortAddresses choose_node_port_addresses(const NodePortSettings& settings, F
   if (out.match_all) return out;
 
   for (const InterfaceAddress& entry : interface_addresses) {
-    const bool asked_for =
+    const bool configured =
         std::any_of(ranges.begin(), ranges.end(), [&](const IpPrefix& range) { return range.contains(entry.address); });
-    if (asked_for) out.addresses.push_back(entry.address);
+    if (configured) out.addresses.push_back(entry.address);
   }
   std::sort(out.addresses.begin(), out.addresses.end());
   out.addresses.erase(std::unique(out.addresses.begin(), out.addresses.end()), out.addresses.end());

@@ -25,7 +25,7 @@ base::Status Sysctl::ensure(std::string_view name, std::string_view value) const
   if (!now) return now.status();
   if (*now == value) return {};
   const std::string action = "cannot set " + path(name) + " to " + std::string(value);
-  // Not the atomic replacement of files: /proc has no rename, and a value is one write.
+  // Files in /proc cannot be replaced by rename(), and a value must be written with one write().
   const base::Fd fd(::open(path(name).c_str(), O_WRONLY | O_CLOEXEC | O_TRUNC));
   if (!fd.valid()) return base::errno_status(action, errno);
   const ssize_t written = ::write(fd.get(), value.data(), value.size());

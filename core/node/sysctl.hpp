@@ -16,11 +16,11 @@ class Sysctl {
  public:
   explicit Sysctl(std::string root = "/proc/sys") : root_(std::move(root)) {}
 
-  // Without the line feed. not_found when the kernel has no such setting.
+  // Without the trailing newline. not_found if the kernel does not have the setting.
   base::Result<std::string> read(std::string_view name) const;
 
-  // Writes only when the value differs: in a container that may read but not write,
-  // a setting that is right already is no failure.
+  // Writes only if the value differs: in a container with a read-only /proc/sys, a setting that is already correct must
+  // not fail.
   base::Status ensure(std::string_view name, std::string_view value) const;
 
  private:
@@ -29,8 +29,7 @@ class Sysctl {
   std::string root_;
 };
 
-// net.netfilter.nf_conntrack_tcp_be_liberal is on. A kernel without connection
-// tracking loaded has no such setting: off.
+// Whether net.netfilter.nf_conntrack_tcp_be_liberal is on. False if the connection tracking module is not loaded.
 base::Result<bool> conntrack_tcp_be_liberal(const Sysctl& sysctl);
 
 }  // namespace sluice::node

@@ -8,12 +8,12 @@
 
 namespace sluice::observe {
 
-// What the source has done for one kind of object so far, as status and metrics show it.
+// State and counters of the source for one kind of object, for status and metrics.
 struct ResourceStatus {
   std::string kind;
-  bool connected = false;  // listed, and changes are being received
+  bool connected = false;  // listed and watching
   std::uint64_t lists = 0;
-  std::uint64_t relists = 0;  // lists that had to follow a first one
+  std::uint64_t relists = 0;  // lists after the first
   std::uint64_t watches = 0;
   std::uint64_t errors = 0;
   std::string last_error;

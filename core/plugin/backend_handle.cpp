@@ -20,7 +20,7 @@ namespace sluice::plugin {
 using base::Status;
 using base::StatusCode;
 
-// A method of abi::Backend and the limit stated there.
+// A method of abi::Backend and its documented timeout.
 struct BackendHandle::Call {
   const char* name;
   std::chrono::seconds limit;
@@ -44,7 +44,7 @@ constinit const BackendHandle::Call BackendHandle::Call::release{"release", std:
 
 namespace {
 
-// A failure of the backend, or of its manners: a code nobody knows, no reason given.
+// Converts a failure. An unknown code or a missing message is a failure of the backend, too.
 Outcome outcome(abi::Code code, const abi::Error& error) {
   if (code == abi::Code::kOk) return {};
   Outcome out;
@@ -88,7 +88,7 @@ class LineList final : public abi::StringSink {
 class ClientList final : public abi::AffinitySink {
  public:
   ~ClientList() = default;
-  // A client that is bound no longer is none.
+  // Skips expired bindings.
   void add(abi::ArrayView clients) noexcept override {
     try {
       for (const abi::AffinityClient& client : sdk::range<abi::AffinityClient>(clients)) {
@@ -110,7 +110,7 @@ class ClientList final : public abi::AffinitySink {
   bool complete_ = true;
 };
 
-// Views of `client`.
+// The result refers to `client`.
 abi::AffinityClient flat(const BoundClient& client) {
   abi::AffinityClient out{};
   out.key = {sdk::view(client.name_space), sdk::view(client.service), sdk::view(client.port_name), client.protocol, {}};
@@ -124,7 +124,7 @@ abi::AffinityClient flat(const BoundClient& client) {
 Outcome no_affinity() {
   Outcome out;
   out.code = abi::Code::kUnsupported;
-  out.message = "the backend cannot pass on which clients session affinity has bound";
+  out.message = "the backend does not support the export and import of session affinity";
   return out;
 }
 
@@ -136,25 +136,25 @@ std::string backend_name(const Plugin& plugin, abi::Family family) {
 
 Status Outcome::status(std::string_view backend, std::string_view call) const {
   if (ok()) return {};
-  std::string sentence = "backend " + std::string(backend) + ": " + std::string(call);
-  if (!object.empty()) sentence += " " + object;
-  sentence += ": " + message;
-  // Unless the backend has said so itself, in the middle of its sentence.
-  const std::string words = os_errno != 0 ? std::generic_category().message(os_errno) : std::string();
-  if (!words.empty() && message.find(words) == std::string::npos) sentence += ": " + words;
-  return {status_code(code), std::move(sentence), os_errno};
+  std::string text = "backend " + std::string(backend) + ": " + std::string(call);
+  if (!object.empty()) text += " " + object;
+  text += ": " + message;
+  // The message of the backend may contain the text of the errno already.
+  const std::string cause = os_errno != 0 ? std::generic_category().message(os_errno) : std::string();
+  if (!cause.empty() && message.find(cause) == std::string::npos) text += ": " + cause;
+  return {status_code(code), std::move(text), os_errno};
 }
 
-// Marks a call as running and tells when it took too long, on every way out.
-class BackendHandle::Timed {
+// Marks a call as running, and logs a warning if it exceeded its timeout.
+class BackendHandle::CallTimer {
  public:
-  Timed(BackendHandle& handle, const Call& call) : handle_(handle), call_(call), from_(handle.clock_.now()) {
+  CallTimer(BackendHandle& handle, const Call& call) : handle_(handle), call_(call), from_(handle.clock_.now()) {
     handle_.started_.store(from_, std::memory_order_relaxed);
     handle_.current_.store(&call_, std::memory_order_release);
   }
-  Timed(const Timed&) = delete;
-  Timed& operator=(const Timed&) = delete;
-  ~Timed() {
+  CallTimer(const CallTimer&) = delete;
+  CallTimer& operator=(const CallTimer&) = delete;
+  ~CallTimer() {
     handle_.current_.store(nullptr, std::memory_order_release);
     const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(handle_.clock_.now() - from_);
     if (spent <= call_.limit) return;
@@ -170,12 +170,12 @@ class BackendHandle::Timed {
 };
 
 template <class F>
-Outcome BackendHandle::called(const Call& call, F&& body) {
+Outcome BackendHandle::timed_call(const Call& call, F&& body) {
   assert_thread();
   abi::Error error = sdk::empty_error();
   abi::Code code;
   {
-    const Timed timed(*this, call);
+    const CallTimer timed(*this, call);
     code = body(&error);
   }
   return outcome(code, error);
@@ -189,7 +189,7 @@ BackendHandle::BackendHandle(std::shared_ptr<const Plugin> plugin, abi::Family f
 BackendHandle::~BackendHandle() {
   if (backend_ == nullptr) return;
   assert_thread();
-  const Timed timed(*this, Call::release);
+  const CallTimer timed(*this, Call::release);
   backend_->release();
 }
 
@@ -223,7 +223,7 @@ base::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_p
   abi::Error error = sdk::empty_error();
   abi::Code code;
   {
-    const Timed timed(*handle, Call::create);
+    const CallTimer timed(*handle, Call::create);
     code = handle->plugin_->entry().create(&args, &made, &error);
   }
   if (code != abi::Code::kOk) return outcome(code, error).status(handle->name_, Call::create.name);
@@ -237,11 +237,11 @@ base::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_p
 }
 
 Outcome BackendHandle::probe() {
-  return called(Call::probe, [&](abi::Error* error) { return backend_->probe(error); });
+  return timed_call(Call::probe, [&](abi::Error* error) { return backend_->probe(error); });
 }
 
 Outcome BackendHandle::prepare(const abi::NodeFacts& node) {
-  return called(Call::prepare, [&](abi::Error* error) {
+  return timed_call(Call::prepare, [&](abi::Error* error) {
     auto* const preparation = static_cast<abi::Preparation*>(backend_->extension(sdk::view(abi::kPreparation)));
     return preparation == nullptr ? abi::Code::kOk : preparation->prepare(&node, error);
   });
@@ -258,7 +258,7 @@ ApplyOutcome BackendHandle::apply(const abi::Transaction& transaction) {
   abi::ApplyResult result{};
   result.struct_size = sizeof(result);
   static_cast<Outcome&>(applied) =
-      called(Call::apply, [&](abi::Error* error) { return backend_->apply(&transaction, &result, error); });
+      timed_call(Call::apply, [&](abi::Error* error) { return backend_->apply(&transaction, &result, error); });
   applied.kernel_writes = result.kernel_writes;
   applied.objects_owned = result.objects_owned;
   applied.kernel_time = std::chrono::nanoseconds(
@@ -268,14 +268,14 @@ ApplyOutcome BackendHandle::apply(const abi::Transaction& transaction) {
 }
 
 Outcome BackendHandle::verify() {
-  return called(Call::verify, [&](abi::Error* error) { return backend_->verify(error); });
+  return timed_call(Call::verify, [&](abi::Error* error) { return backend_->verify(error); });
 }
 
 ClaimsOutcome BackendHandle::claims() {
   LineList sink;
   ClaimsOutcome claimed;
   static_cast<Outcome&>(claimed) =
-      called(Call::claims, [&](abi::Error* error) { return backend_->claims(&sink, error); });
+      timed_call(Call::claims, [&](abi::Error* error) { return backend_->claims(&sink, error); });
   if (claimed.ok() && !sink.complete()) {
     claimed.code = abi::Code::kRetry;
     claimed.message = "out of memory while listing claims";
@@ -286,15 +286,15 @@ ClaimsOutcome BackendHandle::claims() {
 
 InspectionOutcome BackendHandle::services(const std::string& name) {
   LineList sink;
-  InspectionOutcome seen;
-  static_cast<Outcome&>(seen) =
-      called(Call::services, [&](abi::Error* error) { return inspection_->services(sdk::view(name), &sink, error); });
-  if (seen.ok() && !sink.complete()) {
-    seen.code = abi::Code::kRetry;
-    seen.message = "out of memory while listing services";
+  InspectionOutcome inspected;
+  static_cast<Outcome&>(inspected) = timed_call(
+      Call::services, [&](abi::Error* error) { return inspection_->services(sdk::view(name), &sink, error); });
+  if (inspected.ok() && !sink.complete()) {
+    inspected.code = abi::Code::kRetry;
+    inspected.message = "out of memory while listing services";
   }
-  if (seen.ok()) seen.lines = std::move(sink).take();
-  return seen;
+  if (inspected.ok()) inspected.lines = std::move(sink).take();
+  return inspected;
 }
 
 Outcome BackendHandle::retire(const std::vector<std::string>& claims_of_successor, std::chrono::seconds drain) {
@@ -305,14 +305,14 @@ Outcome BackendHandle::retire(const std::vector<std::string>& claims_of_successo
   handover.drain_seconds =
       static_cast<std::uint32_t>(std::clamp<std::int64_t>(drain.count(), 0, std::int64_t{UINT32_MAX}));
   handover.claims = sdk::array(claims.data(), claims.size());
-  return called(Call::retire, [&](abi::Error* error) { return backend_->retire(&handover, error); });
+  return timed_call(Call::retire, [&](abi::Error* error) { return backend_->retire(&handover, error); });
 }
 
 BoundClientsOutcome BackendHandle::export_clients() {
   BoundClientsOutcome bound;
   ClientList sink;
   static_cast<Outcome&>(bound) =
-      affinity_ == nullptr ? no_affinity() : called(Call::export_clients, [&](abi::Error* error) {
+      affinity_ == nullptr ? no_affinity() : timed_call(Call::export_clients, [&](abi::Error* error) {
         return affinity_->export_clients(&sink, error);
       });
   if (bound.ok() && !sink.complete()) {
@@ -325,16 +325,16 @@ BoundClientsOutcome BackendHandle::export_clients() {
 
 Outcome BackendHandle::import_clients(const std::vector<BoundClient>& clients) {
   if (affinity_ == nullptr) return no_affinity();
-  std::vector<abi::AffinityClient> given;
-  given.reserve(clients.size());
-  for (const BoundClient& client : clients) given.push_back(flat(client));
-  return called(Call::import_clients, [&](abi::Error* error) {
-    return affinity_->import_clients(sdk::array(given.data(), given.size()), error);
+  std::vector<abi::AffinityClient> views;
+  views.reserve(clients.size());
+  for (const BoundClient& client : clients) views.push_back(flat(client));
+  return timed_call(Call::import_clients, [&](abi::Error* error) {
+    return affinity_->import_clients(sdk::array(views.data(), views.size()), error);
   });
 }
 
 Outcome BackendHandle::cleanup() {
-  return called(Call::cleanup, [&](abi::Error* error) { return backend_->cleanup(error); });
+  return timed_call(Call::cleanup, [&](abi::Error* error) { return backend_->cleanup(error); });
 }
 
 std::string_view BackendHandle::in_progress() const {

@@ -1,10 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One backend in one family, with the library it lives in: calls it, measures it,
-// turns what it answers into values.
-// Threads: made anywhere; afterwards all calls, the destructor included, come from
-// one thread, which debug builds assert. What is said otherwise is for any thread.
+// One backend in one address family, with its library: calls it, measures the calls, and converts the results.
+// Threads: any thread may create it. Afterwards all calls, including the destructor, must come from one thread, which
+// debug builds assert. Functions marked "any thread" are exceptions.
 #pragma once
 
 #include <atomic>
@@ -26,15 +25,15 @@
 
 namespace sluice::plugin {
 
-// How a call ended. The code says what to do next, the rest is for people.
+// The result of a call. The code selects the next action; the rest is for messages.
 struct Outcome {
   abi::Code code = abi::Code::kOk;
-  std::string object;   // whose failure it is, e.g. "shop/cart:http"; may be empty
+  std::string object;   // the object that failed, for example "shop/cart:http"; may be empty
   std::string message;  // empty when ok()
   int os_errno = 0;
 
   bool ok() const { return code == abi::Code::kOk; }
-  // The sentence with backend, call and object in front, under the code of the core.
+  // The status of the core, whose message begins with backend, call and object.
   base::Status status(std::string_view backend, std::string_view call) const;
 };
 
@@ -42,25 +41,25 @@ struct ApplyOutcome : Outcome {
   std::uint64_t kernel_writes = 0;
   std::uint64_t objects_owned = 0;
   std::chrono::nanoseconds kernel_time{0};  // 0: not measured
-  ServicePortReports reports;  // what was left out, the rest is in place; and what is so no longer
+  ServicePortReports reports;               // service ports that were not programmed, and those that are again
 };
 
 struct ClaimsOutcome : Outcome {
-  std::vector<std::string> claims;  // sorted, each once
+  std::vector<std::string> claims;  // sorted, without duplicates
 };
 
 struct InspectionOutcome : Outcome {
-  std::vector<std::string> lines;  // for people, in the order of the backend
+  std::vector<std::string> lines;  // readable text, in the order of the backend
 };
 
 struct BackendSettings {
   abi::Family family = abi::Family::kIpv4;
-  std::vector<std::pair<std::string, std::string>> options;  // its own section, flattened
+  std::vector<std::pair<std::string, std::string>> options;  // the section of this backend, flattened
   std::string state_dir;
   bool predecessor_serves = false;  // abi::kCreatePredecessorServes
 };
 
-// abi::AffinityClient as a value.
+// A copy of an abi::AffinityClient that owns its strings.
 struct BoundClient {
   std::string name_space;
   std::string service;
@@ -78,7 +77,7 @@ struct BoundClientsOutcome : Outcome {
 
 class BackendHandle {
  public:
-  // `metrics` may be null; it and `clock` outlive the handle.
+  // `metrics` may be null; it and `clock` must outlive the handle.
   static base::Result<std::unique_ptr<BackendHandle>> create(std::shared_ptr<const Plugin> plugin,
                                                              const BackendSettings& settings, HostCallbacks callbacks,
                                                              MetricSink* metrics, const base::Clock& clock);
@@ -87,21 +86,21 @@ class BackendHandle {
   BackendHandle& operator=(const BackendHandle&) = delete;
 
   Outcome probe();
-  // Ok, too, where the backend has nothing to prepare. `node`: as abi::Preparation has it.
+  // Returns ok, too, if the backend has no abi::Preparation, which documents `node`.
   Outcome prepare(const abi::NodeFacts& node);
-  // A delta is refused with kInvalid where the plugin lacks kFeatureDelta.
+  // Rejects a delta with kInvalid if the plugin does not have kFeatureDelta.
   ApplyOutcome apply(const abi::Transaction& transaction);
   Outcome verify();
   ClaimsOutcome claims();
-  // Whether services() can tell anything. Any thread.
+  // Whether the backend supports services(). Any thread.
   bool inspectable() const { return inspection_ != nullptr; }
-  // What the kernel has of this service ("shop/cart") or service port ("shop/cart:http"); of all where `name` is empty.
-  // REQUIRES: inspectable()
+  // Reads back the kernel state of a service ("shop/cart") or service port ("shop/cart:http"); of all if `name` is
+  // empty. REQUIRES: inspectable()
   InspectionOutcome services(const std::string& name);
-  // kRetry: it drains, or something passing hinders it; to be called again within a second. `drain` is what remains of
-  // the time. A backend may answer kRetry for ever, also at 0: it is the caller who gives up.
+  // kRetry: the backend drains, or failed temporarily; call again within a second. `drain` is the remaining drain time.
+  // A backend may return kRetry forever, even if `drain` is 0, so the caller must give up eventually.
   Outcome retire(const std::vector<std::string>& claims_of_successor, std::chrono::seconds drain);
-  // kUnsupported where the backend cannot.
+  // kUnsupported if the backend has no abi::Affinity.
   BoundClientsOutcome export_clients();
   Outcome import_clients(const std::vector<BoundClient>& clients);
   Outcome cleanup();
@@ -110,29 +109,29 @@ class BackendHandle {
   abi::Family family() const { return family_; }
   // "iptables (IPv4)", as log lines and errors name it.
   const std::string& name() const { return name_; }
-  // The call in progress, or empty.
+  // The call in progress, or empty. Any thread.
   std::string_view in_progress() const;
-  // The call in progress that is past its limit, or empty. Health turns red on it.
+  // The call in progress that exceeds its timeout, or empty. The daemon is unhealthy then. Any thread.
   std::string_view overdue() const;
 
  private:
   struct Call;
-  class Timed;
+  class CallTimer;
   BackendHandle(std::shared_ptr<const Plugin> plugin, abi::Family family, HostCallbacks callbacks, MetricSink* metrics,
                 const base::Clock& clock);
   template <class F>
-  Outcome called(const Call& call, F&& body);
+  Outcome timed_call(const Call& call, F&& body);
   void assert_thread();
 
-  // Order matters: the library is let go of last, after host and backend are gone.
+  // The order matters: the library must be released after host and backend.
   const std::shared_ptr<const Plugin> plugin_;
   const abi::Family family_;
   const std::string name_;
   const base::Clock& clock_;
   HostServices host_;
   abi::Backend* backend_ = nullptr;  // ours until release()
-  abi::Inspection* inspection_ = nullptr;  // of backend_, where it has one
-  abi::Affinity* affinity_ = nullptr;            // of backend_, where it has one
+  abi::Inspection* inspection_ = nullptr;  // of backend_; may be null
+  abi::Affinity* affinity_ = nullptr;      // of backend_; may be null
   std::thread::id thread_;           // of the first call
   std::atomic<const Call*> current_{nullptr};
   std::atomic<base::Clock::Time> started_{};

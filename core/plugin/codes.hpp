@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Answers of the boundary as those of the core, and the other way round.
+// Converts result codes of the ABI to status codes of the core and back.
 #pragma once
 
 #include "core/base/status.hpp"

@@ -18,8 +18,8 @@ namespace {
 using base::Status;
 using base::StatusCode;
 
-// The first released size: a shorter descriptor lacks fields that are read.
-constexpr std::uint32_t kSmallestEntry = 64;
+// The size in the first release: a shorter descriptor lacks required fields.
+constexpr std::uint32_t kMinEntrySize = 64;
 
 std::string hex(std::uint64_t value) {
   char text[24];
@@ -29,15 +29,17 @@ std::string hex(std::uint64_t value) {
 
 Status check_major(const std::filesystem::path& file, std::uint16_t major) {
   if (major == abi::kMajor) return {};
-  const std::string ours = std::to_string(abi::kMajor);
+  const std::string supported = std::to_string(abi::kMajor);
   const std::string found = "version check: it is built for ABI major " + std::to_string(major) +
-                            (major == 0 ? " (a draft)" : "") + ", this sluiced (" PACKAGE_VERSION ") speaks " + ours;
+                            (major == 0 ? " (a draft)" : "") + ", this sluiced (" PACKAGE_VERSION ") speaks " +
+                            supported;
   if (major > abi::kMajor) {
     return reject_file(StatusCode::unsupported, file,
-                  found + "; install a newer sluiced, or the plugin built for ABI " + ours);
+                       found + "; install a newer sluiced, or the plugin built for ABI " + supported);
   }
-  return reject_file(StatusCode::unsupported, file,
-                found + "; install the plugin built for ABI " + ours + ", or build it again with the SDK of this sluiced");
+  return reject_file(
+      StatusCode::unsupported, file,
+      found + "; install the plugin built for ABI " + supported + ", or build it again with the SDK of this sluiced");
 }
 
 }  // namespace
@@ -52,15 +54,15 @@ Status check_descriptor(const std::filesystem::path& file, const void* head, std
                       hex(abi::kMagic) + "; define it with SLUICE_PLUGIN_ENTRY of the SDK");
   }
   if (Status status = check_major(file, entry.major); !status.ok()) return status;
-  if (entry.struct_size < kSmallestEntry) {
+  if (entry.struct_size < kMinEntrySize) {
     return reject_file(StatusCode::invalid, file,
-                  "size check: its descriptor has " + std::to_string(entry.struct_size) + " bytes, at least " +
-                      std::to_string(kSmallestEntry) + " are needed; set struct_size to sizeof(PluginEntry)");
+                       "size check: its descriptor has " + std::to_string(entry.struct_size) + " bytes, at least " +
+                           std::to_string(kMinEntrySize) + " are needed; set struct_size to sizeof(PluginEntry)");
   }
   if (entry.struct_size > room) {
     return reject_file(StatusCode::invalid, file,
-                  "size check: its descriptor is to have " + std::to_string(entry.struct_size) + " bytes, and there are " +
-                      std::to_string(room) + "; set struct_size to sizeof(PluginEntry)");
+                  "size check: its struct_size is " + std::to_string(entry.struct_size) + ", but the section has only " +
+                      std::to_string(room) + " bytes; set struct_size to sizeof(PluginEntry)");
   }
   if (const std::uint64_t unknown = entry.needs_host & ~kHostFeatures; unknown != 0) {
     return reject_file(StatusCode::unsupported, file,

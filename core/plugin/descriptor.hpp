@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The numbers at the head of a plugin's descriptor, which stand in its file and in memory: whether this daemon may look
-// any further. Only magic and versions are at their place in every major version, so they are looked at first.
-// Stateless; any thread.
+// Checks the numbers at the head of a plugin's descriptor, in its file or in memory, before the daemon uses the rest.
+// Only magic and versions have the same place in every major version, so they are checked first. Stateless; any thread.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +14,13 @@
 
 namespace sluice::plugin {
 
-// What this daemon offers to those that ask for it in their descriptor.
+// The host features that this daemon offers to plugins that require them in their descriptor.
 constexpr std::uint64_t kHostFeatures = abi::kHostFeatureNone;
 
-// `head`: the first bytes of the descriptor, `size` of them; there are `room` for all of it. Refusals name `file`.
+// `head`: the first `size` bytes of the descriptor, which may have at most `room` bytes. Errors name `file`.
 base::Status check_descriptor(const std::filesystem::path& file, const void* head, std::size_t size, std::uint64_t room);
 
-// How many of them check_descriptor() looks at.
+// The number of bytes that check_descriptor() reads.
 constexpr std::size_t kDescriptorHead = offsetof(abi::PluginEntry, id);
 
 }  // namespace sluice::plugin

@@ -41,7 +41,7 @@ bool is_inside(const fs::path& file, const fs::path& folder) {
   return rest == folder.end();
 }
 
-// Who could have written what `path` names? `role` is "file" or "folder".
+// Rejects a path that an unprivileged user can write. `role` is "file" or "folder".
 Status check_permissions(const fs::path& file, const fs::path& path, const char* role, bool relax) {
   struct stat found {};
   if (stat(path.c_str(), &found) != 0) {
@@ -55,10 +55,10 @@ Status check_permissions(const fs::path& file, const fs::path& path, const char*
   }
   const mode_t forbidden = relax ? S_IWOTH : S_IWGRP | S_IWOTH;
   if ((found.st_mode & forbidden) != 0) {
-    const char* const who = (found.st_mode & S_IWOTH) != 0 ? "everybody" : "its group";
+    const char* const writer = (found.st_mode & S_IWOTH) != 0 ? "everybody" : "its group";
     return reject_file(StatusCode::denied, file,
-                  std::string("permission check: ") + role + " " + path.string() + " is writable by " + who +
-                      " (mode " + octal(found.st_mode) + "); run chmod go-w " + path.string());
+                       std::string("permission check: ") + role + " " + path.string() + " is writable by " + writer +
+                           " (mode " + octal(found.st_mode) + "); run chmod go-w " + path.string());
   }
   return {};
 }
@@ -99,32 +99,33 @@ bool lies_within(std::uint64_t offset, std::uint64_t size, std::uint64_t all) {
   return offset <= all && size <= all - offset;
 }
 
-// Nothing of what the file says about places is believed.
-enum class Found { kThere, kNone, kDamaged };
+// Checks each offset in the file before it is used, because the file is not trusted.
+enum class Found { kThere, kNone, kCorrupt };
 Found find_section(std::ifstream& in, std::uint64_t file_size, std::string_view name, Section& into) {
   const auto header = read_at<Header>(in, 0);
   if (!header || header->e_shentsize != sizeof(Section) || header->e_shstrndx >= header->e_shnum ||
       !lies_within(header->e_shoff, std::uint64_t{header->e_shnum} * sizeof(Section), file_size)) {
-    return Found::kDamaged;
+    return Found::kCorrupt;
   }
   const auto section = [&](std::uint64_t index) { return read_at<Section>(in, header->e_shoff + index * sizeof(Section)); };
   const auto names = section(header->e_shstrndx);
-  if (!names || names->sh_size == 0 || !lies_within(names->sh_offset, names->sh_size, file_size)) return Found::kDamaged;
+  if (!names || names->sh_size == 0 || !lies_within(names->sh_offset, names->sh_size, file_size))
+    return Found::kCorrupt;
   std::string all(static_cast<std::size_t>(names->sh_size), '\0');
   in.seekg(static_cast<std::streamoff>(names->sh_offset));
-  if (!in.read(all.data(), static_cast<std::streamsize>(all.size())) || all.back() != '\0') return Found::kDamaged;
+  if (!in.read(all.data(), static_cast<std::streamsize>(all.size())) || all.back() != '\0') return Found::kCorrupt;
   for (std::uint64_t index = 0; index < header->e_shnum; ++index) {
     const auto one = section(index);
-    if (!one || one->sh_name >= all.size()) return Found::kDamaged;
+    if (!one || one->sh_name >= all.size()) return Found::kCorrupt;
     if (std::string_view(all.c_str() + one->sh_name) != name) continue;
-    if (one->sh_type == SHT_NOBITS || !lies_within(one->sh_offset, one->sh_size, file_size)) return Found::kDamaged;
+    if (one->sh_type == SHT_NOBITS || !lies_within(one->sh_offset, one->sh_size, file_size)) return Found::kCorrupt;
     into = *one;
     return Found::kThere;
   }
   return Found::kNone;
 }
 
-// The identification and machine of this very program, to compare a plugin with.
+// The part of the ELF header that must match between the daemon and a plugin.
 struct Platform {
   unsigned char ident[EI_NIDENT];
   std::uint16_t type;
@@ -187,24 +188,24 @@ Status check_content(const fs::path& content, const fs::path& copy_of) {
   }
   if (found->type != ET_DYN) {
     return reject_file(StatusCode::invalid, file,
-                  "format check: it is an ELF file but no shared object; link it with -shared");
+                  "format check: it is an ELF file but not a shared object; link it with -shared");
   }
   std::error_code error;
   const std::uint64_t size = fs::file_size(content, error);
   Section section{};
-  const Found there = error ? Found::kDamaged : find_section(in, size, SLUICE_ABI_SECTION, section);
+  const Found there = error ? Found::kCorrupt : find_section(in, size, SLUICE_ABI_SECTION, section);
   if (there == Found::kNone) {
     return reject_file(StatusCode::invalid, file,
                   "section check: it has no section " SLUICE_ABI_SECTION
-                  ", so it is no Sluice plugin; define SLUICE_PLUGIN_ENTRY in one of its sources");
+                  ", so it is not a Sluice plugin; define SLUICE_PLUGIN_ENTRY in one of its sources");
   }
-  // There is one descriptor in it, at its begin. Its numbers need no relocation.
+  // The section begins with the descriptor. Its numbers need no relocation.
   char head[kDescriptorHead] = {};
   const auto bytes = static_cast<std::streamsize>(std::min<std::uint64_t>(section.sh_size, sizeof(head)));
   in.seekg(static_cast<std::streamoff>(section.sh_offset));
-  if (there == Found::kDamaged || !in.read(head, bytes)) {
+  if (there == Found::kCorrupt || !in.read(head, bytes)) {
     return reject_file(StatusCode::invalid, file,
-                  "format check: its section table is cut or damaged; install the file again");
+                       "format check: its section table is truncated or corrupt; install the file again");
   }
   return check_descriptor(file, head, static_cast<std::size_t>(bytes), section.sh_size);
 }

@@ -24,10 +24,9 @@ base::LogLevel log_level(abi::Severity severity) {
   return base::LogLevel::info;
 }
 
-// Nothing thrown on our side reaches the plugin: a report lost for want of memory is
-// better than the end of the process.
+// No exception of the core may reach the plugin. Losing a report when out of memory is better than terminating.
 template <class F>
-void contained(F&& body) noexcept {
+void catch_all(F&& body) noexcept {
   try {
     body();
   } catch (...) {
@@ -39,10 +38,10 @@ ServicePortName name_of(const abi::ServicePortKey& key) {
           one_line(sdk::text(key.port_name)), key.protocol};
 }
 
-constexpr std::size_t kLongestDescriptorName = 200;
+constexpr std::size_t kMaxDescriptorName = 200;
 
 bool is_descriptor_name(std::string_view name) {
-  return !name.empty() && name.size() <= kLongestDescriptorName && std::all_of(name.begin(), name.end(), [](char c) {
+  return !name.empty() && name.size() <= kMaxDescriptorName && std::all_of(name.begin(), name.end(), [](char c) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     return letter || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
   });
@@ -66,7 +65,7 @@ HostServices::HostServices(const std::string& plugin_id, HostCallbacks callbacks
       clock_(clock) {}
 
 void HostServices::log(abi::Severity severity, abi::StringView text) noexcept {
-  contained([&] {
+  catch_all([&] {
     const base::LogLevel level = log_level(severity);
     if (base::log_enabled(level, component_)) base::log(level, component_, one_line(sdk::text(text)));
   });
@@ -74,19 +73,19 @@ void HostServices::log(abi::Severity severity, abi::StringView text) noexcept {
 
 std::int32_t HostServices::log_enabled(abi::Severity severity) noexcept {
   bool enabled = true;
-  contained([&] { enabled = base::log_enabled(log_level(severity), component_); });
+  catch_all([&] { enabled = base::log_enabled(log_level(severity), component_); });
   return enabled ? 1 : 0;
 }
 
 void HostServices::metric(abi::MetricKind kind, abi::StringView name, abi::StringView labels, double value) noexcept {
-  contained([&] {
+  catch_all([&] {
     if (metrics_ != nullptr) metrics_->record(plugin_id_, kind, sdk::text(name), sdk::text(labels), value);
   });
 }
 
 void HostServices::event(abi::Severity severity, abi::StringView reason, abi::StringView note,
                          const abi::ServicePortKey* regarding) noexcept {
-  contained([&] {
+  catch_all([&] {
     if (!callbacks_.event) return;
     std::optional<ServicePortName> about;
     if (regarding != nullptr) about = name_of(*regarding);
@@ -99,24 +98,24 @@ std::uint64_t HostServices::now() noexcept {
 }
 
 void HostServices::request_resync(abi::StringView reason) noexcept {
-  contained([&] {
+  catch_all([&] {
     if (callbacks_.request_resync) callbacks_.request_resync(one_line(sdk::text(reason)));
   });
 }
 
 void HostServices::report_unhealthy(abi::StringView reason) noexcept {
-  contained([&] {
+  catch_all([&] {
     if (callbacks_.report_unhealthy) callbacks_.report_unhealthy(one_line(sdk::text(reason)));
   });
 }
 
 void HostServices::service_port_failed(const abi::ServicePortKey* key, const abi::Error* error) noexcept {
-  contained([&] {
+  catch_all([&] {
     if (key == nullptr) return;
     Report report;
     if (error != nullptr) {
-      const abi::Error given = sdk::read(error);
-      report = {true, one_line(bounded_text(given.message, sizeof(given.message))), given.os_errno};
+      const abi::Error copy = sdk::read(error);
+      report = {true, one_line(bounded_text(copy.message, sizeof(copy.message))), copy.os_errno};
     }
     ServicePortName name = name_of(*key);
     const std::lock_guard lock(mutex_);
@@ -132,7 +131,7 @@ void* HostServices::extension(abi::StringView id) noexcept {
 }
 
 void HostServices::set_relay_ports(const abi::ServicePortKey* key, abi::ArrayView ports) noexcept {
-  contained([&] {
+  catch_all([&] {
     if (!callbacks_.relays || key == nullptr || key->protocol != abi::Protocol::kUdp) return;
     RelayedPort relayed{std::string(sdk::text(key->service_namespace)), std::string(sdk::text(key->service_name)),
                         std::string(sdk::text(key->port_name)), {}};
@@ -158,20 +157,20 @@ abi::Code HostServices::keep(abi::StringView name, std::int32_t fd, abi::Error* 
 
 std::int32_t HostServices::take(abi::StringView name) noexcept {
   std::int32_t fd = -1;
-  contained([&] {
+  catch_all([&] {
     if (is_descriptor_name(sdk::text(name))) fd = callbacks_.descriptors->take(sdk::text(name));
   });
   return fd;
 }
 
 void HostServices::drop(abi::StringView name) noexcept {
-  contained([&] {
+  catch_all([&] {
     if (is_descriptor_name(sdk::text(name))) callbacks_.descriptors->drop(sdk::text(name));
   });
 }
 
 void HostServices::names(abi::StringSink* sink) noexcept {
-  contained([&] {
+  catch_all([&] {
     if (sink == nullptr) return;
     for (const std::string& name : callbacks_.descriptors->names()) sink->add(sdk::view(name));
   });

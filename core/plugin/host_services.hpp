@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The daemon as one backend sees it: abi::Host of one plugin in one family.
-// Every method may be called by any thread of the plugin and returns at once; what
-// it reports is handed to callbacks that post it to its owner.
+// Implements abi::Host for one plugin in one address family. Any thread of the plugin may call each method, which
+// returns at once. Reports go to callbacks, which post them to the owner of the backend.
 #pragma once
 
 #include <compare>
@@ -25,16 +24,16 @@
 
 namespace sluice::plugin {
 
-// Where metrics of backends go. Any thread; does not block.
+// Receives the metrics of backends. Any thread; must not block.
 class MetricSink {
  public:
   virtual ~MetricSink() = default;
-  // `labels` is as the plugin gave it: name="value",… or empty.
+  // `labels` is passed through from the plugin: name="value",… or empty.
   virtual void record(std::string_view plugin, abi::MetricKind kind, std::string_view name, std::string_view labels,
                       double value) = 0;
 };
 
-// abi::ServicePortKey as a value.
+// A copy of an abi::ServicePortKey that owns its strings.
 struct ServicePortName {
   std::string name_space;
   std::string service;
@@ -46,56 +45,56 @@ struct ServicePortName {
   auto operator<=>(const ServicePortName&) const = default;
 };
 
-// The UDP ports at which a backend itself receives what is sent to a service port.
+// The UDP ports at which a backend relays the packets of a service port itself.
 struct RelayedPort {
   std::string name_space;
   std::string service;
   std::string port_name;
-  std::vector<std::uint16_t> ports;  // sorted, each once; empty: none any more
+  std::vector<std::uint16_t> ports;  // sorted, without duplicates; empty: the relay has ended
 };
 
-// Where descriptors outlive a backend: of one backend id and family. Any thread. Names are as
-// abi::HostDescriptors allows them.
+// Stores file descriptors that outlive a backend, for one backend id and address family. Any thread.
+// abi::HostDescriptors documents valid names.
 class DescriptorStore {
  public:
   virtual ~DescriptorStore() = default;
-  // As abi::HostDescriptors has it; `fd` stays the caller's.
+  // As in abi::HostDescriptors; the caller keeps ownership of `fd`.
   virtual base::Status keep(std::string_view name, int fd) = 0;
   virtual int take(std::string_view name) = 0;
   virtual void drop(std::string_view name) = 0;
   virtual std::vector<std::string> names() = 0;
 };
 
-// Called on a thread of the plugin, perhaps in the middle of a call of the backend:
-// they post to a queue and return. An empty function ignores the report.
+// Called on threads of the plugin, possibly during a call of the backend, so they must post to a queue and return. An
+// empty function ignores the report.
 struct HostCallbacks {
   std::function<void(std::string reason)> request_resync;
-  std::function<void(std::string reason)> report_unhealthy;  // an empty reason takes it back
-  // `regarding`: whose Service it is about; without: the node.
+  std::function<void(std::string reason)> report_unhealthy;  // an empty reason: healthy again
+  // `regarding`: the service port of the event; without it the event is about the node.
   std::function<void(abi::Severity severity, std::string reason, std::string note,
                      std::optional<ServicePortName> regarding)>
       event;
-  std::function<void(RelayedPort relayed)> relays;  // the one that comes on the apply thread only, during apply()
-  std::shared_ptr<DescriptorStore> descriptors;  // null: the backend has no such extension
+  std::function<void(RelayedPort relayed)> relays;  // called on the apply thread only, during apply()
+  std::shared_ptr<DescriptorStore> descriptors;     // null: abi::HostDescriptors is not offered
 };
 
-// A service port that one apply() left out.
+// A service port that one apply() did not program.
 struct FailedServicePort {
   ServicePortName port;
   std::string message;
   int os_errno = 0;
-  bool withheld = false;  // by the core, before the backend; a retry cannot succeed
+  bool withheld = false;  // withheld by the core, so that a retry cannot succeed
 };
 
-// What the reports of one apply() come to; each service port is in one of them, once.
+// The reports of one apply(). Each service port occurs at most once.
 struct ServicePortReports {
   std::vector<FailedServicePort> failed;  // sorted
-  std::vector<ServicePortName> served;    // by now, although they were left out before
+  std::vector<ServicePortName> served;    // programmed now, after an earlier failure
 };
 
 class HostServices final : public abi::Host, public abi::HostRelay, public abi::HostDescriptors {
  public:
-  // `metrics` may be null; it and `clock` outlive this.
+  // `metrics` may be null; it and `clock` must outlive this object.
   HostServices(const std::string& plugin_id, HostCallbacks callbacks, MetricSink* metrics, const base::Clock& clock);
   ~HostServices() = default;
   HostServices(const HostServices&) = delete;
@@ -118,7 +117,7 @@ class HostServices final : public abi::Host, public abi::HostRelay, public abi::
   void drop(abi::StringView name) noexcept override;
   void names(abi::StringSink* sink) noexcept override;
 
-  // What service_port_failed() collected since the last time.
+  // The calls of service_port_failed() since the last take_reports().
   ServicePortReports take_reports();
 
  private:
@@ -136,10 +135,10 @@ class HostServices final : public abi::Host, public abi::HostRelay, public abi::
   std::map<ServicePortName, Report> reports_;  // under mutex_
 };
 
-// Text from a plugin as one printable line.
+// Text of a plugin as one printable line.
 std::string one_line(std::string_view text);
 
-// The text of a fixed array that a plugin may have left without its NUL.
+// The text of a fixed array in which the terminating NUL may be missing.
 std::string_view bounded_text(const char* text, std::size_t capacity);
 
 }  // namespace sluice::plugin

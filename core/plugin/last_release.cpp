@@ -26,7 +26,7 @@ std::unique_ptr<const Plugin> LastRelease::take(std::shared_ptr<const Plugin> re
     awaited_ = true;
     late_ = nullptr;
   }
-  // It may be the last one, so the mutex is free here.
+  // This may be the last reference, whose deleter locks the mutex.
   reference.reset();
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, limit, [this] { return last_ != nullptr; });

@@ -1,12 +1,11 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The release of the last reference to a plugin, as an event. It replaces the question how
-// many references are left, which is out of date as soon as it is answered.
+// Signals the release of the last reference to a plugin. A reference count would be stale as soon as it is read.
 //
-// Ownership: share() moves the plugin behind references that are counted. When the last one
-// is released, the plugin moves to the thread that waits in take(), which destroys it, and
-// so unmaps its library. If no thread waits, the releasing thread destroys it.
+// Ownership: share() returns a counted reference. When the last one is released, the plugin moves to the thread that
+// waits in take(), which destroys it and thereby unmaps its library. If no thread waits, the releasing thread destroys
+// it.
 #pragma once
 
 #include <chrono>
@@ -26,19 +25,18 @@ class LastRelease {
   LastRelease& operator=(const LastRelease&) = delete;
   ~LastRelease();
 
-  // References to `plugin`; the release of the last one is signalled to `signal`.
+  // Returns a reference to `plugin`; the release of the last one is reported to `signal`.
   static std::shared_ptr<const Plugin> share(std::unique_ptr<const Plugin> plugin, std::shared_ptr<LastRelease> signal);
 
-  // Releases `reference` and waits until no other one is left, `limit` at most. Returns the
-  // plugin, which the caller destroys; null if the limit has expired. Then the thread that
-  // releases the last reference destroys the plugin and calls `late` (may be empty, must
-  // not throw).
-  // Any thread, one at a time. REQUIRES: `reference` is one of share() with this signal.
+  // Releases `reference` and waits, for at most `limit`, until no other reference is left. Returns the plugin, which
+  // the caller must destroy, or null if the timeout expired. Then the thread that releases the last reference destroys
+  // the plugin and calls `late` (may be empty, must not throw). Any thread, one at a time. REQUIRES: `reference` was
+  // returned by share() with this signal.
   std::unique_ptr<const Plugin> take(std::shared_ptr<const Plugin> reference, std::chrono::milliseconds limit,
                                      std::function<void()> late);
 
  private:
-  // [any thread] By the last reference, once.
+  // [any thread] Called once, by the deleter of the last reference.
   void released(std::unique_ptr<const Plugin> plugin) noexcept;
 
   std::mutex mutex_;

@@ -26,8 +26,8 @@ namespace fs = std::filesystem;
 using base::Status;
 using base::StatusCode;
 
-// Immediate binding, so that an unresolved symbol is a refusal now and not a crash
-// later; local, so that plugins do not see each other's symbols. `content` is `file` or the copy of it.
+// Binds immediately, so that an unresolved symbol is an error now instead of a crash later, and locally, so that
+// plugins do not share symbols. `content` is `file` or its copy.
 Status map_library(const fs::path& file, const fs::path& content, boost::dll::shared_library& library) {
   try {
     std::error_code error;
@@ -36,7 +36,7 @@ Status map_library(const fs::path& file, const fs::path& content, boost::dll::sh
   } catch (const std::exception& caught) {
     return reject_file(StatusCode::internal, file, std::string("load check: ") + caught.what());
   }
-  // Boost's own text ends in an errno that has nothing to do with it.
+  // The message of Boost ends with an unrelated errno.
   const char* const reason = dlerror();
   std::string_view text = reason == nullptr ? "the dynamic linker gave no reason" : reason;
   const std::string prefix = content.string() + ": ";
@@ -48,7 +48,7 @@ Status map_library(const fs::path& file, const fs::path& content, boost::dll::sh
 
 Status check_entry(const LoadRequest& request, const abi::PluginEntry& mapped) {
   const fs::path& file = request.file;
-  // Once more, of what was mapped: the section was found by its name, this by its symbol.
+  // check_content() read the descriptor by the name of its section. The symbol may refer to another place.
   if (Status status = check_descriptor(file, &mapped, kDescriptorHead, UINT64_MAX); !status.ok()) return status;
   const abi::PluginEntry entry = sdk::read(&mapped);
   if (entry.id == nullptr || entry.version == nullptr || entry.build == nullptr || entry.create == nullptr) {
@@ -63,7 +63,7 @@ Status check_entry(const LoadRequest& request, const abi::PluginEntry& mapped) {
   return {};
 }
 
-// After the last reference was released.
+// REQUIRES: the last reference was released.
 Status kept_by_linker(const fs::path& file, const Plugin::Mapping& mapping) {
   const auto left = mapped_object(mapping.address);
   if (!left || left->name != mapping.name) return {};
@@ -80,7 +80,7 @@ void log_late_unload(const fs::path& file, const Plugin::Mapping& mapping) noexc
     const Status status = kept_by_linker(file, mapping);
     base::log_info(
         "plugin", status.ok() ? "plugin " + file.string() + " is unloaded: its last user has ended" : status.message());
-  } catch (const std::exception&) {  // no memory for a line that says nothing is wrong
+  } catch (const std::exception&) {  // out of memory: skip the log line
   }
 }
 

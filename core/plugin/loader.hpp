@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A plugin that is mapped and whose descriptor this daemon accepts. Backends made by
-// it share ownership, so that code is never unmapped under an object that needs it.
+// A mapped plugin with an accepted descriptor. Its backends share ownership, so that the code stays mapped while an
+// object needs it.
 #pragma once
 
 #include <chrono>
@@ -22,37 +22,36 @@ namespace sluice::plugin {
 
 struct LoadRequest {
   std::filesystem::path file;
-  std::string id;                     // what the descriptor must say
+  std::string id;  // the required id in the descriptor
   FileRules rules;
-  // Map a private copy, as it is in memory now. The dynamic linker takes two paths of one file, and a path that is
-  // mapped, for the library it has: without a copy a file that was replaced would stay what it was.
+  // Map a private copy of the current content. The dynamic linker returns the mapped library for a known path or inode,
+  // so without a copy a replaced file would not be loaded.
   bool copy = false;
 };
 
 class Plugin {
  public:
-  // What was mapped.
   struct Mapping {
     std::string sha256;
-    const void* address = nullptr;  // of its descriptor; null: it is part of this program
-    std::string name;               // as the dynamic linker knows it
+    const void* address = nullptr;  // of the descriptor; null: the plugin is part of this program
+    std::string name;               // the name in the dynamic linker
   };
-  // `last_release`: of the references to this, see there; null if it is part of this program.
+  // `last_release` signals the last release of this plugin; null if the plugin is part of this program.
   Plugin(std::shared_ptr<const void> library, std::filesystem::path file, const abi::PluginEntry& entry,
          Mapping mapping, std::shared_ptr<LastRelease> last_release = nullptr);
-  // One that is part of this program.
+  // A plugin that is part of this program.
   Plugin(std::shared_ptr<const void> library, std::filesystem::path file, const abi::PluginEntry& entry)
       : Plugin(std::move(library), std::move(file), entry, Mapping()) {}
 
   const std::filesystem::path& file() const { return file_; }  // symbolic links followed; not the copy
-  // Of what was read from the file, in hexadecimal: whether the file on disk is still this plugin.
+  // The hexadecimal hash of the loaded file, to recognize that the file on disk was replaced.
   const std::string& sha256() const { return mapping_.sha256; }
   const Mapping& mapping() const { return mapping_; }
   const std::string& id() const { return id_; }
   const std::string& version() const { return version_; }
   const std::string& build() const { return build_; }
   bool has(abi::Feature feature) const { return (entry_.features & feature) != 0; }
-  // A copy read by its size; its pointers lead into the library.
+  // A copy of the descriptor. Its pointers refer to the library.
   const abi::PluginEntry& entry() const { return entry_; }
   const std::shared_ptr<LastRelease>& last_release() const { return last_release_; }
 
@@ -67,16 +66,16 @@ class Plugin {
   std::string build_;
 };
 
-// All checks in order, the map between them, one info line at the end. A failure is
-// one sentence with file, check, what was found and what to do; nothing stays mapped.
+// Checks, maps and logs a plugin. An error names the file, the check, the finding and the remedy; nothing stays mapped
+// then.
 base::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& request);
 
-// Releases `plugin` and unmaps its library when no other reference is left, which it waits for, `limit` at most. The
-// destructors of the library's static objects run on this thread. Not ok: the library is still mapped, and why. Nothing
-// is wrong with the daemon then, but for the memory.
-// - unavailable: the limit has expired. The thread that releases the last reference unmaps the library, and logs it.
+// Releases `plugin`, waits for at most `limit` until no other reference is left, and unmaps its library. The
+// destructors of the library's static objects run on this thread. On an error the library stays mapped, which only
+// costs memory:
+// - unavailable: the timeout expired. The thread that releases the last reference unmaps the library, and logs it.
 // - unsupported: the dynamic linker keeps the library.
-// Any thread that runs no code of the plugin; one at a time for each plugin.
+// Any thread that does not run code of the plugin; one call at a time per plugin.
 base::Status unload_plugin(std::shared_ptr<const Plugin> plugin, std::chrono::milliseconds limit);
 
 }  // namespace sluice::plugin

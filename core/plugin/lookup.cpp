@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".so";
 
-// An id becomes a file name: it may not lead anywhere else.
+// An id becomes a file name, so it must not contain path components.
 bool is_file_name(std::string_view id) {
   return !id.empty() && id.front() != '.' && id.find('/') == std::string_view::npos &&
          id.find('\0') == std::string_view::npos;
@@ -25,7 +25,7 @@ std::string joined(const std::vector<std::string>& words) {
   return out;
 }
 
-// The sub-folders of `folder`, sorted, so that the search has one order everywhere.
+// The sub-folders of `folder`, sorted, so that the search order is deterministic.
 std::vector<fs::path> subfolders(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code error;

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where plugins are and which file belongs to an id: "<folder>/<id>.so".
-// Finding is not trusting: see file_checks.hpp.
+// Finds plugin files: the file of an id is "<folder>/<id>.so". file_checks.hpp checks what is found.
 #pragma once
 
 #include <filesystem>
@@ -16,18 +15,17 @@ namespace sluice::plugin {
 
 using Folders = std::vector<std::filesystem::path>;
 
-// The first folder that has the file wins. The failure lists the ids there are.
+// The first folder that has the file wins. The error lists the available ids.
 base::Result<std::filesystem::path> find_plugin(const Folders& folders, std::string_view id);
 
-// Ids of all plugin files in `folders`, sorted, each once.
+// The ids of all plugin files in `folders`, sorted, without duplicates.
 std::vector<std::string> available_plugins(const Folders& folders);
 
-// `installed`, and before it the plugins of the build tree when `executable` is the
-// daemon of one: <build>/core/sluiced or <build>/core/.libs/sluiced beside
-// <build>/config.status. libtool keeps a module in the .libs folder beside its .la.
+// `installed`, preceded by the plugins of the build tree if `executable` is in one: <build>/core/sluiced or
+// <build>/core/.libs/sluiced, with <build>/config.status. libtool puts a module into the .libs folder next to its .la.
 Folders default_folders(const std::filesystem::path& installed, const std::filesystem::path& executable);
 
-// The file this process runs, or an empty path when /proc does not say.
+// The executable file of this process; empty if /proc is not available.
 std::filesystem::path running_executable();
 
 }  // namespace sluice::plugin

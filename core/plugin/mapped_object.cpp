@@ -13,9 +13,9 @@
 namespace sluice::plugin {
 namespace {
 
-constexpr std::size_t kNamesSaid = 3;
+constexpr std::size_t kListedNames = 3;
 
-// The tables of one object that say what keeps it. Addresses are those of this process.
+// The tables of one object with the reasons why it stays mapped. Addresses are those of this process.
 class Tables {
  public:
   Tables(const dl_phdr_info& info, const ElfW(Dyn) * dynamic) : base_(info.dlpi_addr) {
@@ -31,27 +31,27 @@ class Tables {
   }
 
   bool nodelete() const { return (flags_ & DF_1_NODELETE) != 0; }
-  // "a, b, …" of the symbols that are the same one in every object (STB_GNU_UNIQUE).
+  // "a, b, …": the names of symbols with STB_GNU_UNIQUE binding.
   std::string unique_symbols() const {
     if (symbols_ == nullptr || strings_ == nullptr || hash_ == nullptr) return {};
     std::string out;
     std::size_t found = 0;
-    // What comes before the first hashed one is defined elsewhere.
+    // Symbols before the first hashed one are undefined here.
     for (std::uint32_t i = hash_[1], end = symbol_count(); i < end; ++i) {
       if (ELF64_ST_BIND(symbols_[i].st_info) != STB_GNU_UNIQUE) continue;
-      if (++found <= kNamesSaid) out.append(out.empty() ? "" : ", ").append(strings_ + symbols_[i].st_name);
+      if (++found <= kListedNames) out.append(out.empty() ? "" : ", ").append(strings_ + symbols_[i].st_name);
     }
-    return found > kNamesSaid ? out + ", …" : out;
+    return found > kListedNames ? out + ", …" : out;
   }
 
  private:
-  // Some machines leave the table as it is in the file.
+  // On some architectures the dynamic linker does not relocate this table.
   template <class T>
   T* at(const ElfW(Dyn) * entry) const {
     const ElfW(Addr) value = entry->d_un.d_ptr;
     return reinterpret_cast<T*>(value < base_ ? base_ + value : value);
   }
-  // The hash table does not say: its last chain ends with the last symbol.
+  // The hash table has no count, but its last chain ends with the last symbol.
   std::uint32_t symbol_count() const {
     const std::uint32_t buckets = hash_[0], first = hash_[1], words = hash_[2];
     const std::uint32_t* const bucket = hash_ + 4 + words * (sizeof(ElfW(Addr)) / sizeof(std::uint32_t));
@@ -75,7 +75,7 @@ std::string pinned_by(const Tables& tables) {
   if (tables.nodelete()) out = "it is linked with -z nodelete: link it without";
   if (const std::string unique = tables.unique_symbols(); !unique.empty()) {
     out.append(out.empty() ? "" : ", and ")
-        .append("it exports symbols the dynamic linker never lets go of (STB_GNU_UNIQUE: ")
+        .append("it exports symbols that the dynamic linker never releases (STB_GNU_UNIQUE: ")
         .append(unique)
         .append("): link it with the version script plugin.map");
   }
@@ -87,7 +87,7 @@ struct Search {
   std::optional<MappedObject> found;
 };
 
-int look(dl_phdr_info* info, std::size_t, void* data) {
+int find_object(dl_phdr_info* info, std::size_t, void* data) {
   auto& search = *static_cast<Search*>(data);
   bool holds = false;
   const ElfW(Dyn)* dynamic = nullptr;
@@ -106,7 +106,7 @@ int look(dl_phdr_info* info, std::size_t, void* data) {
 
 std::optional<MappedObject> mapped_object(const void* address) {
   Search search{reinterpret_cast<ElfW(Addr)>(address), {}};
-  dl_iterate_phdr(look, &search);
+  dl_iterate_phdr(find_object, &search);
   return std::move(search.found);
 }
 

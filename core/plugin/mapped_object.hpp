@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the dynamic linker has mapped, asked of itself. Any thread.
+// Finds objects that the dynamic linker has mapped. Any thread.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 namespace sluice::plugin {
 
 struct MappedObject {
-  std::string name;  // as it was given to the dynamic linker
-  // Why dlclose() leaves it where it is, as the object itself says: one part of a sentence each.
-  std::string pinned_by;  // empty: nothing in it
+  std::string name;  // the name in the dynamic linker
+  // The properties of the object for which dlclose() does not unmap it, as text.
+  std::string pinned_by;  // empty: none
 };
 
-// The object in which `address` lies. Nothing: none.
+// The object that contains `address`, if any.
 std::optional<MappedObject> mapped_object(const void* address);
 
 }  // namespace sluice::plugin

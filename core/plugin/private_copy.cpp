@@ -21,31 +21,31 @@ namespace {
 namespace fs = std::filesystem;
 using base::Status;
 
-constexpr std::size_t kPiece = 64u << 10;
-constexpr std::size_t kLongestName = 200;  // of the 249 the kernel takes
+constexpr std::size_t kChunk = 64u << 10;
+constexpr std::size_t kMaxName = 200;      // the limit of the kernel is 249
 constexpr unsigned kExecutable = 0x0010;   // MFD_EXEC of <linux/memfd.h>, since Linux 6.3
 
 Status failed(const fs::path& file, const std::string& what, int error) {
   return base::errno_status("plugin " + file.string() + ": copy check: " + what, error);
 }
 
-// Called after the plugin, so that maps and debuggers say whose code it is.
+// Named after the plugin, so that /proc/PID/maps and debuggers show its name.
 int make_memory(const fs::path& file) {
-  const std::string name = file.filename().string().substr(0, kLongestName);
+  const std::string name = file.filename().string().substr(0, kMaxName);
   const int made = memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING | kExecutable);
   if (made >= 0 || errno != EINVAL) return made;
   return memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
 Status copy_content(const fs::path& file, int from, int to) {
-  std::vector<char> piece(kPiece);
+  std::vector<char> chunk(kChunk);
   for (;;) {
-    const ssize_t got = read(from, piece.data(), piece.size());
+    const ssize_t got = read(from, chunk.data(), chunk.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failed(file, "read", errno);
     if (got == 0) return {};
     for (ssize_t done = 0; done < got;) {
-      const ssize_t put = write(to, piece.data() + done, static_cast<std::size_t>(got - done));
+      const ssize_t put = write(to, chunk.data() + done, static_cast<std::size_t>(got - done));
       if (put < 0 && errno == EINTR) continue;
       if (put < 0) return failed(file, "write to memory", errno);
       done += put;
@@ -53,8 +53,8 @@ Status copy_content(const fs::path& file, int from, int to) {
   }
 }
 
-// The dynamic linker takes a path it has been given before for the library it has, although the number of a descriptor
-// comes again. So each one is written in another way: the bits of a counter as "./" or "/", which lead nowhere.
+// Descriptor numbers are reused, but the dynamic linker returns the old library for a known path. So each path is made
+// unique: it contains the bits of a counter as "./" or "/", which do not change its meaning.
 fs::path path_of(int memory) {
   static std::atomic<unsigned> count{0};
   std::string path = "/proc/self/fd/";

@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A copy of a plugin file that nobody else knows: what is checked is what is mapped, and the dynamic linker has never
-// seen its path. In memory (memfd_create(2)): no file system has to be writable, or to allow programs, and nothing is
-// left behind. Stateless; any thread.
+// A private copy of a plugin file, so that the checked content is the mapped content, under a path that is new to the
+// dynamic linker. The copy is in memory (memfd_create(2)): it needs no file system that is writable and allows
+// programs, and it leaves no file behind. Stateless; any thread.
 #pragma once
 
 #include <filesystem>
@@ -13,15 +13,15 @@
 
 namespace sluice::plugin {
 
-// Afterwards nobody can change the memory (memfd_create(2)). 0, or an errno of F_ADD_SEALS (fcntl(2)). The kernel refuses
-// with EBUSY while it holds one of the pages itself, to move it or to put it on a list: for two seconds it is asked again.
+// Seals the memory against changes (memfd_create(2)). Returns 0, or an errno of F_ADD_SEALS (fcntl(2)). Retries for two
+// seconds on EBUSY, which occurs while the kernel holds a reference to a page, for example to migrate it.
 int seal_against_changes(int memory);
 
 class PrivateCopy {
  public:
   static base::Result<PrivateCopy> make(const std::filesystem::path& file);
 
-  // For this process, as long as this lives; what is mapped of it lives on. No other copy has had it.
+  // Valid in this process during the lifetime of this object; mappings stay valid afterwards. Never reused.
   const std::filesystem::path& path() const { return path_; }
 
  private:

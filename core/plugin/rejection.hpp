@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The status with which every check of a plugin file rejects it: it begins with the file.
+// The error of a check that rejects a plugin file. Its message begins with the file.
 #pragma once
 
 #include <filesystem>

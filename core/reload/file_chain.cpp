@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  // as the kernel has it
+constexpr int kMostLinks = 40;  // the limit of the kernel
 
 void put_in_front(std::deque<std::string>& names, const fs::path& path) {
   std::deque<std::string> more;

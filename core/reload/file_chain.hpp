@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// By which names of which folders a path leads to its file. One of these names given to something else, and the path
-// leads elsewhere: that is what there is to watch.
+// The folders and names through which a path resolves to its file. If one of these names changes its target, the path
+// may lead to another file, so all of them must be watched.
 #pragma once
 
 #include <map>
@@ -12,16 +12,16 @@
 namespace sluice::reload {
 
 struct FileChain {
-  // Folders that exist, by a path without links, and the names looked up in each. Where a folder is missing, its name
-  // in the folder above is the last.
+  // Existing folders, by a path without links, and the names that are resolved in each. If a folder is missing, the
+  // chain ends with its name in the parent folder.
   std::map<std::string, std::set<std::string>> folders;
-  // What the path leads to, without links; empty where that does not exist.
+  // The resolved path without links; empty if the file does not exist.
   std::string file;
 
   bool operator==(const FileChain&) const = default;
 };
 
-// Of a path that is relative, the current folder is the beginning. A ring of links leads nowhere.
+// A relative path starts in the current folder. A loop of links resolves to no file.
 FileChain follow_path(const std::string& path);
 
 }  // namespace sluice::reload

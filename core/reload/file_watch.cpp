@@ -25,13 +25,13 @@ namespace {
 using Steady = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// Names of a folder that come to mean something else, and the folder itself.
+// Events that change the target of a name, and those of the folder itself.
 constexpr std::uint32_t kFolder =
     IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 constexpr std::uint32_t kFile = IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB;
-// Paths that are never the same twice are taken as they are.
-constexpr int kMaxLooks = 20;
-// Times of files are as fine as the kernel's tick: what is younger may change again within the same one.
+// Limit for paths that resolve differently each time.
+constexpr int kMaxAttempts = 20;
+// File times have the resolution of the kernel's tick: a younger file may change again within the same tick.
 constexpr std::int64_t kSettled = 1'000'000'000;
 
 std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec; }
@@ -54,7 +54,7 @@ base::Status FileWatch::start() {
   std::unique_lock lock(mutex_);
   running_ = true;
   thread_ = std::thread([this] { run(); });
-  adopted_changed_.wait(lock, [this] { return adopted_version_ == wanted_version_; });
+  accepted_changed_.wait(lock, [this] { return accepted_version_ == wanted_version_; });
   return {};
 }
 
@@ -64,7 +64,7 @@ void FileWatch::stop() {
     stopping_ = true;
     running_ = false;
   }
-  adopted_changed_.notify_all();
+  accepted_changed_.notify_all();
   if (!thread_.joinable()) return;
   wake();
   thread_.join();
@@ -77,16 +77,16 @@ void FileWatch::follow(std::vector<WatchedFile> files) {
   const auto version = ++wanted_version_;
   if (!running_) return;
   wake();
-  adopted_changed_.wait(lock, [&] { return adopted_version_ >= version || !running_; });
+  accepted_changed_.wait(lock, [&] { return accepted_version_ >= version || !running_; });
 }
 
-void FileWatch::take_note() {
+void FileWatch::accept_current_content() {
   std::unique_lock lock(mutex_);
-  note_ = true;
+  accept_content_ = true;
   const auto version = ++wanted_version_;
   if (!running_) return;
   wake();
-  adopted_changed_.wait(lock, [&] { return adopted_version_ >= version || !running_; });
+  accepted_changed_.wait(lock, [&] { return accepted_version_ >= version || !running_; });
 }
 
 void FileWatch::wake() const {
@@ -98,8 +98,8 @@ void FileWatch::wake() const {
 void FileWatch::run() {
   std::optional<Steady::time_point> noisy_since;
   for (;;) {
-    // What happened to files meanwhile is looked at when they are quiet, as ever.
-    if (adopt() && !noisy_since) noisy_since = Steady::now();
+    // Files that changed meanwhile are read once they are quiet, as usual.
+    if (accept_requests() && !noisy_since) noisy_since = Steady::now();
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
@@ -109,22 +109,22 @@ void FileWatch::run() {
     if (noisy_since) {
       const auto left = std::chrono::ceil<milliseconds>(*noisy_since + options_.longest_noise - now);
       at_most = std::clamp(left, milliseconds(0), options_.quiet);
-    } else if (blind_) {
+    } else if (must_poll_) {
       at_most = options_.poll;
     }
     bool event = false;
     const bool quiet = sleep(at_most, event);
     if (event && !noisy_since) noisy_since = Steady::now();
-    const bool over = noisy_since && Steady::now() - *noisy_since >= options_.longest_noise;
-    if (!quiet && !over) continue;
-    if (!noisy_since && !blind_) continue;
+    const bool expired = noisy_since && Steady::now() - *noisy_since >= options_.longest_noise;
+    if (!quiet && !expired) continue;
+    if (!noisy_since && !must_poll_) continue;
     noisy_since.reset();
-    const auto changed = look(false);
+    const auto changed = scan(false);
     if (!changed.empty()) changed_(changed);
   }
 }
 
-// True when nothing came within the time.
+// True if the timeout expired without an event.
 bool FileWatch::sleep(milliseconds at_most, bool& event) {
   pollfd waiting[] = {{wake_.get(), POLLIN, 0}, {inotify_.get(), POLLIN, 0}};
   const int ready = ::poll(waiting, 2, static_cast<int>(at_most.count()));
@@ -151,23 +151,23 @@ bool FileWatch::drain() {
       const auto found = watches_.find(event->wd);
       if (found == watches_.end()) continue;
       const bool named = event->len != 0 && !found->second.empty();
-      // The name is filled up with zeros.
+      // The name is padded with NUL.
       if (!named || found->second.contains(event->name)) relevant = true;
       if ((event->mask & IN_IGNORED) != 0) watches_.erase(found);
     }
   }
 }
 
-// What follow() and take_note() asked for; whether there was anything.
-bool FileWatch::adopt() {
+// Applies the requests of follow() and accept_current_content(); false if there are none.
+bool FileWatch::accept_requests() {
   std::vector<WatchedFile> wanted;
-  bool note = false;
+  bool accept_content = false;
   std::uint64_t version = 0;
   {
     const std::lock_guard lock(mutex_);
-    if (adopted_version_ == wanted_version_) return false;
+    if (accepted_version_ == wanted_version_) return false;
     wanted = wanted_;
-    note = std::exchange(note_, false);
+    accept_content = std::exchange(accept_content_, false);
     version = wanted_version_;
   }
   std::map<std::string, Known> before;
@@ -178,39 +178,39 @@ bool FileWatch::adopt() {
     if (known != before.end()) {
       now = known->second;
     } else {
-      now.content = file.in_force;
+      now.content = file.active_hash;
     }
   }
-  auto changed = look(!note);
-  if (note) changed.clear();
+  auto changed = scan(!accept_content);
+  if (accept_content) changed.clear();
   {
     const std::lock_guard lock(mutex_);
-    adopted_version_ = version;
+    accepted_version_ = version;
   }
-  adopted_changed_.notify_all();
+  accepted_changed_.notify_all();
   if (!changed.empty()) changed_(changed);
   return true;
 }
 
-// Watches first, reads then: what happens between is an event.
-std::vector<std::string> FileWatch::look(bool new_ones_only) {
+// Watches before it reads, so that a change in between causes an event.
+std::vector<std::string> FileWatch::scan(bool new_ones_only) {
   arm();
   std::vector<std::string> out;
   for (auto& [path, known] : known_) {
-    if (new_ones_only && known.looked_at) continue;
-    if (look_at(path, known)) out.push_back(path);
+    if (new_ones_only && known.checked) continue;
+    if (check(path, known)) out.push_back(path);
   }
   return out;
 }
 
-// Every folder by whose names a path leads to its file, and the file.
+// Watches every folder through which a path resolves, and the file.
 void FileWatch::arm() {
   if (!inotify_.valid()) return;
   auto chains = chains_of(known_);
-  for (int looks = 0; looks < kMaxLooks; ++looks) {
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     std::map<int, std::set<std::string>> before;
     before.swap(watches_);
-    blind_ = false;
+    must_poll_ = false;
     for (const auto& [path, chain] : chains) {
       for (const auto& [folder, names] : chain.folders) watch(folder, kFolder, names);
       if (!chain.file.empty()) watch(chain.file, kFile, {});
@@ -228,24 +228,24 @@ void FileWatch::watch(const std::string& path, std::uint32_t mask, const std::se
   const int descriptor = ::inotify_add_watch(inotify_.get(), path.c_str(), mask | IN_DONT_FOLLOW | IN_MASK_ADD);
   if (descriptor >= 0) {
     watches_[descriptor].insert(names.begin(), names.end());
-  } else if (errno != ENOENT && errno != ENOTDIR) {  // which its folder tells of
+  } else if (errno != ENOENT && errno != ENOTDIR) {  // its folder reports these
     cannot_watch(path, errno);
   }
 }
 
 void FileWatch::cannot_watch(const std::string& path, int error) {
-  blind_ = true;
-  if (std::exchange(blindness_told_, true)) return;
+  must_poll_ = true;
+  if (std::exchange(polling_logged_, true)) return;
   const bool limit = error == ENOSPC || error == EMFILE;
   base::log_warning("app", "cannot watch " + path + " for changes: " + strerror(error) +
                                (limit ? "; raise fs.inotify.max_user_watches or fs.inotify.max_user_instances" : "") +
-                               "; looking at the files of the configuration every " +
+                               "; checking the configuration files every " +
                                std::to_string(options_.poll.count() / 1000) + " s instead");
 }
 
-// Whether it holds something else than before.
-bool FileWatch::look_at(const std::string& path, Known& known) {
-  const bool counts = std::exchange(known.looked_at, true) || !known.content.empty();
+// Whether the content changed.
+bool FileWatch::check(const std::string& path, Known& known) {
+  const bool counts = std::exchange(known.checked, true) || !known.content.empty();
   struct stat data {};
   Fingerprint now;
   if (::stat(path.c_str(), &data) == 0) {
@@ -257,7 +257,7 @@ bool FileWatch::look_at(const std::string& path, Known& known) {
   const auto content = base::file_sha256(path);
   if (!content) {
     if (known.missing.empty()) {
-      base::log_warning("app", content.status().message() + "; what was read from it stays in force");
+      base::log_warning("app", content.status().message() + "; keeping its last content");
     }
     known.missing = content.status().message();
     return false;

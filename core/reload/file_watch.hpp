@@ -1,10 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Follows files by what they hold: written in place, replaced by another, reached by a link that is exchanged (as
-// Kubernetes does it with a ConfigMap), removed and made again. What leaves the content as it is (a touch, a copy of
-// the same) is no change. A file that vanishes is none either: it is said once in the log, and what comes back is
-// compared with what was there.
+// Watches files for changes of their content: written in place, replaced, reached through a link that is switched (as
+// Kubernetes does with a ConfigMap), or removed and created again. An event that keeps the content (touch, an identical
+// copy) is not a change. A removed file is logged once; when it exists again, its content is compared with the last
+// one.
 #pragma once
 
 #include <sys/types.h>
@@ -27,9 +27,9 @@ namespace sluice::reload {
 
 struct WatchedFile {
   std::string path;
-  // SHA-256 of what is in force of it, where that is known: if it holds something else when it is first looked at, that
-  // is a change. Empty: what it holds then is what is in force. Of no matter for a path that is followed already.
-  std::string in_force{};
+  // SHA-256 of the active content, if known: a different content at the first check is a change. Empty: the content at
+  // the first check is the active one. Ignored for a path that is watched already.
+  std::string active_hash{};
 
   bool operator==(const WatchedFile&) const = default;
 };
@@ -37,12 +37,12 @@ struct WatchedFile {
 class FileWatch {
  public:
   struct Options {
-    std::chrono::milliseconds quiet{300};           // without an event before files are read
-    std::chrono::milliseconds longest_noise{5000};  // then they are read all the same
-    std::chrono::milliseconds poll{10'000};         // where the kernel cannot tell
+    std::chrono::milliseconds quiet{300};           // time without an event before files are read
+    std::chrono::milliseconds longest_noise{5000};  // files are read after this time even if events continue
+    std::chrono::milliseconds poll{10'000};         // interval of checks if inotify is not available
   };
-  // [thread of the watch] With the paths that hold other content, as they were given. Must not wait, nor call follow()
-  // or stop().
+  // [own thread] Receives the paths with changed content, as passed to follow(). Must not block, nor call follow() or
+  // stop().
   using Changed = std::function<void(const std::vector<std::string>& paths)>;
 
   explicit FileWatch(Changed changed) : FileWatch(std::move(changed), Options()) {}
@@ -51,18 +51,17 @@ class FileWatch {
   FileWatch(const FileWatch&) = delete;
   FileWatch& operator=(const FileWatch&) = delete;
 
-  // Where the kernel has no watch for it, files are looked at now and then, which is said in the log: no reason not to
-  // start.
+  // If inotify is not available, this logs a warning and succeeds; the files are checked periodically then.
   base::Status start();
-  // Afterwards nothing is called.
+  // After it returns there are no more callbacks.
   void stop();
 
-  // [any thread but the watch's, also before start()] These and no others, from now on: it returns when they are
-  // watched. What is known of a path that was followed before stays known.
+  // [any other thread, also before start()] Replaces the watched files; returns once they are watched. The known
+  // content of a path that was watched before is kept.
   void follow(std::vector<WatchedFile> files);
-  // [likewise] What they hold at this moment is no change any more: for who reads them next. What changes afterwards
-  // is.
-  void take_note();
+  // [any other thread, also before start()] Takes the current content as the active one, since the caller reads the
+  // files next. Later changes are reported.
+  void accept_current_content();
 
  private:
   struct Fingerprint {
@@ -74,22 +73,22 @@ class FileWatch {
     bool operator==(const Fingerprint&) const = default;
   };
   struct Known {
-    std::string content;      // SHA-256; empty: it could never be read
-    Fingerprint fingerprint;  // of the last reading
-    bool settled = false;     // whether the same fingerprint means the same content
-    std::string missing;      // why it cannot be read now
-    bool looked_at = false;
+    std::string content;      // SHA-256; empty if it was never read
+    Fingerprint fingerprint;  // of the last read
+    bool settled = false;     // an equal fingerprint means equal content
+    std::string missing;      // the error if it cannot be read now
+    bool checked = false;
   };
 
   void run();
-  bool adopt();
+  bool accept_requests();
   void arm();
   void watch(const std::string& path, std::uint32_t mask, const std::set<std::string>& names);
   void cannot_watch(const std::string& path, int error);
   // Whether an event was about one of the names.
   bool drain();
-  std::vector<std::string> look(bool new_ones_only);
-  bool look_at(const std::string& path, Known& known);
+  std::vector<std::string> scan(bool new_ones_only);
+  bool check(const std::string& path, Known& known);
   bool sleep(std::chrono::milliseconds at_most, bool& event);
   void wake() const;
 
@@ -98,18 +97,18 @@ class FileWatch {
   base::Fd inotify_;
   base::Fd wake_;
 
-  // The watch's thread only.
+  // Own thread only.
   std::map<std::string, Known> known_;
-  std::map<int, std::set<std::string>> watches_;  // by watch descriptor: the names of interest; none: all
-  bool blind_ = false;                            // something could not be watched
-  bool blindness_told_ = false;
+  std::map<int, std::set<std::string>> watches_;  // by watch descriptor: the relevant names; empty: all
+  bool must_poll_ = false;                        // a file or folder could not be watched
+  bool polling_logged_ = false;
 
   std::mutex mutex_;
-  std::condition_variable adopted_changed_;
+  std::condition_variable accepted_changed_;
   std::vector<WatchedFile> wanted_;  // under mutex_, as is all that follows
-  bool note_ = false;
+  bool accept_content_ = false;
   std::uint64_t wanted_version_ = 0;
-  std::uint64_t adopted_version_ = 0;
+  std::uint64_t accepted_version_ = 0;
   bool running_ = false;
   bool stopping_ = false;
   std::thread thread_;

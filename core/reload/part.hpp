@@ -1,10 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One part of the daemon that settings can change while it runs. A reload is all or
-// nothing: every part prepares, then every part commits; where one cannot prepare, those
-// before it are told to abandon, and nothing has changed.
-// All calls come from the reload thread.
+// A part of the daemon that can apply changed settings while it runs. A reload is all or nothing: every part prepares,
+// then every part commits. If a part cannot prepare, the parts before it abandon, and nothing changes. All calls come
+// from the reload thread.
 #pragma once
 
 #include <string>
@@ -15,21 +14,21 @@
 
 namespace sluice::reload {
 
-// What commit() came to, as sentences without a full stop.
+// The result of commit(), as sentences without a full stop.
 struct Committed {
   std::vector<std::string> done{};
-  std::vector<std::string> failed{};  // what is not as `to` says; the reload is reported as failed
+  std::vector<std::string> failed{};  // settings that could not be applied; the reload is reported as failed
 };
 
 class ReloadPart {
  public:
   virtual ~ReloadPart() = default;
-  // Whether it has anything to do when `from` becomes `to`.
+  // Whether the change from `from` to `to` affects this part.
   virtual bool concerned(const config::Settings& from, const config::Settings& to) const = 0;
-  // Everything that can fail. Not ok: it is as before.
-  // Called for concerned parts only; both live until commit() or abandon().
+  // Does everything that can fail; on failure nothing has changed. Called for concerned parts only; both references are
+  // valid until commit() or abandon().
   virtual base::Status prepare(const config::Settings& from, const config::Settings& to) = 0;
-  // `to` is in force.
+  // Applies `to`.
   virtual Committed commit() = 0;
   virtual void abandon() = 0;
 };

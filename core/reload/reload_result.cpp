@@ -23,7 +23,7 @@ const char* reload_outcome_name(ReloadOutcome outcome) {
 
 json reload_json(const ReloadResult& result) {
   return {{"result", reload_outcome_name(result.outcome)},
-          {"in_force", result.ok() || result.in_force},
+          {"applied", result.ok() || result.partly_applied},
           {"sentences", result.sentences},
           {"warnings", result.warnings},
           {"trigger", result.trigger},

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What came of reading the configuration again, and where the reload thread is.
+// The result of a reload, and the state of the reload thread.
 #pragma once
 
 #include <chrono>
@@ -14,9 +14,9 @@
 namespace sluice::reload {
 
 enum class ReloadOutcome : std::uint8_t {
-  success,    // something has changed and is in force
-  unchanged,  // there was nothing to do
-  failed,     // what was before stays, but see ReloadResult::in_force
+  success,    // changes were applied
+  unchanged,  // no setting changed
+  failed,     // the running configuration is kept, but see ReloadResult::partly_applied
 };
 
 // "success", "unchanged", "failed".
@@ -24,24 +24,24 @@ const char* reload_outcome_name(ReloadOutcome outcome);
 
 struct ReloadResult {
   ReloadOutcome outcome = ReloadOutcome::unchanged;
-  std::vector<std::string> sentences;  // what was done, or everything that is wrong; without a full stop; not empty
-  std::vector<std::string> warnings;   // of the configuration; what a start would warn of
-  std::string trigger;  // why it was read: "SIGHUP", "sluicectl reload", "/etc/sluice/config.yaml has changed"
+  std::vector<std::string> sentences;  // the changes, or all errors; without a full stop; not empty
+  std::vector<std::string> warnings;   // of the configuration, as at startup
+  std::string trigger;                 // the cause: "SIGHUP", "sluicectl reload", "/etc/sluice/config.yaml has changed"
   double seconds = 0;
-  std::chrono::system_clock::time_point at;  // its end
+  std::chrono::system_clock::time_point at;  // end of the reload
 
-  bool in_force = false;  // of a failed one: it is in force but for what the first sentences say
+  bool partly_applied = false;  // of a failed reload: applied except for what the first sentences report
 
   bool ok() const { return outcome != ReloadOutcome::failed; }
   bool operator==(const ReloadResult&) const = default;
 };
 
-// A copy for status.
+// A snapshot for the status.
 struct ReloadStatus {
-  std::uint64_t count = 0;                                            // reloads that have ended
-  std::optional<ReloadResult> last;                                   // nothing before the first one
+  std::uint64_t count = 0;                                            // finished reloads
+  std::optional<ReloadResult> last;                                   // nothing before the first reload
   std::optional<std::chrono::system_clock::time_point> last_success;  // success or unchanged
-  // Of the one that runs.
+  // Of the running reload.
   std::optional<std::chrono::system_clock::time_point> in_progress_since;
   std::string trigger;
   std::string doing;  // "reading the configuration", "backend: preparing", "source: applying"
@@ -49,8 +49,8 @@ struct ReloadStatus {
 
 // {"result":"success","sentences":[…],"warnings":[…],"trigger":…,"seconds":…,"at":…}, as the control socket answers.
 nlohmann::json reload_json(const ReloadResult& result);
-// {"count":…,"last":{…},"last_success":…,"in_progress":{"since":…,"trigger":…,"doing":…}}; what there is not is left
-// out. For the key `reload` of the status.
+// {"count":…,"last":{…},"last_success":…,"in_progress":{"since":…,"trigger":…,"doing":…}}, without the keys that have
+// no value. For the key `reload` of the status.
 nlohmann::json reload_json(const ReloadStatus& status);
 
 }  // namespace sluice::reload

@@ -28,18 +28,18 @@ ReloadResult failed(std::vector<std::string> sentences) {
   return out;
 }
 
-// What no part had to be told of.
-std::string taken_over(const std::vector<SettingsChange>& changes) {
+// The sentence for changes that concern no part.
+std::string applied_settings(const std::vector<SettingsChange>& changes) {
   std::vector<std::string> names;
   for (const auto& change : changes) {
-    if (change.setting == "configz") continue;  // made of the others
+    if (change.setting == "configz") continue;  // derived from the other settings
     if (std::find(names.begin(), names.end(), change.setting) == names.end()) names.push_back(change.setting);
   }
   const std::string which = names.empty() ? "the configuration" : joined(names, ", ");
-  return which + (names.size() > 1 ? " are" : " is") + " taken over; nothing that runs depends on it";
+  return which + (names.size() > 1 ? " are" : " is") + " applied; no running component depends on it";
 }
 
-// A part is code of many hands; what it throws must not end the thread.
+// An exception of a part must not end the thread.
 template <class F>
 base::Status guarded(F&& f) {
   try {
@@ -49,7 +49,7 @@ base::Status guarded(F&& f) {
   }
 }
 
-void tell(const ReloadResult& result) {
+void log_result(const ReloadResult& result) {
   for (const auto& warning : result.warnings) base::log_warning("app", "reload: " + warning);
   const std::string text = "(" + result.trigger + ")";
   switch (result.outcome) {
@@ -59,8 +59,8 @@ void tell(const ReloadResult& result) {
       return base::log_info("app", "reload " + text + ": " + joined(result.sentences, "; "));
     case ReloadOutcome::failed:
       return base::log_error("app", "reload " + text +
-                                        (result.in_force ? " failed in part; the rest is in force: "
-                                                         : " failed, and what is in force stays: ") +
+                                        (result.partly_applied ? " partially failed; the rest is applied: "
+                                                               : " failed; keeping the running configuration: ") +
                                         joined(result.sentences, "; "));
   }
 }
@@ -91,7 +91,7 @@ void Reloader::stop() {
     replies.swap(replies_);
     triggers_.clear();
   }
-  for (const auto& reply : replies) reply(failed({"sluiced is ending"}));
+  for (const auto& reply : replies) reply(failed({"sluiced is shutting down"}));
 }
 
 void Reloader::request(std::string trigger) { request(std::move(trigger), nullptr); }
@@ -108,7 +108,7 @@ void Reloader::request(std::string trigger, Reply reply) {
     }
   }
   changed_.notify_all();
-  if (reply) reply(failed({"sluiced is ending"}));
+  if (reply) reply(failed({"sluiced is shutting down"}));
 }
 
 ReloadStatus Reloader::status() const {
@@ -134,7 +134,7 @@ void Reloader::run() {
     result.trigger = trigger;
     result.seconds = std::chrono::duration<double>(clock_.now() - began).count();
     result.at = std::chrono::system_clock::now();
-    tell(result);
+    log_result(result);
 
     lock.lock();
     ++status_.count;
@@ -192,7 +192,7 @@ ReloadResult Reloader::apply(const std::shared_ptr<const config::Settings>& from
     }
     settings_.set(to);
     out.outcome = ReloadOutcome::success;
-    out.sentences = {taken_over(changes)};
+    out.sentences = {applied_settings(changes)};
     return out;
   }
 
@@ -200,11 +200,11 @@ ReloadResult Reloader::apply(const std::shared_ptr<const config::Settings>& from
     doing(concerned[i].name + ": preparing");
     const auto status = guarded([&] { return concerned[i].part->prepare(*from, *to); });
     if (status.ok()) continue;
-    // Against the order, as what came later may build on what came before.
+    // In reverse order, since a part may depend on the parts before it.
     while (i-- > 0) concerned[i].part->abandon();
     return failed({status.message()});
   }
-  // Whoever is told something by a part finds the settings it is about.
+  // Before commit(), since callbacks of the parts read the settings.
   settings_.set(to);
   std::vector<std::string> done;
   for (const Part& part : concerned) {
@@ -215,13 +215,13 @@ ReloadResult Reloader::apply(const std::shared_ptr<const config::Settings>& from
       std::move(committed.failed.begin(), committed.failed.end(), std::back_inserter(out.sentences));
       return {};
     });
-    // The other parts commit all the same.
+    // The other parts commit anyway.
     if (!status.ok()) out.sentences.push_back(part.name + ": " + status.message());
   }
-  out.in_force = !out.sentences.empty();
-  out.outcome = out.in_force ? ReloadOutcome::failed : ReloadOutcome::success;
+  out.partly_applied = !out.sentences.empty();
+  out.outcome = out.partly_applied ? ReloadOutcome::failed : ReloadOutcome::success;
   std::move(done.begin(), done.end(), std::back_inserter(out.sentences));
-  if (out.sentences.empty()) out.sentences = {taken_over(changes)};
+  if (out.sentences.empty()) out.sentences = {applied_settings(changes)};
   return out;
 }
 

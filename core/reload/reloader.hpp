@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Takes a changed configuration into force while the daemon runs: reads it as a start
-// would, decides whether all of it can be changed live, and has the parts it concerns
-// prepare and commit. All or nothing. One thread; one reload at a time.
+// Applies a changed configuration while the daemon runs: reads it as at startup, checks that every change can be
+// applied live, and lets the concerned parts prepare and commit. All or nothing. One thread; one reload at a time.
 #pragma once
 
 #include <condition_variable>
@@ -24,39 +23,37 @@
 
 namespace sluice::reload {
 
-// Flags and file, read again; what is wrong goes to the problems, and the value is
-// usable only when there is no error among them. What a start finds out for itself, the
-// backend of mode auto and the name of the node, stays what is in force.
-using ReadSettings = std::function<config::Settings(const config::Settings& in_force, config::Problems&)>;
+// Reads flags and file again. The result is valid only if there is no error among the problems. Values that startup
+// detects, the backend in auto mode and the node name, are kept from the running settings.
+using ReadSettings = std::function<config::Settings(const config::Settings& running, config::Problems&)>;
 
 // All on the reload thread; any may be empty.
 struct ReloadHooks {
   std::function<void()> begun;                            // before the files are read: RELOADING=1
-  std::function<void(const ReloadResult& result)> ended;  // it is told already in the log: READY=1, event, metric
+  std::function<void(const ReloadResult& result)> ended;  // after the log lines: READY=1, event, metric
 };
 
 class Reloader {
  public:
-  // Called once, on the reload thread or, when stopping, on that of stop().
+  // Called once, on the reload thread or, during shutdown, on the thread of stop().
   using Reply = std::function<void(const ReloadResult& result)>;
 
-  // All outlive it.
+  // `settings` and `clock` must outlive the reloader.
   Reloader(config::SettingsCell& settings, ReadSettings read, ReloadHooks hooks, const base::Clock& clock);
   ~Reloader();  // stops
   Reloader(const Reloader&) = delete;
   Reloader& operator=(const Reloader&) = delete;
 
-  // In this order they prepare, and in this order they commit. `name` is for status and
-  // sentences: "backend". The part outlives the reloader. REQUIRES: not started.
+  // Parts prepare and commit in the order of these calls. `name` is for the status and sentences: "backend". The part
+  // must outlive the reloader. REQUIRES: not started.
   void add(std::string name, ReloadPart& part);
   void start();
-  // The reload that runs goes on to its end first; who still waits gets "failed".
+  // A running reload ends first; pending requests get "failed".
   void stop();
 
-  // [any thread] Never waits. Before start() it is kept. Requests that come while a
-  // reload runs lead to one more.
+  // [any thread] Never blocks. Requests before start() are kept. Requests during a reload lead to one more reload.
   void request(std::string trigger);
-  // The same; `reply` gets the result of a reload that reads the files after this.
+  // The same; `reply` gets the result of a reload that reads the files after this call.
   void request(std::string trigger, Reply reply);
 
   ReloadStatus status() const;  // any thread

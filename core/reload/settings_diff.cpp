@@ -16,7 +16,7 @@ class Changes {
   void compare(const char* setting, SettingsPart part, const T& from, const T& to) {
     if (!(from == to)) out_.push_back({setting, part, {}});
   }
-  // The same for what is decided once.
+  // The same for a setting that cannot be applied live.
   template <class T>
   void refuse(const char* setting, const T& from, const T& to, const std::string& why) {
     if (!(from == to)) out_.push_back({setting, SettingsPart::none, why});
@@ -29,29 +29,29 @@ class Changes {
   std::vector<SettingsChange> out_;
 };
 
-constexpr const char* kRestart = "; restart sluiced, which ends nothing but connections that mode userspace relays";
+constexpr const char* kRestart = "; restart sluiced (this closes only connections relayed in userspace mode)";
 
 base::Family primary_family(const config::Settings& settings) {
   return node::choose_node_ips({}, settings.bind_address).primary;
 }
 
-// Every binding below names all fields of its structure: a new field does not compile until it is decided what a change
-// of it means.
+// Each structured binding below names all fields of its structure, so that a new field does not compile until its
+// changes are handled.
 
 void compare_source(const config::SourceSettings& a, const config::SourceSettings& b, Changes& out) {
   const auto& [kind, kubeconfig, master, manifests, replay, replay_speed, record, client] = a;
   if ((kind == config::SourceKind::replay) != (b.kind == config::SourceKind::replay)) {
-    out.refuse("replay",
-               std::string("a recording is played from its beginning, by a daemon that knows nothing else") + kRestart);
+    out.refuse("replay", std::string("a replay must start with an empty daemon") + kRestart);
   } else {
     out.compare("source", SettingsPart::source, kind, b.kind);
-    out.refuse("replay", replay, b.replay, std::string("a recording is played to its end") + kRestart);
-    out.refuse("replaySpeed", replay_speed, b.replay_speed, std::string("a recording is played to its end") + kRestart);
+    out.refuse("replay", replay, b.replay, std::string("a running replay cannot be changed") + kRestart);
+    out.refuse("replaySpeed", replay_speed, b.replay_speed,
+               std::string("a running replay cannot be changed") + kRestart);
   }
   out.compare("clientConnection.kubeconfig", SettingsPart::source, kubeconfig, b.kubeconfig);
   out.compare("master", SettingsPart::source, master, b.master);
   out.compare("manifests", SettingsPart::source, manifests, b.manifests);
-  out.refuse("record", record, b.record, std::string("a recording begins with everything there is") + kRestart);
+  out.refuse("record", record, b.record, std::string("a recording must begin with the full state") + kRestart);
   const auto& [qps, burst] = client;
   out.compare("clientConnection.qps", SettingsPart::source, qps, b.client.qps);
   out.compare("clientConnection.burst", SettingsPart::source, burst, b.client.burst);
@@ -67,7 +67,7 @@ void compare_serve(const config::ServeSettings& a, const config::ServeSettings& 
   out.compare("featureGates.ComponentStatusz", SettingsPart::serve, statusz, b.statusz);
 }
 
-// What another backend's section says is of no matter until that backend is chosen.
+// Only the section of the active backend matters.
 void compare_sections(const config::Settings& a, const config::Settings& b, Changes& out) {
   if (a.sections == b.sections) return;
   const bool in_use = a.backend == b.backend && !(a.section() == b.section());
@@ -92,9 +92,8 @@ std::vector<SettingsChange> settings_diff(const config::Settings& from, const co
   const auto& [folders, relax_ownership] = plugins;
   out.compare("pluginDirs", SettingsPart::backend, folders, to.plugins.folders);
   out.compare("relaxPluginOwnership", SettingsPart::backend, relax_ownership, to.plugins.relax_ownership);
-  out.refuse("stateDir", state_dir, to.state_dir,
-             "what was written down about the kernel is in " + state_dir + kRestart);
-  out.compare("drainTimeout", SettingsPart::none, drain_timeout, to.drain_timeout);  // for the next exchange
+  out.refuse("stateDir", state_dir, to.state_dir, "the saved state is in " + state_dir + kRestart);
+  out.compare("drainTimeout", SettingsPart::none, drain_timeout, to.drain_timeout);  // for the next swap
   out.compare("detectLocal", SettingsPart::backend, local_detector, to.local_detector);
   out.compare("nodePortAddresses", SettingsPart::backend, node_ports, to.node_ports);
   out.compare("iptables.localhostNodePorts", SettingsPart::backend, localhost_node_ports, to.localhost_node_ports);
@@ -114,7 +113,7 @@ std::vector<SettingsChange> settings_diff(const config::Settings& from, const co
   out.compare("oomScoreAdj", SettingsPart::kernel, oom_score_adj, to.oom_score_adj);
   out.compare("featureGates.AllowServiceExternalIPs", SettingsPart::backend, allow_external_ips, to.allow_external_ips);
   out.compare("logging", SettingsPart::logging, log, to.log);
-  // What is shown, and what other fields have been made of.
+  // Only displayed, or the source of other fields.
   out.compare("configz", SettingsPart::none, kube_proxy_configuration, to.kube_proxy_configuration);
   compare_sections(from, to, out);
   out.compare("flags", SettingsPart::none, flags, to.flags);

@@ -9,33 +9,32 @@ namespace sluice::reload {
 namespace {
 
 // The node name without --hostname-override: the recorded node for a replay, else the host name.
-std::string default_node_name(const config::Draft& draft, const ReaderSurroundings& surroundings) {
-  const std::string recorded = draft.replay.given() ? surroundings.recorded_node(draft.replay.value) : std::string();
-  return recorded.empty() ? surroundings.host_name : recorded;
+std::string default_node_name(const config::Draft& draft, const ReaderEnvironment& environment) {
+  const std::string recorded = draft.replay.given() ? environment.recorded_node(draft.replay.value) : std::string();
+  return recorded.empty() ? environment.host_name : recorded;
 }
 
 }  // namespace
 
-config::Settings validated(const config::Draft& draft, const ReaderSurroundings& surroundings,
-                           const config::Settings* in_force, config::Problems& problems) {
+config::Settings validated(const config::Draft& draft, const ReaderEnvironment& environment,
+                           const config::Settings* running, config::Problems& problems) {
   // A document that could not be read may hold the missing fields: report that error only, not those that follow.
   if (!draft.whole) return {};
   const auto choose = [&](const config::PluginSettings& plugins) -> base::Result<config::BackendChoice> {
-    const bool chosen_before = in_force != nullptr && !in_force->backend_reason.empty();
-    if (chosen_before && in_force->plugins == plugins)
-      return config::BackendChoice{in_force->backend, in_force->backend_reason};
-    return surroundings.choose_backend(plugins);
+    const bool chosen_before = running != nullptr && !running->backend_reason.empty();
+    if (chosen_before && running->plugins == plugins)
+      return config::BackendChoice{running->backend, running->backend_reason};
+    return environment.choose_backend(plugins);
   };
   return config::validate(
-      draft, {surroundings.installed_backends(draft.plugins()), default_node_name(draft, surroundings), choose},
+      draft, {environment.installed_backends(draft.plugins()), default_node_name(draft, environment), choose},
       problems);
 }
 
-config::Settings read_settings(const std::vector<std::string>& arguments, const ReaderSurroundings& surroundings,
-                               const config::Settings& in_force, config::Problems& problems) {
+config::Settings read_settings(const std::vector<std::string>& arguments, const ReaderEnvironment& environment,
+                               const config::Settings& running, config::Problems& problems) {
   const config::Flags flags = config::parse_flags(arguments, problems);
-  return validated(config::read_configuration(flags, surroundings.defaults, problems), surroundings, &in_force,
-                   problems);
+  return validated(config::read_configuration(flags, environment.defaults, problems), environment, &running, problems);
 }
 
 }  // namespace sluice::reload

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// From the command line and the file it names to settings: at a start, and again at each reload, when what a start has
-// found out for itself stays. Needs no daemon; what it asks of the machine is given to it.
+// Reads settings from the command line and its configuration file, at startup and at each reload. A reload keeps the
+// values that startup detected. Independent of the daemon; all access to the machine is passed in.
 #pragma once
 
 #include <functional>
@@ -17,22 +17,21 @@
 
 namespace sluice::reload {
 
-struct ReaderSurroundings {
+struct ReaderEnvironment {
   config::Defaults defaults;
-  std::string host_name;  // what the machine called itself at the start: a new name is one for the next start
+  std::string host_name;  // of startup; a new host name takes effect at the next start
   std::function<std::vector<std::string>(const config::PluginSettings&)> installed_backends;
-  std::function<std::string(const std::string& recording)> recorded_node;  // empty: not known
-  // Mode auto; may take seconds.
+  std::function<std::string(const std::string& recording)> recorded_node;  // empty: unknown
+  // For auto mode; may take seconds.
   std::function<base::Result<config::BackendChoice>(const config::PluginSettings&)> choose_backend;
 };
 
-// `in_force`: null at a start. Where that was chosen by mode auto from the same plugins, the choice stays.
-config::Settings validated(const config::Draft& draft, const ReaderSurroundings& surroundings,
-                           const config::Settings* in_force, config::Problems& problems);
+// `running`: null at startup. A backend that auto mode chose from the same plugins is kept.
+config::Settings validated(const config::Draft& draft, const ReaderEnvironment& environment,
+                           const config::Settings* running, config::Problems& problems);
 
-// Everything anew, for a reload; usable when `problems` has no errors afterwards. Files are read while it runs, nothing
-// else is touched.
-config::Settings read_settings(const std::vector<std::string>& arguments, const ReaderSurroundings& surroundings,
-                               const config::Settings& in_force, config::Problems& problems);
+// For a reload; the result is valid only if `problems` has no errors afterwards. Reads files and has no other effect.
+config::Settings read_settings(const std::vector<std::string>& arguments, const ReaderEnvironment& environment,
+                               const config::Settings& running, config::Problems& problems);
 
 }  // namespace sluice::reload

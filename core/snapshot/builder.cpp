@@ -10,10 +10,10 @@
 
 namespace sluice::snapshot {
 
-Builder Builder::for_another() const {
+Builder Builder::for_new_subscription() const {
   Builder out = *this;
   out.began_ = false;
-  // The feed that was given what was there before reports how long that took.
+  // The subscription that received the earlier changes reports their latency.
   out.triggers_.clear();
   return out;
 }
@@ -36,9 +36,9 @@ void Builder::note(store::Changes changes) {
 std::size_t Builder::pending_services(const store::Store& store) const {
   const auto& waiting = store.pending_services(family_);
   if (pending_services_.empty()) return waiting.size();
-  const auto news = std::count_if(waiting.begin(), waiting.end(),
-                                  [this](const auto& name) { return !pending_services_.contains(name); });
-  return pending_services_.size() + static_cast<std::size_t>(news);
+  const auto added = std::count_if(waiting.begin(), waiting.end(),
+                                   [this](const auto& name) { return !pending_services_.contains(name); });
+  return pending_services_.size() + static_cast<std::size_t>(added);
 }
 
 Transaction Builder::delta(const store::Store& store, const model::Namespaces& deferred) {
@@ -70,13 +70,13 @@ Transaction Builder::full(const store::Store& store) {
   return out;
 }
 
-// What another feed has been given waits in published_, too, until the first transaction.
-std::vector<ServicePortPtr> Builder::given(const model::ObjectName& service) const {
+// Before the first transaction, published_ has what another subscription received.
+std::vector<ServicePortPtr> Builder::delivered(const model::ObjectName& service) const {
   const auto found = published_.find(service);
   return began_ && found != published_.end() ? found->second : std::vector<ServicePortPtr>();
 }
 
-std::vector<model::ObjectName> Builder::given_names() const {
+std::vector<model::ObjectName> Builder::delivered_names() const {
   std::vector<model::ObjectName> out;
   if (!began_) return out;
   out.reserve(published_.size());
@@ -93,12 +93,12 @@ std::unordered_set<model::ObjectName> Builder::take_dirty(const store::Store& st
       if (deferred.contains(at->name_space)) dirty_.insert(out.extract(at));
       at = next;
     }
-    // A backend has one owner of an address and port: its old one goes in the same transaction.
-    if (inherits(out, store)) out.merge(std::exchange(dirty_, {}));
+    // A backend has one owner of each address and port, so the old owner must be removed in the same transaction.
+    if (takes_over_frontend(out, store)) out.merge(std::exchange(dirty_, {}));
   }
   into.partial = !dirty_.empty();
   if (!into.partial) {
-    // The memory goes as well: after a storm of changes it is much.
+    // Assigning empty containers frees their memory, which is large after many changes.
     for (const store::Trigger& trigger : std::exchange(triggers_, {})) into.trigger_times.push_back(trigger.at);
     pending_services_ = {};
     pending_slice_changes_ = 0;
@@ -113,7 +113,8 @@ std::unordered_set<model::ObjectName> Builder::take_dirty(const store::Store& st
   return out;
 }
 
-bool Builder::inherits(const std::unordered_set<model::ObjectName>& services, const store::Store& store) const {
+bool Builder::takes_over_frontend(const std::unordered_set<model::ObjectName>& services,
+                                  const store::Store& store) const {
   std::set<store::FrontendClaims::Key> published;
   for (const model::ObjectName& name : dirty_) {
     const auto found = published_.find(name);

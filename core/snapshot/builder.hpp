@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Builds the transactions of one feed. It remembers what it handed out last, by
-// pointer, so that a delta costs as much as the Services that changed and a full
-// transaction copies pointers only. Store thread.
+// Builds the transactions of one subscription. It keeps pointers to the delivered service ports, so that the cost of a
+// delta depends on the changed Services only, and a full transaction copies pointers only. Store thread.
 #pragma once
 
 #include <memory>
@@ -16,45 +15,44 @@
 
 namespace sluice::snapshot {
 
-// The facts about the node, as all feeds of a family are told them.
+// The facts about the node that all subscriptions of an address family receive.
 struct VersionedFacts {
   std::shared_ptr<const NodeFacts> facts;  // null: not known yet
-  std::uint64_t version = 0;               // counts their changes
+  std::uint64_t version = 0;               // incremented with each change
 };
 
 class Builder {
  public:
-  // `everything`: the Services there are.
-  Builder(base::Family family, std::unordered_set<model::ObjectName> everything)
-      : family_(family), dirty_(std::move(everything)) {}
-  // For another feed of the family, which has been told nothing. What both are told from now on shares memory.
-  Builder for_another() const;
+  Builder(base::Family family, std::unordered_set<model::ObjectName> all_services)
+      : family_(family), dirty_(std::move(all_services)) {}
+  // For another subscription of the family, which has received nothing yet. Both share the memory of service ports.
+  Builder for_new_subscription() const;
 
-  // Another version makes the next delta non-empty.
+  // A new version makes the next delta non-empty.
   void set_node_facts(const VersionedFacts& facts);
-  // What happened: part of the next transaction. The names are kept once each until then; of trigger times no more than
-  // kMostTriggerTimes, the first ones.
+  // Adds changes to the next transaction. Names are kept without duplicates, and the first kMostTriggerTimes trigger
+  // times.
   void note(store::Changes changes);
 
-  // REQUIRES: set_node_facts() was called. The first one has to be full. Services in `deferred` namespaces wait for the
-  // next one, unless another one gets an address and port that one of them had.
+  // REQUIRES: set_node_facts() was called. The first transaction has to be full. Services in `deferred` namespaces wait
+  // for the next transaction, unless another Service takes over an address and port of one of them.
   Transaction delta(const store::Store& store, const model::Namespaces& deferred = {});
   Transaction full(const store::Store& store);
 
   bool has_pending(const store::Store& store) const {
     return facts_changed_ || !dirty_.empty() || store.has_dirty(family_);
   }
-  // Since the last transaction, what waits in the store included: Services that were changed, and changes of slices.
+  // Services and slice changes since the last transaction, including those that wait in the store.
   std::size_t pending_services(const store::Store& store) const;
   std::uint64_t pending_slice_changes(const store::Store& store) const {
     return pending_slice_changes_ + store.pending_slice_changes(family_);
   }
-  // There has been a transaction. Before, it is told nothing at generation 0.
+  // Whether there has been a transaction. Before the first one, the generation is 0 and nothing is delivered.
   bool began() const { return began_; }
-  // What all transactions so far come to, of one Service. Empty where that is nothing.
-  std::vector<ServicePortPtr> given(const model::ObjectName& service) const;
-  // The Services of which it is something, in no particular order.
-  std::vector<model::ObjectName> given_names() const;
+  // The delivered service ports of one Service, as of the last transaction.
+  std::vector<ServicePortPtr> delivered(const model::ObjectName& service) const;
+  // The Services with delivered service ports, in no particular order.
+  std::vector<model::ObjectName> delivered_names() const;
   // Null: not known yet.
   const std::shared_ptr<const NodeFacts>& node_facts() const { return facts_.facts; }
   std::uint64_t generation() const { return began_ ? generation_ : 0; }
@@ -62,11 +60,11 @@ class Builder {
   base::Family family() const { return family_; }
 
  private:
-  // Takes what is not deferred out of what waits.
+  // Removes the Services that are not deferred from dirty_ and returns them.
   std::unordered_set<model::ObjectName> take_dirty(const store::Store& store, const model::Namespaces& deferred,
                                                    Transaction& into);
-  // Whether one of these Services gets an address and port with which one that waits is still published.
-  bool inherits(const std::unordered_set<model::ObjectName>& services, const store::Store& store) const;
+  // Whether one of these Services gets an address and port that is still published for a Service in dirty_.
+  bool takes_over_frontend(const std::unordered_set<model::ObjectName>& services, const store::Store& store) const;
   void absorb_changes(const store::Store& store, const model::Namespaces& deferred, Transaction& into);
 
   base::Family family_;

@@ -12,10 +12,10 @@
 namespace sluice::snapshot {
 namespace {
 
-constexpr std::size_t kAtOnce = 64;  // Services: about a millisecond
+constexpr std::size_t kServicesPerStep = 64;  // about a millisecond
 
-// What is left of a service port whose Service has gone.
-store::ExplainedPort as_given(const store::ServicePort& port) {
+// A service port as the backend received it. The reasons are gone with its Service.
+store::ExplainedPort as_delivered(const store::ServicePort& port) {
   store::ExplainedPort out{port, {}};
   for (const store::Endpoint& endpoint : port.endpoints) {
     const auto use = [](bool in) { return in ? store::Use::used : store::Use::not_asked; };
@@ -28,7 +28,7 @@ store::ExplainedPort as_given(const store::ServicePort& port) {
 
 bool Describer::step(const store::Store& store, const Builder& builder) {
   if (!request_.wanted()) return false;
-  for (std::size_t done = 0; done < kAtOnce && next_ < names_.size(); ++next_) {
+  for (std::size_t done = 0; done < kServicesPerStep && next_ < names_.size(); ++next_) {
     if (!request_.may_want(names_[next_])) continue;
     describe(names_[next_], store, builder);
     ++done;
@@ -37,7 +37,7 @@ bool Describer::step(const store::Store& store, const Builder& builder) {
   out_.generation = builder.generation();
   out_.node = builder.node_facts();
   std::sort(out_.ports.begin(), out_.ports.end(),
-            [](const auto& a, const auto& b) { return a.is.port.key < b.is.port.key; });
+            [](const auto& a, const auto& b) { return a.explained.port.key < b.explained.port.key; });
   std::sort(out_.not_proxied.begin(), out_.not_proxied.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
   request_.done(std::move(out_));
@@ -45,19 +45,19 @@ bool Describer::step(const store::Store& store, const Builder& builder) {
 }
 
 void Describer::describe(const model::ObjectName& name, const store::Store& store, const Builder& builder) {
-  std::vector<ServicePortPtr> given = builder.given(name);
+  std::vector<ServicePortPtr> delivered = builder.delivered(name);
   for (store::ExplainedPort& now : store.explain_service(name, builder.family())) {
-    const auto had =
-        std::find_if(given.begin(), given.end(), [&](const auto& one) { return one && one->key == now.port.key; });
+    const auto had = std::find_if(delivered.begin(), delivered.end(),
+                                  [&](const auto& one) { return one && one->key == now.port.key; });
     Progress progress = Progress::addition_pending;
-    if (had != given.end()) {
-      progress = **had == now.port ? Progress::given : Progress::change_pending;
+    if (had != delivered.end()) {
+      progress = **had == now.port ? Progress::delivered : Progress::change_pending;
       had->reset();
     }
     add(std::move(now), progress, builder);
   }
-  for (const ServicePortPtr& gone : given) {
-    if (gone) add(as_given(*gone), Progress::removal_pending, builder);
+  for (const ServicePortPtr& gone : delivered) {
+    if (gone) add(as_delivered(*gone), Progress::removal_pending, builder);
   }
   const model::Service* const service = store.find_service(name);
   if (!request_.not_proxied || service == nullptr) return;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One DescribeRequest under way. A few Services at a time, so that changes and other requests go on in between.
-// Store thread.
+// One DescribeRequest in progress. It handles a few Services at a time, so that the store thread can process changes
+// and other requests in between. Store thread.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ namespace sluice::snapshot {
 
 class Describer {
  public:
-  // `names`: of all Services, those that only the backend still has included.
+  // `names`: of all Services, including deleted ones that the backend still has.
   Describer(DescribeRequest request, std::vector<model::ObjectName> names)
       : request_(std::move(request)), names_(std::move(names)) {}
 
-  // Describes a few more. False: it has ended.
+  // Describes a few more Services. Returns false at the end.
   bool step(const store::Store& store, const Builder& builder);
 
  private:

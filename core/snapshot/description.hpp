@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What one feed knows of Services, with the reasons, for people. Values; made on the store thread.
+// The Services as one subscription received them, with reasons, for `sluicectl`. Plain data, built on the store thread.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,27 @@
 
 namespace sluice::snapshot {
 
-// How far a service port has come on its way to the backend.
+// The delivery state of a service port.
 enum class Progress : std::uint8_t {
-  given,             // the backend has it as it is described
-  change_pending,    // the backend has it otherwise, until the next sync
-  addition_pending,  // the backend has not got it yet
-  removal_pending,   // the backend still has it; the Service has gone, or lost this port
+  delivered,         // the backend has this version
+  change_pending,    // the backend has an older version until the next sync
+  addition_pending,  // the backend does not have it yet
+  removal_pending,   // the backend still has it; the Service or this port was deleted
 };
 
 struct DescribedPort {
-  store::ExplainedPort is;  // with removal_pending: as the backend has it
-  Progress progress = Progress::given;
+  store::ExplainedPort explained;  // with removal_pending: as it was delivered
+  Progress progress = Progress::delivered;
 };
 
-// A Service without a service port in this family.
+// A Service without a service port in this address family.
 struct NotProxied {
   model::ObjectName name;
   std::string reason;
 };
 
 struct Description {
-  std::uint64_t generation = 0;           // of what the backend has
+  std::uint64_t generation = 0;           // of the delivered state
   std::shared_ptr<const NodeFacts> node;  // null: not known yet
   std::vector<DescribedPort> ports;       // sorted by key
   std::vector<NotProxied> not_proxied;    // sorted by name
@@ -43,16 +43,16 @@ struct Description {
 
 // All calls on the store thread.
 struct DescribeRequest {
-  // Whether any service port of this Service may be wanted. Called for each Service of the cluster: cheap.
+  // Whether any service port of this Service may match. Called for each Service of the cluster, so it must be cheap.
   std::function<bool(const model::ObjectName&)> may_want;
-  // `node` is null while nothing is known of it.
+  // `node` is null until the node facts are known.
   std::function<bool(const store::ExplainedPort&, const NodeFacts* node)> wants;
-  // Whether Services that are not proxied are to be listed.
+  // Whether to list Services that are not proxied.
   bool not_proxied = false;
-  // False: the client has gone, and the rest is not worth the work.
+  // Returns false when the client has disconnected, which cancels the request.
   std::function<bool()> wanted;
-  // Called once with everything, must not wait; not called when the thread stops, the feed closes, or wanted() is
-  // false.
+  // Called once with the result; must not block. Not called if the thread stops, the subscription ends, or wanted()
+  // returns false.
   std::function<void(Description)> done;
 };
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Transaction → the arrays of the plugin ABI. The only producer of service values that
-// cross the boundary. The result borrows from the transaction: keep both for the call.
+// Converts a Transaction to the arrays of the plugin ABI. Only this file produces the service data that backends
+// receive. The result refers to the transaction: keep both until the call returns.
 #pragma once
 
 #include <deque>
@@ -29,7 +29,7 @@ class FlatTransaction {
   abi::NodeFacts node_{};
   std::vector<abi::ServicePort> service_ports_;
   std::vector<abi::ServicePortKey> removed_;
-  // Flat pools sized beforehand, so that views into them stay valid.
+  // Flat pools with their final capacity reserved, so that views into them stay valid.
   std::vector<abi::Frontend> frontends_;
   std::vector<abi::Endpoint> endpoints_;
   std::vector<abi::Prefix> ranges_;

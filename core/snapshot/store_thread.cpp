@@ -9,18 +9,18 @@
 namespace sluice::snapshot {
 namespace {
 
-// Enough to keep decoding and tracking apart, little enough to hold back a list of a
-// large cluster instead of storing it.
+// Large enough to decouple decoding from tracking, small enough that the list of a large cluster is throttled instead
+// of buffered.
 constexpr std::size_t kQueueLimit = 4096;
 
 }  // namespace
 
 StoreThread::StoreThread(std::string node_name, std::vector<base::Family> families, Callbacks callbacks,
-                         store::StoreOptions options, base::Clock::Duration service_cidr_patience)
+                         store::StoreOptions options, base::Clock::Duration service_cidr_timeout)
     : callbacks_(std::move(callbacks)),
       store_(std::move(node_name), options),
       families_(std::move(families)),
-      service_cidr_patience_(service_cidr_patience),
+      service_cidr_timeout_(service_cidr_timeout),
       queue_(kQueueLimit) {}
 
 StoreThread::~StoreThread() { stop(); }
@@ -41,42 +41,42 @@ void StoreThread::server_at(std::vector<base::SocketAddress> addresses) { queue_
 
 void StoreThread::refresh_node_facts() { queue_.put(RefreshFacts{}); }
 
-void StoreThread::facts_have_come() { queue_.put(FactsHaveCome{}); }
+void StoreThread::promote_pending_settings() { queue_.put(PromoteSettings{}); }
 
-FeedId StoreThread::open_feed(base::Family family, OnPending on_pending, FactsOf facts) {
-  const FeedId feed = ++last_feed_;
-  auto announcement = std::make_shared<Announcement>();
-  announcement->on_pending = std::move(on_pending);
+SubscriptionId StoreThread::subscribe(base::Family family, OnPending on_pending, SettingsStage facts) {
+  const SubscriptionId subscription = ++last_subscription_;
+  auto callback = std::make_shared<PendingCallback>();
+  callback->on_pending = std::move(on_pending);
   {
-    const std::lock_guard lock(announcements_mutex_);
-    announcements_.emplace(feed, std::move(announcement));
+    const std::lock_guard lock(pending_callbacks_mutex_);
+    pending_callbacks_.emplace(subscription, std::move(callback));
   }
-  queue_.put(OpenFeed{feed, facts, family});
-  return feed;
+  queue_.put(Subscribe{subscription, facts, family});
+  return subscription;
 }
 
-void StoreThread::close_feed(FeedId feed) {
-  std::shared_ptr<Announcement> announcement;
+void StoreThread::unsubscribe(SubscriptionId subscription) {
+  std::shared_ptr<PendingCallback> callback;
   {
-    const std::lock_guard lock(announcements_mutex_);
-    const auto found = announcements_.find(feed);
-    if (found == announcements_.end()) return;
-    announcement = std::move(found->second);
-    announcements_.erase(found);
+    const std::lock_guard lock(pending_callbacks_mutex_);
+    const auto found = pending_callbacks_.find(subscription);
+    if (found == pending_callbacks_.end()) return;
+    callback = std::move(found->second);
+    pending_callbacks_.erase(found);
   }
   {
-    const std::lock_guard lock(announcement->mutex);
-    announcement->on_pending = nullptr;
+    const std::lock_guard lock(callback->mutex);
+    callback->on_pending = nullptr;
   }
-  queue_.put(CloseFeed{feed});
+  queue_.put(Unsubscribe{subscription});
 }
 
 void StoreThread::set_options(store::StoreOptions options) { queue_.put(SetOptions{options}); }
 
-std::shared_ptr<const Transaction> StoreThread::take(FeedId feed, bool full, model::Namespaces deferred) {
-  // Nobody would answer; and who asks may have to end before anybody does.
+std::shared_ptr<const Transaction> StoreThread::take(SubscriptionId subscription, bool full, model::Namespaces deferred) {
+  // Before start() no thread would answer, and the caller could block forever.
   if (!started_) return nullptr;
-  Take message{feed, full, std::move(deferred), {}};
+  Take message{subscription, full, std::move(deferred), {}};
   auto reply = message.reply.get_future();
   if (!queue_.put(std::move(message))) return nullptr;
   try {
@@ -87,7 +87,7 @@ std::shared_ptr<const Transaction> StoreThread::take(FeedId feed, bool full, mod
 }
 
 StoreStatus StoreThread::status() {
-  if (!started_) return {};  // nobody would answer
+  if (!started_) return {};  // no thread would answer
   GetStatus message;
   auto reply = message.reply.get_future();
   if (!queue_.put(std::move(message))) return {};
@@ -98,7 +98,9 @@ StoreStatus StoreThread::status() {
   }
 }
 
-void StoreThread::describe(FeedId feed, DescribeRequest request) { queue_.put(Describe{feed, std::move(request)}); }
+void StoreThread::describe(SubscriptionId subscription, DescribeRequest request) {
+  queue_.put(Describe{subscription, std::move(request)});
+}
 
 void StoreThread::run() {
   update_facts();
@@ -110,15 +112,15 @@ void StoreThread::run() {
       std::visit([this](auto& m) { handle(m); }, message);
       in_hand_.fetch_sub(1, std::memory_order_relaxed);
     }
-    drop_what_nobody_is_told();
+    drop_unsubscribed_changes();
     describe_more();
-    if (facts_are_old()) update_facts();
+    if (facts_are_stale()) update_facts();
     publish();
-    // Once a batch: an event storm wakes the apply threads once.
+    // Once per batch, so that an event storm wakes the apply threads once.
     await_service_cidrs();
-    announce();
+    notify();
   }
-  // Whoever still waits for an answer learns that none will come.
+  // Dropping the remaining requests breaks their promises, so that their callers return.
   queue_.take_all();
 }
 
@@ -126,29 +128,30 @@ void StoreThread::handle(model::Event& event) { store_.apply(std::move(event)); 
 
 void StoreThread::handle(RefreshFacts&) { update_facts(); }
 
-void StoreThread::handle(FactsHaveCome&) {
-  for (Feed& feed : feeds_) {
-    if (feed.facts == FactsOf::in_force) continue;
-    feed.facts = FactsOf::in_force;
-    // What it knows is the newest there is of what was coming; where that is in force as it is, nothing changes for it.
-    const std::size_t family = base::family_index(feed.builder.family());
+void StoreThread::handle(PromoteSettings&) {
+  for (Subscription& subscription : subscriptions_) {
+    if (subscription.facts == SettingsStage::running) continue;
+    subscription.facts = SettingsStage::running;
+    // This subscription has the newest facts of the pending settings. If they equal the running ones, nothing changes.
+    const std::size_t family = base::family_index(subscription.builder.family());
     facts_[family][0] = facts_[family][1];
   }
   update_facts();
-  for (Feed& feed : feeds_) feed.builder.set_node_facts(facts_[base::family_index(feed.builder.family())][0]);
+  for (Subscription& subscription : subscriptions_)
+    subscription.builder.set_node_facts(facts_[base::family_index(subscription.builder.family())][0]);
 }
 
 void StoreThread::update_facts() {
   facts_from_node_ = store_.node_version();
   facts_from_service_cidrs_ = store_.service_cidrs_version();
   for (const auto family : families_) {
-    if (!update_facts(family, FactsOf::in_force)) return;  // what was known before stays in force
-    if (told(FactsOf::coming)) update_facts(family, FactsOf::coming);
+    if (!update_facts(family, SettingsStage::running)) return;  // keep the earlier facts
+    if (has_subscription(SettingsStage::pending)) update_facts(family, SettingsStage::pending);
   }
   facts_known_ = true;
 }
 
-bool StoreThread::update_facts(base::Family family, FactsOf of) {
+bool StoreThread::update_facts(base::Family family, SettingsStage of) {
   auto facts = callbacks_.node_facts(family, store_.node(), of);
   if (!facts) return false;
   facts->service_cidrs = store_.service_cidrs(family);
@@ -156,67 +159,69 @@ bool StoreThread::update_facts(base::Family family, FactsOf of) {
   if (known.facts && *known.facts == *facts) return true;
   known.facts = std::make_shared<const NodeFacts>(std::move(*facts));
   known.version = ++facts_version_;
-  for (Feed& feed : feeds_) {
-    if (feed.builder.family() == family && feed.facts == of) feed.builder.set_node_facts(known);
+  for (Subscription& subscription : subscriptions_) {
+    if (subscription.builder.family() == family && subscription.facts == of) subscription.builder.set_node_facts(known);
   }
   return true;
 }
 
-bool StoreThread::told(FactsOf facts) const {
-  return std::any_of(feeds_.begin(), feeds_.end(), [facts](const Feed& feed) { return feed.facts == facts; });
+bool StoreThread::has_subscription(SettingsStage facts) const {
+  return std::any_of(subscriptions_.begin(), subscriptions_.end(),
+                     [facts](const Subscription& subscription) { return subscription.facts == facts; });
 }
 
-StoreThread::Feed* StoreThread::find(FeedId feed) {
-  const auto found = std::find_if(feeds_.begin(), feeds_.end(), [feed](const Feed& one) { return one.id == feed; });
-  return found == feeds_.end() ? nullptr : &*found;
+StoreThread::Subscription* StoreThread::find(SubscriptionId subscription) {
+  const auto found = std::find_if(subscriptions_.begin(), subscriptions_.end(),
+                                  [subscription](const Subscription& one) { return one.id == subscription; });
+  return found == subscriptions_.end() ? nullptr : &*found;
 }
 
-const StoreThread::Feed* StoreThread::oldest(base::Family family) const {
-  const auto found =
-      std::find_if(feeds_.begin(), feeds_.end(), [family](const Feed& one) { return one.builder.family() == family; });
-  return found == feeds_.end() ? nullptr : &*found;
+const StoreThread::Subscription* StoreThread::oldest(base::Family family) const {
+  const auto found = std::find_if(subscriptions_.begin(), subscriptions_.end(),
+                                  [family](const Subscription& one) { return one.builder.family() == family; });
+  return found == subscriptions_.end() ? nullptr : &*found;
 }
 
-void StoreThread::handle(OpenFeed& message) {
-  const Feed* const other = oldest(message.family);
-  Feed feed{message.feed,
-            other != nullptr ? other->builder.for_another()
-                                           : Builder(message.family, store_.service_names(message.family))};
-  feed.facts = message.facts;
+void StoreThread::handle(Subscribe& message) {
+  const Subscription* const other = oldest(message.family);
+  Subscription subscription{message.subscription, other != nullptr
+                                                      ? other->builder.for_new_subscription()
+                                                      : Builder(message.family, store_.service_names(message.family))};
+  subscription.facts = message.facts;
   const std::size_t family = base::family_index(message.family);
-  if (feed.facts == FactsOf::coming) {
-    facts_[family][1] = facts_[family][0];  // until there are others
-    feed.builder.set_node_facts(facts_[family][1]);
+  if (subscription.facts == SettingsStage::pending) {
+    facts_[family][1] = facts_[family][0];  // until they are computed below
+    subscription.builder.set_node_facts(facts_[family][1]);
   } else {
-    feed.builder.set_node_facts(facts_[family][0]);
+    subscription.builder.set_node_facts(facts_[family][0]);
   }
-  const FactsOf facts = feed.facts;
-  feeds_.push_back(std::move(feed));
-  if (facts == FactsOf::coming) update_facts(message.family, facts);
+  const SettingsStage facts = subscription.facts;
+  subscriptions_.push_back(std::move(subscription));
+  if (facts == SettingsStage::pending) update_facts(message.family, facts);
 }
 
-void StoreThread::handle(CloseFeed& message) {
-  std::erase_if(feeds_, [&](const Feed& one) { return one.id == message.feed; });
+void StoreThread::handle(Unsubscribe& message) {
+  std::erase_if(subscriptions_, [&](const Subscription& one) { return one.id == message.subscription; });
 }
 
 void StoreThread::handle(SetOptions& message) { store_.set_options(message.options); }
 
 void StoreThread::handle(ServerAt& message) { store_.reserve(std::move(message.addresses)); }
 
-// What happened waits in the store until the first of the family's feeds takes it.
+// Changes stay in the store until the first subscription of the family takes them.
 void StoreThread::distribute(base::Family family) {
   store::Changes changes = store_.take_changes(family);
-  Feed* last = nullptr;
-  for (Feed& feed : feeds_) {
-    if (feed.builder.family() != family) continue;
+  Subscription* last = nullptr;
+  for (Subscription& subscription : subscriptions_) {
+    if (subscription.builder.family() != family) continue;
     if (last != nullptr) last->builder.note(changes);
-    last = &feed;
+    last = &subscription;
   }
   if (last != nullptr) last->builder.note(std::move(changes));
 }
 
-// A feed that is opened begins with everything anyway.
-void StoreThread::drop_what_nobody_is_told() {
+// A new subscription starts with a full transaction, so it does not need them.
+void StoreThread::drop_unsubscribed_changes() {
   for (const auto family : base::kFamilies) {
     if (oldest(family) == nullptr) store_.take_changes(family);
   }
@@ -224,15 +229,15 @@ void StoreThread::drop_what_nobody_is_told() {
 
 void StoreThread::handle(Take& message) {
   std::shared_ptr<const Transaction> out;
-  if (Feed* const feed = find(message.feed); feed != nullptr && ready()) {
-    patience_over_ = true;
-    if (facts_are_old()) update_facts();
-    distribute(feed->builder.family());
-    Builder& builder = feed->builder;
+  if (Subscription* const subscription = find(message.subscription); subscription != nullptr && ready()) {
+    service_cidr_wait_over_ = true;
+    if (facts_are_stale()) update_facts();
+    distribute(subscription->builder.family());
+    Builder& builder = subscription->builder;
     const bool full = message.full || !builder.began();
     out = std::make_shared<const Transaction>(full ? builder.full(store_) : builder.delta(store_, message.deferred));
   }
-  publish();  // before the kernel can have it
+  publish();  // before the backend can program it
   message.reply.set_value(std::move(out));
 }
 
@@ -248,49 +253,49 @@ StoreStatus StoreThread::status_now() const {
   out.endpoints = store_.endpoint_count();
   out.node = store_.node();
   for (const auto family : base::kFamilies) {
-    if (const Feed* const feed = oldest(family)) {
-      out.service_ports[base::family_index(family)] = feed->builder.service_port_count();
+    if (const Subscription* const subscription = oldest(family)) {
+      out.service_ports[base::family_index(family)] = subscription->builder.service_port_count();
     }
   }
   return out;
 }
 
 StoreStatus StoreThread::published() const {
-  const std::lock_guard lock(figures_mutex_);
+  const std::lock_guard lock(published_mutex_);
   return published_;
 }
 
 void StoreThread::handle(Describe& message) {
-  const Feed* const feed = find(message.feed);
-  if (feed == nullptr) return;
+  const Subscription* const subscription = find(message.subscription);
+  if (subscription == nullptr) return;
   std::vector<model::ObjectName> names = store_.all_service_names();
-  for (model::ObjectName& name : feed->builder.given_names()) {
+  for (model::ObjectName& name : subscription->builder.delivered_names()) {
     if (store_.find_service(name) == nullptr) names.push_back(std::move(name));
   }
-  describers_.emplace_back(message.feed, Describer(std::move(message.request), std::move(names)));
+  describers_.emplace_back(message.subscription, Describer(std::move(message.request), std::move(names)));
 }
 
-// One step of each: what waits in the queue comes before the next.
+// One step of each, so that queued messages are handled before the next step.
 void StoreThread::describe_more() {
   std::erase_if(describers_, [this](auto& one) {
-    const Feed* const feed = find(one.first);
-    return feed == nullptr || !one.second.step(store_, feed->builder);
+    const Subscription* const subscription = find(one.first);
+    return subscription == nullptr || !one.second.step(store_, subscription->builder);
   });
 }
 
-StoreFigures StoreThread::figures() const {
-  StoreFigures out;
+StoreStatistics StoreThread::statistics() const {
+  StoreStatistics out;
   {
-    const std::lock_guard lock(figures_mutex_);
-    out = figures_;
+    const std::lock_guard lock(published_mutex_);
+    out = statistics_;
   }
   out.queue_length = queue_.size() + in_hand_.load(std::memory_order_relaxed);
   return out;
 }
 
-// Once a batch, too: nobody needs to see an event before what came with it.
+// Once per batch: readers do not need the state between two events of a batch.
 void StoreThread::publish() {
-  StoreFigures now;
+  StoreStatistics now;
   const store::StoreCounters& counters = store_.counters();
   now.events = counters.events;
   now.no_op = counters.no_op;
@@ -302,49 +307,50 @@ void StoreThread::publish() {
   for (const auto family : families_) {
     const auto i = base::family_index(family);
     now.slice_events[i] = counters.slice_events[i];
-    const Feed* const feed = oldest(family);
-    if (feed == nullptr) continue;
-    now.pending_services[i] = feed->builder.pending_services(store_);
-    now.pending_slice_changes[i] = feed->builder.pending_slice_changes(store_);
-    now.service_ports[i] = feed->builder.service_port_count();
+    const Subscription* const subscription = oldest(family);
+    if (subscription == nullptr) continue;
+    now.pending_services[i] = subscription->builder.pending_services(store_);
+    now.pending_slice_changes[i] = subscription->builder.pending_slice_changes(store_);
+    now.service_ports[i] = subscription->builder.service_port_count();
   }
   StoreStatus status = status_now();
-  const std::lock_guard lock(figures_mutex_);
-  figures_ = now;
+  const std::lock_guard lock(published_mutex_);
+  statistics_ = now;
   published_ = std::move(status);
 }
 
-bool StoreThread::facts_are_old() const {
+bool StoreThread::facts_are_stale() const {
   return store_.node_version() != facts_from_node_ || store_.service_cidrs_version() != facts_from_service_cidrs_;
 }
 
 void StoreThread::await_service_cidrs() {
-  const bool waiting = store_.synced() && !store_.service_cidrs_known() && !patience_over_;
+  const bool waiting = store_.synced() && !store_.service_cidrs_known() && !service_cidr_wait_over_;
   const auto now = base::SteadyClock().now();
-  if (waiting && wait_until_ == base::Clock::Time::max()) wait_until_ = now + service_cidr_patience_;
-  if (waiting && now >= wait_until_) patience_over_ = true;
-  if (!waiting || patience_over_) wait_until_ = base::Clock::Time::max();
+  if (waiting && wait_until_ == base::Clock::Time::max()) wait_until_ = now + service_cidr_timeout_;
+  if (waiting && now >= wait_until_) service_cidr_wait_over_ = true;
+  if (!waiting || service_cidr_wait_over_) wait_until_ = base::Clock::Time::max();
 }
 
-void StoreThread::announce() {
+void StoreThread::notify() {
   if (!ready()) return;
-  for (Feed& feed : feeds_) {
-    // The first time also without anything to say: an empty cluster has its static rules.
-    if (feed.announced && !feed.builder.has_pending(store_)) continue;
-    feed.announced = true;
-    announce(feed);
+  for (Subscription& subscription : subscriptions_) {
+    // Notify the first time even without changes: an empty cluster needs the static rules.
+    if (subscription.notified && !subscription.builder.has_pending(store_)) continue;
+    subscription.notified = true;
+    notify(subscription);
   }
 }
 
-void StoreThread::announce(Feed& feed) {
-  std::shared_ptr<Announcement> announcement;
+void StoreThread::notify(Subscription& subscription) {
+  std::shared_ptr<PendingCallback> callback;
   {
-    const std::lock_guard lock(announcements_mutex_);
-    if (const auto found = announcements_.find(feed.id); found != announcements_.end()) announcement = found->second;
+    const std::lock_guard lock(pending_callbacks_mutex_);
+    if (const auto found = pending_callbacks_.find(subscription.id); found != pending_callbacks_.end())
+      callback = found->second;
   }
-  if (!announcement) return;
-  const std::lock_guard lock(announcement->mutex);
-  if (announcement->on_pending) announcement->on_pending(store_.changed_namespaces(feed.builder.family()));
+  if (!callback) return;
+  const std::lock_guard lock(callback->mutex);
+  if (callback->on_pending) callback->on_pending(store_.changed_namespaces(subscription.builder.family()));
 }
 
 }  // namespace sluice::snapshot

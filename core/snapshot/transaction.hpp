@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One step for one family: what changed, or everything. Immutable and shared between
-// the store thread, which builds it, and the apply thread, which sends it.
+// A transaction for one address family: the changes (a delta), or everything (full). Immutable; built by the store
+// thread and sent by the apply thread.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ namespace sluice::snapshot {
 
 enum class DetectorKind : std::uint8_t { none, cidr, bridge_interface, interface_prefix };
 
-// What a backend is told about the node, for one family.
+// The facts about the node that a backend receives, for one address family.
 struct NodeFacts {
   std::string name;
   base::IpAddress node_ip;
@@ -38,12 +38,12 @@ struct NodeFacts {
 
 using ServicePortPtr = std::shared_ptr<const store::ServicePort>;
 
-// Of a transaction, and of a loop whose applies fail: tenants write them.
+// Limits the memory of a transaction and of a failing sync loop, because tenants write the trigger annotations.
 inline constexpr std::size_t kMostTriggerTimes = 65'536;
 
 struct Transaction {
   bool full = false;
-  bool partial = false;  // changes in deferred namespaces are left for a later one
+  bool partial = false;  // changes in deferred namespaces wait for a later transaction
   base::Family family = base::Family::ipv4;
   std::uint64_t base_generation = 0;  // of a delta
   std::uint64_t generation = 0;
@@ -53,7 +53,7 @@ struct Transaction {
   std::vector<store::ServicePortKey> removed;     // delta only; sorted
   std::vector<std::chrono::system_clock::time_point> trigger_times;  // at most kMostTriggerTimes
 
-  // A delta that says nothing new; never handed to a backend.
+  // A delta without changes; never sent to a backend.
   bool empty() const { return !full && base_generation == generation; }
 };
 

@@ -50,11 +50,11 @@ FrontendClaims::Keys FrontendClaims::wanted(const model::Service& service, bool 
   return out;
 }
 
-void FrontendClaims::change(const model::Service& service, const Keys& before, const Keys& now, Names& others) {
+void FrontendClaims::change(const model::Service& service, const Keys& before, const Keys& now, Names& affected) {
   Keys gone;
   std::set_difference(before.begin(), before.end(), now.begin(), now.end(), std::back_inserter(gone));
-  for (const Key& key : gone) release(key, service, others);
-  for (const Key& key : now) want(key, service, others);
+  for (const Key& key : gone) release(key, service, affected);
+  for (const Key& key : now) want(key, service, affected);
 }
 
 const model::Service* FrontendClaims::holder(const Key& key) const {
@@ -62,8 +62,8 @@ const model::Service* FrontendClaims::holder(const Key& key) const {
   return found == holders_.end() ? nullptr : found->second;
 }
 
-// Also called for a key that the Service listed before: a cluster IP may have become its own, or no longer be.
-void FrontendClaims::want(const Key& key, const model::Service& service, Names& others) {
+// Also called for keys that the Service keeps: whether the address is its cluster IP may have changed.
+void FrontendClaims::want(const Key& key, const model::Service& service, Names& affected) {
   const auto [held, is_new] = holders_.try_emplace(key, &service);
   if (is_new) return;
   if (held->second != &service) {
@@ -75,12 +75,12 @@ void FrontendClaims::want(const Key& key, const model::Service& service, Names& 
   const auto first = std::min_element(waiting->second.begin(), waiting->second.end(), Before{key});
   const bool keeps = keeps_ && is_cluster_ip(key, *held->second) == is_cluster_ip(key, **first);
   if (keeps || !Before{key}(*first, held->second)) return;
-  others.push_back(held->second->name);
-  others.push_back((*first)->name);
+  affected.push_back(held->second->name);
+  affected.push_back((*first)->name);
   std::swap(*first, held->second);
 }
 
-void FrontendClaims::release(const Key& key, const model::Service& service, Names& others) {
+void FrontendClaims::release(const Key& key, const model::Service& service, Names& affected) {
   const auto held = holders_.find(key);
   if (held == holders_.end()) return;
   const auto waiting = waiting_.find(key);
@@ -93,7 +93,7 @@ void FrontendClaims::release(const Key& key, const model::Service& service, Name
   } else {
     const auto first = std::min_element(waiting->second.begin(), waiting->second.end(), Before{key});
     held->second = *first;
-    others.push_back((*first)->name);
+    affected.push_back((*first)->name);
     waiting->second.erase(first);
   }
   if (waiting->second.empty()) waiting_.erase(waiting);

@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Decides which Service has an address and port that several Services list. A cluster IP belongs to the Service to
-// which the API server allocated it. Any other address stays with the Service that has it. Until Services have been
-// listed once, the oldest one gets it. One thread; borrows the Services.
+// Resolves conflicts between Services that list the same address and port. A cluster IP belongs to the Service to which
+// the API server allocated it. Any other address stays with its current holder; until the first list is complete, the
+// oldest Service gets it. Not thread-safe; keeps pointers to the Services.
 #pragma once
 
 #include <cstdint>
@@ -27,23 +27,22 @@ class FrontendClaims {
   };
   using Keys = std::vector<Key>;
 
-  // All that the Service lists, sorted, each once.
+  // All keys that the Service lists, sorted, without duplicates.
   static Keys wanted(const model::Service& service, bool external_ips);
 
-  // `service` listed `before` and lists `now`. Appends the names of other Services that gain or lose an address by
-  // that.
+  // Replaces the keys of `service`. Appends to `affected` the names of other Services that gain or lose an address.
   void change(const model::Service& service, const Keys& before, const Keys& now,
-              std::vector<model::ObjectName>& others);
-  // From now on the Service that has an address keeps it.
+              std::vector<model::ObjectName>& affected);
+  // After this call the current holder of an address keeps it, whatever its age.
   void keep_holders() { keeps_ = true; }
 
-  // Addresses of the API server, sorted. Returns those that were reserved before.
+  // Sets the addresses of the API server, sorted. Returns the previous ones.
   std::vector<base::SocketAddress> reserve(std::vector<base::SocketAddress> addresses) {
     return std::exchange(reserved_, std::move(addresses));
   }
   const std::vector<base::SocketAddress>& reserved() const { return reserved_; }
 
-  // Null if no Service lists it.
+  // Null if no Service lists `key`.
   const model::Service* holder(const Key& key) const;
 
  private:
@@ -55,8 +54,8 @@ class FrontendClaims {
   };
   using Names = std::vector<model::ObjectName>;
 
-  void want(const Key& key, const model::Service& service, Names& others);
-  void release(const Key& key, const model::Service& service, Names& others);
+  void want(const Key& key, const model::Service& service, Names& affected);
+  void release(const Key& key, const model::Service& service, Names& affected);
 
   std::unordered_map<Key, const model::Service*, Hash> holders_;
   std::unordered_map<Key, std::vector<const model::Service*>, Hash> waiting_;

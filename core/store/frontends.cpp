@@ -24,9 +24,9 @@ std::string_view why_not_proxied(const model::Service& service, base::Family fam
 ServiceAddresses::ServiceAddresses(const model::Service& service, base::Family family, bool external_ips)
     : family_(family) {
   const auto add = [&](FrontendKind kind, const std::vector<base::IpAddress>& addresses) {
-    std::unordered_set<base::IpAddress> seen;
+    std::unordered_set<base::IpAddress> added;
     for (const auto& address : addresses) {
-      if (address.family() == family && seen.insert(address).second) addresses_.emplace_back(kind, address);
+      if (address.family() == family && added.insert(address).second) addresses_.emplace_back(kind, address);
     }
   };
   add(FrontendKind::cluster_ip, service.cluster_ips);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The addresses that a Service lists in one family. Pure.
+// The addresses that a Service lists in one family.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,17 @@
 
 namespace sluice::store {
 
-// BEH 2.1, 2.2: does the Service yield service ports in this family?
+// Whether the Service has service ports in this family (BEH 2.1, 2.2).
 bool has_service_ports(const model::Service& service, base::Family family);
-// Why not, in words: "its type is ExternalName"; empty where it does.
+// The reason why it has none ("its type is ExternalName"); empty if it has some.
 std::string_view why_not_proxied(const model::Service& service, base::Family family);
 
-// Limits over all ports of a Service in one family. An object of a megabyte can name a thousand times as many: each
-// port has all addresses and source ranges, and each address of a slice is an endpoint of each port.
+// Limits over all ports of a Service in one family. Without them, an object of 1 MiB can expand to a thousand times as
+// many: each port has all addresses and source ranges, and each address of a slice is an endpoint of each port.
 inline constexpr std::size_t kMostFrontends = 8192;
 inline constexpr std::size_t kMostEndpoints = 131'072;  // and source ranges
 
-// Each address of a kind once, in the order of the object.
+// The addresses of a Service in the order of the object, without duplicates within a kind.
 class ServiceAddresses {
  public:
   // `external_ips`: whether spec.externalIPs are served (BEH 1.2).
@@ -33,7 +33,7 @@ class ServiceAddresses {
   std::vector<Frontend> frontends(const model::ServicePortSpec& port) const;
   // The cluster IPs alone, for a port beyond the limits.
   std::vector<Frontend> cluster_ips(const model::ServicePortSpec& port) const;
-  // The most that a port can have.
+  // The maximum number of frontends of a port.
   std::size_t size() const { return addresses_.size() + 1; }
 
  private:

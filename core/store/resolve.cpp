@@ -12,7 +12,7 @@
 namespace sluice::store {
 namespace {
 
-constexpr std::size_t kMostNamed = 4;  // frontends, in one sentence
+constexpr std::size_t kMostNamed = 4;  // frontends named in one message
 
 std::string describe(const Frontend& frontend, model::Protocol protocol) {
   const bool node_port = frontend.kind == FrontendKind::node_port;
@@ -20,7 +20,7 @@ std::string describe(const Frontend& frontend, model::Protocol protocol) {
          "/" + std::string(model::protocol_name(protocol));
 }
 
-// Removes the frontends that other Services have. Returns the reason.
+// Removes the frontends that belong to other Services. Returns the reason.
 std::string withhold(const model::Service& service, const FrontendClaims& claims, ServicePort& port) {
   std::string out;
   std::size_t count = 0;
@@ -43,7 +43,7 @@ std::string withhold(const model::Service& service, const FrontendClaims& claims
   return out;
 }
 
-// One prefix of length 0 in the family means that everybody may come (BEH 1.2).
+// A prefix of length 0 in the family allows every client (BEH 1.2).
 std::vector<base::IpPrefix> ranges_of(const model::Service& service, base::Family family) {
   std::vector<base::IpPrefix> out;
   for (const auto& range : service.source_ranges) {
@@ -72,8 +72,8 @@ bool has_external_ip(const model::Service& service, base::Family family) {
                      [&](const auto& address) { return address.family() == family; });
 }
 
-// Local applies only where external traffic can arrive at all (BEH 1.2). The raw list
-// of external IPs counts, whatever its family.
+// externalTrafficPolicy: Local only applies to Services that can receive external traffic (BEH 1.2). External IPs of
+// either family count.
 bool external_local(const model::Service& service) {
   return service.external_local &&
          (service.type == model::ServiceType::load_balancer || service.type == model::ServiceType::node_port ||
@@ -93,7 +93,7 @@ Endpoint endpoint_of(const Candidate& c) {
   return endpoint;
 }
 
-// What is left of the limits of one Service in one family.
+// The unused part of the limits of one Service in one family.
 class Room {
  public:
   bool take(std::size_t frontends, std::size_t endpoints) {
@@ -133,8 +133,8 @@ void each_port(const model::Service& service, base::Family family, const SliceCa
     if (service.type == model::ServiceType::load_balancer && local_outside) {
       port.health_check_node_port = service.health_check_node_port;
     }
-    // Anything beside the cluster IP makes it reachable from outside, and so do external
-    // IPs that are not served (BEH 1.2, 2.3).
+    // The port is external if it has any frontend beside the cluster IP. External IPs count even if they are not served
+    // (BEH 1.2, 2.3).
     const bool external = port.frontends.size() > 1 || lists_external_ip;
     port.uses_cluster = !port.internal_local || external;
     port.uses_local = port.internal_local || (port.external_local && external);
@@ -148,7 +148,7 @@ void each_port(const model::Service& service, base::Family family, const SliceCa
         port.endpoints.push_back(endpoint_of(c));
       } else if (spec.protocol == model::Protocol::udp && c.serving) {
         port.also_serving.push_back(endpoint_of(c));
-      }  // The rest takes no connections, and holds none worth draining.
+      }  // All other endpoints take no connections and have none to drain.
     }
     take(std::move(port), candidates);
   }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One Service and its endpoints → its resolved service ports in one family. Pure; the
-// only place that interprets traffic policies.
+// Resolves a Service and its endpoints into service ports of one family. The only place that interprets traffic
+// policies.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,22 @@ struct NodeView {
   bool external_ips = true;  // false: spec.externalIPs are not served (BEH 1.2)
 };
 
-// Empty if the Service has nothing in this family. Sorted by key. Without the addresses that `claims`, which may be
-// null, give to another Service. REQUIRES: `service` is the object that the claims borrow.
+// Sorted by key; empty if the Service has no service ports in this family. Excludes addresses that `claims` (may be
+// null) assign to another Service. REQUIRES: `service` is the object that `claims` points to.
 std::vector<ServicePort> resolve(const model::Service& service, base::Family family, const SliceCache& slices,
                                  const NodeView& node, const FrontendClaims* claims = nullptr);
 
-// Why a list of a service port has an endpoint, or has not. A list is what new connections are balanced over.
+// Why an endpoint is in a list of a service port, or is not. New connections are balanced over such a list.
 enum class Use : std::uint8_t {
   not_asked,  // no frontend of the service port uses this list
   used,
   used_while_terminating,  // no endpoint is ready, and this one still serves
   not_ready,
-  terminating,       // and does not serve any more
-  others_are_ready,  // terminating and serving: of use only where no endpoint is ready
+  terminating,       // and no longer serving
+  others_are_ready,  // terminating and serving: used only if no endpoint is ready
   hinted_to_other_zones,
   hinted_to_other_nodes,
-  not_on_this_node,  // of the Local list alone
+  not_on_this_node,  // Local list only
 };
 
 struct ExplainedEndpoint {
@@ -54,7 +54,7 @@ struct ExplainedPort {
   std::vector<ExplainedEndpoint> endpoints;
 };
 
-// What resolve() returns, with the reasons. It costs more: it is for people who ask for a Service.
+// Like resolve(), with the reasons. More expensive; for queries of a single Service.
 std::vector<ExplainedPort> explain(const model::Service& service, base::Family family, const SliceCache& slices,
                                    const NodeView& node, const FrontendClaims* claims = nullptr);
 

@@ -29,7 +29,7 @@ std::vector<base::IpPrefix> ServiceCidrSet::ranges(base::Family family) const {
     std::copy_if(cidrs.begin(), cidrs.end(), std::back_inserter(all),
                  [family](const base::IpPrefix& cidr) { return cidr.family() == family; });
   }
-  // By address, the shorter prefix first: what holds a range comes right before it.
+  // By address, shorter prefixes first: a containing range comes before the ranges inside it.
   std::sort(all.begin(), all.end());
   std::vector<base::IpPrefix> out;
   for (const auto& cidr : all) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The ServiceCIDRs there are, and all their ranges as one (BEH 1.7). One thread.
+// All ServiceCIDRs, and the union of their ranges (BEH 1.7). Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@ namespace sluice::store {
 class ServiceCidrSet {
  public:
   void begin_list() { in_list_.clear(); }
-  // Whatever the list did not mention is gone. The three say whether an object has changed.
+  // Removes objects that the list did not contain. end_list(), upsert() and remove() return whether anything changed.
   bool end_list();
   bool upsert(model::ServiceCidr object);
   bool remove(const std::string& name) { return objects_.erase(name) != 0; }
-  // Exists, but could not be read.
+  // Marks an invalid object as still existing.
   void touch(const std::string& name) { in_list_.insert(name); }
 
-  // Sorted, none inside another.
+  // Sorted, without ranges that are inside another.
   std::vector<base::IpPrefix> ranges(base::Family family) const;
 
  private:
   std::map<std::string, std::vector<base::IpPrefix>> objects_;
-  std::set<std::string> in_list_;  // the running one; later ones do not matter
+  std::set<std::string> in_list_;  // names in the current list
 };
 
 }  // namespace sluice::store

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A service port with every Kubernetes policy applied for one IP family of this node:
-// what a backend is told. Values; immutable once published.
+// A service port with every Kubernetes policy applied, for one IP family on this node. This is what backends receive.
+// Immutable once published.
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ struct Frontend {
   bool operator==(const Frontend&) const = default;
 };
 
-// 20 bytes: a node holds one for every endpoint of the cluster and service port.
+// 20 bytes: a node holds one for each endpoint of each service port in the cluster.
 struct Endpoint {
   std::array<std::uint8_t, 16> address{};
   std::uint16_t port = 0;
@@ -67,10 +67,10 @@ struct ServicePort {
   std::vector<Frontend> frontends;
   std::vector<base::IpPrefix> source_ranges;
   std::vector<Endpoint> endpoints;  // sorted by the text "ip:port"
-  // UDP only: endpoints that serve, and take no connections from this node. Flows to them
-  // may have begun before a policy or hint changed. Not told to backends.
+  // UDP only: serving endpoints that take no connections from this node. Flows to them may have begun before a policy
+  // or hint changed. Not delivered to backends.
   std::vector<Endpoint> also_serving;
-  // Why the core does not pass part of it to any backend. Empty: it passes everything.
+  // Why the core withholds a part of the service port from backends; empty if it withholds nothing.
   std::string withheld;
   bool operator==(const ServicePort&) const = default;
 };

@@ -30,7 +30,7 @@ ServiceTracker::Change ServiceTracker::upsert(model::Service service) {
   Change out = change(added ? nullptr : &entry.service, &service);
   const auto before = added ? FrontendClaims::Keys() : FrontendClaims::wanted(entry.service, external_ips_);
   entry.service = std::move(service);
-  claims_.change(entry.service, before, FrontendClaims::wanted(entry.service, external_ips_), out.others);
+  claims_.change(entry.service, before, FrontendClaims::wanted(entry.service, external_ips_), out.affected);
   return out;
 }
 
@@ -38,7 +38,7 @@ ServiceTracker::Change ServiceTracker::remove(const model::ObjectName& name) {
   const auto it = services_.find(name);
   if (it == services_.end()) return {};
   Change out = change(&it->second.service, nullptr);
-  claims_.change(it->second.service, FrontendClaims::wanted(it->second.service, external_ips_), {}, out.others);
+  claims_.change(it->second.service, FrontendClaims::wanted(it->second.service, external_ips_), {}, out.affected);
   services_.erase(it);
   return out;
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// All Services, reduced to what decides about packets. One thread.
+// All Services, reduced to the fields that affect traffic. Not thread-safe.
 #pragma once
 
 #include <string_view>
@@ -16,24 +16,24 @@ namespace sluice::store {
 
 class ServiceTracker {
  public:
-  // What an event did to one Service, and in which families that can be seen.
+  // The effect of an event on one Service.
   struct Change {
     bool changed = false;
     bool family_affected[2] = {false, false};  // by base::family_index
-    std::vector<model::ObjectName> others;     // Services that gain or lose an address or port
+    std::vector<model::ObjectName> affected;   // other Services that gain or lose an address or port
   };
 
   explicit ServiceTracker(bool external_ips) : external_ips_(external_ips) {}
 
-  // Whether spec.externalIPs count from now on. Returns the names of affected Services.
+  // Sets whether spec.externalIPs are served. Returns the names of affected Services.
   std::vector<model::ObjectName> serve_external_ips(bool on);
-  // No external IP takes these addresses from now on. They are sorted. Returns the names of affected Services.
+  // Sets the addresses that no external IP may take, sorted. Returns the names of affected Services.
   std::vector<model::ObjectName> reserve(std::vector<base::SocketAddress> addresses);
   Change upsert(model::Service service);
   Change remove(const model::ObjectName& name);
   void touch(const model::ObjectName& name);
   void begin_list() { ++epoch_; }
-  // Names the list did not mention, removed.
+  // Removes the Services that the list did not contain, and returns them.
   std::vector<std::pair<model::ObjectName, Change>> end_list();
 
   const model::Service* find(const model::ObjectName& name) const;

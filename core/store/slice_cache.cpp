@@ -9,7 +9,7 @@
 namespace sluice::store {
 namespace {
 
-// Of one Service: whoever asks this late has waited too long for the rest to tell any more.
+// Per Service: bounds memory while nothing takes the trigger times.
 constexpr std::size_t kMostTriggerTimes = 1024;
 
 }  // namespace
@@ -20,7 +20,7 @@ SliceCache::Affected SliceCache::upsert(model::EndpointSlice slice) {
     Entry& old = services_.at(owner->second).slices.at(slice.name.name);
     old.epoch = epoch_;
     if (old.slice == slice) return affected;
-    // Moved to another Service or family: gone from there, new here.
+    // Moved to another Service or family.
     if (!(old.slice.service == slice.service && old.slice.family == slice.family)) erase(slice.name, affected);
   }
   affected.services.emplace_back(slice.service, slice.family);

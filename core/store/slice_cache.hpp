@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// All EndpointSlices, by the Service that owns them (BEH 2.5). A slice for a Service
-// that does not exist (yet) is kept. One thread.
+// All EndpointSlices by Service (BEH 2.5), including slices of Services that do not exist (yet). Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -23,18 +22,17 @@ class SliceCache {
  public:
   using TriggerTimes = std::vector<std::chrono::system_clock::time_point>;
 
-  // What a change of one slice means: which Services' endpoints are different now.
-  // Two when a slice moved from one Service to another; none for a no-op.
+  // The Services whose endpoints changed: two if a slice moved from one Service to another, none for a no-op.
   struct Affected {
     std::vector<std::pair<model::ObjectName, base::Family>> services;
   };
 
   Affected upsert(model::EndpointSlice slice);
   Affected remove(const model::ObjectName& slice);
-  // Marks a slice as still existing in the list going on.
+  // Marks a slice as present in the current list.
   void touch(const model::ObjectName& slice);
   void begin_list() { ++epoch_; }
-  Affected end_list();  // removes what the list did not mention
+  Affected end_list();  // removes slices that the list did not contain
 
   // A slice that has a port of the name and protocol of a Service's port.
   struct Match {
@@ -42,15 +40,15 @@ class SliceCache {
     std::uint16_t port = 0;
   };
   using Matches = std::vector<Match>;
-  // For each of these ports, in their order. Valid until the cache changes.
+  // The matches of each port, in the order of `ports`. Valid until the cache changes.
   std::vector<Matches> matches(const model::ObjectName& service, base::Family family,
                                const std::vector<model::ServicePortSpec>& ports) const;
 
-  // The merged endpoints of one service port: duplicates resolved (a non-terminating
-  // record beats a terminating one), sorted by the text "ip:port" in byte order.
+  // The merged endpoints of one service port, without duplicates (a non-terminating record takes precedence), sorted by
+  // the text "ip:port" in byte order.
   static std::vector<Candidate> candidates(const Matches& matches, std::string_view node_name);
 
-  // Trigger times of effective changes of this family's slices since the last call.
+  // Trigger times of slice changes in this family since the last call. No-ops do not count.
   TriggerTimes take_trigger_times(const model::ObjectName& service, base::Family family);
 
   std::size_t slice_count() const { return owner_of_.size(); }
@@ -72,7 +70,7 @@ class SliceCache {
   std::unordered_map<model::ObjectName, model::ObjectName> owner_of_;  // slice → Service
   std::uint32_t epoch_ = 0;
   std::size_t endpoint_count_ = 0;
-  // Older trigger times tell about a change that an earlier process has seen.
+  // Older trigger times belong to changes from before this process started.
   std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
 };
 

@@ -73,7 +73,9 @@ bool Store::on(const model::ListBegin& event) {
   switch (event.kind) {
     case model::ResourceKind::service: services_.begin_list(); break;
     case model::ResourceKind::endpoint_slice: slices_.begin_list(); break;
-    case model::ResourceKind::node: node_seen_in_list_ = false; break;
+    case model::ResourceKind::node:
+      node_in_list_ = false;
+      break;
     case model::ResourceKind::service_cidr: service_cidrs_.begin_list(); break;
   }
   return false;
@@ -90,14 +92,14 @@ bool Store::on(const model::ListEnd& event) {
       break;
     case model::ResourceKind::endpoint_slice: changed = note_removal(slices_.end_list()); break;
     case model::ResourceKind::node:
-      if (!node_seen_in_list_ && !listed_[static_cast<std::size_t>(event.kind)] && !node_name_.empty()) {
+      if (!node_in_list_ && !listed_[static_cast<std::size_t>(event.kind)] && !node_name_.empty()) {
         base::log_warning("store", "no Node object named " + node_name_ +
                                        ": its zone and addresses are unknown; if the name is wrong, set "
                                        "--hostname-override");
       }
       break;
     case model::ResourceKind::service_cidr: {
-      const bool first = !listed_[static_cast<std::size_t>(event.kind)];  // what came before is told from now on
+      const bool first = !listed_[static_cast<std::size_t>(event.kind)];  // service_cidrs() was empty so far
       changed = note_service_cidrs(service_cidrs_.end_list() || first);
       break;
     }
@@ -121,7 +123,7 @@ bool Store::on(model::Upsert& event) {
   }
   auto& node = std::get<model::Node>(event.object);
   if (node.name != node_name_) return false;
-  node_seen_in_list_ = true;
+  node_in_list_ = true;
   return set_node(std::move(node));
 }
 
@@ -129,11 +131,11 @@ bool Store::on(const model::Remove& event) {
   switch (event.kind) {
     case model::ResourceKind::service: ++counters_.service_events; return note(event.name, services_.remove(event.name));
     case model::ResourceKind::endpoint_slice: return note_removal(slices_.remove(event.name));
-    // BEH 1.4: what is known of a deleted Node stays in force.
+    // BEH 1.4: the last known state of a deleted Node is kept.
     case model::ResourceKind::node:
       if (event.name.name == node_name_) {
         base::log_warning("store", "node " + node_name_ +
-                                       " was deleted from the API server; what was known of it stays in force");
+                                       " was deleted from the API server; keeping its last known zone and addresses");
       }
       return false;
     case model::ResourceKind::service_cidr: return note_service_cidrs(service_cidrs_.remove(event.name.name));
@@ -146,7 +148,9 @@ bool Store::on(const model::Unusable& event) {
   switch (event.kind) {
     case model::ResourceKind::service: services_.touch(event.name); break;
     case model::ResourceKind::endpoint_slice: slices_.touch(event.name); break;
-    case model::ResourceKind::node: node_seen_in_list_ = true; break;
+    case model::ResourceKind::node:
+      node_in_list_ = true;
+      break;
     case model::ResourceKind::service_cidr: service_cidrs_.touch(event.name.name); break;
   }
   return false;
@@ -159,11 +163,11 @@ bool Store::note(const model::ObjectName& service, const ServiceTracker::Change&
     note_changed(service, i);
     pending_services_[i].insert(service);
   }
-  for (const auto& other : change.others) note_frontends(other);
+  for (const auto& other : change.affected) note_frontends(other);
   return change.changed;
 }
 
-// The Service has another address or port, and has not changed itself.
+// The Service gained or lost an address or port, but its own object has not changed.
 void Store::note_frontends(const model::ObjectName& service) {
   const model::Service* known = services_.find(service);
   for (const auto family : base::kFamilies) {
@@ -196,7 +200,7 @@ bool Store::set_node(std::optional<model::Node> node) {
   node_ = std::move(node);
   ++node_version_;
   if (zone_changed) {
-    // Hints are read against our zone, so any Service may resolve differently.
+    // Topology hints refer to this node's zone, so any Service may resolve differently.
     for (auto& name : services_.names()) {
       for (auto& dirty : dirty_) dirty.insert(name);
     }

@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the cluster looks like and what changed since somebody asked: Services, slices
-// our Node and ServiceCIDRs, and per family the names of Services whose service ports may differ.
-// Owned by the store thread alone. An event that changes nothing is counted and ends here.
+// The state of the cluster (Services, EndpointSlices, this node's Node, ServiceCIDRs), and per family the names of
+// Services whose service ports may have changed since the last take_changes(). An event that changes nothing is only
+// counted. Used by the store thread only.
 #pragma once
 
 #include <chrono>
@@ -25,15 +25,15 @@ namespace sluice::store {
 
 struct StoreCounters {
   std::uint64_t events = 0;
-  std::uint64_t no_op = 0;     // changed nothing that decides about packets
-  std::uint64_t unusable = 0;  // objects that could not be read
+  std::uint64_t no_op = 0;     // changed nothing that affects traffic
+  std::uint64_t unusable = 0;  // invalid objects
   std::uint64_t service_events = 0;
   std::uint64_t slice_events[2] = {0, 0};  // by base::family_index
 };
 
 struct StoreOptions {
   bool external_ips = true;  // false: spec.externalIPs are not served (BEH 1.2)
-  bool service_cidrs = false;  // false: whatever is told of ServiceCIDRs is of no use
+  bool service_cidrs = false;  // false: ServiceCIDRs are ignored
 };
 
 // The trigger time of a change, and its namespace.
@@ -42,12 +42,12 @@ struct Trigger {
   std::chrono::system_clock::time_point at;
 };
 
-// What happened in one family since the last take.
+// Changes in one family since the last take_changes().
 struct Changes {
   std::unordered_set<model::ObjectName> dirty;     // Services that may resolve differently
-  std::unordered_set<model::ObjectName> services;  // those that were changed themselves
-  std::uint64_t slices = 0;                        // changes of slices
-  std::vector<Trigger> triggers;                   // of what made Services dirty
+  std::unordered_set<model::ObjectName> services;  // Services whose own object changed
+  std::uint64_t slices = 0;                        // number of slice changes
+  std::vector<Trigger> triggers;                   // of the slice changes
 };
 
 class Store {
@@ -57,53 +57,52 @@ class Store {
 
   void apply(model::Event event);
 
-  // From now on; Services that resolve differently because of it are dirty.
+  // Services that resolve differently with the new options become dirty.
   void set_options(StoreOptions options);
 
-  // No external IP takes these addresses of the API server (TCP) from now on: the daemon must still reach it. Sorted.
+  // Sets the addresses of the API server (TCP), sorted. No external IP may take them, because the daemon must still
+  // reach the API server.
   void reserve(std::vector<base::SocketAddress> addresses);
 
-  // Every kind of object has been listed once: the cluster is known as a whole. ServiceCIDRs
-  // do not count (BEH 1.5).
+  // Whether every kind of object has been listed once, except ServiceCIDRs (BEH 1.5).
   bool synced() const { return listed_[0] && listed_[1] && listed_[2]; }
 
-  // What backends are to be told of ServiceCIDRs is known.
+  // Whether ServiceCIDRs have been listed, if they are used.
   bool service_cidrs_known() const { return !options_.service_cidrs || listed_[3]; }
 
-  // Services of `family` that may resolve differently since the last take.
+  // Whether Services of `family` may resolve differently since the last take_changes().
   bool has_dirty(base::Family family) const { return !dirty_[base::family_index(family)].empty(); }
   Changes take_changes(base::Family family);
-  // Namespaces of the objects that changed since the last take and affect Services. A Service that gains or loses an
-  // address because another Service changed does not count.
+  // Namespaces of the objects that changed since the last take_changes() and affect Services. A Service that gains or
+  // loses an address because another Service changed does not count.
   const model::Namespaces& changed_namespaces(base::Family family) const {
     return changed_namespaces_[base::family_index(family)];
   }
-  // What the last take left behind and has come since: Services that were changed, and changes of slices.
+  // Services and number of slices that changed since the last take_changes().
   const std::unordered_set<model::ObjectName>& pending_services(base::Family family) const {
     return pending_services_[base::family_index(family)];
   }
   std::uint64_t pending_slice_changes(base::Family family) const {
     return pending_slice_changes_[base::family_index(family)];
   }
-  // Services that may have something in `family`.
+  // Services that have service ports in `family`.
   std::unordered_set<model::ObjectName> service_names(base::Family family) const;
 
   std::vector<ServicePort> resolve_service(const model::ObjectName& name, base::Family family) const;
 
-  // The same with the reasons, for people.
+  // Like resolve_service(), with the reasons.
   std::vector<ExplainedPort> explain_service(const model::ObjectName& name, base::Family family) const;
-  // Null where there is no such Service.
+  // Null if there is no such Service.
   const model::Service* find_service(const model::ObjectName& name) const { return services_.find(name); }
-  // Of all Services, in no particular order.
+  // The names of all Services, unordered.
   std::vector<model::ObjectName> all_service_names() const { return services_.names(); }
 
-  // Our own Node object as last seen. `node_version` counts its changes.
+  // The last known state of this node's Node object. `node_version` counts its changes.
   const std::optional<model::Node>& node() const { return node_; }
   std::uint64_t node_version() const { return node_version_; }
 
-  // All ranges that cluster IPs are taken from, sorted, none inside another; none is known
-  // where there are none, they have not been listed, or are of no use. `service_cidrs_version`
-  // counts changes.
+  // The ranges of cluster IPs, sorted, without ranges that are inside another. Empty if ServiceCIDRs are not used or
+  // not listed yet. `service_cidrs_version` counts changes.
   std::vector<base::IpPrefix> service_cidrs(base::Family family) const;
   std::uint64_t service_cidrs_version() const { return service_cidrs_version_; }
 
@@ -134,7 +133,7 @@ class Store {
   SliceCache slices_;
   std::optional<model::Node> node_;
   std::uint64_t node_version_ = 0;
-  bool node_seen_in_list_ = false;
+  bool node_in_list_ = false;
   ServiceCidrSet service_cidrs_;
   std::uint64_t service_cidrs_version_ = 0;
   bool listed_[model::kResourceKinds.size()] = {};  // by ResourceKind

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which endpoints of one service port this node may use: policies, hints, terminating
-// endpoints (BEH 3). Pure: no state, no I/O. The only place that reads hints.
+// Selects the endpoints of a service port that this node may use: traffic policies, topology hints, terminating
+// endpoints (BEH 3). The only place that reads hints.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct Candidate {
   bool ready = false;
   bool serving = false;
   bool terminating = false;
-  const model::SliceEndpoint* record = nullptr;  // in the cache of slices, until that changes; null: not from there
+  const model::SliceEndpoint* record = nullptr;  // in the slice cache, valid until it changes; null: no such record
   // Results of select_endpoints.
   bool in_cluster = false;
   bool in_local = false;
@@ -41,11 +41,11 @@ struct PolicyInput {
 
 enum class TopologyMode { none, same_zone, same_node };
 
-// BEH 3.1; looks at ready candidates only.
+// BEH 3.1. Considers ready candidates only.
 TopologyMode topology_mode(const std::vector<Candidate>& candidates, std::string_view node_name, std::string_view zone);
 
-// Sets in_cluster and in_local (BEH 3.2). Returns "hasAny": whether traffic without a
-// usable endpoint is dropped (some exist elsewhere) rather than rejected (none exist).
+// Sets in_cluster and in_local (BEH 3.2). Returns whether traffic without a usable endpoint is dropped (endpoints exist
+// elsewhere) rather than rejected (none exist).
 bool select_endpoints(std::vector<Candidate>& candidates, const PolicyInput& policy);
 
 }  // namespace sluice::store

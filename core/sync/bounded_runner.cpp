@@ -8,7 +8,7 @@
 namespace sluice::sync {
 namespace {
 
-// However short `min` is, a lock held by somebody else is not polled faster.
+// A lock that another process holds is not polled faster, even if `min` is shorter.
 constexpr base::Clock::Duration kShortestRetry = std::chrono::milliseconds(500);
 
 }  // namespace
@@ -41,8 +41,7 @@ base::Clock::Time BoundedRunner::next_run() const {
 }
 
 bool BoundedRunner::due() const {
-  // The first request is due now, and of two looks at the clock the later one counts: in
-  // one expression the compiler chooses which that is.
+  // next_run() may return the current time. Read the clock after it: in one expression the order is unspecified.
   const auto next = next_run();
   return clock_.now() >= next;
 }

@@ -1,14 +1,14 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// When to run (BEH 4). Pure bookkeeping over a clock; the caller sleeps and works.
+// Decides when to run (BEH 4). It only computes instants; the caller sleeps and runs.
 //
-// - Requests while one waits are merged. The first one is due at once.
-// - `min` passes from the end of one run to the start of the next. An early request does not wait for that if the last
-//   run succeeded, and none within the last `min` was early. An early run does not put off the one after it.
-// - After a run the next one is due `max` later at the latest, asked for or not.
-// - A failed run is repeated after `retry`; a request may make it sooner, never before
-//   `min`. A successful one cancels the retry.
+// - Requests that wait for the same run are merged. The first request is due at once.
+// - At least `min` passes from the end of one run to the start of the next. An early request does not wait if the last
+//   run succeeded and no run within the last `min` was early. An early run does not delay the next run.
+// - The next run is due at most `max` after a run, even without a request.
+// - A failed run is retried after `retry`, or earlier on request, but not before `min`. A successful run cancels the
+//   retry.
 // - Nothing runs before the first request.
 #pragma once
 
@@ -27,8 +27,8 @@ struct RunnerIntervals {
 enum class RunOutcome {
   done,
   nothing,     // there was nothing to do; an early run may follow at once
-  failed,      // again after `retry`
-  retry_soon,  // a passing hindrance such as a lock: again after `min`, at least 500 ms
+  failed,      // retry after `retry`
+  retry_soon,  // a temporary failure, such as a held lock: retry after `min`, at least 500 ms
 };
 
 class BoundedRunner {
@@ -38,17 +38,17 @@ class BoundedRunner {
 
   void request() { requested_ = true; }
   void request_early() { requested_ = early_requested_ = true; }
-  // Due now, whatever ran before and however that ended.
+  // Makes a run due now, regardless of earlier runs.
   void request_at_once();
-  // As if they had been in force since the last run.
+  // The new intervals count from the end of the last run.
   void set_intervals(RunnerIntervals intervals) { intervals_ = intervals; }
-  // Time::max() while nothing has ever been requested.
+  // Time::max() before the first request.
   base::Clock::Time next_run() const;
   bool due() const;
-  // Whether the run that is due was asked for, rather than only the maximum interval.
+  // Whether the run was requested, rather than due because of the maximum interval.
   bool requested() const { return requested_; }
   void started();
-  // Whether the run that started last does not count for the minimum interval.
+  // Whether the last started run is early, so that it does not count for the minimum interval.
   bool runs_early() const { return runs_early_; }
   void finished(RunOutcome outcome);
 

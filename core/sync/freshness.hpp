@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How fresh the kernel is: when it was last brought up to date, and since when the oldest
-// change waits for it. Any thread; every call is short.
+// How fresh the kernel state is: the time of the last complete sync, and how long the oldest change has been pending.
+// Any thread; no call blocks for long.
 #pragma once
 
 #include <chrono>
@@ -15,14 +15,14 @@
 namespace sluice::sync {
 
 struct FreshnessValue {
-  // The loop began, or everything asked for was in the kernel. Nothing: the loop has not begun. As kube-proxy counts
-  // it.
+  // The start of the loop, or the last time that the kernel had all requested changes, as kube-proxy counts it. Empty
+  // before the loop starts.
   std::optional<std::chrono::system_clock::time_point> last_updated;
-  // Everything asked for was in the kernel. Nothing: never since the start.
+  // The last time that the kernel had all requested changes. Empty before the first sync.
   std::optional<std::chrono::system_clock::time_point> last_synced;
-  // When the loop began. Nothing: it has not.
+  // The start of the loop. Empty before.
   std::optional<base::Clock::Time> begun;
-  // When the oldest change was asked for that the kernel lacks. Nothing when it lacks nothing.
+  // When the oldest pending change was requested. Empty if none is pending.
   std::optional<base::Clock::Time> pending_since;
 };
 
@@ -44,14 +44,14 @@ class Freshness {
     if (!waiting_) waiting_ = now;
     if (!value_.pending_since) value_.pending_since = now;
   }
-  // A run takes on everything requested so far; updated() will be about no more than that.
+  // A run includes all requests so far; the next updated() covers these only.
   void taken(base::Clock::Time now) {
     const std::lock_guard lock(mutex_);
     if (!taken_) taken_ = waiting_.value_or(now);
     waiting_.reset();
     value_.pending_since = taken_;
   }
-  // In place of updated(): the run left some of what it had taken on for the next one.
+  // Instead of updated(): the run deferred some changes to the next one.
   void updated_partly() {
     const std::lock_guard lock(mutex_);
     if (taken_) waiting_ = std::exchange(taken_, {});
@@ -64,8 +64,8 @@ class Freshness {
 
  private:
   mutable std::mutex mutex_;
-  std::optional<base::Clock::Time> waiting_;  // requested since the last run took what there was
-  std::optional<base::Clock::Time> taken_;    // of what runs, or ran and failed
+  std::optional<base::Clock::Time> waiting_;  // the oldest request since the last run started
+  std::optional<base::Clock::Time> taken_;    // the oldest request of the current or failed run
   FreshnessValue value_;
 };
 

@@ -20,7 +20,7 @@ void RecentNamespaces::note(const snapshot::Transaction& transaction, base::Cloc
   for (const auto& key : transaction.removed) ended_[key.service.name_space] = now;
 }
 
-bool RecentNamespaces::lacks_one_of(const model::Namespaces& namespaces, base::Clock::Time now) const {
+bool RecentNamespaces::lacks_any(const model::Namespaces& namespaces, base::Clock::Time now) const {
   const std::lock_guard lock(mutex_);
   return std::any_of(namespaces.begin(), namespaces.end(), [&](const base::Symbol& one) {
     const auto found = ended_.find(one);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// When to try again what was left out: after a minute, then after twice as long each
-// time, at most an hour; from the beginning when something else is left out. Pure.
+// When to retry service ports that were not programmed: after a minute, then with exponential backoff up to an hour.
+// The backoff restarts when the set of failed service ports changes.
 #pragma once
 
 #include <algorithm>
@@ -18,28 +18,28 @@ class RetryClock {
   using Duration = base::Clock::Duration;
 
   RetryClock() = default;
-  explicit RetryClock(Duration first) noexcept : first_(first), pause_(first) {}
+  explicit RetryClock(Duration first) noexcept : first_(first), delay_(first) {}
 
-  // What is left out was tried at `now`; `others` than before.
-  void set(bool any, bool others, Time now) noexcept {
-    if (!any || others) pause_ = first_;
-    at_ = any ? now + pause_ : Time::max();
+  // An attempt ended at `now`. `any`: service ports failed; `has_new`: some of them did not fail before.
+  void set(bool any, bool has_new, Time now) noexcept {
+    if (!any || has_new) delay_ = first_;
+    at_ = any ? now + delay_ : Time::max();
   }
-  // When due() will say yes; Time::max() when nothing is left out.
+  // The time of the next retry; Time::max() if there is nothing to retry.
   Time at() const noexcept { return at_; }
-  // Whether it is time; once for each time.
+  // Whether a retry is due. Returns true once for each retry.
   bool due(Time now) noexcept {
     if (now < at_ || at_ == Time::max()) return false;
-    pause_ = std::min<Duration>(2 * pause_, kLongest);
-    at_ = now + pause_;
+    delay_ = std::min<Duration>(2 * delay_, kMaximum);
+    at_ = now + delay_;
     return true;
   }
 
  private:
-  static constexpr Duration kLongest = std::chrono::hours(1);
+  static constexpr Duration kMaximum = std::chrono::hours(1);
 
   Duration first_ = std::chrono::minutes(1);
-  Duration pause_ = first_;
+  Duration delay_ = first_;
   Time at_ = Time::max();
 };
 

@@ -36,9 +36,9 @@ SyncLoop::SyncLoop(Options options, const base::Clock& clock, Callbacks callback
       runner_(options.intervals, clock),
       held_(options.held),
       verify_every_(options.verify_every),
-      left_out_lines_(clock),
+      not_programmed_log_(clock),
       recent_(options.intervals.min) {
-  status_.left_out = LeftOut(RetryClock(options.retry_left_out));
+  status_.not_programmed = NotProgrammed(RetryClock(options.retry_not_programmed));
 }
 
 SyncLoop::~SyncLoop() { stop(); }
@@ -57,14 +57,14 @@ void SyncLoop::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-// Among many changes a second the apply thread wakes up for the first one only, and for the first that may run early.
+// Many changes per second wake the apply thread for the first one only, and for the first early one.
 void SyncLoop::request(const model::Namespaces& changed) {
   queued();
-  const bool early = !asked_early_ && recent_.lacks_one_of(changed, clock_.now());
-  if (early && !asked_early_.exchange(true)) {
-    asked_ = true;
+  const bool early = !early_request_queued_ && recent_.lacks_any(changed, clock_.now());
+  if (early && !early_request_queued_.exchange(true)) {
+    request_queued_ = true;
     queue_.put(Request{true});
-  } else if (!asked_.exchange(true)) {
+  } else if (!request_queued_.exchange(true)) {
     queue_.put(Request{});
   }
 }
@@ -94,7 +94,7 @@ void SyncLoop::set_intervals(RunnerIntervals intervals, base::Clock::Duration ve
   queue_.put(SetIntervals{intervals, verify_every});
 }
 
-// All that was requested before the transaction was taken is in the kernel, unless it is partial.
+// The kernel has all changes requested before the transaction was taken, unless the transaction is partial.
 void SyncLoop::note_updated(const snapshot::Transaction& transaction, std::chrono::system_clock::time_point at) {
   if (transaction.partial) {
     freshness_.updated_partly();
@@ -103,21 +103,21 @@ void SyncLoop::note_updated(const snapshot::Transaction& transaction, std::chron
   }
 }
 
-// A change, or damage, waits for the next run.
+// A change or drift waits for the next run.
 void SyncLoop::queued() {
   freshness_.requested(clock_.now());
   last_queued_ = std::chrono::system_clock::now();
 }
 
-LoopFigures SyncLoop::figures() const {
-  LoopFigures out;
+LoopStatistics SyncLoop::statistics() const {
+  LoopStatistics out;
   if (const auto at = last_queued_.load(); at != std::chrono::system_clock::time_point()) out.last_queued = at;
   const std::lock_guard lock(mutex_);
   out.failures = status_.failures;
   out.repairs = status_.repairs;
   out.objects_owned = status_.objects_owned;
   out.kernel_writes = status_.kernel_writes;
-  out.left_out = status_.left_out.reasons().size();
+  out.not_programmed = status_.not_programmed.reasons().size();
   out.unwell = !status_.unwell.empty();
   return out;
 }
@@ -136,7 +136,7 @@ LoopStatus SyncLoop::status() const {
   return out;
 }
 
-// Under the lock the backend is not let go of.
+// The lock keeps the backend alive.
 std::string_view SyncLoop::overdue() const {
   const std::lock_guard lock(mutex_);
   const plugin::BackendHandle* backend = observed_.load();
@@ -160,7 +160,7 @@ void SyncLoop::run(MakeBackend make, std::promise<base::Status> ready) {
     observed_ = nullptr;
   }
   backend_.reset();
-  // Whoever still waits for an answer learns that none will come.
+  // Dropping the remaining messages breaks their promises, so that their callers return.
   queue_.close();
   queue_.take_all();
 }
@@ -168,7 +168,7 @@ void SyncLoop::run(MakeBackend make, std::promise<base::Status> ready) {
 base::Status SyncLoop::prepare(MakeBackend make) {
   plugin::HostCallbacks callbacks;
   callbacks.request_resync = [this](std::string reason) { request_full(std::move(reason)); };
-  callbacks.report_unhealthy = [this](std::string reason) { queue_.put(Unwell{std::move(reason)}); };
+  callbacks.report_unhealthy = [this](std::string reason) { queue_.put(Unhealthy{std::move(reason)}); };
   callbacks.event = callbacks_.on_event;
   if (callbacks_.on_starting) callbacks_.on_starting("create");
   auto made = make(std::move(callbacks));
@@ -187,35 +187,34 @@ base::Status SyncLoop::prepare(MakeBackend make) {
 void SyncLoop::serve() {
   while (!queue_.closed()) {
     const auto next = held_ ? base::Clock::Time::max()
-                            : std::min({runner_.next_run(), next_verify_, status_.left_out.next_retry()});
-    for (Message& message : queue_.take_all(questions_.empty() ? next : clock_.now())) {
+                            : std::min({runner_.next_run(), next_verify_, status_.not_programmed.next_retry()});
+    for (Message& message : queue_.take_all(inspections_.empty() ? next : clock_.now())) {
       if (queue_.closed()) break;
       std::visit([this](auto& m) { handle(m); }, message);
     }
     if (queue_.closed()) break;
-    // Looking first: what it finds is repaired by the run that follows.
+    // Verify first, so that the next run repairs the drift.
     if (!held_ && clock_.now() >= next_verify_) verify();
-    if (!held_) retry_left_out();
-    // The maximum interval ends in a full transaction: the backend compares with the
-    // kernel and writes what is different, which is nothing when all is well. What
-    // comes of it is in the status and tried again when it is due.
+    if (!held_) retry_not_programmed();
+    // After the maximum interval the transaction is full: the backend compares it with the kernel and writes the
+    // differences, usually none. The result is in the status, and a failure is retried when it is due.
     if (!held_ && runner_.due()) static_cast<void>(run_once(need_full_ || !runner_.requested() || !delta_supported_));
-    // One at a time: what has become due meanwhile is not held up by the next.
+    // One inspection at a time, so that a run that became due is not delayed by the next one.
     inspect_next();
   }
-  questions_.clear();
+  inspections_.clear();
 }
 
-// After a failure everything is sent again anyway.
-void SyncLoop::retry_left_out() {
+// After a failure the next transaction is full anyway.
+void SyncLoop::retry_not_programmed() {
   std::size_t count = 0;
   {
     const std::lock_guard lock(mutex_);
-    if (!status_.left_out.retry_due(clock_.now()) || need_full_) return;
-    count = status_.left_out.reasons().size();
+    if (!status_.not_programmed.retry_due(clock_.now()) || need_full_) return;
+    count = status_.not_programmed.reasons().size();
   }
-  base::log_info("sync", backend_->name() + ": sending everything again: service ports that are left out are tried again: " +
-                             std::to_string(count));
+  base::log_info("sync", backend_->name() + ": full resync: retrying " + std::to_string(count) +
+                             " service ports that are not programmed");
   need_full_ = true;
   runner_.request();
 }
@@ -230,14 +229,14 @@ void SyncLoop::handle(Request& message) {
 }
 
 void SyncLoop::handle(RequestFull& message) {
-  // Is it damage, looking says so, and it counts as a repair. While held, who writes is somebody else.
+  // verify() recognizes drift, which counts as a repair. While held, another backend writes to the kernel.
   if (!held_ && !need_full_) verify();
-  if (!held_ && !need_full_) base::log_info("sync", backend_->name() + ": sending everything again: " + message.reason);
+  if (!held_ && !need_full_) base::log_info("sync", backend_->name() + ": full resync: " + message.reason);
   need_full_ = true;
   runner_.request();
 }
 
-void SyncLoop::handle(Unwell& message) {
+void SyncLoop::handle(Unhealthy& message) {
   const std::lock_guard lock(mutex_);
   status_.unwell = std::move(message.reason);
 }
@@ -251,7 +250,7 @@ void SyncLoop::handle(Resume&) {
   if (!std::exchange(held_, false)) return;
   need_full_ = true;
   queued();
-  // Others may have written meanwhile, so that no interval counts any more; the run is the first look.
+  // Another backend may have written meanwhile, so the run starts at once, and it also replaces the next verification.
   runner_.request_at_once();
   if (next_verify_ != base::Clock::Time::max()) next_verify_ = clock_.now() + verify_every_;
 }
@@ -265,16 +264,16 @@ void SyncLoop::handle(SetIntervals& message) {
   if (next_verify_ != base::Clock::Time::max()) next_verify_ += verify_every_ - before;
 }
 
-// The question costs no more than its own call, and no sync is asked for because of it.
+// An inspection does not cause a sync.
 void SyncLoop::inspect_next() {
-  if (questions_.empty()) return;
-  const Inspect question = std::move(questions_.front());
-  questions_.pop_front();
-  if (question.wanted()) question.done(backend_->services(question.name));
+  if (inspections_.empty()) return;
+  const Inspect inspection = std::move(inspections_.front());
+  inspections_.pop_front();
+  if (inspection.wanted()) inspection.done(backend_->services(inspection.name));
 }
 
-// As long as applies fail they accumulate, and tenants write them.
-void SyncLoop::note_triggers(const std::vector<std::chrono::system_clock::time_point>& times) {
+// They accumulate while applies fail, and tenants write them, so their number is limited.
+void SyncLoop::add_trigger_times(const std::vector<std::chrono::system_clock::time_point>& times) {
   const std::size_t room = snapshot::kMostTriggerTimes - std::min(trigger_times_.size(), snapshot::kMostTriggerTimes);
   trigger_times_.insert(trigger_times_.end(), times.begin(),
                         times.begin() + static_cast<std::ptrdiff_t>(std::min(times.size(), room)));
@@ -283,7 +282,7 @@ void SyncLoop::note_triggers(const std::vector<std::chrono::system_clock::time_p
 base::Status SyncLoop::run_once(bool full) {
   runner_.started();
   const model::Namespaces deferred = full || !runner_.runs_early() ? model::Namespaces() : recent_.names(clock_.now());
-  asked_ = asked_early_ = false;  // before the transaction is taken: what comes afterwards asks again
+  request_queued_ = early_request_queued_ = false;  // before the transaction is taken: later changes need another run
   const auto begin = clock_.now();
   freshness_.taken(begin);
   const auto transaction = callbacks_.take(full, deferred);
@@ -291,7 +290,7 @@ base::Status SyncLoop::run_once(bool full) {
     runner_.finished(RunOutcome::done);
     return base::unavailable("backend " + backend_->name() + ": apply: the cluster has not been listed yet");
   }
-  note_triggers(transaction->trigger_times);
+  add_trigger_times(transaction->trigger_times);
   recent_.note(*transaction, clock_.now());
   SyncReport report;
   report.full = transaction->full;
@@ -305,7 +304,7 @@ base::Status SyncLoop::run_once(bool full) {
     note_updated(*transaction, report.at);
   } else {
     status = apply(*transaction, report, outcome);
-    // A delta that was not for what the backend has is none of its failures.
+    // The backend answered a delta with kNeedFull, which is no failure.
     if (status.ok() && need_full_) return run_once(true);
   }
   report.seconds = seconds(clock_.now() - begin);
@@ -314,7 +313,7 @@ base::Status SyncLoop::run_once(bool full) {
   if (transaction->partial) runner_.request();
   recent_.note(*transaction, clock_.now());
   if (callbacks_.on_synced) callbacks_.on_synced(report);
-  // A full transaction has been compared with the kernel; a delta says nothing of the rest.
+  // The backend compares a full transaction with the kernel, so it replaces a verification.
   if (transaction->full) next_verify_ = clock_.now() + verify_every_;
   return status;
 }
@@ -327,19 +326,19 @@ base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncRepor
     outcome = backend_->apply(*flat.get());
   }
   if (!transaction.full && outcome.code == abi::Code::kNeedFull) {
-    base::log_info("sync", backend_->name() + ": sending everything: " + outcome.message);
+    base::log_info("sync", backend_->name() + ": full resync: " + outcome.message);
     need_full_ = true;
     return {};
   }
-  const double took = seconds(clock_.now() - begin);
+  const double apply_seconds = seconds(clock_.now() - begin);
   const auto at = std::chrono::system_clock::now();
   report.ok = outcome.ok();
   report.at = at;
-  report.apply_seconds = took;
+  report.apply_seconds = apply_seconds;
   report.kernel_seconds = seconds(outcome.kernel_time);
   add_withheld(transaction, outcome.reports);
-  report_left_out(outcome);
-  // What was consumed cannot be replayed: after a failure only everything will do.
+  report_not_programmed(outcome);
+  // A delta cannot be sent twice, so a full transaction must follow a failure.
   need_full_ = !outcome.ok();
 
   base::Status status;
@@ -353,17 +352,18 @@ base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncRepor
               backend_->name() + ": generation " + std::to_string(transaction.generation) + ", " +
                   (transaction.full ? "full, " : "delta, ") + std::to_string(transaction.service_ports.size()) +
                   " service ports, " + std::to_string(transaction.removed.size()) + " removed, " +
-                  std::to_string(outcome.kernel_writes) + " kernel writes, " + std::to_string(took) + " s");
+                  std::to_string(outcome.kernel_writes) + " kernel writes, " + std::to_string(apply_seconds) + " s");
   }
   {
     const std::lock_guard lock(mutex_);
     ++(transaction.full ? status_.full_syncs : status_.delta_syncs);
     status_.synced = outcome.ok();
-    status_.last_apply = ApplyRecord{transaction.full, took, outcome.kernel_writes, std::string(code_name(outcome.code)), at};
+    status_.last_apply =
+        ApplyRecord{transaction.full, apply_seconds, outcome.kernel_writes, std::string(code_name(outcome.code)), at};
     status_.failed_objects += outcome.reports.failed.size();
     status_.kernel_writes += outcome.kernel_writes;
     if (outcome.ok()) {
-      status_.left_out.note(transaction, outcome.reports, clock_.now());
+      status_.not_programmed.note(transaction, outcome.reports, clock_.now());
       status_.generation = transaction.generation;
       status_.objects_owned = outcome.objects_owned;
       status_.last_error.clear();
@@ -385,10 +385,9 @@ base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncRepor
     next = RunOutcome::done;
     return status;
   }
-  // Whatever stood in the way of a delta, everything at once may well succeed: rules
-  // somebody removed are there again, for one.
-  const bool passing = outcome.code == abi::Code::kRetry || outcome.code == abi::Code::kNeedFull;
-  next = passing || !transaction.full ? RunOutcome::retry_soon : RunOutcome::failed;
+  // After a failed delta, a full transaction may succeed: for example, it restores rules that another process removed.
+  const bool temporary = outcome.code == abi::Code::kRetry || outcome.code == abi::Code::kNeedFull;
+  next = temporary || !transaction.full ? RunOutcome::retry_soon : RunOutcome::failed;
   return status;
 }
 
@@ -399,14 +398,14 @@ void SyncLoop::verify() {
     if (applied_once_) report_claims();
     return;
   }
-  const std::string sentence = outcome.status(backend_->name(), "verify").message();
+  const std::string text = outcome.status(backend_->name(), "verify").message();
   if (outcome.code != abi::Code::kNeedFull) {
-    base::log_warning("sync", sentence);
+    base::log_warning("sync", text);
     return;
   }
-  // Otherwise a failure has been told, and nobody has damaged anything.
+  // If a full transaction is already pending because of a failure, the difference is not drift.
   if (!need_full_) {
-    base::log_warning("sync", sentence + "; repairing");
+    base::log_warning("sync", text + "; repairing");
     const std::lock_guard lock(mutex_);
     ++status_.repairs;
   }
@@ -415,35 +414,36 @@ void SyncLoop::verify() {
   runner_.request();
 }
 
-// Once for each reason: who is left out is tried again with each full transaction. Before LeftOut takes note of them, which
-// only this thread changes.
-void SyncLoop::report_left_out(const plugin::ApplyOutcome& outcome) {
-  const auto& known = status_.left_out.reasons();
+// Logs each reason once, although each full transaction retries the service port. Must run before NotProgrammed::note().
+// Needs no lock, because only this thread changes the entries.
+void SyncLoop::report_not_programmed(const plugin::ApplyOutcome& outcome) {
+  const auto& known = status_.not_programmed.reasons();
   for (const auto& one : outcome.reports.failed) {
     const auto before = known.find(one.port);
-    const bool news = before == known.end() || before->second != one.message;
-    std::string sentence = backend_->name() + ": " + one.port.printed() + " left out: " + one.message;
-    if (news) {
-      left_out_lines_.log(base::LogLevel::error, "sync", std::move(sentence));
+    const bool is_new = before == known.end() || before->second != one.message;
+    std::string text = backend_->name() + ": " + one.port.printed() + " not programmed: " + one.message;
+    if (is_new) {
+      not_programmed_log_.log(base::LogLevel::error, "sync", std::move(text));
     } else {
-      base::log_debug("sync", sentence);
+      base::log_debug("sync", text);
     }
-    if (news && outcome.ok() && callbacks_.on_left_out) callbacks_.on_left_out(one);
+    if (is_new && outcome.ok() && callbacks_.on_not_programmed) callbacks_.on_not_programmed(one);
   }
 }
 
-// Once; where the backend cannot say it now, behind what succeeds next: the ledger and the clean-up of a start need it.
+// Reported once, and retried after each success until the backend returns its claims: the ownership ledger and the
+// clean-up at start need them.
 void SyncLoop::report_claims() {
-  if (claims_told_) return;
+  if (claims_reported_) return;
   const plugin::ClaimsOutcome outcome = backend_->claims();
-  claims_told_ = outcome.ok();
-  if (claims_told_) {
+  claims_reported_ = outcome.ok();
+  if (claims_reported_) {
     callbacks_.on_claims(outcome.claims);
     return;
   }
-  std::string why = outcome.status(backend_->name(), "claims").message() + "; it is asked again";
-  if (why != claims_trouble_) base::log_warning("sync", why);
-  claims_trouble_ = std::move(why);
+  std::string error = outcome.status(backend_->name(), "claims").message() + "; will retry";
+  if (error != claims_error_) base::log_warning("sync", error);
+  claims_error_ = std::move(error);
 }
 
 }  // namespace sluice::sync

@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The apply thread of one family: decides when to take a transaction and whether it is
-// full, gives it to the backend, and reads from the answer what to do next. The only
-// caller of the backend.
+// The sync loop of one address family. Its apply thread decides when to take a transaction and whether it is full,
+// sends it to the backend, and handles the result. No other thread calls the backend.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +26,8 @@
 #include "core/snapshot/transaction.hpp"
 #include "core/sync/bounded_runner.hpp"
 #include "core/sync/freshness.hpp"
-#include "core/sync/left_out.hpp"
-#include "core/sync/loop_figures.hpp"
+#include "core/sync/loop_statistics.hpp"
+#include "core/sync/not_programmed.hpp"
 #include "core/sync/recent_namespaces.hpp"
 #include "core/sync/sync_report.hpp"
 
@@ -42,19 +41,19 @@ struct ApplyRecord {
   std::chrono::system_clock::time_point at;
 };
 
-// A copy for status; everything since start.
+// The status of a loop. Counters count from its start.
 struct LoopStatus {
   bool synced = false;  // the last apply succeeded and nothing failed since
   std::uint64_t generation = 0;
   std::uint64_t objects_owned = 0;
   std::uint64_t full_syncs = 0;
   std::uint64_t delta_syncs = 0;
-  std::uint64_t failures = 0;  // but for deltas that were answered by kNeedFull: everything followed at once
-  std::uint64_t repairs = 0;  // damage to kernel state found and repaired
+  std::uint64_t failures = 0;  // without deltas answered by kNeedFull, which a full transaction followed at once
+  std::uint64_t repairs = 0;   // drift of kernel state that was found and repaired
   std::uint64_t failed_objects = 0;
   std::uint64_t kernel_writes = 0;
-  LeftOut left_out;
-  double last_programming_seconds = -1;  // from the trigger annotation to the kernel; < 0 = never
+  NotProgrammed not_programmed;
+  double last_programming_seconds = -1;  // from the trigger annotation to the kernel; negative: never
   std::optional<ApplyRecord> last_apply;
   // As freshness().
   std::optional<std::chrono::system_clock::time_point> last_updated;
@@ -65,11 +64,11 @@ struct LoopStatus {
     std::string error;
     std::chrono::system_clock::time_point at;
   };
-  std::optional<Failure> last_failure;  // stays when a later apply succeeds
+  std::optional<Failure> last_failure;  // kept when a later apply succeeds
 };
 
-// How often the kernel is looked at for damage: with the default of `sync_period`, 30 s, what somebody broke is to be
-// found and repaired within that time.
+// How often kernel state is checked for drift. With the default `sync_period` of 30 s, drift must be found and repaired
+// within that time.
 constexpr base::Clock::Duration verify_interval(base::Clock::Duration sync_period) {
   return std::min<base::Clock::Duration>(sync_period, std::chrono::seconds(20));
 }
@@ -79,32 +78,31 @@ class SyncLoop {
   struct Options {
     RunnerIntervals intervals;
     base::Clock::Duration verify_every = verify_interval(std::chrono::seconds(30));
-    base::Clock::Duration retry_left_out = std::chrono::minutes(1);  // the first time, then ever more rarely
-    bool held = false;  // begins as after hold()
+    base::Clock::Duration retry_not_programmed = std::chrono::minutes(1);  // the first delay of the backoff
+    bool held = false;                                                     // start as after hold()
   };
-  // A delta leaves changes in deferred namespaces for the next one.
+  // A delta defers changes in `deferred` namespaces to the next one.
   using Take =
       std::function<std::shared_ptr<const snapshot::Transaction>(bool full, const model::Namespaces& deferred)>;
   // Makes the backend; called once, on the apply thread.
   using MakeBackend =
       std::function<base::Result<std::unique_ptr<plugin::BackendHandle>>(plugin::HostCallbacks callbacks)>;
-  // [apply thread] Artifacts the backend says it owns, after the first successful apply.
+  // [apply thread] The claims of the backend, reported after its first successful apply.
   using OnClaims = std::function<void(const std::vector<std::string>&)>;
-  // [apply thread] The kernel has what the transaction says. Must not wait.
+  // [apply thread] The transaction is applied. Must not block.
   using OnApplied = std::function<void(const snapshot::Transaction&)>;
-  // [apply thread] An attempt is over, whatever came of it. Must not wait.
+  // [apply thread] A sync attempt has ended, with success or not. Must not block.
   using OnSynced = std::function<void(const SyncReport&)>;
-  // [apply thread] The backend leaves a service port out, and did not do so for this reason
-  // before. Must not wait.
-  using OnLeftOut = std::function<void(const plugin::FailedServicePort&)>;
-  // [apply thread] The backend is in this call of its start, "create" or "probe"; empty: the start is over.
+  // [apply thread] The backend did not program a service port, for a reason that is new. Must not block.
+  using OnNotProgrammed = std::function<void(const plugin::FailedServicePort&)>;
+  // [apply thread] The backend call that starts now, "create" or "probe"; empty when both have ended.
   using OnStarting = std::function<void(std::string_view call)>;
   struct Callbacks {
     Take take;
     OnClaims on_claims;
     OnApplied on_applied{};  // may be empty
     OnSynced on_synced{};    // may be empty
-    OnLeftOut on_left_out{};  // may be empty
+    OnNotProgrammed on_not_programmed{};                      // may be empty
     OnStarting on_starting{};                           // may be empty
     decltype(plugin::HostCallbacks::event) on_event{};  // [any thread of the plugin] may be empty
   };
@@ -112,56 +110,56 @@ class SyncLoop {
   SyncLoop(Options options, const base::Clock& clock, Callbacks callbacks);
   ~SyncLoop();  // stops
 
-  // Starts the thread, which makes and probes the backend; the result of that. A loop
-  // whose start failed only remains to be destroyed.
+  // Starts the apply thread, which makes and probes the backend, and returns the result of both. If it is an error, the
+  // loop must be destroyed.
   std::future<base::Status> start(MakeBackend make);
-  // The current call ends, the backend is released; kernel state stays.
+  // Waits for the current backend call and releases the backend. Kernel state is kept.
   void stop();
 
-  // The following may be called by any thread but the apply thread, which does them between two runs, in the order they
-  // were asked for. What they return is dropped, which std::future tells as broken_promise, when the loop ends before.
+  // Any thread except the apply thread may call the following functions. The apply thread executes them between two
+  // runs, in the order of the calls. If the loop ends before, their futures have the error broken_promise.
 
-  // `f` is called with the backend; what it throws is in the future.
+  // Calls `f` with the backend. The future receives its exceptions.
   template <class F>
   std::future<std::invoke_result_t<F&, plugin::BackendHandle&>> call(F f);
-  // From the answer on nothing is applied or looked at, but by call(), inspect() and apply_full(), until resume(). What
-  // is requested meanwhile waits, and is pending.
+  // Once the future is ready, the loop applies and verifies nothing until resume(), except in call(), inspect() and
+  // apply_full(). Requests stay pending meanwhile.
   std::future<void> hold();
-  // Everything is sent again, at once, and all goes on as before.
+  // Ends hold() and starts with a full transaction at once.
   void resume();
-  // A full transaction now, also while held; what came of it. Unavailable: there is none yet. While held a failure is
-  // not followed by another attempt.
+  // Applies a full transaction now, also while held, and returns the result. Unavailable: the cluster is not listed
+  // yet. While held, a failure is not retried.
   std::future<base::Status> apply_full();
-  // From now on, and as if they had been in force since the last run and the last look.
+  // The new intervals count from the last run and the last verification.
   void set_intervals(RunnerIntervals intervals, base::Clock::Duration verify_every);
 
-  // [any thread] Something changed, in these namespaces if they are known. A namespace that had no part in the last
-  // runs gets an early run, within the limits of BoundedRunner.
+  // [any thread] Requests a run for a change, in these namespaces if they are known. A namespace without changes in
+  // recent runs gets an early run, within the limits of BoundedRunner.
   void request(const model::Namespaces& changed = {});
-  // [any thread] Kernel state is not to be trusted: send everything.
+  // [any thread] Requests a full resync, because kernel state may have drifted.
   void request_full(std::string reason);
 
   LoopStatus status() const;
-  // [any thread] Cheaper than status(), and never held up by an apply.
+  // [any thread] Cheaper than status().
   FreshnessValue freshness() const { return freshness_.value(); }
   // [any thread] LoopStatus::last_error.
   std::string last_error() const;
-  // [any thread] The numbers of status(), cheaply.
-  LoopFigures figures() const;
-  // [any thread, after a successful start] Whether the backend can tell what the kernel has.
+  // [any thread] The numbers of status(), without its strings.
+  LoopStatistics statistics() const;
+  // [any thread, after a successful start] Whether the backend can read back kernel state.
   bool inspectable() const { return inspectable_; }
   struct Inspect {
     std::string name;              // empty: everything
-    std::function<bool()> wanted;  // asked right before; by then somebody may have given up
-    // [apply thread] Must not wait. Dropped without a call when nobody wants it any more, or the loop ends.
+    std::function<bool()> wanted;  // called just before the inspection; false: the client has disconnected
+    // [apply thread] Must not block. Not called if wanted() returns false or the loop ends.
     std::function<void(plugin::InspectionOutcome)> done;
   };
-  // [any thread] Asks the backend between two runs; what is due to be written goes first.
+  // [any thread] Inspects the backend between two runs. A run that is due comes first.
   // REQUIRES: inspectable()
   void inspect(Inspect question) { queue_.put(std::move(question)); }
   // [any thread] The backend call in progress, or empty.
   std::string_view in_progress() const;
-  std::string_view overdue() const;  // the backend call that is past its limit
+  std::string_view overdue() const;  // the backend call that exceeds its timeout, or empty
 
  private:
   struct Request {
@@ -170,7 +168,7 @@ class SyncLoop {
   struct RequestFull {
     std::string reason;
   };
-  struct Unwell {
+  struct Unhealthy {
     std::string reason;
   };
   struct Call {
@@ -187,31 +185,30 @@ class SyncLoop {
     RunnerIntervals intervals;
     base::Clock::Duration verify_every;
   };
-  using Message =
-      std::variant<Request, RequestFull, Unwell, Inspect, Call, Hold, Resume, ApplyFull, SetIntervals>;
+  using Message = std::variant<Request, RequestFull, Unhealthy, Inspect, Call, Hold, Resume, ApplyFull, SetIntervals>;
 
   void run(MakeBackend make, std::promise<base::Status> ready);
   base::Status prepare(MakeBackend make);
   void serve();
   void handle(Request& message);
   void handle(RequestFull& message);
-  void handle(Unwell& message);
-  void handle(Inspect& message) { questions_.push_back(std::move(message)); }
+  void handle(Unhealthy& message);
+  void handle(Inspect& message) { inspections_.push_back(std::move(message)); }
   void handle(Call& message) { message.task(*backend_); }
   void handle(Hold& message);
   void handle(Resume& message);
   void handle(ApplyFull& message);
   void handle(SetIntervals& message);
   base::Status run_once(bool full);
-  void note_triggers(const std::vector<std::chrono::system_clock::time_point>& times);
-  void retry_left_out();
+  void add_trigger_times(const std::vector<std::chrono::system_clock::time_point>& times);
+  void retry_not_programmed();
   base::Status apply(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& outcome);
   void queued();
   void note_updated(const snapshot::Transaction& transaction, std::chrono::system_clock::time_point at);
   void verify();
   void inspect_next();
   void report_claims();
-  void report_left_out(const plugin::ApplyOutcome& outcome);
+  void report_not_programmed(const plugin::ApplyOutcome& outcome);
 
   const base::Clock& clock_;
   const Callbacks callbacks_;
@@ -223,18 +220,18 @@ class SyncLoop {
   std::unique_ptr<plugin::BackendHandle> backend_;
   bool held_;
   base::Clock::Duration verify_every_;
-  base::LogBudget left_out_lines_;
+  base::LogBudget not_programmed_log_;
   bool need_full_ = true;
   bool delta_supported_ = false;
   bool applied_once_ = false;
-  bool claims_told_ = false;
-  std::string claims_trouble_;  // why not yet
+  bool claims_reported_ = false;
+  std::string claims_error_;  // the last logged one
   base::Clock::Time next_verify_ = base::Clock::Time::max();
-  std::vector<std::chrono::system_clock::time_point> trigger_times_;  // until the kernel has them
-  std::deque<Inspect> questions_;
+  std::vector<std::chrono::system_clock::time_point> trigger_times_;  // of changes that are not in the kernel yet
+  std::deque<Inspect> inspections_;
 
-  std::atomic<bool> asked_{false};        // a request waits for the next run
-  std::atomic<bool> asked_early_{false};  // and one of them is early
+  std::atomic<bool> request_queued_{false};        // a request waits for the next run
+  std::atomic<bool> early_request_queued_{false};  // an early request waits for the next run
   RecentNamespaces recent_;
   std::atomic<std::chrono::system_clock::time_point> last_queued_{};  // the epoch = not yet
   Freshness freshness_;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One attempt to bring a family's kernel state up to date, for figures.
+// One sync attempt in one address family, for metrics.
 #pragma once
 
 #include <chrono>
@@ -12,12 +12,12 @@ namespace sluice::sync {
 struct SyncReport {
   bool full = false;
   bool ok = false;
-  double seconds = 0;                        // all of it
-  double select_seconds = 0;                 // until there was a transaction
-  double apply_seconds = 0;                  // in the backend; 0 when there was nothing to send
-  double kernel_seconds = 0;                 // of this, waiting for the kernel; 0 when the backend did not measure it
-  std::chrono::system_clock::time_point at;  // its end
-  // When what the kernel has now was caused. Empty unless ok.
+  double seconds = 0;         // the whole attempt
+  double select_seconds = 0;  // until the transaction was built
+  double apply_seconds = 0;   // in the backend; 0 if there was nothing to send
+  double kernel_seconds = 0;  // the part of apply_seconds spent in the kernel; 0 if the backend does not measure it
+  std::chrono::system_clock::time_point at;  // the end of the attempt
+  // The trigger times of the changes that are now in the kernel. Empty unless ok.
   std::vector<std::chrono::system_clock::time_point> trigger_times;
 };
 

@@ -2,11 +2,10 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the Debian packages from what `make dist` packs. Usage: build.sh OUTDIR [BUILDDIR]
-# OUTDIR gets the packages and is where they are built, BUILDDIR is a configured build tree
-# (default: one made in OUTDIR). Needs root only where something is missing to build with.
-# DEB_BUILD_OPTIONS as usual; without it the tests of the clone are not run again. Times in the packages are those of
-# packaging/debian/changelog, unless SOURCE_DATE_EPOCH says otherwise.
+# Builds the Debian packages from the files of `make dist`. Usage: build.sh OUTDIR [BUILDDIR]
+# The packages are built in OUTDIR and placed there; BUILDDIR is a configured build tree (default: created in OUTDIR).
+# Needs root only to install missing build dependencies. DEB_BUILD_OPTIONS as usual; by default tests are not run.
+# Timestamps in the packages are those of packaging/debian/changelog, unless SOURCE_DATE_EPOCH is set.
 set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$1"
@@ -22,7 +21,7 @@ fi
 version=$(sed -n 's/^PACKAGE_VERSION = //p' "$tree/Makefile")
 name=sluice-$version
 rm -rf "${out:?}/$name" "$out"/*.deb "$out"/*.changes "$out"/*.buildinfo
-# Without the archive, and not where another `make dist` may be at work.
+# Without the archive, and in a folder that no other `make dist` uses.
 make --no-print-directory -s -C "$tree" distdir distdir="$out/$name"
 
 cd "$out/$name"
@@ -30,12 +29,12 @@ cp -r packaging/debian debian
 packaged=$(dpkg-parsechangelog --show-field Version)
 upstream=${packaged#*:}
 if [ "${upstream%-*}" != "$version" ]; then
-  echo "build.sh: this is version $version, and packaging/debian/changelog ends with $packaged; add what is new to it" >&2
+  echo "build.sh: version $version is not in packaging/debian/changelog, which ends with $packaged; add an entry" >&2
   exit 1
 fi
 if command -v ccache >/dev/null 2>&1 && [ -z "${CXX:-}" ]; then
   export CXX='ccache g++'
-  # debhelper gives programs a home folder that is new each time.
+  # debhelper sets a new, empty HOME.
   : "${CCACHE_DIR:=$(ccache --get-config cache_dir)}" "${CCACHE_MAXSIZE:=$(ccache --get-config max_size)}"
   export CCACHE_DIR CCACHE_MAXSIZE
 fi

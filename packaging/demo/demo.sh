@@ -2,10 +2,10 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Sluice at work, on one machine and without Kubernetes: installs what is missing,
-# builds, makes a node with three pods and an outside client in network namespaces,
-# starts sluiced on a folder of ordinary manifests, sends connections to the virtual IP
-# and shows who answered. Everything is gone afterwards. Needs root.
+# Demonstrates Sluice on one machine without Kubernetes: installs dependencies, builds,
+# makes a node with three pods and an outside client in network namespaces, starts sluiced
+# on a folder of ordinary manifests, connects to the virtual IP and shows which pods
+# answer. Cleans up afterwards. Needs root.
 #   --build-dir DIR  where to build (default: build)
 #   --installed      build nothing but what plays pods and clients; the service sluiced.service of this machine is moved
 #                    into the namespace of the node, and back
@@ -95,7 +95,7 @@ ip -n "$tag-client" addr add 192.168.50.2/24 dev eth0
 ip -n "$tag-client" addr add fd00:50::2/64 dev eth0 nodad
 ip -n "$tag-node" link set eth0 up
 ip -n "$tag-client" link set eth0 up
-# As on any node: packets to addresses nobody here has must have a way out.
+# As on any node: packets to other addresses need a default route.
 ip -n "$tag-node" route add default via 192.168.50.2
 ip -n "$tag-node" -6 route add default via fd00:50::2
 for i in 1 2 3; do
@@ -142,7 +142,7 @@ done
 said | grep -E -m 6 'sync\]|plugin\]' || true
 
 wrong=0
-ask() {  # ask TITLE EXPECTED-REGEX COMMAND…: shows who answered and checks it
+ask() {  # ask TITLE EXPECTED-REGEX COMMAND…: shows which pods answered and checks it
   local title=$1 expected=$2
   shift 2
   printf '\n%s\n' "$title"
@@ -160,7 +160,7 @@ answered_without() {  # answered_without REGEX WHERE ADDRESS PORT: waits until 2
     sleep 0.1  # poll interval
   done
 }
-step "Who answers at the virtual IP?"
+step "Which pods answer at the virtual IP?"
 ask "60 TCP connections from pod-1 to 10.96.0.80:80" "ok pod-2" on pod-1 "$echo_tool" ask tcp 10.96.0.80 80 --count 60 --summary
 ask "60 TCP connections from the node to [fd00:96::80]:80" "ok pod-3" on node "$echo_tool" ask tcp fd00:96::80 80 --count 60 --summary
 ask "60 UDP questions from the node to 10.96.0.80:80" "ok pod-1" on node "$echo_tool" ask udp 10.96.0.80 80 --count 60 --summary
@@ -183,7 +183,7 @@ mv "$work/web.new" "$work/manifests/web.yaml"
 answered_without "ok pod" node 10.96.0.80 80
 ask "3 TCP connections from the node" "refused" on node "$echo_tool" ask tcp 10.96.0.80 80 --count 3 --summary
 
-step "What the daemon says of itself"
+step "Status of the daemon"
 "$ctl" --state-dir "$state" status
 
 step "Stopping, and removing every rule (sluiced --cleanup)"

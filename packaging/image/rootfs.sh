@@ -2,13 +2,13 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes the root filesystem of an image: the daemon, its backends, and from this machine what they need to run, which
-# are libraries, the programs of iptables, and modprobe. No shell, no package manager.
+# Creates the root filesystem of an image: the daemon, its backends, and their dependencies from this machine: libraries,
+# the iptables programs, and modprobe. No shell, no package manager.
 #   rootfs.sh --debs DIR OUT    from the Debian packages in DIR (packaging/debian/build.sh DIR)
 #   rootfs.sh --tree DIR OUT    from what `make install DESTDIR=DIR` has left there
 #   --tar FILE                  packs it, too: the same bytes from the same input, for the Containerfile beside this
-# OUT is made, or is an empty folder. Needs what the packages depend on, installed here: a Debian 12 of the architecture
-# that the image is for. As root files belong to root; else only those in the tar do.
+# OUT is created, or must be an empty folder. The dependencies of the packages must be installed here, on a Debian 12 of the
+# architecture of the image. Files belong to root if run by root; otherwise only those in the tar do.
 set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd)
 export LC_ALL=C
@@ -70,7 +70,7 @@ for program in sluiced sluicectl; do
   # Wherever it was configured to be: manifests name one path.
   [ -e "$out/usr/sbin/$program" ] || ln -s "${file#.}" "$out/usr/sbin/$program"
 done
-# Under the name and at the place of kube-proxy in its image: the DaemonSet of kubeadm starts that.
+# Also as kube-proxy, at its path in its own image, which the DaemonSet of kubeadm starts.
 mkdir -p "$out/usr/local/bin"
 ln -s ../../sbin/sluiced "$out/usr/local/bin/kube-proxy"
 (cd "$tree" && find . -path '*/sluice/plugins/*.so' -type f) >"$scratch/plugins"
@@ -80,7 +80,7 @@ mkdir -p "$out/usr/share/doc/sluice"
 cp "$src/LICENSE" "$src/NOTICE" "$out/usr/share/doc/sluice/"
 cp "$src/packaging/debian/copyright" "$out/usr/share/doc/sluice/copyright"
 
-# put FILE: from this machine to the same place, links followed.
+# put FILE: copies from this machine to the same path, following links.
 : >"$scratch/taken"
 put() {
   case $1 in /lib/* | /lib64/* | /bin/* | /sbin/*) at=$out/usr$1 ;; *) at=$out$1 ;; esac
@@ -94,7 +94,7 @@ found() {
   PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH command -v "$1" || fail "$1 is missing here; install $2"
 }
 
-# Both variants of iptables: a node may have the rules of either, and the daemon looks which.
+# Both variants of iptables: a node may have rules of either, and the daemon detects which.
 for variant in nft legacy; do
   multi=$(found "xtables-$variant-multi" iptables)
   put "$multi"
@@ -111,14 +111,14 @@ kmod=$(readlink -f "$(found modprobe kmod)")
 put "$kmod"
 ln -sf "../bin/$(basename "$kmod")" "$out/usr/sbin/modprobe"
 
-# Libraries of all that, with those that they need, and the one that loads them.
+# All libraries needed, and the dynamic loader.
 find "$out/usr" -type f \( -perm -100 -o -name '*.so' \) -exec ldd {} + >"$scratch/needed" 2>/dev/null || true  # not all are dynamic
 ! grep 'not found' "$scratch/needed" >&2 || fail "these libraries are missing here"
 awk '$2 == "=>" && $3 ~ "^/" {print $3} $1 ~ "^/" && $2 ~ "^[(]" {print $1}' "$scratch/needed" >"$scratch/libraries"
 sort -u "$scratch/libraries" >"$scratch/wanted"
 while read -r file; do put "$file"; done <"$scratch/wanted"
 
-# Who the numbers are, and in which order names of servers are looked up.
+# Names of users and groups, and the order of host name lookups.
 echo 'root:x:0:0:root:/root:/usr/sbin/nologin' >"$out/etc/passwd"
 echo 'root:x:0:' >"$out/etc/group"
 printf '%s\n' 'passwd: files' 'group: files' 'hosts: files dns' >"$out/etc/nsswitch.conf"

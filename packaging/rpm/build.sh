@@ -2,10 +2,10 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the RPM packages from what `make dist` packs. Usage: build.sh OUTDIR BUILDDIR [BUILT]
-# OUTDIR gets the packages and is where they are built, BUILDDIR is a configured build tree. BUILT is a tree that is
-# built and has the folders of a package (prefix /usr): with it nothing is compiled. On a system without a database of
-# RPM packages nobody knows which ones are there to build with, and configure is who looks.
+# Builds the RPM packages from the files of `make dist`. Usage: build.sh OUTDIR BUILDDIR [BUILT]
+# The packages are built in OUTDIR and placed there; BUILDDIR is a configured build tree. BUILT is a built tree with the
+# folders of a package (prefix /usr): with it nothing is compiled. On a system without an RPM database, build dependencies
+# are checked by configure only.
 set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$1"
@@ -36,7 +36,7 @@ else
   set --
   if command -v ccache >/dev/null 2>&1 && [ -z "${CXX:-}" ]; then export CXX='ccache g++'; fi
 fi
-# What debuggers need is not taken apart here: the tools for it differ from system to system.
+# Without debuginfo packages, whose tools differ between systems.
 # shellcheck disable=SC2086
 rpmbuild -tb $nodeps --quiet --define "_topdir $out/top" --define "_smp_mflags -j${SLUICE_JOBS:-$(nproc)}" \
   --define 'debug_package %{nil}' --define '_docdir %{_datadir}/doc' "$@" "$out/$name.tar.gz"

@@ -2,8 +2,8 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 """Writes the bill of materials of a build, as SPDX 2.3 in JSON: each program and plugin with its digest, the Debian
-packages whose libraries it is linked with, and those whose headers were read to compile it. Nothing is declared by
-hand but the licence of each library, below; one without is an error, so that a new dependency is looked at.
+packages whose libraries it is linked with, and those whose headers were read to compile it. Only the licences of
+libraries are declared by hand, below; a library without one is an error, so that a new dependency is reviewed.
 
   sbom.py --version VERSION [--compiled BUILDDIR] [--output FILE] FOLDER…
 
@@ -20,7 +20,7 @@ import sys
 import time
 from pathlib import Path
 
-# By Debian's name of the source package. Of the library and its headers, not of programs beside it.
+# By Debian source package: the licence of the library and its headers, not of its programs.
 LICENCES = {
     "boost1.74": "BSL-1.0",
     "boost-defaults": "BSL-1.0",
@@ -40,13 +40,13 @@ LICENCES = {
     "yaml-cpp": "MIT",
 }
 OURS = "Apache-2.0"
-# As a binary, under what the libraries it is linked with leave.
+# Binaries: restricted by the linked libraries.
 BINARIES = {"nftables.so": "Apache-2.0 AND GPL-3.0-or-later", "ipvs.so": "GPL-2.0-only"}
 COMPILED = ("core", "plugins", "sdk")
 
 
 class Unknown(Exception):
-    """What cannot be said of this build."""
+    """The bill cannot be written."""
 
 
 def output(*argv):
@@ -54,7 +54,7 @@ def output(*argv):
 
 
 def programs(folders):
-    """(name as installed, file) of everything that is linked."""
+    """(installed name, file) of each linked program or plugin."""
     for folder in folders:
         for path in sorted(folder.rglob("*")):
             if not path.is_file() or path.is_symlink() or "debug" in path.parts:
@@ -69,7 +69,7 @@ def linked(path):
 
 
 def owners(paths):
-    """Debian package of each of these files that has one. A folder may be a link to another of the same meaning."""
+    """The Debian package of each of these files, if any. Folders may be symlinks, such as /lib."""
     asked = sorted(paths)
     found = {}
     for begin in range(0, len(asked), 500):
@@ -83,7 +83,7 @@ def owners(paths):
 
 
 def libraries(names):
-    """Package of each shared library, by its soname."""
+    """The package of each shared library, by soname."""
     triplet = output("dpkg-architecture", "-qDEB_HOST_MULTIARCH").strip()
     found = {}
     for path, package in owners(f"{top}/{triplet}/{name}" for name in names for top in ("/lib", "/usr/lib")).items():
@@ -95,7 +95,7 @@ def libraries(names):
 
 
 def headers(build):
-    """Packages whose headers went into what is installed, from the compiler's notes."""
+    """Packages whose headers were compiled into installed files, from dependency files of the compiler."""
     read = set()
     for folder in COMPILED:
         for notes in (build / folder).rglob("*.P*o"):

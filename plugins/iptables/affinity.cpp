@@ -93,8 +93,9 @@ void AffinityBook::keep(const abi::ArrayView& clients) {
   }
 }
 
-// There may be hundreds of thousands, and nobody is let in meanwhile.
-void AffinityBook::bind(const Port& port, const std::vector<Kept>& clients, std::size_t capacity, LeftOut& left_out) {
+// Must be fast: there may be hundreds of thousands of clients, and new connections wait for the end of the swap.
+void AffinityBook::bind(const Port& port, const std::vector<Kept>& clients, std::size_t capacity,
+                        NotImported& not_imported) {
   struct Target {
     const Endpoint* endpoint;
     std::size_t bound;
@@ -129,9 +130,9 @@ void AffinityBook::bind(const Port& port, const std::vector<Kept>& clients, std:
     for (std::size_t at = over; at < target.coming.size(); ++at) chosen.push_back(target.coming[at]->client);
     const RecentLists::Added added = lists_.add(list_name(target.endpoint->hash), chosen, family_);
     if (added.error == ENOENT) continue;  // an endpoint that takes no connections has no list
-    left_out.no_room += over;
-    left_out.failed += added.failed;
-    if (added.failed != 0) left_out.error = added.error;
+    not_imported.no_room += over;
+    not_imported.failed += added.failed;
+    if (added.failed != 0) not_imported.error = added.error;
   }
 }
 
@@ -139,15 +140,15 @@ std::string AffinityBook::bind() {
   const std::map<std::string, std::vector<Kept>> kept = std::exchange(kept_, {});
   if (kept.empty()) return {};
   const std::size_t capacity = lists_.capacity();
-  LeftOut left_out;
+  NotImported not_imported;
   for (const auto& [key, clients] : kept) {
     const auto port = ports_.find(key);
-    if (port != ports_.end()) bind(port->second, clients, capacity, left_out);
+    if (port != ports_.end()) bind(port->second, clients, capacity, not_imported);
   }
-  const std::size_t count = left_out.no_room + left_out.failed;
+  const std::size_t count = not_imported.no_room + not_imported.failed;
   if (count == 0) return {};
   std::string problem = std::to_string(count) + " clients with session affinity were not taken over: ";
-  if (left_out.failed != 0) return problem + std::strerror(left_out.error);
+  if (not_imported.failed != 0) return problem + std::strerror(not_imported.error);
   return problem + "for each endpoint the kernel remembers " + std::to_string(capacity) +
          " (parameter ip_list_tot of the module xt_recent)";
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Clients that session affinity binds to endpoints: which they are, and those of another backend taken over. The kernel
-// has them in one list for each endpoint (recent_lists.hpp); here is whose list that is. The apply thread.
+// Exports the clients that session affinity binds to endpoints, and imports those of another backend. The kernel stores
+// them in one list per endpoint (recent_lists.hpp); this class maps service ports to lists. The apply thread.
 #pragma once
 
 #include <cstddef>
@@ -23,15 +23,16 @@ class AffinityBook {
   // `lists` outlives this.
   AffinityBook(RecentLists& lists, abi::Family family) : lists_(lists), family_(family) {}
 
-  // Service ports with affinity as they are from now on.
+  // Records the service ports with affinity.
   void note(const abi::Transaction& transaction);
   bool empty() const noexcept { return ports_.empty(); }
 
   void export_clients(abi::AffinitySink& sink);
-  // Keeps copies until bind().
+  // Stores copies until bind().
   void keep(const abi::ArrayView& clients);
-  // Binds those that are kept, where nobody is bound; of more than a list remembers, those that stay bound longest. To be
-  // called when the rules that name the lists are there. Empty, or why some are left out.
+  // Adds the stored clients that are not bound yet to the lists; if a list has too little room, those with the longest
+  // remaining time. Must be called after the rules that name the lists are written. Returns empty, or why some clients
+  // were not imported.
   std::string bind();
 
  private:
@@ -46,7 +47,7 @@ class AffinityBook {
     std::string name;
     abi::Protocol protocol{};
     std::uint32_t seconds = 0;
-    std::vector<Endpoint> endpoints;  // in the order of the rules: the first that knows a client has it
+    std::vector<Endpoint> endpoints;  // in the order of the rules: the first one whose list has a client gets it
   };
   struct Kept {
     abi::Address client{};
@@ -54,7 +55,7 @@ class AffinityBook {
     std::uint16_t endpoint_port = 0;
     std::uint32_t remaining = 0;
   };
-  struct LeftOut {
+  struct NotImported {
     std::size_t no_room = 0;
     std::size_t failed = 0;
     int error = 0;
@@ -65,14 +66,14 @@ class AffinityBook {
     std::uint32_t remaining;
   };
 
-  // By client, each once.
+  // Sorted by client, each client once.
   std::vector<Bound> bound(const Port& port);
-  void bind(const Port& port, const std::vector<Kept>& clients, std::size_t capacity, LeftOut& left_out);
+  void bind(const Port& port, const std::vector<Kept>& clients, std::size_t capacity, NotImported& not_imported);
 
   RecentLists& lists_;
   abi::Family family_;
   std::map<std::string, Port> ports_;  // by hash_input()
-  std::map<std::string, std::vector<Kept>> kept_;  // as ports_
+  std::map<std::string, std::vector<Kept>> kept_;  // same keys as ports_
 };
 
 }  // namespace sluice::iptables

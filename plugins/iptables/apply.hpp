@@ -1,12 +1,11 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// From what is wanted and what is there to the smallest input of iptables-restore.
+// Computes the smallest input of iptables-restore from the wanted and the present rules.
 //
-// Chains of a service port are written whole when any of their rules differ (declared,
-// hence emptied, and filled); shared chains are never rewritten for a service port, only
-// single rules go in at the top and out. What belongs to one service port goes in one
-// restore.
+// A chain of a service port is rewritten if any of its rules differ: its declaration empties
+// it, then all rules follow. In shared chains single rules are inserted at the top and
+// deleted. All lines of one service port are in one restore.
 #pragma once
 
 #include <cstddef>
@@ -30,30 +29,29 @@ struct ApplyContext {
   PlanChoices choices;
   std::size_t batch;  // lines per restore; a service port is never split
   netfilter::Submitter& submitter;
-  // Names of service ports that are not even tried this time.
+  // Names of service ports that this apply does not try to write.
   const std::set<std::string>& skipped;
-  // Another backend serves until this is done (abi::kCreatePredecessorServes): chains of service ports first, where nothing
-  // leads; what leads to them in the end, in one COMMIT.
-  bool at_once = false;
-  // Called, with at_once, when only that is missing.
-  std::function<void()> before_way_in;
-  // Told of each service port for which there are no rules to be written.
-  std::function<void(const std::string& name, const sdk::Failure& why)> on_left_out;
+  // Another backend serves until this apply is done (abi::kCreatePredecessorServes): the chains of service ports are
+  // written first, unreferenced, then the shared chains and jumps in one COMMIT.
+  bool takeover = false;
+  // In a takeover: called just before the shared chains and jumps are written.
+  std::function<void()> before_entry_jumps;
+  // Called for each service port whose rules cannot be written.
+  std::function<void(const std::string& name, const sdk::Failure& why)> on_not_programmed;
   sdk::Logger log;
 };
 
-// How many there are once `transaction` has been applied to `state`, used or not.
+// The number of endpoints, used or not, after `transaction` is applied to `state`.
 std::size_t count_endpoints(const abi::Transaction& transaction, const State& state);
 
-// Makes the kernel hold exactly `transaction` and `fixed`; returns what it holds then.
-// Whom the submitter refuses keeps what `before` knows of it, if all of that is still
-// there; else nothing of it stays.
-// Whatever throws has left the kernel in a state between.
+// Makes the kernel hold exactly `transaction` and `fixed`; returns the state it then holds.
+// A service port in submitter.refused() keeps its rules of `before` if all of them are still
+// there; otherwise its rules are removed. After a throw the transaction may be partly written.
 State apply_full(netfilter::KernelSession& session, const ApplyContext& context, const abi::Transaction& transaction,
                  StaticPlan fixed, State before);
 
-// Changes `state` and the kernel by `transaction`. Whom the submitter refuses keeps what
-// it had. After a throw `state` is not what the kernel holds.
+// Applies `transaction` to `state` and the kernel. A service port in submitter.refused() keeps
+// its old rules. After a throw `state` does not match the kernel.
 void apply_delta(netfilter::KernelSession& session, const ApplyContext& context, const abi::Transaction& transaction,
                  std::vector<std::string> tail, State& state);
 

@@ -10,23 +10,23 @@
 #include <vector>
 
 #include "plugins/common/netfilter/claims.hpp"
-#include "plugins/common/netfilter/left_out.hpp"
+#include "plugins/common/netfilter/not_programmed.hpp"
 #include "plugins/common/netfilter/ruleset.hpp"
 #include "plugins/common/netfilter/save_parser.hpp"
 #include "plugins/iptables/inspection.hpp"
+#include "plugins/iptables/kernel_rules.hpp"
 #include "plugins/iptables/observe.hpp"
 #include "plugins/iptables/probe.hpp"
-#include "plugins/iptables/seen_rules.hpp"
 #include "sluice/sdk/sdk.hpp"
 
 namespace sluice::iptables {
 namespace {
 
-// A look that took t is not repeated before 20 t: at most a twentieth of one processor,
-// however often others change their rules.
-constexpr std::uint64_t kRestAfterLook = 20;
+// A listing that took t is not repeated for 20 t. This bounds verification to 5 % of one CPU,
+// however often other processes change their rules.
+constexpr std::uint64_t kListingPauseFactor = 20;
 
-// What a retirement does in one call: the apply thread has work of its successor to do.
+// The work of one retire() call. The apply thread is shared with the new backend.
 constexpr std::uint64_t kLongestRemoval = 1'000'000'000;
 constexpr std::size_t kChainsAtOnce = 2000;
 
@@ -48,7 +48,7 @@ IptablesBackend::IptablesBackend(const abi::CreateArgs& args, std::unique_ptr<ne
       reporter_(host(), family()),
       recent_(std::move(recent)),
       affinity_(*recent_, family()),
-      predecessor_serves_(sdk::predecessor_serves(args)) {}
+      old_backend_serves_(sdk::predecessor_serves(args)) {}
 
 bool IptablesBackend::is_nft() { return kernel_->tools().variant == netfilter::Variant::kNft; }
 
@@ -89,7 +89,7 @@ abi::Code IptablesBackend::do_apply(const abi::Transaction& transaction, const a
   if (full) skipped_.clear();
   bind_clients();
   valid_ = true;
-  predecessor_serves_ = false;
+  old_backend_serves_ = false;
   generation_ = transaction.generation;
   facts_ = facts;
   node_version_ = node.version;
@@ -114,20 +114,20 @@ void IptablesBackend::write(const abi::Transaction& transaction, const abi::Node
   if (full) counters_.ensure(*kernel_, log());
   netfilter::NamedKeys keys(transaction);
   const auto leave_out = [&](const std::string& name, const std::string& why) {
-    if (const auto key = keys.find(name)) netfilter::report_left_out(host(), *key, name, why);
+    if (const auto key = keys.find(name)) netfilter::report_not_programmed(host(), *key, name, why);
   };
   ApplyContext context{facts.plan,
                        choices(transaction, facts),
                        is_nft() ? netfilter::kNftBatch : netfilter::kOneBatch,
                        submitter,
                        skipped_,
-                       predecessor_serves_,
+                       old_backend_serves_,
                        [this] { bind_clients(); },
                        [&](const std::string& name, const sdk::Failure& why) { leave_out(name, why.what()); },
                        log()};
   if (full) {
     write_full(context, transaction, node, facts);
-    next_look_ = 0;
+    next_listing_ = 0;
   } else {
     apply_delta(session_, context, transaction, plan_tail(family(), node), state_);
   }
@@ -142,7 +142,7 @@ void IptablesBackend::write_full(ApplyContext& context, const abi::Transaction& 
       return;
     } catch (const sdk::Failure& failure) {
       if (context.submitter.starts_over()) continue;
-      // There may be counters and no way for rules to use them.
+      // The kernel may have nfacct counters without the match that rules need.
       if (failure.code() != abi::Code::kKernel || !counters_.give_up_when_refused(*kernel_)) throw;
       log().warning(std::string("rules that use counters (nfacct) are refused; they are written without: ") +
                     failure.what());
@@ -166,19 +166,19 @@ PlanChoices IptablesBackend::choices(const abi::Transaction& transaction, const 
 }
 
 void IptablesBackend::prepare_node(const abi::NodeFacts& node) {
-  if (!said_tools_) {
+  if (!logged_tools_) {
     log().info("using " + netfilter::describe(kernel_->tools()));
     if (!kernel_->tools().warning.empty()) log().warning(kernel_->tools().warning);
   }
-  said_tools_ = true;
+  logged_tools_ = true;
   for (const std::string& address : unusable_node_port_addresses(family(), node)) {
     log().error("node ports cannot be served on the loopback address " + address +
-                ": the kernel does not route it to endpoints; it is left out");
+                ": the kernel does not route it to endpoints; the address is ignored");
   }
   route_localhost(node);
 }
 
-// The kernel does not route what goes to 127.0.0.1 and on to an endpoint, unless told.
+// By default the kernel does not route packets from 127.0.0.1 to an endpoint.
 void IptablesBackend::route_localhost(const abi::NodeFacts& node) {
   if (!serves_localhost(family(), node)) return;
   const int failure = kernel_->allow_localnet_routing();
@@ -191,34 +191,34 @@ void IptablesBackend::route_localhost(const abi::NodeFacts& node) {
 }
 
 abi::Code IptablesBackend::do_verify(abi::Error* error) {
-  if (!valid_) return sdk::fail(error, abi::Code::kNeedFull, {}, "nothing is in place yet");
+  if (!valid_) return sdk::fail(error, abi::Code::kNeedFull, {}, "no rules have been written yet");
   const std::uint64_t begin = host().now();
   counters_.report(*kernel_, host());
-  if (!may_be_damaged(begin)) return abi::Code::kOk;
-  const netfilter::Damage damage = find_damage(state_, observe(session_));
+  if (!may_have_drifted(begin)) return abi::Code::kOk;
+  const netfilter::Drift drift = find_drift(state_, observe(session_));
   const std::uint64_t end = host().now();
-  next_look_ = end + kRestAfterLook * (end - begin);
-  if (damage.empty()) {
+  next_listing_ = end + kListingPauseFactor * (end - begin);
+  if (drift.empty()) {
     session_.accept();
     return abi::Code::kOk;
   }
   valid_ = false;
-  return sdk::fail(error, abi::Code::kNeedFull, {}, damage.describe());
+  return sdk::fail(error, abi::Code::kNeedFull, {}, drift.describe());
 }
 
-bool IptablesBackend::may_be_damaged(std::uint64_t now) {
-  const bool rested = now >= next_look_;
-  if (is_nft()) return rested && !session_.untouched();
-  // The old iptables tells nobody of a change, so everything is looked at; in between, who
-  // flushes tables takes the canary with him.
-  return rested || !has_canary();
+bool IptablesBackend::may_have_drifted(std::uint64_t now) {
+  const bool due = now >= next_listing_;
+  if (is_nft()) return due && !session_.untouched();
+  // Legacy iptables has no generation number, so all rules are listed regularly. In between, a
+  // missing canary chain shows that a process has flushed the tables.
+  return due || !has_canary();
 }
 
 bool IptablesBackend::has_canary() {
   netfilter::Ruleset rules;
   netfilter::SaveParser parser(rules, {});
   const process::Outcome outcome =
-      kernel_->save(Table::kMangle, [&parser](std::string_view piece) { parser.feed(piece); });
+      kernel_->save(Table::kMangle, [&parser](std::string_view piece) { parser.append(piece); });
   if (!outcome.ok()) throw netfilter::failure_of(kernel_->tools().save, outcome);
   parser.finish();
   return rules.chain("mangle", kCanary) != nullptr;
@@ -253,40 +253,40 @@ KeepChain IptablesBackend::kept_for(std::vector<std::string> claims) const {
   };
 }
 
-// Established connections live on in conntrack: only packets that are on their way are waited for.
+// Established connections continue in conntrack, so only packets in flight are waited for.
 abi::Code IptablesBackend::do_retire(const abi::Handover& handover, abi::Error* error) {
   valid_ = false;
   const std::vector<std::string> ours = claimed();
   std::vector<std::string> claims;
   for (const auto& one : sdk::range<abi::StringView>(handover.claims)) claims.emplace_back(sdk::text(one));
   std::sort(claims.begin(), claims.end());
-  // Another successor keeps other chains, and may have written in them since they were looked at.
+  // Another new backend keeps other chains, and may have written to them since they were listed.
   if (claims != removal_claims_) removal_.reset();
   const auto is_kept = [&](const std::string& artifact) {
     return std::any_of(claims.begin(), claims.end(),
                        [&](const std::string& one) { return sdk::covers(one, artifact); });
   };
-  // Of the same kind: nothing has to be looked for.
+  // The new backend claims all chains, so there is nothing to remove.
   if (std::all_of(ours.begin(), ours.end(), is_kept)) return abi::Code::kOk;
   try {
     const auto step = retirement_.next(handover.drain_seconds, host().now());
     if (step == netfilter::Retirement::Step::kWait) {
-      return sdk::fail(error, abi::Code::kRetry, {}, "packets on their way are given time");
+      return sdk::fail(error, abi::Code::kRetry, {}, "waiting for packets in flight");
     }
     if (!removal_) {
       removal_ = std::make_unique<Removal>(session_, kept_for(claims));
       removal_claims_ = claims;
-      if (removal_->close_way_in() && handover.drain_seconds != 0) {
+      if (removal_->remove_entry_jumps() && handover.drain_seconds != 0) {
         retirement_.closed(host().now());
-        return sdk::fail(error, abi::Code::kRetry, {}, "packets on their way are given time");
+        return sdk::fail(error, abi::Code::kRetry, {}, "waiting for packets in flight");
       }
       retirement_.closed(host().now());
     }
-    if (!go_on(handover.drain_seconds)) {
-      return sdk::fail(error, abi::Code::kRetry, {}, "chains that nothing leads to are still being removed");
+    if (!continue_removal(handover.drain_seconds)) {
+      return sdk::fail(error, abi::Code::kRetry, {}, "unreferenced chains are still being removed");
     }
   } catch (const sdk::Failure&) {
-    removal_.reset();  // what is left is looked at again
+    removal_.reset();  // the next call lists the remaining chains again
     throw;
   }
   removal_.reset();
@@ -294,8 +294,8 @@ abi::Code IptablesBackend::do_retire(const abi::Handover& handover, abi::Error* 
   return abi::Code::kOk;
 }
 
-// For a while, or until all is done where there is no other call.
-bool IptablesBackend::go_on(std::uint32_t drain_seconds) {
+// Works for a limited time, or to the end if drain_seconds is 0, because no other call follows.
+bool IptablesBackend::continue_removal(std::uint32_t drain_seconds) {
   if (drain_seconds == 0) return removal_->remove();
   const std::uint64_t end = host().now() + kLongestRemoval;
   while (!removal_->remove(kChainsAtOnce)) {
@@ -334,9 +334,10 @@ abi::Code IptablesBackend::Prepared::prepare(const abi::NodeFacts* node, abi::Er
 abi::Code IptablesBackend::BoundClients::export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept {
   return sdk::guarded(error, [&] {
     if (!backend_.affinity_.empty() && !backend_.recent_->available()) {
-      throw sdk::Failure(abi::Code::kUnsupported, "xt_recent",
-                         "the kernel does not show which clients it remembers (/proc/net/xt_recent is not there): session "
-                         "affinity begins anew");
+      throw sdk::Failure(
+          abi::Code::kUnsupported, "xt_recent",
+          "the kernel does not show its lists of clients (/proc/net/xt_recent does not exist): session affinity "
+          "starts without them");
     }
     backend_.affinity_.export_clients(*sink);
     return abi::Code::kOk;
@@ -355,10 +356,10 @@ abi::Code IptablesBackend::Inspected::services(abi::StringView name, abi::String
                                                abi::Error* error) noexcept {
   return sdk::guarded(error, [&] {
     if (backend_.generation_ == 0) inspection::refuse_before_first_apply();
-    SeenRules seen(backend_.family());
-    backend_.session_.read(seen);
+    KernelRules rules(backend_.family());
+    backend_.session_.read(rules);
     inspection::Answer answer(sdk::text(name));
-    inspect(seen, backend_.names_, backend_.facts_.plan, answer);
+    inspect(rules, backend_.names_, backend_.facts_.plan, answer);
     answer.deliver(*lines);
   });
 }

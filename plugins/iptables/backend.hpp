@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The backend: one object per IP family, called from one thread. It decides between
-// full and delta, keeps what was written, and watches over it; the work is done in
-// plan, full, delta and cleanup.
+// The iptables backend: one object per IP family, called from one thread. Selects full or delta,
+// stores the written state and verifies it; plan, full, delta and cleanup do the work.
 #pragma once
 
 #include <cstdint>
@@ -36,12 +35,12 @@ namespace sluice::iptables {
 class IptablesBackend final : public sdk::BackendBase {
  public:
   explicit IptablesBackend(const abi::CreateArgs& args);
-  // With another kernel than that of this node.
+  // For tests: with a fake kernel.
   IptablesBackend(const abi::CreateArgs& args, std::unique_ptr<netfilter::Kernel> kernel,
                   std::unique_ptr<RecentLists> recent = std::make_unique<KernelRecentLists>());
 
  private:
-  // The first apply() does it as well; this is for who may write more than the daemon.
+  // Sets sysctls with the privileges of sluiced --init-only. The first apply() does the same.
   class Prepared final : public abi::Preparation {
    public:
     explicit Prepared(IptablesBackend& backend) : backend_(backend) {}
@@ -69,7 +68,7 @@ class IptablesBackend final : public sdk::BackendBase {
     IptablesBackend& backend_;
   };
 
-  // Node facts every rule may depend on: other values take a full transaction.
+  // Node facts that any rule may depend on; a change requires a full transaction.
   struct Facts {
     PlanFacts plan;
     std::uint32_t flags = 0;
@@ -95,13 +94,13 @@ class IptablesBackend final : public sdk::BackendBase {
   PlanChoices choices(const abi::Transaction& transaction, const Facts& facts) const;
   void prepare_node(const abi::NodeFacts& node);
   void route_localhost(const abi::NodeFacts& node);
-  bool may_be_damaged(std::uint64_t now);
+  bool may_have_drifted(std::uint64_t now);
   bool is_nft();
   bool has_canary();
   std::string claim(Table table, std::string_view chain) const;
   std::vector<std::string> claimed() const;
   KeepChain kept_for(std::vector<std::string> claims) const;
-  bool go_on(std::uint32_t drain_seconds);
+  bool continue_removal(std::uint32_t drain_seconds);
   void bind_clients();
 
   std::unique_ptr<netfilter::Kernel> kernel_;
@@ -115,23 +114,23 @@ class IptablesBackend final : public sdk::BackendBase {
   BoundClients bound_clients_{*this};
   Inspected inspected_{*this};
 
-  bool valid_ = false;  // state_ is what the kernel holds, as far as it depends on us
+  bool valid_ = false;  // state_ was written completely and has not drifted
   std::uint64_t generation_ = 0;
   Facts facts_;
   std::uint64_t node_version_ = 0;
   State state_;
-  // Service ports whose rules the kernel refuses, by printed name, which were found in an apply that failed nevertheless:
-  // not tried in the next one that is full.
+  // Printed names of service ports whose rules the kernel refused in an apply that failed. The next full apply skips
+  // them.
   std::set<std::string> skipped_;
 
-  std::uint64_t next_look_ = 0;  // verify() does not read the kernel before this time
-  // Another backend serves until the first apply() is done.
-  bool predecessor_serves_;
+  std::uint64_t next_listing_ = 0;  // verify() does not read the kernel before this time
+  // The old backend serves until the first apply() is done.
+  bool old_backend_serves_;
   netfilter::Retirement retirement_;
-  std::unique_ptr<Removal> removal_;  // under way since the last retire()
-  std::vector<std::string> removal_claims_;  // what it keeps
+  std::unique_ptr<Removal> removal_;         // started by retire(), not finished
+  std::vector<std::string> removal_claims_;  // the claims of the new backend, which it keeps
 
-  bool said_tools_ = false;
+  bool logged_tools_ = false;
   bool warned_of_sysctl_ = false;
 };
 

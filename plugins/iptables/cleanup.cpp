@@ -11,28 +11,28 @@
 namespace sluice::iptables {
 namespace {
 
-bool leads_in(const Jump& jump) { return jump.table == Table::kNat && jump.from != "POSTROUTING"; }
+bool is_entry_jump(const Jump& jump) { return jump.table == Table::kNat && jump.from != "POSTROUTING"; }
 
 }  // namespace
 
 Removal::Removal(netfilter::KernelSession& session, KeepChain keep)
-    : session_(session), keep_(std::move(keep)), seen_(observe(session)) {
+    : session_(session), keep_(std::move(keep)), observed_(observe(session)) {
   for (const Table table : {Table::kFilter, Table::kNat, Table::kMangle}) collect(table);
   std::sort(common_.begin(), common_.end());
   std::sort(service_chains_.begin(), service_chains_.end());
 }
 
 bool Removal::is_held(Table table, std::string_view chain) const {
-  return seen_.held.contains(std::string(netfilter::table_name(table)).append(" ").append(chain));
+  return observed_.held.contains(std::string(netfilter::table_name(table)).append(" ").append(chain));
 }
 
-// Another object of this backend, or a kube-proxy in this mode, keeps this chain too; no other backend has one.
+// Whether the chains that stay belong to another kind of backend. KUBE-EXTERNAL-SERVICES exists only in iptables mode.
 bool Removal::another_backend_stays() const {
   return !keep_(Table::kFilter, name(SharedChain::kFilterExternal));
 }
 
 void Removal::collect(Table table) {
-  const netfilter::Ruleset::Chains* chains = seen_.rules.table(netfilter::table_name(table));
+  const netfilter::Ruleset::Chains* chains = observed_.rules.table(netfilter::table_name(table));
   if (chains == nullptr) return;
   for (const auto& [name, chain] : *chains) {
     if (chain.built_in || !goes(table, name)) continue;
@@ -45,14 +45,14 @@ void Removal::collect(Table table) {
   }
 }
 
-void Removal::remove_jumps(bool way_in) {
+void Removal::remove_jumps(bool entry) {
   for (const Jump& jump : plan_jumps()) {
-    if (!jump.removable || leads_in(jump) != way_in) continue;
+    if (!jump.removable || is_entry_jump(jump) != entry) continue;
     const std::uint64_t hash = canonicaliser_.hash(jump.text);
     const std::string_view to = canonicaliser_.target();
-    // Mode ipvs has this chain too, with other jumps to it.
+    // ipvs mode has this chain too, with other jumps to it.
     const bool ours_alone = to == name(SharedChain::kFilterFirewall) && another_backend_stays();
-    const netfilter::Chain* from = seen_.chain(jump.table, jump.from);
+    const netfilter::Chain* from = observed_.chain(jump.table, jump.from);
     if (from == nullptr || !(goes(jump.table, to) || ours_alone)) continue;
     for (const netfilter::Rule& rule : from->rules) {
       if (rule.hash == hash) input_.remove(jump.table, jump.from, rule.text);
@@ -60,7 +60,7 @@ void Removal::remove_jumps(bool way_in) {
   }
 }
 
-// A rule that leads to a chain that goes, or that would drop what the other backend serves.
+// A rule that jumps to a removed chain, or that would drop traffic of the other backend.
 bool Removal::is_ours_alone(SharedChain chain, const std::string& rule) {
   canonicaliser_.canonical(rule);
   if (goes(table(chain), canonicaliser_.target())) return true;
@@ -68,10 +68,10 @@ bool Removal::is_ours_alone(SharedChain chain, const std::string& rule) {
          rule.find(std::string("not accepted by ").append(prefix(ChainKind::kFirewall))) != std::string::npos;
 }
 
-// A chain that stays for another backend may still hold rules of ours, where that one has not written it anew.
+// A chain that stays for another backend may still have rules of this one if the other has not rewritten it.
 void Removal::remove_from_kept_chains(Table in) {
   for (const SharedChain shared : kSharedChains) {
-    const netfilter::Chain* chain = seen_.chain(table(shared), name(shared));
+    const netfilter::Chain* chain = observed_.chain(table(shared), name(shared));
     if (table(shared) != in || chain == nullptr || !keep_(in, name(shared))) continue;
     std::vector<const std::string*> going;
     std::vector<const std::string*> staying;
@@ -87,13 +87,13 @@ void Removal::remove_from_kept_chains(Table in) {
   }
 }
 
-void Removal::collect_way_in() {
+void Removal::collect_entry_jumps() {
   if (std::exchange(closed_, true)) return;
   remove_jumps(true);
   remove_from_kept_chains(Table::kNat);
 }
 
-void Removal::collect_rest() {
+void Removal::collect_remaining() {
   if (std::exchange(begun_, true)) return;
   remove_jumps(false);
   remove_from_kept_chains(Table::kFilter);
@@ -102,16 +102,16 @@ void Removal::collect_rest() {
 
 void Removal::send() { session_.send(std::exchange(input_, {})); }
 
-bool Removal::close_way_in() {
-  collect_way_in();
+bool Removal::remove_entry_jumps() {
+  collect_entry_jumps();
   const bool open = !input_.empty();
   send();
   return open;
 }
 
 bool Removal::remove(std::size_t most) {
-  collect_way_in();
-  collect_rest();
+  collect_entry_jumps();
+  collect_remaining();
   const bool batched = session_.kernel().tools().variant == netfilter::Variant::kNft;
   const std::size_t end = !batched || service_chains_.size() - next_ < most ? service_chains_.size() : next_ + most;
   for (std::size_t count = 0; next_ < end; ++next_) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Takes away what this backend, an earlier process of it or a kube-proxy has made.
+// Removes the rules of this backend, of an earlier daemon process or of a kube-proxy.
 #pragma once
 
 #include <cstddef>
@@ -19,34 +19,34 @@
 
 namespace sluice::iptables {
 
-// iptables compares its way through a chain for each rule that it deletes: from this many on it is cheaper to write the
-// chain again without them.
+// iptables searches the whole chain for each rule that it deletes. Above this number it is cheaper to rewrite the
+// chain.
 inline constexpr std::size_t kFewRemovals = 50;
-// One restore deletes this many chains at most.
+// Maximum number of chains that one restore deletes.
 inline constexpr std::size_t kChainsPerRemoval = 1000;
 
-// A chain that is to stay, with the jumps that lead to it.
+// Whether a chain, and the jumps to it, must stay.
 using KeepChain = std::function<bool(Table table, std::string_view chain)>;
 
-// Removes all of our chains that exist and are not to stay, their jumps, and rules of ours in chains that stay for another
-// backend. Rules of others stay; a chain of ours that one of them points to is emptied only. KUBE-FIREWALL and the jumps to
-// it stay, since kubelet shares them.
+// Removes all chains of this backend that do not have to stay, the jumps to them, and its rules in chains that stay for
+// another backend. Foreign rules stay; a chain that a foreign rule references is only emptied. KUBE-FIREWALL and the
+// jumps to it stay, since kubelet shares them.
 //
-// Where few chains are left each step is one restore. All methods throw sdk::Failure; the object is of no use then, a
-// new one goes on from what is left.
+// With few chains each step is one restore. All methods throw sdk::Failure; the object is unusable after that, and a
+// new one continues with the remaining chains.
 class Removal {
  public:
   static constexpr std::size_t kAll = ~std::size_t{0};
 
-  // Looks at the kernel once. `session` outlives this.
+  // Lists the kernel's rules once. `session` outlives this.
   Removal(netfilter::KernelSession& session, KeepChain keep);
   Removal(const Removal&) = delete;
   Removal& operator=(const Removal&) = delete;
 
-  // What leads new connections into chains that go: jumps and rules of table nat. False: nothing does.
-  bool close_way_in();
-  // The rest, but of the chains of single service ports, which nothing leads to any more, only about `most` in this call.
-  // True: that was all.
+  // Removes the jumps and rules of table nat that lead new connections into the removed chains. False: there were none.
+  bool remove_entry_jumps();
+  // Removes the rest, but only about `most` of the chains of service ports, which are unreferenced by then. Returns
+  // true when all are removed.
   bool remove(std::size_t most = kAll);
 
  private:
@@ -56,26 +56,26 @@ class Removal {
   bool is_held(Table table, std::string_view chain) const;
   bool another_backend_stays() const;
   void collect(Table table);
-  void collect_way_in();
-  void collect_rest();
-  void remove_jumps(bool way_in);
+  void collect_entry_jumps();
+  void collect_remaining();
+  void remove_jumps(bool entry);
   void remove_from_kept_chains(Table in);
   bool is_ours_alone(SharedChain chain, const std::string& rule);
   void send();
 
   netfilter::KernelSession& session_;
   KeepChain keep_;
-  Observed seen_;
+  Observed observed_;
   netfilter::Canonicaliser canonicaliser_;
   netfilter::RestoreInput input_;
-  std::vector<std::pair<Table, std::string>> common_;  // chains that are not of one service port
+  std::vector<std::pair<Table, std::string>> common_;  // chains that do not belong to one service port
   std::vector<ChainId> service_chains_;
   std::size_t next_ = 0;  // of service_chains_
   bool closed_ = false;
   bool begun_ = false;
 };
 
-// All of it, in the fewest restores: nobody is served meanwhile.
+// Removes everything in as few restores as possible, for a cleanup while no backend is active.
 void remove_everything(netfilter::KernelSession& session, const KeepChain& keep);
 
 }  // namespace sluice::iptables

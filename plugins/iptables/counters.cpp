@@ -14,10 +14,10 @@ void Counters::ensure(netfilter::Kernel& kernel, const sdk::Logger& log) {
   for (Counter& counter : counters_) {
     const int failure = kernel.ensure_counter(std::string(counter.name));
     counter.usable = failure == 0;
-    if (failure == 0 || counter.lamented) continue;
-    counter.lamented = true;
+    if (failure == 0 || counter.logged) continue;
+    counter.logged = true;
     log.info("the kernel has no counter " + std::string(counter.name) + " (nfacct): " + std::strerror(failure) +
-             "; rules do without it");
+             "; rules do not use it");
   }
 }
 
@@ -27,7 +27,7 @@ bool Counters::give_up_when_refused(netfilter::Kernel& kernel) {
     if (counter.usable) rules.append("-A SLUICE-PROBE -m nfacct --nfacct-name ").append(counter.name).append("\n");
   }
   if (rules.empty()) return false;
-  // In one transaction: the kernel judges the rules and keeps nothing.
+  // One transaction: the kernel checks the rules and keeps nothing.
   const std::string input = "*filter\n:SLUICE-PROBE - [0:0]\n" + rules + "-F SLUICE-PROBE\n-X SLUICE-PROBE\nCOMMIT\n";
   if (kernel.restore(input).outcome.ok()) return false;
   given_up_ = true;

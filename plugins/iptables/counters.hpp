@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The two counters of packets that rules refer to, under kube-proxy's names. They belong
-// to the kernel and are never removed: they count on through restarts. A kernel without
-// them is fine; the rules then do without. Not thread-safe.
+// The two packet counters (nfacct) that rules refer to, with kube-proxy's names. The kernel
+// owns them and they are never removed, so they survive restarts. Without nfacct in the
+// kernel the rules do not use them. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -18,16 +18,16 @@ namespace sluice::iptables {
 
 class Counters {
  public:
-  // Makes those that are not there. Logs, once, which of them cannot be had.
+  // Creates missing counters. Logs each counter that is not available once.
   void ensure(netfilter::Kernel& kernel, const sdk::Logger& log);
-  // Tries a rule with each. If one is refused, none is used any more; whether that is so.
+  // Tries rules with the counters. If the kernel refuses them, disables all counters and returns true.
   bool give_up_when_refused(netfilter::Kernel& kernel);
 
-  // Names for rules; empty where there is none.
+  // Names for rules; empty if the counter is not available.
   std::string_view invalid_dropped() const noexcept { return name(0); }
   std::string_view localhost_accepted() const noexcept { return name(1); }
 
-  // Tells the host what they have counted.
+  // Reports their values as metrics.
   void report(netfilter::Kernel& kernel, abi::Host& host) const;
 
  private:
@@ -35,7 +35,7 @@ class Counters {
     std::string_view name;
     std::string_view metric;
     bool usable = false;
-    bool lamented = false;
+    bool logged = false;
   };
   std::string_view name(std::size_t which) const noexcept {
     return counters_[which].usable ? counters_[which].name : std::string_view();

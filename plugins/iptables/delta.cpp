@@ -13,7 +13,7 @@
 namespace sluice::iptables {
 namespace {
 
-// A service port as it was written last; what nobody takes is to go.
+// A service port as it was last written. Chains and rules that are not taken are removed.
 class PresentService final : public Present {
  public:
   explicit PresentService(KnownService known) : known_(std::move(known)) {}
@@ -70,13 +70,13 @@ class DeltaSync {
       pending.wanted =
           write_service(plan_service(port, context_.facts, context_.choices), present, canonicaliser_, input_);
     } catch (const sdk::Failure& why) {
-      context_.on_left_out(pending.name, why);
+      context_.on_not_programmed(pending.name, why);
     }
     present.remove_rest(input_);
     end_of_service(std::move(pending));
   }
 
-  // The old rules go and the new ones come behind everything else, in one restore.
+  // Deletes the old rules and appends the new ones in one restore.
   void change_tail(std::vector<std::string> tail) {
     std::vector<netfilter::Rule> wanted;
     for (std::string& text : tail) wanted.push_back({canonicaliser_.hash(text), std::move(text)});
@@ -103,11 +103,11 @@ class DeltaSync {
   }
 
  private:
-  // A service port of the input that is being made.
+  // A service port in the current input.
   struct Pending {
     std::string key;
     std::string name;
-    std::optional<KnownService> wanted;  // empty: nothing
+    std::optional<KnownService> wanted;  // empty: removed
   };
 
   void end_of_service(Pending pending) {
@@ -115,11 +115,11 @@ class DeltaSync {
     if (input_.lines() >= context_.batch) send();
   }
 
-  // Where somebody else has removed what our lines build on, no service port is to blame.
+  // If another process has removed objects that the lines depend on, no service port is the cause.
   void explain(const netfilter::Refusal& refusal) {
     if (refusal.alone && !(refusal.line && refusal.line->removes())) return;
-    const netfilter::Damage damage = find_damage(state_, observe(session_));
-    if (!damage.empty()) throw sdk::Failure(abi::Code::kNeedFull, {}, damage.describe());
+    const netfilter::Drift drift = find_drift(state_, observe(session_));
+    if (!drift.empty()) throw sdk::Failure(abi::Code::kNeedFull, {}, drift.describe());
   }
 
   netfilter::KernelSession& session_;

@@ -16,19 +16,19 @@
 namespace sluice::iptables {
 namespace {
 
-// What was seen in the kernel; what nobody takes is to go.
+// The chains and rules in the kernel. Those that are not taken are removed.
 class PresentRules final : public Present {
  public:
-  explicit PresentRules(Observed& seen) : seen_(seen) {
+  explicit PresentRules(Observed& observed) : observed_(observed) {
     for (const SharedChain chain : kSharedChains) {
-      const netfilter::Chain* found = seen.chain(table(chain), name(chain));
+      const netfilter::Chain* found = observed.chain(table(chain), name(chain));
       if (found == nullptr) continue;
       for (const netfilter::Rule& rule : found->rules) rules(chain).emplace(rule.hash, &rule.text);
     }
   }
 
   std::optional<std::uint64_t> take_chain(const ChainId& chain) override {
-    netfilter::Ruleset::Chains& nat = seen_.rules.make_table("nat");
+    netfilter::Ruleset::Chains& nat = observed_.rules.make_table("nat");
     const auto found = nat.find(name(chain));
     if (found == nat.end()) return std::nullopt;
     const std::uint64_t content = found->second.content;
@@ -45,26 +45,26 @@ class PresentRules final : public Present {
     return true;
   }
 
-  // All are there, but not where they should be.
+  // The rules are there, but in the wrong order.
   void want_order(SharedChain chain) { lacks_[static_cast<std::size_t>(chain)] = true; }
-  // A rule was wanted that is not there, or one is there that nobody wanted.
+  // Whether a wanted rule is missing, in the wrong place, or an unwanted rule is there.
   bool differs(SharedChain chain) { return lacks_[static_cast<std::size_t>(chain)] || !rules(chain).empty(); }
 
   using Rules = std::unordered_multimap<std::uint64_t, const std::string*>;
   Rules& rules(SharedChain chain) { return rules_[static_cast<std::size_t>(chain)]; }
 
-  // What was taken since the last call, so that it can be given back.
+  // Everything taken since the last call, so that it can be given back.
   struct Taken {
     std::vector<netfilter::Ruleset::Chains::node_type> chains;
     std::vector<std::pair<SharedChain, Rules::node_type>> rules;
   };
   Taken taken() { return std::exchange(taken_, {}); }
   void give_back(Taken taken) {
-    for (auto& chain : taken.chains) seen_.rules.make_table("nat").insert(std::move(chain));
+    for (auto& chain : taken.chains) observed_.rules.make_table("nat").insert(std::move(chain));
     for (auto& [chain, rule] : taken.rules) rules(chain).insert(std::move(rule));
   }
 
-  // Takes all of `service`, if all of it is there.
+  // Takes all chains and rules of `service` if all of them are there.
   bool take_whole(const KnownService& service) {
     bool whole = true;
     for (const KnownChain& chain : service.chains) whole = whole && take_chain(chain.id) == chain.content;
@@ -75,7 +75,7 @@ class PresentRules final : public Present {
   }
 
  private:
-  Observed& seen_;
+  Observed& observed_;
   std::array<Rules, kSharedChains.size()> rules_;
   std::array<bool, kSharedChains.size()> lacks_{};
   Taken taken_;
@@ -84,18 +84,22 @@ class PresentRules final : public Present {
 class FullSync {
  public:
   FullSync(netfilter::KernelSession& session, const ApplyContext& context, StaticPlan fixed, State before)
-      : session_(session), context_(context), seen_(observe(session)), present_(seen_), before_(std::move(before)) {
+      : session_(session),
+        context_(context),
+        observed_(observe(session)),
+        present_(observed_),
+        before_(std::move(before)) {
     session.accept();
     state_.fixed = std::move(fixed);
   }
 
   void write_fixed() {
     for (const SharedChain chain : kSharedChains) {
-      if (!seen_.chain(table(chain), name(chain))) input_.declare(table(chain), name(chain));
+      if (!observed_.chain(table(chain), name(chain))) input_.declare(table(chain), name(chain));
     }
     for (const netfilter::ExactChain& chain : state_.fixed.chains) write_fixed_chain(chain);
     for (const Table table : {Table::kNat, Table::kFilter}) {
-      if (!seen_.chain(table, kCanary)) input_.declare(table, kCanary);
+      if (!observed_.chain(table, kCanary)) input_.declare(table, kCanary);
     }
     write_firewall();
     write_tail();
@@ -106,22 +110,23 @@ class FullSync {
     pending.name = sdk::service_port_name(port.key);
     pending.key = hash_input(pending.name, sdk::protocol_name(port.key.protocol));
     pending.before = before_.take(pending.key);
-    if (context_.submitter.is_refused(pending.name)) {  // found before everything began again
+    if (context_.submitter.is_refused(pending.name)) {  // found by search() before this retry
       keep_before(pending);
       return;
     }
     if (context_.skipped.contains(pending.name)) {
       keep_before(pending);
-      context_.on_left_out(pending.name, {abi::Code::kKernel, {}, "its rules are refused; they are tried again later"});
+      context_.on_not_programmed(pending.name,
+                           {abi::Code::kKernel, {}, "the kernel refuses its rules; they are tried again later"});
       return;
     }
     try {
       const ServicePlan plan = plan_service(port, context_.facts, context_.choices);
       input_.set_owner(pending.name);
       pending.wanted = write_service(plan, present_, canonicaliser_, input_,
-                                     context_.at_once ? SharedRules::kLeave : SharedRules::kInsert);
+                                     context_.takeover ? SharedRules::kLeave : SharedRules::kInsert);
     } catch (const sdk::Failure& why) {
-      context_.on_left_out(pending.name, why);
+      context_.on_not_programmed(pending.name, why);
       return;
     }
     pending.taken = present_.taken();
@@ -131,16 +136,16 @@ class FullSync {
 
   State finish() {
     input_.set_owner({});
-    if (context_.at_once) {
-      open_way_in();
+    if (context_.takeover) {
+      write_entry_jumps();
       return std::move(state_);
     }
     write_jumps(input_, input_);
     if (has_few_leftovers()) {
-      remove_leftovers();  // in one restore with the last service ports
+      remove_leftovers();  // in the same restore as the last service ports
       if (!send()) remove_leftovers();
     } else {
-      send();  // first everything the chains are to point at
+      send();  // first the chains that rewritten shared chains jump to
       remove_leftovers();
     }
     session_.send(std::exchange(input_, {}));
@@ -149,7 +154,7 @@ class FullSync {
   }
 
  private:
-  // A service port of the input that is being made.
+  // A service port in the current input.
   struct Pending {
     std::string key;
     std::string name;
@@ -158,12 +163,12 @@ class FullSync {
     PresentRules::Taken taken;
   };
 
-  // Whether all of the input was taken, leftovers included.
+  // Returns whether all of the input was written, including the removal of leftovers.
   bool send() {
     const bool all = context_.submitter.send(std::exchange(input_, {}));
     for (Pending& pending : std::exchange(pending_, {})) {
       if (!context_.submitter.is_refused(pending.name)) {
-        if (context_.at_once) in_order_.emplace_back(pending.key, pending.name);
+        if (context_.takeover) in_order_.emplace_back(pending.key, pending.name);
         state_.put(pending.key, std::move(pending.wanted));
         continue;
       }
@@ -173,11 +178,12 @@ class FullSync {
     return all;
   }
 
-  // All chains stand, and nobody gets there. A table changes as a whole: until now the other backend serves, from now on
-  // this one does. What drops packets to load balancers is last: it takes for granted that ours have translated them.
-  void open_way_in() {
+  // All chains are written but unreferenced. One COMMIT changes table nat as a whole, so the old backend serves before
+  // it and this one after it. KUBE-PROXY-FIREWALL comes last, because it drops packets that this backend has not
+  // translated.
+  void write_entry_jumps() {
     send();
-    context_.before_way_in();
+    context_.before_entry_jumps();
     netfilter::RestoreInput behind;
     for (const SharedChain chain : kSharedChains) {
       if (!present_.differs(chain)) continue;
@@ -197,8 +203,8 @@ class FullSync {
     write_mangle_canary();
   }
 
-  // Not in the chains where they belong: these are the other backend's until they are ours as a whole, and left out of them
-  // can only be who is known. The rules are tried in chains that nothing leads to.
+  // The shared chains still serve the old backend, so rejected rules cannot be found by writing to them. The rules are
+  // tried in unreferenced chains instead.
   [[noreturn]] void find_refused(const netfilter::Refusal& refusal) {
     const std::string trial = name(ChainId{ChainKind::kCluster, netfilter::base32_hash("trial of rules")});
     netfilter::RestoreInput input;
@@ -216,7 +222,7 @@ class FullSync {
     }
   }
 
-  // Rules of all service ports, in their order.
+  // Appends the rules of all service ports in the order of the transaction.
   void append_all(SharedChain chain, std::string_view to, netfilter::RestoreInput& input) {
     for (const auto& [key, owner] : in_order_) {
       const KnownService* const service = state_.find(key);
@@ -233,34 +239,34 @@ class FullSync {
 
   void keep_before(Pending& pending) {
     if (!pending.before || !present_.take_whole(*pending.before)) return;
-    if (context_.at_once) in_order_.emplace_back(pending.key, pending.name);
+    if (context_.takeover) in_order_.emplace_back(pending.key, pending.name);
     state_.put(pending.key, std::move(*pending.before));
   }
 
   void write_fixed_chain(const netfilter::ExactChain& chain) {
     const std::uint64_t content = netfilter::content_of(chain.rules, canonicaliser_);
     state_.fixed_chains.push_back({chain.table, chain.name, content});
-    if (netfilter::holds(seen_.rules, chain.table, chain.name, content)) return;
-    // Where it is there, it may be in use.
-    const bool later = context_.at_once && seen_.chain(chain.table, chain.name) != nullptr;
+    if (netfilter::holds(observed_.rules, chain.table, chain.name, content)) return;
+    // An existing chain may be in use by the old backend.
+    const bool later = context_.takeover && observed_.chain(chain.table, chain.name) != nullptr;
     netfilter::write(chain, later ? last_ : input_);
   }
 
-  // Not only ours: a declaration would empty it.
+  // Shared with kubelet, so it must not be declared again, which would empty it.
   void write_firewall() {
-    const netfilter::Chain* found = seen_.chain(Table::kFilter, kFirewall);
+    const netfilter::Chain* found = observed_.chain(Table::kFilter, kFirewall);
     if (found == nullptr) input_.declare(Table::kFilter, kFirewall);
     const std::string& rule = state_.fixed.firewall_rule;
     if (rule.empty() || (found != nullptr && netfilter::contains(*found, canonicaliser_.hash(rule)))) return;
     input_.append(Table::kFilter, kFirewall, rule);
   }
 
-  // Last: with each rule it takes, nf_tables walks through everything that can be reached
-  // from the built-in chains. As long as the way in is missing, that is nothing, and the
-  // load of 5,000 service ports takes half the time.
+  // Last, because for each new rule nf_tables walks through all chains that can be reached from
+  // the built-in chains. Without the jumps these are none, which halves the load time of 5,000
+  // service ports.
   void write_jumps(netfilter::RestoreInput& input, netfilter::RestoreInput& to_firewall) {
     for (const Jump& jump : state_.fixed.jumps) {
-      if (netfilter::contains(seen_.rules, jump.table, jump.from, jump.text, canonicaliser_)) continue;
+      if (netfilter::contains(observed_.rules, jump.table, jump.from, jump.text, canonicaliser_)) continue;
       const bool late = canonicaliser_.target() == name(SharedChain::kFilterFirewall);
       (late ? to_firewall : input).insert(jump.table, jump.from, jump.text);
     }
@@ -268,12 +274,12 @@ class FullSync {
 
   void write_tail() {
     for (const std::string& text : state_.fixed.tail) state_.tail.push_back({canonicaliser_.hash(text), text});
-    const netfilter::Chain* services = seen_.chain(Table::kNat, name(SharedChain::kNatServices));
+    const netfilter::Chain* services = observed_.chain(Table::kNat, name(SharedChain::kNatServices));
     if (services != nullptr && ends_with(*services, state_.tail)) {
       for (const netfilter::Rule& rule : state_.tail) present_.take_rule(SharedChain::kNatServices, rule.hash);
       return;
     }
-    if (context_.at_once) {
+    if (context_.takeover) {
       for (const netfilter::Rule& rule : state_.tail) present_.take_rule(SharedChain::kNatServices, rule.hash);
       present_.want_order(SharedChain::kNatServices);
       return;
@@ -290,7 +296,7 @@ class FullSync {
   }
   bool is_batched() const { return context_.batch != netfilter::kOneBatch; }
 
-  // What nobody took of what was seen.
+  // Removes the observed chains and rules that were not taken.
   void remove_leftovers() {
     input_.set_leftovers();
     remove_rules();
@@ -324,11 +330,11 @@ class FullSync {
     }
   }
 
-  // Chains of service ports that are no more, also those of an earlier process or of a
-  // kube-proxy. Nothing of ours points at them now.
+  // Chains of removed service ports, including those of an earlier process or of a kube-proxy.
+  // No own rule references them.
   std::vector<std::pair<ChainId, const netfilter::Chain*>> find_stale_chains() const {
     std::vector<std::pair<ChainId, const netfilter::Chain*>> stale;
-    const netfilter::Ruleset::Chains* nat = seen_.rules.table("nat");
+    const netfilter::Ruleset::Chains* nat = observed_.rules.table("nat");
     if (nat == nullptr) return stale;
     for (const auto& [name, chain] : *nat) {
       if (const auto id = parse_chain(name)) stale.emplace_back(*id, &chain);
@@ -343,18 +349,18 @@ class FullSync {
     if (many) session_.send(std::exchange(input_, {}));
     std::size_t count = 0;
     for (const auto& [id, chain] : stale) {
-      if (!seen_.held.contains("nat " + name(id))) {
+      if (!observed_.held.contains("nat " + name(id))) {
         remove_chain(id, input_);
       } else if (chain->rule_count != 0) {
-        input_.declare(Table::kNat, name(id));  // somebody's rule points here: emptied at least
+        input_.declare(Table::kNat, name(id));  // a foreign rule references it: only empty it
       }
       if (many && ++count % kChainsPerRemoval == 0) session_.send(std::exchange(input_, {}));
     }
   }
 
-  // Not worth failing for: with nf_tables nobody looks at it but people.
+  // A failure is only logged: with nf_tables only administrators use this chain.
   void write_mangle_canary() {
-    if (seen_.chain(Table::kMangle, kCanary)) return;
+    if (observed_.chain(Table::kMangle, kCanary)) return;
     netfilter::RestoreInput canary;
     canary.declare(Table::kMangle, kCanary);
     try {
@@ -366,16 +372,16 @@ class FullSync {
 
   netfilter::KernelSession& session_;
   const ApplyContext& context_;
-  Observed seen_;
+  Observed observed_;
   PresentRules present_;
   State before_;
   State state_;
   std::vector<Pending> pending_;
   netfilter::Canonicaliser canonicaliser_;
   netfilter::RestoreInput input_;
-  // With at_once:
+  // For a takeover:
   netfilter::RestoreInput last_;
-  std::vector<std::pair<std::string, std::string>> in_order_;  // keys of what is in state_, and printed names
+  std::vector<std::pair<std::string, std::string>> in_order_;  // keys of service ports in state_, and printed names
 };
 
 }  // namespace

@@ -30,70 +30,70 @@ void add(Remarks& to, std::string remark) {
 
 class Decoder {
  public:
-  Decoder(SeenRules& seen, const ServiceNames& names, const PlanFacts& facts, inspection::Answer& answer)
-      : seen_(seen), names_(names), by_hash_(names.by_hash()), facts_(facts), answer_(answer) {
-    for (const auto& [place, there] : seen.places) {
-      for (const SeenLead& lead : there.leads) {
-        if (lead.to.kind == ChainKind::kFirewall) balancers_[lead.to.hash].push_back(place.address);
+  Decoder(KernelRules& rules, const ServiceNames& names, const PlanFacts& facts, inspection::Answer& answer)
+      : rules_(rules), names_(names), by_hash_(names.by_hash()), facts_(facts), answer_(answer) {
+    for (const auto& [place, there] : rules.places) {
+      for (const DispatchRule& rule : there.dispatch) {
+        if (rule.to.kind == ChainKind::kFirewall) balancers_[rule.to.hash].push_back(place.address);
       }
     }
   }
 
   void write() {
-    for (const auto& [place, there] : seen_.places) write_place(place, there);
+    for (const auto& [place, there] : rules_.places) write_place(place, there);
     if (!answer_.is_complete()) return;
-    write_unreached(ChainKind::kFirewall, seen_.firewalls);
-    write_unreached(ChainKind::kExternal, seen_.externals);
-    write_unreached(ChainKind::kCluster, seen_.clusters);
-    write_unreached(ChainKind::kLocal, seen_.locals);
-    write_unreached(ChainKind::kEndpoint, seen_.endpoints);
-    for (const auto& [name, port] : seen_.health_checks) {
+    write_unreached(ChainKind::kFirewall, rules_.firewalls);
+    write_unreached(ChainKind::kExternal, rules_.externals);
+    write_unreached(ChainKind::kCluster, rules_.clusters);
+    write_unreached(ChainKind::kLocal, rules_.locals);
+    write_unreached(ChainKind::kEndpoint, rules_.endpoints);
+    for (const auto& [name, port] : rules_.health_checks) {
       if (names_.contains(name, abi::Protocol::kTcp) || names_.contains(name, abi::Protocol::kUdp) ||
           names_.contains(name, abi::Protocol::kSctp)) {
         continue;
       }
       answer_.add_not_wanted("health check node port " + std::to_string(port) + " of " + name);
     }
-    for (const std::string& rule : seen_.unknown) answer_.add_not_wanted("rule " + rule);
-    if (seen_.more_unknown != 0) answer_.add_not_wanted(std::to_string(seen_.more_unknown) + " more rules");
+    for (const std::string& rule : rules_.unknown) answer_.add_not_wanted("rule " + rule);
+    if (rules_.more_unknown != 0) answer_.add_not_wanted(std::to_string(rules_.more_unknown) + " more rules");
   }
 
  private:
-  // What a chain of endpoints leads to.
+  // The endpoints that a balancing chain leads to.
   struct Targets {
     std::string list;
     std::uint32_t seconds = 0;
   };
-  // One of the endpoints of such a chain.
+  // One endpoint of a balancing chain.
   struct Share {
     netfilter::ShortHash endpoint{};
     std::uint32_t seconds = 0;
     double share = 0;
   };
 
-  void write_place(const Place& place, const SeenPlace& there) {
+  void write_place(const Place& place, const FrontendRules& there) {
     bool reached = false;
     bool has_firewall = false;
-    std::set<std::string> refused;  // that a line has already
-    for (const SeenLead& lead : there.leads) {
-      has_firewall = has_firewall || lead.to.kind == ChainKind::kFirewall;
+    std::set<std::string> refused;  // service ports whose refusal is printed
+    for (const DispatchRule& rule : there.dispatch) {
+      has_firewall = has_firewall || rule.to.kind == ChainKind::kFirewall;
       ServiceLine line = new_line(place);
-      const auto name = by_hash_.find(lead.to.hash);
+      const auto name = by_hash_.find(rule.to.hash);
       if (name != by_hash_.end()) line.service_port = name->second;
-      const bool is_first = !std::exchange(reached, reached || !lead.only_to);
+      const bool is_first = !std::exchange(reached, reached || !rule.only_to);
       if (!answer_.wants(line.service_port)) continue;
       Remarks remarks;
       if (!is_first) add(remarks, "never reached, an earlier rule is for the same address and port");
-      if (place.node_port) line.addresses = node_port_addresses(lead);
-      follow(lead.to, place, line, remarks);
-      for (const SeenRefusal& refusal : there.refusals) {
+      if (place.node_port) line.addresses = node_port_addresses(rule);
+      follow(rule.to, place, line, remarks);
+      for (const RefusalRule& refusal : there.refusals) {
         if (refusal.name != line.service_port || !refused.insert(refusal.name).second) continue;
         if (line.targets.starts_with(kNowhere)) line.targets.clear();
         line.otherwise = reason(refusal, place);
       }
       finish(std::move(line), remarks);
     }
-    for (const SeenRefusal& refusal : there.refusals) {
+    for (const RefusalRule& refusal : there.refusals) {
       if (!refused.insert(refusal.name).second) continue;
       ServiceLine line = new_line(place);
       if (names_.contains(refusal.name, place.protocol)) line.service_port = refusal.name;
@@ -103,7 +103,7 @@ class Decoder {
     }
     if (!there.firewall || has_firewall) return;
     ServiceLine line = new_line(place);
-    if (!there.leads.empty()) {
+    if (!there.dispatch.empty()) {
       answer_.add_not_wanted("rule of KUBE-PROXY-FIREWALL that drops " + line.frontend);
       return;
     }
@@ -128,24 +128,24 @@ class Decoder {
     answer_.add(line);
   }
 
-  std::string node_port_addresses(const SeenLead& lead) const {
-    if (!seen_.node_ports_everywhere) {
+  std::string node_port_addresses(const DispatchRule& rule) const {
+    if (!rules_.node_ports_everywhere) {
       std::vector<std::string> found;
-      for (const abi::Address& address : seen_.node_port_addresses) {
-        if (lead.only_to && !netfilter::contains(*lead.only_to, address)) continue;
+      for (const abi::Address& address : rules_.node_port_addresses) {
+        if (rule.only_to && !netfilter::contains(*rule.only_to, address)) continue;
         found.push_back(sdk::to_string(address, facts_.family));
       }
       return inspection::addresses_text(std::move(found));
     }
-    return lead.only_to ? sdk::to_string(*lead.only_to, facts_.family) : std::string(inspection::kEveryAddress);
+    return rule.only_to ? sdk::to_string(*rule.only_to, facts_.family) : std::string(inspection::kEveryAddress);
   }
 
   void need_jump(Table table, std::string_view from, SharedChain to, Remarks& remarks) const {
-    if (seen_.has_jump(table, from, iptables::name(to))) return;
+    if (rules_.has_jump(table, from, iptables::name(to))) return;
     add(remarks, std::string(from).append(" does not lead to ").append(iptables::name(to)));
   }
 
-  std::string reason(const SeenRefusal& refusal, const Place& place) const {
+  std::string reason(const RefusalRule& refusal, const Place& place) const {
     Remarks remarks;
     const bool external = refusal.chain == SharedChain::kFilterExternal;
     if (external || place.node_port) need_jump(Table::kFilter, "INPUT", refusal.chain, remarks);
@@ -154,7 +154,7 @@ class Decoder {
     return inspection::with_remarks(std::string(refusal.drops ? inspection::kDropped : inspection::kRejected), remarks);
   }
 
-  // Fills the line with what packets meet in the chain of a service port.
+  // Fills the line with the effect of the chain of a service port.
   void follow(const ChainId& to, const Place& place, ServiceLine& line, Remarks& remarks) {
     need_jump(Table::kNat, "PREROUTING", SharedChain::kNatServices, remarks);
     need_jump(Table::kNat, "OUTPUT", SharedChain::kNatServices, remarks);
@@ -179,9 +179,9 @@ class Decoder {
         inspection::with_remarks(std::string(kNowhere), {"chain " + iptables::name(chain) + " " + std::string(why)});
   }
 
-  // Null when it is missing or has no rules, which the line says then.
+  // Null if the chain is missing or has no rules; `line` then says so.
   template <class Content>
-  const Content* enter(const ChainId& id, SeenRules::Chains<Content>& chains, ServiceLine& line) {
+  const Content* enter(const ChainId& id, KernelRules::Chains<Content>& chains, ServiceLine& line) {
     const auto found = chains.find(id.hash);
     if (found == chains.end()) {
       nowhere(id, "is missing", line);
@@ -194,7 +194,7 @@ class Decoder {
   }
 
   void follow_firewall(const ChainId& id, const Place& place, ServiceLine& line, Remarks& remarks) {
-    const SeenFirewall* const chain = enter(id, seen_.firewalls, line);
+    const FirewallChain* const chain = enter(id, rules_.firewalls, line);
     if (chain == nullptr) return;
     if (!chain->to) {
       nowhere(id, "leads no client to KUBE-EXT-", line);
@@ -206,7 +206,7 @@ class Decoder {
       sources += (sources.empty() ? "" : ", ") + sdk::to_string(source, facts_.family);
     }
     Remarks missing;
-    if (!seen_.places.at(place).firewall) add(missing, "KUBE-PROXY-FIREWALL does not drop the others");
+    if (!rules_.places.at(place).firewall) add(missing, "KUBE-PROXY-FIREWALL does not drop other sources");
     for (const std::string_view from : {"INPUT", "OUTPUT", "FORWARD"}) {
       need_jump(Table::kFilter, from, SharedChain::kFilterFirewall, missing);
     }
@@ -215,7 +215,7 @@ class Decoder {
   }
 
   void follow_external(const ChainId& id, ServiceLine& line, Remarks& remarks) {
-    const SeenExternal* const chain = enter(id, seen_.externals, line);
+    const ExternalChain* const chain = enter(id, rules_.externals, line);
     if (chain == nullptr) return;
     line.masqueraded = chain->masquerades;
     if (line.masqueraded) add_masquerade_remarks(remarks);
@@ -242,8 +242,8 @@ class Decoder {
   }
 
   void add_masquerade_remarks(Remarks& remarks) const {
-    if (!seen_.marks) add(remarks, "KUBE-MARK-MASQ marks no packets");
-    if (!seen_.masquerades || !seen_.has_jump(Table::kNat, "POSTROUTING", kPostrouting)) {
+    if (!rules_.marks) add(remarks, "KUBE-MARK-MASQ marks no packets");
+    if (!rules_.masquerades || !rules_.has_jump(Table::kNat, "POSTROUTING", kPostrouting)) {
       add(remarks, "KUBE-POSTROUTING masquerades no packets");
     }
   }
@@ -253,7 +253,7 @@ class Decoder {
     line.targets = targets.list;
     line.sticky_seconds = targets.seconds;
     const bool expects = facts_.masquerade_all || !facts_.local.not_local.empty();
-    const SeenBalancing* const chain = find_balancing(id);
+    const BalancingChain* const chain = find_balancing(id);
     if (chain == nullptr || chain->choices.empty() || !expects) return;
     if (!chain->masquerades) {
       add(remarks, "clients outside of the cluster are not masqueraded");
@@ -262,11 +262,11 @@ class Decoder {
     }
   }
 
-  SeenRules::Chains<SeenBalancing>& balancing(ChainKind kind) const {
-    return kind == ChainKind::kLocal ? seen_.locals : seen_.clusters;
+  KernelRules::Chains<BalancingChain>& balancing(ChainKind kind) const {
+    return kind == ChainKind::kLocal ? rules_.locals : rules_.clusters;
   }
 
-  const SeenRules::Seen<SeenBalancing>* find_balancing(const ChainId& id) const {
+  const KernelRules::ListedChain<BalancingChain>* find_balancing(const ChainId& id) const {
     const auto& chains = balancing(id.kind);
     const auto found = chains.find(id.hash);
     return found == chains.end() ? nullptr : &found->second;
@@ -274,17 +274,17 @@ class Decoder {
 
   Targets balance(const ChainId& id) {
     ServiceLine line;
-    const SeenBalancing* const chain = enter(id, balancing(id.kind), line);
+    const BalancingChain* const chain = enter(id, balancing(id.kind), line);
     if (chain == nullptr) return {line.targets, 0};
     if (chain->choices.empty()) {
       nowhere(id, "leads to no endpoints", line);
       return {line.targets, 0};
     }
     Targets targets;
-    double left = 1;  // of connections that no rule before has taken
+    double left = 1;  // the share of connections that earlier rules have not taken
     std::vector<Share> shares;
     std::unordered_map<netfilter::ShortHash, std::size_t, ServiceNames::HashOfHash> positions;
-    for (const SeenChoice& choice : chain->choices) {
+    for (const EndpointChoice& choice : chain->choices) {
       const auto [position, is_new] = positions.emplace(choice.endpoint, shares.size());
       if (is_new) shares.push_back({choice.endpoint});
       Share& share = shares[position->second];
@@ -309,18 +309,18 @@ class Decoder {
 
   std::string endpoint(const Share& share, std::uint32_t seconds, bool uneven) {
     const ChainId id{ChainKind::kEndpoint, share.endpoint};
-    const auto found = seen_.endpoints.find(share.endpoint);
-    if (found != seen_.endpoints.end()) found->second.reached = true;
+    const auto found = rules_.endpoints.find(share.endpoint);
+    if (found != rules_.endpoints.end()) found->second.reached = true;
     Remarks remarks;
     std::string text = iptables::name(id);
-    if (found == seen_.endpoints.end()) {
+    if (found == rules_.endpoints.end()) {
       add(remarks, "chain is missing");
     } else if (found->second.rules == 0) {
       add(remarks, "chain is empty");
     } else if (!found->second.to) {
       add(remarks, "no DNAT rule");
     } else {
-      const SeenEndpoint& there = found->second;
+      const EndpointChain& there = found->second;
       text = sdk::host_port(there.to->address, facts_.family, there.to->port);
       if (share.seconds == 0 && seconds != 0) add(remarks, "not sticky");
       if (share.seconds != 0 && share.seconds != seconds) add(remarks, "for " + std::to_string(share.seconds) + " s");
@@ -332,7 +332,7 @@ class Decoder {
   }
 
   template <class Content>
-  void write_unreached(ChainKind kind, const SeenRules::Chains<Content>& chains) {
+  void write_unreached(ChainKind kind, const KernelRules::Chains<Content>& chains) {
     std::vector<std::string> names;
     for (const auto& [hash, chain] : chains) {
       if (!chain.reached) names.push_back(iptables::name(ChainId{kind, hash}));
@@ -341,7 +341,7 @@ class Decoder {
     for (const std::string& name : names) answer_.add_not_wanted("chain " + name + " (no rule leads to it)");
   }
 
-  SeenRules& seen_;
+  KernelRules& rules_;
   const ServiceNames& names_;
   const ServiceNames::ByHash by_hash_;
   const PlanFacts& facts_;
@@ -352,8 +352,8 @@ class Decoder {
 
 }  // namespace
 
-void inspect(SeenRules& seen, const ServiceNames& names, const PlanFacts& facts, inspection::Answer& answer) {
-  Decoder(seen, names, facts, answer).write();
+void inspect(KernelRules& rules, const ServiceNames& names, const PlanFacts& facts, inspection::Answer& answer) {
+  Decoder(rules, names, facts, answer).write();
 }
 
 }  // namespace sluice::iptables

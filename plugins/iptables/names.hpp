@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The names of chains. They are those of kube-proxy and stay as they are for ever:
-// scripts, dashboards and a kube-proxy that takes over again rely on them.
+// The names of chains. They are those of kube-proxy and must never change: scripts, dashboards
+// and a kube-proxy that is started again rely on them.
 #pragma once
 
 #include <array>
@@ -21,10 +21,10 @@ namespace sluice::iptables {
 
 using netfilter::Table;
 
-// Chains of one service port, all in table nat. In the order in which they may be
-// removed: a chain is referenced only by kinds before its own.
+// Chains of one service port, all in table nat, in the order in which they may be removed: a
+// chain is referenced only by earlier kinds.
 enum class ChainKind : std::uint8_t {
-  kFirewall = 0,  // KUBE-FW-: who may use a load balancer address
+  kFirewall = 0,  // KUBE-FW-: source ranges of a load balancer address
   kExternal = 1,  // KUBE-EXT-: entry of traffic from outside the cluster
   kCluster = 2,   // KUBE-SVC-: balances over the cluster list
   kLocal = 3,     // KUBE-SVL-: balances over the local list
@@ -34,8 +34,7 @@ inline constexpr std::array kChainKinds = {ChainKind::kFirewall, ChainKind::kExt
                                            ChainKind::kLocal, ChainKind::kEndpoint};
 std::string_view prefix(ChainKind kind) noexcept;
 
-// Rules of these chains mean the same to everybody with and without their comments:
-// kube-proxy leaves them out in big clusters.
+// Whether rules of these chains may have no comments: kube-proxy omits them in big clusters.
 bool comments_are_optional(ChainKind kind) noexcept;
 
 struct ChainId {
@@ -44,10 +43,10 @@ struct ChainId {
   auto operator<=>(const ChainId&) const = default;
 };
 std::string name(const ChainId& chain);
-// Empty for the name of any other chain.
+// Empty for the names of other chains.
 std::optional<ChainId> parse_chain(std::string_view name);
 
-// What the hashes are made of: the printed name of the service port and its protocol.
+// The input of the hashes: the printed name of the service port and its protocol.
 std::string hash_input(std::string_view service_port_name, std::string_view protocol);
 std::string hash_input(const abi::ServicePortKey& key);
 
@@ -67,15 +66,15 @@ Table table(SharedChain chain) noexcept;
 std::string_view name(SharedChain chain) noexcept;
 std::optional<SharedChain> parse_shared(std::string_view table, std::string_view name);
 
-// Chains whose whole content is fixed.
+// Chains with fixed content.
 inline constexpr std::string_view kForward = netfilter::kForwardChain;
 inline constexpr std::string_view kPostrouting = netfilter::kPostroutingChain;
 inline constexpr std::string_view kMarkMasquerade = netfilter::kMarkMasqueradeChain;
 inline constexpr std::string_view kCanary = "KUBE-PROXY-CANARY";
-// Also kubelet's: we add to it and never take it away.
+// Shared with kubelet: one rule is added to it, and the chain is never removed.
 inline constexpr std::string_view kFirewall = "KUBE-FIREWALL";
 
-// A chain that only this backend, or a kube-proxy, writes to.
+// Whether only this backend, or a kube-proxy, writes to the chain.
 bool is_ours(std::string_view table, std::string_view chain);
 
 }  // namespace sluice::iptables

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One look at the kernel through iptables-save, and its comparison with what we know.
+// Lists the kernel's rules with iptables-save and compares them with the written state.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/common/netfilter/damage.hpp"
+#include "plugins/common/netfilter/drift.hpp"
 #include "plugins/common/netfilter/kernel_session.hpp"
 #include "plugins/common/netfilter/ruleset.hpp"
 #include "plugins/iptables/state.hpp"
@@ -19,7 +19,7 @@ namespace sluice::iptables {
 
 struct Observed {
   netfilter::Ruleset rules;
-  // Chains of ours that rules of somebody else point to: these cannot be removed.
+  // Own chains that foreign rules reference, so that they cannot be removed.
   std::set<std::string, std::less<>> held;
 
   const netfilter::Chain* chain(Table table, std::string_view name) const {
@@ -27,13 +27,13 @@ struct Observed {
   }
 };
 
-// Throws sdk::Failure when the tool fails or its output is cut off.
+// Throws sdk::Failure if the tool fails or its output is truncated.
 Observed observe(netfilter::KernelSession& session);
 
-// What of `state` is not in the kernel any more.
-netfilter::Damage find_damage(const State& state, const Observed& seen);
+// The chains and rules of `state` that are missing or changed in the kernel.
+netfilter::Drift find_drift(const State& state, const Observed& observed);
 
-// The rules at the end of nat KUBE-SERVICES are exactly `tail`, in any order.
+// Whether the last rules of `chain` are exactly `tail`, in any order.
 bool ends_with(const netfilter::Chain& chain, const std::vector<netfilter::Rule>& tail);
 
 }  // namespace sluice::iptables

@@ -19,9 +19,9 @@ namespace {
 using netfilter::is_plain_name;
 
 constexpr std::string_view kDrop = "DROP";
-constexpr std::size_t kMaxName = 191;  // the longest comment around it ends below the 256 bytes of xt_comment
+constexpr std::size_t kMaxName = 191;  // so that the longest comment fits into the 256 bytes of xt_comment
 
-// Why traffic of one direction is refused, when it is.
+// The reason and the target for traffic that is refused.
 struct Refusal {
   std::string comment;  // with quotes
   std::string_view target;
@@ -69,7 +69,8 @@ class ServicePlanner {
     if (protocol_.empty()) throw sdk::Failure(abi::Code::kUnsupported, name_, "its protocol is not known");
     if (name_.size() > kMaxName || !is_plain_name(sdk::text(port_.key.service_namespace)) ||
         !is_plain_name(sdk::text(port_.key.service_name)) || !is_plain_name(sdk::text(port_.key.port_name))) {
-      throw sdk::Failure(abi::Code::kInvalid, name_, "its name is no Kubernetes name and cannot stand in a rule");
+      throw sdk::Failure(abi::Code::kInvalid, name_,
+                         "its name is not a Kubernetes name and cannot be written into a rule");
     }
   }
 
@@ -98,7 +99,7 @@ class ServicePlanner {
     plan_.no_local_external = external_refusal_ && external_refusal_->target == kDrop;
   }
 
-  // REJECT: there is no endpoint anywhere. DROP: there is one, but not here.
+  // REJECT: there are no endpoints. DROP: there are endpoints, but not on this node.
   std::optional<Refusal> refusal(bool local_policy, const std::vector<std::size_t>& endpoints) const {
     if (!endpoints.empty()) return std::nullopt;
     if (has_any_ && local_policy) return Refusal{quoted(name_ + " has no local endpoints"), kDrop};
@@ -200,7 +201,7 @@ class ServicePlanner {
     }
   }
 
-  // First in the chain of internal traffic: whom to masquerade on the cluster address.
+  // First in the chain of internal traffic: which clients of the cluster address are masqueraded.
   void write_masquerade() {
     if (internal_refusal_ || cluster_match_.empty()) return;
     const std::uint32_t chain = internal_over_local_ ? *local_chain_ : *cluster_chain_;
@@ -217,8 +218,8 @@ class ServicePlanner {
     if (!external_local_) {
       add(*external_, quoted("masquerade traffic" + destinations) + " -j KUBE-MARK-MASQ");
     } else if (cluster_chain_) {
-      // Pods and processes of this node may use every endpoint: the source that policy
-      // Local preserves is here anyway.
+      // Pods and processes of this node may use every endpoint, because policy Local is meant to
+      // preserve the source address of external clients only.
       if (facts_.local.works()) {
         add(*external_, quoted("pod traffic" + destinations) + " " + facts_.local.is_local + jump(*cluster_chain_));
       }
@@ -240,8 +241,8 @@ class ServicePlanner {
       add(*firewall_, accepted + sdk::to_string(range, facts_.family) + jump_external());
       node_allowed = node_allowed || netfilter::contains(range, facts_.node_ip);
     }
-    // A process of the node that connects to the address has the address itself as its
-    // source where a cloud assigns it to an interface.
+    // If a cloud assigns the address to an interface, a process of the node that connects to it
+    // has the address itself as its source.
     if (node_allowed) {
       for (const abi::Frontend& vip : sdk::frontends_of(port_, abi::FrontendKind::kLoadBalancer)) {
         add(*firewall_, accepted + sdk::to_string(vip.address, facts_.family) + jump_external());
@@ -278,7 +279,7 @@ class ServicePlanner {
   void write_endpoints() {
     const std::string comment = endpoint_comment(name_);
     for (const Reachable& endpoint : reachable_) {
-      // An endpoint that reaches itself through the service must not see its own address.
+      // Hairpin: an endpoint that reaches itself through the Service must not get its own address as source.
       add(endpoint.chain, comment + "-s " + endpoint.host + " -j KUBE-MARK-MASQ");
       std::string remember;
       if (sdk::has(port_, abi::kSessionAffinity)) {

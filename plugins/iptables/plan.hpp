@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// From service ports to rules. Pure: same input, same bytes; no kernel, no state.
-// The text of the rules is that of kube-proxy, to the byte.
+// Computes the rules of service ports. Pure. The text of the rules is byte for byte that of
+// kube-proxy.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace sluice::iptables {
 
-// What the rules of a service port depend on besides the service port itself.
+// The node facts that the rules of a service port depend on.
 struct PlanFacts {
   abi::Family family = abi::Family::kIpv4;
   bool masquerade_all = false;
@@ -29,36 +29,36 @@ struct PlanFacts {
   bool operator==(const PlanFacts&) const = default;
 };
 
-// What the backend decides by itself.
+// Decisions of the backend.
 struct PlanChoices {
-  // Comments on the rules of single endpoints, which a big cluster does without.
+  // Write comments to the rules of single endpoints; off in a big cluster.
   bool endpoint_comments = true;
-  // Packets to node ports on 127.0.0.0/8 are counted by this counter; empty: they are not.
+  // The nfacct counter of packets to node ports on 127.0.0.0/8; empty: none.
   std::string_view localhost_counter;
 };
-// Above this many endpoints of all service ports a cluster is big.
+// A cluster with more endpoints, over all service ports, is big.
 inline constexpr std::size_t kBigCluster = 1000;
-// Throws sdk::Failure (kInvalid) for an interface name that could not be one.
+// Throws sdk::Failure (kInvalid) for an invalid interface name.
 PlanFacts plan_facts(abi::Family family, const abi::NodeFacts& node);
 
 struct PlannedRule {
   static constexpr std::uint32_t kShared = ~std::uint32_t{0};
   std::uint32_t chain;  // index in ServicePlan::chains, or kShared
   SharedChain shared;   // for kShared
-  std::string text;     // what follows the name of the chain
-  bool before_next = false;  // its place is above the next one, not just anywhere
+  std::string text;     // without the name of the chain
+  bool before_next = false;  // must be above the next rule; otherwise any order works
 };
 
-// Everything one service port needs, rules in the order in which they are written.
+// The chains and rules of one service port, rules in the order in which they are written.
 struct ServicePlan {
   std::vector<ChainId> chains;
   std::vector<PlannedRule> rules;
-  std::uint32_t endpoints = 0;  // what the service port has, used or not
-  // There are endpoints, but none on this node although policy Local wants one.
+  std::uint32_t endpoints = 0;  // used or not
+  // Traffic policy Local, and there are endpoints but none on this node.
   bool no_local_internal = false;
   bool no_local_external = false;
 };
-// Throws sdk::Failure (kInvalid) when a name could not be written into a rule.
+// Throws sdk::Failure (kInvalid) for a name that cannot be written into a rule.
 ServicePlan plan_service(const abi::ServicePort& port, const PlanFacts& facts, const PlanChoices& choices = {});
 
 }  // namespace sluice::iptables

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Can this kernel do what our rules need? Tried with one rule of each kind.
+// Probes the kernel features that the rules need, with one rule of each kind.
 #pragma once
 
 #include "plugins/common/netfilter/kernel.hpp"
@@ -9,7 +9,7 @@
 
 namespace sluice::iptables {
 
-// Throws sdk::Failure that names what is missing.
+// Throws sdk::Failure that names the missing options.
 void probe_kernel(netfilter::Kernel& kernel, abi::Family family);
 
 }  // namespace sluice::iptables

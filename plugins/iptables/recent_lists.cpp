@@ -17,14 +17,14 @@
 namespace sluice::iptables {
 namespace {
 
-// The namespace of a process is that of its first thread; ours counts.
+// thread-self, because /proc/self/net shows the namespace of the main thread.
 constexpr char kFolder[] = "/proc/thread-self/net/xt_recent/";
 constexpr char kCapacity[] = "/sys/module/xt_recent/parameters/ip_list_tot";
 constexpr std::size_t kUsualCapacity = 100;
 constexpr unsigned long kBillion = 1'000'000'000;
 
-// The kernel counts from five minutes before its counter of 32 bits overflows (INITIAL_JIFFIES), with each tick; a tick is
-// what its coarse clock can tell apart.
+// Jiffies start five minutes before their low 32 bits overflow (INITIAL_JIFFIES). The resolution of the coarse clock is
+// one tick.
 Jiffies kernel_clock() {
   timespec tick{};
   timespec up{};
@@ -37,7 +37,7 @@ Jiffies kernel_clock() {
   return {first + seconds * per_second + static_cast<unsigned long>(up.tv_nsec) / (kBillion / per_second), per_second};
 }
 
-// What is between `before` and the next blank.
+// The text between `before` and the next blank.
 std::string_view word_behind(std::string_view line, std::string_view before) {
   const std::size_t at = line.find(before);
   if (at == std::string_view::npos) return {};
@@ -49,11 +49,11 @@ std::string_view word_behind(std::string_view line, std::string_view before) {
 
 std::optional<RecentClient> parse_recent(std::string_view line, abi::Family family, const Jiffies& clock) {
   const auto address = sdk::parse_address(std::string(word_behind(line, "src=")), family);
-  const std::string_view seen = word_behind(line, "last_seen: ");
+  const std::string_view last_packet = word_behind(line, "last_seen: ");
   unsigned long last = 0;
-  const auto [end, error] = std::from_chars(seen.data(), seen.data() + seen.size(), last);
-  if (!address || error != std::errc() || end != seen.data() + seen.size()) return std::nullopt;
-  // The counter may overflow, and our idea of it be late.
+  const auto [end, error] = std::from_chars(last_packet.data(), last_packet.data() + last_packet.size(), last);
+  if (!address || error != std::errc() || end != last_packet.data() + last_packet.size()) return std::nullopt;
+  // The counter may overflow, and kernel_clock() may lag behind it.
   const unsigned long ticks = clock.now - last;
   const bool in_future = ticks > ~0ul / 2;
   return RecentClient{*address, std::chrono::seconds(in_future ? 0 : ticks / clock.per_second)};

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the daemon is told in figures, under kube-proxy's names where it has the same.
+// Reports metrics to the daemon, with kube-proxy's names for the same metrics.
 #pragma once
 
 #include <string>
@@ -21,9 +21,9 @@ class Reporter {
 
   // After an apply that succeeded.
   void rules(const Totals& totals, const netfilter::KernelSession& session) const;
-  // After each apply: waiting for the lock of the old iptables, if there was any.
+  // After each apply: the wait for the lock of legacy iptables, if there was any.
   void lock(const netfilter::KernelSession& session, bool given_up, const sdk::Logger& log) const;
-  // A restore was refused, in a full transaction or in a delta.
+  // A restore was rejected, in a full transaction or in a delta.
   void failure(bool full) const;
 
  private:

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The service ports that the daemon wants, by name: names of chains are hashes, which say nothing. Not thread-safe.
+// The names of the service ports in the last transactions, because names of chains have only hashes. Not thread-safe.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace sluice::iptables {
 
 class ServiceNames {
  public:
-  // Service ports as they are wanted from now on, whether or not their rules can be written.
+  // Records the service ports, whether or not their rules can be written.
   void note(const abi::Transaction& transaction);
 
   bool contains(std::string_view service_port_name, abi::Protocol protocol) const;
@@ -28,7 +28,7 @@ class ServiceNames {
       return std::hash<std::string_view>()({hash.data(), hash.size()});
     }
   };
-  // Printed names, by the hash in the names of their chains.
+  // Printed names by the hash in their chain names.
   using ByHash = std::unordered_map<netfilter::ShortHash, std::string, HashOfHash>;
   ByHash by_hash() const;
 

@@ -9,7 +9,7 @@
 namespace sluice::iptables {
 namespace {
 
-// Each goes in at the top, so the last one first: they end up in the order of the plan.
+// Inserts rules at the top in reverse order, so that they end up in the order of the plan.
 void insert_shared_rules(const ServicePlan& plan, const KnownService& known, Present& present,
                          netfilter::RestoreInput& input) {
   bool next_is_new = false;
@@ -53,7 +53,7 @@ KnownService write_service(const ServicePlan& plan, Present& present, netfilter:
     for (const KnownRule& rule : known.shared) present.take_rule(rule.chain, rule.rule.hash);
   }
 
-  std::vector<std::string> written(plan.chains.size());  // empty: as it is
+  std::vector<std::string> written(plan.chains.size());  // empty: unchanged
   for (std::size_t i = 0; i < known.chains.size(); ++i) {
     if (present.take_chain(known.chains[i].id) == known.chains[i].content) continue;
     written[i] = name(known.chains[i].id);
@@ -68,7 +68,7 @@ KnownService write_service(const ServicePlan& plan, Present& present, netfilter:
 
 void remove_chain(const ChainId& chain, netfilter::RestoreInput& input) {
   const std::string chain_name = name(chain);
-  input.declare(Table::kNat, chain_name);  // emptied: the kernel keeps a chain that has rules
+  input.declare(Table::kNat, chain_name);  // empties it, since a chain with rules cannot be deleted
   input.remove_chain(Table::kNat, chain_name);
 }
 

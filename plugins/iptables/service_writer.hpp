@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The difference of one service port, as lines of a restore.
+// Writes the changed chains and rules of one service port.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,25 @@
 
 namespace sluice::iptables {
 
-// What is in the kernel now; each part can be taken once.
+// The chains and rules in the kernel. Each can be taken once; the caller removes those that are not taken.
 class Present {
  public:
   virtual ~Present() = default;
-  // The content of a chain; empty when there is no such chain.
+  // The content of a chain; empty if there is no such chain.
   virtual std::optional<std::uint64_t> take_chain(const ChainId& chain) = 0;
   virtual bool take_rule(SharedChain chain, std::uint64_t hash) = 0;
 };
 
-// Rules in chains that are shared: written one by one, or by the caller, who only wants them taken from `present`.
+// Rules in shared chains: kInsert writes them one by one; kLeave only takes them from `present`, and the caller writes
+// them.
 enum class SharedRules { kInsert, kLeave };
 
-// Adds to `input` what `plan` has and `present` has not; returns what is then known of
-// the service port. What nobody took from `present` is for the caller to remove.
+// Adds the chains and rules of `plan` that are missing in `present` to `input`, and takes all of
+// them from `present`. Returns the resulting state of the service port.
 KnownService write_service(const ServicePlan& plan, Present& present, netfilter::Canonicaliser& canonicaliser,
                            netfilter::RestoreInput& input, SharedRules shared = SharedRules::kInsert);
 
-// Removes a chain that nothing refers to any more, or not after this input.
+// Removes a chain that is unreferenced, at the latest after this input.
 void remove_chain(const ChainId& chain, netfilter::RestoreInput& input);
 
 }  // namespace sluice::iptables

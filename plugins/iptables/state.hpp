@@ -1,11 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What this backend has put into the kernel, small enough to be kept for every service
-// port: of a chain its name and one hash over its rules (all text of 10,000 service
-// ports with 10 endpoints would be 40 MB, this is 8 MB), of a rule in a shared chain
-// also the text, because it takes the text to remove it. The text of chains is planned
-// again when it is needed.
+// The state that this backend has written to the kernel, in compact form: for a chain its name
+// and one hash over its rules, for a rule in a shared chain also its text, which is needed to
+// remove it. 10,000 service ports with 10 endpoints take 8 MB instead of 40 MB of text. The text
+// of chains is planned again when it is needed.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +46,7 @@ struct KnownFixedChain {
   std::uint64_t content;
 };
 
-// What is owned, for metrics.
+// Numbers of owned objects, for metrics.
 struct Totals {
   std::size_t filter_rules = 0;
   std::size_t nat_rules = 0;
@@ -63,11 +62,11 @@ class State {
   using Services = std::unordered_map<std::string, KnownService, netfilter::TextHash, std::equal_to<>>;
 
   const Services& services() const noexcept { return services_; }
-  // Null when it is not known.
+  // Null if there is none.
   const KnownService* find(std::string_view key) const;
-  // Instead of what was known under `key`.
+  // Replaces the entry of `key`.
   void put(const std::string& key, KnownService service);
-  // Takes it out; empty when it is not known.
+  // Removes and returns the entry of `key`; empty if there is none.
   std::optional<KnownService> take(std::string_view key);
 
   Totals totals() const;
@@ -80,7 +79,7 @@ class State {
   void count(const KnownService& service, bool more);
 
   Services services_;
-  Totals of_services_;  // kept up to date, so that asking does not cost the cluster
+  Totals of_services_;  // updated incrementally
 };
 
 }  // namespace sluice::iptables

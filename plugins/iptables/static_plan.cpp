@@ -19,8 +19,8 @@ std::string commented(std::string_view comment) { return netfilter::quoted_comme
 
 netfilter::ExactChain plan_forward(const abi::NodeFacts& node, std::string_view invalid_counter) {
   std::vector<std::string> rules = netfilter::forward_rules(node.masquerade_mark);
-  // A packet conntrack calls invalid would pass with its addresses untranslated and
-  // make the client reset the connection; with be_liberal there are no such packets.
+  // INVALID packets would pass untranslated and make the client reset the connection. With
+  // nf_conntrack_tcp_be_liberal there are none.
   if ((node.flags & abi::kConntrackTcpLiberal) == 0) {
     std::string count;
     if (!invalid_counter.empty()) count.append("-m nfacct --nfacct-name ").append(invalid_counter).append(" ");
@@ -103,8 +103,8 @@ StaticPlan plan_static(abi::Family family, const abi::NodeFacts& node, bool rand
       {Table::kNat, std::string(kMarkMasquerade), netfilter::mark_masquerade_rules(node.masquerade_mark)});
   plan.tail = plan_tail(family, node);
   if (serves_localhost(family, node)) {
-    // route_localnet lets neighbours reach what listens on loopback only; this undoes it
-    // for everything but replies and redirected node ports.
+    // route_localnet lets neighbours reach processes that listen on loopback only. This rule blocks
+    // such packets, except replies and translated node port traffic.
     plan.firewall_rule = commented("block incoming localnet connections") +
                          " -d 127.0.0.0/8 ! -s 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP";
   }

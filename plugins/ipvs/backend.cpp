@@ -7,7 +7,7 @@
 #include <chrono>
 #include <utility>
 
-#include "plugins/common/netfilter/tool_figures.hpp"
+#include "plugins/common/netfilter/lock_metrics.hpp"
 #include "plugins/ipvs/bound_clients.hpp"
 #include "plugins/ipvs/claims.hpp"
 #include "plugins/ipvs/frontends.hpp"
@@ -18,21 +18,21 @@
 namespace sluice::ipvs {
 namespace {
 
-// Of the ten seconds a call may take, those that connections are read for.
-constexpr std::uint64_t kExport = 8'000'000'000;  // nanoseconds
+// Time to read connections, out of the ten seconds a call may take.
+constexpr std::uint64_t kExportTime = 8'000'000'000;  // nanoseconds
 
 using netfilter::add_problem;
 
 PortId port_id(const abi::ServicePortKey& key) { return {sdk::service_port_name(key), key.protocol}; }
 
-std::string left_alone_text(const ServerKey& key, abi::Family family) {
+std::string foreign_text(const ServerKey& key, abi::Family family) {
   return "virtual server " + to_string(key, family) +
-         " is somebody else's and inside excludeCIDRs: it is left as it is, and this frontend of the Service is not "
-         "served; remove it, or take its address out of excludeCIDRs";
+         " was not created by this program and is inside excludeCIDRs: it stays unchanged, and "
+         "this frontend of the Service is not programmed; remove the virtual server, or its address from excludeCIDRs";
 }
 
-// What is wanted in the end, of what was and what came behind.
-void append(Changes& changes, const Changes& late, const Wanted& wanted) {
+// Merges `late` into `changes` and drops what is wanted again.
+void merge(Changes& changes, const Changes& late, const Wanted& wanted) {
   const auto join = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
   join(changes.bind, late.bind);
   join(changes.unbind, late.unbind);
@@ -46,7 +46,7 @@ void append(Changes& changes, const Changes& late, const Wanted& wanted) {
 ServerWriter::Options server_options(const abi::CreateArgs& args, const Settings& settings, Ownership& ownership) {
   ServerWriter::Options options;
   options.excluded = [&ownership](const ServerKey& key) { return ownership.is_excluded(key); };
-  options.foreign = [&ownership](const ServerKey& key) { ownership.leave_alone(key); };
+  options.foreign = [&ownership](const ServerKey& key) { ownership.mark_foreign(key); };
   options.family = args.family;
   options.when_removed = settings.when_removed;
   options.drain = settings.drain;
@@ -69,19 +69,19 @@ IpvsBackend::IpvsBackend(const abi::CreateArgs& args, NodeKernels kernels)
       links_(*kernels_.links, args.family, log()),
       ownership_(settings_.exclude_cidrs),
       metrics_(host(), args.family),
-      damage_([this] { return host().now(); }),
+      drift_([this] { return host().now(); }),
       clashes_(kernels_.sockets),
       retirement_(kernels_, {rules_, sets_, servers_, links_}, ownership_, args.family, log()),
-      predecessor_serves_(sdk::predecessor_serves(args)) {
-  damage_.add([this] { return servers_.find_damage(); });
-  damage_.add([this] { return sets_.find_damage(); }, [this] { return sets_.waited(); });
-  damage_.add([this] { return links_.find_damage(); });
-  damage_.add([this] { return rules_.find_damage(); });
+      old_backend_serves_(sdk::predecessor_serves(args)) {
+  drift_.add([this] { return servers_.find_drift(); });
+  drift_.add([this] { return sets_.find_drift(); }, [this] { return sets_.waited(); });
+  drift_.add([this] { return links_.find_drift(); });
+  drift_.add([this] { return rules_.find_drift(); });
 }
 
 abi::Code IpvsBackend::do_probe(abi::Error*) {
   probe_node({*kernels_.rules, *kernels_.servers, *kernels_.sets, *kernels_.links}, settings_, family());
-  probing_ = all_messages();
+  probe_messages_ = all_messages();
   return abi::Code::kOk;
 }
 
@@ -99,10 +99,10 @@ abi::Code IpvsBackend::do_apply(const abi::Transaction& transaction, const abi::
     }
   }
   valid_ = false;
-  retirement_.forget();
+  retirement_.reset();
   facts_ = std::move(facts);
   rule_facts_ = std::move(rule_facts);
-  lines_ = 0;
+  restore_lines_ = 0;
   if (full) prepare();
   const std::uint64_t sent = messages().sum();
   std::uint64_t begin = host().now();
@@ -112,33 +112,33 @@ abi::Code IpvsBackend::do_apply(const abi::Transaction& transaction, const abi::
     const std::uint64_t before_planning = host().now();
     plan(transaction, problems);
     Changes changes = full ? all_changes() : wanted_.take_changes();
-    begin += host().now() - before_planning;  // that was no time of the kernel
+    begin += host().now() - before_planning;  // planning is not kernel time
     write(std::move(changes), full, problems);
     note_refused(transaction, problems);
   } catch (const sdk::Failure& failure) {
-    lacking_ = failure.code() == abi::Code::kUnsupported;
+    unsupported_ = failure.code() == abi::Code::kUnsupported;
     note_cost(sent, begin, result);
     throw;
   }
   note_cost(sent, begin, result);
-  left_out_.note(transaction, problems);
+  not_programmed_.note(transaction, problems);
   note_gained();
   report(result);
-  if (full) damage_.written();
+  if (full) drift_.written();
   valid_ = true;
-  predecessor_serves_ = false;
+  old_backend_serves_ = false;
   generation_ = transaction.generation;
   return abi::Code::kOk;
 }
 
 void IpvsBackend::note_cost(std::uint64_t sent_before, std::uint64_t begin, abi::ApplyResult& result) {
   const Messages now = messages();
-  result.kernel_writes = now.sum() - sent_before + lines_;
+  result.kernel_writes = now.sum() - sent_before + restore_lines_;
   result.kernel_nanoseconds = host().now() - begin;
   metrics_.messages(now);
 }
 
-abi::Code IpvsBackend::Prepared::prepare(const abi::NodeFacts*, abi::Error* error) noexcept {
+abi::Code IpvsBackend::PreparationExtension::prepare(const abi::NodeFacts*, abi::Error* error) noexcept {
   return sdk::guarded(error, [this] {
     backend_.prepare();
     return abi::Code::kOk;
@@ -146,24 +146,27 @@ abi::Code IpvsBackend::Prepared::prepare(const abi::NodeFacts*, abi::Error* erro
 }
 
 void* IpvsBackend::do_extension(std::string_view id) {
-  if (id == abi::kAffinity) return static_cast<abi::Affinity*>(&bound_clients_);
-  if (id == abi::kInspection) return static_cast<abi::Inspection*>(&inspected_);
-  return id == abi::kPreparation ? static_cast<abi::Preparation*>(&prepared_) : nullptr;
+  if (id == abi::kAffinity) return static_cast<abi::Affinity*>(&affinity_);
+  if (id == abi::kInspection) return static_cast<abi::Inspection*>(&inspection_);
+  return id == abi::kPreparation ? static_cast<abi::Preparation*>(&preparation_) : nullptr;
 }
 
-SeenNode IpvsBackend::read_node() {
-  SeenNode seen;
-  seen.servers = kernels_.servers->servers();
-  seen.real_servers = [this](const ServerKey& key) { return kernels_.servers->real_servers(key); };
-  for (const SetId set : all_sets()) seen.sets[static_cast<std::size_t>(set)] = read_set(*kernels_.sets, set, family());
+KernelState IpvsBackend::read_node() {
+  KernelState state;
+  state.servers = kernels_.servers->servers();
+  state.real_servers = [this](const ServerKey& key) { return kernels_.servers->real_servers(key); };
+  for (const SetId set : all_sets())
+    state.sets[static_cast<std::size_t>(set)] = read_set(*kernels_.sets, set, family());
   if (const auto link = kernels_.links->find(kLinkName)) {
-    for (const abi::Address& address : kernels_.links->addresses(link->index, family())) seen.addresses.insert(address);
+    for (const abi::Address& address : kernels_.links->addresses(link->index, family()))
+      state.addresses.insert(address);
   }
-  seen.rules = rules_.read();
-  return seen;
+  state.rules = rules_.read();
+  return state;
 }
 
-abi::Code IpvsBackend::Inspected::services(abi::StringView name, abi::StringSink* lines, abi::Error* error) noexcept {
+abi::Code IpvsBackend::InspectionExtension::services(abi::StringView name, abi::StringSink* lines,
+                                                     abi::Error* error) noexcept {
   return sdk::guarded(error, [&] {
     if (backend_.generation_ == 0) inspection::refuse_before_first_apply();
     inspection::Answer answer(sdk::text(name));
@@ -172,10 +175,10 @@ abi::Code IpvsBackend::Inspected::services(abi::StringView name, abi::StringSink
   });
 }
 
-abi::Code IpvsBackend::BoundClients::export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept {
+abi::Code IpvsBackend::AffinityExtension::export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept {
   return sdk::guarded(error, [&] {
     if (!backend_.kernels_.has_ipvs()) return abi::Code::kOk;
-    const std::uint64_t end = backend_.host().now() + kExport;
+    const std::uint64_t end = backend_.host().now() + kExportTime;
     const bool all = ipvs::export_clients(
         backend_.wanted_, backend_.kernels_.connections, [&] { return backend_.host().now() < end; }, *sink);
     if (!all) backend_.log().warning("not all connections of IPVS could be read: some clients lose their affinity");
@@ -183,22 +186,23 @@ abi::Code IpvsBackend::BoundClients::export_clients(abi::AffinitySink* sink, abi
   });
 }
 
-abi::Code IpvsBackend::BoundClients::import_clients(abi::ArrayView clients, abi::Error* error) noexcept {
+abi::Code IpvsBackend::AffinityExtension::import_clients(abi::ArrayView clients, abi::Error* error) noexcept {
   return sdk::guarded(error, [&] {
-    const std::uint64_t end = backend_.host().now() + kExport;
-    const VisitConnections nobody = [](const ConnectionVisitor&, const MoreTime&) { return true; };
+    const std::uint64_t end = backend_.host().now() + kExportTime;
+    const VisitConnections no_connections = [](const ConnectionVisitor&, const MoreTime&) { return true; };
     const std::size_t unbound =
-        count_unbound(clients, backend_.kernels_.has_ipvs() ? backend_.kernels_.connections : nobody,
+        count_unbound(clients, backend_.kernels_.has_ipvs() ? backend_.kernels_.connections : no_connections,
                       [&] { return backend_.host().now() < end; });
     if (unbound == 0) return abi::Code::kOk;
     return sdk::fail(error, abi::Code::kUnsupported, {},
-                     "IPVS takes no clients that are bound already: each is bound anew by its next connection");
+                     "IPVS cannot import session affinity: the next connection of each client binds it again");
   });
 }
 
 void IpvsBackend::prepare() {
-  say_tools();
-  for (const std::string& warning : kernels_.prepare(settings_, *kernels_.servers, std::exchange(lacking_, false))) {
+  log_tools();
+  for (const std::string& warning :
+       kernels_.prepare(settings_, *kernels_.servers, std::exchange(unsupported_, false))) {
     warn("NodeNotPrepared", warning);
   }
 }
@@ -208,8 +212,8 @@ void IpvsBackend::warn(const char* reason, const std::string& sentence) {
   host().event(abi::Severity::kWarning, sdk::view(reason), sdk::view(sentence), nullptr);
 }
 
-void IpvsBackend::say_tools() {
-  if (std::exchange(said_tools_, true)) return;
+void IpvsBackend::log_tools() {
+  if (std::exchange(logged_tools_, true)) return;
   log().info("using " + netfilter::describe(kernels_.rules->tools()) + ", scheduler " + settings_.scheduler);
   if (!kernels_.rules->tools().warning.empty()) log().warning(kernels_.rules->tools().warning);
 }
@@ -221,7 +225,7 @@ void IpvsBackend::refresh() {
   const std::vector<ServerKey> held = servers_.held();
   ownership_.keep_only(held, links_.held());
   for (const ServerKey& key : held) {
-    if (ownership_.is_excluded(key) && !ownership_.is_ours(key, shown())) ownership_.leave_alone(key);
+    if (ownership_.is_excluded(key) && !ownership_.is_ours(key, evidence())) ownership_.mark_foreign(key);
   }
   wanted_.clear();
   no_local_.clear();
@@ -238,7 +242,7 @@ void IpvsBackend::plan(const abi::Transaction& transaction, Problems& problems) 
     const PortId id = port_id(port.key);
     try {
       ServicePlan made = plan_service(facts_, port);
-      leave_alone(id.first, made, problems);
+      exclude_foreign(id.first, made, problems);
       for (const std::string& why : made.problems) add_problem(problems, id.first, why);
       no_local_.put(id, made);
       note_losers(wanted_.put(id, std::move(made)), losers);
@@ -248,7 +252,7 @@ void IpvsBackend::plan(const abi::Transaction& transaction, Problems& problems) 
       forget(id);
     }
   }
-  for (const PortId& id : wanted_.take_concerned()) {
+  for (const PortId& id : wanted_.take_affected()) {
     note_losers(wanted_.put_again(id), losers);
     add_withheld(id, problems);
     if (wanted_.withheld(id).empty()) gained_.insert(id);
@@ -269,7 +273,7 @@ void IpvsBackend::add_withheld(const PortId& id, Problems& problems) const {
   }
 }
 
-// When everything is planned: whoever had a virtual server may have given it up since.
+// Called after planning, because an owner may have given up a virtual server meanwhile.
 void IpvsBackend::note_conflicts(const std::set<PortId>& losers, Problems& problems) {
   for (const PortId& id : losers) {
     if (wanted_.find(id) == nullptr) continue;
@@ -281,7 +285,7 @@ void IpvsBackend::note_conflicts(const std::set<PortId>& losers, Problems& probl
   }
 }
 
-// After refresh(), with everything planned: what is to be there, and what of ours is to go.
+// Called after refresh() and planning: everything that must exist, and everything of ours that must go.
 Changes IpvsBackend::all_changes() {
   wanted_.take_changes();
   wanted_.take_gained();
@@ -292,7 +296,7 @@ Changes IpvsBackend::all_changes() {
     changes.add.push_back({SetId::kNodePortAddresses, entry});
   }
   for (const ServerKey& key : servers_.held()) {
-    if (!wanted_.wants(key) && ownership_.is_ours(key, shown())) changes.drop.push_back(key);
+    if (!wanted_.wants(key) && ownership_.is_ours(key, evidence())) changes.drop.push_back(key);
   }
   for (const SetId set : all_sets()) {
     for (const SetEntry& entry : sets_.held(set)) {
@@ -300,21 +304,22 @@ Changes IpvsBackend::all_changes() {
     }
   }
   for (const abi::Address& address : links_.held()) {
-    if (!wanted_.wants(address) && ownership_.is_ours(address, shown())) changes.unbind.push_back(address);
+    if (!wanted_.wants(address) && ownership_.is_ours(address, evidence())) changes.unbind.push_back(address);
   }
   return changes;
 }
 
-// Addresses of node ports are those of the node, whichever Service wants one.
+// Node port addresses belong to the node, not to a Service.
 bool IpvsBackend::wants(const SetItem& item) const {
   if (item.set != SetId::kNodePortAddresses) return wanted_.wants(item);
   const std::vector<abi::Address>& all = facts_.node_port_addresses;
   return std::binary_search(all.begin(), all.end(), item.entry.address);
 }
 
-void IpvsBackend::leave_alone(const std::string& name, ServicePlan& plan, Problems& problems) const {
-  for (const ServerKey& key : leave_out(plan, [this](const ServerKey& one) { return ownership_.is_left_alone(one); })) {
-    add_problem(problems, name, left_alone_text(key, family()));
+void IpvsBackend::exclude_foreign(const std::string& name, ServicePlan& plan, Problems& problems) const {
+  for (const ServerKey& key :
+       remove_frontends(plan, [this](const ServerKey& one) { return ownership_.is_foreign(one); })) {
+    add_problem(problems, name, foreign_text(key, family()));
   }
 }
 
@@ -323,23 +328,23 @@ void IpvsBackend::write(Changes changes, bool full, Problems& problems) {
   add(changes.add);
   bool waiting = false;
   if (full) {
-    waiting = write_all_rules(predecessor_serves_ ? RuleWriter::Wait::kAlways : RuleWriter::Wait::kForIptables);
+    waiting = write_all_rules(old_backend_serves_ ? RuleWriter::Wait::kAlways : RuleWriter::Wait::kForIptables);
   } else {
     change_rules(changes);
   }
   const Changes late = put(changes.put, problems);
   add(late.add);
   if (!waiting) change_rules(late);
-  append(changes, late, wanted_);
-  for (const abi::Address& address : changes.bind) ownership_.writes(address);
+  merge(changes, late, wanted_);
+  for (const abi::Address& address : changes.bind) ownership_.add(address);
   links_.bind(changes.bind);
   if (waiting) write_all_rules(RuleWriter::Wait::kNo);
   links_.unbind(changes.unbind);
-  for (const abi::Address& address : changes.unbind) ownership_.wrote_off(address);
+  for (const abi::Address& address : changes.unbind) ownership_.remove(address);
   servers_.remove(changes.drop);
-  for (const ServerKey& key : changes.drop) ownership_.wrote_off(key);
+  for (const ServerKey& key : changes.drop) ownership_.remove(key);
   const OrderedItems going = in_order(changes.remove);
-  sets_.remove(going.others);
+  sets_.remove(going.regular);
   sets_.remove(going.exceptions);
   change_rules({});
   if (full) servers_.tick();
@@ -348,25 +353,25 @@ void IpvsBackend::write(Changes changes, bool full, Problems& problems) {
 void IpvsBackend::add(const std::vector<SetItem>& items) {
   const OrderedItems coming = in_order(items);
   sets_.add(coming.exceptions);
-  sets_.add(coming.others);
+  sets_.add(coming.regular);
 }
 
 Changes IpvsBackend::put(const std::vector<WantedServer>& wanted, Problems& problems) {
-  for (const WantedServer& one : wanted) ownership_.writes(one.server.key);
+  for (const WantedServer& one : wanted) ownership_.add(one.server.key);
   const ServerWriter::Outcome outcome = servers_.put(wanted);
   for (const auto& [name, why] : outcome.refused) add_problem(problems, name, why);
   for (const WantedServer& one : wanted) {
     if (!outcome.foreign.contains(one.server.key)) continue;
-    add_problem(problems, one.owner, left_alone_text(one.server.key, family()));
+    add_problem(problems, one.owner, foreign_text(one.server.key, family()));
   }
-  for (const ServerKey& key : outcome.missing) ownership_.wrote_off(key);
-  wanted_.leave_out(outcome.foreign);
-  wanted_.tried(wanted, outcome.missing);
+  for (const ServerKey& key : outcome.missing) ownership_.remove(key);
+  wanted_.exclude(outcome.foreign);
+  wanted_.note_put(wanted, outcome.missing);
   return wanted_.take_changes();
 }
 
-// Entries and addresses the kernel has no place for; they are tried again by full transactions. Who is not served at all
-// lacks more than local endpoints, and is not counted with those that lack them.
+// Reports entries and addresses that the kernel rejected; full transactions retry them. A service port that is not
+// served at all is not counted among those without local endpoints.
 void IpvsBackend::note_refused(const abi::Transaction& transaction, Problems& problems) {
   for (const abi::ServicePort& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
     const PortId id = port_id(port.key);
@@ -392,7 +397,7 @@ bool IpvsBackend::write_all_rules(RuleWriter::Wait wait) {
 }
 
 void IpvsBackend::change_rules(const Changes& changes) {
-  if (sets_.filled() != rules_for_) {
+  if (sets_.filled() != rules_filled_) {
     write_rules([&] { rules_.write_change(rule_plan()); });
   } else if (!changes.close.empty() || !changes.reopen.empty()) {
     write_rules([&] { rules_.write_closed(changes.close, changes.reopen); });
@@ -407,26 +412,28 @@ void IpvsBackend::write_rules(const Write& write) {
   try {
     write();
   } catch (const sdk::Failure& failure) {
-    lines_ += rules_.session().lines();
+    restore_lines_ += rules_.session().lines();
     metrics_.restore_failed();
     netfilter::report_lock(host(), family(), rules_.session(), failure.code() == abi::Code::kRetry);
     throw;
   }
-  lines_ += rules_.session().lines();
+  restore_lines_ += rules_.session().lines();
   netfilter::report_lock(host(), family(), rules_.session(), false);
-  rules_for_ = filled;
+  rules_filled_ = filled;
 }
 
 void IpvsBackend::note_gained() {
-  for (const PortId& id : wanted_.take_gained()) left_out_.gained(id.first, "a virtual server that another Service had");
-  for (const PortId& id : std::exchange(gained_, {})) left_out_.gained(id.first, "an address that an endpoint had");
+  for (const PortId& id : wanted_.take_gained()) {
+    not_programmed_.request_retry(id.first, "a virtual server that another Service had");
+  }
+  for (const PortId& id : std::exchange(gained_, {})) not_programmed_.request_retry(id.first, "an address that an endpoint had");
 }
 
 Messages IpvsBackend::all_messages() const { return {servers_.messages(), sets_.messages(), kernels_.links->messages()}; }
 
 Messages IpvsBackend::messages() const {
   const Messages all = all_messages();
-  return {all.servers - probing_.servers, all.sets - probing_.sets, all.links - probing_.links};
+  return {all.servers - probe_messages_.servers, all.sets - probe_messages_.sets, all.links - probe_messages_.links};
 }
 
 void IpvsBackend::report(abi::ApplyResult& result) {
@@ -445,18 +452,18 @@ void IpvsBackend::report(abi::ApplyResult& result) {
 abi::Code IpvsBackend::do_verify(abi::Error* error) {
   if (!valid_) {
     drain_meanwhile();
-    return sdk::fail(error, abi::Code::kNeedFull, {}, "what is in the kernel is not known");
+    return sdk::fail(error, abi::Code::kNeedFull, {}, "the kernel state is unknown");
   }
   try {
     servers_.tick();
   } catch (const sdk::Failure&) {
-    valid_ = false;  // it is not known what has gone
+    valid_ = false;  // the kernel state is unknown
     throw;
   }
-  const auto damage = damage_.find();
-  if (damage) {
+  const auto drift = drift_.find();
+  if (drift) {
     valid_ = false;
-    return sdk::fail(error, abi::Code::kNeedFull, {}, *damage);
+    return sdk::fail(error, abi::Code::kNeedFull, {}, *drift);
   }
   for (const std::string& clash : clashes_.find(wanted_.node_ports(), facts_.node_port_addresses)) {
     warn("NodePortInUse", clash);
@@ -466,14 +473,15 @@ abi::Code IpvsBackend::do_verify(abi::Error* error) {
   return abi::Code::kOk;
 }
 
-// Deadlines pass while nothing can be written, too. After a failure it is not known which real servers have a weight.
+// Deadlines also pass while writes fail. After a failure the weights of real servers are unknown, so they are read
+// first.
 void IpvsBackend::drain_meanwhile() {
   if (servers_.draining() == 0) return;
   try {
     servers_.refresh();
     servers_.tick();
   } catch (const sdk::Failure&) {
-    // The apply that fails says why.
+    // The failing apply reports the reason.
   }
 }
 
@@ -483,8 +491,8 @@ abi::Code IpvsBackend::do_claims(abi::StringSink& sink, abi::Error*) {
 }
 
 abi::Code IpvsBackend::do_retire(const abi::Handover& handover, abi::Error* error) {
-  const SuccessorClaims keep(handover.claims);
-  // Another object of this backend, which has taken over what stands.
+  const NewBackendClaims keep(handover.claims);
+  // Another instance of this backend has adopted the state.
   if (keep.covers_everything(family())) return abi::Code::kOk;
   valid_ = false;
   if (handover.drain_seconds == 0 || keep.covers(kServersClaim)) {
@@ -492,7 +500,7 @@ abi::Code IpvsBackend::do_retire(const abi::Handover& handover, abi::Error* erro
     return abi::Code::kOk;
   }
   if (retirement_.step(keep)) return abi::Code::kOk;
-  return sdk::fail(error, abi::Code::kRetry, {}, retirement_.waiting() + " live on");
+  return sdk::fail(error, abi::Code::kRetry, {}, "draining: " + retirement_.waiting());
 }
 
 abi::Code IpvsBackend::do_cleanup(abi::Error*) {

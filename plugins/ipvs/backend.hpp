@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The backend: one object per IP family, called from one thread. It decides between full and delta, in which order
-// the four parts of the kernel change, and what is whose; the writers do the rest.
+// One object per IP family, called from one thread. It chooses between full and delta, orders the changes to the four
+// parts of the kernel, and decides ownership; the writers do the rest.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/common/netfilter/left_out.hpp"
-#include "plugins/ipvs/damage_watch.hpp"
+#include "plugins/common/netfilter/not_programmed.hpp"
+#include "plugins/ipvs/drift_watch.hpp"
 #include "plugins/ipvs/inspection.hpp"
 #include "plugins/ipvs/links/address_writer.hpp"
 #include "plugins/ipvs/metrics.hpp"
@@ -37,32 +37,32 @@ namespace sluice::ipvs {
 class IpvsBackend final : public sdk::BackendBase {
  public:
   explicit IpvsBackend(const abi::CreateArgs& args);
-  // With other kernels than those of this node.
+  // With other kernel access than this node's, for tests.
   IpvsBackend(const abi::CreateArgs& args, NodeKernels kernels);
 
  private:
-  // The first apply() does it as well; this is for who may write more than the daemon.
-  class Prepared final : public abi::Preparation {
+  // apply() does the same; this is for callers with more privileges than the daemon.
+  class PreparationExtension final : public abi::Preparation {
    public:
-    explicit Prepared(IpvsBackend& backend) : backend_(backend) {}
+    explicit PreparationExtension(IpvsBackend& backend) : backend_(backend) {}
     abi::Code prepare(const abi::NodeFacts* node, abi::Error* error) noexcept override;
 
    private:
     IpvsBackend& backend_;
   };
-  // Session affinity for a successor.
-  class BoundClients final : public abi::Affinity {
+  // Session affinity for the new backend.
+  class AffinityExtension final : public abi::Affinity {
    public:
-    explicit BoundClients(IpvsBackend& backend) : backend_(backend) {}
+    explicit AffinityExtension(IpvsBackend& backend) : backend_(backend) {}
     abi::Code export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept override;
     abi::Code import_clients(abi::ArrayView clients, abi::Error* error) noexcept override;
 
    private:
     IpvsBackend& backend_;
   };
-  class Inspected final : public abi::Inspection {
+  class InspectionExtension final : public abi::Inspection {
    public:
-    explicit Inspected(IpvsBackend& backend) : backend_(backend) {}
+    explicit InspectionExtension(IpvsBackend& backend) : backend_(backend) {}
     abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error* error) noexcept override;
 
    private:
@@ -81,7 +81,7 @@ class IpvsBackend final : public sdk::BackendBase {
 
   void prepare();
   void warn(const char* reason, const std::string& sentence);
-  void say_tools();
+  void log_tools();
   void refresh();
   void plan(const abi::Transaction& transaction, Problems& problems);
   static void note_losers(const std::vector<Wanted::Conflict>& conflicts, std::set<PortId>& losers);
@@ -91,24 +91,24 @@ class IpvsBackend final : public sdk::BackendBase {
   bool wants(const SetItem& item) const;
   void write(Changes changes, bool full, Problems& problems);
   void note_refused(const abi::Transaction& transaction, Problems& problems);
-  void leave_alone(const std::string& name, ServicePlan& plan, Problems& problems) const;
+  void exclude_foreign(const std::string& name, ServicePlan& plan, Problems& problems) const;
   void add(const std::vector<SetItem>& items);
-  // Returns what else changes by what the kernel has said.
+  // Returns further changes that follow from the kernel's results.
   Changes put(const std::vector<WantedServer>& wanted, Problems& problems);
-  // True when the rest is to be written after virtual servers and addresses.
+  // True: the remaining rules must be written after virtual servers and addresses.
   bool write_all_rules(RuleWriter::Wait wait);
   void change_rules(const Changes& changes);
   RulePlan rule_plan() const;
   template <class Write>
   void write_rules(const Write& write);
-  Ownership::Shown shown() const { return {sets_, links_.held(), facts_.local_addresses}; }
+  Ownership::Evidence evidence() const { return {sets_, links_.held(), facts_.local_addresses}; }
   void drain_meanwhile();
-  SeenNode read_node();
+  KernelState read_node();
   void note_cost(std::uint64_t sent_before, std::uint64_t begin, abi::ApplyResult& result);
   void note_gained();
   void report(abi::ApplyResult& result);
   Messages all_messages() const;
-  Messages messages() const;  // without those of probe(), of which nothing is left
+  Messages messages() const;  // without those of probe(), which leaves nothing behind
 
   const Settings settings_;
   NodeKernels kernels_;
@@ -118,28 +118,28 @@ class IpvsBackend final : public sdk::BackendBase {
   AddressWriter links_;
   Ownership ownership_;
   Wanted wanted_;
-  std::set<PortId> gained_;  // service ports that no longer lack an external address
+  std::set<PortId> gained_;  // service ports whose withheld external addresses are bound again
   NoLocalEndpoints no_local_;
   Metrics metrics_;
-  DamageWatch damage_;
+  DriftWatch drift_;
   PortClashes clashes_;
   Retirement retirement_;
 
-  Prepared prepared_{*this};
-  BoundClients bound_clients_{*this};
-  Inspected inspected_{*this};
+  PreparationExtension preparation_{*this};
+  AffinityExtension affinity_{*this};
+  InspectionExtension inspection_{*this};
 
-  Messages probing_;
-  bool valid_ = false;  // the kernel has what the last transaction asked for
+  Messages probe_messages_;
+  bool valid_ = false;  // the kernel holds the last transaction
   std::uint64_t generation_ = 0;
   PlanFacts facts_;
   RuleFacts rule_facts_;
-  std::uint32_t rules_for_ = 0;  // the sets that had entries when rules were written
-  std::size_t lines_ = 0;        // of rules, in this apply
-  netfilter::LeftOut left_out_{host()};
-  bool predecessor_serves_ = false;  // until an apply() of ours is in the kernel
-  bool said_tools_ = false;
-  bool lacking_ = false;  // the kernel did not support something when it was last written to
+  std::uint32_t rules_filled_ = 0;  // the non-empty sets when rules were last written
+  std::size_t restore_lines_ = 0;   // iptables-restore lines of this apply
+  netfilter::NotProgrammed not_programmed_{host()};
+  bool old_backend_serves_ = false;  // until our first apply() has succeeded
+  bool logged_tools_ = false;
+  bool unsupported_ = false;  // the last write failed because the kernel lacks a feature
 };
 
 }  // namespace sluice::ipvs

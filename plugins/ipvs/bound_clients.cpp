@@ -16,8 +16,8 @@
 namespace sluice::ipvs {
 namespace {
 
-// What is bound no longer than that may have ended since it was told.
-constexpr std::uint32_t kShort = 10;  // seconds
+// Shorter bindings may have expired since the export.
+constexpr std::uint32_t kExpiringSoon = 10;  // seconds
 
 struct Binding {
   RealServer real;
@@ -52,10 +52,10 @@ bool export_clients(const Wanted& wanted, const VisitConnections& visit, const M
   };
   const bool all = visit(note, more);
   sdk::AffinityBatch batch(sink);
-  for (const auto& [who, binding] : clients) {
+  for (const auto& [bound, binding] : clients) {
     abi::AffinityClient client{};
-    client.key = sdk::parse_service_port_name(who.first.first, who.first.second);
-    client.client = who.second;
+    client.key = sdk::parse_service_port_name(bound.first.first, bound.first.second);
+    client.client = bound.second;
     client.endpoint = binding.real.address;
     client.endpoint_port = binding.real.port;
     client.remaining_seconds = binding.seconds;
@@ -67,7 +67,7 @@ bool export_clients(const Wanted& wanted, const VisitConnections& visit, const M
 std::size_t count_unbound(abi::ArrayView clients, const VisitConnections& visit, const MoreTime& more) {
   std::map<std::tuple<abi::Protocol, abi::Address, RealServer>, std::size_t> unbound;
   for (const auto& one : sdk::range<abi::AffinityClient>(clients)) {
-    if (one.remaining_seconds <= kShort) continue;
+    if (one.remaining_seconds <= kExpiringSoon) continue;
     ++unbound[{one.key.protocol, one.client, RealServer{one.endpoint, one.endpoint_port}}];
   }
   if (unbound.empty()) return 0;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which endpoint each client is bound to by session affinity: IPVS keeps a template for it, which shows among its
-// connections. It takes none from others.
+// Session affinity: which endpoint each client is bound to. IPVS keeps a persistence template for each client and
+// lists it among its connections. It cannot import bindings.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,12 @@
 
 namespace sluice::ipvs {
 
-// Tells `sink` of the clients of what is wanted: each once for a service port, with the endpoint it is bound to for the
-// longest time, where IPVS has bound it differently at several frontends. `more`: whether there is time to go on. False:
-// not everything was seen.
+// Exports each client once per service port. If IPVS bound it differently at several frontends, the binding that
+// expires last counts. `more` returns false when the time is up. Returns false if some connections were not read.
 bool export_clients(const Wanted& wanted, const VisitConnections& visit, const MoreTime& more, abi::AffinitySink& sink);
 
-// How many of `clients`, AffinityClient, IPVS has not bound to the endpoint they have: none when it is IPVS that they come
-// from, which keeps its templates from one backend of this mode to the next. One about to be forgotten is none of them.
+// Counts those of `clients` (AffinityClient) that have no matching IPVS template. The result is 0 if an IPVS backend
+// exported them, because the templates stay in the kernel. Bindings that are about to expire are ignored.
 std::size_t count_unbound(abi::ArrayView clients, const VisitConnections& visit, const MoreTime& more);
 
 }  // namespace sluice::ipvs

@@ -17,6 +17,6 @@ std::vector<std::string> claims_of(abi::Family family) {
   return claims;
 }
 
-bool SuccessorClaims::covers_everything(abi::Family family) const { return claims_.cover_all(claims_of(family)); }
+bool NewBackendClaims::covers_everything(abi::Family family) const { return claims_.cover_all(claims_of(family)); }
 
 }  // namespace sluice::ipvs

@@ -14,21 +14,21 @@
 
 namespace sluice::ipvs {
 
-// All virtual servers that are ours, together: there may be tens of thousands.
+// All our virtual servers as one claim: there may be tens of thousands.
 inline constexpr std::string_view kServersClaim = "ipvs/virtual-servers";
 inline constexpr std::string_view kLinkClaim = "link/kube-ipvs0";
 std::string set_claim(std::string_view set_name);
 
-// Everything of one family.
+// All claims of one family.
 std::vector<std::string> claims_of(abi::Family family);
 
-// Those of a successor.
-class SuccessorClaims {
+// Claims of the new backend.
+class NewBackendClaims {
  public:
-  SuccessorClaims() = default;
-  explicit SuccessorClaims(const abi::ArrayView& claims) : claims_(claims) {}
+  NewBackendClaims() = default;
+  explicit NewBackendClaims(const abi::ArrayView& claims) : claims_(claims) {}
   bool covers(std::string_view artifact) const { return claims_.cover(artifact); }
-  // All this backend may have: whoever claims that goes on with it as it stands.
+  // A new backend that claims everything adopts the kernel state unchanged.
   bool covers_everything(abi::Family family) const;
 
  private:

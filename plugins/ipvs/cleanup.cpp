@@ -9,7 +9,7 @@
 
 namespace sluice::ipvs {
 void remove_unclaimed(const Parts& parts, abi::Family family, const std::vector<ServerKey>& ours,
-                      const SuccessorClaims& keep, const sdk::Logger& log, Attempts& attempt) {
+                      const NewBackendClaims& keep, const sdk::Logger& log, Attempts& attempt) {
   const bool servers_go = parts.servers != nullptr && !keep.covers(kServersClaim);
   const bool none_left = !servers_go || attempt([&] { parts.servers->remove(ours); });
   if (!keep.covers(kLinkClaim)) attempt([&] { parts.links->remove_all(); });
@@ -24,7 +24,7 @@ void remove_unclaimed(const Parts& parts, abi::Family family, const std::vector<
     attempt([&] {
       for (const std::string& set :
            parts.sets->remove_all([&](const std::string& name) { return keep.covers(set_claim(name)); })) {
-        log.warning("set " + set + " is used by a rule or set of somebody else: emptied, and left there");
+        log.warning("set " + set + " is used by a foreign rule or set: emptied, but not destroyed");
       }
     });
   }

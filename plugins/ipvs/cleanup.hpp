@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How everything goes again.
+// Removes everything this backend owns.
 #pragma once
 
 #include <exception>
@@ -17,16 +17,16 @@
 namespace sluice::ipvs {
 
 struct Parts {
-  RuleWriter* rules;      // null: it cannot be there, and asking would bring it
-  ServerWriter* servers;  // null as well
-  SetWriter* sets;        // null as well
+  RuleWriter* rules;      // null: iptables is not usable
+  ServerWriter* servers;  // null: IPVS is not loaded, and a request would load it
+  SetWriter* sets;        // null: ipset is not loaded, or must not be touched
   AddressWriter* links;
 };
 
-// Goes on after failures.
+// Continues after failures.
 class Attempts {
  public:
-  // False: it failed.
+  // Returns false if `work` threw.
   template <class Work>
   bool operator()(const Work& work) {
     try {
@@ -37,7 +37,7 @@ class Attempts {
       return false;
     }
   }
-  // Throws what failed first.
+  // Rethrows the first failure.
   void finish() const {
     if (first_ != nullptr) std::rethrow_exception(first_);
   }
@@ -46,10 +46,10 @@ class Attempts {
   std::exception_ptr first_;
 };
 
-// Removes what `keep` does not cover: the virtual servers `ours`, addresses and link, chains, sets. A part that cannot
-// be removed keeps none of the others from going but the sets: they say which virtual servers are ours, to the next
-// clean-up as well.
+// Removes what `keep` does not cover: the virtual servers `ours`, addresses and link, chains, sets. A failure in one
+// part does not stop the others. Only the sets are then kept, because the next clean-up identifies our virtual
+// servers by them.
 void remove_unclaimed(const Parts& parts, abi::Family family, const std::vector<ServerKey>& ours,
-                      const SuccessorClaims& keep, const sdk::Logger& log, Attempts& attempt);
+                      const NewBackendClaims& keep, const sdk::Logger& log, Attempts& attempt);
 
 }  // namespace sluice::ipvs

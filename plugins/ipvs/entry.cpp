@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How the daemon finds this backend.
+// The entry point of the plugin.
 
 #if HAVE_CONFIG_H
 #include "config.h"

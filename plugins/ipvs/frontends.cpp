@@ -44,7 +44,7 @@ bool Frontends::has(const SetItem& item) const {
   }
 }
 
-std::vector<ServerKey> leave_out(ServicePlan& plan, const std::function<bool(const ServerKey&)>& foreign) {
+std::vector<ServerKey> remove_frontends(ServicePlan& plan, const std::function<bool(const ServerKey&)>& foreign) {
   const std::size_t own = plan.servers.size() - plan.node_ports;
   std::vector<ServerKey> found, missing;
   bool node_port = false;

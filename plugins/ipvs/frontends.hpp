@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which entries and addresses of a plan belong to which of its virtual servers: what is not served has none. Pure.
+// Which entries and addresses of a plan belong to which of its virtual servers. Pure.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,15 @@
 
 namespace sluice::ipvs {
 
-// What of a plan stands without some of its virtual servers.
+// The part of a plan that remains without some of its virtual servers.
 class Frontends {
  public:
-  // `missing`: some of the plan's, which outlives this.
+  // `missing`: a subset of the plan's servers. `plan` outlives this.
   Frontends(const ServicePlan& plan, std::vector<ServerKey> missing);
 
   bool has(const ServerKey& key) const;
-  // An address goes with the last virtual server there, the entry of a port alone with the last one of the node port.
+  // An address remains while one virtual server uses it; an entry of a port alone, while one virtual server of the
+  // node port remains.
   bool has(const abi::Address& address) const;
   bool has(const SetItem& item) const;
 
@@ -27,9 +28,9 @@ class Frontends {
   std::vector<ServerKey> missing_;
 };
 
-// Takes the frontends out of a plan whose virtual servers are `foreign`; returns the keys of these. A node port of TCP or
-// UDP goes at all addresses when it is foreign at one: its entry names no address, and to the next process it would say
-// that the foreign virtual server is ours.
-std::vector<ServerKey> leave_out(ServicePlan& plan, const std::function<bool(const ServerKey&)>& foreign);
+// Removes the frontends whose virtual servers are `foreign` from a plan and returns their keys. A TCP or UDP node
+// port is removed at all addresses if it is foreign at one: its set entry has no address, so the next process would
+// take the foreign virtual server for ours.
+std::vector<ServerKey> remove_frontends(ServicePlan& plan, const std::function<bool(const ServerKey&)>& foreign);
 
 }  // namespace sluice::ipvs

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "plugins/ipvs/rules/seen_rules.hpp"
+#include "plugins/ipvs/rules/rule_comparison.hpp"
 #include "sluice/sdk/address.hpp"
 
 namespace sluice::ipvs {
@@ -23,16 +23,16 @@ using Remarks = std::vector<std::string>;
 
 constexpr std::string_view kNowhere = "nowhere (no virtual server)";
 
-// Sets that name a frontend by its address and port, and let packets to it pass KUBE-IPVS-FILTER.
+// Sets with the address and port of a frontend; KUBE-IPVS-FILTER accepts packets to them.
 constexpr std::array kAddressSets{SetId::kClusterIp, SetId::kExternalIp, SetId::kExternalIpLocal, SetId::kLoadBalancer};
-// The same entries, for traffic of the outside.
+// The same entries, for external traffic.
 constexpr std::array kBalancerSets{SetId::kLoadBalancerLocal, SetId::kLoadBalancerFirewall};
 
 struct PortSets {
   abi::Protocol protocol;
   SetId all;
   SetId local;
-  bool has_address;  // the others are bitmaps of ports
+  bool has_address;  // false: a bitmap of ports
 };
 constexpr std::array kPortSets{PortSets{abi::Protocol::kTcp, SetId::kNodePortTcp, SetId::kNodePortLocalTcp, false},
                                PortSets{abi::Protocol::kUdp, SetId::kNodePortUdp, SetId::kNodePortLocalUdp, false},
@@ -59,23 +59,23 @@ SetEntry node_port_entry(const PortSets& sets, const ServerKey& key) {
 
 class Decoder {
  public:
-  Decoder(const SeenNode& seen, const Wanted& wanted, const PlanFacts& facts, const RuleFacts& rule_facts,
+  Decoder(const KernelState& kernel, const Wanted& wanted, const PlanFacts& facts, const RuleFacts& rule_facts,
           inspection::Answer& answer)
-      : seen_(seen),
+      : kernel_(kernel),
         wanted_(wanted),
         facts_(facts),
         family_(facts.family),
-        rules_(seen.rules, rule_facts, wanted.closed()),
+        rules_(kernel.rules, rule_facts, wanted.closed()),
         answer_(answer) {}
 
   void write() {
     std::vector<const VirtualServer*> servers;
-    for (const VirtualServer& server : seen_.servers) servers.push_back(&server);
+    for (const VirtualServer& server : kernel_.servers) servers.push_back(&server);
     std::sort(servers.begin(), servers.end(), [](const auto* a, const auto* b) { return a->key < b->key; });
     for (const VirtualServer* const server : servers) {
       const PortId* const owner = wanted_.owner(server->key);
-      there_.insert(server->key);
-      if (is_node_port(server->key)) node_ports_there_.insert({server->key.protocol, server->key.port});
+      listed_.insert(server->key);
+      if (is_node_port(server->key)) listed_node_ports_.insert({server->key.protocol, server->key.port});
       if (answer_.wants(owner != nullptr ? std::string_view(owner->first) : std::string_view()))
         write_server(*server, owner);
     }
@@ -88,10 +88,10 @@ class Decoder {
   }
 
  private:
-  const SetContents& set(SetId id) const { return seen_.sets[static_cast<std::size_t>(id)]; }
+  const SetContents& set(SetId id) const { return kernel_.sets[static_cast<std::size_t>(id)]; }
   bool has(SetId id, const SetEntry& entry) const { return set(id).contains(entry); }
 
-  // Of a virtual server that no Service port wants the sets tell.
+  // For a virtual server that no service port wants, the sets decide.
   bool is_node_port(const ServerKey& key) const {
     if (wanted_.owner(key) != nullptr) return wanted_.is_node_port(key);
     SetEntry address;
@@ -123,7 +123,7 @@ class Decoder {
     if (line.targets.empty()) line.sticky_seconds = 0;
     if (!node_port) {
       add_restriction(key, line);
-      if (!seen_.addresses.contains(key.address) && !facts_.local_addresses.contains(key.address)) {
+      if (!kernel_.addresses.contains(key.address) && !facts_.local_addresses.contains(key.address)) {
         add(remarks, std::string("not an address of ") + kLinkName);
       }
     }
@@ -138,7 +138,7 @@ class Decoder {
     put(std::move(line), key, node_port);
   }
 
-  // Node ports have a virtual server for each address: those with the same text are one line.
+  // A node port has a virtual server per address: those with equal text become one line.
   void put(ServiceLine line, const ServerKey& key, bool node_port) {
     if (!node_port) {
       answer_.add(line);
@@ -166,7 +166,7 @@ class Decoder {
     need(SetId::kIpvsAddresses, address);
   }
 
-  // KUBE-IPVS-FILTER rejects new connections to addresses of kube-ipvs0 that no set names.
+  // KUBE-IPVS-FILTER rejects new connections to addresses of kube-ipvs0 that are in no set.
   bool passes_filter(const ServerKey& key) const {
     SetEntry address;
     address.address = key.address;
@@ -180,7 +180,7 @@ class Decoder {
     std::vector<std::string> list;
     Remarks draining;
     bool serves = false;
-    for (const RealServerState& real : seen_.real_servers(key)) {
+    for (const RealServerState& real : kernel_.real_servers(key)) {
       const std::string where = sdk::host_port(real.server.address, family_, real.server.port);
       Remarks remarks;
       if (real.weight == 0) {
@@ -189,7 +189,7 @@ class Decoder {
       }
       serves = serves || real.weight != 0;
       if (!real.masquerades) add(remarks, "its forwarding method is not NAT");
-      if (!answers_itself(real.server, key.protocol)) add(remarks, "its own connections are not masqueraded");
+      if (!hairpin_works(real.server, key.protocol)) add(remarks, "its own connections are not masqueraded");
       list.push_back(inspection::with_remarks(where, remarks));
     }
     if (serves) {
@@ -200,8 +200,8 @@ class Decoder {
     }
   }
 
-  // Whether what an endpoint of this node sends to itself is masqueraded.
-  bool answers_itself(const RealServer& real, abi::Protocol protocol) const {
+  // Whether connections of a local endpoint to itself (hairpin) are masqueraded.
+  bool hairpin_works(const RealServer& real, abi::Protocol protocol) const {
     SetEntry entry = entry_of({real.address, real.port, protocol});
     entry.other = real.address;
     entry.other_length = static_cast<std::uint8_t>(sdk::address_bytes(family_) * 8);
@@ -265,7 +265,7 @@ class Decoder {
       }
     }
     if (rules_.lacks_rule(Table::kFilter, "KUBE-SOURCE-RANGES-FIREWALL")) {
-      add(missing, "KUBE-SOURCE-RANGES-FIREWALL does not drop the others");
+      add(missing, "KUBE-SOURCE-RANGES-FIREWALL does not drop other sources");
     }
     for (const std::string_view from : {"INPUT", "FORWARD"}) {
       if (rules_.lacks_jump(Table::kFilter, from, "KUBE-PROXY-FIREWALL")) {
@@ -273,7 +273,7 @@ class Decoder {
       }
     }
     const bool closed = rules_.closes(key) && !rules_.lacks_jump(Table::kFilter, "OUTPUT", kOutFilterChain);
-    if (!node_may_.contains(key) && !closed) add(missing, "processes of this node are not dropped");
+    if (!node_allowed_.contains(key) && !closed) add(missing, "processes of this node are not dropped");
     line.only_for = inspection::with_remarks(std::move(list), missing);
   }
 
@@ -286,11 +286,11 @@ class Decoder {
       ranges_[{entry.address, entry.port, entry.protocol}].push_back(range);
     }
     for (const SetEntry& entry : set(SetId::kLoadBalancerSourceIp)) {
-      node_may_.insert({entry.address, entry.port, entry.protocol});
+      node_allowed_.insert({entry.address, entry.port, entry.protocol});
     }
   }
 
-  // A set has a network of length 0 as two halves.
+  // A set holds a network of length 0 as two halves.
   static void join_halves(std::vector<abi::Prefix>& ranges) {
     abi::Prefix low{}, high{};
     low.length = high.length = 1;
@@ -302,13 +302,13 @@ class Decoder {
     ranges.erase(second);
   }
 
-  // Frontends of which there are entries only.
+  // Frontends that have set entries but no virtual server.
   void write_without_servers() {
     std::set<ServerKey> lost;
     for (const SetId id : kAddressSets) {
       for (const SetEntry& entry : set(id)) {
         const ServerKey key{entry.address, entry.port, entry.protocol};
-        if (wanted_.owner(key) != nullptr && !there_.contains(key)) lost.insert(key);
+        if (wanted_.owner(key) != nullptr && !listed_.contains(key)) lost.insert(key);
       }
     }
     for (const ServerKey& key : lost) {
@@ -320,7 +320,7 @@ class Decoder {
     }
     for (const auto& [where, name] : wanted_.node_ports()) {
       const PortSets& sets = sets_of(where.first);
-      if (node_ports_there_.contains(where) ||
+      if (listed_node_ports_.contains(where) ||
           (!sets.has_address && !has(sets.all, node_port_entry(sets, {{}, where.second, where.first})))) {
         continue;
       }
@@ -335,33 +335,33 @@ class Decoder {
 
   void write_not_wanted() {
     for (const SetId id : all_sets()) {
-      std::vector<SetEntry> others;
+      std::vector<SetEntry> unwanted;
       for (const SetEntry& entry : set(id)) {
         const bool node_address =
             id == SetId::kNodePortAddresses &&
             std::binary_search(facts_.node_port_addresses.begin(), facts_.node_port_addresses.end(), entry.address);
-        if (!node_address && !wanted_.wants(SetItem{id, entry})) others.push_back(entry);
+        if (!node_address && !wanted_.wants(SetItem{id, entry})) unwanted.push_back(entry);
       }
-      std::sort(others.begin(), others.end());
-      for (const SetEntry& entry : others) {
+      std::sort(unwanted.begin(), unwanted.end());
+      for (const SetEntry& entry : unwanted) {
         answer_.add_not_wanted("entry " + to_string(entry, spec(id).type, family_) + " of " + set_name(id, family_));
       }
     }
-    for (const abi::Address& address : seen_.addresses) {
+    for (const abi::Address& address : kernel_.addresses) {
       if (wanted_.wants(address)) continue;
       answer_.add_not_wanted("address " + sdk::to_string(address, family_) + " of " + kLinkName);
     }
     for (const std::string& rule : rules_.foreign()) answer_.add_not_wanted("rule " + rule);
   }
 
-  const SeenNode& seen_;
+  const KernelState& kernel_;
   const Wanted& wanted_;
   const PlanFacts& facts_;
   const abi::Family family_;
-  const SeenRules rules_;
+  const RuleComparison rules_;
   inspection::Answer& answer_;
-  std::set<ServerKey> there_;
-  std::set<std::pair<abi::Protocol, std::uint16_t>> node_ports_there_;
+  std::set<ServerKey> listed_;
+  std::set<std::pair<abi::Protocol, std::uint16_t>> listed_node_ports_;
   struct NodePort {
     ServiceLine line;  // without its addresses
     std::vector<std::string> addresses;
@@ -370,7 +370,7 @@ class Decoder {
   std::map<std::tuple<std::uint16_t, abi::Protocol, std::string, std::string>, NodePort> node_ports_;
   bool ranges_read_ = false;
   std::map<ServerKey, std::vector<abi::Prefix>> ranges_;
-  std::set<ServerKey> node_may_;  // whose source may be the address itself
+  std::set<ServerKey> node_allowed_;  // whose source may be the address itself
 };
 
 }  // namespace
@@ -384,9 +384,9 @@ SetContents read_set(SetKernel& kernel, SetId set, abi::Family family) {
   return contents;
 }
 
-void inspect(const SeenNode& seen, const Wanted& wanted, const PlanFacts& facts, const RuleFacts& rule_facts,
+void inspect(const KernelState& kernel, const Wanted& wanted, const PlanFacts& facts, const RuleFacts& rule_facts,
              inspection::Answer& answer) {
-  Decoder(seen, wanted, facts, rule_facts, answer).write();
+  Decoder(kernel, wanted, facts, rule_facts, answer).write();
 }
 
 }  // namespace sluice::ipvs

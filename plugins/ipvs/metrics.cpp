@@ -46,38 +46,38 @@ void NoLocalEndpoints::remove(const PortId& id) {
 Metrics::Metrics(abi::Host& host, abi::Family family)
     : host_(host), family_label_(family == abi::Family::kIpv6 ? "ip_family=\"IPv6\"" : "ip_family=\"IPv4\"") {}
 
-void Metrics::tell(Kind kind, std::string_view name, double value, const std::string& more) const {
+void Metrics::report(Kind kind, std::string_view name, double value, const std::string& more) const {
   const std::string labels = more + family_label_;
   host_.metric(kind, sdk::view(name), sdk::view(labels), value);
 }
 
 void Metrics::holdings(const Holdings& now) const {
   const auto gauge = [&](std::string_view name, std::size_t value) {
-    tell(Kind::kGaugeSet, name, static_cast<double>(value));
+    report(Kind::kGaugeSet, name, static_cast<double>(value));
   };
   gauge("sluice_ipvs_virtual_servers", now.virtual_servers);
   gauge("sluice_ipvs_real_servers", now.real_servers);
   gauge("sluice_ipvs_draining_real_servers", now.draining);
   gauge("sluice_ipvs_set_entries", now.set_entries);
   gauge("sluice_ipvs_addresses", now.addresses);
-  tell(Kind::kCounterAdd, kRestoreFailures, 0);  // there from the start, so that a rate can be made of it
+  report(Kind::kCounterAdd, kRestoreFailures, 0);  // exported from the start, for rate()
 }
 
 void Metrics::no_local_endpoints(const NoLocalEndpoints& now) const {
-  tell(Kind::kGaugeSet, kNoLocal, static_cast<double>(now.internal()), "traffic_policy=\"internal\",");
-  tell(Kind::kGaugeSet, kNoLocal, static_cast<double>(now.external()), "traffic_policy=\"external\",");
+  report(Kind::kGaugeSet, kNoLocal, static_cast<double>(now.internal()), "traffic_policy=\"internal\",");
+  report(Kind::kGaugeSet, kNoLocal, static_cast<double>(now.external()), "traffic_policy=\"external\",");
 }
 
 void Metrics::messages(const Messages& now) {
-  const auto add = [&](std::uint64_t sent, std::uint64_t told, const char* part) {
-    tell(Kind::kCounterAdd, kMessages, static_cast<double>(sent - told), std::string("part=\"") + part + "\",");
+  const auto add = [&](std::uint64_t sent, std::uint64_t reported, const char* part) {
+    report(Kind::kCounterAdd, kMessages, static_cast<double>(sent - reported), std::string("part=\"") + part + "\",");
   };
-  add(now.servers, told_.servers, "servers");
-  add(now.sets, told_.sets, "sets");
-  add(now.links, told_.links, "links");
-  told_ = now;
+  add(now.servers, reported_.servers, "servers");
+  add(now.sets, reported_.sets, "sets");
+  add(now.links, reported_.links, "links");
+  reported_ = now;
 }
 
-void Metrics::restore_failed() const { tell(Kind::kCounterAdd, kRestoreFailures, 1); }
+void Metrics::restore_failed() const { report(Kind::kCounterAdd, kRestoreFailures, 1); }
 
 }  // namespace sluice::ipvs

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the daemon is told in figures, under kube-proxy's names where it has the same. The apply
-// thread only.
+// The metrics of this backend, under kube-proxy's names where kube-proxy has the same. The apply thread only.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +16,7 @@
 
 namespace sluice::ipvs {
 
-// Services, not service ports, with endpoints elsewhere but none on this node (BEH 10.4).
+// Counts Services, not service ports, with endpoints elsewhere but none on this node (BEH 10.4).
 class NoLocalEndpoints {
  public:
   void put(const PortId& id, const ServicePlan& plan);
@@ -27,17 +26,17 @@ class NoLocalEndpoints {
   std::size_t external() const noexcept { return external_.size(); }
 
  private:
-  using Services = std::map<std::string, unsigned, std::less<>>;  // and how many of its ports
+  using Services = std::map<std::string, unsigned, std::less<>>;  // the number of affected ports of each
 
   struct Lacks {
     bool internal = false;
     bool external = false;
   };
-  std::map<PortId, Lacks> ports_;  // those that lack any
+  std::map<PortId, Lacks> ports_;  // ports without local endpoints
   Services internal_, external_;
 };
 
-// Messages sent to each part of the kernel, since the process began.
+// Messages sent to each part of the kernel since the process started.
 struct Messages {
   std::uint64_t servers = 0;
   std::uint64_t sets = 0;
@@ -60,16 +59,16 @@ class Metrics {
 
   void holdings(const Holdings& now) const;
   void no_local_endpoints(const NoLocalEndpoints& now) const;
-  // Adds what has been sent since the last call.
+  // Adds the messages since the last call.
   void messages(const Messages& now);
   void restore_failed() const;
 
  private:
-  void tell(abi::MetricKind kind, std::string_view name, double value, const std::string& more = {}) const;
+  void report(abi::MetricKind kind, std::string_view name, double value, const std::string& more = {}) const;
 
   abi::Host& host_;
   std::string family_label_;
-  Messages told_;
+  Messages reported_;
 };
 
 }  // namespace sluice::ipvs

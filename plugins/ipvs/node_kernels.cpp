@@ -82,7 +82,7 @@ std::set<abi::Address> read_connected_addresses(abi::Family family) {
   return found;
 }
 
-// As a route to one of the addresses for documentation has it. Nothing is sent.
+// The source of a route to a documentation address. Sends nothing.
 std::optional<abi::Address> read_usual_source() {
   const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return std::nullopt;
@@ -92,10 +92,10 @@ std::optional<abi::Address> read_usual_source() {
   there.sin_addr.s_addr = htonl(0xC0000201);  // 192.0.2.1
   sockaddr_in here{};
   socklen_t size = sizeof(here);
-  const bool told = ::connect(socket, reinterpret_cast<const sockaddr*>(&there), sizeof(there)) == 0 &&
-                    ::getsockname(socket, reinterpret_cast<sockaddr*>(&here), &size) == 0;
+  const bool known = ::connect(socket, reinterpret_cast<const sockaddr*>(&there), sizeof(there)) == 0 &&
+                     ::getsockname(socket, reinterpret_cast<sockaddr*>(&here), &size) == 0;
   ::close(socket);
-  if (!told) return std::nullopt;
+  if (!known) return std::nullopt;
   abi::Address address{};
   std::memcpy(address.bytes, &here.sin_addr, 4);
   return address;
@@ -109,8 +109,8 @@ NodeKernels node_kernels(abi::Family family) {
   kernels.servers = std::make_unique<NetlinkServers>(family);
   kernels.sets = std::make_unique<LibipsetSets>(family);
   kernels.links = std::make_unique<NetlinkLinks>();
-  kernels.prepare = [](const Settings& settings, ServerKernel& servers, bool lacking) {
-    return prepare_node(settings, servers, lacking);
+  kernels.prepare = [](const Settings& settings, ServerKernel& servers, bool unsupported) {
+    return prepare_node(settings, servers, unsupported);
   };
   kernels.has_ipvs = [] { return exists("/proc/thread-self/net/ip_vs"); };
   kernels.has_sets = [] { return exists("/sys/module/ip_set"); };

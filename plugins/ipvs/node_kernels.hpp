@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Everything of this node the backend reaches for; tests bring their own.
+// Everything the backend uses of this node; tests pass fakes.
 #pragma once
 
 #include <functional>
@@ -28,23 +28,23 @@ struct NodeKernels {
   std::unique_ptr<SetKernel> sets;
   std::unique_ptr<LinkKernel> links;
   // prepare_node().
-  std::function<std::vector<std::string>(const Settings&, ServerKernel&, bool lacking)> prepare;
-  // Whether these are in the kernel already. Asking them would load their modules.
+  std::function<std::vector<std::string>(const Settings&, ServerKernel&, bool unsupported)> prepare;
+  // Whether the part is in the kernel already. A request to it would load its modules.
   std::function<bool()> has_ipvs;
   std::function<bool()> has_sets;
-  // Addresses of one family on other links than kube-ipvs0, for clean-up, which knows no node facts.
+  // Addresses of one family on links other than kube-ipvs0, for clean-up, which has no node facts.
   std::function<std::set<abi::Address>()> local_addresses;
   VisitConnections connections;  // of one family
-  // Own addresses of connections that processes of this node have, of one family. Some are on kube-ipvs0: the source of
-  // what is sent to such an address.
+  // Local addresses of the connections of this node's processes, of one family. Some may be on kube-ipvs0, the
+  // default source of what the node sends to such an address.
   std::function<std::set<abi::Address>()> connected_addresses;
-  // Where packets of this node to addresses elsewhere come from; nothing where there is no way there. IPv4.
+  // The source of this node's packets to other hosts; empty without a default route. IPv4.
   std::function<std::optional<abi::Address>()> usual_source;
-  PortClashes::Look sockets;
-  netlink::OpenWire tracking;  // to connection tracking; empty: there is none
+  PortClashes::Sockets sockets;
+  netlink::OpenWire tracking;  // opens connection tracking; empty: not available
 };
 
-// Those of the node itself. Asks nothing yet.
+// Access to this node. Sends no request yet.
 NodeKernels node_kernels(abi::Family family);
 
 }  // namespace sluice::ipvs

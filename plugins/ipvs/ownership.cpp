@@ -14,7 +14,7 @@ namespace {
 constexpr std::initializer_list<SetId> kServiceAddresses = {SetId::kClusterIp, SetId::kExternalIp,
                                                             SetId::kExternalIpLocal, SetId::kLoadBalancer};
 
-SetEntry front(const ServerKey& key) {
+SetEntry frontend_entry(const ServerKey& key) {
   SetEntry entry;
   entry.address = key.address;
   entry.port = key.port;
@@ -22,7 +22,7 @@ SetEntry front(const ServerKey& key) {
   return entry;
 }
 
-SetEntry alone(const abi::Address& address) {
+SetEntry address_entry(const abi::Address& address) {
   SetEntry entry;
   entry.address = address;
   return entry;
@@ -30,7 +30,7 @@ SetEntry alone(const abi::Address& address) {
 
 bool is_service_address(const ServerKey& key, const SetWriter& sets) {
   return std::any_of(kServiceAddresses.begin(), kServiceAddresses.end(),
-                     [&](SetId id) { return sets.held(id).contains(front(key)); });
+                     [&](SetId id) { return sets.held(id).contains(frontend_entry(key)); });
 }
 
 bool is_node_port(const ServerKey& key, const SetWriter& sets) {
@@ -42,46 +42,47 @@ bool is_node_port(const ServerKey& key, const SetWriter& sets) {
     case abi::Protocol::kUdp:
       return sets.held(SetId::kNodePortUdp).contains(port);
     case abi::Protocol::kSctp:
-      return sets.held(SetId::kNodePortSctp).contains(front(key));
+      return sets.held(SetId::kNodePortSctp).contains(frontend_entry(key));
   }
   return false;
 }
 
-// The node may have lost the address, but not the set.
-bool is_for_node_ports(const abi::Address& address, const Ownership::Shown& shown) {
-  return shown.local.contains(address) || shown.sets.held(SetId::kNodePortAddresses).contains(alone(address));
+// The node may have lost the address, but the set still has it.
+bool is_for_node_ports(const abi::Address& address, const Ownership::Evidence& evidence) {
+  return evidence.local.contains(address) ||
+         evidence.sets.held(SetId::kNodePortAddresses).contains(address_entry(address));
 }
 
 }  // namespace
 
-bool Ownership::is_ours(const ServerKey& key, const Shown& shown) const {
-  if (left_alone_.contains(key)) return false;
-  if (servers_.contains(key) || is_service_address(key, shown.sets)) return true;
-  if (is_for_node_ports(key.address, shown) && is_node_port(key, shown.sets)) return true;
-  return !is_excluded(key) && shown.bound.contains(key.address) && is_ours(key.address, shown);
+bool Ownership::is_ours(const ServerKey& key, const Evidence& evidence) const {
+  if (foreign_.contains(key)) return false;
+  if (servers_.contains(key) || is_service_address(key, evidence.sets)) return true;
+  if (is_for_node_ports(key.address, evidence) && is_node_port(key, evidence.sets)) return true;
+  return !is_excluded(key) && evidence.bound.contains(key.address) && is_ours(key.address, evidence);
 }
 
-bool Ownership::is_ours(const abi::Address& address, const Shown& shown) const {
+bool Ownership::is_ours(const abi::Address& address, const Evidence& evidence) const {
   if (addresses_.contains(address)) return true;
-  if (shown.sets_unread) return shown.bound.contains(address);
-  if (shown.sets.held(SetId::kIpvsAddresses).contains(alone(address))) return true;
-  // Before 1.27 kube-proxy had no set of them.
-  if (!shown.sets.held(SetId::kIpvsAddresses).empty()) return false;
+  if (evidence.sets_unread) return evidence.bound.contains(address);
+  if (evidence.sets.held(SetId::kIpvsAddresses).contains(address_entry(address))) return true;
+  // Before 1.27 kube-proxy did not have this set.
+  if (!evidence.sets.held(SetId::kIpvsAddresses).empty()) return false;
   return std::any_of(kServiceAddresses.begin(), kServiceAddresses.end(), [&](SetId id) {
-    const SetContents& held = shown.sets.held(id);
+    const SetContents& held = evidence.sets.held(id);
     return std::any_of(held.begin(), held.end(), [&](const SetEntry& one) { return one.address == address; });
   });
 }
 
-void Ownership::leave_alone(const ServerKey& key) {
+void Ownership::mark_foreign(const ServerKey& key) {
   servers_.erase(key);
-  left_alone_.insert(key);
+  foreign_.insert(key);
 }
 
 void Ownership::keep_only(const std::vector<ServerKey>& servers, const std::set<abi::Address>& addresses) {
   const auto is_gone = [&](const ServerKey& key) { return !std::binary_search(servers.begin(), servers.end(), key); };
   std::erase_if(servers_, is_gone);
-  std::erase_if(left_alone_, is_gone);
+  std::erase_if(foreign_, is_gone);
   std::erase_if(addresses_, [&](const abi::Address& address) { return !addresses.contains(address); });
 }
 

@@ -15,16 +15,16 @@
 namespace sluice::ipvs {
 namespace {
 
-// The scheduler that spreads by source address as well as port when it is told to.
+// The scheduler that hashes the source address, and with kSchedulerPort its port.
 constexpr std::string_view kHashingScheduler = "mh";
-// The one that spreads by source address.
+// The scheduler that hashes the source address only.
 constexpr std::string_view kSourceScheduler = "sh";
 
 bool is_ipv6_link_local(abi::Family family, const abi::Address& address) {
   return family == abi::Family::kIpv6 && address.bytes[0] == 0xFE && (address.bytes[1] & 0xC0) == 0x80;
 }
 
-// What an address is that no virtual server can have; empty for all others.
+// The kind of an address that no virtual server can have; empty for all others.
 std::string_view unusable_kind(abi::Family family, const abi::Address& address) {
   const std::uint8_t first = address.bytes[0];
   if (sdk::is_unspecified(address)) return "the unspecified address";
@@ -88,21 +88,21 @@ class ServicePlanner {
     }
     for (const abi::StringView& name : {port_.key.service_namespace, port_.key.service_name, port_.key.port_name}) {
       if (netfilter::is_plain_name(sdk::text(name))) continue;
-      throw sdk::Failure(abi::Code::kInvalid, plan_.name, "its name is no Kubernetes name and cannot be written down");
+      throw sdk::Failure(abi::Code::kInvalid, plan_.name, "its name is not a valid Kubernetes name");
     }
   }
 
-  // Others are refused by a set, by IPVS or by the link.
+  // Unusable addresses are rejected by a set, by IPVS or by the link.
   bool is_usable(const abi::Frontend& frontend) {
     const std::string_view kind = unusable_kind(facts_.family, frontend.address);
     if (kind.empty()) return true;
     plan_.problems.push_back(std::string(name_of(frontend.kind)) + sdk::to_string(frontend.address, facts_.family) +
                              " is " + std::string(kind) +
-                             ", which cannot be served: it is left out; give the Service another one");
+                             ", which cannot be served: it is not programmed; give the Service another one");
     return false;
   }
 
-  // BEH 6.4, 6.6: with policy Local the local ones, and where there are none, all of the cluster.
+  // BEH 6.4, 6.6: policy Local uses the local endpoints, or if there are none, all of the cluster.
   void read_endpoints() {
     std::vector<RealServer> cluster, local;
     for (const abi::Endpoint& endpoint : sdk::endpoints(port_)) {
@@ -153,7 +153,7 @@ class ServicePlanner {
 
   void add_server(const abi::Frontend& frontend, const abi::Address& address) {
     const ServerKey key{address, frontend.port, port_.key.protocol};
-    // An external IP may be that of the load balancer too.
+    // An external IP may also be a load balancer IP.
     const auto same = [&](const WantedServer& other) { return other.server.key == key; };
     if (std::any_of(plan_.servers.begin(), plan_.servers.end(), same)) return;
     WantedServer wanted;
@@ -207,7 +207,7 @@ class ServicePlanner {
       plan_.closed.push_back({entry.address, entry.port, entry.protocol});
       return;
     }
-    // What the node itself sends to this address comes from it.
+    // The source of what the node itself sends to this address is that address.
     SetEntry itself = entry;
     itself.other = entry.address;
     itself.other_length = bits(facts_.family);
@@ -221,7 +221,7 @@ class ServicePlanner {
       plan_.items.push_back({SetId::kLoadBalancerSourceCidr, entry});
       return;
     }
-    // Sets of this type know no network of length 0: both halves, as the ipset program does it.
+    // Sets of this type cannot hold a network of length 0: add both halves, as the ipset program does.
     entry.other = abi::Address{};
     entry.other_length = 1;
     plan_.items.push_back({SetId::kLoadBalancerSourceCidr, entry});
@@ -229,7 +229,7 @@ class ServicePlanner {
     plan_.items.push_back({SetId::kLoadBalancerSourceCidr, entry});
   }
 
-  // False when the rest of the service port is left out (BEH 6.3): it has a node port and there is no address for it.
+  // False: the service port has a node port but no address for it, so the rest is omitted (BEH 6.3).
   bool add_node_ports() {
     for (const abi::Frontend& frontend : sdk::frontends(port_)) {
       if (frontend.kind != abi::FrontendKind::kNodePort) continue;
@@ -269,7 +269,7 @@ class ServicePlanner {
   const abi::ServicePort& port_;
   ServicePlan plan_;
   RealServers cluster_, local_;
-  bool none_local_ = false;  // there are endpoints, elsewhere
+  bool none_local_ = false;  // there are endpoints, on other nodes only
 };
 
 }  // namespace
@@ -279,7 +279,7 @@ PlanFacts plan_facts(abi::Family family, const abi::NodeFacts& node, const Setti
   facts.family = family;
   facts.node_ip = node.node_ip;
   facts.scheduler = settings.scheduler;
-  // Addresses of single links come and go with pods; nothing depends on them.
+  // Link-local addresses come and go with pods; no plan depends on them.
   for (const abi::Address& address : sdk::range<abi::Address>(node.local_addresses)) {
     if (netfilter::is_loopback(family, address) || is_ipv6_link_local(family, address)) continue;
     facts.local_addresses.insert(address);

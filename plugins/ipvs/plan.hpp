@@ -17,12 +17,12 @@
 
 namespace sluice::ipvs {
 
-// What plans depend on: other values take a full transaction.
+// Inputs of all plans: a change needs a full transaction.
 struct PlanFacts {
   abi::Family family{};
   abi::Address node_ip{};
-  std::vector<abi::Address> node_port_addresses;  // concrete ones, whatever nodePortAddresses says; sorted
-  std::set<abi::Address> local_addresses;         // of other links than kube-ipvs0: these are never bound
+  std::vector<abi::Address> node_port_addresses;  // resolved from nodePortAddresses; sorted
+  std::set<abi::Address> local_addresses;         // of links other than kube-ipvs0: never bound
   std::string scheduler;
   bool operator==(const PlanFacts&) const = default;
 };
@@ -30,19 +30,19 @@ PlanFacts plan_facts(abi::Family family, const abi::NodeFacts& node, const Setti
 
 struct ServicePlan {
   std::string name;                     // printed
-  std::vector<WantedServer> servers;    // in the order of the frontends, each key once: those of node ports come last
-  std::size_t node_ports = 0;           // how many of them are of node ports
+  std::vector<WantedServer> servers;    // in the order of the frontends, each key once; node ports come last
+  std::size_t node_ports = 0;           // how many of `servers` are of node ports
   std::vector<SetItem> items;           // sorted, without duplicates
   std::vector<abi::Address> addresses;  // to be bound; without duplicates
-  std::vector<abi::Address> external;   // of those: external IPs and load balancer IPs; sorted
+  std::vector<abi::Address> external;   // external and load balancer IPs among `addresses`; sorted
   std::vector<ServerKey> closed;        // for KUBE-IPVS-OUT-FILTER; sorted, without duplicates
-  std::vector<std::string> problems;    // addresses that are left out, one sentence each
-  // There are endpoints, but none on this node although policy Local wants one.
+  std::vector<std::string> problems;    // addresses that are not programmed, one sentence each
+  // There are endpoints, but none on this node although the policy is Local.
   bool no_local_internal = false;
   bool no_local_external = false;
 };
 
-// Throws sdk::Failure (kInvalid) for a name that could not be written into a rule or a file.
+// Throws sdk::Failure (kInvalid) for a name that cannot be written into a rule or a file.
 ServicePlan plan_service(const PlanFacts& facts, const abi::ServicePort& port);
 
 }  // namespace sluice::ipvs

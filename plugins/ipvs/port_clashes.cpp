@@ -11,18 +11,18 @@
 namespace sluice::ipvs {
 namespace {
 
-constexpr std::size_t kAtATime = 4;
+constexpr std::size_t kMaxReports = 4;
 
 }  // namespace
 
 std::vector<std::string> PortClashes::find(const std::map<NodePort, std::string>& node_ports,
                                            const std::vector<abi::Address>& addresses) {
-  std::vector<std::string> said;
+  std::vector<std::string> texts;
   std::set<NodePort> clashing;
   for (const abi::Protocol protocol : {abi::Protocol::kTcp, abi::Protocol::kUdp}) {
     const auto first = node_ports.lower_bound({protocol, 0});
     if (first == node_ports.end() || first->first.first != protocol) continue;
-    for (const sockets::Listener& listener : look_.listeners(protocol)) {
+    for (const sockets::Listener& listener : sockets_.listeners(protocol)) {
       const NodePort port{protocol, listener.port};
       const auto served = node_ports.find(port);
       if (served == node_ports.end() || clashing.contains(port)) continue;
@@ -30,17 +30,17 @@ std::vector<std::string> PortClashes::find(const std::map<NodePort, std::string>
                          std::find(addresses.begin(), addresses.end(), listener.address) != addresses.end();
       if (!there) continue;
       if (!known_.contains(port)) {
-        if (said.size() == kAtATime) continue;
-        said.push_back("node port " + std::to_string(listener.port) +
-                       (protocol == abi::Protocol::kTcp ? "/TCP" : "/UDP") + " of " + served->second +
-                       " is listened on by " + look_.holder(protocol, listener) +
-                       " too: what comes to it goes to the Service; give one of them another port");
+        if (texts.size() == kMaxReports) continue;
+        texts.push_back("node port " + std::to_string(listener.port) +
+                        (protocol == abi::Protocol::kTcp ? "/TCP" : "/UDP") + " of " + served->second +
+                        " is listened on by " + sockets_.holder(protocol, listener) +
+                        " too: the Service gets its connections; give one of them another port");
       }
       clashing.insert(port);
     }
   }
   known_ = std::move(clashing);
-  return said;
+  return texts;
 }
 
 }  // namespace sluice::ipvs

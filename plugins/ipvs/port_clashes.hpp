@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Node ports are not held by sockets in this mode: a program may listen on one, and wonder why nobody comes.
-// Says so, once for each. The apply thread only.
+// In this mode no socket reserves node ports: a program may listen on one and get no connections. Reports each clash
+// once. The apply thread only.
 #pragma once
 
 #include <cstdint>
@@ -22,20 +22,20 @@ using NodePort = std::pair<abi::Protocol, std::uint16_t>;
 
 class PortClashes {
  public:
-  struct Look {
+  struct Sockets {
     std::function<std::vector<sockets::Listener>(abi::Protocol)> listeners;
     // "nginx (process 812)". Expensive.
     std::function<std::string(abi::Protocol, const sockets::Listener&)> holder;
   };
-  explicit PortClashes(Look look) : look_(std::move(look)) {}
+  explicit PortClashes(Sockets sockets) : sockets_(std::move(sockets)) {}
 
-  // Sentences about clashes that were not there at the last call; a few at a time. `node_ports`: with the names of
-  // service ports. `addresses`: where they are served.
+  // Sentences about clashes that the last call did not have; a few at a time. `node_ports`: with the names of service
+  // ports. `addresses`: where node ports are served.
   std::vector<std::string> find(const std::map<NodePort, std::string>& node_ports,
                                 const std::vector<abi::Address>& addresses);
 
  private:
-  Look look_;
+  Sockets sockets_;
   std::set<NodePort> known_;
 };
 

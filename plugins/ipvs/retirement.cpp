@@ -15,8 +15,8 @@
 namespace sluice::ipvs {
 namespace {
 
-// Connections of a virtual server that is gone end a moment after it.
-constexpr std::chrono::milliseconds kAfterwards{500};
+// The kernel ends connections of a removed virtual server with a short delay.
+constexpr std::chrono::milliseconds kConntrackDelay{500};
 
 }  // namespace
 
@@ -31,7 +31,7 @@ bool Retirement::has_tools() {
 }
 
 std::vector<ServerKey> Retirement::our_servers(bool sets_unread) const {
-  const Ownership::Shown now = shown(sets_unread);
+  const Ownership::Evidence now = evidence(sets_unread);
   std::vector<ServerKey> ours;
   for (const ServerKey& key : writers_.servers.held()) {
     if (ownership_.is_ours(key, now)) ours.push_back(key);
@@ -39,15 +39,15 @@ std::vector<ServerKey> Retirement::our_servers(bool sets_unread) const {
   return ours;
 }
 
-void Retirement::remove_all(const SuccessorClaims& keep) {
-  if (const std::string what = waiting(); !what.empty()) log_.info(what + " end now: their time is up");
-  wait_for_nobody();
+void Retirement::remove_all(const NewBackendClaims& keep) {
+  if (const std::string what = waiting(); !what.empty()) log_.info("drain timeout expired, ending " + what);
+  stop_waiting();
   Parts parts{has_tools() ? &writers_.rules : nullptr, nullptr, nullptr, &writers_.links};
   if (kernels_.has_sets()) parts.sets = &writers_.sets;
   if (kernels_.has_ipvs()) parts.servers = &writers_.servers;
   Attempts attempt;
-  const bool sets_read = parts.sets == nullptr || attempt([this] { writers_.sets.look(); });
-  attempt([this] { writers_.links.look(); });
+  const bool sets_read = parts.sets == nullptr || attempt([this] { writers_.sets.read_back(); });
+  attempt([this] { writers_.links.read_back(); });
   std::vector<ServerKey> ours;
   if (parts.servers != nullptr && !keep.covers(kServersClaim)) {
     const bool servers_read = attempt([this] { writers_.servers.refresh(); });
@@ -57,32 +57,33 @@ void Retirement::remove_all(const SuccessorClaims& keep) {
   }
   remove_unclaimed(parts, family_, ours, keep, log_, attempt);
   attempt.finish();
-  flows_.stop(kAfterwards);
+  flows_.stop(kConntrackDelay);
 }
 
-bool Retirement::step(const SuccessorClaims& keep) {
+bool Retirement::step(const NewBackendClaims& keep) {
   if (!waiting_) begin(keep);
   const std::vector<ServerKey> idle = writers_.servers.find_idle(*waiting_, kernels_.connections);
   std::vector<ServerKey> busy;
   std::set_difference(waiting_->begin(), waiting_->end(), idle.begin(), idle.end(), std::back_inserter(busy));
-  const std::vector<abi::Address> free = keep.covers(kLinkClaim) ? std::vector<abi::Address>() : find_free(busy);
-  if (busy.empty() && sources_ == 0) {
-    wait_for_nobody();
+  const std::vector<abi::Address> free =
+      keep.covers(kLinkClaim) ? std::vector<abi::Address>() : find_unused_addresses(busy);
+  if (busy.empty() && source_addresses_ == 0) {
+    stop_waiting();
     remove_all(keep);
     return true;
   }
-  // Sets name the virtual servers and addresses that are ours, and stay: another process finds the rest by them.
+  // The sets stay: another process identifies our virtual servers and addresses by them.
   writers_.links.unbind(free);
   writers_.servers.remove(idle);
   waiting_ = std::move(busy);
   return false;
 }
 
-// So that addresses can go, by and by, without taking connections of this node along that the successor leads.
-void Retirement::send_from_elsewhere() {
+// So that addresses can be removed one by one without breaking local connections through the new backend.
+void Retirement::set_usual_source() {
   const std::optional<abi::Address> source = kernels_.usual_source();
   if (!source || !local_.contains(*source)) return;
-  const Ownership::Shown now = shown(false);
+  const Ownership::Evidence now = evidence(false);
   std::vector<abi::Address> ours;
   for (const abi::Address& address : writers_.links.held()) {
     if (ownership_.is_ours(address, now)) ours.push_back(address);
@@ -94,17 +95,17 @@ void Retirement::send_from_elsewhere() {
   }
 }
 
-std::vector<abi::Address> Retirement::find_free(const std::vector<ServerKey>& busy) {
+std::vector<abi::Address> Retirement::find_unused_addresses(const std::vector<ServerKey>& busy) {
   std::set<abi::Address> needed;
   for (const ServerKey& key : busy) needed.insert(key.address);
   const std::set<abi::Address> connected = kernels_.connected_addresses();
-  const Ownership::Shown now = shown(false);
+  const Ownership::Evidence now = evidence(false);
   std::vector<abi::Address> free;
-  sources_ = 0;
+  source_addresses_ = 0;
   for (const abi::Address& address : writers_.links.held()) {
     if (!ownership_.is_ours(address, now)) continue;
     if (connected.contains(address)) {
-      ++sources_;
+      ++source_addresses_;
     } else if (!needed.contains(address)) {
       free.push_back(address);
     }
@@ -112,23 +113,23 @@ std::vector<abi::Address> Retirement::find_free(const std::vector<ServerKey>& bu
   return free;
 }
 
-void Retirement::begin(const SuccessorClaims& keep) {
+void Retirement::begin(const NewBackendClaims& keep) {
   if (kernels_.has_ipvs()) flows_.listen();
   if (has_tools()) {
-    writers_.rules.remove_leads([&](netfilter::Table table, const std::string& chain) {
+    writers_.rules.remove_nat_jumps([&](netfilter::Table table, const std::string& chain) {
       return keep.covers(netfilter::claim_of(family_, table, chain));
     });
   }
   std::vector<ServerKey> ours;
   if (kernels_.has_ipvs()) {
-    if (kernels_.has_sets()) writers_.sets.look();
-    writers_.links.look();
+    if (kernels_.has_sets()) writers_.sets.read_back();
+    writers_.links.read_back();
     writers_.servers.refresh();
     local_ = kernels_.local_addresses();
     ours = our_servers(false);
     flows_.start(ours);
     writers_.servers.quiesce(ours);
-    if (family_ == abi::Family::kIpv4 && !keep.covers(kLinkClaim)) send_from_elsewhere();
+    if (family_ == abi::Family::kIpv4 && !keep.covers(kLinkClaim)) set_usual_source();
   }
   waiting_ = std::move(ours);
 }
@@ -136,9 +137,9 @@ void Retirement::begin(const SuccessorClaims& keep) {
 std::string Retirement::waiting() const {
   std::string text;
   if (waiting_ && !waiting_->empty()) text = "connections to " + std::to_string(waiting_->size()) + " virtual servers";
-  if (sources_ == 0) return text;
+  if (source_addresses_ == 0) return text;
   if (!text.empty()) text += " and ";
-  return text + "connections of this node from " + std::to_string(sources_) + " service addresses";
+  return text + "connections of this node from " + std::to_string(source_addresses_) + " service addresses";
 }
 
 }  // namespace sluice::ipvs

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How this backend goes: at once, or step by step while connections live on. The apply thread only.
+// Retires this backend: at once, or in steps while connections drain. The apply thread only.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ namespace sluice::ipvs {
 
 class Retirement {
  public:
-  // What the backend writes with; outlives this.
+  // The backend's writers; outlive this.
   struct Writers {
     RuleWriter& rules;
     SetWriter& sets;
@@ -39,35 +39,35 @@ class Retirement {
         log_(log),
         flows_(kernels.tracking, family, log) {}
 
-  // Removes everything but what `keep` covers; goes on after failures and throws the first of them at the end.
-  void remove_all(const SuccessorClaims& keep);
+  // Removes everything that `keep` does not cover; continues after failures and throws the first one at the end.
+  void remove_all(const NewBackendClaims& keep);
 
-  // One step, to be repeated until it returns true: nobody needs anything any more, and all is removed but what `keep`
-  // covers. The first takes away what leads new connections here, and gives all real servers the weight 0; each removes
-  // virtual servers nobody needs any more, with their addresses; one that is the source of a connection of this node
-  // stays, whoever serves it. Rules and sets stay to the end: packets of what is established pass them. Reads the kernel,
-  // so that it also works in a process that wrote nothing. Throws sdk::Failure; may be called again then.
-  bool step(const SuccessorClaims& keep);
-  // What it waits for, as a phrase; empty when for nothing.
+  // One step of the drain; call until it returns true: no connection is left, and all is removed except what `keep`
+  // covers. The first step removes the jumps that lead new connections here and sets all weights to 0. Each step
+  // removes idle virtual servers and their addresses, except addresses that are the source of a connection of this
+  // node. Rules and sets stay to the end, because packets of established connections pass them. Reads the kernel, so
+  // it also works in a process that wrote nothing. Throws sdk::Failure; may be called again then.
+  bool step(const NewBackendClaims& keep);
+  // What the drain waits for, as a phrase; empty: nothing.
   std::string waiting() const;
-  // It goes on serving, or is served by another process: the next step is a first one.
-  void forget() {
-    wait_for_nobody();
+  // The backend serves again, or another process does: the next step() starts over.
+  void reset() {
+    stop_waiting();
     flows_.stop();
   }
 
  private:
-  void wait_for_nobody() {
+  void stop_waiting() {
     waiting_.reset();
-    sources_ = 0;
+    source_addresses_ = 0;
   }
   bool has_tools();
   std::vector<ServerKey> our_servers(bool sets_unread) const;
-  void begin(const SuccessorClaims& keep);
-  void send_from_elsewhere();
-  // Addresses of ours that no virtual server needs; the rest of them, on this node, in sources_.
-  std::vector<abi::Address> find_free(const std::vector<ServerKey>& busy);
-  Ownership::Shown shown(bool sets_unread) const {
+  void begin(const NewBackendClaims& keep);
+  void set_usual_source();
+  // Our addresses that no virtual server needs; counts those that local connections use in source_addresses_.
+  std::vector<abi::Address> find_unused_addresses(const std::vector<ServerKey>& busy);
+  Ownership::Evidence evidence(bool sets_unread) const {
     return {writers_.sets, writers_.links.held(), local_, sets_unread};
   }
 
@@ -76,10 +76,10 @@ class Retirement {
   Ownership& ownership_;
   abi::Family family_;
   sdk::Logger log_;
-  std::set<abi::Address> local_;                    // of other links than kube-ipvs0
-  std::optional<std::vector<ServerKey>> waiting_;  // virtual servers, sorted; nothing: no step has been taken
-  std::size_t sources_ = 0;                         // addresses that connections of this node have
-  FlowKeeper flows_;                                // from the first step to the end
+  std::set<abi::Address> local_;                   // of links other than kube-ipvs0
+  std::optional<std::vector<ServerKey>> waiting_;  // virtual servers, sorted; empty optional: no step yet
+  std::size_t source_addresses_ = 0;               // our addresses that local connections use
+  FlowKeeper flows_;                               // runs from the first step to the end
 };
 
 }  // namespace sluice::ipvs

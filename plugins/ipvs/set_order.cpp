@@ -24,7 +24,7 @@ bool is_exception(SetId set) {
 
 OrderedItems in_order(const std::vector<SetItem>& items) {
   OrderedItems out;
-  for (const SetItem& item : items) (is_exception(item.set) ? out.exceptions : out.others).push_back(item);
+  for (const SetItem& item : items) (is_exception(item.set) ? out.exceptions : out.regular).push_back(item);
   return out;
 }
 

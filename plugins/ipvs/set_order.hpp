@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Entries in the order in which packets may meet them: what makes an exception for an address is there
-// before the address is, and goes after it. Otherwise a client in a source range would be refused for a moment,
-// or one whose address is to be kept be masqueraded. Pure.
+// Orders set entries: exceptions for an address are added before the address and removed after it. Otherwise a client
+// in a source range would be rejected for a short time, or one with policy Local masqueraded. Pure.
 #pragma once
 
 #include <vector>
@@ -14,7 +13,7 @@ namespace sluice::ipvs {
 
 struct OrderedItems {
   std::vector<SetItem> exceptions;
-  std::vector<SetItem> others;
+  std::vector<SetItem> regular;
 };
 OrderedItems in_order(const std::vector<SetItem>& items);
 

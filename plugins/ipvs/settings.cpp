@@ -22,9 +22,9 @@ using settings::kNotAllowed;
 using settings::kTaken;
 using settings::Problem;
 
-// More would not fit into what the kernel counts in: jiffies, in an int.
+// Limit of the kernel, which counts jiffies in an int.
 constexpr std::chrono::seconds kLongest = 555h;
-constexpr std::size_t kLongestScheduler = 15;  // IP_VS_SCHEDNAME_MAXLEN, without its end
+constexpr std::size_t kLongestScheduler = 15;  // IP_VS_SCHEDNAME_MAXLEN without the NUL
 
 struct Context {
   Settings& settings;
@@ -32,7 +32,7 @@ struct Context {
 };
 using Row = settings::Row<Context>;
 
-// Whole seconds are what the kernel has; less than one is one.
+// The kernel has whole seconds; a fraction is rounded up.
 Problem whole_seconds(std::string_view value, std::chrono::seconds& out, std::chrono::seconds most) {
   const auto read = settings::parse_duration(value);
   if (!read) return kNotAllowed;
@@ -107,7 +107,7 @@ Problem when_removed(std::string_view value, Context& to) {
   return kNotAllowed;
 }
 
-// Sorted by key. Everything about a key but what the documentation says in prose.
+// Sorted by key. Everything about a key except what the documentation says in prose.
 // clang-format off
 constexpr std::array kRows{
     Row{{"drainTimeout", false, "30s", "a duration from 0s to 24h"},

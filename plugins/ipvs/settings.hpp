@@ -16,28 +16,28 @@
 
 namespace sluice::ipvs {
 
-// What becomes of established TCP connections to an endpoint that is not wanted any more.
+// What happens to established TCP connections to an endpoint that is removed.
 enum class WhenRemoved {
-  kKeep,   // it gets no new ones and stays until the last one has ended (kube-proxy)
-  kDrain,  // the same, but for `drain` at the longest
-  kReset,  // it goes at once
+  kKeep,   // no new ones; established ones may end by themselves (kube-proxy)
+  kDrain,  // the same, but for at most `drain`
+  kReset,  // removed at once
 };
 
 struct Settings {
-  std::string scheduler = "rr";                  // BEH 6.3; the kernel decides what there is
-  std::vector<abi::Prefix> exclude_cidrs;        // of this family: virtual servers in them are never touched
+  std::string scheduler = "rr";            // BEH 6.3; the kernel decides which exist
+  std::vector<abi::Prefix> exclude_cidrs;  // of this family: virtual servers in them are never changed
   bool strict_arp = false;
-  std::chrono::seconds tcp_timeout{0};           // of IPVS, of the whole node; 0: what the kernel has
+  std::chrono::seconds tcp_timeout{0};  // of IPVS, node-wide; 0: the kernel's default
   std::chrono::seconds tcp_fin_timeout{0};
   std::chrono::seconds udp_timeout{0};
   WhenRemoved when_removed = WhenRemoved::kKeep;
   std::chrono::seconds drain{30};
 };
 
-// Throws sdk::Failure (kInvalid) whose object is the key: unknown, malformed or out of range, and what is allowed.
+// Throws sdk::Failure (kInvalid) whose object is the key: unknown, malformed or out of range, and the allowed values.
 Settings read_settings(const sdk::Options& options, abi::Family family);
 
-// One key read_settings() knows, for tests and the documentation.
+// One key of read_settings(), for tests and the documentation.
 using SettingKey = settings::Key;
 std::vector<SettingKey> setting_keys();
 

@@ -25,7 +25,7 @@ struct AddressHash {
   }
 };
 
-// How often each is wanted, and what has come or gone since somebody asked.
+// Reference counts, and what came or went since the last take().
 template <class T, class Hash>
 class Counted {
  public:
@@ -63,13 +63,13 @@ class Counted {
 
  private:
   std::unordered_map<T, std::uint32_t, Hash> counts_;
-  std::map<T, bool> touched_;  // and whether it was wanted before
+  std::map<T, bool> touched_;  // whether it was wanted before
 };
 
-// Of all real servers: each list of them once, and an address as often as the list has it.
+// Calls `f` for each real server: once per list, and as often as a list has an address.
 template <class F>
 void each_endpoint(const ServicePlan& plan, F f) {
-  std::vector<const std::vector<RealServer>*> lists;  // two as a rule: all endpoints, and the local ones
+  std::vector<const std::vector<RealServer>*> lists;  // usually two: all endpoints, and the local ones
   for (const WantedServer& one : plan.servers) {
     if (std::find(lists.begin(), lists.end(), one.real.get()) != lists.end()) continue;
     lists.push_back(one.real.get());
@@ -81,7 +81,7 @@ bool is_external(const ServicePlan& plan, const abi::Address& address) {
   return std::binary_search(plan.external.begin(), plan.external.end(), address);
 }
 
-// Who wants a virtual server. Names point into the map of plans.
+// A service port that wants a virtual server. `id` points into the map of plans.
 struct Claimant {
   bool node_port;
   const PortId* id;
@@ -90,12 +90,12 @@ struct Claimant {
 
 struct Claims {
   std::vector<Claimant> claimants;
-  const PortId* holder = nullptr;  // one of them
+  const PortId* holder = nullptr;  // one of `claimants`
 
   std::vector<Claimant>::iterator find(const PortId* id) {
     return std::find_if(claimants.begin(), claimants.end(), [&](const Claimant& one) { return one.id == id; });
   }
-  // Who ought to have it: null when nobody wants it.
+  // The service port that should have it; null without claimants.
   const PortId* best() {
     if (claimants.empty()) return nullptr;
     const auto first = std::min_element(claimants.begin(), claimants.end(),
@@ -112,14 +112,14 @@ struct Wanted::State {
   Counted<SetItem, SetItemHash> items;
   Counted<abi::Address, AddressHash> addresses;
   std::unordered_map<ServerKey, Claims, ServerKeyHash> servers;
-  std::map<ServerKey, bool> touched_servers;  // and whether somebody had it before
+  std::map<ServerKey, bool> touched_servers;  // whether it was wanted before
   Counted<ServerKey, ServerKeyHash> closed;
   std::set<PortId> gained;
-  std::unordered_map<abi::Address, std::uint32_t, AddressHash> endpoints;    // and how many plans have each
-  std::unordered_map<abi::Address, std::set<PortId>, AddressHash> external;  // and the service ports that list it
-  std::map<PortId, ServicePlan> whole;  // of service ports in `plans` that lack a withheld address there
-  std::set<PortId> concerned;
-  std::set<ServerKey> missing;  // of those in `servers`: not in the kernel
+  std::unordered_map<abi::Address, std::uint32_t, AddressHash> endpoints;    // the number of plans that have each
+  std::unordered_map<abi::Address, std::set<PortId>, AddressHash> external;  // the service ports that list each
+  std::map<PortId, ServicePlan> complete;  // complete plans of those in `plans` that lack a withheld address
+  std::set<PortId> affected;
+  std::set<ServerKey> missing;  // of `servers`: not in the kernel
 
   Frontends frontends(const ServicePlan& plan) const {
     std::vector<ServerKey> some;
@@ -154,16 +154,16 @@ struct Wanted::State {
     }
   }
 
-  const ServicePlan& whole_plan(const PortId& id) const {
-    const auto found = whole.find(id);
-    return found != whole.end() ? found->second : plans.at(id);
+  const ServicePlan& complete_plan(const PortId& id) const {
+    const auto found = complete.find(id);
+    return found != complete.end() ? found->second : plans.at(id);
   }
 
-  // All that the service port lists from now on, in place of what it listed before; null: nothing.
+  // Replaces the addresses that the service port lists; `now` null: none.
   void list(const PortId& id, const ServicePlan* before, const ServicePlan* now) {
     if (now != nullptr) {
       each_endpoint(*now, [this](const abi::Address& address) {
-        if (++endpoints[address] == 1) note_concerned(address);
+        if (++endpoints[address] == 1) note_affected(address);
       });
       for (const abi::Address& address : now->external) external[address].insert(id);
     }
@@ -172,7 +172,7 @@ struct Wanted::State {
       const auto place = endpoints.find(address);
       if (--place->second != 0) return;
       endpoints.erase(place);
-      note_concerned(address);
+      note_affected(address);
     });
     for (const abi::Address& address : before->external) {
       const bool stays = now != nullptr && is_external(*now, address);
@@ -182,20 +182,20 @@ struct Wanted::State {
       if (place->second.empty()) external.erase(place);
     }
   }
-  void note_concerned(const abi::Address& address) {
+  void note_affected(const abi::Address& address) {
     if (const auto found = external.find(address); found != external.end()) {
-      concerned.insert(found->second.begin(), found->second.end());
+      affected.insert(found->second.begin(), found->second.end());
     }
   }
 
-  // Takes what is withheld out of the plan, and keeps a copy of the whole one then.
+  // Removes withheld addresses from the plan; if there are any, keeps a copy of the complete plan.
   void withhold(const PortId& id, ServicePlan& plan) {
-    whole.erase(id);
+    complete.erase(id);
     const bool any = std::any_of(plan.external.begin(), plan.external.end(),
                                  [this](const abi::Address& address) { return endpoints.contains(address); });
     if (!any) return;
-    const ServicePlan& kept = whole.emplace(id, plan).first->second;
-    ipvs::leave_out(
+    const ServicePlan& kept = complete.emplace(id, plan).first->second;
+    ipvs::remove_frontends(
         plan, [&](const ServerKey& key) { return endpoints.contains(key.address) && is_external(kept, key.address); });
   }
 
@@ -211,7 +211,7 @@ struct Wanted::State {
       claims.claimants.push_back({node_port, id});
     }
     const PortId* const before = claims.holder;
-    settle(claims, id);
+    assign_holder(claims, id);
     if (claims.holder != id) {
       conflicts.push_back({key, claims.holder->first, id->first});
     } else if (before != nullptr && before != id) {
@@ -224,14 +224,14 @@ struct Wanted::State {
     const auto place = servers.find(key);
     Claims& claims = place->second;
     claims.claimants.erase(claims.find(id));
-    settle(claims, id);
+    assign_holder(claims, id);
     if (claims.holder != nullptr) return;
     servers.erase(place);
     missing.erase(key);
   }
 
-  // `asking` has just said what it wants.
-  void settle(Claims& claims, const PortId* asking) {
+  // `asking` is the service port whose plan changed.
+  void assign_holder(Claims& claims, const PortId* asking) {
     const PortId* const best = claims.best();
     if (best == claims.holder) return;
     claims.holder = best;
@@ -250,7 +250,7 @@ Wanted::~Wanted() = default;
 std::vector<Wanted::Conflict> Wanted::put(const PortId& id, ServicePlan plan) {
   const auto [place, fresh] = state_->plans.try_emplace(id);
   const PortId* const name = &place->first;
-  state_->list(id, fresh ? nullptr : &state_->whole_plan(id), &plan);
+  state_->list(id, fresh ? nullptr : &state_->complete_plan(id), &plan);
   state_->withhold(id, plan);
   const ServicePlan before = std::exchange(place->second, std::move(plan));
   const ServicePlan& now = place->second;
@@ -271,12 +271,12 @@ std::vector<Wanted::Conflict> Wanted::put(const PortId& id, ServicePlan plan) {
 }
 
 std::vector<Wanted::Conflict> Wanted::put_again(const PortId& id) {
-  return put(id, ServicePlan(state_->whole_plan(id)));
+  return put(id, ServicePlan(state_->complete_plan(id)));
 }
 
 std::vector<abi::Address> Wanted::withheld(const PortId& id) const {
-  const auto found = state_->whole.find(id);
-  if (found == state_->whole.end()) return {};
+  const auto found = state_->complete.find(id);
+  if (found == state_->complete.end()) return {};
   std::vector<abi::Address> out;
   for (const abi::Address& address : found->second.external) {
     if (state_->endpoints.contains(address)) out.push_back(address);
@@ -284,17 +284,17 @@ std::vector<abi::Address> Wanted::withheld(const PortId& id) const {
   return out;
 }
 
-std::vector<PortId> Wanted::take_concerned() {
-  const std::set<PortId> taken = std::exchange(state_->concerned, {});
+std::vector<PortId> Wanted::take_affected() {
+  const std::set<PortId> taken = std::exchange(state_->affected, {});
   return {taken.begin(), taken.end()};
 }
 
 void Wanted::remove(const PortId& id) {
   const auto place = state_->plans.find(id);
   if (place == state_->plans.end()) return;
-  state_->list(id, &state_->whole_plan(id), nullptr);
-  state_->whole.erase(id);
-  state_->concerned.erase(id);
+  state_->list(id, &state_->complete_plan(id), nullptr);
+  state_->complete.erase(id);
+  state_->affected.erase(id);
   state_->discount(place->second);
   for (const WantedServer& server : place->second.servers) state_->release(server.server.key, &place->first);
   state_->gained.erase(id);
@@ -308,33 +308,33 @@ void Wanted::clear() {
   state_->missing = std::move(missing);
 }
 
-void Wanted::tried(const std::vector<WantedServer>& servers, const std::set<ServerKey>& missing) {
+void Wanted::note_put(const std::vector<WantedServer>& servers, const std::set<ServerKey>& missing) {
   std::vector<ServerKey> other;
-  std::set<const PortId*> concerned;
+  std::set<const PortId*> affected;
   for (const WantedServer& one : servers) {
     const ServerKey& key = one.server.key;
     const auto claims = state_->servers.find(key);
     if (claims == state_->servers.end() || missing.contains(key) == state_->missing.contains(key)) continue;
     other.push_back(key);
-    for (const Claimant& claimant : claims->second.claimants) concerned.insert(claimant.id);
+    for (const Claimant& claimant : claims->second.claimants) affected.insert(claimant.id);
   }
-  for (const PortId* id : concerned) state_->discount(state_->plans.at(*id));
+  for (const PortId* id : affected) state_->discount(state_->plans.at(*id));
   for (const ServerKey& key : other) {
     if (state_->missing.erase(key) == 0) state_->missing.insert(key);
   }
-  for (const PortId* id : concerned) state_->count(state_->plans.at(*id));
+  for (const PortId* id : affected) state_->count(state_->plans.at(*id));
 }
 
-void Wanted::leave_out(const std::set<ServerKey>& foreign) {
-  std::set<PortId> concerned;
+void Wanted::exclude(const std::set<ServerKey>& foreign) {
+  std::set<PortId> affected;
   for (const ServerKey& key : foreign) {
     const auto claims = state_->servers.find(key);
     if (claims == state_->servers.end()) continue;
-    for (const Claimant& claimant : claims->second.claimants) concerned.insert(*claimant.id);
+    for (const Claimant& claimant : claims->second.claimants) affected.insert(*claimant.id);
   }
-  for (const PortId& id : concerned) {
-    ServicePlan plan = state_->whole_plan(id);
-    ipvs::leave_out(plan, [&](const ServerKey& key) { return foreign.contains(key); });
+  for (const PortId& id : affected) {
+    ServicePlan plan = state_->complete_plan(id);
+    ipvs::remove_frontends(plan, [&](const ServerKey& key) { return foreign.contains(key); });
     put(id, std::move(plan));
   }
 }

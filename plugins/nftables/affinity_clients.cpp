@@ -14,7 +14,7 @@
 
 namespace sluice::nftables {
 
-void tell_clients(const Model& model, const std::vector<RememberedClient>& remembered, abi::AffinitySink& sink) {
+void export_affinity(const Model& model, const std::vector<RememberedClient>& remembered, abi::AffinitySink& sink) {
   std::vector<const RememberedClient*> by_id;
   by_id.reserve(remembered.size());
   for (const RememberedClient& one : remembered) by_id.push_back(&one);
@@ -40,14 +40,14 @@ void tell_clients(const Model& model, const std::vector<RememberedClient>& remem
   });
 }
 
-void KeptClients::keep(const abi::ArrayView& clients) {
+void ImportedClients::add(const abi::ArrayView& clients) {
   for (const auto& one : sdk::range<abi::AffinityClient>(clients)) {
     kept_[{sdk::service_port_name(one.key), one.key.protocol}].push_back(
         {one.client, {one.endpoint, one.endpoint_port}, one.remaining_seconds});
   }
 }
 
-std::vector<RememberedClient> KeptClients::find(const Model& model, std::size_t most) const {
+std::vector<RememberedClient> ImportedClients::find(const Model& model, std::size_t most) const {
   std::vector<RememberedClient> found;
   model.each_sticky([&](const Model::Sticky& port) {
     const auto kept = kept_.find({port.name, port.protocol});

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Clients that session affinity binds, between the words of the daemon and those of map affinity. Pure.
+// Converts session affinity clients between the ABI and the elements of map affinity. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@
 
 namespace sluice::nftables {
 
-// Those of service ports and endpoints that are there.
-void tell_clients(const Model& model, const std::vector<RememberedClient>& remembered, abi::AffinitySink& sink);
+// Exports the clients whose service port and endpoint still exist.
+void export_affinity(const Model& model, const std::vector<RememberedClient>& remembered, abi::AffinitySink& sink);
 
-// Clients of another backend, until there are numbers for them.
-class KeptClients {
+// Clients imported from another backend, kept until the model has assigned affinity ids.
+class ImportedClients {
  public:
-  void keep(const abi::ArrayView& clients);
+  void add(const abi::ArrayView& clients);
   bool empty() const noexcept { return kept_.empty(); }
-  // With the ids and tokens they have now, each once, `most` at the most; those of service ports and endpoints that are not
-  // there are passed over.
+  // Converts each client to its current id and token, without duplicates and at most `most`. Clients whose service
+  // port or endpoint no longer exists are skipped.
   std::vector<RememberedClient> find(const Model& model, std::size_t most) const;
   void forget() noexcept { kept_.clear(); }
 

@@ -29,7 +29,7 @@ using netfilter::add_problem;
 
 PortId port_id(const abi::ServicePortKey& key) { return {sdk::service_port_name(key), key.protocol}; }
 
-// Somewhere among all affinity ids.
+// A random start, so that ids used by an earlier process are unlikely to be reused soon.
 std::uint32_t any_affinity_id() { return std::random_device()() % kMaxAffinityNumber; }
 
 bool is_loopback(const abi::Address& address, abi::Family family) {
@@ -49,18 +49,18 @@ NftablesBackend::NftablesBackend(const abi::CreateArgs& args, Table table)
       model_({args.family, settings_.counters, kMaxAffinityNumber, any_affinity_id()}),
       traffic_(args.family),
       metrics_(host(), args.family),
-      others_(host()),
+      resync_throttle_(host()),
       table_(std::move(table)),
       writer_(*table_.kernel, [this] { return host().now(); }),
-      early_(*table_.kernel),
-      predecessor_serves_(sdk::predecessor_serves(args)) {}
+      early_listing_(*table_.kernel),
+      old_backend_serves_(sdk::predecessor_serves(args)) {}
 
-NftablesBackend::~NftablesBackend() { others_.stop(); }
+NftablesBackend::~NftablesBackend() { resync_throttle_.stop(); }
 
 abi::Code NftablesBackend::do_probe(abi::Error*) {
-  early_.forget();
+  early_listing_.forget();
   probe_table(*table_.kernel, family(), settings_);
-  early_.start();
+  early_listing_.start();
   return abi::Code::kOk;
 }
 
@@ -76,18 +76,18 @@ NftablesBackend::Facts NftablesBackend::read_facts(const abi::NodeFacts& node) c
   return facts;
 }
 
-void NftablesBackend::say_unusable_addresses(const abi::NodeFacts& node) {
+void NftablesBackend::log_unusable_addresses(const abi::NodeFacts& node) {
   for (const abi::Address& address : sdk::range<abi::Address>(node.node_port_addresses)) {
     const std::string text = sdk::to_string(address, family());
-    if (!is_loopback(address, family()) || !unusable_.insert(text).second) continue;
+    if (!is_loopback(address, family()) || !unusable_addresses_.insert(text).second) continue;
     log().error("node ports cannot be served on the loopback address " + text +
-                ": nftables mode does not lead connections to it to endpoints; it is left out");
+                ": nftables mode does not support it; the address is ignored");
   }
 }
 
 abi::Code NftablesBackend::do_apply(const abi::Transaction& transaction, const abi::NodeFacts& node,
                                     abi::ApplyResult& result, abi::Error* error) {
-  early_.wait();
+  early_listing_.wait();
   const bool full = transaction.kind == abi::TransactionKind::kFull;
   Facts facts = read_facts(node);
   if (!full) {
@@ -100,14 +100,14 @@ abi::Code NftablesBackend::do_apply(const abi::Transaction& transaction, const a
   }
   valid_ = false;
   retirement_.forget();
-  say_unusable_addresses(node);
+  log_unusable_addresses(node);
   std::swap(facts_, facts);
-  const std::uint64_t written = table_.kernel->figures().writes;
+  const std::uint64_t written = table_.kernel->statistics().writes;
   const std::chrono::nanoseconds waited = writer_.waited();
   const auto note_cost = [&] {
-    result.kernel_writes = table_.kernel->figures().writes - written;
+    result.kernel_writes = table_.kernel->statistics().writes - written;
     result.kernel_nanoseconds = static_cast<std::uint64_t>((writer_.waited() - waited).count());
-    metrics_.figures(table_.kernel->figures());
+    metrics_.report_kernel(table_.kernel->statistics());
   };
   Problems problems;
   try {
@@ -122,62 +122,62 @@ abi::Code NftablesBackend::do_apply(const abi::Transaction& transaction, const a
     throw;
   }
   note_cost();
-  left_out_.note(transaction, problems);
-  note_gained();
+  not_programmed_.note(transaction, problems);
+  report_gained();
   report();
   result.objects_owned = model_.elements() + facts_.table.node_port_ips.size() + model_.chains().size();
   valid_ = true;
-  predecessor_serves_ = false;
+  old_backend_serves_ = false;
   generation_ = transaction.generation;
   return abi::Code::kOk;
 }
 
 void NftablesBackend::write_full(const abi::Transaction& transaction, Problems& problems) {
   const std::uint64_t begin = host().now();
-  asked_for_ids_ = false;
-  // Before anything is looked at, so that no change is missed.
-  table_.watch->start([this](const std::string& sentence) { others_.note(sentence); });
-  const bool damaged = others_.begin();
+  ids_requested_ = false;
+  // Before the table is listed, so that no change is missed.
+  table_.watch->start([this](const std::string& sentence) { resync_throttle_.request(sentence); });
+  const bool drifted = resync_throttle_.begin();
   table_.watch->rearm();
-  std::optional<Listing> early = early_.take();
-  Listing seen = early ? std::move(*early) : writer_.list();
-  model_.start_over(seen.exists && has_our_shape(facts_.table, seen) ? &seen : nullptr);
-  urgency_.clear();
+  std::optional<Listing> early = early_listing_.take();
+  Listing listing = early ? std::move(*early) : writer_.list();
+  model_.start_over(listing.exists && has_our_shape(facts_.table, listing) ? &listing : nullptr);
+  write_order_.clear();
   no_local_.clear();
   plan(transaction, problems);
   model_.take_gained();
-  // Of a table that is new all numbers are known before it is written, and with it goes who is bound.
-  Writer::Opening opening{predecessor_serves_, {}};
-  if (!kept_clients_.empty()) opening.clients = kept_clients_.find(model_, settings_.affinity_clients);
-  note_refused(writer_.write_all(facts_.table, model_, urgency_, seen, &opening), problems);
-  kept_clients_.forget();
-  remember(opening.clients);
-  // Repairing must not be all we do; the first damage is repaired at once.
-  if (damaged) others_.rest_after(host().now() - begin);
+  // A new table gets the imported clients with the last batch, as all affinity ids are known before it is written.
+  Writer::NewTable new_table{old_backend_serves_, {}};
+  if (!imported_clients_.empty()) new_table.clients = imported_clients_.find(model_, settings_.affinity_clients);
+  note_refused(writer_.write_all(facts_.table, model_, write_order_, listing, &new_table), problems);
+  imported_clients_.forget();
+  add_clients(new_table.clients);
+  // Limits the CPU time of repairs; the first drift is repaired at once.
+  if (drifted) resync_throttle_.pause_after(host().now() - begin);
 }
 
 void NftablesBackend::write_delta(const abi::Transaction& transaction, const TableFacts& before, Problems& problems) {
   plan(transaction, problems);
-  note_refused(writer_.write_changes(before, facts_.table, model_, urgency_), problems);
+  note_refused(writer_.write_changes(before, facts_.table, model_, write_order_), problems);
 }
 
-// The model has lost them already.
+// The writer has already removed them from the model.
 void NftablesBackend::note_refused(const Writer::Refused& refused, Problems& problems) {
   for (const auto& [name, why] : refused) {
     add_problem(problems, name, why);
     for (const abi::Protocol protocol : {abi::Protocol::kTcp, abi::Protocol::kUdp, abi::Protocol::kSctp}) {
-      forget_figures({name, protocol});
+      forget_derived({name, protocol});
     }
   }
 }
 
 void NftablesBackend::forget(const PortId& id) {
   model_.remove(id);
-  forget_figures(id);
+  forget_derived(id);
 }
 
-void NftablesBackend::forget_figures(const PortId& id) {
-  urgency_.remove(id);
+void NftablesBackend::forget_derived(const PortId& id) {
+  write_order_.remove(id);
   no_local_.remove(id);
 }
 
@@ -189,7 +189,7 @@ void NftablesBackend::plan(const abi::Transaction& transaction, Problems& proble
       ServicePlan made = plan_service(family(), facts_.node_ip, port);
       for (const std::string& why : made.problems) add_problem(problems, id.first, why);
       no_local_.put(id, port, made);
-      urgency_.put(id, made);
+      write_order_.put(id, made);
       model_.put(id, std::move(made));
     } catch (const sdk::Failure& failure) {
       add_problem(problems, id.first, failure.what());
@@ -199,7 +199,7 @@ void NftablesBackend::plan(const abi::Transaction& transaction, Problems& proble
   const Model::Unserved unserved = model_.settle();
   for (const PortId& id : unserved.without_ids) {
     add_problem(problems, id.first, kNoAffinityId);
-    forget_figures(id);
+    forget_derived(id);
   }
   for (const Model::Conflict& conflict : unserved.conflicts) {
     add_problem(problems, conflict.loser,
@@ -208,23 +208,25 @@ void NftablesBackend::plan(const abi::Transaction& transaction, Problems& proble
   }
 }
 
-void NftablesBackend::note_gained() {
-  for (const PortId& id : model_.take_gained()) left_out_.gained(id.first, "an address and port that another Service had");
+void NftablesBackend::report_gained() {
+  for (const PortId& id : model_.take_gained()) {
+    not_programmed_.request_retry(id.first, "an address and port that another Service had");
+  }
 }
 
 void NftablesBackend::report() {
-  metrics_.holdings(model_.elements() + facts_.table.node_port_ips.size(), model_.chains().size(), no_local_);
-  metrics_.figures(table_.kernel->figures());
+  metrics_.report_objects(model_.elements() + facts_.table.node_port_ips.size(), model_.chains().size(), no_local_);
+  metrics_.report_kernel(table_.kernel->statistics());
 }
 
 abi::Code NftablesBackend::do_verify(abi::Error* error) {
   if (!valid_) return sdk::fail(error, abi::Code::kNeedFull, {}, "what is in the kernel is not known");
-  if (const auto damage = others_.noted()) {
+  if (const auto change = resync_throttle_.pending()) {
     valid_ = false;
-    return sdk::fail(error, abi::Code::kNeedFull, {}, *damage);
+    return sdk::fail(error, abi::Code::kNeedFull, {}, *change);
   }
-  if (model_.has_ids_again() && !std::exchange(asked_for_ids_, true)) {
-    host().request_resync(sdk::view("there are numbers for session affinity again, for service ports that had none"));
+  if (model_.has_ids_again() && !std::exchange(ids_requested_, true)) {
+    host().request_resync(sdk::view("session affinity ids are available again for service ports that had none"));
   }
   try {
     if (!writer_.remove_unused(model_)) metrics_.cleanup_failed();
@@ -235,7 +237,7 @@ abi::Code NftablesBackend::do_verify(abi::Error* error) {
   }
   if (settings_.counters) {
     const auto owner = [this](const FrontendKey& frontend) { return model_.owner(frontend).value_or(std::string_view()); };
-    metrics_.traffic(traffic_.take(table_.kernel->traffic(), owner));
+    metrics_.report_traffic(traffic_.take(table_.kernel->traffic(), owner));
   }
   report();
   return abi::Code::kOk;
@@ -246,14 +248,14 @@ abi::Code NftablesBackend::do_claims(abi::StringSink& sink, abi::Error*) {
   return abi::Code::kOk;
 }
 
-// Connections live on in conntrack: only packets that are on their way are waited for.
+// Connections live on in conntrack: only packets in flight need time.
 abi::Code NftablesBackend::do_retire(const abi::Handover& handover, abi::Error* error) {
   using Step = netfilter::Retirement::Step;
   valid_ = false;
-  others_.stop();
+  resync_throttle_.stop();
   if (is_claimed(handover.claims, family())) return abi::Code::kOk;
   const Step step = retirement_.next(handover.drain_seconds, host().now());
-  if (step == Step::kWait || (step == Step::kClose && close_way_in())) {
+  if (step == Step::kWait || (step == Step::kClose && remove_entry_chains())) {
     if (step == Step::kClose) retirement_.closed(host().now());
     return sdk::fail(error, abi::Code::kRetry, {}, "packets on their way are given time");
   }
@@ -262,11 +264,11 @@ abi::Code NftablesBackend::do_retire(const abi::Handover& handover, abi::Error* 
   return abi::Code::kOk;
 }
 
-// What filters goes with what translates, in one transaction: a packet that passed the first is met by what our successor
-// has instead. What masquerades stays. False: the table is not as we make it. Throws sdk::Failure when it is refused for
-// another reason: nothing has changed then.
-bool NftablesBackend::close_way_in() {
-  early_.forget();
+// Removes filter and NAT chains in one transaction, so that a packet which passed one of them meets the chains of the
+// new backend next. Masquerading stays. Throws sdk::Failure if the kernel refuses for a reason other than a missing
+// chain: nothing has changed then.
+bool NftablesBackend::remove_entry_chains() {
+  early_listing_.forget();
   LayoutFacts facts;
   facts.family = family();
   Batch batch;
@@ -285,58 +287,58 @@ bool NftablesBackend::close_way_in() {
 
 abi::Code NftablesBackend::do_cleanup(abi::Error*) {
   valid_ = false;
-  others_.stop();
+  resync_throttle_.stop();
   remove_table();
   return abi::Code::kOk;
 }
 
 void NftablesBackend::remove_table() {
-  early_.forget();
+  early_listing_.forget();
   try {
     table_.kernel->delete_table();
   } catch (const sdk::Failure& failure) {
-    if (failure.code() == abi::Code::kUnsupported) return;  // then there is none
+    if (failure.code() == abi::Code::kUnsupported) return;  // the kernel has no nf_tables
     metrics_.cleanup_failed();
     throw;
   }
 }
 
 void* NftablesBackend::do_extension(std::string_view id) {
-  if (id == abi::kAffinity) return static_cast<abi::Affinity*>(&bound_clients_);
-  return id == abi::kInspection ? static_cast<abi::Inspection*>(&inspected_) : nullptr;
+  if (id == abi::kAffinity) return static_cast<abi::Affinity*>(&affinity_extension_);
+  return id == abi::kInspection ? static_cast<abi::Inspection*>(&inspection_extension_) : nullptr;
 }
 
-// What serves does not depend on it.
-void NftablesBackend::remember(const std::vector<RememberedClient>& clients) {
-  const Writer::Forgotten forgotten = writer_.remember(clients);
-  if (forgotten.count == 0) return;
-  log().warning(std::to_string(forgotten.count) + " clients with session affinity were not taken over: " + forgotten.why);
+// Failures are only logged: serving does not depend on these clients.
+void NftablesBackend::add_clients(const std::vector<RememberedClient>& clients) {
+  const Writer::SkippedClients skipped = writer_.add_clients(clients);
+  if (skipped.count == 0) return;
+  log().warning(std::to_string(skipped.count) + " clients with session affinity were not taken over: " + skipped.why);
 }
 
-abi::Code NftablesBackend::BoundClients::export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept {
+abi::Code NftablesBackend::AffinityExtension::export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept {
   return sdk::guarded(error, [&] {
-    backend_.early_.forget();
-    tell_clients(backend_.model_, backend_.table_.kernel->clients(), *sink);
+    backend_.early_listing_.forget();
+    export_affinity(backend_.model_, backend_.table_.kernel->clients(), *sink);
     return abi::Code::kOk;
   });
 }
 
-abi::Code NftablesBackend::BoundClients::import_clients(abi::ArrayView clients, abi::Error* error) noexcept {
+abi::Code NftablesBackend::AffinityExtension::import_clients(abi::ArrayView clients, abi::Error* error) noexcept {
   return sdk::guarded(error, [&] {
-    backend_.kept_clients_.keep(clients);
+    backend_.imported_clients_.add(clients);
     if (!backend_.valid_) return abi::Code::kOk;
-    const auto found = backend_.kept_clients_.find(backend_.model_, backend_.settings_.affinity_clients);
-    backend_.kept_clients_.forget();
-    backend_.remember(found);
+    const auto found = backend_.imported_clients_.find(backend_.model_, backend_.settings_.affinity_clients);
+    backend_.imported_clients_.forget();
+    backend_.add_clients(found);
     return abi::Code::kOk;
   });
 }
 
-abi::Code NftablesBackend::Inspected::services(abi::StringView name, abi::StringSink* lines,
-                                               abi::Error* error) noexcept {
+abi::Code NftablesBackend::InspectionExtension::services(abi::StringView name, abi::StringSink* lines,
+                                                         abi::Error* error) noexcept {
   return sdk::guarded(error, [&] {
     if (backend_.generation_ == 0) inspection::refuse_before_first_apply();
-    backend_.early_.forget();
+    backend_.early_listing_.forget();
     inspection::Answer answer(sdk::text(name));
     inspect(backend_.writer_.list(), backend_.model_, backend_.family(), answer);
     answer.deliver(*lines);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The backend: one object per IP family, called from one thread. It decides between full and delta, and what is
-// reported; the model says what is wanted, the writer brings it into the kernel.
+// The backend: one object per IP family, called from one thread. It chooses between a full and a delta write, and
+// reports; the model computes the wanted state, the writer brings it into the kernel.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/common/netfilter/left_out.hpp"
+#include "plugins/common/netfilter/not_programmed.hpp"
 #include "plugins/common/netfilter/retirement.hpp"
 #include "plugins/nftables/affinity_clients.hpp"
-#include "plugins/nftables/changes_of_others.hpp"
 #include "plugins/nftables/early_listing.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
 #include "plugins/nftables/metrics.hpp"
 #include "plugins/nftables/model/model.hpp"
+#include "plugins/nftables/resync_throttle.hpp"
 #include "plugins/nftables/settings.hpp"
 #include "plugins/nftables/traffic.hpp"
-#include "plugins/nftables/urgency.hpp"
+#include "plugins/nftables/write_order.hpp"
 #include "plugins/nftables/writer.hpp"
 #include "sluice/abi/affinity.hpp"
 #include "sluice/abi/inspection.hpp"
@@ -32,29 +32,29 @@ namespace sluice::nftables {
 class NftablesBackend final : public sdk::BackendBase {
  public:
   explicit NftablesBackend(const abi::CreateArgs& args);
-  // With another table than that of this node.
+  // Uses `table` instead of the table of this node. For tests.
   NftablesBackend(const abi::CreateArgs& args, Table table);
   ~NftablesBackend() override;
 
  private:
-  class Inspected final : public abi::Inspection {
+  class InspectionExtension final : public abi::Inspection {
    public:
-    explicit Inspected(NftablesBackend& backend) : backend_(backend) {}
+    explicit InspectionExtension(NftablesBackend& backend) : backend_(backend) {}
     abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error* error) noexcept override;
 
    private:
     NftablesBackend& backend_;
   };
-  class BoundClients final : public abi::Affinity {
+  class AffinityExtension final : public abi::Affinity {
    public:
-    explicit BoundClients(NftablesBackend& backend) : backend_(backend) {}
+    explicit AffinityExtension(NftablesBackend& backend) : backend_(backend) {}
     abi::Code export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept override;
     abi::Code import_clients(abi::ArrayView clients, abi::Error* error) noexcept override;
 
    private:
     NftablesBackend& backend_;
   };
-  // Everything that is wanted depends on these: other values take a full transaction, but for addresses of node ports.
+  // The wanted state depends on these facts: a change requires a full transaction, except for node port addresses.
   struct Facts {
     TableFacts table;
     abi::Address node_ip{};
@@ -71,43 +71,43 @@ class NftablesBackend final : public sdk::BackendBase {
   void* do_extension(std::string_view id) override;
 
   Facts read_facts(const abi::NodeFacts& node) const;
-  void say_unusable_addresses(const abi::NodeFacts& node);
+  void log_unusable_addresses(const abi::NodeFacts& node);
   void write_full(const abi::Transaction& transaction, Problems& problems);
   void write_delta(const abi::Transaction& transaction, const TableFacts& before, Problems& problems);
   void plan(const abi::Transaction& transaction, Problems& problems);
   void note_refused(const Writer::Refused& refused, Problems& problems);
   void forget(const PortId& id);
-  void forget_figures(const PortId& id);
-  void note_gained();
+  void forget_derived(const PortId& id);
+  void report_gained();
   void report();
-  void remember(const std::vector<RememberedClient>& clients);
-  // False: there was none.
-  bool close_way_in();
+  void add_clients(const std::vector<RememberedClient>& clients);
+  // Returns false if at least one of the chains did not exist.
+  bool remove_entry_chains();
   void remove_table();
 
   const Settings settings_;
   Model model_;
-  Urgency urgency_;
+  WriteOrder write_order_;
   NoLocalEndpoints no_local_;
   Traffic traffic_;
   Metrics metrics_;
-  ChangesOfOthers others_;
-  Table table_;  // its watch calls others_
+  ResyncThrottle resync_throttle_;
+  Table table_;  // its watch calls resync_throttle_
   Writer writer_;
-  EarlyListing early_;
-  Inspected inspected_{*this};
-  BoundClients bound_clients_{*this};
+  EarlyListing early_listing_;
+  InspectionExtension inspection_extension_{*this};
+  AffinityExtension affinity_extension_{*this};
 
-  bool predecessor_serves_;  // another backend does, until the first apply() is done
-  KeptClients kept_clients_;
+  bool old_backend_serves_;  // another backend serves until the first apply() succeeds
+  ImportedClients imported_clients_;
   netfilter::Retirement retirement_;
 
-  bool valid_ = false;  // the kernel has what the last transaction asked for
+  bool valid_ = false;  // the kernel has what the last transaction requested
   std::uint64_t generation_ = 0;
   Facts facts_;
-  netfilter::LeftOut left_out_{host()};
-  bool asked_for_ids_ = false;      // since the last full transaction
-  std::set<std::string> unusable_;  // addresses for node ports that were complained about
+  netfilter::NotProgrammed not_programmed_{host()};
+  bool ids_requested_ = false;                // since the last full transaction
+  std::set<std::string> unusable_addresses_;  // node port addresses already reported as unusable
 };
 
 }  // namespace sluice::nftables

@@ -13,7 +13,7 @@ namespace sluice::nftables {
 // "nft/ip/kube-proxy", "nft/ip6/kube-proxy".
 std::string table_claim(abi::Family family);
 
-// Whether a successor with these claims (StringView) takes the table over.
+// Whether a new backend with these claims (StringView) adopts the table.
 bool is_claimed(const abi::ArrayView& claims, abi::Family family);
 
 }  // namespace sluice::nftables

@@ -11,7 +11,7 @@
 namespace sluice::nftables {
 namespace {
 
-// Sets in which a service port is found: they are emptied first, so that nobody gets half of one.
+// Sets that lead to other elements are emptied first, so that no packet meets half of a service port.
 constexpr SetId kRemovalOrder[] = {SetId::kServiceIps,
                                    SetId::kServiceNodePorts,
                                    SetId::kFirewallIps,
@@ -44,14 +44,14 @@ std::vector<SetSpec> wanted_sets(const TableFacts& facts) {
 
 }  // namespace
 
-bool has_our_shape(const TableFacts& facts, const Listing& seen) {
-  if (!seen.exists) return true;
+bool has_our_shape(const TableFacts& facts, const Listing& listing) {
+  if (!listing.exists) return true;
   std::map<std::string, SetSpec, std::less<>> sets;
   for (SetSpec& spec : wanted_sets(facts)) {
     std::string name = spec.name;
     sets.emplace(std::move(name), std::move(spec));
   }
-  for (const auto& [name, spec] : seen.sets) {
+  for (const auto& [name, spec] : listing.sets) {
     const auto wanted = sets.find(name);
     if (wanted == sets.end() || shape(wanted->second) != shape(spec)) return false;
   }
@@ -60,7 +60,7 @@ bool has_our_shape(const TableFacts& facts, const Listing& seen) {
     std::string name = spec.name;
     chains.emplace(std::move(name), std::move(spec));
   }
-  for (const auto& [name, chain] : seen.chains) {
+  for (const auto& [name, chain] : listing.chains) {
     const auto wanted = chains.find(name);
     if (wanted == chains.end()) {
       if (chain.is_base || !is_shared_chain(name)) return false;
@@ -75,41 +75,41 @@ std::vector<const SharedChain*> in_order(const std::vector<SharedChain>& chains)
   std::vector<const SharedChain*> ordered;
   for (const bool refers : {false, true}) {
     for (const SharedChain& chain : chains) {
-      if ((!chain.firewall && !depends_on(chain.treatment).empty()) == refers) ordered.push_back(&chain);
+      if ((!chain.firewall && !depends_on(chain.service_class).empty()) == refers) ordered.push_back(&chain);
     }
   }
   return ordered;
 }
 
 ChainSpec chain_spec(const LayoutFacts& facts, const SharedChain& chain) {
-  return chain.firewall ? firewall_chain(facts, chain.allowed) : treatment_chain(facts, chain.treatment);
+  return chain.firewall ? firewall_chain(facts, chain.allowed) : class_chain(facts, chain.service_class);
 }
 
-Difference::Difference(const TableFacts& facts, const Model& model, Listing& seen)
-    : facts_(facts), model_(model), seen_(seen), replaces_(!has_our_shape(facts, seen)) {
+Difference::Difference(const TableFacts& facts, const Model& model, Listing& listing)
+    : facts_(facts), model_(model), listing_(listing), replaces_(!has_our_shape(facts, listing)) {
   if (!replaces_) return;
-  seen_ = Listing();
-  seen_.exists = true;
+  listing_ = Listing();
+  listing_.exists = true;
 }
 
 void Difference::add_chain(ChainSpec spec, Batch& batch) const {
-  const auto known = seen_.chains.find(spec.name);
-  const bool create = known == seen_.chains.end();
+  const auto known = listing_.chains.find(spec.name);
+  const bool create = known == listing_.chains.end();
   if (!create && known->second.rules == spec.rules) return;
   batch.chains.push_back({std::move(spec), create});
 }
 
 void Difference::add_frame(Batch& batch) {
   batch.delete_table = replaces_;
-  batch.create_table = replaces_ || !seen_.exists;
+  batch.create_table = replaces_ || !listing_.exists;
   for (SetSpec& spec : wanted_sets(facts_)) {
-    if (!seen_.sets.contains(spec.name)) batch.create_sets.push_back(std::move(spec));
+    if (!listing_.sets.contains(spec.name)) batch.create_sets.push_back(std::move(spec));
   }
   for (ChainSpec& spec : fixed_chains(facts_.layout)) {
     if (!spec.is_base) add_chain(std::move(spec), batch);
   }
   std::map<std::pair<bool, std::uint32_t>, const DispatchWrite*> dispatch;
-  for (const DispatchWrite& one : seen_.dispatch) dispatch.emplace(std::pair(one.firewall, one.number), &one);
+  for (const DispatchWrite& one : listing_.dispatch) dispatch.emplace(std::pair(one.firewall, one.number), &one);
   for (const SharedChain* const chain : in_order(model_.chains())) {
     add_chain(chain_spec(facts_.layout, *chain), batch);
     const auto known = dispatch.find({chain->firewall, chain->number});
@@ -139,7 +139,7 @@ void Difference::add(const PortId& id, Batch& batch) {
 
 void Difference::add_record(const Record& record, std::string_view comment, Owner owner, Batch& batch) {
   const bool shared = record.set == SetId::kClusterIps || record.set == SetId::kHairpin;
-  RecordTable& there = seen_.records[index(record.set)];
+  RecordTable& there = listing_.records[index(record.set)];
   if (const auto place = there.find(record.key)) {
     if (there.is_marked(*place)) return;
     there.mark(*place);
@@ -156,7 +156,7 @@ void Difference::add_record(const Record& record, std::string_view comment, Owne
 bool Difference::remove_elements(Batch& batch, std::size_t most) {
   for (; next_set_ < kSetCount; ++next_set_, next_place_ = 0) {
     const SetId set = kRemovalOrder[next_set_];
-    const RecordTable& there = seen_.records[index(set)];
+    const RecordTable& there = listing_.records[index(set)];
     for (; next_place_ < there.size(); ++next_place_) {
       if (there.is_marked(next_place_)) continue;
       if (most == 0) return true;
@@ -171,7 +171,7 @@ std::vector<DispatchWrite> Difference::unknown_dispatch() const {
   std::set<std::pair<bool, std::uint32_t>> wanted;
   for (const SharedChain& chain : model_.chains()) wanted.emplace(chain.firewall, chain.number);
   std::vector<DispatchWrite> found;
-  for (const DispatchWrite& one : seen_.dispatch) {
+  for (const DispatchWrite& one : listing_.dispatch) {
     if (wanted.contains({one.firewall, one.number})) continue;
     found.push_back({one.firewall, one.number, one.chain, true});
   }
@@ -183,7 +183,7 @@ std::vector<std::string> Difference::unknown_chains() const {
   for (const ChainSpec& spec : fixed_chains(facts_.layout)) known.insert(spec.name);
   for (const SharedChain& chain : model_.chains()) known.insert(chain.name);
   std::vector<std::string> found;
-  for (const auto& [name, chain] : seen_.chains) {
+  for (const auto& [name, chain] : listing_.chains) {
     if (!known.contains(name)) found.push_back(name);
   }
   return found;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What one listing of the table lacks, and what it has that nobody wants. Pure.
+// Compares one listing of the table with the wanted state: what is missing, and what is not wanted. Pure.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace sluice::nftables {
 
-// What is wanted beside the service ports.
+// The wanted state apart from service ports.
 struct TableFacts {
   LayoutFacts layout;
   std::uint32_t affinity_clients = 0;
@@ -26,31 +26,32 @@ struct TableFacts {
   friend bool operator==(const TableFacts&, const TableFacts&) = default;
 };
 
-// A table whose sets and base chains are as ours, so that the rest can be changed in it. One that is not there fits,
-// too.
-bool has_our_shape(const TableFacts& facts, const Listing& seen);
+// Whether all sets and base chains have the expected shape, so that the table can be updated in place. True if the
+// table does not exist.
+bool has_our_shape(const TableFacts& facts, const Listing& listing);
 
-// Chains so that each goes to earlier ones only.
+// Orders the chains so that each refers to earlier ones only.
 std::vector<const SharedChain*> in_order(const std::vector<SharedChain>& chains);
 ChainSpec chain_spec(const LayoutFacts& facts, const SharedChain& chain);
 
-// One comparison. Everything given outlives it; elements of `seen` are marked.
+// One comparison. All arguments outlive it; elements of `listing` are marked.
 class Difference {
  public:
-  Difference(const TableFacts& facts, const Model& model, Listing& seen);
+  Difference(const TableFacts& facts, const Model& model, Listing& listing);
 
-  // The table is replaced as a whole: everything has to go into one batch, so that there is no moment without.
+  // The table is replaced as a whole, in one batch, so that it is never absent.
   bool replaces() const noexcept { return replaces_; }
 
-  // Table, sets, chains but base chains, the dispatch of those, addresses of node ports.
+  // Adds the table, sets, all chains except base chains, the dispatch elements, and node port addresses.
   void add_frame(Batch& batch);
-  // After it: packets come here from then on.
+  // Call after add_frame(): base chains attach the table to the packet path.
   void add_base_chains(Batch& batch) const;
-  // Elements of one service port, with an owner of its own when there are any.
+  // Elements of one service port. They get their own owner, if there are any.
   void add(const PortId& id, Batch& batch);
-  // Behind everything: elements nobody wants, at most `most`; true when there may be more.
+  // Call last. Adds the removal of at most `most` unwanted elements; returns true if there may be more.
   bool remove_elements(Batch& batch, std::size_t most);
-  // Chains that Services share and nobody knows, and dispatch of numbers nobody knows: they harm nobody, and go later.
+  // Shared chains and dispatch elements that the model does not have. No element leads to them, so they are removed
+  // later.
   std::vector<std::string> unknown_chains() const;
   std::vector<DispatchWrite> unknown_dispatch() const;
 
@@ -60,10 +61,10 @@ class Difference {
 
   const TableFacts& facts_;
   const Model& model_;
-  Listing& seen_;
+  Listing& listing_;
   const bool replaces_;
   std::set<Key> added_[2];    // of sets whose elements service ports share: kClusterIps, kHairpin
-  std::size_t next_set_ = 0;  // where remove_elements() goes on
+  std::size_t next_set_ = 0;  // where remove_elements() continues
   std::size_t next_place_ = 0;
 };
 

@@ -17,7 +17,7 @@ void EarlyListing::start() {
   const process::SignalsBlocked blocked;
   try {
     thread_ = std::thread([this] {
-      // Whoever lists next meets the same failure, and tells it.
+      // The next listing meets the same failure and reports it.
       try {
         listing_ = kernel_.list();
       } catch (const sdk::Failure&) {

@@ -1,7 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The table is read while the daemon still asks for Services: at a start that takes as long as everything else together.
+// Lists the table in the background while the daemon still lists Services: at start, the listing takes as long as all
+// other work together.
 #pragma once
 
 #include <optional>
@@ -19,19 +20,20 @@ class EarlyListing {
   EarlyListing(const EarlyListing&) = delete;
   EarlyListing& operator=(const EarlyListing&) = delete;
 
-  // Begins to list, on a thread of its own. Nobody uses `kernel` until wait(), take() or forget(). Without a thread nothing happens.
+  // Starts a listing on a thread of its own. `kernel` must not be used until wait(), take() or forget(). Does nothing
+  // if no thread can be started.
   void start();
   // Waits until `kernel` may be used again.
   void wait() noexcept;
-  // Waits for it. Empty when it was not begun, when it failed, and when anybody has written anything since.
+  // Waits for the listing. Empty if none was started, if it failed, or if nf_tables has changed since.
   std::optional<Listing> take();
-  // Waits for it, and gives it up.
+  // Waits for the listing and discards it.
   void forget() noexcept;
 
  private:
   TableKernel& kernel_;
   std::thread thread_;
-  std::optional<Listing> listing_;  // the thread's until it is joined
+  std::optional<Listing> listing_;  // owned by the thread until it is joined
 };
 
 }  // namespace sluice::nftables

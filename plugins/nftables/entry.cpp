@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How the daemon finds this backend. It does not drain: connections live on in conntrack when the table is gone.
+// Plugin entry. This backend does not drain: connections live on in conntrack when the table is gone.
 
 #if HAVE_CONFIG_H
 #include "config.h"

@@ -20,7 +20,7 @@ namespace {
 
 using inspection::ServiceLine;
 
-// The sets a frontend may be in, for addresses and for node ports.
+// The sets that may contain a frontend, for addresses and for node ports.
 struct Sets {
   SetId classes, endpoints, rejected, dropped, affinity, traffic;
 };
@@ -31,15 +31,15 @@ constexpr Sets kNodePortSets{SetId::kServiceNodePorts, SetId::kNodePortEndpoints
 
 class Decoder {
  public:
-  Decoder(Listing& seen, const Model& model, abi::Family family) : seen_(seen), family_(family) {
+  Decoder(Listing& listing, const Model& model, abi::Family family) : listing_(listing), family_(family) {
     for (const SharedChain& chain : model.chains()) chains_.emplace(chain.name, &chain);
-    for (const DispatchWrite& one : seen.dispatch) dispatch_[{one.firewall, one.number}] = one.chain;
+    for (const DispatchWrite& one : listing.dispatch) dispatch_[{one.firewall, one.number}] = one.chain;
     for (const PortId& id : model.ids()) names_.emplace(comment_hash(element_comment(id.first)), id.first);
     served_at_ = node_ports_at("services", 1);
     checked_at_ = node_ports_at("nodeport-endpoints-check", 1);
   }
 
-  // All frontends, with the name of their service port; empty for those that the model does not know.
+  // All frontends, with the name of their service port; empty if the model does not have it.
   void lines(inspection::Answer& answer) {
     for (const bool node_port : {false, true}) {
       const Sets& sets = node_port ? kNodePortSets : kAddressSets;
@@ -52,7 +52,7 @@ class Decoder {
     }
   }
 
-  // Elements nothing leads to.
+  // Elements that no frontend leads to.
   void strays(const std::function<void(std::string)>& line) const {
     for (const SetId set : {SetId::kEndpoints, SetId::kNodePortEndpoints, SetId::kFirewallIps, SetId::kAffinityServices,
                             SetId::kAffinityNodePorts}) {
@@ -79,7 +79,7 @@ class Decoder {
   }
 
  private:
-  RecordTable& records(SetId set) const { return seen_.records[index(set)]; }
+  RecordTable& records(SetId set) const { return listing_.records[index(set)]; }
 
   void each_stray(SetId set, const std::function<void(const Key&)>& visit) const {
     const RecordTable& there = records(set);
@@ -137,14 +137,14 @@ class Decoder {
       line.targets = "chain " + chain + " (not wanted by any Service)";
       return;
     }
-    const Treatment& treatment = known->second->treatment;
-    line.sticky_seconds = treatment.affinity_seconds;
-    line.masqueraded = treatment.kind == Treatment::Kind::kExternal;
-    if (treatment.kind == Treatment::Kind::kLocal || treatment.kind == Treatment::Kind::kExternalLocal) {
-      if (treatment.local != 0) line.targets = endpoints(at, kLocalSlots, treatment.local);
-      if (treatment.cluster != 0) line.from_node = endpoints(at, kClusterSlots, treatment.cluster);
+    const ServiceClass& service_class = known->second->service_class;
+    line.sticky_seconds = service_class.affinity_seconds;
+    line.masqueraded = service_class.kind == ServiceClass::Kind::kExternal;
+    if (service_class.kind == ServiceClass::Kind::kLocal || service_class.kind == ServiceClass::Kind::kExternalLocal) {
+      if (service_class.local != 0) line.targets = endpoints(at, kLocalSlots, service_class.local);
+      if (service_class.cluster != 0) line.from_node = endpoints(at, kClusterSlots, service_class.cluster);
     } else {
-      line.targets = endpoints(at, kClusterSlots, treatment.cluster);
+      line.targets = endpoints(at, kClusterSlots, service_class.cluster);
     }
   }
 
@@ -194,11 +194,11 @@ class Decoder {
     }
   }
 
-  // Where the rule `end` places before the end of a fixed chain matches node ports. The rules of the kernel are
-  // compared with both forms that this backend writes.
+  // The addresses on which node ports are matched by the rule at position `end` from the end of a fixed chain. The
+  // kernel's rules are compared with both forms that this backend writes.
   std::string node_ports_at(const std::string& chain, std::size_t end) const {
-    const auto there = seen_.chains.find(chain);
-    if (there == seen_.chains.end()) return inspection::addresses_text({});
+    const auto there = listing_.chains.find(chain);
+    if (there == listing_.chains.end()) return inspection::addresses_text({});
     for (const bool match_all : {true, false}) {
       LayoutFacts facts;
       facts.family = family_;
@@ -225,20 +225,20 @@ class Decoder {
     return found;
   }
 
-  Listing& seen_;
+  Listing& listing_;
   abi::Family family_;
   std::map<std::string, const SharedChain*, std::less<>> chains_;
   std::map<std::pair<bool, std::uint32_t>, std::string> dispatch_;
   std::unordered_map<std::uint64_t, std::string> names_;
   std::set<abi::Address> addresses_;
-  std::string served_at_;   // where rules lead node ports to endpoints
-  std::string checked_at_;  // where rules reject or drop them
+  std::string served_at_;   // where rules send node ports to endpoints
+  std::string checked_at_;  // where rules reject or drop node ports
 };
 
 }  // namespace
 
-void inspect(Listing seen, const Model& model, abi::Family family, inspection::Answer& answer) {
-  Decoder decoder(seen, model, family);
+void inspect(Listing listing, const Model& model, abi::Family family, inspection::Answer& answer) {
+  Decoder decoder(listing, model, family);
   decoder.lines(answer);
   if (answer.is_complete()) decoder.strays([&](std::string stray) { answer.add_not_wanted(std::move(stray)); });
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The table of the kernel in words: Services, their frontends, and where connections to them go. Pure.
+// Renders a listing of the table as text: Services, their frontends, and where connections go. Pure.
 #pragma once
 
 #include "plugins/common/inspection/service_line.hpp"
@@ -10,7 +10,7 @@
 
 namespace sluice::nftables {
 
-// Adds a line for each frontend that `seen` has, and each object that no Service port wants. `model` has the names.
-void inspect(Listing seen, const Model& model, abi::Family family, inspection::Answer& answer);
+// Adds a line for each frontend in `listing`, and for each object that no service port wants. `model` has the names.
+void inspect(Listing listing, const Model& model, abi::Family family, inspection::Answer& answer);
 
 }  // namespace sluice::nftables

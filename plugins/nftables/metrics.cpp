@@ -18,11 +18,11 @@ constexpr std::string_view kCleanupFailures = "kubeproxy_sync_proxy_rules_nftabl
 void NoLocalEndpoints::put(const PortId& id, const abi::ServicePort& port, const ServicePlan& plan) {
   remove(id);
   if (!plan.local.empty() || !(sdk::has(port, abi::kHasAnyEndpoint) || !plan.cluster.empty())) return;
-  const Lacks lacks{sdk::has(port, abi::kInternalPolicyLocal), sdk::has(port, abi::kExternalPolicyLocal)};
-  if (!lacks.internal && !lacks.external) return;
-  ports_[id] = lacks;
-  internal_ += lacks.internal ? 1 : 0;
-  external_ += lacks.external ? 1 : 0;
+  const Policies policies{sdk::has(port, abi::kInternalPolicyLocal), sdk::has(port, abi::kExternalPolicyLocal)};
+  if (!policies.internal && !policies.external) return;
+  ports_[id] = policies;
+  internal_ += policies.internal ? 1 : 0;
+  external_ += policies.external ? 1 : 0;
 }
 
 void NoLocalEndpoints::remove(const PortId& id) {
@@ -36,49 +36,52 @@ void NoLocalEndpoints::remove(const PortId& id) {
 Metrics::Metrics(abi::Host& host, abi::Family family)
     : host_(host), family_label_(family == abi::Family::kIpv6 ? "ip_family=\"IPv6\"" : "ip_family=\"IPv4\"") {}
 
-void Metrics::tell(abi::MetricKind kind, std::string_view name, double value, const std::string& more) const {
-  const std::string labels = more + family_label_;
+void Metrics::report(abi::MetricKind kind, std::string_view name, double value, const std::string& extra_labels) const {
+  const std::string labels = extra_labels + family_label_;
   host_.metric(kind, sdk::view(name), sdk::view(labels), value);
 }
 
-void Metrics::holdings(std::size_t elements, std::size_t chains, const NoLocalEndpoints& no_local) const {
-  tell(abi::MetricKind::kGaugeSet, "sluice_nftables_elements", static_cast<double>(elements));
-  tell(abi::MetricKind::kGaugeSet, "sluice_nftables_chains", static_cast<double>(chains));
-  tell(abi::MetricKind::kGaugeSet, kNoLocal, static_cast<double>(no_local.internal()), "traffic_policy=\"internal\",");
-  tell(abi::MetricKind::kGaugeSet, kNoLocal, static_cast<double>(no_local.external()), "traffic_policy=\"external\",");
-  // There from the start, so that a rate can be made of them.
-  tell(abi::MetricKind::kCounterAdd, kSyncFailures, 0);
-  tell(abi::MetricKind::kCounterAdd, kCleanupFailures, 0);
+void Metrics::report_objects(std::size_t elements, std::size_t chains, const NoLocalEndpoints& no_local) const {
+  report(abi::MetricKind::kGaugeSet, "sluice_nftables_elements", static_cast<double>(elements));
+  report(abi::MetricKind::kGaugeSet, "sluice_nftables_chains", static_cast<double>(chains));
+  report(abi::MetricKind::kGaugeSet, kNoLocal, static_cast<double>(no_local.internal()),
+         "traffic_policy=\"internal\",");
+  report(abi::MetricKind::kGaugeSet, kNoLocal, static_cast<double>(no_local.external()),
+         "traffic_policy=\"external\",");
+  // Created at start, so that rate() sees the first increment.
+  report(abi::MetricKind::kCounterAdd, kSyncFailures, 0);
+  report(abi::MetricKind::kCounterAdd, kCleanupFailures, 0);
 }
 
-void Metrics::figures(const KernelFigures& now) {
-  const auto add = [&](std::string_view name, std::uint64_t value, std::uint64_t told, const char* more = "") {
-    tell(abi::MetricKind::kCounterAdd, name, static_cast<double>(value - told), more);
+void Metrics::report_kernel(const KernelStatistics& now) {
+  const auto add = [&](std::string_view name, std::uint64_t value, std::uint64_t reported,
+                       const char* extra_labels = "") {
+    report(abi::MetricKind::kCounterAdd, name, static_cast<double>(value - reported), extra_labels);
   };
   constexpr std::string_view kTransactions = "sluice_nftables_transactions_total";
-  add(kTransactions, now.commits, told_.commits, "result=\"carried_out\",");
-  add(kTransactions, now.refused, told_.refused, "result=\"refused\",");
-  add("sluice_nftables_listings_total", now.listings, told_.listings);
-  add("sluice_nftables_sent_bytes_total", now.bytes, told_.bytes);
-  told_ = now;
+  add(kTransactions, now.commits, reported_.commits, "result=\"carried_out\",");
+  add(kTransactions, now.refused, reported_.refused, "result=\"refused\",");
+  add("sluice_nftables_listings_total", now.listings, reported_.listings);
+  add("sluice_nftables_sent_bytes_total", now.bytes, reported_.bytes);
+  reported_ = now;
 }
 
-void Metrics::sync_failed() const { tell(abi::MetricKind::kCounterAdd, kSyncFailures, 1); }
+void Metrics::sync_failed() const { report(abi::MetricKind::kCounterAdd, kSyncFailures, 1); }
 
-void Metrics::cleanup_failed() const { tell(abi::MetricKind::kCounterAdd, kCleanupFailures, 1); }
+void Metrics::cleanup_failed() const { report(abi::MetricKind::kCounterAdd, kCleanupFailures, 1); }
 
-void Metrics::traffic(const Traffic::News& news) const {
+void Metrics::report_traffic(const Traffic::Delta& delta) const {
   constexpr std::string_view kPackets = "sluice_nftables_service_packets_total";
   constexpr std::string_view kBytes = "sluice_nftables_service_bytes_total";
   const auto label = [](const std::string& service) { return "service=\"" + service + "\","; };
-  for (const auto& [service, sum] : news.more) {
-    tell(abi::MetricKind::kCounterAdd, kPackets, static_cast<double>(sum.packets), label(service));
-    tell(abi::MetricKind::kCounterAdd, kBytes, static_cast<double>(sum.bytes), label(service));
+  for (const auto& [service, sum] : delta.growth) {
+    report(abi::MetricKind::kCounterAdd, kPackets, static_cast<double>(sum.packets), label(service));
+    report(abi::MetricKind::kCounterAdd, kBytes, static_cast<double>(sum.bytes), label(service));
   }
-  // The daemon takes no series back: another Service of that name is to begin at 0, at least.
-  for (const std::string& service : news.gone) {
-    tell(abi::MetricKind::kCounterSet, kPackets, 0, label(service));
-    tell(abi::MetricKind::kCounterSet, kBytes, 0, label(service));
+  // The daemon cannot remove a series: reset it, as a Service created later may have the same name.
+  for (const std::string& service : delta.gone) {
+    report(abi::MetricKind::kCounterSet, kPackets, 0, label(service));
+    report(abi::MetricKind::kCounterSet, kBytes, 0, label(service));
   }
 }
 

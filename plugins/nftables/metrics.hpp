@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the daemon is told in figures, under kube-proxy's names where it has the same. The apply thread only.
+// Metrics of the backend, under kube-proxy's names if it has the same metric. The apply thread only.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace sluice::nftables {
 
-// Service ports with endpoints elsewhere but none on this node (BEH 10.4).
+// Service ports that have endpoints, but none on this node (BEH 10.4).
 class NoLocalEndpoints {
  public:
   void put(const PortId& id, const abi::ServicePort& port, const ServicePlan& plan);
@@ -27,11 +27,11 @@ class NoLocalEndpoints {
   std::size_t external() const noexcept { return external_; }
 
  private:
-  struct Lacks {
+  struct Policies {
     bool internal = false;
     bool external = false;
   };
-  std::map<PortId, Lacks> ports_;  // those that lack any
+  std::map<PortId, Policies> ports_;  // service ports without local endpoints
   std::size_t internal_ = 0;
   std::size_t external_ = 0;
 };
@@ -41,19 +41,19 @@ class Metrics {
   // `host` outlives this.
   Metrics(abi::Host& host, abi::Family family);
 
-  void holdings(std::size_t elements, std::size_t chains, const NoLocalEndpoints& no_local) const;
+  void report_objects(std::size_t elements, std::size_t chains, const NoLocalEndpoints& no_local) const;
   // Adds what has happened since the last call.
-  void figures(const KernelFigures& now);
+  void report_kernel(const KernelStatistics& now);
   void sync_failed() const;
   void cleanup_failed() const;
-  void traffic(const Traffic::News& news) const;
+  void report_traffic(const Traffic::Delta& delta) const;
 
  private:
-  void tell(abi::MetricKind kind, std::string_view name, double value, const std::string& more = {}) const;
+  void report(abi::MetricKind kind, std::string_view name, double value, const std::string& extra_labels = {}) const;
 
   abi::Host& host_;
   std::string family_label_;
-  KernelFigures told_;
+  KernelStatistics reported_;
 };
 
 }  // namespace sluice::nftables

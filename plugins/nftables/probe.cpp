@@ -21,9 +21,9 @@
 namespace sluice::nftables {
 namespace {
 
-using ProbedKind = Treatment::Kind;
+using ProbedKind = ServiceClass::Kind;
 
-// Expressions that come in modules of their own; all others are part of nf_tables.
+// Expressions that need a kernel module of their own; all others are part of nf_tables.
 struct Module {
   std::string_view expression;
   const char* ipv4;
@@ -38,8 +38,8 @@ constexpr Module kModules[] = {
     {"reject", "nft_reject_ipv4", "nft_reject_ipv6"},
 };
 
-// 198.51.100.0/24 and 2001:db8::/32 are nobody's.
-abi::Prefix nobodys(abi::Family family) {
+// 198.51.100.0/24 (RFC 5737) and 2001:db8::/32 (RFC 3849).
+abi::Prefix documentation_prefix(abi::Family family) {
   const bool v4 = family == abi::Family::kIpv4;
   abi::Prefix prefix{};
   prefix.address = *sdk::parse_address(v4 ? "198.51.100.0" : "2001:db8::", family);
@@ -47,21 +47,21 @@ abi::Prefix nobodys(abi::Family family) {
   return prefix;
 }
 
-// With something of every kind in it.
+// Facts that make the layout use every kind of rule.
 LayoutFacts sample_facts(abi::Family family, bool counters) {
   LayoutFacts facts;
   facts.family = family;
   facts.masquerade_mark = 1u << 14;
   facts.node_ports_match_all = true;
   facts.detector = abi::LocalDetectorKind::kCidr;
-  facts.detector_cidr = nobodys(family);
-  facts.service_cidrs = {nobodys(family)};
+  facts.detector_cidr = documentation_prefix(family);
+  facts.service_cidrs = {documentation_prefix(family)};
   facts.counters = counters;
   return facts;
 }
 
-std::vector<Treatment> sample_treatments() {
-  std::vector<Treatment> all;
+std::vector<ServiceClass> sample_classes() {
+  std::vector<ServiceClass> all;
   for (const ProbedKind kind : {ProbedKind::kCluster, ProbedKind::kLocal, ProbedKind::kExternal, ProbedKind::kExternalLocal}) {
     for (const bool node_port : {false, true}) {
       for (const std::uint32_t seconds : {0u, 10800u}) {
@@ -75,7 +75,7 @@ std::vector<Treatment> sample_treatments() {
 }
 
 std::vector<Record> sample_records(abi::Family family, bool counters) {
-  const abi::Address address = nobodys(family).address;
+  const abi::Address address = documentation_prefix(family).address;
   const EndpointAddress endpoint{address, 8080};
   const FrontendKey ip{false, address, abi::Protocol::kTcp, 80};
   const FrontendKey port{true, {}, abi::Protocol::kTcp, 30001};
@@ -121,7 +121,7 @@ std::set<std::string, std::less<>> expressions_of(std::string_view text) {
   return found;
 }
 
-// Of "rule 2 of chain services"; null when it is about something else.
+// The rule in "rule 2 of chain services"; null for other objects.
 const Rule* refused_rule(const Batch& batch, std::string_view what) {
   constexpr std::string_view kBegin = "rule ";
   constexpr std::string_view kMiddle = " of chain ";
@@ -137,7 +137,7 @@ const Rule* refused_rule(const Batch& batch, std::string_view what) {
   return nullptr;
 }
 
-// Expressions that no rule was taken with.
+// Expressions that every rule using them was refused with.
 std::set<std::string, std::less<>> missing_expressions(const Batch& batch, const std::vector<Refusal>& refusals) {
   std::set<const Rule*> refused;
   for (const Refusal& refusal : refusals) refused.insert(refused_rule(batch, refusal.what));
@@ -181,11 +181,11 @@ Batch probe_batch(abi::Family family, const Settings& settings) {
   batch.create_sets = all_sets(family, settings.counters, settings.affinity_clients);
   for (ChainSpec& spec : fixed_chains(facts)) batch.chains.push_back({std::move(spec), true});
   std::uint32_t number = 0;
-  for (const Treatment& treatment : sample_treatments()) {
-    batch.chains.push_back({treatment_chain(facts, treatment), true});
-    batch.dispatch.push_back({false, ++number, chain_name(treatment), false});
+  for (const ServiceClass& service_class : sample_classes()) {
+    batch.chains.push_back({class_chain(facts, service_class), true});
+    batch.dispatch.push_back({false, ++number, chain_name(service_class), false});
   }
-  const std::vector<abi::Prefix> allowed{nobodys(family)};
+  const std::vector<abi::Prefix> allowed{documentation_prefix(family)};
   batch.chains.push_back({firewall_chain(facts, allowed), true});
   batch.dispatch.push_back({true, 1, firewall_chain_name(allowed), false});
   for (const Record& record : sample_records(family, settings.counters))
@@ -195,10 +195,10 @@ Batch probe_batch(abi::Family family, const Settings& settings) {
 
 void probe_table(TableKernel& kernel, abi::Family family, const Settings& settings) {
   const Batch batch = probe_batch(family, settings);
-  const std::vector<Refusal> refusals = kernel.rehearse(batch);
+  const std::vector<Refusal> refusals = kernel.dry_run(batch);
   if (refusals.empty()) return;
   const std::string object = family == abi::Family::kIpv6 ? "nf_tables, family ip6" : "nf_tables, family ip";
-  const std::string begin = "this node cannot run mode nftables: ";
+  const std::string begin = "this node cannot run nftables mode: ";
   const Refusal& first = refusals.front();
   const abi::Code code = netlink::code_of(first.error);
   if (code == abi::Code::kDenied || code == abi::Code::kRetry) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Can this kernel carry the table? Tried, not guessed from its version. Leaves nothing behind.
+// Finds out whether this kernel supports the table, with a dry run instead of version checks. Leaves nothing behind.
 #pragma once
 
 #include "plugins/nftables/kernel/table_kernel.hpp"
@@ -9,11 +9,11 @@
 
 namespace sluice::nftables {
 
-// Has the kernel take the complete layout with one element in each set, under another table name. Throws sdk::Failure
-// that says in words what is missing: modules by name, privilege (kDenied).
+// Makes a dry run of the complete layout with one element in each set, under another table name. Throws sdk::Failure
+// that names missing modules or privileges (kDenied).
 void probe_table(TableKernel& kernel, abi::Family family, const Settings& settings);
 
-// What is tried, for tests.
+// The batch of the dry run, for tests.
 Batch probe_batch(abi::Family family, const Settings& settings);
 
 }  // namespace sluice::nftables

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "plugins/common/netfilter/damage.hpp"
+#include "plugins/common/netfilter/drift.hpp"
 #include "plugins/common/netlink/error.hpp"
 
 namespace sluice::nftables {
@@ -40,14 +40,14 @@ std::string refusal_text(const Refusal& refusal) {
 }
 
 std::string refusal_text(const std::vector<Refusal>& refusals) {
-  netfilter::Damage all;
+  netfilter::Drift all;
   for (const Refusal& refusal : refusals) {
     all.add([&] { return refusal_text(refusal); });
   }
   return all.describe();
 }
 
-bool tells_of_others(const Refusal& refusal) noexcept {
+bool shows_foreign_change(const Refusal& refusal) noexcept {
   return refusal.error == ENOENT || refusal.error == EEXIST || refusal.error == EBUSY;
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a refusal of the kernel means, in words. Pure.
+// Explains refusals of the kernel. Pure.
 #pragma once
 
 #include <string>
@@ -11,14 +11,13 @@
 
 namespace sluice::nftables {
 
-// "the kernel refuses element 172.30.0.41:80/tcp of service-treatments: Too many open files in system (ENFILE); the set is
-// full".
+// "the kernel refuses element 10.0.0.1 of cluster-ips: Too many open files in system (ENFILE); the set is full".
 std::string refusal_text(const Refusal& refusal);
-// The first few of them, and how many more there are.
+// The first few refusals, and the number of further ones.
 std::string refusal_text(const std::vector<Refusal>& refusals);
 
-// Somebody else has changed the table: what was to be removed is gone, what was to be added is there, or a chain is
-// used.
-bool tells_of_others(const Refusal& refusal) noexcept;
+// Whether another process has changed the table: an object to be removed is gone, an object to be added exists, or a
+// chain is in use.
+bool shows_foreign_change(const Refusal& refusal) noexcept;
 
 }  // namespace sluice::nftables

@@ -15,7 +15,7 @@ using settings::kNotAllowed;
 using settings::kTaken;
 using settings::Problem;
 
-// The kernel makes a table for all of them with the map, up to 16 bytes each; a client that comes takes some 130 more.
+// The kernel allocates up to 16 bytes per client when it creates the map, and some 130 more when a client is added.
 constexpr std::uint64_t kFewestClients = 1024;
 constexpr std::uint64_t kMostClients = 1048576;
 
@@ -34,7 +34,7 @@ Problem counters(std::string_view value, Settings& to) {
   return kTaken;
 }
 
-// Sorted by key. Everything about a key but what the documentation says in prose.
+// Sorted by key. The documentation has the description in prose.
 constexpr std::array kRows{
     Row{{"affinityClients", false, "262144", "a number from 1024 to 1048576"}, affinity_clients},
     Row{{"counters", false, "false", "true or false"}, counters},

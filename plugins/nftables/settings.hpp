@@ -13,14 +13,15 @@
 namespace sluice::nftables {
 
 struct Settings {
-  bool counters = false;                    // packets and bytes of each Service
-  std::uint32_t affinity_clients = 262144;  // of one family, remembered at once for session affinity
+  bool counters = false;                    // count packets and bytes of each Service
+  std::uint32_t affinity_clients = 262144;  // maximum clients per address family in map affinity
 };
 
-// Throws sdk::Failure (kInvalid) whose object is the key: unknown, malformed or out of range, and what is allowed.
+// Throws sdk::Failure (kInvalid) if a key is unknown, malformed or out of range; it names the key and the allowed
+// values.
 Settings read_settings(const sdk::Options& options);
 
-// One key read_settings() knows, for tests and the documentation.
+// One key read_settings() accepts, for tests and the documentation.
 using SettingKey = settings::Key;
 std::vector<SettingKey> setting_keys();
 

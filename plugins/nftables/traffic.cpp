@@ -4,7 +4,7 @@
 #include "plugins/nftables/traffic.hpp"
 
 #include "plugins/nftables/model/flat_index.hpp"
-#include "plugins/nftables/urgency.hpp"
+#include "plugins/nftables/write_order.hpp"
 
 namespace sluice::nftables {
 namespace {
@@ -17,41 +17,41 @@ std::size_t Traffic::Hash::operator()(const Frontend& frontend) const noexcept {
   return hash_bytes(frontend.second.data(), frontend.second.size(), frontend.first);
 }
 
-Traffic::News Traffic::take(const std::vector<TrafficCount>& counts,
-                            const std::function<std::string_view(const FrontendKey&)>& owner) {
+Traffic::Delta Traffic::take(const std::vector<TrafficCount>& counts,
+                             const std::function<std::string_view(const FrontendKey&)>& owner) {
   ++round_;
-  News news;
+  Delta delta;
   for (const TrafficCount& count : counts) {
     const std::string_view service = service_of(owner(count.frontend));
     if (service.empty()) continue;
     Held& held = held_[{count.frontend.node_port, frontend_key(family_, count.frontend)}];
     held.round = round_;
-    const Sum more{grown(count.packets, held.last.packets), grown(count.bytes, held.last.bytes)};
+    const Sum growth{grown(count.packets, held.last.packets), grown(count.bytes, held.last.bytes)};
     held.last = {count.packets, count.bytes};
-    auto told = told_.find(service);
-    if (told != told_.end()) told->second = round_;
-    if (more.packets == 0) continue;
-    if (told == told_.end()) told_.emplace(service, round_);
-    auto sum = news.more.find(service);
-    if (sum == news.more.end()) sum = news.more.emplace(service, Sum()).first;
-    sum->second.packets += more.packets;
-    sum->second.bytes += more.bytes;
+    auto reported = reported_.find(service);
+    if (reported != reported_.end()) reported->second = round_;
+    if (growth.packets == 0) continue;
+    if (reported == reported_.end()) reported_.emplace(service, round_);
+    auto sum = delta.growth.find(service);
+    if (sum == delta.growth.end()) sum = delta.growth.emplace(service, Sum()).first;
+    sum->second.packets += growth.packets;
+    sum->second.bytes += growth.bytes;
   }
-  // A dump may lack elements that are there: another time they would count as new.
+  // A dump may lack elements that exist. Keep their counters: they would be counted again otherwise.
   std::erase_if(held_, [&](const auto& one) {
     if (one.second.round == round_) return false;
     const auto& [node_port, key] = one.first;
     const std::string_view service = service_of(owner(read_frontend(family_, key, node_port)));
     if (service.empty()) return true;
-    if (const auto told = told_.find(service); told != told_.end()) told->second = round_;
+    if (const auto reported = reported_.find(service); reported != reported_.end()) reported->second = round_;
     return false;
   });
-  std::erase_if(told_, [&](const auto& one) {
+  std::erase_if(reported_, [&](const auto& one) {
     const bool is_gone = one.second != round_;
-    if (is_gone) news.gone.push_back(one.first);
+    if (is_gone) delta.gone.push_back(one.first);
     return is_gone;
   });
-  return news;
+  return delta;
 }
 
 }  // namespace sluice::nftables

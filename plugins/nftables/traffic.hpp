@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Packets and bytes of Services, from counters of their frontends. Pure.
+// Sums the counters of frontends per Service. Pure.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/nftables/elements.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
-#include "plugins/nftables/values.hpp"
 
 namespace sluice::nftables {
 
@@ -27,31 +27,32 @@ class Traffic {
   };
 
   // By Service, "ns/name".
-  struct News {
-    std::map<std::string, Sum, std::less<>> more;  // since the last call; those without traffic are left out
-    std::vector<std::string> gone;                 // those of an earlier `more` that have no frontends any more
+  struct Delta {
+    std::map<std::string, Sum, std::less<>> growth;  // since the last call; only Services with traffic
+    std::vector<std::string> gone;                   // Services reported earlier that have no frontends any more
   };
 
   explicit Traffic(abi::Family family) : family_(family) {}
 
-  // `owner`: printed name of who has that frontend now, empty for nobody; it is asked once for each of `counts` and for each that
-  // is missing among them. A counter that is lower than it was began anew.
-  News take(const std::vector<TrafficCount>& counts, const std::function<std::string_view(const FrontendKey&)>& owner);
+  // `owner` returns the printed name of the service port that owns the frontend, or an empty string. It is called
+  // once for each of `counts`, and for each frontend missing in them. A counter that decreased was reset.
+  Delta take(const std::vector<TrafficCount>& counts, const std::function<std::string_view(const FrontendKey&)>& owner);
 
  private:
-  using Frontend = std::pair<bool, Key>;  // of node ports?
+  using Frontend = std::pair<bool, Key>;  // is it a node port?
   struct Hash {
     std::size_t operator()(const Frontend& frontend) const noexcept;
   };
   struct Held {
     Sum last;
-    std::uint64_t round = 0;  // when it was met
+    std::uint64_t round = 0;  // round of the last listing that had it
   };
 
   abi::Family family_;
   std::uint64_t round_ = 0;
   std::unordered_map<Frontend, Held, Hash> held_;
-  std::map<std::string, std::uint64_t, std::less<>> told_;  // Services, and when a frontend of theirs was met
+  std::map<std::string, std::uint64_t, std::less<>>
+      reported_;  // Services, and the last round that had one of their frontends
 };
 
 }  // namespace sluice::nftables

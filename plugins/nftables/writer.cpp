@@ -15,15 +15,16 @@
 namespace sluice::nftables {
 namespace {
 
-// So often one transaction is tried, with fewer service ports each time; and the whole, when others interfere.
+// Attempts for one transaction, each with fewer service ports; and comparisons of the whole table while other
+// processes change it.
 constexpr int kTries = 8;
 constexpr int kRounds = 5;
-// A change of that many elements is compared with the kernel instead, which splits it.
+// From this number of changed elements on, the table is compared with the kernel instead, which splits the write.
 constexpr std::size_t kHugeChange = 5 * Writer::kChunk;
-// Who is refused among them is found by trying each alone.
+// Clients per transaction. If it is refused, each client is tried alone to find the refused ones.
 constexpr std::size_t kClientsAtOnce = 512;
-// Old kernels give up what a rule refers to somewhat later.
-constexpr std::uint64_t kRestOfChains = 1'000'000'000;
+// Old kernels release references of deleted rules with a delay.
+constexpr std::uint64_t kChainGracePeriod = 1'000'000'000;
 
 [[noreturn]] void fail(const std::vector<Refusal>& refusals) {
   const int error = refusals.front().error;
@@ -33,16 +34,16 @@ constexpr std::uint64_t kRestOfChains = 1'000'000'000;
 
 [[noreturn]] void fail_changed(const std::vector<Refusal>& refusals) {
   throw sdk::Failure(abi::Code::kNeedFull, std::string("table ") + kTableName,
-                     "somebody else has changed the table: " + refusal_text(refusals), refusals.front().error);
+                     "another process has changed the table: " + refusal_text(refusals), refusals.front().error);
 }
 
-// Nothing is wrong with what it belongs to: what is there stays, and everything is tried again.
-bool passes(const Refusal& refusal) {
+// Transient errors are not caused by the service port: keep it and retry everything.
+bool is_transient(const Refusal& refusal) {
   const abi::Code code = netlink::code_of(refusal.error);
   return code == abi::Code::kRetry || code == abi::Code::kDenied;
 }
 
-bool is_nobodys(const Refusal& refusal) noexcept { return refusal.owner == 0; }
+bool is_unowned(const Refusal& refusal) noexcept { return refusal.owner == 0; }
 
 void remove_named(Model& model, const std::string& name) {
   for (const abi::Protocol protocol : {abi::Protocol::kTcp, abi::Protocol::kUdp, abi::Protocol::kSctp}) {
@@ -66,9 +67,9 @@ void add_addresses(const TableFacts& before, const TableFacts& facts, Batch& bat
 
 Listing Writer::list() {
   const std::uint64_t begin = now_();
-  Listing seen = kernel_.list();
+  Listing listing = kernel_.list();
   waited_ += std::chrono::nanoseconds(now_() - begin);
-  return seen;
+  return listing;
 }
 
 std::vector<Refusal> Writer::commit(const Batch& batch) {
@@ -78,15 +79,15 @@ std::vector<Refusal> Writer::commit(const Batch& batch) {
   return refusals;
 }
 
-void Writer::leave_out(const std::vector<Refusal>& refusals, const Batch& batch, Model& model, Refused& refused) {
+void Writer::exclude(const std::vector<Refusal>& refusals, const Batch& batch, Model& model, Refused& refused) {
   for (const Refusal& refusal : refusals) {
     const std::string& name = batch.owners.at(refusal.owner);
     if (refused.emplace(name, refusal_text(refusal)).second) remove_named(model, name);
   }
 }
 
-Writer::Sent Writer::send(Batch& batch, Model& model, Refused& refused) {
-  Sent sent = Sent::kDone;
+Writer::SendResult Writer::send(Batch& batch, Model& model, Refused& refused) {
+  SendResult sent = SendResult::kDone;
   for (int tries = 0; !batch.empty(); ++tries) {
     std::vector<Refusal> refusals;
     try {
@@ -98,46 +99,48 @@ Writer::Sent Writer::send(Batch& batch, Model& model, Refused& refused) {
     }
     if (refusals.empty()) return sent;
     last_ = refusals;
-    // They may be the reason, and are none not to serve.
-    if (!batch.clients.empty() && std::any_of(refusals.begin(), refusals.end(), is_nobodys)) {
+    // The clients may be the cause, and must not prevent serving.
+    if (!batch.clients.empty() && std::any_of(refusals.begin(), refusals.end(), is_unowned)) {
       batch.clients.clear();
       continue;
     }
-    if (std::any_of(refusals.begin(), refusals.end(), tells_of_others)) return Sent::kInterfered;
-    if (const auto one = std::find_if(refusals.begin(), refusals.end(), passes); one != refusals.end()) fail({*one});
-    if (tries == kTries || std::any_of(refusals.begin(), refusals.end(), is_nobodys)) fail(refusals);
-    leave_out(refusals, batch, model, refused);
+    if (std::any_of(refusals.begin(), refusals.end(), shows_foreign_change)) return SendResult::kForeignChange;
+    if (const auto one = std::find_if(refusals.begin(), refusals.end(), is_transient); one != refusals.end())
+      fail({*one});
+    if (tries == kTries || std::any_of(refusals.begin(), refusals.end(), is_unowned)) fail(refusals);
+    exclude(refusals, batch, model, refused);
     std::erase_if(batch.elements,
                   [&](const ElementWrite& one) { return one.owner != 0 && refused.contains(batch.owners[one.owner]); });
-    sent = Sent::kLeftOut;
+    sent = SendResult::kPartial;
   }
   return sent;
 }
 
-bool Writer::write_once(const TableFacts& facts, Model& model, const Urgency& urgency, Listing& seen, Opening& opening,
-                        Refused& refused) {
+bool Writer::write_once(const TableFacts& facts, Model& model, const WriteOrder& write_order, Listing& listing,
+                        NewTable& new_table, Refused& refused) {
   model.take_changes();
-  // As if it were done: after a failure everything is compared again, whatever the model believes.
+  // Assume success: after a failure everything is compared again anyway.
   model.wrote(std::vector<SharedChain>(model.chains()));
-  Difference difference(facts, model, seen);
+  Difference difference(facts, model, listing);
   bool done = true;
   Batch batch;
   const auto flush = [&] {
     if (batch.empty()) return true;
-    const Sent sent = send(batch, model, refused);
-    if (sent != Sent::kInterfered && !batch.clients.empty()) opening.clients.clear();
+    const SendResult sent = send(batch, model, refused);
+    if (sent != SendResult::kForeignChange && !batch.clients.empty()) new_table.clients.clear();
     batch = Batch();
-    if (sent != Sent::kDone) done = false;
-    return sent != Sent::kInterfered;
+    if (sent != SendResult::kDone) done = false;
+    return sent != SendResult::kForeignChange;
   };
-  const bool is_new = !seen.exists || difference.replaces();
+  const bool is_new = !listing.exists || difference.replaces();
   difference.add_frame(batch);
-  if (!opening.last) difference.add_base_chains(batch);
-  // As in write_changes().
-  if (seen.exists && !difference.replaces() && !batch.chains.empty() && !flush()) return false;
+  if (!new_table.base_chains_last) difference.add_base_chains(batch);
+  // New chains go first, as in write_changes().
+  if (listing.exists && !difference.replaces() && !batch.chains.empty() && !flush()) return false;
   std::string service;
-  for (const PortId& id : urgency.in_order(model.ids())) {
-    // All ports of a Service at once: a port whose turn is later would be rejected meanwhile, as one its address does not have.
+  for (const PortId& id : write_order.in_order(model.ids())) {
+    // Flush between Services only: a port written later would be rejected meanwhile, as an unknown port of its
+    // cluster IP.
     const std::string_view name = service_of(id.first);
     if (name != service && batch.elements.size() >= kChunk && !difference.replaces() && !flush()) return false;
     service = name;
@@ -146,29 +149,29 @@ bool Writer::write_once(const TableFacts& facts, Model& model, const Urgency& ur
   while (difference.remove_elements(batch, kChunk)) {
     if (!flush()) return false;
   }
-  if (opening.last) difference.add_base_chains(batch);
-  if (is_new) batch.clients = opening.clients;
+  if (new_table.base_chains_last) difference.add_base_chains(batch);
+  if (is_new) batch.clients = new_table.clients;
   if (!flush()) return false;
   leftovers_ = {now_(), difference.unknown_dispatch(), difference.unknown_chains(), {}};
   return done;
 }
 
-Writer::Refused Writer::write_all(const TableFacts& facts, Model& model, const Urgency& urgency, Listing& seen,
-                                  Opening* opening) {
+Writer::Refused Writer::write_all(const TableFacts& facts, Model& model, const WriteOrder& write_order,
+                                  Listing& listing, NewTable* new_table) {
   Refused refused;
-  Opening none;
-  Opening& how = opening != nullptr ? *opening : none;
-  for (int round = 0; !write_once(facts, model, urgency, seen, how, refused); ++round) {
+  NewTable none;
+  NewTable& how = new_table != nullptr ? *new_table : none;
+  for (int round = 0; !write_once(facts, model, write_order, listing, how, refused); ++round) {
     if (round == kRounds) fail(last_);
-    seen = list();
+    listing = list();
   }
   note_users(model);
   return refused;
 }
 
-Writer::Forgotten Writer::remember(const std::vector<RememberedClient>& clients) {
-  Forgotten forgotten;
-  if (clients.empty()) return forgotten;
+Writer::SkippedClients Writer::add_clients(const std::vector<RememberedClient>& clients) {
+  SkippedClients skipped_clients;
+  if (clients.empty()) return skipped_clients;
   const auto place = [](const RememberedClient& one) { return std::pair(one.id, one.client); };
   std::set<std::pair<std::uint32_t, abi::Address>> known;
   std::vector<RememberedClient> lacking = clients;
@@ -176,16 +179,17 @@ Writer::Forgotten Writer::remember(const std::vector<RememberedClient>& clients)
   try {
     for (const RememberedClient& one : kernel_.clients()) known.insert(place(one));
     std::erase_if(lacking, [&](const RememberedClient& one) { return !known.insert(place(one)).second; });
-    while (done < lacking.size() && remember_some(lacking, done, forgotten)) {
+    while (done < lacking.size() && add_some_clients(lacking, done, skipped_clients)) {
     }
   } catch (const sdk::Failure& failure) {
-    forgotten.why = failure.what();
+    skipped_clients.why = failure.what();
   }
-  forgotten.count += lacking.size() - done;
-  return forgotten;
+  skipped_clients.count += lacking.size() - done;
+  return skipped_clients;
 }
 
-bool Writer::remember_some(const std::vector<RememberedClient>& clients, std::size_t& done, Forgotten& forgotten) {
+bool Writer::add_some_clients(const std::vector<RememberedClient>& clients, std::size_t& done,
+                              SkippedClients& skipped_clients) {
   const auto at = [&](std::size_t place) { return clients.begin() + static_cast<std::ptrdiff_t>(place); };
   const std::size_t end = std::min(clients.size(), done + kClientsAtOnce);
   Batch batch;
@@ -194,27 +198,27 @@ bool Writer::remember_some(const std::vector<RememberedClient>& clients, std::si
     done = end;
     return true;
   }
-  // One of them has come by itself meanwhile, or the map is full.
-  std::size_t left_out = 0;
+  // A client may have been added by traffic meanwhile, or the map is full.
+  std::size_t skipped = 0;
   const std::size_t all = end - done;
   for (; done < end; ++done) {
     batch.clients.assign(at(done), at(done + 1));
     const std::vector<Refusal> refusals = commit(batch);
     if (refusals.empty() || refusals.front().error == EEXIST) continue;
-    forgotten.why = refusal_text(refusals.front());
+    skipped_clients.why = refusal_text(refusals.front());
     if (refusals.front().error == ENFILE) return false;
-    ++left_out;
-    ++forgotten.count;
+    ++skipped;
+    ++skipped_clients.count;
   }
-  return left_out != all;  // else it is not about single ones
+  return skipped != all;  // if all are refused, the cause is not a single client
 }
 
 Writer::Refused Writer::write_changes(const TableFacts& before, const TableFacts& facts, Model& model,
-                                      const Urgency& urgency) {
+                                      const WriteOrder& write_order) {
   Changes changes = model.take_changes();
   if (changes.elements.size() > kHugeChange) {
-    Listing seen = list();
-    return write_all(facts, model, urgency, seen);
+    Listing listing = list();
+    return write_all(facts, model, write_order, listing);
   }
   Batch chains;
   for (const SharedChain& chain : changes.chains) {
@@ -223,10 +227,10 @@ Writer::Refused Writer::write_changes(const TableFacts& before, const TableFacts
     chains.dispatch.push_back({chain.firewall, chain.number, chain.name, false});
   }
   if (!chains.empty()) {
-    // First, and for itself: a packet on its way sees the rules as they were when it came, and elements as they are. For it a
-    // chain of the same transaction would be without rules.
+    // New chains go first: a packet in flight sees the rules of the time it arrived, but the elements of now. It
+    // would meet a chain of the same transaction without rules.
     const std::vector<Refusal> refusals = commit(chains);
-    if (std::any_of(refusals.begin(), refusals.end(), tells_of_others)) fail_changed(refusals);
+    if (std::any_of(refusals.begin(), refusals.end(), shows_foreign_change)) fail_changed(refusals);
     if (!refusals.empty()) fail(refusals);
     model.wrote(changes.chains);
   }
@@ -236,14 +240,15 @@ Writer::Refused Writer::write_changes(const TableFacts& before, const TableFacts
   add_addresses(before, facts, batch);
   if (!batch.empty()) {
     const std::vector<Refusal> refusals = commit(batch);
-    if (std::any_of(refusals.begin(), refusals.end(), tells_of_others)) fail_changed(refusals);
-    if (const auto one = std::find_if(refusals.begin(), refusals.end(), passes); one != refusals.end()) fail({*one});
-    if (std::any_of(refusals.begin(), refusals.end(), is_nobodys)) fail(refusals);
+    if (std::any_of(refusals.begin(), refusals.end(), shows_foreign_change)) fail_changed(refusals);
+    if (const auto one = std::find_if(refusals.begin(), refusals.end(), is_transient); one != refusals.end())
+      fail({*one});
+    if (std::any_of(refusals.begin(), refusals.end(), is_unowned)) fail(refusals);
     if (!refusals.empty()) {
       Refused refused;
-      leave_out(refusals, batch, model, refused);
-      Listing seen = list();
-      refused.merge(write_all(facts, model, urgency, seen));
+      exclude(refusals, batch, model, refused);
+      Listing listing = list();
+      refused.merge(write_all(facts, model, write_order, listing));
       return refused;
     }
   }
@@ -287,12 +292,12 @@ bool Writer::remove_unused(Model& model) {
   std::vector<SharedChain> going;
   for (const SharedChain& chain : model.chains()) {
     const auto since = unused_.find(chain.name);
-    if (since == unused_.end() || now - since->second < kRestOfChains) continue;
+    if (since == unused_.end() || now - since->second < kChainGracePeriod) continue;
     batch.dispatch.push_back({chain.firewall, chain.number, chain.name, true});
     batch.remove_chains.push_back(chain.name);
     going.push_back(chain);
   }
-  const bool rested = now - leftovers_.since >= kRestOfChains;
+  const bool rested = now - leftovers_.since >= kChainGracePeriod;
   if (rested) {
     batch.remove_chains.insert(batch.remove_chains.end(), leftovers_.empty.begin(), leftovers_.empty.end());
   }
@@ -301,7 +306,7 @@ bool Writer::remove_unused(Model& model) {
     const auto is_used = [](const Refusal& one) { return one.error == EBUSY; };
     if (std::any_of(refusals.begin(), refusals.end(), is_used)) {
       unused_.clear();
-      // What is left over may be what refers to it.
+      // The leftover chains may refer to the busy chain.
       if (rested && !(leftovers_.dispatch.empty() && leftovers_.full.empty())) empty_leftovers();
       leftovers_.since = now;
       return false;

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Session affinity as other backends know it, and as they are told of it. The apply thread
-// only.
+// Imports session affinity from, and exports it to, other backends. Apply thread only.
 #pragma once
 
 #include <map>
@@ -18,7 +17,7 @@ class ServiceTable;
 
 class AffinityExchange final : public abi::Affinity {
  public:
-  // From now on this one serves, and gets what was imported before; null: nobody.
+  // Sets the active table, which receives what was imported before; null: none.
   void set_table(ServiceTable* table);
 
   abi::Code export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept override;
@@ -26,7 +25,7 @@ class AffinityExchange final : public abi::Affinity {
 
  private:
   ServiceTable* table_ = nullptr;
-  std::map<PortalId, std::vector<Balancer::Binding>> imported_;  // before there was a table
+  std::map<PortalId, std::vector<Balancer::Binding>> imported_;  // until there is a table
 };
 
 }  // namespace sluice::userspace

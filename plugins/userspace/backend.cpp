@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "plugins/common/netfilter/tool_figures.hpp"
+#include "plugins/common/netfilter/lock_metrics.hpp"
 #include "plugins/userspace/cleanup.hpp"
 #include "plugins/userspace/inspection.hpp"
 #include "plugins/userspace/limits.hpp"
@@ -19,7 +19,7 @@ namespace {
 
 using netfilter::add_problem;
 
-constexpr const char* kNoSctp = "mode userspace relays TCP and UDP only; SCTP takes another mode";
+constexpr const char* kNoSctp = "userspace mode relays TCP and UDP only; use another mode for SCTP";
 
 ClaimFacts claim_facts(const PortalFacts& facts, const abi::NodeFacts& node) {
   ClaimFacts made;
@@ -45,7 +45,7 @@ UserspaceBackend::UserspaceBackend(const abi::CreateArgs& args, Settings setting
     : BackendBase(args),
       settings_(std::move(settings)),
       state_dir_(sdk::text(args.state_dir)),
-      beside_predecessor_(sdk::predecessor_serves(args)),
+      beside_old_backend_(sdk::predecessor_serves(args)),
       owns_node_(owns_node),
       kernel_(std::move(kernel)),
       writer_(*kernel_, args.family, [this] { return host().now(); }),
@@ -53,13 +53,13 @@ UserspaceBackend::UserspaceBackend(const abi::CreateArgs& args, Settings setting
 
 UserspaceBackend::~UserspaceBackend() {
   if (table_ != nullptr) {
-    // The process may end, and the next one takes them; a backend that has retired has a successor that has them.
+    // Claims are released only after retirement. Otherwise the process may be ending, and the next one takes them over.
     if (retirement_ != nullptr) table_->release_claims();
-    table_->leave_queues();
+    table_->leave_accept_queues();
     const RelayedNow lost = relayed_->now();
     if (lost.any()) log().info(describe(lost) + " end with this backend");
     if (retirement_ == nullptr) {
-      relayed_->leave_behind(lost);  // the next process tells
+      relayed_->record_lost(lost);  // the next process reports them
     } else {
       count_lost(host(), family(), lost);
     }
@@ -83,7 +83,7 @@ abi::Code UserspaceBackend::do_apply(const abi::Transaction& transaction, const 
       return sdk::fail(error, abi::Code::kNeedFull, {}, "the delta builds on a generation that is not in the kernel");
     }
     if (!(facts == facts_) || table_->claims_depend_on(claim_facts_.local_addresses, claims.local_addresses)) {
-      return sdk::fail(error, abi::Code::kNeedFull, {}, "facts about the node changed that all rules depend on");
+      return sdk::fail(error, abi::Code::kNeedFull, {}, "node facts that all rules depend on changed");
     }
   }
   valid_ = false;
@@ -96,7 +96,7 @@ abi::Code UserspaceBackend::do_apply(const abi::Transaction& transaction, const 
   facts_ = std::move(facts);
   claim_facts_ = std::move(claims);
   start();
-  // Rules for an earlier mark are in place until write() ends, and those for the new one from then on.
+  // Until write() ends, the rules in the kernel match the previous mark; sockets carry both marks meanwhile.
   relay_mark_->fetch_or(facts_.relay_mark);
   Problems problems;
   std::vector<PortalId> removed;
@@ -104,10 +104,10 @@ abi::Code UserspaceBackend::do_apply(const abi::Transaction& transaction, const 
   write(transaction, portals, removed, problems, result);
   relay_mark_->store(facts_.relay_mark);
   table_->finish(full);
-  tell_relays(transaction);
-  left_out_.note(transaction, problems);
+  report_relay_ports(transaction);
+  not_programmed_.note(transaction, problems);
   for (const std::string& name : gained_) {
-    if (!problems.contains(name)) left_out_.served(name);
+    if (!problems.contains(name)) not_programmed_.mark_programmed(name);
   }
   metrics_->set_portals(table_->size(), table_->claims().held(), table_->claims().refusals());
   valid_ = true;
@@ -116,16 +116,17 @@ abi::Code UserspaceBackend::do_apply(const abi::Transaction& transaction, const 
 }
 
 void UserspaceBackend::start() {
-  say_tools();
+  log_tools();
   for (const std::string& address : unusable_node_port_addresses(facts_)) {
-    if (!said_unusable_.insert(address).second) continue;
-    log().error("node ports cannot be served on the loopback address " + address + "; it is left out");
+    if (!reported_unusable_.insert(address).second) continue;
+    log().error("node port address ignored: " + address +
+                ": the userspace backend does not serve node ports on loopback");
   }
   if (table_ != nullptr) return;
-  std::map<PortalId, ProxyPorts> adopted = writer_.adopt();
+  std::map<PortalId, ProxyPorts> adopted = writer_.read_proxy_ports();
   if (engine_ == nullptr) start_engine();
   table_ = std::make_unique<ServiceTable>(family(), settings_, *engine_, *metrics_, kept_, relayed_, relay_mark_,
-                                          beside_predecessor_ ? Takeover::kBesidePredecessor : Takeover::kAll);
+                                          beside_old_backend_ ? Takeover::kBesideOldBackend : Takeover::kAll);
   table_->prefer(std::move(adopted));
   affinity_.set_table(table_.get());
 }
@@ -136,15 +137,13 @@ void UserspaceBackend::start_engine() {
   engine_ = Engine::shared(settings_.relay);
   relayed_ = std::make_shared<RelayedCount>(engine_->threads(), state_dir_, family());
   if (!relayed_->problem().empty()) {
-    log().warning(
-        "how many connections are relayed cannot be written down, so the next process will not know how many "
-        "were lost: " +
-        relayed_->problem());
+    log().warning("cannot write the count of relayed connections; the next process cannot report lost connections: " +
+                  relayed_->problem());
   }
   metrics_ =
-      std::make_unique<MetricsReporter>(host(), family(), engine_, MetricsReporter::kInterval, beside_predecessor_);
+      std::make_unique<MetricsReporter>(host(), family(), engine_, MetricsReporter::kInterval, beside_old_backend_);
   report_ = engine_->add_report([this](bool begins, const std::string& sentence) {
-    if (!metrics_->leads()) return;  // the other family says it
+    if (!metrics_->is_leader()) return;  // the backend of the other family reports it
     if (!begins) {
       log().info(sentence);
       return;
@@ -155,18 +154,18 @@ void UserspaceBackend::start_engine() {
   host_relay_ = static_cast<abi::HostRelay*>(host().extension(sdk::view(abi::kHostRelay)));
 }
 
-// What an earlier process relayed when it ended: nobody else could tell.
+// Reports the connections that were lost with an earlier process.
 void UserspaceBackend::report_lost() {
   const RelayedNow lost = RelayedCount::take_lost(state_dir_, family());
   count_lost(host(), family(), lost);
   if (!lost.any()) return;
-  const std::string sentence = describe(lost) + " that were relayed ended with the process before this one";
+  const std::string sentence = describe(lost) + " were lost when the previous process ended";
   log().warning(sentence);
   host().event(abi::Severity::kWarning, sdk::view("RelayedConnectionsLost"), sdk::view(sentence), nullptr);
 }
 
-void UserspaceBackend::say_tools() {
-  if (std::exchange(said_tools_, true)) return;
+void UserspaceBackend::log_tools() {
+  if (std::exchange(tools_logged_, true)) return;
   log().info("using " + netfilter::describe(kernel_->tools()));
   if (!kernel_->tools().warning.empty()) log().warning(kernel_->tools().warning);
 }
@@ -182,8 +181,8 @@ std::vector<Portal> UserspaceBackend::serve(const abi::Transaction& transaction,
   }
   const std::vector<abi::ServicePort> served = update(transaction, problems);
   if (full) {
-    table_->remove_others();
-    table_->forget_preferred();
+    table_->remove_stale();
+    table_->discard_preferred();
   }
   std::vector<Portal> portals;
   portals.reserve(served.size());
@@ -198,19 +197,19 @@ std::vector<Portal> UserspaceBackend::serve(const abi::Transaction& transaction,
     if (table_->has_ports_for(kept->view())) {
       gained_.push_back(id.first);
     } else {
-      host().request_resync(sdk::view(id.first + " has got a port that another Service had"));
+      host().request_resync(sdk::view(id.first + " received a port that another Service released"));
     }
     plan(kept->view(), portals, removed, problems);
   }
   return portals;
 }
 
-// Those that are served, in the order of the transaction.
+// Returns the service ports that can be served, in the order of the transaction.
 std::vector<abi::ServicePort> UserspaceBackend::update(const abi::Transaction& transaction, Problems& problems) {
   const auto given = sdk::range<abi::ServicePort>(transaction.service_ports);
   std::vector<abi::ServicePort> served;
   std::vector<abi::ServicePort> later;
-  const auto bring = [&](const abi::ServicePort& port) {
+  const auto update_one = [&](const abi::ServicePort& port) {
     const std::string problem = table_->update(port, claim_facts_);
     if (!problem.empty()) add_problem(problems, sdk::service_port_name(port.key), problem);
   };
@@ -221,14 +220,14 @@ std::vector<abi::ServicePort> UserspaceBackend::update(const abi::Transaction& t
       continue;
     }
     served.push_back(port);
-    // Those that have had ports first: a new one might be given one of them.
+    // Service ports with a preferred port come first: a new one might receive that port.
     if (table_->prefers(id)) {
-      bring(port);
+      update_one(port);
     } else {
       later.push_back(port);
     }
   }
-  for (const abi::ServicePort& port : later) bring(port);
+  for (const abi::ServicePort& port : later) update_one(port);
   return served;
 }
 
@@ -254,22 +253,22 @@ void UserspaceBackend::write(const abi::Transaction& transaction, const std::vec
     written = full ? writer_.write_full(fixed_rules(facts_), portals) : writer_.write_delta(portals, removed);
   } catch (const sdk::Failure& failure) {
     result.kernel_writes = writer_.session().lines();
-    note_tools(failure.code() == abi::Code::kRetry, result);
+    note_tool_cost(failure.code() == abi::Code::kRetry, result);
     throw;
   }
-  note_tools(false, result);
+  note_tool_cost(false, result);
   result.kernel_writes = written.lines;
   result.objects_owned = written.rules;
   for (const auto& [name, why] : written.refused) add_problem(problems, name, why);
 }
 
-void UserspaceBackend::note_tools(bool given_up, abi::ApplyResult& result) {
+void UserspaceBackend::note_tool_cost(bool given_up, abi::ApplyResult& result) {
   result.kernel_nanoseconds = static_cast<std::uint64_t>(writer_.session().tool_time().count());
   netfilter::report_lock(host(), family(), writer_.session(), given_up);
 }
 
-// At which ports this process receives UDP, so that the daemon knows flows that end here from stale ones.
-void UserspaceBackend::tell_relays(const abi::Transaction& transaction) {
+// The daemon needs the UDP proxy ports to distinguish flows that end here from stale conntrack entries.
+void UserspaceBackend::report_relay_ports(const abi::Transaction& transaction) {
   if (host_relay_ == nullptr) return;
   for (const abi::ServicePort& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
     if (port.key.protocol != abi::Protocol::kUdp) continue;
@@ -283,12 +282,12 @@ void UserspaceBackend::tell_relays(const abi::Transaction& transaction) {
 }
 
 abi::Code UserspaceBackend::do_verify(abi::Error* error) {
-  if (!valid_) return sdk::fail(error, abi::Code::kNeedFull, {}, "nothing is in place yet");
+  if (!valid_) return sdk::fail(error, abi::Code::kNeedFull, {}, "no rules have been written yet");
   table_->purge_affinity();
-  const auto damage = writer_.find_damage();
-  if (!damage) return abi::Code::kOk;
+  const auto drift = writer_.find_drift();
+  if (!drift) return abi::Code::kOk;
   valid_ = false;
-  return sdk::fail(error, abi::Code::kNeedFull, {}, *damage);
+  return sdk::fail(error, abi::Code::kNeedFull, {}, *drift);
 }
 
 abi::Code UserspaceBackend::do_claims(abi::StringSink& sink, abi::Error*) {
@@ -308,20 +307,20 @@ abi::Code UserspaceBackend::do_retire(const abi::Handover& handover, abi::Error*
   }
   if (retirement_ == nullptr) {
     retirement_ = std::make_unique<Retirement>(
-        Retirement::Parts{host(), host_relay_, log(), family(), writer_, *table_, *relayed_, *metrics_});
+        Retirement::Context{host(), host_relay_, log(), family(), writer_, *table_, *relayed_, *metrics_});
   }
-  if (retirement_->go_on(claims, std::chrono::seconds(handover.drain_seconds))) return abi::Code::kOk;
-  return sdk::fail(error, abi::Code::kRetry, {}, retirement_->left());
+  if (retirement_->advance(claims, std::chrono::seconds(handover.drain_seconds))) return abi::Code::kOk;
+  return sdk::fail(error, abi::Code::kRetry, {}, retirement_->remaining());
 }
 
-// Of an earlier process: nothing is established.
+// Retires state of an earlier process, which has no established connections.
 void UserspaceBackend::retire_leftovers(const std::vector<std::string>& claims) {
   for (const PortalWriter::Part part :
-       {PortalWriter::Part::kDrops, PortalWriter::Part::kLeads, PortalWriter::Part::kAll}) {
+       {PortalWriter::Part::kDrops, PortalWriter::Part::kRedirects, PortalWriter::Part::kAll}) {
     remove_unclaimed(writer_, family(), claims, part);
   }
   if (claims_all(family(), claims)) return;
-  kept_.drop_others({});
+  kept_.drop_all_except({});
   report_lost();
 }
 
@@ -330,22 +329,22 @@ abi::Code UserspaceBackend::do_cleanup(abi::Error*) {
   try {
     kernel_->tools();
   } catch (const sdk::Failure& failure) {
-    log().warning(std::string("nothing is cleaned up: ") + failure.what());
+    log().warning(std::string("cleanup skipped: ") + failure.what());
     return abi::Code::kOk;
   }
   remove_unclaimed(writer_, family(), {});
-  kept_.drop_others({});
+  kept_.drop_all_except({});
   RelayedCount::take_lost(state_dir_, family());
   return abi::Code::kOk;
 }
 
 void* UserspaceBackend::do_extension(std::string_view id) {
   if (id == abi::kAffinity) return static_cast<abi::Affinity*>(&affinity_);
-  return id == abi::kInspection ? static_cast<abi::Inspection*>(&inspected_) : nullptr;
+  return id == abi::kInspection ? static_cast<abi::Inspection*>(&inspection_) : nullptr;
 }
 
-abi::Code UserspaceBackend::Inspected::services(abi::StringView name, abi::StringSink* lines,
-                                                abi::Error* error) noexcept {
+abi::Code UserspaceBackend::InspectionExtension::services(abi::StringView name, abi::StringSink* lines,
+                                                          abi::Error* error) noexcept {
   return sdk::guarded(error, [&] {
     if (backend_.generation_ == 0 || backend_.table_ == nullptr) inspection::refuse_before_first_apply();
     inspection::Answer answer(sdk::text(name));

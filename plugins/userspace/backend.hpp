@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The backend: one object per IP family, called from one thread. It decides between full
-// and delta, and in which order sockets, endpoints, claims and rules change; the work is done in
-// service_table, portal/ and, for connections, in relay/.
+// The backend: one object per IP family, called from one thread. It decides between full and
+// delta transactions and orders the changes of sockets, endpoints, claims and rules. service_table
+// and portal/ make these changes; relay/ carries the connections.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "plugins/common/netfilter/kernel.hpp"
-#include "plugins/common/netfilter/left_out.hpp"
+#include "plugins/common/netfilter/not_programmed.hpp"
 #include "plugins/userspace/affinity_exchange.hpp"
 #include "plugins/userspace/metrics_reporter.hpp"
 #include "plugins/userspace/portal/kept_sockets.hpp"
@@ -35,14 +35,14 @@ namespace sluice::userspace {
 class UserspaceBackend final : public sdk::BackendBase {
  public:
   explicit UserspaceBackend(const abi::CreateArgs& args);
-  // With another kernel than that of this node, settings as given, and limits left alone.
+  // For tests: with an injected kernel; resource limits of the process are not raised.
   UserspaceBackend(const abi::CreateArgs& args, Settings settings, std::unique_ptr<netfilter::Kernel> kernel);
   ~UserspaceBackend() override;
 
  private:
-  class Inspected final : public abi::Inspection {
+  class InspectionExtension final : public abi::Inspection {
    public:
-    explicit Inspected(UserspaceBackend& backend) : backend_(backend) {}
+    explicit InspectionExtension(UserspaceBackend& backend) : backend_(backend) {}
     abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error* error) noexcept override;
 
    private:
@@ -65,25 +65,25 @@ class UserspaceBackend final : public sdk::BackendBase {
   void start_engine();
   void report_lost();
   void retire_leftovers(const std::vector<std::string>& claims);
-  void say_tools();
-  // What the transaction asks for, served; the rules that lead there.
+  void log_tools();
+  // Applies the transaction to the service table and returns the rules to write.
   std::vector<Portal> serve(const abi::Transaction& transaction, std::vector<PortalId>& removed, Problems& problems);
   std::vector<abi::ServicePort> update(const abi::Transaction& transaction, Problems& problems);
   void plan(const abi::ServicePort& port, std::vector<Portal>& portals, std::vector<PortalId>& removed,
             Problems& problems);
   void write(const abi::Transaction& transaction, const std::vector<Portal>& portals,
              const std::vector<PortalId>& removed, Problems& problems, abi::ApplyResult& result);
-  void note_tools(bool given_up, abi::ApplyResult& result);
-  void tell_relays(const abi::Transaction& transaction);
+  void note_tool_cost(bool given_up, abi::ApplyResult& result);
+  void report_relay_ports(const abi::Transaction& transaction);
 
   const Settings settings_;
   const std::string state_dir_;
-  const bool beside_predecessor_;
-  const bool owns_node_;  // limits and privileges of the process and settings of the kernel matter
+  const bool beside_old_backend_;
+  const bool owns_node_;  // false in tests: do not change limits and sysctls, nor check privileges
   std::unique_ptr<netfilter::Kernel> kernel_;
   PortalWriter writer_;
 
-  // From the first apply() on: --cleanup and trying modes take neither threads nor sockets.
+  // Created by the first apply(): --cleanup and probing start neither threads nor sockets.
   std::shared_ptr<Engine> engine_;
   std::unique_ptr<MetricsReporter> metrics_;
   std::shared_ptr<RelayedCount> relayed_;
@@ -92,18 +92,18 @@ class UserspaceBackend final : public sdk::BackendBase {
   std::unique_ptr<ServiceTable> table_;
   std::unique_ptr<Retirement> retirement_;
   AffinityExchange affinity_;
-  Inspected inspected_{*this};
+  InspectionExtension inspection_{*this};
   std::uint64_t report_ = 0;
   abi::HostRelay* host_relay_ = nullptr;
 
-  bool valid_ = false;  // the kernel has what the last transaction asked for
+  bool valid_ = false;  // the kernel holds the state of the last transaction
   std::uint64_t generation_ = 0;
   PortalFacts facts_;
   ClaimFacts claim_facts_;
-  netfilter::LeftOut left_out_{host()};
-  std::vector<std::string> gained_;  // by this transaction, which does not name them
-  bool said_tools_ = false;
-  std::set<std::string> said_unusable_;
+  netfilter::NotProgrammed not_programmed_{host()};
+  std::vector<std::string> gained_;  // service ports not in the delta that received a port they waited for
+  bool tools_logged_ = false;
+  std::set<std::string> reported_unusable_;
 };
 
 }  // namespace sluice::userspace

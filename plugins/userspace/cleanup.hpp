@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What this backend owns in the kernel, and how it goes.
+// The kernel objects this backend owns, and their removal.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@
 
 namespace sluice::userspace {
 
-// Every chain, as claims: "iptables/nat/KUBE-PORTALS-HOST".
+// A claim for every chain, such as "iptables/nat/KUBE-PORTALS-HOST".
 std::vector<std::string> portal_claims(abi::Family family);
 
-// Removes everything but what `claims`, those of a successor, cover. Throws sdk::Failure.
+// Removes everything that `claims`, those of the new backend, do not cover. Throws sdk::Failure.
 void remove_unclaimed(PortalWriter& writer, abi::Family family, const std::vector<std::string>& claims,
                       PortalWriter::Part part = PortalWriter::Part::kAll);
-// Whether somebody who claims these uses the same chains.
+// Whether `claims` cover all chains of this backend.
 bool claims_all(abi::Family family, const std::vector<std::string>& claims);
 
 }  // namespace sluice::userspace

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A descriptor that is closed with its owner.
+// Owns a file descriptor and closes it.
 #pragma once
 
 #include <unistd.h>

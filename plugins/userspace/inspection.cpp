@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "plugins/userspace/portal/seen_portals.hpp"
+#include "plugins/userspace/portal/decoded_portals.hpp"
 #include "sluice/sdk/address.hpp"
 
 namespace sluice::userspace {
@@ -32,37 +32,37 @@ std::string_view without_endpoints(abi::Protocol protocol) {
 
 class Decoder {
  public:
-  Decoder(const SeenPortals& seen, const SeenPortals& written, const ServiceTable& table, const PortalFacts& facts,
+  Decoder(const DecodedPortals& kernel, const DecodedPortals& written, const ServiceTable& table, const PortalFacts& facts,
           inspection::Answer& answer)
-      : seen_(seen), written_(written), table_(table), facts_(facts), answer_(answer) {
-    for (const ServiceTable::FaceAt& at : table.faces_at())
-      faces_.emplace(SeenPortals::Port{at.face->protocol(), at.port}, at);
-    for (const auto& [place, there] : seen.places) {
+      : kernel_(kernel), written_(written), table_(table), facts_(facts), answer_(answer) {
+    for (const ServiceTable::BoundListener& at : table.bound_listeners())
+      listeners_.emplace(DecodedPortals::Port{at.listener->protocol(), at.port}, at);
+    for (const auto& [place, there] : kernel.places) {
       if (!there.drops_others.empty()) balancers_[there.drops_others].push_back(place.address);
     }
   }
 
   void write() {
     std::set<Place> all;
-    for (const SeenPortals* const from : {&seen_, &written_}) {
+    for (const DecodedPortals* const from : {&kernel_, &written_}) {
       for (const auto& [place, there] : from->places) all.insert(place);
     }
     for (const Place& place : all) write_place(place);
     if (!answer_.is_complete()) return;
-    for (const auto& [port, name] : seen_.accepted) {
+    for (const auto& [port, name] : kernel_.accepted) {
       if (is_wanted(name, abi::Protocol::kTcp) || is_wanted(name, abi::Protocol::kUdp)) continue;
       answer_.add_not_wanted("port " + std::to_string(port.second) + " of " + name + " in KUBE-NODEPORT-NON-LOCAL");
     }
-    for (const std::string& rule : seen_.unknown) answer_.add_not_wanted("rule " + rule);
-    if (seen_.more_unknown != 0) answer_.add_not_wanted(std::to_string(seen_.more_unknown) + " more rules");
+    for (const std::string& rule : kernel_.unknown) answer_.add_not_wanted("rule " + rule);
+    if (kernel_.more_unknown != 0) answer_.add_not_wanted(std::to_string(kernel_.more_unknown) + " more rules");
   }
 
  private:
-  // Clients of one service port at one place.
+  // What the rules of one frontend do with the clients of one service port.
   struct Clients {
-    std::vector<const SeenLead*> to_local;    // that arrive, to the face of local endpoints
-    std::vector<const SeenLead*> to_cluster;  // that arrive, to the face of all endpoints
-    std::vector<const SeenLead*> sent;        // by processes of this node
+    std::vector<const DecodedRedirect*> to_local;    // from other hosts and pods, to the listener of local endpoints
+    std::vector<const DecodedRedirect*> to_cluster;  // from other hosts and pods, to the listener of all endpoints
+    std::vector<const DecodedRedirect*> sent;        // from processes of this node
     bool drops_without_local = false;
     bool drops_others = false;
     bool passes_node = false;
@@ -75,11 +75,11 @@ class Decoder {
 
   void write_place(const Place& place) {
     std::set<std::string> names;
-    for (const SeenPortals* const from : {&seen_, &written_}) {
+    for (const DecodedPortals* const from : {&kernel_, &written_}) {
       const auto found = from->places.find(place);
       if (found == from->places.end()) continue;
-      for (const auto* const leads : {&found->second.arriving, &found->second.sent}) {
-        for (const SeenLead& lead : *leads) names.insert(lead.face.name);
+      for (const auto* const redirects : {&found->second.arriving, &found->second.sent}) {
+        for (const DecodedRedirect& redirect : *redirects) names.insert(redirect.listener.name);
       }
       for (const std::string* const name : {&found->second.drops_without_local, &found->second.drops_others}) {
         if (!name->empty()) names.insert(*name);
@@ -91,15 +91,16 @@ class Decoder {
     }
   }
 
-  static Clients clients_of(const SeenPortals& from, const Place& place, const std::string& name) {
+  static Clients clients_of(const DecodedPortals& from, const Place& place, const std::string& name) {
     Clients clients;
     const auto found = from.places.find(place);
     if (found == from.places.end()) return clients;
-    for (const SeenLead& lead : found->second.arriving) {
-      if (lead.face.name == name) (lead.face.local ? clients.to_local : clients.to_cluster).push_back(&lead);
+    for (const DecodedRedirect& redirect : found->second.arriving) {
+      if (redirect.listener.name == name)
+        (redirect.listener.local ? clients.to_local : clients.to_cluster).push_back(&redirect);
     }
-    for (const SeenLead& lead : found->second.sent) {
-      if (lead.face.name == name) clients.sent.push_back(&lead);
+    for (const DecodedRedirect& redirect : found->second.sent) {
+      if (redirect.listener.name == name) clients.sent.push_back(&redirect);
     }
     clients.drops_without_local = found->second.drops_without_local == name;
     clients.drops_others = found->second.drops_others == name;
@@ -111,8 +112,8 @@ class Decoder {
     ServiceLine line;
     if (wanted) line.service_port = name;
     line.frontend = inspection::to_string(place, facts_.family);
-    const Clients clients = clients_of(seen_, place, name);
-    if (place.node_port) line.addresses = addresses(seen_.arriving);
+    const Clients clients = clients_of(kernel_, place, name);
+    if (place.node_port) line.addresses = addresses(kernel_.arriving);
     if (!clients.any()) {
       line.targets = without_rules(clients_of(written_, place, name), place.protocol);
       answer_.add(line);
@@ -133,12 +134,12 @@ class Decoder {
     answer_.add(line);
   }
 
-  // A frontend that has no rules any more.
+  // For a frontend whose rules are missing in the kernel.
   std::string without_rules(const Clients& written, abi::Protocol protocol) const {
     Remarks remarks{"no portal rule"};
-    for (const auto* const leads : {&written.to_local, &written.to_cluster, &written.sent}) {
-      for (const SeenLead* const lead : *leads) {
-        const ServiceTable::FaceAt* const at = face_at(*lead, protocol);
+    for (const auto* const redirects : {&written.to_local, &written.to_cluster, &written.sent}) {
+      for (const DecodedRedirect* const redirect : *redirects) {
+        const ServiceTable::BoundListener* const at = listener_at(*redirect, protocol);
         if (at != nullptr)
           add(remarks,
               "proxy port " + std::to_string(at->port) + (table_.listens(*at) ? " listens" : " does not listen"));
@@ -149,9 +150,9 @@ class Decoder {
 
   void fill(const Place& place, const Clients& clients, bool no_local, bool restricted, ServiceLine& line,
             Remarks& remarks) const {
-    const SeenLead* const local = first(clients.to_local);
-    const SeenLead* cluster = first(clients.to_cluster);
-    const bool node_to_cluster = !clients.sent.empty() && !clients.sent.front()->face.local;
+    const DecodedRedirect* const local = first(clients.to_local);
+    const DecodedRedirect* cluster = first(clients.to_cluster);
+    const bool node_to_cluster = !clients.sent.empty() && !clients.sent.front()->listener.local;
     const bool has_sent = !clients.sent.empty();
     const bool has_arriving = local != nullptr || cluster != nullptr;
     if (cluster == nullptr && node_to_cluster) cluster = clients.sent.front();
@@ -168,58 +169,58 @@ class Decoder {
         add(remarks, "not for processes of this node");
       }
     } else {
-      const SeenLead* const lead = cluster != nullptr ? cluster : first(clients.sent);
-      if (lead == nullptr) {
+      const DecodedRedirect* const redirect = cluster != nullptr ? cluster : first(clients.sent);
+      if (redirect == nullptr) {
         line.targets = "nowhere";
       } else {
-        line.targets = targets(*lead, place.protocol, line);
+        line.targets = targets(*redirect, place.protocol, line);
         const bool external =
             place.node_port || !table_.is_cluster_ip({line.service_port, place.protocol}, place.address);
-        const bool leads =
+        const bool reaches_endpoints =
             !line.targets.starts_with("nowhere") && !line.targets.starts_with(without_endpoints(place.protocol));
-        line.masqueraded = external && leads;
+        line.masqueraded = external && reaches_endpoints;
       }
-      if (lead != nullptr && !has_sent) add(remarks, "not for processes of this node");
-      if (lead != nullptr && !has_arriving) add(remarks, "not for clients that arrive from elsewhere");
+      if (redirect != nullptr && !has_sent) add(remarks, "not for processes of this node");
+      if (redirect != nullptr && !has_arriving) add(remarks, "not for clients that arrive from elsewhere");
     }
-    for (const SeenLead* const lead : clients.to_local) add_way(*lead, remarks);
-    for (const SeenLead* const lead : clients.to_cluster) add_way(*lead, remarks);
+    for (const DecodedRedirect* const redirect : clients.to_local) add_restriction(*redirect, remarks);
+    for (const DecodedRedirect* const redirect : clients.to_cluster) add_restriction(*redirect, remarks);
     if (place.node_port) need_accepted(clients, place.protocol, remarks);
   }
 
-  static const SeenLead* first(const std::vector<const SeenLead*>& leads) {
-    return leads.empty() ? nullptr : leads.front();
+  static const DecodedRedirect* first(const std::vector<const DecodedRedirect*>& redirects) {
+    return redirects.empty() ? nullptr : redirects.front();
   }
 
-  static void add_way(const SeenLead& lead, Remarks& remarks) {
-    if (!lead.to_others) add(remarks, "only while it is an address of this node");
-    if (!lead.to_node) add(remarks, "only while it is no address of this node");
+  static void add_restriction(const DecodedRedirect& redirect, Remarks& remarks) {
+    if (!redirect.to_other_addresses) add(remarks, "only while it is an address of this node");
+    if (!redirect.to_node_addresses) add(remarks, "only while it is not an address of this node");
   }
 
-  const ServiceTable::FaceAt* face_at(const SeenLead& lead, abi::Protocol protocol) const {
-    const auto found = faces_.find({protocol, lead.proxy_port});
-    return found == faces_.end() ? nullptr : &found->second;
+  const ServiceTable::BoundListener* listener_at(const DecodedRedirect& redirect, abi::Protocol protocol) const {
+    const auto found = listeners_.find({protocol, redirect.proxy_port});
+    return found == listeners_.end() ? nullptr : &found->second;
   }
 
-  // Where the proxy port leads.
-  std::string targets(const SeenLead& lead, abi::Protocol protocol, ServiceLine& line) const {
-    const std::string port = "proxy port " + std::to_string(lead.proxy_port);
-    const ServiceTable::FaceAt* const at = face_at(lead, protocol);
+  // The endpoints behind the proxy port.
+  std::string targets(const DecodedRedirect& redirect, abi::Protocol protocol, ServiceLine& line) const {
+    const std::string port = "proxy port " + std::to_string(redirect.proxy_port);
+    const ServiceTable::BoundListener* const at = listener_at(redirect, protocol);
     if (at == nullptr) return inspection::with_remarks("nowhere", {port + " is not open"});
     Remarks remarks;
-    const Face& face = *at->face;
-    if (face.name() != lead.face.name) add(remarks, port + " belongs to " + face.name());
+    const Listener& listener = *at->listener;
+    if (listener.name() != redirect.listener.name) add(remarks, port + " belongs to " + listener.name());
     if (!table_.listens(*at)) add(remarks, port + " does not listen");
     std::vector<std::string> list;
-    for (const SocketAddress& target : at->face->balancer().targets()) {
+    for (const SocketAddress& target : at->listener->balancer().targets()) {
       list.push_back(sdk::host_port(target.address(), facts_.family, target.port()));
     }
     if (list.empty()) return inspection::with_remarks(std::string(without_endpoints(protocol)), remarks);
-    line.sticky_seconds = std::max(line.sticky_seconds, at->face->balancer().affinity_seconds());
+    line.sticky_seconds = std::max(line.sticky_seconds, at->listener->balancer().affinity_seconds());
     return inspection::with_remarks(inspection::sorted_list(std::move(list)), remarks);
   }
 
-  std::string addresses(const SeenPortals::NodePorts& ports) const {
+  std::string addresses(const DecodedPortals::NodePorts& ports) const {
     if (ports.everywhere) return std::string(inspection::kEveryAddress);
     std::vector<std::string> all;
     for (const abi::Address& address : ports.addresses) all.push_back(sdk::to_string(address, facts_.family));
@@ -227,15 +228,15 @@ class Decoder {
   }
 
   void need_jump(Table table, std::string_view from, std::string_view to, Remarks& remarks) const {
-    if (!seen_.has_jump(table, from, to)) add(remarks, std::string(from).append(" does not lead to ").append(to));
+    if (!kernel_.has_jump(table, from, to)) add(remarks, std::string(from).append(" does not lead to ").append(to));
   }
 
   void need_jumps(const Place& place, Remarks& remarks) const {
     if (!place.node_port) {
       need_jump(Table::kNat, "PREROUTING", kPortalsContainer, remarks);
       need_jump(Table::kNat, "OUTPUT", kPortalsHost, remarks);
-    } else if (addresses(seen_.sent) != addresses(seen_.arriving)) {
-      add(remarks, "for processes of this node at " + addresses(seen_.sent));
+    } else if (addresses(kernel_.sent) != addresses(kernel_.arriving)) {
+      add(remarks, "for processes of this node at " + addresses(kernel_.sent));
     }
   }
 
@@ -246,10 +247,10 @@ class Decoder {
   }
 
   void need_accepted(const Clients& clients, abi::Protocol protocol, Remarks& remarks) const {
-    for (const auto* const leads : {&clients.to_local, &clients.to_cluster, &clients.sent}) {
-      for (const SeenLead* const lead : *leads) {
-        if (seen_.accepted.contains({protocol, lead->proxy_port})) continue;
-        add(remarks, "KUBE-NODEPORT-NON-LOCAL does not accept proxy port " + std::to_string(lead->proxy_port));
+    for (const auto* const redirects : {&clients.to_local, &clients.to_cluster, &clients.sent}) {
+      for (const DecodedRedirect* const redirect : *redirects) {
+        if (kernel_.accepted.contains({protocol, redirect->proxy_port})) continue;
+        add(remarks, "KUBE-NODEPORT-NON-LOCAL does not accept proxy port " + std::to_string(redirect->proxy_port));
       }
     }
   }
@@ -260,14 +261,16 @@ class Decoder {
     return inspection::with_remarks(std::string(inspection::kDropped), remarks);
   }
 
-  // Those of clients from outside, unless pods of this node are the only ones that are led anywhere.
+  // The source ranges of external clients, unless only pods of this node are redirected.
   std::vector<abi::Prefix> source_ranges(const Clients& clients, const std::string& name) const {
     const bool pods_only = clients.to_local.empty() && (clients.drops_without_local || clients.passes_node);
-    const auto& leads = !clients.to_local.empty() ? clients.to_local : pods_only ? clients.sent : clients.to_cluster;
+    const auto& redirects = !clients.to_local.empty() ? clients.to_local
+                            : pods_only               ? clients.sent
+                                                      : clients.to_cluster;
     std::vector<abi::Prefix> sources;
-    for (const SeenLead* const lead : leads) {
-      if (!lead->source) return {};
-      sources.push_back(*lead->source);
+    for (const DecodedRedirect* const redirect : redirects) {
+      if (!redirect->source) return {};
+      sources.push_back(*redirect->source);
     }
     const auto balancer = balancers_.find(name);
     const std::vector<abi::Address> own = balancer == balancers_.end() ? std::vector<abi::Address>() : balancer->second;
@@ -280,23 +283,24 @@ class Decoder {
     for (const abi::Prefix& range : ranges) list += (list.empty() ? "" : ", ") + sdk::to_string(range, facts_.family);
     if (list.empty()) list = "all sources";
     Remarks remarks;
-    if (!clients.drops_others) add(remarks, "KUBE-PORTALS-FIREWALL does not drop the others");
+    if (!clients.drops_others) add(remarks, "KUBE-PORTALS-FIREWALL does not drop other sources");
     need_firewall(remarks);
-    for (const auto* const leads : {&clients.to_local, &clients.to_cluster, &clients.sent}) {
-      for (const SeenLead* const lead : *leads) {
-        if (seen_.guarded.contains({place.protocol, lead->proxy_port}) || line.targets.starts_with("nowhere")) continue;
-        add(remarks, "proxy port " + std::to_string(lead->proxy_port) + " is open to the others");
+    for (const auto* const redirects : {&clients.to_local, &clients.to_cluster, &clients.sent}) {
+      for (const DecodedRedirect* const redirect : *redirects) {
+        if (kernel_.guarded.contains({place.protocol, redirect->proxy_port}) || line.targets.starts_with("nowhere"))
+          continue;
+        add(remarks, "proxy port " + std::to_string(redirect->proxy_port) + " is open to other sources");
       }
     }
     return inspection::with_remarks(std::move(list), remarks);
   }
 
-  const SeenPortals& seen_;
-  const SeenPortals& written_;
+  const DecodedPortals& kernel_;
+  const DecodedPortals& written_;
   const ServiceTable& table_;
   const PortalFacts& facts_;
   inspection::Answer& answer_;
-  std::map<SeenPortals::Port, ServiceTable::FaceAt> faces_;
+  std::map<DecodedPortals::Port, ServiceTable::BoundListener> listeners_;
   // Addresses whose clients are limited to source ranges, by service port.
   std::map<std::string, std::vector<abi::Address>> balancers_;
 };
@@ -304,13 +308,13 @@ class Decoder {
 }  // namespace
 
 void inspect(PortalWriter& writer, const ServiceTable& table, const PortalFacts& facts, inspection::Answer& answer) {
-  SeenPortals seen(facts.family);
-  writer.read(seen);
-  SeenPortals written(facts.family);
+  DecodedPortals kernel(facts.family);
+  writer.read(kernel);
+  DecodedPortals written(facts.family);
   writer.each_written([&](Table netfilter_table, std::string_view chain, std::string_view rule) {
     written.add(netfilter_table, chain, rule);
   });
-  Decoder(seen, written, table, facts, answer).write();
+  Decoder(kernel, written, table, facts, answer).write();
 }
 
 }  // namespace sluice::userspace

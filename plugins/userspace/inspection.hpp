@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rules of the kernel and sockets of the proxy in words: Services, their frontends, and where connections to them go.
+// Describes kernel rules and proxy sockets for `sluicectl services`: frontends, and where connections to them go.
 #pragma once
 
 #include "plugins/common/inspection/service_line.hpp"
@@ -12,7 +12,7 @@
 namespace sluice::userspace {
 
 // Adds a line for each frontend whose rules are in the kernel or that `writer` has written, and each object that no
-// Service port wants. Endpoints are those of the face that the rules lead to: no other part of the node knows them.
+// service port wants. Shows the endpoints of the listener that the rules redirect to, as the rules do not contain them.
 // Reads the kernel. Throws sdk::Failure.
 void inspect(PortalWriter& writer, const ServiceTable& table, const PortalFacts& facts, inspection::Answer& answer);
 

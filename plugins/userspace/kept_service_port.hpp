@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A copy of what rules are planned from of a service port, for one that has to be planned
-// again when nobody names it: because another one gave back a port it waits for. A value.
+// A copy of a service port, for planning its rules again when no transaction contains it: another
+// service port has released a port that it waits for. A value.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ class KeptServicePort {
         source_ranges_(copy<abi::Prefix>(port.source_ranges)),
         endpoints_(copy<abi::Endpoint>(port.endpoints)) {}
 
-  // Shows this object, for as long as it lives and stays where it is.
+  // Points into this object: valid until it is moved or destroyed.
   abi::ServicePort view() const {
     abi::ServicePort shown = port_;
     shown.key.service_namespace = sdk::view(namespace_name_);

@@ -18,8 +18,8 @@
 namespace sluice::userspace {
 namespace {
 
-// The kernel's own limit of one process.
-std::optional<rlim_t> most_possible() {
+// The kernel's limit of open files for any process.
+std::optional<rlim_t> read_nr_open() {
   const auto text = sysctl::read("fs/nr_open");
   if (!text) return std::nullopt;
   rlim_t value = 0;
@@ -37,9 +37,9 @@ void raise_open_files(const sdk::Logger& log) {
     return;
   }
   rlimit now = before;
-  const auto most = most_possible();
+  const auto most = read_nr_open();
   if (most && *most > before.rlim_max) {
-    const rlimit wanted{*most, *most};  // takes CAP_SYS_RESOURCE
+    const rlimit wanted{*most, *most};  // needs CAP_SYS_RESOURCE
     if (setrlimit(RLIMIT_NOFILE, &wanted) == 0) now = wanted;
   }
   if (now.rlim_cur < now.rlim_max) {
@@ -51,10 +51,9 @@ void raise_open_files(const sdk::Logger& log) {
            "; a service port takes one or two for TCP, a connection two, four more while it is busy, a UDP client one");
 }
 
-// The relay is the one that closes first towards an endpoint whenever a client closes first, so it is left with a port
-// in TIME_WAIT for a minute: 28,000 ports are used up by 470 connections a second to one endpoint. With 1 the kernel
-// takes such a port again after a second, where both ends send timestamps, so that no old packet can be mistaken (RFC
-// 6191).
+// When a client closes first, the relay closes first towards the endpoint and keeps a port in TIME_WAIT for a minute:
+// 470 connections a second to one endpoint use up 28,000 ports. With 1 the kernel reuses such a port after a second if
+// both ends send timestamps, which rule out old packets (RFC 6191).
 void reuse_closing_ports(const sdk::Logger& log) {
   const int failure = sysctl::ensure("net/ipv4/tcp_tw_reuse", "1");
   if (failure == 0) return;
@@ -65,7 +64,7 @@ void reuse_closing_ports(const sdk::Logger& log) {
 }  // namespace
 
 void raise_limits(const sdk::Logger& log) {
-  static std::once_flag once;  // the other family waits until it is done
+  static std::once_flag once;  // a thread of the other family waits here
   std::call_once(once, [&] {
     raise_open_files(log);
     reuse_closing_ports(log);

@@ -20,7 +20,7 @@ namespace {
 
 using Field = Counter ThreadStatistics::*;
 
-struct Figure {
+struct Metric {
   abi::MetricKind kind;
   std::string_view name;
   std::string_view labels;
@@ -31,8 +31,8 @@ constexpr abi::MetricKind kTotal = abi::MetricKind::kCounterAdd;
 constexpr abi::MetricKind kNow = abi::MetricKind::kGaugeSet;
 using S = ThreadStatistics;
 
-// docs/operations.md has them all.
-constexpr auto kFigures = std::to_array<Figure>({
+// Documented in docs/operations.md.
+constexpr auto kMetrics = std::to_array<Metric>({
     {kNow, "sluice_userspace_connections", "", &S::open},
     {kTotal, "sluice_userspace_connections_accepted_total", "", &S::accepted},
     {kTotal, "sluice_userspace_connections_failed_total", "reason=\"no_endpoint\"", &S::refused_no_endpoint},
@@ -63,35 +63,34 @@ constexpr auto kFigures = std::to_array<Figure>({
     {kTotal, "sluice_userspace_udp_errors_total", "", &S::udp_errors},
 });
 
-using Told = std::array<std::uint64_t, kFigures.size()>;  // of kFigures
+using ReportedValues = std::array<std::uint64_t, kMetrics.size()>;  // of kMetrics
 
-// Reporters of this process, in the order they came, behind them those that have yielded; the first one speaks for all
-// engines.
-struct Crew {
+// The reporters of this process in order of creation, those that yielded last. The first one reports all engines.
+struct Reporters {
   std::mutex mutex;
   std::vector<const MetricsReporter*> members;
   std::multiset<std::shared_ptr<Engine>> engines;
-  std::map<const Engine*, Told> told;
+  std::map<const Engine*, ReportedValues> reported;
 };
 
-Crew& crew() {
-  static Crew all;
+Reporters& reporters() {
+  static Reporters all;
   return all;
 }
 
 }  // namespace
 
 MetricsReporter::MetricsReporter(abi::Host& host, abi::Family family, std::shared_ptr<Engine> engine,
-                                 std::chrono::milliseconds interval, bool beside_predecessor)
+                                 std::chrono::milliseconds interval, bool beside_old_backend)
     : host_(host),
       family_label_(family == abi::Family::kIpv6 ? "ip_family=\"IPv6\"" : "ip_family=\"IPv4\""),
       engine_(std::move(engine)),
       interval_(interval),
-      waiting_(beside_predecessor) {
+      waiting_(beside_old_backend) {
   {
-    const std::lock_guard lock(crew().mutex);
-    crew().members.push_back(this);
-    crew().engines.insert(engine_);
+    const std::lock_guard lock(reporters().mutex);
+    reporters().members.push_back(this);
+    reporters().engines.insert(engine_);
   }
   const process::SignalsBlocked blocked;
   thread_ = std::thread([this] { run(); });
@@ -104,21 +103,21 @@ MetricsReporter::~MetricsReporter() {
   }
   wake_.notify_all();
   thread_.join();
-  report_engines();  // whoever leads: its engine may end with it
-  const std::lock_guard lock(crew().mutex);
-  std::erase(crew().members, this);
-  crew().engines.erase(crew().engines.find(engine_));
-  if (!crew().engines.contains(engine_)) crew().told.erase(engine_.get());
+  report_engines();  // even if another reporter leads: the engine may end with this one
+  const std::lock_guard lock(reporters().mutex);
+  std::erase(reporters().members, this);
+  reporters().engines.erase(reporters().engines.find(engine_));
+  if (!reporters().engines.contains(engine_)) reporters().reported.erase(engine_.get());
 }
 
-void MetricsReporter::add(const FacePtr& face) {
+void MetricsReporter::add(const ListenerPtr& listener) {
   const std::lock_guard lock(mutex_);
-  faces_.insert(face);
+  listeners_.insert(listener);
 }
 
-void MetricsReporter::remove(const FacePtr& face) {
+void MetricsReporter::remove(const ListenerPtr& listener) {
   const std::lock_guard lock(mutex_);
-  faces_.erase(face);
+  listeners_.erase(listener);
 }
 
 void MetricsReporter::set_portals(std::size_t portals, std::size_t claims, std::size_t conflicts) {
@@ -128,9 +127,9 @@ void MetricsReporter::set_portals(std::size_t portals, std::size_t claims, std::
   conflicts_ = conflicts;
 }
 
-bool MetricsReporter::leads() const {
-  const std::lock_guard lock(crew().mutex);
-  return !crew().members.empty() && crew().members.front() == this;
+bool MetricsReporter::is_leader() const {
+  const std::lock_guard lock(reporters().mutex);
+  return !reporters().members.empty() && reporters().members.front() == this;
 }
 
 void MetricsReporter::yield() {
@@ -138,8 +137,8 @@ void MetricsReporter::yield() {
     const std::lock_guard lock(mutex_);
     if (std::exchange(yielded_, true)) return;
   }
-  const std::lock_guard lock(crew().mutex);
-  auto& members = crew().members;
+  const std::lock_guard lock(reporters().mutex);
+  auto& members = reporters().members;
   const auto own = std::find(members.begin(), members.end(), this);
   std::rotate(own, own + 1, members.end());
 }
@@ -149,7 +148,7 @@ void MetricsReporter::resume() {
   yielded_ = false;
 }
 
-bool MetricsReporter::tells_gauges() {
+bool MetricsReporter::reports_gauges() {
   const std::lock_guard lock(mutex_);
   return !waiting_ && !yielded_;
 }
@@ -166,20 +165,20 @@ void MetricsReporter::run() {
 }
 
 void MetricsReporter::report() {
-  const std::lock_guard lock(telling_);
+  const std::lock_guard lock(report_mutex_);
   report_family();
-  if (leads()) report_engines();
+  if (is_leader()) report_engines();
 }
 
 void MetricsReporter::report_family() {
-  if (!tells_gauges()) return;
+  if (!reports_gauges()) return;
   const Nanoseconds now = EventLoop::clock();
   std::size_t clients = 0;
   std::size_t passed_over = 0;
   std::unique_lock lock(mutex_);
-  for (const FacePtr& face : faces_) {
-    clients += face->balancer().affinity_clients();
-    passed_over += face->balancer().passed_over(now);
+  for (const ListenerPtr& listener : listeners_) {
+    clients += listener->balancer().affinity_clients();
+    passed_over += listener->balancer().passed_over(now);
   }
   const std::size_t portals = portals_;
   const std::size_t claims = claims_;
@@ -193,28 +192,28 @@ void MetricsReporter::report_family() {
 }
 
 void MetricsReporter::report_engines() {
-  const bool gauges = tells_gauges();
-  const std::lock_guard lock(crew().mutex);
-  const std::set<std::shared_ptr<Engine>> engines(crew().engines.begin(), crew().engines.end());
-  for (std::size_t i = 0; i < kFigures.size(); ++i) {
-    const Figure& figure = kFigures[i];
+  const bool gauges = reports_gauges();
+  const std::lock_guard lock(reporters().mutex);
+  const std::set<std::shared_ptr<Engine>> engines(reporters().engines.begin(), reporters().engines.end());
+  for (std::size_t i = 0; i < kMetrics.size(); ++i) {
+    const Metric& metric = kMetrics[i];
     std::uint64_t sum = 0;
     for (const auto& engine : engines) {
       std::uint64_t value = 0;
-      for (const auto& thread : engine->statistics()) value += ((*thread).*figure.field).get();
-      std::uint64_t& told = crew().told[engine.get()][i];
-      sum += figure.kind == kTotal ? value - told : value;
-      told = value;
+      for (const auto& thread : engine->statistics()) value += ((*thread).*metric.field).get();
+      std::uint64_t& reported = reporters().reported[engine.get()][i];
+      sum += metric.kind == kTotal ? value - reported : value;
+      reported = value;
     }
-    if (figure.kind == kTotal || gauges) tell(figure.kind, figure.name, figure.labels, static_cast<double>(sum));
+    if (metric.kind == kTotal || gauges) send(metric.kind, metric.name, metric.labels, static_cast<double>(sum));
   }
 }
 
 void MetricsReporter::gauge(std::string_view name, std::size_t value) const {
-  tell(abi::MetricKind::kGaugeSet, name, family_label_, static_cast<double>(value));
+  send(abi::MetricKind::kGaugeSet, name, family_label_, static_cast<double>(value));
 }
 
-void MetricsReporter::tell(abi::MetricKind kind, std::string_view name, std::string_view labels, double value) const {
+void MetricsReporter::send(abi::MetricKind kind, std::string_view name, std::string_view labels, double value) const {
   host_.metric(kind, sdk::view(name), sdk::view(labels), value);
 }
 

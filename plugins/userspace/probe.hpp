@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Can this kernel do what the rules of portals need, and may this process do what the relay needs?
+// Checks that the kernel supports the portal rules, and that this process has the privileges of the relay.
 #pragma once
 
 #include "plugins/common/netfilter/kernel.hpp"
@@ -9,8 +9,7 @@
 
 namespace sluice::userspace {
 
-// Throws sdk::Failure that names what is missing.
-// Tries one rule of each kind.
+// Tries one rule of each kind. Throws sdk::Failure that names the missing kernel option.
 void probe_kernel(netfilter::Kernel& kernel, abi::Family family);
 // Throws sdk::Failure if the kernel does not let this process mark its packets.
 void probe_socket_mark(abi::Family family);

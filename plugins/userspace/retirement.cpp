@@ -40,66 +40,66 @@ void count_lost(abi::Host& host, abi::Family family, const RelayedNow& lost) {
   metric(host, abi::MetricKind::kCounterAdd, "sluice_userspace_connections_lost_total", family, lost);
 }
 
-bool Retirement::go_on(const std::vector<std::string>& claims, std::chrono::seconds drain) {
-  const bool at_once = drain.count() == 0;
-  if (claims_all(parts_.family, claims)) {
-    // The other one tells the figures of both from now on.
-    succeeded_ = true;
-    parts_.metrics.yield();
+bool Retirement::advance(const std::vector<std::string>& claims, std::chrono::seconds drain) {
+  const bool immediately = drain.count() == 0;
+  if (claims_all(context_.family, claims)) {
+    // The new backend reports the metrics of both from now on.
+    has_successor_ = true;
+    context_.metrics.yield();
   }
-  if (stage_ == Stage::kBegin && !take_rules_off(claims, at_once)) return true;
-  const std::uint64_t now = parts_.host.now();
+  if (stage_ == Stage::kBegin && !remove_redirects(claims, immediately)) return true;
+  const std::uint64_t now = context_.host.now();
   note_datagrams(now);
-  if (stage_ == Stage::kListening && (at_once || now - since_ >= kGraceNanoseconds)) close_tcp();
-  if (at_once && stage_ != Stage::kDone) end_everything();
-  const bool any_udp = parts_.table.is_open(abi::Protocol::kUdp);
+  if (stage_ == Stage::kListening && (immediately || now - since_ >= kGraceNanoseconds)) close_tcp();
+  if (immediately && stage_ != Stage::kDone) reset_connections();
+  const bool any_udp = context_.table.is_open(abi::Protocol::kUdp);
   if (stage_ == Stage::kUdpRemains && any_udp && now - quiet_since_ >= kQuietNanoseconds) move_udp(now);
   const bool moved = stage_ == Stage::kUdpMoved && now - std::max(since_, quiet_since_) >= kGraceNanoseconds;
   const bool udp_left = stage_ == Stage::kUdpRemains || stage_ == Stage::kUdpMoved;
-  if (udp_left && (at_once || moved || !any_udp)) close_udp(claims);
-  if (stage_ == Stage::kEstablished && parts_.relayed.now().connections == 0) finish();
-  tell();
+  if (udp_left && (immediately || moved || !any_udp)) close_udp(claims);
+  if (stage_ == Stage::kEstablished && context_.relayed.now().connections == 0) finish();
+  report_draining();
   return stage_ == Stage::kDone;
 }
 
-// False: rules are to stay, and what is left ends with the backend.
-bool Retirement::take_rules_off(const std::vector<std::string>& claims, bool at_once) {
-  const bool same = claims_all(parts_.family, claims);
-  // The rules may lead here until the other one has written them again, so nothing is taken from them before.
-  if (same && at_once) return false;
-  remove_unclaimed(parts_.writer, parts_.family, claims, PortalWriter::Part::kDrops);
-  remove_unclaimed(parts_.writer, parts_.family, claims, PortalWriter::Part::kLeads);
+// Returns false if the rules must stay; the remaining connections then end with the backend.
+bool Retirement::remove_redirects(const std::vector<std::string>& claims, bool immediately) {
+  const bool same = claims_all(context_.family, claims);
+  // The rules may redirect here until the new backend has rewritten them, so they are not removed here.
+  if (same && immediately) return false;
+  remove_unclaimed(context_.writer, context_.family, claims, PortalWriter::Part::kDrops);
+  remove_unclaimed(context_.writer, context_.family, claims, PortalWriter::Part::kRedirects);
   if (same) {
-    // The other one listens at those of our sockets that rules lead to.
-    parts_.table.leave(parts_.writer.adopt());
+    // The new backend shares the sockets to which the rules redirect.
+    context_.table.share_sockets(context_.writer.read_proxy_ports());
   }
   stage_ = Stage::kListening;
-  since_ = quiet_since_ = parts_.host.now();
-  datagrams_ = parts_.relayed.datagrams();
+  since_ = quiet_since_ = context_.host.now();
+  datagrams_ = context_.relayed.datagrams();
   return true;
 }
 
 void Retirement::note_datagrams(std::uint64_t now) {
-  const std::uint64_t datagrams = parts_.relayed.datagrams();
-  if (datagrams == datagrams_ && parts_.relayed.now().flows == 0) return;
+  const std::uint64_t datagrams = context_.relayed.datagrams();
+  if (datagrams == datagrams_ && context_.relayed.now().flows == 0) return;
   datagrams_ = datagrams;
   quiet_since_ = now;
 }
 
 void Retirement::close_tcp() {
-  // A backend of this kind that came meanwhile may listen at the same sockets.
-  const std::map<PortalId, ProxyPorts> led = parts_.writer.adopt();
-  parts_.table.leave(led);
-  parts_.table.close(abi::Protocol::kTcp, succeeded_ || !led.empty());
-  parts_.table.release_claims();
+  // Another userspace backend may have started meanwhile and share the sockets.
+  const std::map<PortalId, ProxyPorts> redirected = context_.writer.read_proxy_ports();
+  context_.table.share_sockets(redirected);
+  context_.table.close(abi::Protocol::kTcp, has_successor_ || !redirected.empty());
+  context_.table.release_claims();
   stage_ = Stage::kUdpRemains;
 }
 
 void Retirement::move_udp(std::uint64_t now) {
-  if (parts_.host_relay != nullptr) {
-    for (const auto& [name, protocol] : parts_.table.open(abi::Protocol::kUdp)) {
+  if (context_.host_relay != nullptr) {
+    for (const auto& [name, protocol] : context_.table.open_ids(abi::Protocol::kUdp)) {
       const abi::ServicePortKey key = sdk::parse_service_port_name(name, protocol);
-      parts_.host_relay->set_relay_ports(&key, {});
+      context_.host_relay->set_relay_ports(&key, {});
     }
   }
   stage_ = Stage::kUdpMoved;
@@ -107,31 +107,31 @@ void Retirement::move_udp(std::uint64_t now) {
 }
 
 void Retirement::close_udp(const std::vector<std::string>& claims) {
-  parts_.table.close(abi::Protocol::kUdp, succeeded_);
-  remove_unclaimed(parts_.writer, parts_.family, claims, PortalWriter::Part::kAll);
+  context_.table.close(abi::Protocol::kUdp, has_successor_);
+  remove_unclaimed(context_.writer, context_.family, claims, PortalWriter::Part::kAll);
   stage_ = Stage::kEstablished;
 }
 
-// All of TCP: UDP flows end with their sockets.
-void Retirement::end_everything() {
-  const RelayedNow lost = parts_.relayed.now();
-  parts_.table.reset_connections();
+// Resets all TCP connections. UDP flows end with their sockets.
+void Retirement::reset_connections() {
+  const RelayedNow lost = context_.relayed.now();
+  context_.table.reset_connections();
   if (!lost.any()) return;
-  parts_.log.warning(describe(lost) + " ended because the time to drain is over");
-  count_lost(parts_.host, parts_.family, lost);
+  context_.log.warning("drain timeout expired: " + describe(lost) + " ended");
+  count_lost(context_.host, context_.family, lost);
 }
 
 void Retirement::finish() {
-  parts_.metrics.set_portals(0, 0, 0);
-  parts_.metrics.report();
+  context_.metrics.set_portals(0, 0, 0);
+  context_.metrics.report();
   stage_ = Stage::kDone;
 }
 
-std::string Retirement::left() const { return describe(parts_.relayed.now()) + " are still relayed"; }
+std::string Retirement::remaining() const { return describe(context_.relayed.now()) + " are still relayed"; }
 
-void Retirement::tell() const {
-  metric(parts_.host, abi::MetricKind::kGaugeSet, "sluice_userspace_draining", parts_.family,
-         stage_ == Stage::kDone ? RelayedNow{} : parts_.relayed.now());
+void Retirement::report_draining() const {
+  metric(context_.host, abi::MetricKind::kGaugeSet, "sluice_userspace_draining", context_.family,
+         stage_ == Stage::kDone ? RelayedNow{} : context_.relayed.now());
 }
 
 }  // namespace sluice::userspace

@@ -1,13 +1,12 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How a backend goes while another one serves: in which order rules, sockets and what is
-// established end. One object for one end; it is asked to go on about once a second. The
-// apply thread only.
+// Ends a backend while the new backend serves: removes rules, sockets and connections in order. One
+// object per retirement; the daemon calls it about once a second. Apply thread only.
 //
-// What leads new connections here goes first. Packets are on their way here then, so
-// sockets stay a while longer and whoever comes is served. What is established lives until
-// it ends, or until time is up.
+// Rules that redirect new connections are removed first. Sockets stay open a little longer, for
+// packets that were redirected before. Established connections continue until they end, or until
+// the drain timeout.
 #pragma once
 
 #include <chrono>
@@ -27,14 +26,14 @@ namespace sluice::userspace {
 
 class Retirement {
  public:
-  // So long sockets are there after rules have ceased to lead to them.
+  // How long sockets stay open after the rules that redirect to them were removed.
   static constexpr std::chrono::seconds kGrace{3};
-  // The daemon removes the tracked flows that lead to UDP sockets after this time without a datagram; kGrace later the
-  // sockets close. If a flow were still tracked then, its client would be refused.
+  // After this time without a datagram the daemon removes the conntrack entries that point to UDP sockets; the sockets
+  // close kGrace later. A client with a remaining entry would get ICMP port unreachable.
   static constexpr std::chrono::seconds kQuiet{7};
 
-  // What it is about; all outlive the retirement.
-  struct Parts {
+  // Parts of the backend; all outlive the retirement.
+  struct Context {
     abi::Host& host;
     abi::HostRelay* host_relay;  // null: the daemon has no such extension
     const sdk::Logger& log;
@@ -44,48 +43,48 @@ class Retirement {
     RelayedCount& relayed;
     MetricsReporter& metrics;
   };
-  explicit Retirement(const Parts& parts) : parts_(parts) {}
+  explicit Retirement(const Context& parts) : context_(parts) {}
 
-  // Something has been taken away.
+  // Whether anything was removed.
   bool begun() const noexcept { return stage_ != Stage::kBegin; }
 
-  // `claims`: of who serves now; `drain`: what remains of the time, 0: what is left ends now. True: nothing is left.
-  // Throws sdk::Failure, and may be called again then.
-  bool go_on(const std::vector<std::string>& claims, std::chrono::seconds drain);
+  // `claims` are those of the new backend; `drain` is the remaining drain time, 0: end remaining connections now.
+  // Returns whether the retirement is complete. Throws sdk::Failure, and may be called again then.
+  bool advance(const std::vector<std::string>& claims, std::chrono::seconds drain);
 
-  // What still lives, in a phrase.
-  std::string left() const;
+  // The remaining connections and flows, as a phrase.
+  std::string remaining() const;
 
  private:
   enum class Stage {
     kBegin,
-    kListening,    // no rule leads here
+    kListening,    // no rule redirects here
     kUdpRemains,   // TCP sockets are closed
-    kUdpMoved,     // the daemon removes the UDP flows
+    kUdpMoved,     // the daemon removes the conntrack entries of UDP flows
     kEstablished,  // all sockets are closed
     kDone,
   };
 
-  bool take_rules_off(const std::vector<std::string>& claims, bool at_once);
+  bool remove_redirects(const std::vector<std::string>& claims, bool immediately);
   void note_datagrams(std::uint64_t now);
   void close_tcp();
   void move_udp(std::uint64_t now);
   void close_udp(const std::vector<std::string>& claims);
-  void end_everything();
-  void tell() const;
+  void reset_connections();
+  void report_draining() const;
   void finish();
 
-  const Parts parts_;
+  const Context context_;
   Stage stage_ = Stage::kBegin;
-  bool succeeded_ = false;   // a backend of this kind served afterwards, if only for a while: what is kept is its own
-  std::uint64_t since_ = 0;  // kListening: that no rule leads here; kUdpMoved: of this stage; nanoseconds
+  bool has_successor_ = false;  // another userspace backend followed, at least for a while, and owns the kept sockets
+  std::uint64_t since_ = 0;     // begin of kListening or kUdpMoved, in nanoseconds
   std::uint64_t quiet_since_ = 0;
   std::uint64_t datagrams_ = 0;
 };
 
 // "3 TCP connections and 1 UDP flow".
 std::string describe(const RelayedNow& relayed);
-// Adds them to the counter of what was lost.
+// Adds to the counter of lost connections.
 void count_lost(abi::Host& host, abi::Family family, const RelayedNow& lost);
 
 }  // namespace sluice::userspace

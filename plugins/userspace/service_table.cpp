@@ -39,14 +39,14 @@ ServiceTable::ServiceTable(abi::Family family, const Settings& settings, Engine&
       takeover_(takeover),
       opener_(family, settings.listen_address, settings.proxy_ports, engine.udp_sockets(), random_seed(), &kept,
               takeover),
-      claims_(family, &kept, takeover == Takeover::kBesidePredecessor),
+      claims_(family, &kept, takeover == Takeover::kBesideOldBackend),
       seed_(random_seed()) {}
 
 ServiceTable::~ServiceTable() {
-  leave_queues();
+  leave_accept_queues();
   engine_.stop(take_open(abi::Protocol::kUdp), Engine::Ending::kShared);
   for (const abi::Protocol protocol : {abi::Protocol::kTcp, abi::Protocol::kUdp}) {
-    for (const FacePtr& face : faces(protocol)) metrics_.remove(face);
+    for (const ListenerPtr& listener : listeners(protocol)) metrics_.remove(listener);
   }
   reset_connections();
 }
@@ -54,10 +54,11 @@ ServiceTable::~ServiceTable() {
 void ServiceTable::begin(bool full) {
   ++round_;
   opener_.search_again();
-  if (!full || takeover_ != Takeover::kBesidePredecessor) return;
+  if (!full || takeover_ != Takeover::kBesideOldBackend) return;
   for (auto& [id, entry] : entries_) {
-    for (OpenFace* face : {&entry.cluster, &entry.local}) {
-      if (face->earlier != 0 && is_free_udp_port(family_, face->earlier)) face->earlier = 0;
+    for (OpenListener* opened : {&entry.cluster, &entry.local}) {
+      if (opened->old_backend_port != 0 && is_free_udp_port(family_, opened->old_backend_port))
+        opened->old_backend_port = 0;
     }
   }
 }
@@ -66,16 +67,16 @@ std::string ServiceTable::update(const abi::ServicePort& port, const ClaimFacts&
   const PortalId id = portal_id(port.key);
   const auto [found, is_new] = entries_.try_emplace(id);
   Entry& entry = found->second;
-  entry.seen = round_;
+  entry.updated_in_round = round_;
 
   ProxyPorts preferred;
   if (const auto hint = preferred_.find(id); hint != preferred_.end()) {
     preferred = hint->second;
     preferred_.erase(hint);
   }
-  const FaceNeeds needs = faces_of(port);
-  std::string problem = bring(entry.cluster, FaceKind::kCluster, needs.cluster, port, preferred.cluster);
-  std::string local = bring(entry.local, FaceKind::kLocal, needs.local, port, preferred.local);
+  const NeededListeners needs = needed_listeners(port);
+  std::string problem = update_listener(entry.cluster, ListenerKind::kCluster, needs.cluster, port, preferred.cluster);
+  std::string local = update_listener(entry.local, ListenerKind::kLocal, needs.local, port, preferred.local);
   if (problem.empty()) problem = std::move(local);
 
   std::vector<ClaimedAddress> wanted;
@@ -85,46 +86,46 @@ std::string ServiceTable::update(const abi::ServicePort& port, const ClaimFacts&
   }
   std::sort(wanted.begin(), wanted.end());
   wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-  claims_.want(id.first, entry.claims, wanted);
+  claims_.set_wanted(id.first, entry.claims, wanted);
   entry.claims = std::move(wanted);
   note_addresses(entry, port);
   return problem;
 }
 
-// Empty, or why the face could not be opened.
-std::string ServiceTable::bring(OpenFace& to, FaceKind kind, bool needed, const abi::ServicePort& port,
-                                std::uint16_t preferred) {
+// Empty, or why the listener could not be opened.
+std::string ServiceTable::update_listener(OpenListener& to, ListenerKind kind, bool needed,
+                                          const abi::ServicePort& port, std::uint16_t preferred) {
   if (!needed) {
-    give_up(to);
+    close_later(to);
     return {};
   }
-  FacePtr face = to.face;
-  const bool is_new = face == nullptr;
+  ListenerPtr listener = to.listener;
+  const bool is_new = listener == nullptr;
   if (is_new) {
-    face = std::make_shared<Face>(sdk::service_port_name(port.key), port.key.protocol, family_, kind,
-                                  settings_.balancer, ++seed_, relayed_, mark_);
+    listener = std::make_shared<Listener>(sdk::service_port_name(port.key), port.key.protocol, family_, kind,
+                                          settings_.balancer, ++seed_, relayed_, mark_);
   }
-  face->set_tells_client(port.key.protocol == abi::Protocol::kTcp &&
-                         settings_.uses_proxy_protocol(sdk::text(port.key.service_namespace),
-                                                       sdk::text(port.key.service_name),
-                                                       sdk::text(port.key.port_name)));
-  face->balancer().set_affinity(port.affinity_seconds);
+  listener->set_sends_proxy_header(port.key.protocol == abi::Protocol::kTcp &&
+                                   settings_.uses_proxy_protocol(sdk::text(port.key.service_namespace),
+                                                                 sdk::text(port.key.service_name),
+                                                                 sdk::text(port.key.port_name)));
+  listener->balancer().set_affinity(port.affinity_seconds);
   std::vector<SocketAddress> targets;
-  const abi::EndpointFlag list = kind == FaceKind::kLocal ? abi::kEndpointInLocal : abi::kEndpointInCluster;
+  const abi::EndpointFlag list = kind == ListenerKind::kLocal ? abi::kEndpointInLocal : abi::kEndpointInCluster;
   for (const abi::Endpoint& endpoint : sdk::endpoints(port)) {
     if (sdk::has(endpoint, list)) targets.emplace_back(family_, endpoint.address, endpoint.port);
   }
-  Balancer::Change change = face->balancer().set_endpoints(targets);
+  Balancer::Change change = listener->balancer().set_endpoints(targets);
   if (!is_new) {
-    if (!change.gone.empty()) engine_.endpoints_gone(face, std::move(change.gone));
+    if (!change.gone.empty()) engine_.endpoints_gone(listener, std::move(change.gone));
     return {};
   }
-  // With its endpoints, and those bound to them: nobody meets a face without.
+  // Endpoints and session affinity are set before the listener accepts its first client.
   if (const auto bound = bindings_.find(portal_id(port.key)); bound != bindings_.end()) {
-    face->balancer().bind(bound->second, EventLoop::clock());
+    listener->balancer().bind(bound->second, EventLoop::clock());
   }
   try {
-    open(to, std::move(face), preferred);
+    open(to, std::move(listener), preferred);
   } catch (const sdk::Failure& failure) {
     return failure.what();
   } catch (const std::system_error& error) {
@@ -133,39 +134,40 @@ std::string ServiceTable::bring(OpenFace& to, FaceKind kind, bool needed, const 
   return {};
 }
 
-void ServiceTable::open(OpenFace& to, FacePtr face, std::uint16_t preferred) {
-  ProxySockets opened = opener_.open(face->protocol(), preferred, {face->name(), face->kind() == FaceKind::kLocal});
-  to.serving = engine_.serve(std::move(opened.sockets), face);
+void ServiceTable::open(OpenListener& to, ListenerPtr listener, std::uint16_t preferred) {
+  ProxySockets opened =
+      opener_.open(listener->protocol(), preferred, {listener->name(), listener->kind() == ListenerKind::kLocal});
+  to.serving = engine_.serve(std::move(opened.sockets), listener);
   to.port = opened.port;
-  const bool beside = takeover_ == Takeover::kBesidePredecessor && face->protocol() == abi::Protocol::kUdp;
-  to.earlier = beside && preferred != opened.port ? preferred : 0;
+  const bool beside = takeover_ == Takeover::kBesideOldBackend && listener->protocol() == abi::Protocol::kUdp;
+  to.old_backend_port = beside && preferred != opened.port ? preferred : 0;
   to.names = std::move(opened.names);
-  metrics_.add(face);
-  to.face = std::move(face);
+  metrics_.add(listener);
+  to.listener = std::move(listener);
 }
 
-void ServiceTable::give_up(OpenFace& face) {
-  if (face.face != nullptr) closing_.push_back(std::exchange(face, {}));
+void ServiceTable::close_later(OpenListener& opened) {
+  if (opened.listener != nullptr) closing_.push_back(std::exchange(opened, {}));
 }
 
-void ServiceTable::forget(Entry& entry, const PortalId& id) {
-  give_up(entry.cluster);
-  give_up(entry.local);
-  claims_.want(id.first, entry.claims, {});
+void ServiceTable::withdraw(Entry& entry, const PortalId& id) {
+  close_later(entry.cluster);
+  close_later(entry.local);
+  claims_.set_wanted(id.first, entry.claims, {});
   note_addresses(entry, {});
 }
 
 void ServiceTable::remove(const PortalId& id) {
   const auto found = entries_.find(id);
   if (found == entries_.end()) return;
-  forget(found->second, id);
+  withdraw(found->second, id);
   entries_.erase(found);
 }
 
-std::vector<PortalId> ServiceTable::remove_others() {
+std::vector<PortalId> ServiceTable::remove_stale() {
   std::vector<PortalId> gone;
   for (auto& [id, entry] : entries_) {
-    if (entry.seen != round_) gone.push_back(id);
+    if (entry.updated_in_round != round_) gone.push_back(id);
   }
   for (const PortalId& id : gone) remove(id);
   return gone;
@@ -183,7 +185,7 @@ std::vector<PortalId> ServiceTable::settle_claims(bool all) {
 }
 
 bool ServiceTable::has_ports_for(const abi::ServicePort& port) const {
-  const FaceNeeds needs = faces_of(port);
+  const NeededListeners needs = needed_listeners(port);
   const ProxyPorts open = ports(portal_id(port.key));
   return (!needs.cluster || open.cluster != 0) && (!needs.local || open.local != 0);
 }
@@ -194,14 +196,15 @@ Portal ServiceTable::plan(const PortalFacts& facts, const ClaimFacts& claims, co
   std::size_t index = 0;
   for (const abi::Frontend& frontend : sdk::frontends(port)) {
     const std::vector<ClaimedAddress> wanted = claims_of(frontend, port.key.protocol, claims);
-    const bool refused = std::any_of(wanted.begin(), wanted.end(), [&](const ClaimedAddress& what) {
-      return !claims_.refusal(what, id.first).empty();
+    const bool refused = std::any_of(wanted.begin(), wanted.end(), [&](const ClaimedAddress& claimed) {
+      return !claims_.refusal(claimed, id.first).empty();
     });
     if (refused) withheld.push_back(index);
     ++index;
   }
   Entry& entry = entries_.at(id);
-  Portal portal = plan_portal(facts, port, ports(id), withheld, {entry.cluster.earlier, entry.local.earlier});
+  Portal portal =
+      plan_portal(facts, port, ports(id), withheld, {entry.cluster.old_backend_port, entry.local.old_backend_port});
   if (withheld.empty()) {
     entry.kept = nullptr;
   } else {
@@ -212,8 +215,8 @@ Portal ServiceTable::plan(const PortalFacts& facts, const ClaimFacts& claims, co
 
 std::string ServiceTable::conflicts(const PortalId& id) const {
   std::string all;
-  for (const ClaimedAddress& what : entries_.at(id).claims) {
-    const std::string why = claims_.refusal(what, id.first);
+  for (const ClaimedAddress& claimed : entries_.at(id).claims) {
+    const std::string why = claims_.refusal(claimed, id.first);
     if (!why.empty()) all.append(all.empty() ? "" : "; ").append(why);
   }
   return all;
@@ -231,10 +234,10 @@ ProxyPorts ServiceTable::ports(const PortalId& id) const {
 
 void ServiceTable::finish(bool full) {
   std::vector<ServingId> ids;
-  for (const OpenFace& face : closing_) {
-    metrics_.remove(face.face);
-    drop_names(face);
-    ids.push_back(face.serving);
+  for (const OpenListener& opened : closing_) {
+    metrics_.remove(opened.listener);
+    drop_names(opened);
+    ids.push_back(opened.serving);
   }
   engine_.stop(ids, Engine::Ending::kServiceGone);
   closing_.clear();
@@ -245,96 +248,97 @@ void ServiceTable::finish(bool full) {
 void ServiceTable::keep_all() {
   if (!kept_.any()) return;
   std::set<std::string> names;
-  each_open([&](const PortalId&, OpenFace& face, bool) {
-    const std::vector<int> descriptors = engine_.descriptors(face.serving);
-    for (std::size_t i = 0; i < std::min(descriptors.size(), face.names.size()); ++i) {
-      kept_.keep(face.names[i], descriptors[i]);
-      names.insert(face.names[i]);
+  each_open([&](const PortalId&, OpenListener& opened, bool) {
+    const std::vector<int> descriptors = engine_.descriptors(opened.serving);
+    for (std::size_t i = 0; i < std::min(descriptors.size(), opened.names.size()); ++i) {
+      kept_.keep(opened.names[i], descriptors[i]);
+      names.insert(opened.names[i]);
     }
   });
   claims_.keep_all(names);
-  kept_.drop_others(names);
+  kept_.drop_all_except(names);
 }
 
-void ServiceTable::drop_names(const OpenFace& face) {
-  if (face.names.empty() || face.serving == 0) return;
-  const std::vector<int> descriptors = engine_.descriptors(face.serving);
-  for (std::size_t i = 0; i < std::min(descriptors.size(), face.names.size()); ++i) {
-    kept_.drop(face.names[i], descriptors[i]);
+void ServiceTable::drop_names(const OpenListener& opened) {
+  if (opened.names.empty() || opened.serving == 0) return;
+  const std::vector<int> descriptors = engine_.descriptors(opened.serving);
+  for (std::size_t i = 0; i < std::min(descriptors.size(), opened.names.size()); ++i) {
+    kept_.drop(opened.names[i], descriptors[i]);
   }
 }
 
-void ServiceTable::each_open(const std::function<void(const PortalId&, OpenFace&, bool local)>& visit) {
+void ServiceTable::each_open(const std::function<void(const PortalId&, OpenListener&, bool local)>& visit) {
   for (auto& [id, entry] : entries_) {
     if (entry.cluster.serving != 0) visit(id, entry.cluster, false);
     if (entry.local.serving != 0) visit(id, entry.local, true);
   }
-  for (OpenFace& face : closing_) {
-    if (face.serving != 0)
-      visit({face.face->name(), face.face->protocol()}, face, face.face->kind() == FaceKind::kLocal);
+  for (OpenListener& opened : closing_) {
+    if (opened.serving != 0)
+      visit({opened.listener->name(), opened.listener->protocol()}, opened,
+            opened.listener->kind() == ListenerKind::kLocal);
   }
 }
 
-void ServiceTable::leave(const std::map<PortalId, ProxyPorts>& led) {
+void ServiceTable::share_sockets(const std::map<PortalId, ProxyPorts>& redirected) {
   std::vector<ServingId> tcp;
   std::vector<ServingId> udp;
-  each_open([&](const PortalId& id, OpenFace& face, bool local) {
-    const auto found = led.find(id);
-    if (found == led.end() || (local ? found->second.local : found->second.cluster) != face.port) return;
-    // Whoever took them keeps them from now on.
-    face.names.clear();
+  each_open([&](const PortalId& id, OpenListener& opened, bool local) {
+    const auto found = redirected.find(id);
+    if (found == redirected.end() || (local ? found->second.local : found->second.cluster) != opened.port) return;
+    // The new backend keeps these sockets under their names now, so this one must not drop the names.
+    opened.names.clear();
     if (id.second == abi::Protocol::kUdp) {
-      udp.push_back(face.serving);
+      udp.push_back(opened.serving);
     } else {
-      tcp.push_back(std::exchange(face.serving, 0));
+      tcp.push_back(std::exchange(opened.serving, 0));
     }
   });
   engine_.stop(tcp, Engine::Ending::kShared);
-  if (!udp.empty()) engine_.mute(udp);
+  if (!udp.empty()) engine_.stop_reading(udp);
 }
 
 std::vector<ServingId> ServiceTable::take_open(abi::Protocol protocol) {
   std::vector<ServingId> ids;
-  each_open([&](const PortalId& id, OpenFace& face, bool) {
-    if (id.second == protocol) ids.push_back(std::exchange(face.serving, 0));
+  each_open([&](const PortalId& id, OpenListener& opened, bool) {
+    if (id.second == protocol) ids.push_back(std::exchange(opened.serving, 0));
   });
   return ids;
 }
 
 bool ServiceTable::is_open(abi::Protocol protocol) {
   bool found = false;
-  each_open([&](const PortalId& id, OpenFace&, bool) { found = found || id.second == protocol; });
+  each_open([&](const PortalId& id, OpenListener&, bool) { found = found || id.second == protocol; });
   return found;
 }
 
-std::set<PortalId> ServiceTable::open(abi::Protocol protocol) {
+std::set<PortalId> ServiceTable::open_ids(abi::Protocol protocol) {
   std::set<PortalId> found;
-  each_open([&](const PortalId& id, OpenFace&, bool) {
+  each_open([&](const PortalId& id, OpenListener&, bool) {
     if (id.second == protocol) found.insert(id);
   });
   return found;
 }
 
 void ServiceTable::close(abi::Protocol protocol, bool kept) {
-  each_open([&](const PortalId& id, OpenFace& face, bool) {
-    if (id.second == protocol && !kept) drop_names(face);
+  each_open([&](const PortalId& id, OpenListener& opened, bool) {
+    if (id.second == protocol && !kept) drop_names(opened);
   });
   engine_.stop(take_open(protocol), Engine::Ending::kRetired);
-  for (const FacePtr& face : faces(protocol)) metrics_.remove(face);
+  for (const ListenerPtr& listener : listeners(protocol)) metrics_.remove(listener);
 }
 
-void ServiceTable::leave_queues() { engine_.stop(take_open(abi::Protocol::kTcp), Engine::Ending::kShared); }
+void ServiceTable::leave_accept_queues() { engine_.stop(take_open(abi::Protocol::kTcp), Engine::Ending::kShared); }
 
-std::vector<FacePtr> ServiceTable::faces(abi::Protocol protocol) const {
-  std::vector<FacePtr> all;
-  const auto add = [&](const OpenFace& face) {
-    if (face.face != nullptr && face.face->protocol() == protocol) all.push_back(face.face);
+std::vector<ListenerPtr> ServiceTable::listeners(abi::Protocol protocol) const {
+  std::vector<ListenerPtr> all;
+  const auto add = [&](const OpenListener& opened) {
+    if (opened.listener != nullptr && opened.listener->protocol() == protocol) all.push_back(opened.listener);
   };
   for (const auto& [id, entry] : entries_) {
     add(entry.cluster);
     add(entry.local);
   }
-  for (const OpenFace& face : closing_) add(face);
+  for (const OpenListener& opened : closing_) add(opened);
   return all;
 }
 
@@ -347,8 +351,8 @@ void ServiceTable::bind(const PortalId& id, std::vector<Balancer::Binding> bindi
     return;
   }
   const Nanoseconds now = EventLoop::clock();
-  for (const OpenFace* face : {&found->second.cluster, &found->second.local}) {
-    if (face->face != nullptr) face->face->balancer().bind(bindings, now);
+  for (const OpenListener* opened : {&found->second.cluster, &found->second.local}) {
+    if (opened->listener != nullptr) opened->listener->balancer().bind(bindings, now);
   }
 }
 
@@ -356,10 +360,10 @@ void ServiceTable::each_binding(const std::function<void(const PortalId&, const 
   const Nanoseconds now = EventLoop::clock();
   for (const auto& [id, entry] : entries_) {
     std::map<abi::Address, Balancer::Binding> bound;
-    for (const OpenFace* face : {&entry.cluster, &entry.local}) {
-      if (face->face == nullptr) continue;
-      for (const Balancer::Binding& binding : face->face->balancer().bindings(now)) {
-        // Who is bound in both lists is bound as he was last.
+    for (const OpenListener* opened : {&entry.cluster, &entry.local}) {
+      if (opened->listener == nullptr) continue;
+      for (const Balancer::Binding& binding : opened->listener->balancer().bindings(now)) {
+        // For a client that is bound in both lists, the more recent binding counts.
         const auto [at, is_new] = bound.try_emplace(binding.client, binding);
         if (!is_new && at->second.remaining < binding.remaining) at->second = binding;
       }
@@ -368,23 +372,23 @@ void ServiceTable::each_binding(const std::function<void(const PortalId&, const 
   }
 }
 
-std::vector<ServiceTable::FaceAt> ServiceTable::faces_at() const {
-  std::vector<FaceAt> all;
+std::vector<ServiceTable::BoundListener> ServiceTable::bound_listeners() const {
+  std::vector<BoundListener> all;
   for (const auto& [id, entry] : entries_) {
-    for (const OpenFace* face : {&entry.cluster, &entry.local}) {
-      if (face->face != nullptr) all.push_back({face->face.get(), face->port, face->serving});
+    for (const OpenListener* opened : {&entry.cluster, &entry.local}) {
+      if (opened->listener != nullptr) all.push_back({opened->listener.get(), opened->port, opened->serving});
     }
   }
   return all;
 }
 
-bool ServiceTable::listens(const FaceAt& at) const {
+bool ServiceTable::listens(const BoundListener& at) const {
   if (at.serving == 0) return false;
   const std::vector<int> sockets = engine_.descriptors(at.serving);
-  const SocketNeeds needs{family_, at.face->protocol(), std::nullopt, at.port,
-                          at.face->protocol() == abi::Protocol::kTcp};
+  const SocketNeeds needs{family_, at.listener->protocol(), std::nullopt, at.port,
+                          at.listener->protocol() == abi::Protocol::kTcp};
   return !sockets.empty() &&
-         std::all_of(sockets.begin(), sockets.end(), [&](int fd) { return unfit(fd, needs).empty(); });
+         std::all_of(sockets.begin(), sockets.end(), [&](int fd) { return unfit_reason(fd, needs).empty(); });
 }
 
 bool ServiceTable::is_cluster_ip(const PortalId& id, const abi::Address& address) const {
@@ -395,8 +399,8 @@ bool ServiceTable::is_cluster_ip(const PortalId& id, const abi::Address& address
 void ServiceTable::purge_affinity() {
   const Nanoseconds now = EventLoop::clock();
   for (auto& [id, entry] : entries_) {
-    for (const OpenFace* face : {&entry.cluster, &entry.local}) {
-      if (face->face != nullptr) face->face->balancer().purge(now);
+    for (const OpenListener* opened : {&entry.cluster, &entry.local}) {
+      if (opened->listener != nullptr) opened->listener->balancer().purge(now);
     }
   }
 }

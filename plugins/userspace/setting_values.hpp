@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How a range of ports is written. Pure.
+// Parsing of port ranges. Pure.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace sluice::userspace {
 
-// "a-b", "a+n" (n more than the first) or "a"; nothing, or a first port 0: the kernel chooses.
+// "a-b", "a+n" (n ports more than the first) or "a". Empty, or a first port of 0: the kernel chooses.
 std::optional<PortRange> parse_port_range(std::string_view text);
 
 }  // namespace sluice::userspace

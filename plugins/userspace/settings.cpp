@@ -74,7 +74,7 @@ const char* listen_address(std::string_view value, Context& context) {
   for (const abi::Family family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
     const auto address = sdk::parse_address(std::string(value), family);
     if (!address) continue;
-    if (is_loopback(*address, family)) return "cannot proxy on localhost";  // BEH 8.1's words
+    if (is_loopback(*address, family)) return "cannot proxy on localhost";  // as in BEH 8.1
     if (family == context.family && !sdk::is_unspecified(*address)) context.settings.listen_address = address;
     return kTaken;
   }
@@ -117,7 +117,7 @@ const char* proxy_protocol(std::string_view value, Context& context) {
   return kTaken;
 }
 
-// Sorted by key. Everything about a key but what the documentation says in prose.
+// Sorted by key.
 // clang-format off
 constexpr std::array kRows{
     Row{{"balance", false, "roundRobin", "roundRobin, leastConnections or powerOfTwoChoices"},
@@ -200,7 +200,8 @@ Settings read_settings(const sdk::Options& options, abi::Family family) {
     const char* const key = options.has("outlierFirstPause") ? "outlierFirstPause" : "outlierLongestPause";
     settings::refuse(key, "'" + options.get(key) + "': the first pause of " +
                               std::to_string(outliers.first_pause.count()) + " ms is longer than the longest one of " +
-                              std::to_string(outliers.longest_pause.count()) + " ms; allowed: at most as long");
+                              std::to_string(outliers.longest_pause.count()) +
+                              " ms; set outlierFirstPause to at most outlierLongestPause");
   }
   return read;
 }

@@ -18,16 +18,16 @@
 
 namespace sluice::userspace {
 
-// Who gets the next connection.
+// How the endpoint of the next connection is chosen.
 enum class Balance {
-  kRoundRobin,        // one after the other, from a shuffled list
-  kLeastConnections,  // whoever has the fewest open ones
+  kRoundRobin,        // in turn, from a shuffled list
+  kLeastConnections,  // the endpoint with the fewest open connections
   kTwoChoices,        // the less loaded of two taken at random
 };
 
-// What becomes of established TCP connections whose endpoint, or Service, is gone.
+// What happens to established TCP connections whose endpoint or Service is removed.
 enum class WhenRemoved {
-  kKeep,   // they live until one of the ends closes
+  kKeep,   // they continue until one side closes
   kDrain,  // they are reset after `drain`
   kReset,  // they are reset at once
 };
@@ -40,13 +40,13 @@ struct PortRange {
 };
 
 struct OutlierSettings {
-  unsigned failures = 3;  // dials that failed in a row until an endpoint is passed over; 0: never
+  unsigned failures = 3;  // consecutive failed dials after which an endpoint is passed over; 0: never
   std::chrono::milliseconds first_pause{1000};
   std::chrono::milliseconds longest_pause{60000};  // doubles each time up to this
   bool operator==(const OutlierSettings&) const = default;
 };
 
-// What the threads that relay need. Both families share them when these are equal.
+// Settings of the relay threads. Both families share the threads if these are equal.
 struct RelaySettings {
   unsigned threads = 0;  // 0: one for each processor this process may use
   std::vector<std::chrono::milliseconds> dial_timeouts{std::chrono::milliseconds(250), std::chrono::milliseconds(500),
@@ -58,7 +58,7 @@ struct RelaySettings {
   WhenRemoved when_removed = WhenRemoved::kKeep;
   std::chrono::milliseconds drain{30000};
   std::size_t max_connections = 0;      // TCP, all Services together; 0: as many as descriptors allow
-  std::size_t max_udp_clients = 65536;  // all Services together; the one idle longest goes first
+  std::size_t max_udp_clients = 65536;  // all Services together; the client that is idle longest is evicted first
   std::size_t pipe_bytes = 1 << 20;     // of one direction of one connection, while it is busy
   bool operator==(const RelaySettings&) const = default;
 };
@@ -66,7 +66,7 @@ struct RelaySettings {
 struct BalancerSettings {
   Balance balance = Balance::kRoundRobin;
   OutlierSettings outliers;
-  std::size_t max_affinity_clients = 100000;  // of one list of endpoints; the one not seen longest goes first
+  std::size_t max_affinity_clients = 100000;  // per list of endpoints; the least recently used client is evicted first
   bool operator==(const BalancerSettings&) const = default;
 };
 
@@ -75,18 +75,18 @@ struct Settings {
   PortRange proxy_ports;
   RelaySettings relay;
   BalancerSettings balancer;
-  // "namespace/name", "namespace/name:port" or "namespace/*": their endpoints are told the client's address by PROXY
-  // protocol v2. TCP only.
+  // "namespace/name", "namespace/name:port" or "namespace/*": their endpoints receive the client's address in a PROXY
+  // protocol v2 header. TCP only.
   std::vector<std::string> proxy_protocol;
 
   bool uses_proxy_protocol(std::string_view namespace_name, std::string_view service_name,
                            std::string_view port_name) const;
 };
 
-// Throws sdk::Failure (kInvalid) whose object is the key: unknown, malformed or out of range, and what is allowed.
+// Throws sdk::Failure (kInvalid) whose object is the key, if it is unknown, malformed or out of range.
 Settings read_settings(const sdk::Options& options, abi::Family family);
 
-// One key read_settings() knows, for tests and the documentation.
+// The keys that read_settings() accepts, for tests and the documentation.
 using SettingKey = settings::Key;
 std::vector<SettingKey> setting_keys();
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An address with a port as the kernel takes it. A value.
+// An IP address and port as a sockaddr. A value.
 #pragma once
 
 #include <netinet/in.h>
@@ -31,7 +31,7 @@ class SocketAddress {
 
   int family() const noexcept { return storage_.any.sa_family; }
   const sockaddr* get() const noexcept { return &storage_.any; }
-  // For calls that fill it in; they are given capacity() as its length.
+  // For system calls that fill it in; pass capacity() as the length.
   sockaddr* get() noexcept { return &storage_.any; }
   socklen_t size() const noexcept { return family() == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in); }
   static constexpr socklen_t capacity() noexcept { return sizeof(Storage); }

@@ -3,17 +3,17 @@
 #
 # serial 1
 #
-# SLUICE_PLUGIN([VERSION]): what a package needs to build a backend of Sluice, with the SDK
-# of at least that version. Call it after AC_PROG_CXX and LT_INIT. It stops with a sentence
-# where something is missing, and gives Makefile.am
+# SLUICE_PLUGIN([VERSION]): configures a package that builds a backend of Sluice, with the SDK
+# of at least that version. Call it after AC_PROG_CXX and LT_INIT. It fails if a requirement is
+# missing, and defines for Makefile.am
 #   SLUICE_SDK_CFLAGS           for AM_CPPFLAGS
-#   SLUICE_PLUGIN_CXXFLAGS      for AM_CXXFLAGS: C++17 where the compiler begins below it,
-#                               hidden symbols, none of them unique in the process
+#   SLUICE_PLUGIN_CXXFLAGS      for AM_CXXFLAGS: C++17 if it is not the default of the compiler,
+#                               hidden symbols, no STB_GNU_UNIQUE symbols
 #   SLUICE_PLUGIN_LDFLAGS       for NAME_la_LDFLAGS, after -module: the version script, no
 #                               version in the name, no missing library
-#   SLUICE_PLUGIN_MAP           the version script, to depend on
+#   SLUICE_PLUGIN_MAP           the version script, for dependencies
 #   SLUICE_PLUGIN_DLOPEN_LIBS   for a test that loads the plugin
-#   sluiceplugindir             where the daemon looks for plugins: NAME.la is one of
+#   sluiceplugindir             the folder from which the daemon loads plugins, for
 #                               sluiceplugin_LTLIBRARIES
 AC_DEFUN([SLUICE_PLUGIN], [
   AC_REQUIRE([AC_PROG_CXX])
@@ -45,7 +45,7 @@ std::string_view text;
     [none*], [],
     [SLUICE_PLUGIN_CXXFLAGS=$sluice_cv_cxx17])
   for sluice_option in -fvisibility=hidden -fvisibility-inlines-hidden -fno-gnu-unique; do
-    # As an error: clang warns of options it does not have.
+    # With -Werror, because clang only warns about unknown options.
     CXXFLAGS="$sluice_saved_CXXFLAGS -Werror $sluice_option"
     AC_MSG_CHECKING([whether $CXX has $sluice_option])
     AC_COMPILE_IFELSE([AC_LANG_SOURCE([[]])],
@@ -68,7 +68,7 @@ std::string_view text;
   SLUICE_PLUGIN_LDFLAGS="-avoid-version -shared -Wl,-z,defs -Wl,--version-script=$SLUICE_PLUGIN_MAP"
 
   AC_ARG_WITH([sluiceplugindir],
-    [AS_HELP_STRING([--with-sluiceplugindir=DIR], [where sluiced looks for plugins (default: as the SDK says)])],
+    [AS_HELP_STRING([--with-sluiceplugindir=DIR], [folder from which sluiced loads plugins (default: that of the SDK)])],
     [sluiceplugindir=$withval], [sluiceplugindir=`$PKG_CONFIG --variable=plugindir sluice-sdk`])
 
   AC_SUBST([SLUICE_PLUGIN_CXXFLAGS])

@@ -2,10 +2,10 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Fills a template of the SDK for the places it is installed to, and prints it. Used by make:
+# Fills a template of the SDK with installation paths, and prints it. Used by make:
 #   fill.sh TEMPLATE TYPES.HPP VERSION PREFIX INCLUDEDIR LIBDIR DATADIR BINDIR
-# The numbers of the ABI come from its header. Paths from one installed file to another are
-# relative, so that what was installed with DESTDIR works where it is.
+# The ABI version comes from its header. Paths from one installed file to another are relative, so that an installation
+# with DESTDIR works in place.
 set -eu
 template=$1 types=$2 version=$3 prefix=$4 includedir=$5 libdir=$6 datadir=$7 bindir=$8
 
@@ -15,7 +15,7 @@ number() {
   echo "$found"
 }
 from() { realpath -ms --relative-to="$1" "$2"; }
-# As pkg-config wants it: whoever redefines the prefix moves all of it.
+# Uses ${prefix} as pkg-config expects, so that redefining the prefix moves all paths.
 below_prefix() {
   # shellcheck disable=SC2016
   case $1 in "$prefix"/*) printf '${prefix}%s\n' "${1#"$prefix"}" ;; *) printf '%s\n' "$1" ;; esac

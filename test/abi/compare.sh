@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# The judges of the ABI, each on the headers of one folder; read with `.`. $away is a folder for what they make.
+# The checks of the ABI, each for the headers of one folder; read with `.`. $away is the folder for their output.
 : "${away:=.}"
 plain=$SLUICE_SRCDIR/test/abi/plain
 
@@ -17,8 +17,8 @@ slots_hold() {
     -o "$away/slots" && "$away/slots"
 }
 
-# describe INCLUDE FILE [COMPILER…]: a library that says with its debug information what these headers have. Of a
-# class a compiler says all only where it is told to.
+# describe INCLUDE FILE [COMPILER…]: builds a library whose debug information describes these headers. By default,
+# compilers omit the debug information of unused classes.
 describe() {
   include=$1
   file=$2
@@ -28,11 +28,11 @@ describe() {
   "$@" -std=c++17 -g -O0 -fPIC -shared -I"$include" "$SLUICE_SRCDIR/test/abi/probe.cpp" -o "$file"
 }
 
-# same_binary FILE FILE: also of what is harmless elsewhere, such as a new method: every answer but 0 is one.
+# same_binary FILE FILE: also reports changes that are harmless elsewhere, such as a new method.
 same_binary() { abidiff --harmless "$1" "$2"; }
 
-# skew_plugin INCLUDE FILE FLAG…, skew_daemon likewise: the plugin and the daemon that are written with the headers of
-# the ABI alone. $COMPILER instead of $CXX where it is set.
+# skew_plugin INCLUDE FILE FLAG…, skew_daemon likewise: build the plugin and the daemon that use only the headers of the
+# ABI, with $COMPILER if it is set, otherwise with $CXX.
 skew_plugin() {
   include=$1
   file=$2

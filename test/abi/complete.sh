@@ -2,8 +2,8 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Nothing of the ABI escapes the tests that hold it: all headers are reached from one, every name of them is in the tests
-# of layout and slots, every struct says whether it grows, and the example shows every field that it is given.
+# Checks that the ABI tests are complete: abi.hpp includes all headers, the tests of layout and slots have every name of
+# them, every struct says whether it grows, and the example prints every field that it receives.
 : "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${CXX:=g++}"
 . "$SLUICE_SRCDIR/test/abi/tap.sh"
@@ -22,7 +22,7 @@ reached() {
   return $missing
 }
 
-# names: "struct NAME FIELD", "enum NAME VALUE", "class NAME METHOD", a line each, of all headers.
+# names: the lines "struct NAME FIELD", "enum NAME VALUE", "class NAME METHOD" of all headers.
 names() {
   sed 's|//.*||' "$SLUICE_ABI_HEADERS"/*.hpp | awk '
     /^(struct|class|enum( class)?) [A-Za-z]+[^;]*\{/ {
@@ -91,8 +91,8 @@ shown() {
 
 away=$(mktemp -d "${TMPDIR:-/tmp}/sluice-complete-XXXXXX") || exit 99
 trap 'rm -rf "$away"' EXIT
-check "every header is reached from abi.hpp" reached
-check "every field, value and method is in the tests of layout and slots" tested
+check "abi.hpp includes every header" reached
+check "the tests of layout and slots have every field, value and method" tested
 check "every struct says whether it grows" says_how_it_grows
-check "the example shows every field" shown
+check "the example prints every field" shown
 finish

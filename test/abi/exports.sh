@@ -2,8 +2,8 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every plugin that was built exports exactly one symbol. More would let plugins meet
-# each other, and a unique one (STB_GNU_UNIQUE) keeps a plugin mapped for ever.
+# Every built plugin exports exactly one symbol. Plugins would share further symbols, and an STB_GNU_UNIQUE symbol
+# prevents unmapping.
 : "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${SLUICE_BUILDDIR:=$PWD}"
 . "$SLUICE_SRCDIR/test/abi/tap.sh"
@@ -19,7 +19,7 @@ for file in "$SLUICE_BUILDDIR"/plugins/*/.libs/*.so "$SLUICE_BUILDDIR"/sdk/examp
   name=${file#"$SLUICE_BUILDDIR"/}
   case $name in
     */no_symbol.so) check "$name exports nothing" exports_only "$file" "" ;;
-    # The one whose fault this is.
+    # This plugin has the fault on purpose.
     */stays_unique.so) check "$name exports a unique symbol" sh -c "nm -D --defined-only '$file' | grep -q ' u '" ;;
     *) check "$name exports its entry only" exports_only "$file" "sluice_plugin_entry " ;;
   esac

@@ -2,9 +2,8 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# The code in the guide is code that is compiled: each ```cpp block of
-# docs/plugin-guide.md is a piece of the print example, each ```make block of its
-# Makefile.
+# The code of the guide must be compiled code: each ```cpp block of docs/plugin-guide.md is a part of the print example,
+# each ```make block a part of its Makefile.
 : "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$SLUICE_SRCDIR/test/abi/tap.sh"
 guide=$SLUICE_SRCDIR/docs/plugin-guide.md

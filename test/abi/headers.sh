@@ -4,7 +4,7 @@
 #
 # Every installed header compiles alone, without warnings, as C++17 and C++20, with the standard libraries of GCC and LLVM;
 # the ABI also without exceptions and RTTI. What a header includes depends on the library and not on the compiler, so
-# clang++ with GCC's library compiles all headers as one. What the ABI does not support it rejects with an error that says so.
+# clang++ with GCC's library compiles all headers as one. The ABI rejects unsupported compilers and machines with an error.
 : "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$SLUICE_SRCDIR/test/abi/tap.sh"
 include=$SLUICE_SRCDIR/sdk/include
@@ -17,7 +17,7 @@ compiles() {
     -Woverloaded-virtual -Werror -I"$include" -x c++ -
 }
 
-# says WORDS COMMAND…: the ABI does not compile, because of this and not of a missing system header.
+# says TEXT COMMAND…: the ABI does not compile because of this error.
 says() {
   words=$1
   shift
@@ -49,9 +49,9 @@ for compiler in g++ clang++ "clang++ -stdlib=libc++"; do
   done
   check "ABI without exceptions and RTTI, $compiler" compiles "$compiler -std=c++17 -fno-exceptions -fno-rtti" sluice/abi/abi.hpp
   # shellcheck disable=SC2086
-  check "C++14 is refused in a sentence, $compiler" says 'The ABI of Sluice takes C++17 or later' $compiler -std=c++14
+  check "C++14 is rejected with an error, $compiler" says 'The ABI of Sluice takes C++17 or later' $compiler -std=c++14
 done
-# GCC's compiler for another machine is another program. Of the library there, which is not here, little is needed.
+# Only clang++ has other targets in one program. Fake the few required headers of the library for the other target.
 if clang++ --version >/dev/null 2>&1; then
   mkdir "$away/library"
   echo '#include <stddef.h>
@@ -59,9 +59,9 @@ namespace std { using ::size_t; }' >"$away/library/cstddef"
   echo '#include <stdint.h>
 namespace std { using ::uint8_t; using ::uint16_t; using ::int32_t; using ::uint32_t; using ::uint64_t; }' >"$away/library/cstdint"
   : >"$away/library/type_traits"
-  check "32 bits are refused in a sentence" says 'is for 64-bit machines' clang++ -std=c++17 --target=i686-linux-gnu \
+  check "32 bits are rejected with an error" says 'is for 64-bit machines' clang++ -std=c++17 --target=i686-linux-gnu \
     -ffreestanding -nostdinc++ -isystem "$away/library" -ferror-limit=0
 else
-  skip "32 bits are refused in a sentence" "clang++ is not installed"
+  skip "32 bits are rejected with an error" "clang++ is not installed"
 fi
 finish

@@ -2,8 +2,8 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Compilers, standard libraries and language levels that differ on the two sides: plugins of each lane are loaded by the
-# daemon that is built here, and say under a daemon of another lane what they say at home.
+# Tests different compilers, standard libraries and language levels for daemon and plugin: the built daemon loads the
+# plugins of each lane, and the output of a plugin is the same with a daemon of another lane.
 : "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${SLUICE_BUILDDIR:=$PWD}"
 : "${CXX:=g++}"
@@ -15,7 +15,7 @@ trap 'rm -rf "$away"' EXIT
 include=$SLUICE_SRCDIR/sdk/include
 long=${SLUICE_LONG:-0}
 
-# The example, as its Makefile builds it.
+# Builds the example like its Makefile.
 example() {
   $COMPILER -fPIC -shared -Wall -Wextra -I"$include" -Wl,-z,defs -Wl,--version-script="$SLUICE_SRCDIR/sdk/plugin.map" \
     "$SLUICE_SRCDIR/sdk/examples/print/print.cpp" -o "$away/print.so"
@@ -34,7 +34,7 @@ says_as_ever() {
 COMPILER="$CXX -std=c++20"
 check "the daemon of $COMPILER" skew_daemon "$include" "$away/daemon"
 check "its plugin" skew_plugin "$include" "$away/skew.so"
-check "what they say" sh -c "'$away/daemon' '$away/skew.so' >'$away/wanted'"
+check "their output" sh -c "'$away/daemon' '$away/skew.so' >'$away/wanted'"
 
 # lane COMPILER FLAG…
 lane() {
@@ -45,13 +45,13 @@ lane() {
   fi
   check "$COMPILER: the example builds" example
   check "$COMPILER: it exports its entry only" exports_entry_only "$away/print.so"
-  check "$COMPILER: the daemon takes it through its life" is_taken "$away/print.so" print
+  check "$COMPILER: the daemon loads and calls it" is_taken "$away/print.so" print
   check "$COMPILER: a plugin without the SDK" skew_plugin "$include" "$away/skew.so" -fno-exceptions
-  check "$COMPILER: the daemon takes it through its life, too" is_taken "$away/skew.so" skew
-  check "$COMPILER: under another daemon it says what it should" says_as_ever "$away/daemon"
+  check "$COMPILER: the daemon loads and calls it, too" is_taken "$away/skew.so" skew
+  check "$COMPILER: the output with another daemon is the same" says_as_ever "$away/daemon"
   [ "$long" != 0 ] || return
   check "$COMPILER: a daemon" skew_daemon "$include" "$away/other"
-  check "$COMPILER: under which it says the same" says_as_ever "$away/other"
+  check "$COMPILER: the output with this daemon is the same" says_as_ever "$away/other"
 }
 
 lane "$CXX" -std=c++17

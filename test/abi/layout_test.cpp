@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The place and the type of every field of the ABI, and the number behind every name. Compiling is
-// the test. A failure means that a released struct or value was changed: structs grow
-// at their tail only, values are never reused.
+// Tests offset and type of every field of the ABI, and every enumeration value, at compile time. If it does not
+// compile, a released struct or value was changed: structs grow at their end only, and values are never reused.
 #include <cstddef>
 #include <string_view>
 
@@ -12,13 +11,13 @@
 namespace sluice::abi {
 namespace {
 
-// Exactly of this type, which a field of another one of the same size is not, and at this place.
+// Whether a field has exactly this type, and not another one of the same size, and this offset.
 template <class Type, class Struct, class Found>
 constexpr bool is_at(Found Struct::*, std::size_t place, std::size_t wanted) {
   return std::is_same_v<Type, Found> && place == wanted;
 }
 
-// A growing struct is larger in a later minor. The tests of a release are compiled with the headers of today, too.
+// A growing struct is larger in a later minor. The tests of a release are compiled with the current headers, too.
 constexpr bool is_size(std::size_t now, std::size_t here) {
 #ifdef SLUICE_MAY_HAVE_GROWN
   return now >= here;

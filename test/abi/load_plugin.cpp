@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// load_plugin FILE ID [run]: loads a plugin as the daemon does and, with `run`, takes
-// one backend through its life with a small cluster. Prints the sentence of the first
-// failure and exits 1.
+// load_plugin FILE ID [run]: loads a plugin as the daemon does and, with `run`, makes the calls of a backend's life
+// cycle with a small cluster. Prints the first failure and exits with 1.
 #include <cstring>
 #include <iostream>
 #include <stdexcept>
@@ -15,7 +14,7 @@ namespace {
 
 using namespace sluice;
 
-// Throws the sentence of a failure, so that main() has one place that ends badly.
+// Throws on a failure, so that main() handles all failures in one place.
 void require(const plugin::Outcome& outcome, const plugin::BackendHandle& handle, const char* call) {
   if (!outcome.ok()) throw std::runtime_error(outcome.status(handle.name(), call).message());
 }

@@ -2,20 +2,20 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# An author outside this repository: installs the SDK into an empty place, builds the
-# example there with pkg-config only, and has the loader of the daemon take it. Our own
-# plugins get the same: installed headers and plugins/common, nothing of the daemon.
+# Tests the SDK outside of this repository: installs it into an empty folder, builds the example there with pkg-config
+# only, and loads it with the loader of the daemon. The plugins of this repository must also build with the installed
+# headers and plugins/common, without headers of the daemon.
 : "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${SLUICE_BUILDDIR:=$PWD}"
 : "${CXX:=g++}"
 . "$SLUICE_SRCDIR/test/abi/tap.sh"
 
 away=$(mktemp -d "${TMPDIR:-/tmp}/sluice-outside-XXXXXX") || exit 99
-# Copies of a read-only source tree must not stay behind.
+# Copies of a read-only source tree must be writable for rm.
 trap 'chmod -R u+w "$away"; rm -rf "$away"' EXIT
 umask 022
 chmod 755 "$away"
-# What make told this test is not meant for the makes below.
+# The variables of the calling make must not reach the makes below.
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
 check "make install" make -C "$SLUICE_BUILDDIR" install DESTDIR="$away/root"
@@ -37,7 +37,7 @@ check "the example installs" make -C "$away/print" CXX="$CXX" install
 plugins=$($PKG_CONFIG --variable=plugindir sluice-sdk)
 SLUICE_PRINT_PATH=$away/lines
 export SLUICE_PRINT_PATH
-check "the daemon's loader takes the example" "$SLUICE_BUILDDIR/test/abi/load_plugin" "$plugins/print.so" print run
+check "the loader of the daemon accepts the example" "$SLUICE_BUILDDIR/test/abi/load_plugin" "$plugins/print.so" print run
 # probe, apply, apply, verify, claims, retire, cleanup for each of two families
 check "the example recorded every call" sh -c "[ \"\$(grep -c '\"call\"' '$away/lines')\" = 14 ]"
 if command -v python3 >/dev/null; then

@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For abidw: a library in which everything of the ABI occurs, so that its debug information has it. Structs and enumerations
-// are parameters. Of an interface that is only pointed to a compiler says nothing but its name: each has a class that
-// derives from it here, whose first method is not inline, so that its table of virtual functions is in this file.
+// For abidw: a library whose debug information describes the whole ABI. Structs and enumerations are parameters.
+// Compilers omit interfaces that are only pointed to, so each has a derived class here, whose first method is not
+// inline, so that its table of virtual functions is in this file.
 #include "sluice/abi/abi.hpp"
 
 namespace sluice::abi {
@@ -109,7 +109,7 @@ void probe_structs(StringView, ArrayView, Address, Prefix, ServicePortKey, Error
                    PluginEntry*) {}
 void probe_enumerations(Code, Family, Protocol, FrontendKind, LocalDetectorKind, TransactionKind, Severity,
                         MetricKind) {}
-// As numbers they are what the ABI passes; here their names occur.
+// The ABI passes flags as numbers; this function uses their enumerations.
 void probe_flags(EndpointFlag, ServicePortFlag, NodeFlag, CreateFlag, Feature, HostFeature) {}
 
 }  // namespace sluice::abi

@@ -2,8 +2,8 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Keeps the headers of the ABI, and the tests that hold them, as those of the release that they name themselves. For
-# whoever releases a minor; see docs/abi.md.
+# Copies the headers of the ABI and their tests to the folder of their release. Run it to release a minor; see
+# docs/abi.md.
 source=$(cd "$(dirname "$0")/../.." && pwd)
 number() { sed -n "s/.* $1 = \([0-9]*\);.*/\1/p" "$source/sdk/include/sluice/abi/types.hpp"; }
 release=$(number kMajor).$(number kMinor)

@@ -2,9 +2,8 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# What was released stays: headers and tests of each release are kept as they were, and those tests pass with the
-# headers of today, in which structs may have grown. Without a new minor nothing of the headers but comments changes, and
-# every minor is in the change log.
+# Released headers and their tests must not change, and those tests must pass with the current headers, in which structs
+# may have grown. Without a new minor only comments of the headers may change. Every minor must be in the change log.
 : "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${SLUICE_ABI_HEADERS:=$SLUICE_SRCDIR/sdk/include}"
 : "${SLUICE_ABI_RELEASED:=$SLUICE_SRCDIR/test/abi/released}"
@@ -19,7 +18,7 @@ number() { sed -n "s/.* $1 = \([0-9]*\);.*/\1/p" "$SLUICE_ABI_HEADERS/sluice/abi
 major=$(number kMajor)
 minor=$(number kMinor)
 
-# Every file is listed, and as it was.
+# Every file is listed and unchanged.
 kept_as_it_was() {
   cd "$1" || return 1
   sha256sum --quiet -c SHA256SUMS || return 1
@@ -27,14 +26,14 @@ kept_as_it_was() {
   sed 's/^[0-9a-f]*  //' SHA256SUMS | LC_ALL=C sort | diff - "$away/there"
 }
 
-# As git has it from the day it was added.
+# The files are those that were added to git.
 as_it_was_added() {
   added=$(git -C "$SLUICE_SRCDIR" log -1 --diff-filter=A --format=%H -- "test/abi/released/$1/SHA256SUMS")
   [ -n "$added" ] || { echo "test/abi/released/$1/SHA256SUMS is not in git"; return 1; }
   git -C "$SLUICE_SRCDIR" diff --exit-code --stat "$added" -- "test/abi/released/$1"
 }
 
-# Without comments and empty lines; in the order of names.
+# Prints the headers in the order of names, without comments and empty lines.
 code_of() {
   for header in "$1"/sluice/abi/*.hpp; do
     echo "== $(basename "$header")"
@@ -82,7 +81,7 @@ for release in $releases; do
   if [ -e "$SLUICE_SRCDIR/.git" ] && [ "$(git -C "$SLUICE_SRCDIR" rev-parse --is-shallow-repository)" = false ]; then
     check "$release is as it was added to git" as_it_was_added "$release"
   else
-    skip "$release is as it was added to git" "there is no whole clone to look at"
+    skip "$release is as it was added to git" "this is not a full git clone"
   fi
 done
 finish

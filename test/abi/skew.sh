@@ -2,9 +2,9 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Plugins and daemons of different minors: each plugin, compiled with the headers of a release, of today, or of a minor
-# in which all that may grow has grown, serves under each daemon, and what both sides know crosses unchanged. The daemon
-# that is built here takes them all.
+# Tests plugins and daemons of different minors: each plugin, compiled with the headers of a release, the current ones, or
+# a next minor in which all growing structs have grown, must work with each daemon, and fields that both know must have the
+# same values. The built daemon must accept all plugins.
 : "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${SLUICE_BUILDDIR:=$PWD}"
 : "${CXX:=g++}"
@@ -29,7 +29,7 @@ as_ever() {
   known "$1-$2" >"$away/known"
   known today-today | diff - "$away/known"
 }
-# What the other side does not know is as if it did not exist.
+# Fields that the other side does not know must be zero or absent.
 nothing_new() {
   ! grep '^next' "$away/$1" |
     grep -Ev ': (error of the host|[a-z]+) 0$|: this daemon has minor [0-9]+$|: an older daemon$'
@@ -45,22 +45,22 @@ done
 check "plugin and daemon of today" made today "$now"
 check "plugin and daemon of a next minor" made next "$away/next-headers" -DSKEW_NEXT
 all="$all today next"
-check "what the two of today say" says today today
-# The life of a backend, with every call of it.
-check "is all there is to say" sh -c "[ \"\$(grep -c . '$away/today-today')\" = 74 ]"
+check "the output with current headers" says today today
+# The output covers each call of a backend.
+check "the output is complete" sh -c "[ \"\$(grep -c . '$away/today-today')\" = 74 ]"
 for daemon in $all; do
   for plugin in $all; do
-    check "a daemon of $daemon and a plugin of $plugin say the same" as_ever "$daemon" "$plugin"
+    check "a daemon of $daemon and a plugin of $plugin have the same output" as_ever "$daemon" "$plugin"
     if [ "$daemon$plugin" = nextnext ]; then
       grep '^next' "$away/next-next" | LC_ALL=C sort -u >"$away/news"
-      check "and what is new" diff "$away/news" "$SLUICE_SRCDIR/test/abi/skew/news"
+      check "and the output of new fields" diff "$away/news" "$SLUICE_SRCDIR/test/abi/skew/news"
     else
-      check "and nothing that is new" nothing_new "$daemon-$plugin"
+      check "and no output of new fields" nothing_new "$daemon-$plugin"
     fi
   done
 done
 
-# What all this is for: two fields that changed places are noticed.
+# Two swapped fields must be detected.
 swapped=$away/swapped-headers
 mkdir -p "$swapped"
 cp -r "$now/sluice" "$swapped/"
@@ -71,11 +71,11 @@ sed -i '/^static_assert(sizeof(ServicePort) ==/,/;$/d
     s/^  std::uint32_t flags;.*/  std::uint32_t affinity_seconds;\n  std::uint32_t flags;/
   }' "$swapped/sluice/abi/service.hpp"
 check "plugin and daemon of other headers" made swapped "$swapped"
-check "two fields that changed places are noticed" sh -c \
+check "two swapped fields are detected" sh -c \
   "! '$away/today/daemon' '$away/swapped/skew.so' | diff - '$away/today-today'"
 
 for plugin in $all; do
-  check "sluiced takes the plugin of $plugin through its life" "$SLUICE_BUILDDIR/test/abi/load_plugin" \
+  check "sluiced loads and calls the plugin of $plugin" "$SLUICE_BUILDDIR/test/abi/load_plugin" \
     "$away/$plugin/skew.so" skew run
 done
 finish

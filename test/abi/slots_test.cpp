@@ -1,12 +1,11 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The order of the methods is the ABI. For each method: its signature (the assignment
-// to a typed member pointer compiles), its slot in the table of virtual functions, and
-// for each interface the number of slots. Tools that compare binaries do not see
-// classes that are only pointed to, so this test is the gate.
+// The order of methods is part of the ABI. Tests the signature of each method (the assignment to a typed member pointer
+// compiles), its slot in the table of virtual functions, and the number of slots of each interface. Tools that compare
+// binaries do not see classes that are only pointed to.
 //
-// A red test means: a released interface was changed. Add a new interface instead.
+// If this test fails, a released interface was changed. Add a new interface instead.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <cstring>
@@ -16,8 +15,8 @@
 namespace sluice::abi {
 namespace {
 
-// Itanium C++ ABI, 2.3: a pointer to a virtual member function holds 1 + the offset
-// into the table; on ARM the offset itself, and the mark is in the second word.
+// Itanium C++ ABI, 2.3: a pointer to a virtual member function is 1 + the offset into the table; on ARM it is the
+// offset, and the second word has the mark.
 template <class Method>
 std::size_t slot(Method method) {
   static_assert(sizeof(method) == 2 * sizeof(std::ptrdiff_t));
@@ -32,7 +31,7 @@ std::size_t slot(Method method) {
 #endif
 }
 
-// A virtual method added behind those of the interface: its slot is their number.
+// Adds a virtual method after those of the interface, whose slot is the number of methods.
 class MoreBackend : public Backend {
  public:
   virtual void one_more() = 0;
@@ -108,7 +107,7 @@ class SlotsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(affinity_has_its_id_signatures_and_slots);
   CPPUNIT_TEST(host_descriptors_have_their_id_signatures_and_slots);
   CPPUNIT_TEST(interfaces_are_one_pointer_and_have_no_virtual_destructor);
-  CPPUNIT_TEST(values_are_standard_layout_and_trivially_copyable);
+  CPPUNIT_TEST(types_are_standard_layout_and_trivially_copyable);
   CPPUNIT_TEST_SUITE_END();
 
   void backend_has_its_signatures_and_slots() {
@@ -217,12 +216,12 @@ class SlotsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(sizeof(StringSink) == sizeof(void*) && !std::has_virtual_destructor_v<StringSink>);
   }
 
-  template <class... Values>
+  template <class... Types>
   static constexpr bool plain() {
-    return ((std::is_standard_layout_v<Values> && std::is_trivially_copyable_v<Values>)&&...);
+    return ((std::is_standard_layout_v<Types> && std::is_trivially_copyable_v<Types>)&&...);
   }
 
-  void values_are_standard_layout_and_trivially_copyable() {
+  void types_are_standard_layout_and_trivially_copyable() {
     CPPUNIT_ASSERT((plain<StringView, ArrayView, Address, Prefix, Error, Option, ServicePortKey, Frontend, Endpoint,
                           ServicePort, NodeFacts, Transaction, ApplyResult, Handover, CreateArgs, AffinityClient, PluginEntry>()));
   }

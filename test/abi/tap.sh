@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# TAP for shell tests; read with `.`. A check is a command: its output shows on failure.
+# TAP for shell tests; read with `.`. A check is a command whose output is printed on failure.
 tap_count=0
 tap_failed=0
 

@@ -86,7 +86,7 @@ class Admin:
         return {"requests": log.since(since), "next": log.next}
 
     async def set_options(self, body):
-        """Flags that may change while the server runs, as if it had been replaced by another."""
+        """Changes flags while the server runs, as after an upgrade."""
         unknown = sorted(set(body) - set(CHANGEABLE))
         if unknown:
             raise status.bad_request("options are %s, and not %s" % (
@@ -98,7 +98,7 @@ class Admin:
         return {name: getattr(self.server.options, name) for name in CHANGEABLE}
 
     async def renew_certificate(self, body):
-        """New connections see a new server certificate; or the folder gets a new client's."""
+        """Makes a new server certificate for new connections, or a new client certificate in the folder."""
         if self.server.pki is None:
             raise status.bad_request("the server runs without TLS")
         unknown = sorted(set(body) - {"name", "authority", "valid_from", "valid_until", "revoke_others", "issue"})
@@ -119,7 +119,7 @@ class Admin:
         return {}
 
     async def restore(self, body):
-        """Back to an older state, versions included, and every watch is cut: a backup was restored."""
+        """Restores an older state, including its version, and ends every watch, like a restore from a backup."""
         version = body.get("resourceVersion")
         if not isinstance(version, int) or not self.server.store.restore(version):
             raise status.bad_request("resourceVersion must be a version that the history still has")
@@ -153,7 +153,7 @@ class Admin:
         return {"cut": len(watchers)}
 
     async def disconnect(self, _):
-        """Closes every connection on which something was asked: what is under way, stalled or slow, ends."""
+        """Closes every connection with requests, which also ends stalled and slow responses."""
         asking = [one for one in self.server.connections if one.entry is not None]
         for connection in asking:
             connection.gone.set()

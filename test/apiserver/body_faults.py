@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Misbehaviour inside a body: between, within and instead of the objects of a list or a watch."""
+"""Faults inside a body: between, within and instead of the objects of a list or a watch."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ DRIP_PAUSE = 0.05
 
 
 class StreamEnd(Exception):
-    """The fault ended the body; the response is completed in good order."""
+    """The fault ended the body; the response is completed normally."""
 
 
 class BodyFault:
@@ -24,7 +24,7 @@ class BodyFault:
         self.response = response
         self.resource = resource
         self.watching = watching
-        # Writes one more object (or what poses as one) into the body; set by who writes it.
+        # Writes another object (or invalid data in its place) into the body; set by the code that writes the body.
         self.put = response.write
         self.gzip = None
         self.units = 0
@@ -35,7 +35,7 @@ class BodyFault:
         return None if self.fault is None else self.fault.kind
 
     def sink(self, sink):
-        """Where the body is to be written: what was given, or something before it."""
+        """The sink for the body: `sink`, or one that compresses into it."""
         if self.kind != "broken-gzip":
             return sink
         self.gzip = sink if isinstance(sink, GzipSink) else GzipSink(self.response, prompt=True)
@@ -50,12 +50,12 @@ class BodyFault:
             self.response.forced_length = max(0, body_length + delta)
         else:
             self.response.forced_length = abs(delta)
-        # A watch with more announced than it sends has to end somewhere.
+        # A watch that announces more bytes than it sends must end here.
         self.fired = body_length is not None or delta < 0
         self.response.keep_alive = False
 
     async def unit(self, sent, data=b""):
-        """After `sent` objects more, `data` being the last."""
+        """Called after `sent` more objects; `data` is the last one."""
         self.units += sent
         if self.kind == "duplicate":
             if data and self.units > self.fault.after_events:
@@ -97,7 +97,7 @@ class BodyFault:
         elif kind == "end":
             raise StreamEnd
         elif kind == "broken-gzip":
-            self.gzip.damage()
+            self.gzip.corrupt()
         else:
             self.put(self.odd_object(kind))
 

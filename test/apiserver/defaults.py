@@ -134,8 +134,8 @@ class Allocator:
         # Low addresses stay free for well-known services such as DNS.
         self.next_host = {"IPv4": 256, "IPv6": 256}
         self.used_addresses = set()
-        # Downwards: clients that choose node ports themselves, as the system tests do, begin at the other end. A health check
-        # port in their range would be held by the daemon on the node when a test listens there.
+        # Downwards, because the system tests choose node ports from the other end. The daemon would hold a health check port
+        # in their range when a test listens there.
         self.next_port = self.LAST_NODE_PORT
         self.used_ports = set()
 
@@ -160,7 +160,7 @@ class Allocator:
         raise RuntimeError("no free node port")
 
     def track(self, obj, add):
-        """Notes (or forgets) the values an object holds, so that none is handed out twice."""
+        """Adds or removes the values of an object, so that none is allocated twice."""
         spec = obj.get("spec")
         if obj.get("kind") != "Service" or not isinstance(spec, dict):
             return
@@ -173,7 +173,7 @@ class Allocator:
                     (held.add if add else held.discard)(value)
 
     def fill(self, obj, kind, previous):
-        """Values the server chooses; an update without them keeps those of `previous`."""
+        """Sets the values that the server allocates; an update without them keeps those of `previous`."""
         if kind == "Service" and isinstance(obj.get("spec"), dict):
             self.fill_service(obj["spec"], (previous or {}).get("spec"))
             obj.setdefault("status", {"loadBalancer": {}})
@@ -259,7 +259,7 @@ def keep_allocated(spec, previous):
 def fill_node(obj, created):
     spec = obj.get("spec")
     if isinstance(spec, dict) and created:
-        # A node joins tainted; the controller that would lift the taint does not run here.
+        # A new node is tainted; the controller that removes the taint does not run here.
         spec.setdefault("taints", [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}])
     status = obj.setdefault("status", {})
     if isinstance(status, dict):

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Misbehaviour on request: what goes wrong, on which requests, and how often."""
+"""Injected faults: which one, on which requests, and how often."""
 
 import asyncio
 import socket
@@ -29,10 +29,10 @@ KINDS = {
     "duplicate": "every object twice",
     "huge-object": "an object of many megabytes",
     "invalid-utf8": "an object with broken UTF-8",
-    "broken-gzip": "compressed, with damage inside",
+    "broken-gzip": "compressed, with corrupt data inside",
     "wrong-content-length": "announce a length that is not the body's",
 }
-# These replace the answer as long as no after_events postpones them into the body.
+# These replace the response, unless after_events moves them into the body.
 BEFORE_BODY = ("status", "redirect", "html", "empty", "reset", "stall")
 ALWAYS_BEFORE_BODY = ("status", "redirect", "html", "empty")
 WATCH_ONLY = ("end", "410-event", "error-event", "unknown-event")
@@ -98,7 +98,7 @@ class Fault:
         return status.ApiError(code, reason, message, details, headers)
 
     async def answer(self, connection, request):
-        """The faults that come instead of the answer; None when it follows, late."""
+        """Applies a fault that replaces the response; returns None if the response follows late."""
         if self.kind == "reset":
             connection.reset()
             raise Closed
@@ -131,7 +131,7 @@ class Fault:
             if self.kind == "stall":
                 await asyncio.wait_for(until_closed(sock), self.seconds)
         except asyncio.TimeoutError:
-            # It was held for as long as it should be.
+            # The time of the fault has expired.
             pass
         finally:
             if self.kind == "reset":
@@ -157,7 +157,7 @@ class FaultList:
         self.faults.clear()
 
     def take(self, verb, resource, initial=False):
-        """The fault this request suffers, if any; each use counts it down."""
+        """The fault for this request, if any; each use counts it down."""
         for fault in self.faults:
             if fault.applies(verb, resource, initial) and self.use(fault):
                 return fault

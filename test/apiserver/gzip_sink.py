@@ -6,7 +6,7 @@ import zlib
 
 
 class GzipSink:
-    """With `prompt`, what was written can be decompressed at once, as a watch needs it."""
+    """With `prompt`, all data written so far can be decompressed at once, as a watch needs it."""
 
     def __init__(self, response, prompt=False):
         self.response = response
@@ -22,8 +22,8 @@ class GzipSink:
         if packed:
             self.response.write(packed)
 
-    def damage(self):
-        """Bytes that no decompressor accepts behind what was written so far."""
+    def corrupt(self):
+        """Writes bytes that no decompressor accepts."""
         self.response.write(self.compressor.flush(zlib.Z_SYNC_FLUSH) + b"\xff" * 64)
 
     def finish(self):

@@ -61,7 +61,7 @@ def parse_target(path):
 
 
 def negotiate(accept):
-    """Whether the client wants metadata only; fails when it does not take JSON."""
+    """Whether the client wants metadata only; fails if it does not accept JSON."""
     for clause in (accept or "*/*").split(","):
         media, *parameters = [part.strip() for part in clause.split(";")]
         if media not in ("application/json", "application/*", "*/*"):
@@ -131,7 +131,7 @@ class ApiServer:
                     break
                 connection.entry = None
                 response = await self.answer(connection, request)
-                # What a fault set up for this response ends with it.
+                # Settings that a fault made for this response end with it.
                 connection.drip = None
                 await connection.end_watch_for_eof()
                 if not response.keep_alive:

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Accepting connections: TLS, its certificate, and what may go wrong before the first request."""
+"""Accepts connections: TLS, its certificate, and faults before the first request."""
 
 import asyncio
 import socket
@@ -23,7 +23,7 @@ def tls_context(pki):
 
 
 def open_sockets(host, port):
-    """One for every address the host means; all have the same port."""
+    """Opens a socket for each address of the host, all with the same port."""
     made = []
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     for family, kind, protocol, _, address in found:
@@ -60,7 +60,7 @@ class Listener:
         return self.sockets[0].getsockname()[1]
 
     def renew_certificate(self):
-        """From now on new connections see the certificate that is in the folder."""
+        """Loads the certificate in the folder, for new connections."""
         self.context = tls_context(self.pki)
 
     async def accept_all(self, listening):
@@ -69,7 +69,7 @@ class Listener:
             try:
                 sock, _ = await loop.sock_accept(listening)
             except OSError:
-                # The client was gone before we came; out of descriptors is over soon as well.
+                # The client has disconnected, or the process is briefly out of descriptors.
                 await asyncio.sleep(0.01)  # poll interval
                 continue
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -85,7 +85,7 @@ class Listener:
                 return
             connection = await self.open(sock)
         except OSError:
-            # The handshake failed, or the client left while it was held.
+            # The handshake failed, or the client disconnected while it was held.
             return
         try:
             await self.api.serve(connection)

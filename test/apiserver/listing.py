@@ -73,7 +73,7 @@ class Page:
             if objects is None:
                 raise status.expired("The resourceVersion for the provided list is too old.")
         else:
-            # An answer from the cache knows the versions of its own type only, and never pages.
+            # A response from the cache has only versions of its own type, and no pages.
             from_cache = version is not None and match != "Exact"
             self.rv = max(collection.last_rv, version or 0) if from_cache else store.rv
             if version == 0:

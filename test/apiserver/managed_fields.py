@@ -18,7 +18,7 @@ ATOMIC_MAPS = {
     ("Event", "regarding"),
     ("Event", "deprecatedSource"),
 }
-# Members that are always written out, but belong to nobody while they are zero.
+# Members that are always written, but have no manager while they are zero.
 OMITS_ZERO = {("Node", "status")}
 # Plain structs have no "." member of their own, maps and optional structs have.
 PLAIN_STRUCTS = ("metadata", "spec", "status", "status.loadBalancer")

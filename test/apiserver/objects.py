@@ -163,7 +163,7 @@ class Collection:
 
 
     def restore(self, state, rv):
-        """`state` is all there is from now on, and what came before is not known."""
+        """Replaces all objects by `state` and drops the history."""
         self.objects = {stored.key: stored for stored in state}
         self.keys = list(self.objects)
         self.history.clear()
@@ -274,7 +274,7 @@ class Store:
 
 
     def restore(self, version):
-        """Back to the state of that version; whether the history reaches it. Watches are told nothing."""
+        """Restores the state of that version. Returns whether the history reaches it. Watches receive no events."""
         states = {name: collection.snapshot_at(version)
                   for name, collection in self.collections.items()}
         if version > self.rv or any(state is None for state in states.values()):

@@ -18,7 +18,7 @@ class Pki:
     def __init__(self, directory, sans):
         self.directory = directory
         self.sans = sans
-        # The serial number of the client certificate that counts; None: any of ours.
+        # The serial number of the only accepted client certificate; None: any certificate of these authorities.
         self.only_client = None
         os.makedirs(directory, exist_ok=True)
         # The authorities and all credentials survive a restart with the same folder, and can be those of a copied folder.
@@ -88,12 +88,12 @@ class Pki:
             return None
 
     def revoke_others(self):
-        """From now on no client certificate counts but the one in the folder."""
+        """Revokes all client certificates except the one in the folder."""
         said = self.openssl("x509", "-in", self.path("client.crt"), "-noout", "-serial")
         self.only_client = said.strip().partition("=")[2]
 
     def accepts(self, names):
-        """`names` as wire.Connection tells them, of a certificate that one of our authorities signed."""
+        """`names` as from wire.Connection.certificate_names(), of a certificate that one of these authorities signed."""
         return names is not None and self.only_client in (None, names["serial"])
 
     def data(self, name):

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What was asked, when, by whom and with which headers: the newest requests, for tests to look at."""
+"""The newest requests with time, client and headers, for tests to inspect."""
 
 import collections
 import time

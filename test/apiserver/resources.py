@@ -88,10 +88,10 @@ RESOURCES = [
 BY_GROUP = {(r.group, r.plural): r for r in RESOURCES}
 BY_TYPE = {(r.api_version, r.kind): r for r in RESOURCES}
 GROUPS = sorted({r.group for r in RESOURCES if r.group})
-# The same objects, as a server gives them that has not got their v1 yet.
+# The same objects in a server that does not offer v1 yet.
 OLDER_SERVICE_CIDRS = copy.copy(BY_GROUP[(NETWORKING, "servicecidrs")])
 OLDER_SERVICE_CIDRS.version = "v1beta1"
-# What --service-cidrs means: the versions that are served.
+# The served versions for each value of --service-cidrs.
 SERVICE_CIDR_VERSIONS = {"both": ("v1", "v1beta1"), "v1": ("v1",), "v1beta1": ("v1beta1",), "none": ()}
 EVENTS_V1 = BY_GROUP[("events.k8s.io", "events")]
 EVENTS_CORE = BY_GROUP[("", "events")]

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the test API server share: a server, a client that keeps the bytes, comparison."""
+"""Common parts of the tests of the test API server: a server, a client that keeps the bytes, comparison."""
 
 import json
 import os
@@ -223,7 +223,7 @@ def service(name, **spec):
 
 
 def populate(server):
-    """Brings a server into the state the recordings were made in; yields nothing to compare."""
+    """Brings a server into the state in which the recordings were made."""
     for name in ("clusterip", "nodeport-dualstack", "headless", "ignored-proxy-name",
                  "loadbalancer", "externalname"):
         equal(server.exchange(fixture("create-service-%s.request" % name)).code, 201)

@@ -47,7 +47,7 @@ def recorded_reads():
             got = server.exchange(fixture(name + ".request"))
             want = Answer(fixture(name + ".response"))
             same_answer(got, want, name)
-            # The recorded cluster's numbers are as long as ours, so chunks must agree too.
+            # The numbers of the recorded cluster have the same length, so chunks must agree, too.
             if want.chunks and name != "list-endpointslices-table-metadata-only":
                 sizes = [len(chunk) for chunk in got.chunks]
                 equal(sizes[:-1], [len(chunk) for chunk in want.chunks][:-1], name + ": chunks")
@@ -430,7 +430,7 @@ def raw_load_keeps_objects_as_they_are():
 
 
 @test
-def running_watches_can_be_cut_and_fed():
+def running_watches_can_be_ended_and_injected():
     with Server() as server:
         streams = [server.stream("/api/v1/services?watch=1") for _ in range(3)]
         node = server.stream("/api/v1/nodes?watch=1")
@@ -480,7 +480,7 @@ def connections_are_kept_open():
 
 
 @test
-def impolite_clients_do_no_harm():
+def misbehaving_clients_are_handled():
     """Clients that vanish in the handshake, after a request or in the middle of an answer."""
     with Server(plain=False) as server:
         server.control("bulk", {"services": 3000, "endpoints": 0})
@@ -566,7 +566,7 @@ def stops_promptly_with_watches_running():
         started = time.monotonic()
         server.process.send_signal(signal.SIGTERM)
         equal(server.process.wait(pace.stretched(5)), 0)
-        # No watch holds it up until its own end.
+        # The server does not wait for the end of a watch.
         equal(time.monotonic() - started < pace.stretched(1.5), True)
         for stream in streams:
             stream.close()

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the misbehaviour on request: every kind, on lists, on watches and on streamed lists."""
+"""Tests of the injected faults: every kind, on lists, on watches and on streaming lists."""
 
 import json
 import socket
@@ -23,7 +23,7 @@ def with_objects(server):
 
 
 def unpacked(answer):
-    """What a client that decompresses understands, and whether it met damage."""
+    """The decompressed body, and whether it is corrupt."""
     if answer.headers.get("Content-Encoding") != "gzip":
         return answer.body, False
     engine = zlib.decompressobj(31)
@@ -36,13 +36,13 @@ def unpacked(answer):
     return text, False
 
 
-def harmed(answer, watching):
-    """Why this is no whole, valid body; empty when it is one."""
-    body, damaged = unpacked(answer)
+def body_error(answer, watching):
+    """Why this is not a complete and valid body; empty if it is."""
+    body, corrupt = unpacked(answer)
     if not body:
         return "empty"
     length = answer.headers.get("Content-Length")
-    if damaged:
+    if corrupt:
         return "compression"
     if length is not None and int(length) != len(answer.body):
         return "length"
@@ -59,7 +59,7 @@ def harmed(answer, watching):
 
 
 @test
-def faults_that_harm_a_body():
+def faults_that_break_a_body():
     expected = {"cut": "cut", "cut-mid-line": "cut", "half-line": "json", "garbage-line": "json",
                 "invalid-utf8": "utf8", "broken-gzip": "compression", "wrong-content-length": "length",
                 "reset": "cut", "empty": "empty"}
@@ -69,8 +69,8 @@ def faults_that_harm_a_body():
             for kind, harm in expected.items():
                 server.fault(match=place, kind=kind, after_events=2)
                 answer = server.get(path)
-                equal(harmed(answer, place != "list"), harm, "%s in %s" % (kind, place))
-            equal(harmed(server.get(path), place != "list"), "", "no fault in " + place)
+                equal(body_error(answer, place != "list"), harm, "%s in %s" % (kind, place))
+            equal(body_error(server.get(path), place != "list"), "", "no fault in " + place)
 
 
 @test
@@ -210,7 +210,7 @@ def faults_before_the_handshake():
 
 
 @test
-def what_is_under_way_can_be_ended():
+def requests_in_progress_can_be_ended():
     with Server(plain=False) as server:
         with_objects(server)
         control = server.connect()
@@ -238,7 +238,7 @@ def send_control(sock, fault):
 
 
 def control_answer(sock, method, name, body):
-    """Over a connection that is open already: new ones may be held."""
+    """Uses an open connection, because new ones may be held."""
     data = b"" if body is None else json.dumps(body).encode()
     sock.sendall(b"%s /_test/%s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s"
                  % (method.encode(), name.encode(), len(data), data))
@@ -248,7 +248,7 @@ def control_answer(sock, method, name, body):
 
 
 def first_byte(port):
-    # A reset may be there before connect() has returned.
+    # A reset may arrive before connect() has returned.
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=pace.stretched(5)) as sock:
             return "data" if sock.recv(1) else "end"
@@ -329,7 +329,7 @@ def a_server_without_endpointslices():
 
 
 @test
-def service_cidrs_in_the_versions_that_are_wanted():
+def service_cidrs_in_the_configured_versions():
     paths = ["/apis/networking.k8s.io/%s/servicecidrs" % version for version in ("v1", "v1beta1", "v2")]
     cidr = {"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR", "metadata": {"name": "kubernetes"},
             "spec": {"cidrs": ["172.30.0.0/16"]}}

@@ -38,7 +38,7 @@ def check(resource, obj, strict):
         causes += service_causes(obj.get("spec") or {})
     if strict and resource.kind == "EndpointSlice":
         causes += slice_causes(obj)
-    # core/v1 shares the collection, but asks for less.
+    # core/v1 shares the collection, but has fewer checks.
     if resource.plural == "events" and obj.get("apiVersion") != "v1":
         causes += event_causes(obj)
     if causes:
@@ -63,7 +63,7 @@ def required(field):
 
 
 def event_causes(obj):
-    """What a real server asks of an event of events.k8s.io/v1."""
+    """Checks an event of events.k8s.io/v1 like a real server."""
     causes = []
     for field, most in (("reportingController", 63), ("reportingInstance", 128), ("action", 128),
                         ("reason", 128), ("note", 1024)):

@@ -22,7 +22,7 @@ DEFAULT_DEADLINE = (1800, 3600)
 
 
 class Watcher:
-    """One running watch: what it still has to send, and whether it has to stop."""
+    """A running watch: its pending events, and whether it must stop."""
 
     def __init__(self, connection):
         self.connection = connection
@@ -48,7 +48,7 @@ class Watcher:
 
 
 def without_unknown(query):
-    """What is left for a server that has never heard of initial events."""
+    """The query without the options that a server without initial events does not know."""
     return {name: value for name, value in query.items()
             if name not in ("sendInitialEvents", "resourceVersionMatch")}
 
@@ -98,7 +98,7 @@ class WatchStream:
         self.prepare(request)
 
     def prepare(self, request):
-        """Queues what precedes the live changes; nothing may await before the watcher is known."""
+        """Queues the events before live changes; must not await before the watcher is registered."""
         version = parse_version(request.query.get("resourceVersion", ""))
         initial = request.query.get("sendInitialEvents")
         current = self.server.store.rv
@@ -118,14 +118,14 @@ class WatchStream:
                 self.watcher.end("clean")
             else:
                 self.watcher.pending.extend(changes)
-            # A version of the future is not waited for; only changes beyond it are shown.
+            # Does not wait for a version of the future; sends only changes after it.
             self.from_rv = version
         self.collection.watchers.add(self.watcher)
 
     def bookmark_time(self, now):
         regular = now + self.server.options.bookmark_interval
         last = self.deadline - PRE_DEADLINE
-        # A watch so short that this would be right at its start does without.
+        # A watch that is too short has no last bookmark.
         return last if now + 1 < last < regular else regular
 
     def bookmark(self, annotations=None):
@@ -137,7 +137,7 @@ class WatchStream:
         return b'{"type":"BOOKMARK","object":%s}\n' % to_json(obj)
 
     def line(self, change):
-        """The event a change means to this watch, or None."""
+        """The event of a change for this watch, or None."""
         current, previous = change.current, change.previous
         if not (current or previous).key.startswith(self.prefix):
             return None

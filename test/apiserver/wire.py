@@ -24,7 +24,7 @@ SEND_BATCH = 64 * 1024
 
 
 class Closed(Exception):
-    """The connection cannot or must not carry anything more."""
+    """The connection cannot or must not be used any more."""
 
 
 class Malformed(Exception):
@@ -62,7 +62,7 @@ class Connection:
         # Set by a fault: pause between the few bytes sent at a time.
         self.drip = None
         self.number = 0
-        # Of the request log, for the request under way.
+        # The entry of the request log for the current request.
         self.entry = None
 
     @property
@@ -97,7 +97,7 @@ class Connection:
             if not separator:
                 raise Malformed("malformed header line")
             name, value = name.strip().lower(), value.strip()
-            # Lines of one name stay apart, so that a test can tell them from one with commas.
+            # Repeated headers stay separate, so that a test can distinguish them from one header with commas.
             headers[name] = headers[name] + "\n" + value if name in headers else value
         if headers.get("expect", "").lower() == "100-continue":
             await self.send(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -133,7 +133,7 @@ class Connection:
         try:
             if self.drip is None:
                 self.writer.write(data)
-                # Lets other connections proceed, and the loss of this one be noticed.
+                # Lets other connections proceed, and detects that this one is closed.
                 await asyncio.sleep(0)
                 await self.writer.drain()
                 return
@@ -147,7 +147,7 @@ class Connection:
             raise Closed from None
 
     async def pause(self, seconds):
-        """Sleeps (for ever when None), but not beyond the client's departure."""
+        """Sleeps (forever if None), but not after the client has disconnected."""
         try:
             await asyncio.wait_for(self.gone.wait(), seconds)
         except asyncio.TimeoutError:
@@ -155,7 +155,7 @@ class Connection:
         raise Closed
 
     def watch_for_eof(self, on_gone=None):
-        """Notices the client closing while nothing is expected from it."""
+        """Detects that the client closes while nothing is expected from it."""
         if self.eof_task is not None:
             return
 
@@ -202,7 +202,7 @@ class Connection:
         except asyncio.TimeoutError:
             self.abort()
         except OSError:
-            # The other side was quicker; nothing is left to close.
+            # The client has already closed the connection.
             pass
 
 
@@ -225,7 +225,7 @@ class Response:
         self.keep_alive = request is not None and request.keep_alive
         self.head_only = request is not None and request.method == "HEAD"
         self.started = False
-        # A fault may announce a length of its own choice; the body then goes out unframed.
+        # A fault may announce a wrong length; the body is then sent without framing.
         self.forced_length = None
         self.buffer = bytearray()
         self.out = bytearray()
@@ -282,7 +282,7 @@ class Response:
             await self.send_out()
 
     def end_chunk(self):
-        """What was written so far does not share a chunk with what follows."""
+        """Ends the chunk: later data goes into another one."""
         if self.buffer:
             self.frame(self.buffer)
             self.buffer.clear()

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How a change is seen to have arrived: by packets, or by what the example backend `print` writes."""
+"""Detects that a change has arrived: by packets, or by the output of the example backend `print`."""
 
 import os
 import time
@@ -16,10 +16,10 @@ class Packets:
     """New connections to the Service, until one of the endpoints expected has answered."""
 
     def prepare(self):
-        """Nothing has to be remembered: what answered before is none of those expected."""
+        """No state is needed: earlier answers are not among the expected endpoints."""
 
     def wait(self, cluster_ip, expected, patience, pause=PAUSE_SECONDS):
-        """The moment on the monotonic clock, or None."""
+        """The arrival on the monotonic clock, or None."""
         end = time.monotonic() + stretched(patience)
         while answering_endpoint(cluster_ip, SERVICE_PORT) not in expected:
             if time.monotonic() > end:
@@ -39,7 +39,7 @@ class PrintedLines:
         self._seen = self._size()
 
     def wait(self, cluster_ip, expected, patience):
-        """The moment a new line names the Service and one of the endpoints expected, or None."""
+        """The time when a new line names the Service and one of the endpoints expected, or None."""
         names = [f'"{endpoint}:{POD_PORT}"'.encode() for endpoint in expected]
         return self.wait_for_line(lambda line: f'"{cluster_ip}:{SERVICE_PORT}"'.encode() in line
                                   and any(name in line for name in names), patience)

@@ -76,7 +76,7 @@ def options():
                         help="longest wait for a change (default %(default)s)")
     parser.add_argument("--part-minutes", type=float, default=15, metavar="MIN",
                         help="no phase of a program in a part is begun later than that (default %(default)s)")
-    parser.add_argument("--json", metavar="FILE", help="write all figures there")
+    parser.add_argument("--json", metavar="FILE", help="write all results there")
     parser.add_argument("--compare", nargs=2, metavar=("OLD", "NEW"),
                         help="measure nothing; print ratios of two such files")
     parser.add_argument("--smoke", action="store_true", help="tiny sizes; prints TAP and judges no speed")
@@ -106,7 +106,7 @@ def _read(path):
 
 
 def measure(kind, place, part, number, wanted, until):
-    """One row: what identifies it, its figures, and under `gave_up` why there are no more.
+    """One row: what identifies it, its metrics, and under `gave_up` why it is incomplete.
 
     `number` is that of Services, or of entries.
     """
@@ -148,7 +148,7 @@ def measure(kind, place, part, number, wanted, until):
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     if measurement is not None:
-        row.update(measurement.figures)
+        row.update(measurement.measured)
     return row
 
 

@@ -5,19 +5,19 @@
 import statistics
 import time
 
-import figures
+import summary
 from cluster import AFTER, BEFORE, SERVICES, SLICES, address, service_ip
 from network import BenchError
 from process import own_cpu_seconds
 
-# Own CPU is counted until then after the arrival: what follows a write belongs to the change.
+# Own CPU is counted until this long after the arrival: work after a write belongs to the change.
 AFTERMATH_SECONDS = 0.25
-# The slice of a new Service comes by another connection than the Service: so much earlier it is sent.
+# The slice of a new Service uses another connection than the Service: it is sent this much earlier.
 AHEAD_SECONDS = 0.2
 
 
 class Changes:
-    """`arrival` waits until a change is seen. `rest` waits until the next would not have to; once before the first."""
+    """`arrival` waits for a change. `rest` waits until the limiter would not delay the next; also once before the first."""
 
     def __init__(self, subject, cluster, arrival, count, patience, rest):
         self._subject = subject
@@ -64,7 +64,7 @@ class Changes:
         return self._move(self.expected())
 
     def turn_all(self):
-        """What `move_all` changes, without waiting for it: the endpoints that are to answer."""
+        """As `move_all`, but does not wait; returns the endpoints that must answer."""
         place = AFTER if self._places[0] == BEFORE else BEFORE
         self._places = [place] * self._cluster.endpoints
         return self._cluster.slice(self._number, self._places), self.expected()
@@ -84,7 +84,7 @@ class Changes:
         return arrived - begin
 
     def add_service(self):
-        """The slice first: a Service that comes without it is written so, and the rest waits for the limiter."""
+        """The slice first: otherwise the Service is written without it, and the rest waits for the limiter."""
         service, endpoint_slice, cluster_ip = self._cluster.added(self._added)
         expected = {one["addresses"][0] for one in endpoint_slice["endpoints"]}
         self._added += 1
@@ -114,7 +114,7 @@ class Changes:
             own.append((own_cpu_seconds(self._subject.pid) - own_before) * 1000)
             self._rest()
         used = self._subject.cpu() - before
-        return {**figures.milliseconds(prefix, times),
+        return {**summary.milliseconds(prefix, times),
                 f"{prefix}_own_cpu_ms": statistics.mean(own), f"{prefix}_own_cpu_ms_p50": statistics.median(own),
                 f"{prefix}_own_cpu_ms_each": own,
                 f"{prefix}_children_user_cpu_ms": used.children_user * 1000 / self._count,

@@ -1,11 +1,11 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A hundred updates a second: what they cost, how late a change is among them, and whether anybody else notices."""
+"""A hundred updates a second: their cost, the delay of a change among them, and whether other clients are disturbed."""
 
 import threading
 import time
 
-import figures
+import summary
 from cluster import BEFORE, SERVICE_PORT, service_ip
 from load import HAMMER_INTERVAL_MS
 from network import BenchError
@@ -21,11 +21,11 @@ class Updates:
     """Sends them from a thread of its own; each adds an endpoint to a Service or takes one away."""
 
     def __init__(self, cluster, seconds, rate=UPDATES_PER_SECOND, before=0):
-        """`before`: updates sent earlier, which these go on from: none is what is there already."""
+        """`before`: number of updates sent earlier, which these continue, so that each changes something."""
         self._rate = rate
         self._before = before
         self._client = cluster.client()
-        # The first Service stays as it is, the last is the one that is probed.
+        # The first Service does not change, the last is probed.
         others = range(1, cluster.services - 1)
         self._numbers = others[::max(1, len(others) // MOST_SERVICES)][:MOST_SERVICES]
         self._bodies = self.bodies(cluster, self._numbers)
@@ -84,9 +84,9 @@ def churn(subject, cluster, network, changes, seconds):
     found = memory(subject.pid)
     return {
         "churn_updates_per_second": updates.sent / max(updates.took, 1 / UPDATES_PER_SECOND),
-        **figures.cpu("churn", used, 100 / took, "cpu_percent"), "churn_apiserver_cpu_percent": server * 100 / took,
+        **summary.cpu("churn", used, 100 / took, "cpu_percent"), "churn_apiserver_cpu_percent": server * 100 / took,
         "churn_own_cpu_ms_per_update": used.own * 1000 / updates.sent,
         "churn_resident_mib": found["resident"], "churn_peak_mib": found["peak"],
-        **figures.milliseconds("churn_lag", lags),
+        **summary.milliseconds("churn_lag", lags),
         "churn_connects": made, "churn_failed_connects": failed,
     }

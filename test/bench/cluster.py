@@ -24,7 +24,7 @@ APISERVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "apis
 # be those of others, too.
 BEFORE, AFTER, ADDED = 200, 204, 203
 MOST_ENDPOINTS = (AFTER - BEFORE) << 16
-# On a machine that says how much slower than others it is.
+# Longer on a slow machine.
 START_PATIENCE = 30
 
 
@@ -70,7 +70,7 @@ class Cluster:
         return Client(self._port, self._tls)
 
     def cpu_seconds(self):
-        """What the API server has used so far: it shares the processors with what is measured."""
+        """The CPU time of the API server, which shares the processors with the subject."""
         return own_cpu_seconds(self._process.pid)
 
     def slice(self, number, places, extra=()):

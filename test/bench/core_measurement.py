@@ -4,13 +4,13 @@
 
 import time
 
-import figures
+import summary
 from arrival import PrintedLines
 from changes import Changes
 from network import BenchError
 from process import memory
 
-# Every change is handed on at once, so that none has to wait for the one before.
+# Every change is delivered at once, so that none waits for the previous one.
 FLAGS = ["--iptables-min-sync-period", "0s"]
 REST_SECONDS = 0.1
 SETTLE_SECONDS = 1.0
@@ -24,7 +24,7 @@ class CoreMeasurement:
         self._lines = PrintedLines(printed)
         self._changes = Changes(subject, cluster, self._lines, wanted.core_changes, wanted.change_patience,
                                 lambda: time.sleep(REST_SECONDS))  # fixed time: a rest between two changes
-        self.figures = {}
+        self.measured = {}
 
     def run(self, until):
         for name, phase in [("first apply", self._first_apply), ("change of one endpoint", self._changes.one_endpoint),
@@ -32,7 +32,7 @@ class CoreMeasurement:
                             ("Service added", self._changes.service_added)]:
             if time.monotonic() > until:
                 raise BenchError(f"{name}: not begun, the time is up")
-            self.figures.update(phase())
+            self.measured.update(phase())
 
     def _first_apply(self):
         server_before = self._cluster.cpu_seconds()
@@ -44,7 +44,7 @@ class CoreMeasurement:
                              f"{self._subject.last_words()}")
         used = self._subject.cpu()
         time.sleep(SETTLE_SECONDS)  # fixed time: memory is measured of a daemon at rest
-        return {"start_seconds": arrived - begin, **figures.cpu("start", used, 1, "cpu_seconds"),
+        return {"start_seconds": arrived - begin, **summary.cpu("start", used, 1, "cpu_seconds"),
                 "start_own_user_cpu_seconds": used.own_user, "start_own_system_cpu_seconds": used.own_system,
                 "start_apiserver_cpu_seconds": self._cluster.cpu_seconds() - server_before,
                 **{f"memory_{name}_mib": value for name, value in memory(self._subject.pid).items()}}

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""On what, with what and from what a run was made: without it figures cannot be compared."""
+"""Machine, versions and build of a run: without them results cannot be compared."""
 
 import os
 import platform
@@ -20,7 +20,7 @@ def describe(builddir):
 
 
 def load_average():
-    """How much else ran: figures are good for comparing when it was little."""
+    """The load of other programs: results can be compared if it was low."""
     return os.getloadavg()[0]
 
 

@@ -34,7 +34,7 @@ def ipvs_rows(wanted):
 
 def _kernel_has_it():
     try:
-        # Looked for only: loading dummy would make a link.
+        # A dry run, because loading dummy would create a link.
         return all(subprocess.run(["modprobe", "-qn", one], check=False).returncode == 0 for one in MODULES)
     except OSError:
         return False
@@ -63,14 +63,14 @@ def _in_machine(wanted):
             return
         done = subprocess.run([*machine, "--limit", str(limit), "--results", folder, "--", *inside],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False, timeout=limit + 120)
-        # 1 says that a figure is not as it should be, which the rows say as well.
+        # 1: a metric is out of bounds, which the rows show as well.
         if done.returncode in (NO_MACHINE, TOO_LATE):
             yield {**_row(wanted.ipvs_services[0], wanted), "gave_up": f"the machine ended with status {done.returncode}, see above"}
             return
         with open(made, encoding="utf-8") as file:
             rows = json.load(file)["results"]
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        yield {**_row(wanted.ipvs_services[0], wanted), "gave_up": f"the machine brought no figures back: {error}"}
+        yield {**_row(wanted.ipvs_services[0], wanted), "gave_up": f"the machine returned no results: {error}"}
         return
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -105,7 +105,7 @@ def _measure(number, wanted):
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     if measurement is not None:
-        row.update(measurement.figures)
+        row.update(measurement.measured)
     for ratio, own, bare in (("first_ratio", "start_own_cpu_seconds", "bare_first_cpu_seconds"),
                              ("change_ratio", "one_endpoint_own_cpu_ms_p50", "bare_change_cpu_ms_p50")):
         if row.get(own) and row.get(bare):

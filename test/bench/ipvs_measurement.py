@@ -7,7 +7,6 @@ import os
 import statistics
 import time
 
-import figures
 from arrival import Packets
 from changes import Changes
 from cluster import SERVICE_PORT, service_ip
@@ -15,14 +14,14 @@ from load import sentinels
 from network import BenchError, answering_endpoint, remove_namespace, run
 from patience import stretched
 
-# Every change is handed on at once, so that none has to wait for the one before.
+# Every change is delivered at once, so that none waits for the previous one.
 FLAGS = ["--ipvs-min-sync-period", "0s"]
 REST_SECONDS = 0.3
 PAUSE_SECONDS = 0.02
 
 
 class IpvsMeasurement:
-    """`figures` holds what has been measured so far, also when a phase ends in a BenchError."""
+    """`measured` holds the metrics so far, also when a phase ends in a BenchError."""
 
     def __init__(self, subject, cluster, wanted):
         self._subject = subject
@@ -30,7 +29,7 @@ class IpvsMeasurement:
         self._wanted = wanted
         self._writes = []
         self._changes = Changes(subject, cluster, Packets(), wanted.changes, wanted.change_patience, self._rest)
-        self.figures = {}
+        self.measured = {}
 
     def run(self, until):
         for name, phase in [("first sync", self._first), ("change of one endpoint", self._one_endpoint),
@@ -38,7 +37,7 @@ class IpvsMeasurement:
             if time.monotonic() > until:
                 raise BenchError(f"{name}: not begun, the time is up")
             try:
-                self.figures.update(phase())
+                self.measured.update(phase())
             except BenchError as error:
                 raise BenchError(f"{name}: {error}") from error
 
@@ -63,7 +62,7 @@ class IpvsMeasurement:
         return time.monotonic()
 
     def _synced(self, full_syncs):
-        """What was written by the last apply of both families, once there is nothing more to do."""
+        """The writes of the last apply of both families, once the daemon is idle."""
         end = time.monotonic() + stretched(self._wanted.patience)
         while True:
             families = (self._subject.status() or {}).get("families", [])
@@ -96,13 +95,13 @@ class IpvsMeasurement:
         self._subject.start()
         writes = self._subject.restart_writes(self._wanted.patience)
         if writes is not None:
-            # Whoever went with the changes before, and has lost its last connection by now, is removed.
+            # Real servers that earlier changes removed, and whose last connection has ended, are deleted now.
             writes -= draining - _draining()
         return {"restart_kernel_writes": writes, **_own("restart", self._subject.cpu(), 1, "cpu_seconds")}
 
 
 def _draining():
-    """Real servers that went and still have connections."""
+    """Real servers that were removed and still have connections."""
     return sum(line.endswith(" -w 0") for line in run("ipvsadm", "-Sn").splitlines())
 
 
@@ -123,7 +122,7 @@ class Bare:
         space = f"sluice-bench-{os.getpid()}-bare"
         run("ip", "netns", "add", space)
         try:
-            # Without any address IPVS takes nobody's for that of a host.
+            # Without any address IPVS accepts none as a host address.
             run("ip", "-n", space, "link", "set", "lo", "up")
             run("ip", "-n", space, "link", "add", "kube-ipvs0", "type", "dummy")
             run("ip", "netns", "exec", space, "ipset", "create", "KUBE-CLUSTER-IP", "hash:ip,port", "maxelem", "65536")

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of mode ipvs, and whether a change costs the same at all sizes."""
+"""Tables of ipvs mode, and whether a change costs the same at all sizes."""
 
 TABLES = [
     ("Mode ipvs: first sync (CPU in seconds)", [
@@ -17,7 +17,7 @@ TABLES = [
         ("restart_own_cpu_seconds", "own CPU"), ("restart_own_user_cpu_seconds", "user"),
         ("restart_own_system_cpu_seconds", "system"), ("restart_kernel_writes", "kernel writes")]),
 ]
-# A change costs what changed: a handful of messages, and at the largest size no more than that times what it costs at the smallest.
+# Limits of a change: its messages, and its cost at the largest size over that at the smallest.
 MOST_WRITES = 8
 FLAT_WITHIN = 1.5
 FLAT = "one_endpoint_own_cpu_ms_p50"

@@ -4,7 +4,7 @@
 
 import time
 
-import figures
+import summary
 from cluster import SERVICE_PORT, service_ip, service_name
 from network import BenchError, answering_endpoint
 from patience import stretched
@@ -12,7 +12,7 @@ from process import PeakWithChildren, memory, wait_without_children
 
 HAMMER_INTERVAL_MS = 10
 PAUSE_SECONDS = 0.005
-# So many Services, evenly spread, are asked whether they answer when first, middle and last do.
+# Number of Services, evenly spread, that are probed once the first, middle and last answer.
 SWEPT = 1000
 
 
@@ -48,7 +48,7 @@ class Load:
         alone = memory(self._subject.pid)
         return {
             "start_seconds": reached - self._begin, "start_first_answer_seconds": self._first_answer - self._begin,
-            "start_late_services": late, **figures.cpu("start", used, 1, "cpu_seconds"),
+            "start_late_services": late, **summary.cpu("start", used, 1, "cpu_seconds"),
             "start_own_user_cpu_seconds": used.own_user, "start_own_system_cpu_seconds": used.own_system,
             "start_apiserver_cpu_seconds": self._cluster.cpu_seconds() - server_before,
             "load_connects": sum(made for made, _ in tallies), "load_failed_connects": sum(bad for _, bad in tallies),
@@ -58,7 +58,7 @@ class Load:
         }
 
     def _reach(self):
-        """The moment when all sentinels have answered; each is hammered from then on."""
+        """The time when all sentinels have answered; each is hammered from then on."""
         waiting = sentinels(self._cluster.services)
         while True:
             for number in list(waiting):
@@ -89,7 +89,7 @@ class Load:
         return len(late), reached
 
     def _used(self):
-        """How hard it has tried, for somebody who wonders why."""
+        """The CPU time used, to explain a timeout."""
         used = self._subject.cpu()
         return (f", {used.own:.1f} s of own CPU time, {used.children_user:.1f} s of tools' and "
                 f"{used.children_system:.1f} s of the kernel's for them{self._subject.last_words()}")

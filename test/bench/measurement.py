@@ -5,7 +5,7 @@
 import re
 import time
 
-import figures
+import summary
 from arrival import Packets
 from changes import Changes
 from churn import churn
@@ -14,12 +14,12 @@ from load import HAMMER_INTERVAL_MS, Load
 from network import BenchError, connect_seconds, run
 from process import wait_without_children
 
-# More than the least time between two writes: what is measured is a change, not the limiter.
+# Longer than the minimum interval of writes, to measure a change and not the limiter.
 REST_SECONDS = 1.2
 
 
 class Measurement:
-    """`figures` holds what has been measured so far, also when a phase ends in a BenchError."""
+    """`measured` holds the metrics so far, also when a phase ends in a BenchError."""
 
     def __init__(self, subject, cluster, network, wanted, iptables):
         self._subject = subject
@@ -28,7 +28,7 @@ class Measurement:
         self._wanted = wanted
         self._iptables = iptables
         self._changes = Changes(subject, cluster, Packets(), wanted.changes, wanted.change_patience, self._rest)
-        self.figures = {}
+        self.measured = {}
 
     def run(self, until):
         """Phase after phase; none is begun after `until`."""
@@ -46,7 +46,7 @@ class Measurement:
             if time.monotonic() > until:
                 raise BenchError(f"{name}: not begun, the time is up")
             try:
-                self.figures.update(phase())
+                self.measured.update(phase())
             except BenchError as error:
                 raise BenchError(f"{name}: {error}") from error
 
@@ -63,8 +63,8 @@ class Measurement:
             made = [one * 1000 for one in times if one is not None]
             if len(made) < len(times):
                 raise BenchError(f"{len(times) - len(made)} of {len(times)} connects to {address} failed")
-            out[f"connect_{name}_us_p50"] = figures.percentile(made, 50) * 1000
-            out[f"connect_{name}_us_p99"] = figures.percentile(made, 99) * 1000
+            out[f"connect_{name}_us_p50"] = summary.percentile(made, 50) * 1000
+            out[f"connect_{name}_us_p99"] = summary.percentile(made, 99) * 1000
         return out
 
     def _ends_of_rules(self):
@@ -78,7 +78,7 @@ class Measurement:
         return order[0], order[-1]
 
     def _restart(self):
-        """Rules stay while it is away and while it looks at them: a client of another Service never fails."""
+        """Rules stay while it is down and while it reads them back: a client of another Service never fails."""
         self._rest()
         hammer = self._network.hammer(service_ip(0), SERVICE_PORT, HAMMER_INTERVAL_MS)
         try:
@@ -97,10 +97,10 @@ class Measurement:
         if arrived is None:
             raise BenchError(f"what changed meanwhile did not arrive within {self._wanted.patience:.0f} s")
         wait_without_children(self._subject.pid, self._wanted.change_patience)
-        return {"restart_seconds": arrived - begin, **figures.cpu("restart", self._subject.cpu(), 1, "cpu_seconds")}
+        return {"restart_seconds": arrived - begin, **summary.cpu("restart", self._subject.cpu(), 1, "cpu_seconds")}
 
     def _writes_of_restart(self):
-        """Of one that missed nothing, so that nothing should be written."""
+        """Of a restart that missed nothing, so that nothing should be written."""
         self._subject.stop()
         self._subject.start()
         return self._subject.restart_writes(self._wanted.patience)

@@ -33,7 +33,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class BenchError(Exception):
-    """The measurement cannot go on."""
+    """The measurement cannot continue."""
 
 
 def run(*argv, stdin=None, check=True):
@@ -130,7 +130,7 @@ class Hammer:
 
 
 def remove_leftovers():
-    """Removes the namespaces of runs that were killed before they could do it themselves."""
+    """Removes the namespaces of runs that were killed."""
     for line in run("ip", "netns", "list").splitlines():
         found = re.match(rf"{PREFIX}(\d+)-", line)
         if found and not os.path.exists(f"/proc/{found.group(1)}"):
@@ -149,7 +149,7 @@ def remove_namespace(namespace):
 
 
 def end_at_signals():
-    """Whatever has been begun is ended in order."""
+    """Makes signals end the run in order."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a process and the programs it runs cost: CPU by clock, memory by /proc."""
+"""CPU time and memory of a process and the programs it runs."""
 
 import os
 import threading
@@ -45,7 +45,7 @@ class Cpu:
 
 
 def memory(pid):
-    """MiB of the process alone; PSS: shared pages by share, private: of nobody else, anonymous: of no file."""
+    """MiB of the process alone; PSS: shared pages by share, private: not shared, anonymous: not of a file."""
     status = _kibibytes(f"/proc/{pid}/status")
     rollup = _kibibytes(f"/proc/{pid}/smaps_rollup")
     return {
@@ -64,7 +64,7 @@ def _kibibytes(path):
 
 
 def wait_without_children(pid, patience):
-    """Returns once the process has run no program for a while, or when the patience is over."""
+    """Returns once the process has run no program for a while, or after a timeout."""
     end = time.monotonic() + stretched(patience)
     quiet_since = time.monotonic()
     while (now := time.monotonic()) < min(end, quiet_since + QUIET_SECONDS):
@@ -106,7 +106,7 @@ def tree(pid):
                 for child in file.read().split():
                     yield from tree(int(child))
     except OSError:
-        return  # ended while we looked
+        return  # ended meanwhile
 
 
 def _programs(pid):
@@ -127,4 +127,4 @@ def _resident_and_pss(pid):
         rollup = _kibibytes(f"/proc/{pid}/smaps_rollup")
         return rollup["Rss"] / MIB, rollup["Pss"] / MIB
     except (OSError, KeyError):
-        return None  # ended while we looked, or has no memory left
+        return None  # ended meanwhile, or is a zombie

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A recording with the objects that the API server of the tests would serve: the fastest a daemon can be told of them."""
+"""A recording with the objects that the API server of the tests would serve: the fastest source for a daemon."""
 
 import json
 import os

@@ -14,7 +14,7 @@ from relay_subjects import ALL, FEW, Missing
 from tracking import Room
 
 PHASE_NAMES = tuple(name for name, _, _ in PHASES)
-# Two for each connection of a relay, of those of some seconds.
+# Two conntrack entries per relayed connection, for some seconds.
 TRACKED = 1_000_000
 
 

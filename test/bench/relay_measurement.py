@@ -16,7 +16,7 @@ IDLE_UNIT = 10_000
 
 
 class System:
-    """CPU seconds of the whole machine: what the kernel does for a relay outside of it, but also everybody else."""
+    """CPU seconds of the whole machine: the kernel's work for a relay, but also all other programs."""
 
     @staticmethod
     def busy():
@@ -90,7 +90,7 @@ def udp(prefix, *options):
         if prefix == "udp_asks":
             found["udp_asks_ms_p99"] = said["ms_p99"]
         if subject.relays and prefix == "udp_hundred":
-            # A relay of many processes ends them meanwhile; then there is nothing to tell.
+            # A relay of many processes ends them meanwhile; then its CPU time is unknown.
             used = subject.cpu_seconds() - own
             found["udp_hundred_cpu_us"] = used * 1e6 / said["answered"] if used > 0 else None
         return found
@@ -113,14 +113,14 @@ PHASES = [
 
 
 def _watched(phase, subject, wanted):
-    """With the share of the time that a thread of it was ready to run and could not: how busy the machine was."""
+    """Adds the share of time in which a thread waited for a processor, which shows the load of the machine."""
     if phase is idle or not subject.relays:
         return phase(subject, wanted)
     begin, waiting = time.monotonic(), subject.waiting_seconds()
     found = phase(subject, wanted)
     waited = (subject.waiting_seconds() - waiting) / (time.monotonic() - begin)
     if waited >= 0:  # a relay of many processes ends them meanwhile
-        kind = "udp" if any(figure.startswith("udp") for figure in found) else "tcp"
+        kind = "udp" if any(metric.startswith("udp") for metric in found) else "tcp"
         found[f"{kind}_waited_percent"] = waited * 100 / max(1, subject.threads)
     return found
 
@@ -131,7 +131,7 @@ def new_row(kind, threads):
 
 
 class RelayMeasurement:
-    """Fills the rows of (subject, row): the middle of all rounds, and under `each` every single figure."""
+    """Fills the rows of (subject, row): the median of all rounds, and under `each` every single value."""
 
     def __init__(self, subjects, wanted):
         self._subjects = subjects
@@ -157,8 +157,8 @@ class RelayMeasurement:
         except BenchError as error:
             row["gave_up"] = f"{name}, round {number + 1}: {error}"
             return
-        for figure, value in found.items():
-            row["each"].setdefault(figure, []).append(value)
-            known = [one for one in row["each"][figure] if one is not None]
-            # What has to be nothing must have been so each time.
-            row[figure] = (max if figure.endswith("_failed") else statistics.median)(known) if known else None
+        for metric, value in found.items():
+            row["each"].setdefault(metric, []).append(value)
+            known = [one for one in row["each"][metric] if one is not None]
+            # Failures must be 0 in each round.
+            row[metric] = (max if metric.endswith("_failed") else statistics.median)(known) if known else None

@@ -16,7 +16,7 @@ CLUSTER_CIDR = "10.190.0.0/16"
 # Enough for a hundred thousand connections a second while those before are in TIME_WAIT.
 SOURCES = 16
 START_PATIENCE = 10
-# Alike for all programs. Reuse of ports in TIME_WAIT and a wide range: else whoever is fast runs out of ports towards
+# The same for all programs. Reuse of ports in TIME_WAIT and a wide range: else a fast program runs out of ports towards
 # the one endpoint first. A short time-out of what is tracked: else the table is full after some rounds.
 EVERYWHERE = {"net.core.somaxconn": "65535", "net.ipv4.tcp_max_syn_backlog": "65535", "net.ipv4.tcp_tw_reuse": "1",
               "net.ipv4.ip_local_port_range": "1024 65535"}
@@ -38,7 +38,7 @@ class Node:
 
 
 class RelayNetwork:
-    """Nothing of the host is touched, and nobody enters: programs are started inside."""
+    """The host is not changed: all programs are started inside the namespaces."""
 
     def __init__(self, relayload):
         self._relayload = relayload
@@ -96,7 +96,7 @@ class RelayNetwork:
         return node
 
     def load(self, node, target, command, *options, seconds):
-        """What one run of relayload in the client's namespace says."""
+        """The results of one run of relayload in the client's namespace."""
         done = subprocess.run([*self._client(node, target, command), "--seconds", str(seconds), *options],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds + stretched(120))
         if done.returncode != 0:
@@ -107,7 +107,7 @@ class RelayNetwork:
         return Idle([*self._client(node, target, "idle"), "--open", str(count)])
 
     def wait_for(self, node, target, udp, alive):
-        """Until a first request is answered. `alive` raises when there is no hope."""
+        """Waits for the first answer. `alive` raises if the relay has ended."""
         end = time.monotonic() + stretched(START_PATIENCE)
         while True:
             try:
@@ -117,7 +117,7 @@ class RelayNetwork:
                 if self.load(node, target, "udp", "--window", "1", seconds=0.02)["answered"] > 0:
                     return
             except BenchError:
-                pass  # nobody listens yet
+                pass  # no listener yet
             alive()
             if time.monotonic() > end:
                 raise BenchError(f"no answer within {START_PATIENCE} s")
@@ -136,7 +136,7 @@ class RelayNetwork:
 
 
 class Idle:
-    """Open connections that do nothing until end() has them all ask once more."""
+    """Open connections that stay idle until end() makes all of them send again."""
 
     def __init__(self, argv):
         self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -1,8 +1,8 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of relays, and what they are beside each other."""
+"""Tables of relays, and a comparison of them."""
 
-# What a row must have to be in the table; title; columns as (figure, heading). Those in RELAYING are of a process.
+# What a row must have to be in the table; title; columns as (metric, heading). Those in RELAYING are of a process.
 TABLES = [
     ("tcp", "Relays: TCP", [
         ("down1_gbit", "1 stream down Gbit/s"), ("up1_gbit", "1 stream up"), ("down100_gbit", "100 streams down"),
@@ -43,39 +43,39 @@ def size(row):
 
 
 def tables_of(row):
-    """Those that concern this row, without columns that nobody could fill."""
+    """Those that concern this row, without columns that must stay empty."""
     measures = row["measures"] + (["idle"] if {"tcp", "relays"} <= set(row["measures"]) else [])
     relays = "relays" in row["measures"]
     return [(title, [column for column in columns if relays or not _of_process(column[0])])
             for kind, title, columns in TABLES if kind in measures]
 
 
-def _of_process(figure):
-    return figure.endswith(RELAYING) and "_system_" not in figure
+def _of_process(metric):
+    return metric.endswith(RELAYING) and "_system_" not in metric
 
 
 def tables(rows, grid, cell):
     for kind, title, columns in TABLES:
         chosen = [row for row in rows if any(title == one for one, _ in tables_of(row))
-                  and any(row.get(figure) is not None for figure, _ in columns)]
+                  and any(row.get(metric) is not None for metric, _ in columns)]
         if chosen:
             yield f"### {title}\n\n" + grid(["program", "threads", *(heading for _, heading in columns)], [
-                [row["program"], str(row["threads"] or "–"), *(cell(row.get(figure)) for figure, _ in columns)]
+                [row["program"], str(row["threads"] or "–"), *(cell(row.get(metric)) for metric, _ in columns)]
                 for row in chosen])
     lines = list(ratios(rows))
     if lines:
         yield ("### sluiced beside the other relays (more than 1: better)\n\n" +
-               grid(["figure", "threads", "beside", "sluiced", "the other", "ratio", f"{ENOUGH} or more"], [
+               grid(["metric", "threads", "beside", "sluiced", "the other", "ratio", f"{ENOUGH} or more"], [
                    [heading, str(threads or "–"), other, cell(mine), cell(theirs),
                     f"{ratio:.2f}", "yes" if ratio >= ENOUGH else "**no**"]
                    for heading, threads, other, mine, theirs, ratio in lines]))
 
 
 def ratios(rows):
-    """Of all figures that say better or worse, for each number of threads."""
+    """Of all metrics that can be compared, for each number of threads."""
     for kind, title, columns in TABLES:
-        for figure, heading in columns:
-            if not figure.endswith(MORE_IS_BETTER + LESS_IS_BETTER) or "_system_" in figure:
+        for metric, heading in columns:
+            if not metric.endswith(MORE_IS_BETTER + LESS_IS_BETTER) or "_system_" in metric:
                 continue
             for mine in rows:
                 for theirs in rows:
@@ -83,24 +83,24 @@ def ratios(rows):
                         continue
                     if theirs["threads"] not in (0, mine["threads"]):
                         continue
-                    ours, other = mine.get(figure), theirs.get(figure)
+                    ours, other = mine.get(metric), theirs.get(metric)
                     if not ours or not other:
                         continue
-                    ratio = ours / other if figure.endswith(MORE_IS_BETTER) else other / ours
-                    yield (_whole_heading(title, columns, figure, heading), mine["threads"], theirs["program"], ours,
+                    ratio = ours / other if metric.endswith(MORE_IS_BETTER) else other / ours
+                    yield (_whole_heading(title, columns, metric, heading), mine["threads"], theirs["program"], ours,
                            other, ratio)
 
 
-def _whole_heading(title, columns, figure, heading):
-    """As it can stand outside its table."""
-    if figure.endswith(LESS_IS_BETTER) and "CPU" in title:
-        return "CPU s a GB, " + heading.partition(":")[0] if "_per_gb" in figure else "CPU " + heading
+def _whole_heading(title, columns, metric, heading):
+    """The heading outside its table."""
+    if metric.endswith(LESS_IS_BETTER) and "CPU" in title:
+        return "CPU s a GB, " + heading.partition(":")[0] if "_per_gb" in metric else "CPU " + heading
     if title.startswith("Relays: idle"):
         return "MiB, idle connections: " + heading
-    # A later column of the same phase leaves the beginning out.
-    begin = next(other for name, other in columns if name.partition("_")[0] == figure.partition("_")[0])
+    # Later columns of the same phase omit the beginning.
+    begin = next(other for name, other in columns if name.partition("_")[0] == metric.partition("_")[0])
     if title.startswith("Relays: UDP"):
-        begin = next(other for name, other in columns if name.split("_")[:2] == figure.split("_")[:2])
+        begin = next(other for name, other in columns if name.split("_")[:2] == metric.split("_")[:2])
         heading = "UDP answers/s, " + begin if heading == begin else f"UDP {begin}, {heading}"
         return heading
-    return heading if begin == heading or "_gbit" in figure else f"{begin}, {heading}"
+    return heading if begin == heading or "_gbit" in metric else f"{begin}, {heading}"

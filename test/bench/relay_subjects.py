@@ -17,7 +17,7 @@ RELAY_PORT = 3128
 # Descriptors that a relay needs beside two for each connection: listeners, libraries, and two for each pipe.
 SPARE_DESCRIPTORS = 1000
 HAPROXY_PIPES = 400
-# Alike for all relays of datagrams: how long they keep a client that says nothing.
+# The same for all UDP relays: how long they keep an idle client.
 UDP_SECONDS = 1
 
 
@@ -31,7 +31,7 @@ class Missing(Exception):
 
 
 class RelaySubject:
-    """One way from the client to the server. `threads` is 0 where that means nothing."""
+    """One path from the client to the server. `threads` is 0 if it has no meaning."""
 
     relays = True  # in a process, whose CPU time and memory count
     tcp = udp = True
@@ -200,7 +200,7 @@ class Userspace(Sluiced):
 
 
 class Redirected(RelaySubject):
-    """A relay of somebody else behind the rule that leads to ours, too."""
+    """Another relay behind the same rule as ours."""
 
     program = None
 
@@ -269,7 +269,7 @@ class Socat(Redirected):
                 f"UDP4:{self.node.server}:{SERVER_PORT}"]
 
 
-# In the order in which they take their turns: what is compared stands side by side.
+# In the order of their turns: compared programs are adjacent.
 ALL = [(Direct, 0), (KernelDnat, 0), (Userspace, 1), (HaProxy, 1), (Userspace, 2), (HaProxy, 2), (HaProxyAuto, 1),
        (HaProxyCopying, 1), (Nginx, 1), (Nginx, 2), (Socat, 0)]
 FEW = [(Direct, 0), (KernelDnat, 0), (Userspace, 2), (HaProxy, 2), (Nginx, 1), (Socat, 0)]

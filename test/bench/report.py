@@ -18,7 +18,7 @@ def _changes(prefix):
             *_cpu(prefix, "cpu_ms")]
 
 
-# Title, columns as (figure, heading).
+# Title, columns as (metric, heading).
 WITH_PACKETS = [
     ("First load (CPU in seconds)", [
         ("start_seconds", "last Service s"), ("start_first_answer_seconds", "first answer s"),
@@ -68,24 +68,24 @@ CORE = [
 ]
 # Changes of a TCP Service, with the table of tracked flows …
 CONNTRACK_TIMES = [("empty", "empty"), ("full", "full"), ("churn_empty", "empty, UDP churn"),
-                   ("churn_full", "full, UDP churn"), ("looking", "full, during looks"),
+                   ("churn_full", "full, UDP churn"), ("scanning", "full, during scans"),
                    ("removing", "during a removal")]
 CONNTRACK = [
-    ("Tracked UDP flows: looks, and anonymous memory in MiB", [
+    ("Tracked UDP flows: scans, and anonymous memory in MiB", [
         ("memory_empty_mib", "peak, table empty"), ("memory_full_mib", "peak, full"), ("memory_growth_mib", "growth"),
-        ("look_endpoint_seconds", "look for one endpoint s"), ("look_everything_seconds", "look at everything s"),
-        ("empty_look_everything_seconds", "the same, table empty"), ("removal_seconds", "all removed s"),
+        ("scan_endpoint_seconds", "scan for one endpoint s"), ("scan_everything_seconds", "full scan s"),
+        ("empty_scan_everything_seconds", "the same, table empty"), ("removal_seconds", "all removed s"),
         ("removed_entries", "removed"), ("left_entries", "left")]),
     ("Tracked UDP flows: one change of a TCP Service (ms)", [
         (f"{one}_ms_{rank}", f"{title} {rank}" if rank == "p50" else rank)
         for one, title in CONNTRACK_TIMES for rank in ("p50", "p99")]),
-    ("Tracked UDP flows: how much was looked meanwhile", [
-        ("churn_empty_looks", "UDP churn, table empty: looks"), ("churn_full_looks", "full: looks"),
-        ("churn_full_looking_percent", "% of the time"), ("looking_changes", "changes during looks"),
+    ("Tracked UDP flows: scans meanwhile", [
+        ("churn_empty_scans", "UDP churn, table empty: scans"), ("churn_full_scans", "full: scans"),
+        ("churn_full_scanning_percent", "% of the time"), ("scanning_changes", "changes during scans"),
         ("removing_changes", "during a removal")]),
 ]
 
-# What has to be nothing, for sluiced, and what has a limit.
+# Metrics of sluiced that must be 0, and those with a limit.
 ZERO = ("load_failed_connects", "churn_failed_connects", "restart_failed_connects", "start_late_services",
         "restart_kernel_writes", "left_entries", "connections_failed", "latency_failed")
 MOST = {"memory_growth_mib": 16}
@@ -154,33 +154,33 @@ def flatness(rows):
     """The largest own CPU time of a change over the smallest, over all sizes of one program."""
     for program in dict.fromkeys(map(what, rows)):
         same = [row for row in rows if what(row) == program]
-        for figure in FLAT:
-            known = [(row[figure], row) for row in same if row.get(figure)]
+        for metric in FLAT:
+            known = [(row[metric], row) for row in same if row.get(metric)]
             if len(known) > 1:
                 least, most = min(known, key=lambda one: one[0]), max(known, key=lambda one: one[0])
-                yield {"program": program, "figure": figure, "ratio": most[0] / least[0],
+                yield {"program": program, "metric": metric, "ratio": most[0] / least[0],
                        "least_at": least[1]["services"], "most_at": most[1]["services"]}
 
 
 def flatness_text(found):
-    return grid(["program", "figure", "largest / smallest", "between N", "flat"], [
-        [one["program"], one["figure"], f"{one['ratio']:.2f}", f"{one['most_at']:,} and {one['least_at']:,}",
+    return grid(["program", "metric", "largest / smallest", "between N", "flat"], [
+        [one["program"], one["metric"], f"{one['ratio']:.2f}", f"{one['most_at']:,} and {one['least_at']:,}",
          "yes" if one["ratio"] <= FLAT_WITHIN else f"no, more than {FLAT_WITHIN}"] for one in found])
 
 
 def shortcomings(rows):
-    """Sentences on what was not measured, and on what should be nothing and is not."""
+    """Sentences about missing measurements, and about metrics that must be 0 and are not."""
     for row in rows:
         if row.get("missing"):
             yield f"{what(row)}: {row['missing']}"
         if row.get("gave_up"):
             yield f"{size(row)} {what(row)}: " + row["gave_up"].replace("\n", "\n      ")
-        for figure in ZERO:
-            if row["program"].startswith("sluiced") and row.get(figure):
-                yield f"{size(row)} {what(row)}: {figure} is {row[figure]}, and has to be 0"
-        for figure, most in MOST.items():
-            if row["program"] == "sluiced" and (row.get(figure) or 0) > most:
-                yield f"{size(row)} {what(row)}: {figure} is {row[figure]:.1f}, and has to be at most {most}"
+        for metric in ZERO:
+            if row["program"].startswith("sluiced") and row.get(metric):
+                yield f"{size(row)} {what(row)}: {metric} is {row[metric]}, and has to be 0"
+        for metric, most in MOST.items():
+            if row["program"] == "sluiced" and (row.get(metric) or 0) > most:
+                yield f"{size(row)} {what(row)}: {metric} is {row[metric]:.1f}, and has to be at most {most}"
     yield from ipvs_report.shortcomings(rows)
 
 
@@ -195,7 +195,7 @@ def whole(result):
 
 
 def comparison(before, after):
-    """Every figure of the rows both results have, with the ratio after / before."""
+    """Every metric of the rows both results have, with the ratio after / before."""
     earlier = {_key(row): row for row in before["results"]}
     parts = [f"before: {environment.sentence(before['environment'])}\n\n"
              f"after: {environment.sentence(after['environment'])}"]
@@ -212,11 +212,11 @@ def _key(row):
 
 
 def _two_rows(old, new):
-    names = [(figure, f"{title.partition(' (')[0]}: {heading}")
-             for title, columns in tables_of(new) for figure, heading in columns]
-    return grid(["figure", "before", "after", "after / before"], [
-        [name, cell(old.get(figure)), cell(new.get(figure)), _ratio(old.get(figure), new.get(figure))]
-        for figure, name in names])
+    names = [(metric, f"{title.partition(' (')[0]}: {heading}")
+             for title, columns in tables_of(new) for metric, heading in columns]
+    return grid(["metric", "before", "after", "after / before"], [
+        [name, cell(old.get(metric)), cell(new.get(metric)), _ratio(old.get(metric), new.get(metric))]
+        for metric, name in names])
 
 
 def _ratio(old, new):

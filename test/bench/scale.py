@@ -40,7 +40,7 @@ def options():
     parser.add_argument("--patience", type=float, default=300, metavar="S", help="longest wait for a sync (default %(default)s)")
     parser.add_argument("--change-patience", type=float, default=30, metavar="S",
                         help="longest wait for a change (default %(default)s)")
-    parser.add_argument("--json", metavar="FILE", help="write all figures there")
+    parser.add_argument("--json", metavar="FILE", help="write all results there")
     parser.add_argument("--smoke", action="store_true", help="tiny sizes; prints TAP and judges no speed")
     wanted = parser.parse_args()
     if wanted.smoke:
@@ -58,7 +58,7 @@ def sizes(text):
 
 
 def floor(services, endpoints, wanted):
-    """The same elements by test/tools/nftload, in a namespace of its own: figures whose names begin with floor_."""
+    """The same elements by test/tools/nftload, in a namespace of its own: metrics whose names begin with floor_."""
     space = f"sluice-bench-{os.getpid()}-floor"
     run("ip", "netns", "add", space)
     try:
@@ -73,7 +73,7 @@ def floor(services, endpoints, wanted):
 
 
 def measure(services, endpoints, wanted):
-    """One row: what identifies it, its figures, and under `gave_up` why there are no more."""
+    """One row: what identifies it, its metrics, and under `gave_up` why it is incomplete."""
     row = {"program": "sluiced", "part": "scale", "mode": MODE, "iptables": None, "services": services,
            "endpoints": endpoints}
     directory = tempfile.mkdtemp(prefix="sluice-bench-")
@@ -100,7 +100,7 @@ def measure(services, endpoints, wanted):
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     if measurement is not None:
-        row.update(measurement.figures)
+        row.update(measurement.measured)
     return row
 
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One backend at one size: first sync, resync, changes, churn, restart, memory, connect times.
 
-Three times are told apart. *Apply* is the backend's own call, as `sluicectl status` has it: it begins when the wait of the
+Three times are distinguished. *Apply* is the backend's own call, as `sluicectl status` has it: it begins when the wait of the
 rate limiter is over and there is a transaction, and ends when the kernel has everything. *Known* is from the first object
-that the daemon has been told of to the end of the first apply. What begins at exec or with a request to the API server has
+that the daemon has received to the end of the first apply. What begins at exec or with a request to the API server has
 everything in it.
 """
 
@@ -12,7 +12,7 @@ import os
 import statistics
 import time
 
-import figures
+import summary
 from arrival import Packets
 from changes import Changes
 from churn import Updates
@@ -25,9 +25,9 @@ from process import memory, own_cpu_seconds
 POLL_SECONDS = 0.002
 SLOW_POLL_SECONDS = 0.02
 REST_SECONDS = 0.02
-# CPU that is used so shortly after a change has arrived belongs to it.
+# CPU used within this time after an arrival belongs to the change.
 AFTERMATH_SECONDS = 0.05
-# The kernel frees memory a moment after it is told to.
+# The kernel frees memory with a short delay.
 GRACE_SECONDS = 0.5
 NO_LIMIT = ["--iptables-min-sync-period", "0s"]  # of all modes with a kernel
 REST_OF_BACKEND_SECONDS = 1
@@ -37,7 +37,7 @@ BASELINE_SECONDS = 20
 
 
 class ScaleMeasurement:
-    """`figures` holds what has been measured so far, also when a phase ends in a BenchError."""
+    """`measured` holds the metrics so far, also when a phase ends in a BenchError."""
 
     def __init__(self, subject, cluster, wanted, recording):
         self._subject = subject
@@ -49,14 +49,14 @@ class ScaleMeasurement:
         self._own = []
         self._changes = Changes(subject, cluster, Packets(), wanted.changes, wanted.change_patience, self._rest)
         self._toucher = os.path.join(wanted.builddir, "test", "tools", "nftload")
-        self.figures = {}
+        self.measured = {}
 
     def run(self):
         for name, phase in [("first sync from a recording", self._replayed), ("first sync from the API server", self._first),
                             ("connect times", self._connect_times), ("churn", self._churn), ("restart", self._restart),
                             ("resync", self._resync), ("changes", self._single_changes)]:
             try:
-                self.figures.update(phase())
+                self.measured.update(phase())
             except BenchError as error:
                 raise BenchError(f"{name}: {error}") from error
 
@@ -97,7 +97,7 @@ class ScaleMeasurement:
                 "memory_anonymous_mib": found["anonymous"], "memory_kernel_mib": kernel_memory() - kernel}
 
     def _late(self):
-        """Services that do not answer though everything is said to be in place; has to be 0."""
+        """Services that do not answer although `status` says synced; has to be 0."""
         some = range(0, self._cluster.services, max(1, self._cluster.services // SWEPT))
         return sum(answering_endpoint(service_ip(one), SERVICE_PORT) is None
                    for one in sorted({*some, *sentinels(self._cluster.services)}))
@@ -115,7 +115,7 @@ class ScaleMeasurement:
                 if took is None:
                     raise BenchError(f"a connect to {place[0]}:{place[1]} failed")
                 times[name].append(took * 1e6)
-        return {f"connect_{name}_us_p{rank}": figures.percentile(each, rank) for name, each in times.items()
+        return {f"connect_{name}_us_p{rank}": summary.percentile(each, rank) for name, each in times.items()
                 for rank in (50, 99)}
 
     def _churn(self):
@@ -124,11 +124,11 @@ class ScaleMeasurement:
             # Where there is one endpoint it is replaced: taking it away would be another kind of change.
             kind = Replacements
         updates = kind(self._cluster, self._wanted.churn_seconds)
-        figures_of_all = self._churn_with(updates)
+        results = self._churn_with(updates)
         seconds = min(self._wanted.churn_seconds, BASELINE_SECONDS)
         compared = self._churn_with(kind(self._cluster, seconds, BASELINE_RATE, updates.sent))
         no_op = "churn_no_op_events"
-        return {**figures_of_all, no_op: figures_of_all[no_op] + compared[no_op],
+        return {**results, no_op: results[no_op] + compared[no_op],
                 "churn_baseline_updates_per_second": compared["churn_updates_per_second"],
                 "churn_baseline_own_cpu_percent": compared["churn_own_cpu_percent"]}
 
@@ -170,12 +170,12 @@ class ScaleMeasurement:
                 "restart_kernel_writes": self._subject.restart_writes(self._wanted.patience)}
 
     def _resync(self):
-        """Somebody replaces an element by the same: everything is sent, and compared, again."""
+        """Another program replaces an element by the same: a full resync compares everything again."""
         before = self._subject.cpu()
         seconds, writes = [], 0
         for _ in range(self._wanted.rounds):
             seen = self._ipv4()["full_syncs"]
-            # Longer than the backend rests after a look.
+            # Longer than the backend rests after a check.
             time.sleep(REST_OF_BACKEND_SECONDS)  # fixed time: the backend rests after a check
             run(self._toucher, "touch", service_ip(0))
             end = time.monotonic() + stretched(self._wanted.patience)
@@ -191,7 +191,7 @@ class ScaleMeasurement:
                 "resync_own_cpu_seconds": used.own / len(seconds), "resync_resident_mib": found["resident"],
                 "resync_peak_mib": found["peak"]}
 
-    # One at a time, without the limiter: each is handed on at once.
+    # One at a time, without the limiter: each is delivered at once.
 
     def _single_changes(self):
         self._subject.stop()
@@ -220,8 +220,8 @@ class ScaleMeasurement:
             if name == "added":
                 self._take_endpoint_away()
             self._rest()
-        return {**figures.milliseconds(name, arrivals), f"{name}_apply_us_p50": figures.percentile(self._applies, 50),
-                f"{name}_apply_us_p99": figures.percentile(self._applies, 99), f"{name}_apply_us_each": self._applies,
+        return {**summary.milliseconds(name, arrivals), f"{name}_apply_us_p50": summary.percentile(self._applies, 50),
+                f"{name}_apply_us_p99": summary.percentile(self._applies, 99), f"{name}_apply_us_each": self._applies,
                 f"{name}_own_cpu_us": statistics.mean(self._own), f"{name}_own_cpu_us_p50": statistics.median(self._own),
                 f"{name}_own_cpu_us_each": self._own, f"{name}_kernel_writes": statistics.median(writes)}
 
@@ -242,7 +242,7 @@ class ScaleMeasurement:
         self._after(before)
 
     def _spare(self):
-        """An address that is nobody's endpoint."""
+        """An address that is not an endpoint."""
         return AFTER, self._cluster.services * self._cluster.endpoints + 1
 
     def _rest(self):
@@ -256,7 +256,7 @@ class ScaleMeasurement:
         self._begin = self._subject.start()
 
     def _synced(self):
-        """The last moment when no object was known, and when both families were in the kernel for the first time."""
+        """The last time without a known object, and the first with both families in the kernel."""
         known, unknown = None, self._begin
         end = time.monotonic() + stretched(self._wanted.patience)
         while True:
@@ -306,7 +306,7 @@ def _without(flags, name):
 
 
 def kernel_memory():
-    """MiB of the whole machine's kernel that it cannot give back on demand."""
+    """MiB of unreclaimable kernel memory of the whole machine."""
     with open("/proc/meminfo", encoding="ascii") as file:
         found = dict(line.split(":") for line in file)
     return sum(int(found[name].split()[0]) for name in ("SUnreclaim", "VmallocUsed", "Percpu")) / 1024

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of `scale.py`: what was measured, what was aimed for, and what kube-proxy takes."""
+"""Tables of `scale.py`: measurements, targets, and a comparison with kube-proxy."""
 
 import math
 
@@ -40,7 +40,7 @@ TABLES = [
 ]
 ZERO = ("first_late_services", "resync_kernel_writes", "restart_kernel_writes", "churn_full_syncs", "churn_no_op_events")
 MAY_BE_ANYTHING = ("memory_kernel_mib", "floor_kernel_mib")  # the whole machine's
-# Size, figure, the most it may be.
+# Size, metric, upper limit.
 TARGETS = [
     ((10_000, 2), "first_known_seconds", 1.0), ((10_000, 2), "replay_known_seconds", 1.0),
     ((44_125, 1), "resync_apply_seconds", 2.0), ((44_125, 1), "resync_kernel_writes", 0),
@@ -49,14 +49,14 @@ TARGETS = [
     ((5_000, 50), "first_known_seconds", 5.0),
     ((10_000, 10), "memory_resident_mib", 64), ((10_000, 10), "churn_resident_mib", 64),
 ]
-# Fewer changes than were meant cost less: figures of such a churn would be too good.
+# Fewer changes than intended cost less: the results of such a churn would be too good.
 CHURN_AT_LEAST = 0.95
 CHURNS = (("churn_updates_per_second", UPDATES_PER_SECOND), ("churn_baseline_updates_per_second", BASELINE_RATE))
-# A change at the largest size may take so many times what it takes at the smallest.
+# Limit of a change at the largest size over that at the smallest.
 FLAT_WITHIN = 1.5
 FLAT = ("replaced_apply_us_p50", "replaced_own_cpu_us_p50", "added_own_cpu_us_p50", "service_own_cpu_us_p50")
-# kube-proxy 1.36.2 at 5,000 × 10 in mode nftables, measured on such a machine in other runs, dual-stack off; its figure,
-# ours in the same unit, and how many times less is aimed for.
+# kube-proxy 1.36.2 at 5,000 × 10 in nftables mode, measured on such a machine in other runs, dual-stack off; its value,
+# ours in the same unit, and the target ratio.
 KUBE_PROXY_AT = (5_000, 10)
 KUBE_PROXY = [
     ("first sync: exec to the last Service, s", 4.1, "first_seconds", 1.0, 5),
@@ -81,52 +81,52 @@ def cell(value):
 
 
 def targets(rows):
-    """Figure, size, measured, target, whether it is met."""
+    """Metric, size, measured, target, whether it is met."""
     found = {(row["services"], row["endpoints"]): row for row in rows}
-    for where, figure, most in TARGETS:
-        value = found.get(where, {}).get(figure)
+    for where, metric, most in TARGETS:
+        value = found.get(where, {}).get(metric)
         if where in found:
-            yield figure, where, value, most, value is not None and value <= most
+            yield metric, where, value, most, value is not None and value <= most
 
 
 def flatness(rows):
-    """Figure, least and most services among sizes of the same number of endpoints, ratio of the two."""
+    """Metric, least and most services among sizes of the same number of endpoints, ratio of the two."""
     for endpoints in sorted({row["endpoints"] for row in rows}):
-        for figure in FLAT:
-            known = sorted((row["services"], row[figure]) for row in rows if row["endpoints"] == endpoints and row.get(figure))
+        for metric in FLAT:
+            known = sorted((row["services"], row[metric]) for row in rows if row["endpoints"] == endpoints and row.get(metric))
             if len(known) > 1:
-                yield figure, endpoints, known[0], known[-1], known[-1][1] / known[0][1]
+                yield metric, endpoints, known[0], known[-1], known[-1][1] / known[0][1]
 
 
 def beside_kube_proxy(rows):
     for row in rows:
         if (row["services"], row["endpoints"]) != KUBE_PROXY_AT:
             continue
-        for title, theirs, figure, factor, wanted in KUBE_PROXY:
-            ours = row.get(figure)
+        for title, theirs, metric, factor, wanted in KUBE_PROXY:
+            ours = row.get(metric)
             ratio = theirs / (ours * factor) if ours else None
             yield title, theirs, None if ours is None else ours * factor, ratio, wanted
 
 
 def shortcomings(rows):
-    """Sentences on what was not measured, and on what is not as it should be."""
+    """Sentences about missing measurements, and about metrics out of bounds."""
     for row in rows:
         if row.get("gave_up"):
             yield f"{size(row)}: " + row["gave_up"].replace("\n", "\n      ")
-        for figure in ZERO:
-            if row.get(figure):
-                yield f"{size(row)}: {figure} is {row[figure]}, and has to be 0"
-        for figure, meant in CHURNS:
-            rate = row.get(figure)
+        for metric in ZERO:
+            if row.get(metric):
+                yield f"{size(row)}: {metric} is {row[metric]}, and has to be 0"
+        for metric, meant in CHURNS:
+            rate = row.get(metric)
             if rate is not None and not rate >= CHURN_AT_LEAST * meant:
                 yield (f"{size(row)}: the churn had {rate:.4g} changes a second, fewer than {CHURN_AT_LEAST * meant:g}: "
-                       f"its figures are not of {meant}")
-    for figure, where, value, most, met in targets(rows):
-        if not met and figure not in ZERO:
-            yield f"{where[0]:,} × {where[1]}: {figure} is {cell(value)}, the target is at most {cell(most)}"
-    for figure, endpoints, least, largest, ratio in flatness(rows):
+                       f"its results are not those of {meant}")
+    for metric, where, value, most, met in targets(rows):
+        if not met and metric not in ZERO:
+            yield f"{where[0]:,} × {where[1]}: {metric} is {cell(value)}, the target is at most {cell(most)}"
+    for metric, endpoints, least, largest, ratio in flatness(rows):
         if ratio > FLAT_WITHIN:
-            yield (f"{figure} at {largest[0]:,} × {endpoints} is {ratio:.2f} times that at {least[0]:,} × {endpoints}, "
+            yield (f"{metric} at {largest[0]:,} × {endpoints} is {ratio:.2f} times that at {least[0]:,} × {endpoints}, "
                    f"more than {FLAT_WITHIN}")
     for title, _, _, ratio, wanted in beside_kube_proxy(rows):
         if ratio is None or ratio < wanted:
@@ -138,14 +138,14 @@ def whole(rows, grid):
     for title, columns in TABLES:
         parts.append(f"### {title}\n\n" + grid(["N × M", *(heading for _, heading in columns)],
                                                [[size(row), *(cell(row.get(key)) for key, _ in columns)] for row in rows]))
-    lines = [[figure, f"{where[0]:,} × {where[1]}", cell(value), cell(most), "yes" if met else "**no**"]
-             for figure, where, value, most, met in targets(rows)]
+    lines = [[metric, f"{where[0]:,} × {where[1]}", cell(value), cell(most), "yes" if met else "**no**"]
+             for metric, where, value, most, met in targets(rows)]
     if lines:
-        parts.append("### Targets\n\n" + grid(["figure", "N × M", "measured", "at most", "met"], lines))
-    lines = [[figure, f"{least[0]:,} and {largest[0]:,} × {endpoints}", f"{ratio:.2f}", "yes" if ratio <= FLAT_WITHIN else "**no**"]
-             for figure, endpoints, least, largest, ratio in flatness(rows)]
+        parts.append("### Targets\n\n" + grid(["metric", "N × M", "measured", "at most", "met"], lines))
+    lines = [[metric, f"{least[0]:,} and {largest[0]:,} × {endpoints}", f"{ratio:.2f}", "yes" if ratio <= FLAT_WITHIN else "**no**"]
+             for metric, endpoints, least, largest, ratio in flatness(rows)]
     if lines:
-        parts.append("### Flat\n\n" + grid(["figure", "between N", "largest / smallest", "flat"], lines))
+        parts.append("### Flat\n\n" + grid(["metric", "between N", "largest / smallest", "flat"], lines))
     lines = [[title, cell(theirs), cell(ours), cell(ratio), str(wanted), "yes" if ratio and ratio >= wanted else "**no**"]
              for title, theirs, ours, ratio, wanted in beside_kube_proxy(rows)]
     if lines:
@@ -157,56 +157,56 @@ def whole(rows, grid):
     return "\n\n".join(parts)
 
 
-def problem(row, figure):
-    """Why a figure cannot be true, or None; how good it is, is not judged."""
-    value = row.get(figure)
+def problem(row, metric):
+    """Why a metric is implausible, or None; whether it is good is not judged."""
+    value = row.get(metric)
     if not isinstance(value, (int, float)) or not math.isfinite(value):
         return f"is {value!r}, not a number"
-    if figure in MAY_BE_ANYTHING:
+    if metric in MAY_BE_ANYTHING:
         return None
-    if figure in ZERO:
+    if metric in ZERO:
         return f"is {value}, and has to be 0" if value else None
     if value <= 0:
         return f"is {value}, which cannot be"
-    if "_p50" in figure and row.get(figure.replace("_p50", "_p99"), value) < value:
-        return f"is {value}, more than {row[figure.replace('_p50', '_p99')]}, the 99th of a hundred"
+    if "_p50" in metric and row.get(metric.replace("_p50", "_p99"), value) < value:
+        return f"is {value}, more than {row[metric.replace('_p50', '_p99')]}, the 99th of a hundred"
     return None
 
 
 def made_up(services=100, endpoints=1, **changes):
     row = {"program": "sluiced", "mode": "nftables", "services": services, "endpoints": endpoints}
-    row.update({figure: 0 if figure in ZERO else 1.0 for _, columns in TABLES for figure, _ in columns})
+    row.update({metric: 0 if metric in ZERO else 1.0 for _, columns in TABLES for metric, _ in columns})
     return {**row, "replaced_own_cpu_us": 1.0, "first_seconds": 0.5, "restart_missed_seconds": 0.4,
-            **{figure: float(meant) for figure, meant in CHURNS}, **changes}
+            **{metric: float(meant) for metric, meant in CHURNS}, **changes}
 
 
 def selftest():
-    """Title and what is wrong, or None: whether the report would notice."""
+    """Title and error, or None: whether the report detects faults."""
     def check(title, passed):
         return f"the report itself: {title}", None if passed else "it does not"
 
     def said(*rows):
         return "\n".join(shortcomings(rows))
 
-    yield check("figures that can be true pass", not any(problem(made_up(), figure) for _, columns in TABLES for figure, _ in columns))
-    yield check("a missing figure is found", problem(made_up(first_seconds=None), "first_seconds") is not None)
+    yield check("plausible metrics pass", not any(problem(made_up(), metric) for _, columns in TABLES for metric, _ in columns))
+    yield check("a missing metric is found", problem(made_up(first_seconds=None), "first_seconds") is not None)
     yield check("a time of nothing is found", problem(made_up(first_seconds=0.0), "first_seconds") is not None)
     yield check("a middle above the 99th is found", problem(made_up(replaced_apply_us_p50=2.0), "replaced_apply_us_p50") is not None)
-    yield check("good figures have no shortcomings", said(made_up(44_125), made_up(10_000, 2), made_up(5_000, 10)) == "")
-    yield check("a resync that writes is told", "resync_kernel_writes is 1, and has to be 0" in said(made_up(resync_kernel_writes=1)))
-    yield check("a missed target is told", "first_known_seconds is 1.1, the target is at most 1"
+    yield check("good results have no shortcomings", said(made_up(44_125), made_up(10_000, 2), made_up(5_000, 10)) == "")
+    yield check("a resync that writes is reported", "resync_kernel_writes is 1, and has to be 0" in said(made_up(resync_kernel_writes=1)))
+    yield check("a missed target is reported", "first_known_seconds is 1.1, the target is at most 1"
                 in said(made_up(10_000, 2, first_known_seconds=1.1)))
-    yield check("a cost that grows is told", "replaced_apply_us_p50 at 44,125 × 1 is 1.60 times"
+    yield check("a cost that grows is reported", "replaced_apply_us_p50 at 44,125 × 1 is 1.60 times"
                 in said(made_up(), made_up(44_125, replaced_apply_us_p50=1.6)))
-    yield check("too little of an advantage is told", "4.56 times less, the target is 5" in said(made_up(5_000, 10, first_seconds=0.9)))
-    yield check("a churn of fewer changes than meant is told", "100 × 1: the churn had 94.9 changes a second, fewer than 95"
+    yield check("too little of an advantage is reported", "4.56 times less, the target is 5" in said(made_up(5_000, 10, first_seconds=0.9)))
+    yield check("a churn of fewer changes than meant is reported", "100 × 1: the churn had 94.9 changes a second, fewer than 95"
                 in said(made_up(churn_updates_per_second=94.9)))
-    yield check("and so it is of the one that is compared", "100 × 1: the churn had 47.4 changes a second, fewer than 47.5"
+    yield check("and of the baseline churn, too", "100 × 1: the churn had 47.4 changes a second, fewer than 47.5"
                 in said(made_up(churn_baseline_updates_per_second=47.4)))
-    yield check("one of nearly as many is none of less", said(made_up(churn_updates_per_second=95.0)) == "")
-    yield check("a churn that was given up is told once", said(made_up(churn_updates_per_second=None, gave_up="churn: late"))
+    yield check("a churn of nearly as many is accepted", said(made_up(churn_updates_per_second=95.0)) == "")
+    yield check("an abandoned churn is reported once", said(made_up(churn_updates_per_second=None, gave_up="churn: late"))
                 == "100 × 1: churn: late")
-    yield check("what was given up is told", "30 × 1: churn: late" in said(made_up(30, gave_up="churn: late")))
+    yield check("an abandoned phase is reported", "30 × 1: churn: late" in said(made_up(30, gave_up="churn: late")))
 
 
 def judge(rows):
@@ -215,8 +215,8 @@ def judge(rows):
     for row in rows:
         what = f"{row['program']} {row['mode']} {size(row)}"
         lines.append((f"{what}: the measurement runs to its end", row.get("gave_up")))
-        lines += [(f"{what}: {figure} is {row.get(figure)}", problem(row, figure))
-                  for _, columns in TABLES for figure, _ in columns]
+        lines += [(f"{what}: {metric} is {row.get(metric)}", problem(row, metric))
+                  for _, columns in TABLES for metric, _ in columns]
     for number, (title, why) in enumerate(lines, 1):
         print(f"{'not ok' if why else 'ok'} {number} - {title}")
         if why:

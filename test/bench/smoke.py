@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The smallest run, for CI: every figure is there and can be true; how good it is, is not judged."""
+"""The smallest run, for CI: every metric exists and is plausible; whether it is good is not judged."""
 
 import report
 import selftest
@@ -29,8 +29,8 @@ def judge(result):
         tables = report.tables_of(row)
         why = row.get("gave_up")
         lines.append((f"{report.what(row)}: the measurement runs to its end", why))
-        for figure in (figure for _, columns in tables for figure, _ in columns):
-            lines.append((f"{report.what(row)}: {figure} is {row.get(figure)}", problem(row, figure)))
+        for metric in (metric for _, columns in tables for metric, _ in columns):
+            lines.append((f"{report.what(row)}: {metric} is {row.get(metric)}", problem(row, metric)))
     for number, (title, why) in enumerate(lines, 1):
         print(f"{'not ok' if why else 'ok'} {number} - {title}")
         if why:

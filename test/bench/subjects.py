@@ -15,8 +15,8 @@ from network import BenchError, run
 from patience import stretched
 from process import Cpu
 
-# An own /run: the lock of iptables is not shared with the host. The program begins when it is told to, so that
-# nothing of this counts as its own.
+# An own /run: the lock of iptables is not shared with the host. The program starts on a signal, so that
+# this setup does not count as its work.
 ENTER = 'mount -t tmpfs tmpfs /run && echo ready && read -r go && exec "$@" </dev/null >>"$LOG" 2>&1'
 CLUSTER_CIDR = "10.190.0.0/16"
 
@@ -42,7 +42,7 @@ class Subject:
         return self._process.pid
 
     def start(self):
-        """The moment of exec, on the monotonic clock."""
+        """The time of exec, on the monotonic clock."""
         argv = ["ip", "netns", "exec", self._network.node, "sh", "-c", ENTER, "sh", *self.command()]
         self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.environment)
         if self._process.stdout.readline() != b"ready\n":
@@ -110,7 +110,7 @@ class Sluiced(Subject):
         return [self.program, *self.flags, "--state-dir", self._state, "--plugin-dir", self._plugins]
 
     def status(self):
-        """What `sluicectl status -o json` prints, asked for without starting a program; None while nobody answers."""
+        """What `sluicectl status -o json` prints, asked for without starting a program; None without an answer."""
         try:
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.settimeout(stretched(5))
@@ -122,7 +122,7 @@ class Sluiced(Subject):
             return None
 
     def restart_writes(self, patience):
-        """Kernel writes of the first apply of this process, both families; None when that has passed unseen."""
+        """Kernel writes of the first apply of this process, both families; None if that was missed."""
         end = time.monotonic() + stretched(patience)
         while True:
             families = (self.status() or {}).get("families", [])
@@ -150,7 +150,7 @@ class KubeProxy(Subject):
                 "--healthz-bind-address", "127.0.0.1:10256"]
 
     def restart_writes(self, _):
-        """It says so nowhere."""
+        """kube-proxy does not report it."""
         return None
 
 

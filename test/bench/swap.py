@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how long it takes to exchange one backend for another, and how long a change waits because of it. See README.md.
+"""Measures how long a swap of backends takes, and how long a change waits because of it. See README.md.
 Needs root."""
 
 import argparse
@@ -59,7 +59,7 @@ def options():
     parser.add_argument("--pause", default="1s", metavar="TIME",
                         help="minSyncPeriod, which is part of what a change waits (default %(default)s, the daemon's own)")
     parser.add_argument("--patience", type=float, default=300, metavar="S", help="longest wait for a sync (default %(default)s)")
-    parser.add_argument("--json", metavar="FILE", help="write all figures there")
+    parser.add_argument("--json", metavar="FILE", help="write all results there")
     parser.add_argument("--smoke", action="store_true", help="20 Services; prints TAP and judges no speed")
     wanted = parser.parse_args()
     if wanted.smoke:
@@ -107,7 +107,7 @@ class Swappable(Sluiced):
         return time.monotonic() - begin
 
     def wait_for(self, condition, what):
-        """Until that is true of the status."""
+        """Waits until the condition holds for the status."""
         end = time.monotonic() + stretched(self._wanted.patience)
         while not ((status := self.status()) and condition(status)):
             self.check_alive()
@@ -118,7 +118,7 @@ class Swappable(Sluiced):
 
 
 class Churn:
-    """Endpoints of one Service after the other are exchanged, at a steady rate. As a context: until its end."""
+    """Endpoints of one Service after the other are replaced, at a steady rate, until the context ends."""
 
     def __init__(self, cluster, per_second):
         self._cluster = cluster
@@ -155,7 +155,7 @@ class Churn:
 
 
 def walk(modes):
-    """Every ordered pair once, each beginning where the one before ended."""
+    """Every ordered pair once, each starting at the end of the previous one."""
     leaving = {one: list(modes) for one in modes}
     stack, circuit = [modes[0]], []
     while stack:
@@ -184,7 +184,7 @@ def measure(services, wanted):
                 subject.wait_for(lambda status: all(one["synced"] for one in status["families"]), "the first sync")
                 with Churn(cluster, wanted.changes) as churn:
                     for one, other in walk(wanted.modes):
-                        yield {**row, "from": one, "to": other, **exchange(subject, network, other, services)}
+                        yield {**row, "from": one, "to": other, **swap_once(subject, network, other, services)}
                         churn.check()
             finally:
                 for started in (subject, cluster):
@@ -196,8 +196,8 @@ def measure(services, wanted):
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def exchange(subject, network, mode, services):
-    """Figures of one swap."""
+def swap_once(subject, network, mode, services):
+    """The results of one swap."""
     hammers = [network.hammer(service_ip(number), SERVICE_PORT, 5) for number in (0, services - 1)]
     time.sleep(0.3)  # fixed time: clients connect for a while before the swap
     subject.write(mode)
@@ -223,13 +223,13 @@ def shortcomings(rows):
         elif row["failed"] or not row["connects"]:
             yield f"{name}: {row['failed']} of {row['connects']} connects failed"
         elif not 0 < row["seconds"] <= row["reload_seconds"] or not 0 <= row["longest_wait_seconds"]:
-            yield f"{name}: figures that cannot be: {row}"
+            yield f"{name}: implausible results: {row}"
 
 
 def judge(rows):
     """TAP; the exit status."""
     said = list(shortcomings(rows))
-    lines = [(f"{len(rows)} swaps, none of which fails a connect, with figures that can be true", "; ".join(said))]
+    lines = [(f"{len(rows)} swaps, none of which fails a connect, with plausible results", "; ".join(said))]
     for number, (title, why) in enumerate(lines, 1):
         print(f"{'not ok' if why else 'ok'} {number} - {title}" + (f"\n#   {why}" if why else ""))
     print(f"1..{len(lines)}")

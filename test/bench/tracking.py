@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tracked flows by the million: room for them, the flows, the looks a daemon takes at them, its memory meanwhile."""
+"""Tracked flows by the million: room for them, the flows, the daemon's scans of them, its memory meanwhile."""
 
 import os
 import re
@@ -13,11 +13,11 @@ from patience import stretched
 
 SAMPLE_SECONDS = 0.01
 MOST = "/proc/sys/net/netfilter/nf_conntrack_max"
-# The kernel begins to throw entries away below its limit; and the probes' own connections need some.
+# The kernel starts to drop entries below its limit, and the probes need some.
 SPARE = 1.1
 SPARE_ENTRIES = 20_000
-_LOOK = re.compile(r"^\w\d{4} (\d\d):(\d\d):([\d.]+) .*conntrack\] IPv4: (\d+) of (\d+) flows removed"
-                   r"(, everything looked at)?.*, ([\d.]+) s$")
+_SCAN = re.compile(r"^\w\d{4} (\d\d):(\d\d):([\d.]+) .*conntrack\] IPv4: (\d+) of (\d+) flows removed"
+                   r"(, full scan)?.*, ([\d.]+) s$")
 
 
 class Room:
@@ -65,7 +65,7 @@ class Room:
 
 
 @dataclass
-class Look:
+class Scan:
     begin: float  # on the monotonic clock
     end: float
     removed: int
@@ -77,8 +77,8 @@ class Look:
         return self.end - self.begin
 
 
-class Looks:
-    """What the daemon says of its looks at the flows of IPv4; it has to run with --v=4."""
+class Scans:
+    """The scans of IPv4 flows that the daemon logs; it must run with --v=4."""
 
     def __init__(self, log_path):
         self._path = log_path
@@ -91,16 +91,16 @@ class Looks:
             text = file.read()
         whole = text.rfind(b"\n") + 1
         self._at += whole
-        found = (_LOOK.match(line) for line in text[:whole].decode(errors="replace").splitlines())
+        found = (_SCAN.match(line) for line in text[:whole].decode(errors="replace").splitlines())
         return [self._read(one) for one in found if one]
 
     def wait(self, patience, everything=None):
-        """The next, or the next of that kind; None when the patience is over."""
+        """The next, or the next of that kind; None after a timeout."""
         end = time.monotonic() + stretched(patience)
         while True:
-            for look in self.new():
-                if everything is None or look.everything == everything:
-                    return look
+            for scan in self.new():
+                if everything is None or scan.everything == everything:
+                    return scan
             if time.monotonic() > end:
                 return None
             time.sleep(SAMPLE_SECONDS)  # poll interval
@@ -113,7 +113,7 @@ class Looks:
         of_day = here.tm_hour * 3600 + here.tm_min * 60 + here.tm_sec + wall % 1
         ago = (of_day - int(hours) * 3600 - int(minutes) * 60 - float(seconds)) % 86400
         end = time.monotonic() - ago
-        return Look(end - float(took), end, int(removed), int(seen), everything is not None)
+        return Scan(end - float(took), end, int(removed), int(seen), everything is not None)
 
 
 class PeakAnonymous:
@@ -139,7 +139,7 @@ class PeakAnonymous:
                 with open(self._path, encoding="ascii", errors="replace") as file:
                     kib = next((int(line.split()[1]) for line in file if line.startswith("RssAnon:")), 0)
             except OSError:
-                return  # ended while we looked
+                return  # ended meanwhile
             self.mib = max(self.mib, kib / 1024)
             if self._stop.wait(SAMPLE_SECONDS):
                 return

@@ -11,8 +11,8 @@
 namespace sluice::fuzz {
 namespace {
 
-template <class Values>
-std::string joined(const Values& values) {
+template <class Items>
+std::string joined(const Items& values) {
   std::string out;
   for (const auto& value : values) out += value.to_string() + ",";
   return out;

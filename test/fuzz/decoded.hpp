@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the decoders made of an object, as text to compare, and what must hold of it.
+// Decoded objects as text for comparison, and their invariants.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace sluice::fuzz {
 
 std::string describe_decoded(const kube::Decoded& decoded);
 
-// Ends the process unless the object is one the store can take, or the refusal says why.
+// Aborts the process unless the store can take the object, or its refusal has a reason.
 void require_sound(const kube::Decoded& decoded);
 void require_sound(const kube::Object& object);
 

@@ -2,11 +2,11 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Looks for inputs that break a fuzz target, and prints TAP: one test a target.
+# Searches for inputs that break a fuzz target, and prints TAP: one test per target.
 # Usage: fuzz.sh [--builddir DIR] [--seconds N] [--jobs N] [TARGET…]
-# The build is one with --enable-fuzzing. Begins with test/fuzz/corpus and with what
-# earlier runs in this build found interesting (DIR/fuzz-corpus); an input that crashes,
-# takes more than 5 s or more than 2 GiB is kept in DIR/fuzz-findings.
+# The build must be configured with --enable-fuzzing. Begins with test/fuzz/corpus and the
+# inputs that earlier runs in this build stored in DIR/fuzz-corpus. Inputs that crash, take
+# more than 5 s or more than 2 GiB are stored in DIR/fuzz-findings.
 set -u
 src=$(cd "$(dirname "$0")/../.." && pwd)
 build=.
@@ -29,12 +29,12 @@ if ! FUZZ_TARGET=values "$program" -help=1 2>&1 | grep max_total_time >/dev/null
   exit 1
 fi
 [ $# -gt 0 ] || set -- $(ls "$src/test/fuzz/corpus")
-# Seconds for one input; a busy machine takes longer.
+# Timeout of one input in seconds, scaled with the load of the machine.
 limit=$((5 * (1 + $(cut -d. -f1 /proc/loadavg) / $(nproc))))
 export src build program seconds limit
 mkdir -p "$build/fuzz-findings" "$build/logs/fuzz"
 
-# One target; its log ends with its line of TAP.
+# Runs one target; the last line of its log is its TAP line.
 export one='
   target=$1
   found=$build/fuzz-findings/$target-

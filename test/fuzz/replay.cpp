@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs the targets over inputs at hand and prints TAP: without arguments all of them over
-// their corpora, with FUZZ_TARGET=NAME that one over the files named. Whatever a target
-// finds wrong ends the program; the name of the input is on standard error then.
+// Replays existing inputs and prints TAP: without arguments all targets with their corpora,
+// with FUZZ_TARGET=NAME one target with the given files. A finding aborts the program; the
+// last line of standard error names the input.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -32,13 +32,13 @@ std::vector<fs::path> files_below(const fs::path& folder) {
   return files;
 }
 
-// Returns what went wrong with reading them; empty when nothing did.
+// Returns an error of reading the files; empty if there was none.
 std::string replay(const Target& target, const std::vector<fs::path>& files) {
   if (files.empty()) return "there is no input";
   for (const fs::path& file : files) {
     const auto input = sluice::base::read_file(file.string(), kLargestInput);
     if (!input) return input.status().message();
-    // Told beforehand: a target that fails does not come back.
+    // Printed before the call, because a failing target does not return.
     std::fprintf(stderr, "%s: %s\n", target.name.data(), file.c_str());
     target.run(*input);
   }

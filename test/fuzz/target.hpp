@@ -1,10 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the fuzz targets share: each is a function from bytes to nothing that ends the
-// process when something that must always hold does not. One program holds all of
-// them; the environment variable FUZZ_TARGET names the one to run. Built with libFuzzer
-// it looks for inputs (libfuzzer.cpp), otherwise it replays the corpus (replay.cpp).
+// Framework of the fuzz targets. A target is a function that takes bytes and aborts the
+// process if an invariant is broken. One program contains all targets; the environment
+// variable FUZZ_TARGET selects one. Built with libFuzzer the program searches for inputs
+// (libfuzzer.cpp), otherwise it replays the corpus (replay.cpp).
 #pragma once
 
 #include <cstddef>
@@ -22,26 +22,26 @@ struct Target {
 
 // Sorted by name.
 const std::vector<Target>& targets();
-// Null when there is none of that name.
+// Null if there is no such target.
 const Target* find_target(std::string_view name);
 
-// Registers a target when the program starts.
+// Registers a target at program start.
 struct Registration {
   explicit Registration(const Target& target);
 };
 
-// `what` is a sentence about what was broken.
+// `what`: the invariant, as a sentence.
 [[noreturn]] void broken(const char* what, const char* file, int line);
 
-// Takes what a target needs besides the text off the front of its input, so that one
-// input decides everything. An input that is used up reads as zeros.
+// Takes the choices of a target from the front of its input, so that a run depends on the
+// input only. Reads zeros after the end.
 class Input {
  public:
   explicit Input(std::string_view bytes) : bytes_(bytes) {}
 
   std::uint8_t byte();
   bool flag() { return (byte() & 1) != 0; }
-  // Below `limit`, which is not 0.
+  // A number below `limit`. REQUIRES: limit != 0.
   std::size_t below(std::size_t limit);
   std::string_view take(std::size_t count);
   std::string_view rest() { return take(bytes_.size()); }
@@ -50,11 +50,11 @@ class Input {
   std::string_view bytes_;
 };
 
-// The text in pieces whose sizes come from `sizes`, which is gone through again and
-// again; none is larger than 256 bytes, and without sizes there is one piece.
+// Splits the text into pieces of at most 256 bytes. Their sizes are the bytes of `sizes`, which
+// is repeated; without sizes there is one piece.
 std::vector<std::string_view> cut(std::string_view text, std::string_view sizes);
 
-// The text without a control character: one line of a log.
+// Whether the text has no control characters, so that it is one line of a log.
 bool is_one_line(std::string_view text);
 
 }  // namespace sluice::fuzz

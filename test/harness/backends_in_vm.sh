@@ -2,10 +2,10 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Tests of backends without the daemon, all in one virtual machine, side by side, as most of the time they wait for its kernel.
-# What each prints is RESULTS/NAME.tap, its exit status RESULTS/NAME.status. Usage:
+# Tests of backends without the daemon, in parallel in one virtual machine, since they mostly wait for its kernel. Output
+# goes to RESULTS/NAME.tap, the exit status to RESULTS/NAME.status. Usage:
 #   backends_in_vm.sh short|long SYSTEM PROGRAMS RESULTS NAME…
-# The short form leaves out rules that other kernels know as well, and one of the families that mode nftables writes alike.
+# The short form omits rules that other kernels support, too, and one IP family in nftables mode, whose rules are alike.
 set -u
 extent=$1 system=$2 programs=$3 results=$4
 shift 4

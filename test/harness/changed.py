@@ -9,7 +9,7 @@ from parts import PARTS
 ALL = tuple(PARTS)
 CODE = tuple(part for part in ALL if part not in ("apiserver", "dist"))  # tests of everything that is compiled
 PACKETS = ("system", "swap", "kit", "vm", "conformance", "asan", "tsan")
-# Folder or file → parts. The longest one that fits counts; what is not here affects all parts.
+# Folder or file → parts. The longest match counts; a path without a match affects all parts.
 TABLE = {
     ".ci": ("lint",),
     ".clang-format": ("lint",),
@@ -75,7 +75,7 @@ BRANCHES = ("origin/main", "main")
 
 
 class Unknown(Exception):
-    """There is no such commit, or no clone."""
+    """There is no such commit, or the source is not a clone."""
 
 
 def parts_of(path):
@@ -105,7 +105,7 @@ def base_of(source, wanted):
 
 
 def files(source, base):
-    """(Path, whether it is new) of everything that differs from the base, committed or not."""
+    """{path: whether it was added or removed} for all files that differ from the base, committed or not."""
     changes = _git(source, "diff", "--name-status", "--no-renames", "-z", base)
     others = _git(source, "ls-files", "-z", "--others", "--exclude-standard")
     if changes is None or others is None:
@@ -117,7 +117,7 @@ def files(source, base):
 
 
 def select(changes):
-    """The parts, each with the reason: {part: row of the table}. A new file must be in the tarball as well."""
+    """The parts with the reason: {part: row of the table}. New files select part dist, which checks the tarball."""
     found = {}
     for path, is_new in sorted(changes.items()):
         chosen, row = parts_of(path)
@@ -137,7 +137,7 @@ def choose(source, wanted, say):
     for part in PARTS:
         if part in chosen:
             say(f"  run       {part}: {chosen[part]}")
-    left_out = [part for part in PARTS if part not in chosen]
-    if left_out:
-        say(f"  left out  {' '.join(left_out)}: test/harness/changed.py leads from none of these files to them")
+    skipped = [part for part in PARTS if part not in chosen]
+    if skipped:
+        say(f"  skip      {' '.join(skipped)}: none of these files affects them according to test/harness/changed.py")
     return [part for part in PARTS if part in chosen]

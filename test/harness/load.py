@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How busy the machine is. Tests have the same measure, see load() of test/system/lib/pace.py."""
+"""The load of the machine. Tests use the same measure, see load() in test/system/lib/pace.py."""
 
 import os
 
@@ -55,7 +55,7 @@ class Idle:
             del self._samples[0]
 
     def forget(self):
-        """What was measured says nothing about what runs from now on."""
+        """Discards the samples, which do not apply to later steps."""
         del self._samples[:]
 
     @property

@@ -20,12 +20,12 @@ from processes import Interrupted, Processes  # noqa: E402
 from retry import Retry  # noqa: E402
 from runner import Runner  # noqa: E402
 
-INTERRUPTED, NOBODY_READS = 130, 141
+INTERRUPTED, BROKEN_PIPE = 130, 141
 
 
 def set_environment(settings):
     """The environment of every step."""
-    # Options of a make that called this program are not for the makes of steps.
+    # Steps that run make must not inherit the options of a make that called this program.
     for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES"):
         os.environ.pop(name, None)
     # Programs of the distribution first: its Python has the packages that packaging/install-deps.sh installs, and starts
@@ -91,9 +91,9 @@ def main(words):
     except Interrupted:
         report.say("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:  # as of `test/run.sh | head`; what ran has been ended
+    except BrokenPipeError:  # as in `test/run.sh | head`; running steps have been ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return NOBODY_READS
+        return BROKEN_PIPE
 
 
 if __name__ == "__main__":

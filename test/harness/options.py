@@ -21,7 +21,7 @@ environment:
   SLUICE_LONG=1  run the long form of every part, which takes many hours
   SLUICE_JOBS=N  limit compilers to N jobs; 1 also runs one step after the other (default: one per processor)
 
-A failed test runs once more, alone, after all others. If it passes then it counts as retried. More than two
+A failed test runs again, alone, after all others. If it passes then it counts as retried. More than two
 retried tests make the run fail. The last line is `N passed, N failed[, N skipped]`; the exit status is 0
 only if nothing failed and something passed.
 """
@@ -42,7 +42,7 @@ def parse(words):
     parser.add_argument("--list", action="store_true", help="print the parts, or with --part their steps, and exit")
     parser.add_argument("--builddir", default=os.path.join(SOURCE, "build-test"), metavar="DIR",
                         help="build there (default: build-test); logs go to DIR/logs")
-    parser.add_argument("--no-build", action="store_true", help="take the build tree as it is, but for the tests' own programs")
+    parser.add_argument("--no-build", action="store_true", help="use the build tree as it is, except for the tests' own programs")
     parser.add_argument("--filter", action="append", default=[], metavar="WORD",
                         help="steps of test/system/run.py run only cases whose name holds WORD; repeatable")
     parser.add_argument("--stress", action="store_true",

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""All parts of a run, and which of their steps the forms of it take."""
+"""All parts of a run, and their steps in the short and the long form."""
 
 import parts_basic
 import parts_build
@@ -49,14 +49,14 @@ def steps_of(run, chosen):
         if not made:
             known = ", ".join(one.name for one in PARTS[part](run) if one.name)
             raise Unknown(f"part {part} has no step '{step}'" + (f"; steps: {known}" if known else ""))
-        if any(one.reports for one in made):  # without these two, what sanitizers report would be lost
+        if any(one.reports for one in made):  # without these two, reports of sanitizers would be lost
             made = [one for one in PARTS[part](run) if step in ("", one.name) or one.name in ("detection", "reports")]
         found.update((one.id, one) for one in made)
     return parts_conformance.with_results(run, list(found.values()))
 
 
 def with_builds(run, steps):
-    """The steps, and before them what they need: with --no-build, the build tree is taken as it is."""
+    """The steps, preceded by the steps that they need; with --no-build, the build tree is used unchanged."""
     builds = parts_build.builds(run, steps)
     needed = set()
     if any(step.programs or step.part == "check" for step in steps):

@@ -9,11 +9,12 @@ from results import trs_files
 from step import CHECKS, NEVER, STATUS, TAP, Step
 
 # Programs of test/lint; each prints TAP.
-LINT = ("extension_ids.py", "includes.py", "headers.py", "links.py", "sleeps.py", "standard_headers.py", "versions.py", "shell.sh")
+LINT = ("extension_ids.py", "includes.py", "headers.py", "links.py", "sleeps.py", "standard_headers.py", "versions.py",
+        "vocabulary.py", "shell.sh")
 # Programs of `make check` that run one test when its name is given.
 CPPUNIT = ("test/unit/unit_tests", "test/unit/iptables_tests", "test/unit/ipvs_tests", "test/unit/nftables_tests",
            "test/unit/userspace_tests")
-FINDINGS = ("test/fuzz/fuzz_targets",)  # what fails here is never run again
+FINDINGS = ("test/fuzz/fuzz_targets",)  # failures are never retried
 
 
 def lint(run):
@@ -31,7 +32,8 @@ def check(run):
             os.remove(verdict)
         return ["make", "-C", run.build, "-k", "-j", str(run.jobs), "check", *PLAIN]
 
-    # Early, by more time than it takes, but after virtual machines: it wants both processors, which only small steps share.
+    # Expected longer than it takes, so that it starts early, but after virtual machines: it needs both processors, which only
+    # small steps share.
     return [Step("check", "", command, 900, CHECKS, needs=(BUILD, PROGRAMS), locks=(TREE,), weight=0.8, expected=500,
                  again=lambda step, failure: check_again(run, step, failure))]
 
@@ -78,7 +80,7 @@ def kernel(run):
 
 
 def separate(run):
-    """Each source file compiles by itself. The short form takes what is installed, the long form tests as well."""
+    """Each source file compiles by itself. The short form has installed code, the long form tests as well."""
     return [Step("separate", "", [run.test("separate.sh"), run.built("separate"), "objects" if run.long else "installed-objects"],
                  1800, STATUS, "each file compiles by itself", needs=READY, after=(PROGRAMS,), weight=SIDE_WEIGHT, expected=300,
                  again=NEVER, nice=10, environment={"SLUICE_JOBS": str(run.jobs)})]
@@ -86,14 +88,14 @@ def separate(run):
 
 def demo(run):
     command = [os.path.join(run.source, "packaging/demo/demo.sh"), "--build-dir", run.build]
-    # It runs make, to be sure that there is a build.
+    # It runs make to ensure that there is a build.
     return [Step("demo", "", command, 300, STATUS, "the demo answers as it says", needs=READY, after=(PROGRAMS,), locks=(TREE,),
                  weight=0.4)]
 
 
 def bench(run):
-    """Benchmarks compare times: in the long form little runs beside them, and never another one. The short form runs them with
-    tiny sizes and compares nothing."""
+    """Benchmarks compare times: in the long form little else runs in parallel, and never another benchmark. The short form runs
+    them with tiny sizes and compares nothing."""
     forms = (("smoke", "bench", "the benchmark", 3600, 135), ("scale", "scale", "the benchmark of nftables mode", 5400, 20),
              ("swap", "swap", "the benchmark of swaps", 3600, 20))
     made = []

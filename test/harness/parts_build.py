@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Steps that other steps need: packages of the distribution, the build, and builds of other kinds. Each is a row of its own
-in the table; the parts that need them bring them in."""
+"""Steps that other steps need: packages of the distribution, the build, and builds of other kinds. Each has its own row in
+the table; parts that need them add them."""
 
 import os
 import shlex
@@ -48,7 +48,7 @@ def packaging(run):
 
 
 def _build(run):
-    """What is tested is compiled as the packages have it, wherever there is a Debian to ask how. Their tree is SOURCE/build."""
+    """On Debian, tests use the same compiler flags as the packages. The tree of the packages is SOURCE/build."""
     words = ["env"]
     try:
         said = subprocess.run(["dpkg-buildflags"], cwd=run.source, capture_output=True, text=True, check=True, env={
@@ -63,8 +63,8 @@ def _build(run):
     return [*words, os.path.join(run.source, "packaging/build.sh"), run.build, "--enable-werror"]
 
 
-# Tests themselves need no optimiser, which would take as long as they run, and nothing that asks for one. Their lines are in
-# what they print when they fail; without line numbers for debuggers the compiler takes a sixth less time.
+# Tests are compiled without optimisation, which would take as long as they run. Failures print their line, so line numbers for
+# debuggers are omitted, which saves a sixth of the compile time.
 PLAIN = ("CXXFLAGS=-g0 -O0", "CPPFLAGS=")
 
 
@@ -101,8 +101,8 @@ def has_libfuzzer(run):
             return False
 
 
-# Variables of make that leave things out of sanitizer builds: tools, which tests take from the main build; for threads, plugins
-# and tests of what has no threads.
+# Make variables that exclude targets from sanitizer builds: tools, which tests use from the main build; for threads, plugins
+# and tests without threads.
 TOOLS = "noinst_PROGRAMS= conformanceexec_PROGRAMS="
 PLUGINS = "plugin_LTLIBRARIES="
 # Tests of backends that part tsan runs.
@@ -116,12 +116,12 @@ NULL = "-fno-sanitize=null"
 PRODUCT_ONLY = "-g0 -fno-sanitize=undefined"
 
 
-def _watched(run, flags, tests, *left_out):
+def _watched(run, flags, tests, *make_variables):
     """The environment of a sanitizer build. The long form builds everything, with some optimization and all checks."""
     if run.long:
         return {"SLUICE_JOBS": str(run.jobs), "CXXFLAGS": "-g1 -O1", "SLUICE_TESTS_CXXFLAGS": "", "SLUICE_MAKE_VARIABLES": ""}
     return {"SLUICE_JOBS": str(run.jobs), "CXXFLAGS": f"-g1 -O0 {flags}", "SLUICE_TESTS_CXXFLAGS": tests,
-            "SLUICE_MAKE_VARIABLES": " ".join(left_out)}
+            "SLUICE_MAKE_VARIABLES": " ".join(make_variables)}
 
 
 def _asan(run):
@@ -137,7 +137,7 @@ def _asan(run):
 
 
 def _tsan(run):
-    """Compiled by clang, which is quicker than g++ where nothing is optimised."""
+    """Compiled by clang, which is faster than g++ without optimisation."""
     programs = "test/unit/unit_tests test/unit/userspace_tests test/unit/nftables_tests test/unit/ipvs_tests"
     compiler = "g++" if run.long else "clang++"
     command = [run.test("sanitizers/build.sh"), run.built("thread"), compiler, programs, "--enable-sanitizers=thread"]

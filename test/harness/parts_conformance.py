@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Part conformance: docs/conformance.md says what the cases, the unit tests and the results of this run say."""
+"""Part conformance: docs/conformance.md agrees with the cases, the unit tests and the results of this run."""
 
 import dataclasses
 import os
@@ -14,12 +14,12 @@ PART = "conformance"
 
 
 def read(run):
-    """The steps whose results the page is made of."""
+    """The steps whose results the page contains."""
     return [step for part in (parts_system.system, parts_system.swap, parts_vm.vm) for step in part(run) if step.records]
 
 
 def conformance(run):
-    """It needs no results: without them it compares the page with the cases and the unit tests that there are."""
+    """Works without results: it then compares the page with the existing cases and unit tests only."""
     command = ["python3", run.test("system/conformance.py"), "--check", os.path.join(run.source, "docs/conformance.md"),
                "--update-command", f"make -C {run.build} conformance"]
     return [Step(PART, "", command, 120, after=tuple(step.id for step in read(run)), again=NEVER, weight=0.3, expected=3)]
@@ -39,7 +39,7 @@ def with_results(run, steps):
 
 
 def remove_earlier(steps):
-    """A step that leaves no results must not seem to have left those of an earlier run."""
+    """Removes results of earlier runs, so that they are not attributed to this run."""
     for step in steps:
         if step.records and os.path.exists(step.records):
             os.remove(step.records)

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parts about what is delivered: package, kubernetes."""
+"""Parts about deliverables: package, kubernetes."""
 
 import os
 
@@ -13,9 +13,9 @@ IMAGE = "image-test"
 
 
 def package(run):
-    """The Debian packages, in a clean Debian with a systemd of its own, and built again; the machine of an author of
-    backends; the RPM packages in a folder. In the long form upgrades in each mode on another kernel as well, and the
-    second build and that of the RPM packages compile everything again."""
+    """The Debian packages, installed in a clean Debian with its own systemd, and rebuilt to compare them; the environment of a
+    third-party author of backends; the RPM packages in a folder. The long form adds upgrades in each mode on another kernel,
+    and compiles everything again for the second build and the RPM packages."""
     debs = run.built("packages")
 
     def step(name, limit, *words, **about):
@@ -42,8 +42,8 @@ def package(run):
 
 
 def kubernetes(run):
-    """The image, the manifests, and what the manifests describe at work. From the packages where they were built, else from
-    what is installed; in the long form from both, and mode ipvs on a kernel that has it."""
+    """The image, the manifests, and a deployment of the manifests. The image is made from the packages if they were built,
+    otherwise from `make install`; in the long form from both, with ipvs mode on a kernel that has IPVS."""
     folder = run.test("kubernetes")
     packages_built = lambda: os.path.exists(run.built("packages/done"))  # noqa: E731
     image = ["/usr/bin/python3", run.test("package/image_test.py"), "--builddir", run.build]
@@ -57,7 +57,7 @@ def kubernetes(run):
              weight=0.4, expected=30, needs=READY, locks=(IMAGE,)),
     ]
     if run.long:
-        # From what is installed; the other step takes the packages if there are any.
+        # From `make install`; the other step uses the packages if there are any.
         made.insert(1, Step("kubernetes", "image-tree", image, 300, after=(PACKAGES,), weight=0.7, **about))
         command = ["/usr/bin/python3", run.test("vm/run"), "--builddir", run.build, "--kernel", "6.1", "--limit", "1500", "--", *pods,
                    "--overlay", "overlays/ipvs"]

@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parts in builds with sanitizers: asan, fuzz, tsan. A report of a sanitizer and a finding of a fuzz target are failures that
-nothing makes undone: they are never run again."""
+"""Parts in builds with sanitizers: asan, fuzz, tsan. Reports of sanitizers and findings of fuzz targets are failures that are
+never retried."""
 
 import dataclasses
 
@@ -63,8 +63,8 @@ class Watched:
         self.steps.append(step)
 
 
-# What these cases assert are memory and times of the daemon, which are those of the sanitizer here.
-BUT_FIGURES = (*BUT_TRAFFIC, "--except", "cases_hostile.memory", "--except", "cases_hostile.delay")
+# These cases measure memory and times of the daemon, which a sanitizer changes.
+UNMEASURED = (*BUT_TRAFFIC, "--except", "cases_hostile.memory", "--except", "cases_hostile.delay")
 
 
 def asan(run):
@@ -76,18 +76,18 @@ def asan(run):
         watched.unit(program, weight=weight, expected=seconds)
     if run.long:
         for mode in MODES:
-            watched.system(mode, 3600, *BUT_FIGURES, "--backend", mode, expected=1200)
+            watched.system(mode, 3600, *UNMEASURED, "--backend", mode, expected=1200)
     else:
         # The short form takes each source once, and both families and protocols; the configurations of the daemon differ in
         # rules, which the part system tests.
-        watched.system("manifests", 600, *BUT_FIGURES, "--source", "manifests", "--family", "v6", "--protocol", "udp", "--lanes", "3",
+        watched.system("manifests", 600, *UNMEASURED, "--source", "manifests", "--family", "v6", "--protocol", "udp", "--lanes", "3",
                        expected=25)
-        watched.system("apiserver", 600, *BUT_FIGURES, "--backend", "nftables", "--source", "apiserver", "--family", "v4",
+        watched.system("apiserver", 600, *UNMEASURED, "--backend", "nftables", "--source", "apiserver", "--family", "v4",
                        "--protocol", "tcp", "--lanes", "3", expected=220)
-        watched.system("nftables-manifests", 600, *BUT_FIGURES, "--backend", "nftables", "--source", "manifests", "--once",
+        watched.system("nftables-manifests", 600, *UNMEASURED, "--backend", "nftables", "--source", "manifests", "--once",
                        "--filter", "cases_nftables.*", "--filter", "cases_nftablesdrift.*", expected=90)
         # All of it together: a relay goes on while programs are started and everything else happens.
-        watched.system("userspace", 600, *BUT_FIGURES, "--backend", "userspace", "--short", "--family", "v4", "--lanes", "4", expected=110)
+        watched.system("userspace", 600, *UNMEASURED, "--backend", "userspace", "--short", "--family", "v4", "--lanes", "4", expected=110)
     # Libraries come and go while everything runs.
     watched.system("swap", 600, "--family", "v4", "--filter", "cases_swap.every_pair", expected=45)
     return watched.finish()

@@ -8,23 +8,22 @@ import os
 from parts_build import PROGRAMS, READY
 from step import Step
 
-# Cases that compare traffic with a twin of it want a machine that is not full: they have a part of their own.
+# Cases that compare parallel traffic need a machine with idle processors, so they have a part of their own.
 TRAFFIC = ("cases_swap.", "cases_swapfaults.", "cases_swapaffinity.", "cases_restart.", "cases_reload.")
 BUT_TRAFFIC = tuple(word for file in TRAFFIC for word in ("--except", file))
 ONLY_TRAFFIC = tuple(word for file in TRAFFIC for word in ("--filter", file))
-# What of them depends on the variant of iptables: what a swap leaves, what a start finds, and rules that settings change.
+# Those that depend on the variant of iptables: leftover state of a swap, adopted state at start, rules that settings change.
 LEGACY_TRAFFIC = tuple(word for case in ("cases_swap.every_pair", "cases_restart.in_kernel", "cases_reload.of_the_rules")
                        for word in ("--filter", case))
-# What the kit finds in a backend of the tree. The cases themselves part system runs, with the same files; in the short form
-# it is the groups of the kit, and one case.
+# Groups of the kit's own checks. Part system runs the cases themselves, so the short form has these groups and one case.
 KIT_GROUPS = tuple(word for group in ("file", "contract", "cost", "kill", "claims", "cleanup", "foreign", "random")
                    for word in ("--only", group))
 SYSTEM_PROGRAMS = ("test/tools/netlinkfaults.la", "test/plugins/other_major.la")
 
 
 def only_trial(step, failure):
-    """The step with the one test, for test/system/run.py and kit.py, which take the name that they printed. Logs and reports
-    of the first run are kept."""
+    """The step with only this test, for test/system/run.py and kit.py, which accept the printed name. Logs and reports of the
+    first run are kept."""
     program = next(place for place, word in enumerate(step.command) if word.endswith(("/run.py", "/kit.py")))
     command, words = list(step.command[:program + 1]), iter(step.command[program + 1:])
     for word in words:
@@ -38,7 +37,7 @@ def only_trial(step, failure):
 
 
 def filtered(run, command):
-    """With --filter of the whole run: in place of what the step itself chooses."""
+    """The command with the --filter of the whole run in place of the step's own filters."""
     if not run.words:
         return list(command)
     kept, skip = [], False
@@ -63,10 +62,10 @@ def cases(run, part, name, limit, *words, results=None, builddir=None, log=None,
 
 
 def system(run):
-    """Every case runs in peace with modes iptables and nftables; those that share a daemon again while everything around
-    them changes; every case of mode iptables with the old iptables; and what is about the backend with mode userspace.
-    The short form takes manifests for mode iptables and the API server for mode nftables, and runs most cases once with
-    the old iptables. The long form tests mode userspace under change, too, and the tests themselves."""
+    """Every case runs undisturbed in iptables and nftables mode. Cases that share a daemon run again while everything around
+    them changes. Every case of iptables mode runs with legacy iptables, and cases about the backend in userspace mode.
+    The short form uses manifests in iptables mode and the API server in nftables mode, and runs most cases once with
+    legacy iptables. The long form also tests userspace mode under change, and the tests themselves."""
     short = () if run.long else ("--short",)
 
     def step(name, *words, results=None, expected=120):
@@ -91,9 +90,9 @@ def system(run):
 
 
 def swap(run):
-    """The daemon under traffic that must not notice: backends are exchanged, swaps fail, processes are killed, settings
-    change. In the long form 1,000 swaps, 200 kills of each mode and 10,000 mutilated files, and connections held for
-    5 minutes. Little runs beside it, and one of its own at a time."""
+    """The daemon under traffic that must not be disturbed: backends are swapped, swaps fail, processes are killed, settings
+    change. In the long form 1,000 swaps, 200 kills in each mode and 10,000 corrupt files, and connections held for 5 minutes.
+    Little runs in parallel, and its steps run one at a time."""
     short = () if run.long else ("--short",)
     programs = ("test/tools/sluiced-faults", "test/plugins/faulty.la")
 
@@ -107,7 +106,7 @@ def swap(run):
 
 
 def kit(run):
-    """Every backend of the tree is judged as a plugin of another author is, nothing declared and nothing left out."""
+    """Runs the conformance kit on every backend of the tree as on a third-party plugin, without exceptions."""
     programs = ("test/tools/conformance-load", "test/tools/netecho", "test/plugins/mutant.la")
     extent = () if run.long else ("--short", "--family", "v4", "--only", "20", *KIT_GROUPS)
     about = {"needs": READY, "after": (PROGRAMS,), "programs": programs, "weight": 0.7}
@@ -117,7 +116,7 @@ def kit(run):
                    run.built("plugins", mode, ".libs", f"{mode}.so"), *extent, "--json", run.log(f"kit-{mode}.json"),
                    "--keep-logs", run.log(f"kit-{mode}")]
         made.append(Step("kit", mode, command, 7200 if run.long else 300, again=only_trial, expected=20, **about))
-    # One mistake that only the model sees; all of them in the long form.
+    # One mistake that only the model detects; the long form has all mistakes.
     chosen = [] if run.long else ["--only", "forgets"]
     made.append(Step("kit", "mutants", ["python3", run.test("system/kit_mutants.py"), "--builddir", run.build, *chosen],
                      3600 if run.long else 300, **about))

@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Part vm: kernels of Debian in virtual machines, with what this machine's may lack: mode ipvs, SCTP, and the old iptables as
-a kernel of its time has it. In the long form everything, on each kernel. One machine runs at a time."""
+"""Part vm: Debian's kernels in virtual machines, for features that this machine's kernel may lack: IPVS, SCTP and legacy
+iptables. The long form runs everything on each kernel. One machine runs at a time."""
 
 import dataclasses
 import subprocess
@@ -12,16 +12,16 @@ from step import MACHINE, Step
 
 RELEASES = ("6.1", "6.12")
 BACKENDS = ("servers", "handover", "rules", "nftables", "nftables-crowd")
-# There is more patience around a machine than in it: what hangs is to be reported by the machine, with its console.
+# Added to the limit of a step, so that the machine itself reports a hung command, with its console.
 PATIENCE = 300
-# The longest chain of a run: steps that need nothing but the main build begin beside the compiler of the test programs, and what
-# runs beside a machine has the processors that it leaves. One that has to wait for processors does more work for the same.
+# The longest chain of a run. Steps that need only the main build begin while the test programs are compiled. Machines have a high
+# priority, because an emulated machine that waits for processors needs more processor time.
 ABOUT = {"needs": READY, "weight": 1.0, "locks": ("virtual machine",), "nice": -5}
 
 
-# Cases of mode ipvs that depend on the kernel, by what of it they depend on. The long form has all cases. Left out of the short
-# form is what the core does whatever the mode (when it writes, what it makes of a change), what part system sees with other
-# modes, and what differs in endpoints and not in the kind of rule, set or virtual server.
+# Cases in ipvs mode that depend on the kernel, with the reason. The long form has all cases. The short form excludes cases that
+# depend on the core and not on the mode (when it writes, how it translates a change), cases that part system runs in other modes,
+# and cases that differ in endpoints and not in the kind of rule, set or virtual server.
 IPVS = {
     "what a virtual server does with a packet, and what rules and sets do around it": (
         "cases_clusterip.pod_to_cluster_ip", "cases_clusterip.node_and_outside_to_cluster_ip", "cases_no_endpoints.no_slice",
@@ -37,7 +37,7 @@ IPVS = {
         "cases_hostiletraffic.", "cases_hostile.memory", "cases_hostile.largest_objects", "cases_hostile.more_than_fits",
         "cases_hostile.invalid_objects", "cases_hostile.log_and_metrics"),
     "what others change in it, and what is theirs": (
-        "cases_ipvsdrift.servers_damaged_at_once", "cases_sync.everything_flushed", "cases_ipvs.foreign_virtual_servers",
+        "cases_ipvsdrift.drifted_servers_at_once", "cases_sync.everything_flushed", "cases_ipvs.foreign_virtual_servers",
         "in mode ipvs, in mode ipvs"),
 }
 
@@ -50,16 +50,16 @@ def vm(run):
 
 def _short(run):
     return [
-        # Mode ipvs under the conformance kit, as small as it can be.
+        # The smallest run of the conformance kit in ipvs mode.
         _kit(run, "6.1", 600, "--short", "--family", "v4", "--lanes", "1", "--only", "file", "--only", "contract",
              "--only", "cleanup"),
         _cases(run, "ipvs", 1300, "6.1", "--backend", "ipvs", "--short", "--lanes", "3", *_filters(
             *(name for names in IPVS.values() for name in names)), expected=210),
-        # Every pair with ipvs in one family; kill -9 some times, as what lives on is in the kernel and does not count them.
+        # Every pair with ipvs in one family; a few kill -9 are enough, because the surviving state is in the kernel.
         _cases(run, "ipvs-swap", 900, "6.1", "--backend", "ipvs", "--lanes", "1", "--family", "v4", "--source", "manifests",
                "--filter", "cases_swap.", "--filter", "cases_restart.", expected=170, environment={"SLUICE_TEST_RESTARTS": "4"}),
         _cases(run, "sctp", 300, "6.1", "--protocol", "sctp", "--source", "manifests", expected=25),
-        # Each set and each kind of chain once, on a kernel that lists and removes otherwise than a new one; SCTP.
+        # Each set and each kind of chain once, on a kernel that lists and removes differently from new ones; SCTP.
         _cases(run, "nftables", 900, "6.1", "--backend", "nftables", "--short", "--once", *_filters(
             "8", "56", "one_memory_for_all_addresses", "endpoints_change", "126", "stale_after_restart", "cases_nftables.counters"),
                expected=75),
@@ -68,8 +68,8 @@ def _short(run):
 
 
 def _legacy(run):
-    """Each way of the rules once: cluster IP, no endpoints, policies, ranges, node ports, memory, repair. Part system has all
-    cases where this machine's kernel still has the old iptables."""
+    """Each kind of rules once: cluster IP, no endpoints, policies, source ranges, node ports, affinity, repair. If this
+    machine's kernel has legacy iptables, part system runs all cases instead."""
     if subprocess.run(["unshare", "--net", "iptables-legacy", "-t", "nat", "-S"], capture_output=True, check=False).returncode == 0:
         return []
     return [_cases(run, "legacy", 900, "6.1", "--iptables", "legacy", "--short", "--family", "v4", "--protocol", "tcp",
@@ -108,7 +108,7 @@ def _cases(run, name, limit, release, *words, expected=60, **more):
 
 
 def _kit(run, release, limit, *words):
-    """Mode ipvs, judged as a plugin on that kernel."""
+    """The conformance kit with the ipvs plugin on that kernel."""
     name = f"kit-{release}"
     command = ["/usr/bin/python3", run.test("system/kit.py"), "--builddir", run.build,
                "--plugin", run.built("plugins/ipvs/.libs/ipvs.so"), "--json", run.log(f"vm-{name}", "kit.json"),
@@ -118,10 +118,10 @@ def _kit(run, release, limit, *words):
 
 
 def _backends(run, release):
-    """Those without the daemon, all in one machine; what each printed is counted afterwards."""
+    """Tests of backends without the daemon, all in one machine; their TAP output is counted afterwards."""
     name = f"backends-{release}"
     folder = run.log(f"vm-{name}")
-    # Part kernel has run the rules where matches of IPVS may be missing.
+    # Part kernel runs the rules that do not need IPVS matches.
     programs = tuple(f"test/system/{one}" for one in ("ipvs_handover", "ipvs_roundtrip", "ipvs_rules_roundtrip",
                                                       "nftables_roundtrip", "nftables_crowd"))
     command = [*_machine(run, name, 1200, release), "env", f"SLUICE_BUILDDIR={run.build}", run.test("harness/backends_in_vm.sh"),
@@ -131,7 +131,7 @@ def _backends(run, release):
 
 
 def _one_backend(step, failure):
-    """The one program again, whole, in a machine of its own."""
+    """The step that runs the failed program again, completely, in a machine of its own."""
     if not failure.source:
         return None
     return dataclasses.replace(step, command=[*step.command[:-len(BACKENDS)], failure.source], machines=(failure.source,), clean=())

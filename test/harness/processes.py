@@ -51,9 +51,9 @@ class Processes:
             child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout,
                                      stderr=stderr if err != out else subprocess.STDOUT,
                                      env={**os.environ, **(environment or {})}, start_new_session=True)
-        child.returncode = 0  # of no use to Popen: wait4 gives the processor time as well
+        child.returncode = 0  # keeps Popen from waiting: wait4 also returns the processor time
         if nice:
-            with contextlib.suppress(PermissionError):  # less than 0, where that is for others: then it takes its turn
+            with contextlib.suppress(PermissionError):  # a negative value without the privilege: normal priority
                 os.setpriority(os.PRIO_PGRP, child.pid, nice)
         self._alive.add(child.pid)
         return child.pid
@@ -80,7 +80,7 @@ class Processes:
                 return
             if pid in self._alive:
                 self._alive.remove(pid)
-                send(pid, signal.SIGKILL)  # what it left in its group
+                send(pid, signal.SIGKILL)  # remaining processes in its group
                 code = os.waitstatus_to_exitcode(status)
                 yield pid, 128 - code if code < 0 else code, usage.ru_utime + usage.ru_stime
 

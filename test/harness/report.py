@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run prints: a line as each step starts and ends, then the reasons of failures, retries, skips,
-the table, the names of what failed and the sum."""
+"""Output of a run: a line as each step starts and ends, then the reasons of failures, retries, skips,
+the table, the names of failed tests and the sum."""
 
 import collections
 import time
@@ -10,7 +10,7 @@ import load
 from results import prefix
 
 MOST_RETRIED = 2
-MOST_NAMED = 5  # as a step ends; the end of the run names all
+MOST_NAMED = 5  # failures listed when a step ends; the end of the run lists all
 COLUMNS = ("part", "seconds", "CPU-s", "passed", "failed", "skipped", "retried")
 
 
@@ -53,7 +53,7 @@ def print_reasons(outcomes, logs):
 
 
 def print_names(outcomes):
-    """The end of a log is what remains where logs are cut, so the names stand there, each with the first words of its reason."""
+    """Truncated logs keep their end, so the names of failed tests are printed last, each with the first words of its reason."""
     failed = failures_of(outcomes)
     if failed:
         say("Failed:")
@@ -64,7 +64,7 @@ def print_names(outcomes):
 
 
 def print_retried(outcomes):
-    """Also what follows from their number; returns whether there are too many."""
+    """Prints retried tests; returns whether there are too many."""
     retried = [f"{prefix(outcome.step)}: {name}" for outcome in outcomes for name in outcome.retried]
     if retried:
         say("Retried (failed beside other steps, passed alone):")
@@ -85,7 +85,7 @@ def print_skipped(outcomes):
 
 
 def seconds_of(spans):
-    """How long at least one of these (start, end) was under way."""
+    """The total time in which at least one of these (start, end) intervals ran."""
     total, until = 0.0, float("-inf")
     for begin, end in sorted(spans):
         total += max(0.0, end - max(begin, until))
@@ -105,8 +105,8 @@ def rows(outcomes):
 
 def print_table(outcomes, begun, cpu):
     say("".join(f"{title:<16}" if title == "part" else f"{title:>9}" for title in COLUMNS))
-    for part, *figures in rows(outcomes):
-        say(f"{part:<16}" + "".join(f"{figure:>9.0f}" for figure in figures))
+    for part, *numbers in rows(outcomes):
+        say(f"{part:<16}" + "".join(f"{number:>9.0f}" for number in numbers))
     wall = time.monotonic() - begun
     share = 100 * cpu / (wall * load.PROCESSORS) if wall else 0
     say(f"total: {wall:.0f} s, {cpu:.0f} s of processor time, {share:.0f} % of {load.PROCESSORS} processors")

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what a step that ended has proved, from its logs."""
+"""Reads the results of an ended step from its logs."""
 
 import glob
 import os
@@ -34,7 +34,7 @@ def read(settings, step, ended, logs=None):
 
 
 def prefix(step):
-    """How names of its tests begin in lists."""
+    """The prefix of its test names in lists."""
     return "vm" if step.kind == MACHINE else step.id
 
 
@@ -94,7 +94,7 @@ def _nothing_matches(err, status):
 
 
 def _add_words(outcome, err):
-    """What test/vm/run says about the machine, and the end of standard error where a program died."""
+    """Messages of test/vm/run about the machine, and the end of standard error of a program that died."""
     for failure in outcome.failed:
         if failure.whole and not failure.why:
             failure.why = _tail(err, 5)

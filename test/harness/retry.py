@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs failed tests once more, alone. One that passes then failed because of what ran beside it: it is reported as retried."""
+"""Runs failed tests again, alone. A test that then passes failed because of parallel steps, and is reported as retried."""
 
 import dataclasses
 import os
@@ -60,7 +60,7 @@ class Retry:
         """The step that runs this test again, or None."""
         if step.again != WHOLE:
             return step.again(step, failure)
-        # A function decides by what other steps have made, as it did the first time.
+        # A function chooses the command from the results of other steps, as in the first run.
         return dataclasses.replace(step, command=step.command() if callable(step.command) else step.command)
 
     def _run_one(self, outcome, step, failures):
@@ -96,7 +96,7 @@ def may_run_again(outcome):
 
 
 def proves(second, failures):
-    """Whether the second run shows that these tests pass: nothing failed, and each is named among those that passed. A program
+    """Whether the second run proves that these tests pass: nothing failed, and each is listed as passed. A program
     that failed as a whole, and a daemon of test/system/run.py that did not start, have no name when all is well."""
     return second.good and bool(second.passed) and all(
         failure.whole or failure.name.startswith("start ") or failure.name in second.passed for failure in failures)

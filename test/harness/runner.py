@@ -57,7 +57,7 @@ class Runner:
         return outcome.good
 
     def dropped(self, step, why, is_skip):
-        """A step that cannot run: one skip for its part, or nothing beside the failure that is the reason."""
+        """A step that cannot run: one skip for its part, or nothing if a failure is the reason."""
         report.say(f"not run {step.id}: {why}")
         if is_skip and step.records:
             os.makedirs(os.path.dirname(step.records), exist_ok=True)
@@ -70,7 +70,7 @@ class Runner:
 
 
 class _Progress:
-    """Shows what a build prints: each line on a terminal, now and then one elsewhere."""
+    """Shows the output of a build: each line on a terminal, otherwise a line from time to time."""
 
     def __init__(self, path):
         self._path = path

@@ -11,7 +11,7 @@ import load
 from processes import PATIENCE, send
 from step import Ended
 
-TICK = 0.25  # seconds between looks at clocks and load
+TICK = 0.25  # seconds between checks of clocks and load
 TIMED_OUT, NOT_STARTED = 124, 127
 
 
@@ -20,7 +20,7 @@ class Running:
         self.step = step
         self.pid = pid
         self.clock = load.Clock(now)
-        self.ended_by_limit = None  # when it was told to end
+        self.ended_by_limit = None  # time of the signal after the limit
 
 
 class Scheduler:
@@ -75,7 +75,7 @@ class Scheduler:
         busy = [one.step for one in self._running.values()]
         held = {lock for step in busy for lock in step.locks}
         room = self._budget - sum(step.weight for step in busy) + 1e-6
-        # Weights are estimates: processors that stay idle take more, but not beside steps that compare times.
+        # Weights are estimates: idle processors get further steps, but not beside steps that compare times.
         spare = 0 if any(step.quiet for step in busy) else self._idle.processors
         able = [step for step in self._waiting if self._is_ready(step) and held.isdisjoint(step.locks) and
                 (not busy or step.weight <= (room if step.quiet else max(room, spare)))]

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests this harness with tiny steps; prints TAP. Every way in which a program can fail to prove something must count as a
-failure, or a green run means nothing."""
+"""Tests this harness with tiny steps; prints TAP. A program that ends without a proven result must always count as a
+failure, or a passed run means nothing."""
 
 import os
 import sys

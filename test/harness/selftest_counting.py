@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is counted of a stream of TAP: passes, failures, skips, and every way in which a program can die."""
+"""Counting of TAP streams: passes, failures, skips, and every way in which a program can die."""
 
 import tap
 

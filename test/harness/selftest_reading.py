@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is read after steps that run several programs: `make check`, and programs in one virtual machine."""
+"""Reading of results of steps with several programs: `make check`, and programs in one virtual machine."""
 
 import os
 

@@ -109,7 +109,7 @@ def _scheduling(folder):
 
 @contextlib.contextmanager
 def _idle(processors):
-    """As if so many processors had long been idle."""
+    """A load measurement with that many idle processors."""
     measured = load.Idle.processors
     load.Idle.processors = processors
     try:
@@ -119,7 +119,7 @@ def _idle(processors):
 
 
 def once(folder, name, again=None):
-    """A step whose test passes from the second run on."""
+    """A step whose test fails in the first run only."""
     file = os.path.join(folder, f"seen-{name}")
     script = f'if [ -e "{file}" ]; then echo "ok 1 - {name}"; else : >"{file}"; echo "not ok 1 - {name}"; fi; echo 1..1'
     return Step("flaky", name, ["sh", "-c", script], 20, **({"again": again} if again else {}))
@@ -217,7 +217,7 @@ from step import Step
 from selftest_running import Spans
 try:
     with Processes() as processes:
-        # One that ignores what it is told, and one of its descendants in a session of its own.
+        # A child that ignores signals, with a descendant in a session of its own.
         words = ["sh", "-c", "trap '' INT HUP; setsid sh -c 'echo up; sleep 300' & sleep 300"]
         Scheduler([Step("p", "a", words, 300), Step("p", "b", ["sleep", "300"], 300)], 9, processes, sys.argv[2], Spans()).run()
 except Interrupted:

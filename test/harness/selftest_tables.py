@@ -71,7 +71,7 @@ def _lonely(run):
 
 
 def _conformance(folder):
-    """Which results part conformance reads."""
+    """The results that part conformance reads."""
     def asked(run, *chosen):
         """(Steps that must have left results, steps that are not read, needs)."""
         step = next(one for one in parts.steps_of(run, [*chosen, "conformance"]) if one.part == parts_conformance.PART)

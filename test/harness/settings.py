@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where a run takes place, and how much it runs."""
+"""The folders and the extent of a run."""
 
 import dataclasses
 import os

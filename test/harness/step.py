@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A step: one command of a part, and what the scheduler, the results and the retry must know of it."""
+"""A step: one command of a part, with its properties for the scheduler, the results and the retry."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ STATUS = "status"    # one test, passed when the exit status is 0
 CHECKS = "checks"    # `make check`: each program leaves NAME.log and NAME.trs
 MACHINE = "machine"  # several programs in one virtual machine, each with files NAME.tap and NAME.status
 
-# What is done about a failed test, unless it is a function: (step, failure) → the step that runs this test alone, or None.
+# How a failed test is retried; may also be a function: (step, failure) → the step that runs this test alone, or None.
 WHOLE = "whole"  # the step runs again
 NEVER = "never"  # a failure is a finding
 
@@ -69,7 +69,7 @@ class Ended:
 
 @dataclasses.dataclass
 class Outcome:
-    """What a step proved."""
+    """The results of a step."""
 
     step: Step
     ended: Ended

@@ -6,7 +6,7 @@ runs another number of tests than it planned is a failure of its own."""
 import dataclasses
 import re
 
-MOST_WORDS = 20  # lines kept of what a test says about its failure
+MOST_WORDS = 20  # lines kept of a test's failure output
 LONGEST_WORD = 400
 
 _PLAN = re.compile(r"1\.\.([0-9]+)")
@@ -76,7 +76,7 @@ def _add(found, line, number):
 
 
 def _whole(found, status, plans, planned, ran, skipped_all):
-    """Why the stream as a whole proves nothing, or None."""
+    """The error of the stream as a whole, or None."""
     if plans == 0:
         return "printed no plan" + (f" and ended with {reason(status)}" if status else "")
     if plans > 1:

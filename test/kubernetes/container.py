@@ -38,7 +38,7 @@ def bind(source, target, read_only):
 
 
 def lay_out(asked):
-    """The filesystem; returns its root."""
+    """Creates the filesystem; returns its root."""
     layer = asked["layer"]
     mount("-t", "tmpfs", "tmpfs", layer)
     root = os.path.join(layer, "root")
@@ -55,7 +55,7 @@ def lay_out(asked):
         bind(f"/dev/{device}", f"{root}/dev/{device}", False)
     for one in asked["mounts"]:
         target = os.path.realpath(root + one["at"])
-        if not target.startswith(root + "/"):  # by an absolute link of the image
+        if not target.startswith(root + "/"):  # through an absolute link in the image
             target = root + one["at"]
         bind(one["source"], target, one["read_only"])
     if asked["read_only"]:
@@ -69,17 +69,17 @@ def become(asked):
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
             file.write(OOM_SCORE)
     except PermissionError:
-        pass  # this machine is a container that may not; the daemon will say so, too
+        pass  # not allowed in a container; the daemon logs it, too
     os.chroot(root)
     os.chdir("/")
     libc = ctypes.CDLL(None, use_errno=True)
     if asked["no_new_privileges"] and libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "no_new_privs")
     if not asked["privileged"]:
-        # Whoever is root has after exec what is left here, and nothing else.
+        # After exec, a root process has exactly the capabilities left in the bounding set.
         for number, name in enumerate(CAPABILITIES):
             if name not in asked["capabilities"] and libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0) != 0 and \
-                    ctypes.get_errno() != 22:  # EINVAL: one that this kernel does not have
+                    ctypes.get_errno() != 22:  # EINVAL: unknown to this kernel
                 raise OSError(ctypes.get_errno(), f"capability {name}")
     os.execve(asked["command"][0], asked["command"], asked["environment"])
 

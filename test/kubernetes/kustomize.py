@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Objects of a kustomization, for machines without the program: of what kustomize can do, that which is used here, and an
-error for anything else. manifests_test.py compares it with the program where there is one."""
+"""Renders a kustomization on machines without kustomize: supports the features used here, and rejects others.
+manifests_test.py compares the output with kustomize, if installed."""
 
 import copy
 from pathlib import Path
@@ -13,11 +13,11 @@ CLUSTER_WIDE = {"ClusterRole", "ClusterRoleBinding"}
 
 
 class CannotRender(Exception):
-    """The kustomization asks for what kustomize would refuse, or what this does not know."""
+    """The kustomization has something invalid or unsupported here."""
 
 
 def render(folder):
-    """The objects, in no particular order."""
+    """Returns the objects, in no particular order."""
     folder = Path(folder)
     asked = yaml.safe_load((folder / "kustomization.yaml").read_text(encoding="utf-8"))
     if set(asked) - FIELDS:
@@ -40,7 +40,7 @@ def render(folder):
 
 
 def _documents(path):
-    # Copied: what an anchor names is one object in several places, and a patch is about one of them.
+    # Copied, because a YAML anchor is one object in several places, and a patch changes only one of them.
     return [_apart(one) for one in yaml.safe_load_all(path.read_text(encoding="utf-8")) if one is not None]
 
 
@@ -53,7 +53,7 @@ def _apart(value):
 def _generate(folder, one, asked, out):
     options = asked.get("generatorOptions", {})
     if not options.get("disableNameSuffixHash"):
-        raise CannotRender(f"{folder}: a ConfigMap with a hash in its name would not be reloaded, but start pods anew")
+        raise CannotRender(f"{folder}: a ConfigMap with a hash in its name would restart pods instead of being reloaded")
     data = {name: (folder / name).read_text(encoding="utf-8") for name in one["files"]}
     same = [other for other in out if other["kind"] == "ConfigMap" and other["metadata"]["name"] == one["name"]]
     if one.get("behavior", "create") == "create":

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The manifests in packaging/kubernetes, without a cluster: that a server would take them, that their parts fit together,
-and that the pages about them name what there is. Prints TAP. Each check is shown something broken first."""
+"""Checks the manifests in packaging/kubernetes without a cluster: that they are valid, that their parts fit together, and
+that the pages about them name existing things. Prints TAP. Each check is first tested with broken manifests."""
 
 import copy
 import re
@@ -28,7 +28,7 @@ PAGES = SRC / "docs/kubernetes"
 KUBE_PROXY = "kube-proxy"  # the ConfigMap that kubeadm makes
 HEALTH_PORT = 10256  # unless the configuration says otherwise
 
-# What a server refuses, or what it would leave out in silence, done to a DaemonSet that is right.
+# Changes to a valid DaemonSet that an API server rejects or silently ignores.
 BROKEN = {
     "a field with a wrong letter": lambda pod, main: pod.update(hostNetWork=True),
     "a field at the wrong place": lambda pod, main: main.update(hostNetwork=True),
@@ -65,11 +65,11 @@ def invalid(objects):
 
 
 def missed(daemon_set):
-    """The breakages that the schema does not find."""
-    for what, damage in BROKEN.items():
+    """The errors that the schema does not find."""
+    for what, change in BROKEN.items():
         broken = copy.deepcopy(daemon_set)
         pod = broken["spec"]["template"]["spec"]
-        damage(pod, pod["containers"][0])
+        change(pod, pod["containers"][0])
         if not schema.problems(broken):
             yield what
     broken = copy.deepcopy(daemon_set)
@@ -79,7 +79,7 @@ def missed(daemon_set):
 
 
 def unfitting(objects):
-    """Where one object names another one that is not so."""
+    """References between objects that do not match."""
     pod = pod_of(objects)
     account = of_kind(objects, "ServiceAccount")[0]["metadata"]
     subjects = [(one["kind"], one["name"], one["namespace"]) for one in of_kind(objects, "ClusterRoleBinding")[0]["subjects"]]
@@ -120,7 +120,7 @@ def unfitting_container(container, files):
 
 
 def unsafe(objects):
-    """What the container that stays may do beyond what is meant."""
+    """Privileges of the main container beyond the intended ones."""
     pod = pod_of(objects)
     main = pod["containers"][0]["securityContext"]
     if main.get("privileged") or main.get("allowPrivilegeEscalation") is not False or not main.get("readOnlyRootFilesystem"):
@@ -142,15 +142,15 @@ def unsafe(objects):
                 yield f"role: {rule}"
 
 
-def broken_objects(objects, damage):
+def broken_objects(objects, change):
     out = copy.deepcopy(objects)
-    damage({one["kind"]: one for one in out}, pod_of(out))
+    change({one["kind"]: one for one in out}, pod_of(out))
     return out
 
 
-def blind(check, objects, damages):
-    """The damages that the check does not see."""
-    return [what for what, damage in damages.items() if not list(check(broken_objects(objects, damage)))]
+def blind(check, objects, changes):
+    """The errors that the check does not find."""
+    return [what for what, change in changes.items() if not list(check(broken_objects(objects, change)))]
 
 
 UNFITTING = {
@@ -174,7 +174,7 @@ UNSAFE = {
 
 
 def differences(name, objects):
-    """From what the program itself makes of it."""
+    """Between the output of kustomize itself and ours."""
     program = ["kubectl", "kustomize"] if shutil.which("kubectl") else ["kustomize", "build"]
     done = subprocess.run([*program, str(FOLDER / name)], capture_output=True, text=True, check=False)
     if done.returncode:
@@ -185,7 +185,7 @@ def differences(name, objects):
 
 
 def absent_from_pages():
-    """Paths, overlays and steps that a page names and that are not there."""
+    """Paths and overlays that a page names and that do not exist."""
     pages = sorted(PAGES.glob("*.md")) + [SRC / "docs/migrating.md"]
     for page in pages:
         text = page.read_text(encoding="utf-8")
@@ -200,7 +200,7 @@ def absent_from_pages():
 
 
 def unrenderable_in_pages():
-    """Overlays that pages tell a reader to write, in a folder beside a copy of ours."""
+    """Overlays shown in pages, in a folder beside a copy of ours."""
     found = 0
     for page in sorted(PAGES.glob("*.md")):
         for block in re.findall(r"^( +)(apiVersion: kustomize.*\n(?:(?:\1.*)?\n)*)", page.read_text(encoding="utf-8"), re.M):
@@ -239,24 +239,24 @@ def main():
     if "base" not in rendered:
         return tap.finish()
     base = rendered["base"]
-    tap.check("the schema finds what is wrong with a DaemonSet", missed(of_kind(base, "DaemonSet")[0]))
-    tap.check("the check of names finds those that lead nowhere", blind(unfitting, base, UNFITTING))
-    tap.check("the check of privileges finds more than is meant", blind(unsafe, base, UNSAFE))
+    tap.check("the schema finds errors in a DaemonSet", missed(of_kind(base, "DaemonSet")[0]))
+    tap.check("the check of references finds dangling ones", blind(unfitting, base, UNFITTING))
+    tap.check("the check of privileges finds unintended ones", blind(unsafe, base, UNSAFE))
     version = re.search(r"AC_INIT\(\[sluice\], *\[([^]]+)\]", (SRC / "configure.ac").read_text(encoding="utf-8")).group(1)
     for name, objects in rendered.items():
         files = [yaml.safe_load((FOLDER / name / "kustomization.yaml").read_text(encoding="utf-8"))]
         tap.check(f"{name}: valid by the schema", invalid(objects + files))
-        tap.check(f"{name}: what is named is there", unfitting(objects))
-        tap.check(f"{name}: no more than the least privilege", unsafe(objects))
+        tap.check(f"{name}: all references match", unfitting(objects))
+        tap.check(f"{name}: least privilege", unsafe(objects))
         images = {one["image"] for one in pod_of(objects)["initContainers"] + pod_of(objects)["containers"]}
         tap.check(f"{name}: the image is of this version", images - {f"sluice:{version}"})
         if shutil.which("kubectl") or shutil.which("kustomize"):
-            tap.check(f"{name}: kustomize makes the same of it", differences(name, objects))
+            tap.check(f"{name}: kustomize renders the same objects", differences(name, objects))
         else:
             tap.count += 1
-            print(f"ok {tap.count} - {name}: kustomize makes the same of it # SKIP neither kubectl nor kustomize is installed")
-    tap.check("pages name what there is, and every overlay", absent_from_pages())
-    tap.check("overlays that pages show can be rendered, and are valid", unrenderable_in_pages())
+            print(f"ok {tap.count} - {name}: kustomize renders the same objects # SKIP neither kubectl nor kustomize is installed")
+    tap.check("pages name existing paths and every overlay", absent_from_pages())
+    tap.check("overlays shown in pages can be rendered and are valid", unrenderable_in_pages())
     return tap.finish()
 
 

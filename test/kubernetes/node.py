@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A node in a network namespace and a folder, with an API server on it, and what kubelet does there with the pod of the
-DaemonSet: volumes, containers, exchange of a ConfigMap's content."""
+"""A node in a network namespace and a folder, with an API server, and the part of kubelet that runs the pod of the
+DaemonSet: volumes, containers, updates of a ConfigMap."""
 
 import json
 import os
@@ -43,7 +43,7 @@ OBJECTS = [
 
 
 class NodeError(Exception):
-    """Something did not come about in time, or ended."""
+    """A condition did not hold in time, or a process ended."""
 
 
 def wait_for(condition, what, seconds=20):
@@ -58,7 +58,7 @@ def of_kind(objects, kind):
 
 
 class Volume:
-    """A ConfigMap in a folder, as kubelet writes it: files are links by way of one that is exchanged."""
+    """A ConfigMap in a folder, as kubelet writes it: files are symlinks through a symlink that is replaced atomically."""
 
     def __init__(self, folder, data):
         self.folder = Path(folder)
@@ -88,7 +88,7 @@ class Node:
     _number = 0
 
     def __init__(self, objects, image, folder, data=None, streaming=True, legacy=False):
-        """`data`: of the ConfigMap, where it is none of the objects. `legacy`: rules of the old iptables are in force."""
+        """`data`: of the ConfigMap, if it is not among the objects. `legacy`: the node has rules of iptables-legacy."""
         self.pod = of_kind(objects, "DaemonSet")["spec"]["template"]["spec"]
         self.role = of_kind(objects, "ClusterRole")
         self._image = image
@@ -173,7 +173,7 @@ class Node:
         return self.ask_server("GET", "/_test/requests?since=0")["requests"]
 
     def get(self, port, path):
-        """The status of an answer on the node."""
+        """The HTTP status of a request on the node."""
         connection = netns_http.NamespaceConnection(self._namespace, "127.0.0.1", port)
         connection.request("GET", path)
         status = connection.getresponse().status
@@ -183,7 +183,7 @@ class Node:
     # The pod.
 
     def start(self, container, without=(), command=None):
-        """The container by the DaemonSet, but without these capabilities; or another command in it."""
+        """Starts the container of the DaemonSet without these capabilities, or another command in it."""
         security = container["securityContext"]
         mounts = [{"source": str(self._source(one["name"])), "at": one["mountPath"], "read_only": one.get("readOnly", False)}
                   for one in container["volumeMounts"]]
@@ -232,7 +232,7 @@ class Node:
 
     @staticmethod
     def terminate(process):
-        """Tells the first process of the container to end; what made its namespaces stands above it."""
+        """Sends SIGTERM to the first process of the container, the child of the process that made its namespaces."""
         first = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()[0]
         os.kill(int(first), signal.SIGTERM)
 
@@ -240,7 +240,7 @@ class Node:
         return self.log_path.read_text(encoding="utf-8", errors="replace")
 
     def run(self, container, **options):
-        """To its end; returns its status and what it said."""
+        """Runs to the end; returns status and output."""
         status = self.start(container, **options).wait(pace.stretched(60))
         return status, self.log()
 
@@ -255,7 +255,7 @@ class Node:
 
 
 def asked_of(request):
-    """What a request needs: API group, resource and verb; or its path, where it is about no resource."""
+    """The permission a request needs: API group, resource and verb; or its path, if it is not for a resource."""
     path = request["path"].partition("?")[0]
     found = re.match(r"/(?:api|apis/([^/]+))/v[^/]+/(?:namespaces/[^/]+/)?([a-z]+)(?:/[^/]+)?$", path)
     return (found.group(1) or "", found.group(2), request["verb"]) if found else path

@@ -1,15 +1,14 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The DaemonSet of each overlay at work: its containers with exactly the mounts, privileges and arguments of the manifest, on
-a node made of a network namespace, with the test API server. Looks whether they do, whether the role is what is asked for,
-no more and no less, whether each capability is needed, and whether a changed ConfigMap is taken into force. Prints TAP.
-Needs root.
+"""Runs the DaemonSet of each overlay: its containers with exactly the mounts, privileges and arguments of the manifest, on
+a node made of a network namespace, with the test API server. Checks that they work, that the role allows exactly the
+requests that are made, that each capability is needed, and that a changed ConfigMap is applied. Prints TAP. Needs root.
 
   pod_test.py --builddir DIR --image DIR [--overlay NAME] [--short]
 
---image is a root filesystem of packaging/image/rootfs.sh; --short leaves out what differs from another overlay in addresses
-only, and lists beside watches.
+--image is a root filesystem of packaging/image/rootfs.sh; --short skips overlays that differ from another one only in
+addresses, and lists beside watches.
 """
 
 import argparse
@@ -32,16 +31,16 @@ from node import Node, NodeError, allowed_by, asked_of, of_kind, wait_for  # noq
 import stock  # noqa: E402
 
 SYS_RESOURCE = 24
-# Every account may ask these (the role system:discovery, which a cluster binds to all that are authenticated).
+# Allowed to every account (the role system:discovery, which a cluster binds to all authenticated users).
 DISCOVERY = re.compile(r"/(api|apis)(/[^/]+)*/?$|/version/?$|/healthz$|/livez$|/readyz$")
-# Warnings that are as they should be.
+# Expected warnings.
 CONNTRACK = "nf_conntrack_max"  # of the machine; no network namespace but its own can write it
 OOM_SCORE = "oom_score_adj"
 EVERYWHERE = "no node-port addresses are set"
 PORT_REUSE = "net.ipv4.tcp_tw_reuse"  # docs/kubernetes/README.md says what to do
 DEPRECATED = "mode ipvs is deprecated"
-SLOW = "ms, its limit is"  # where its kernel runs on a processor that is only imitated
-# What is seen without a capability.
+SLOW = "ms, its limit is"  # on an emulated processor
+# What is logged without a capability.
 LACKED = {
     "NET_ADMIN": r"you must be root|CAP_NET_ADMIN|Operation not permitted",
     "NET_RAW": r"the legacy tables, which this node has, cannot be read: .*CAP_NET_RAW",
@@ -53,8 +52,8 @@ class Scene:
     """A pod on a node."""
 
     overlay: str
-    legacy: bool = False  # the old iptables is in use on the node, and the daemon has to speak to it
-    data: dict = None  # of the ConfigMap, where the overlay has none
+    legacy: bool = False  # iptables-legacy is in use on the node, and the daemon must use it, too
+    data: dict = None  # of the ConfigMap, if the overlay has none
     change: tuple = ("drainTimeout: 1h", "drainTimeout: 30m")
     known: set = field(default_factory=lambda: {CONNTRACK})
     short: bool = True
@@ -67,7 +66,7 @@ SCENES = [
     Scene("overlays/iptables", legacy=True, needs=("NET_ADMIN", "NET_RAW")),
     Scene("overlays/ipvs", legacy=True, known={CONNTRACK, DEPRECATED, SLOW}, needs=("NET_ADMIN", "NET_RAW")),
     Scene("overlays/userspace", legacy=True, known={CONNTRACK, PORT_REUSE}, needs=("NET_ADMIN", "NET_RAW", "NET_BIND_SERVICE")),
-    # What kubeadm writes leaves the score to its default, for which there is no capability.
+    # The configuration of kubeadm has the default OOM score, which needs a capability that the pod lacks.
     Scene("overlays/kubeadm", legacy=True, data=stock.data(stock.KUBEADM, "iptables"), change=('mode: ""', "mode: nftables"),
           known={CONNTRACK, OOM_SCORE, EVERYWHERE}, needs=("NET_ADMIN", "NET_RAW"),
           prepares="route_localnet"),
@@ -115,7 +114,7 @@ def is_synced(status):
 
 
 class Pod:
-    """What the tests ask of one scene."""
+    """The checks of one scene."""
 
     def __init__(self, scene, options, objects):
         self.scene = scene
@@ -138,15 +137,15 @@ class Pod:
     def check_configuration(self):
         """By the daemon itself, in the container as it is."""
         words = [*self.main["command"], *self.main.get("args", [])]
-        status, said = self.node.run(self.main, command=[words[0], "--check", *words[1:]])
-        return [] if status == 0 and said.rstrip().endswith("configuration is usable") else [f"status {status}: {said}"]
+        status, output = self.node.run(self.main, command=[words[0], "--check", *words[1:]])
+        return [] if status == 0 and output.rstrip().endswith("configuration is usable") else [f"status {status}: {output}"]
 
     def prepare(self):
-        status, said = self.node.run(self.node.pod["initContainers"][0])
-        return ([f"status {status}: {said}"] if status != 0 else []) + self.unknown_complaints()
+        status, output = self.node.run(self.node.pod["initContainers"][0])
+        return ([f"status {status}: {output}"] if status != 0 else []) + self.unknown_complaints()
 
     def serve(self, without=(), seconds=90):
-        """Nothing, once all is served without a complaint."""
+        """Starts the daemon and waits for the first sync; returns the problems."""
         self.process = self.node.start(self.main, without)
         try:
             wait_for(lambda: self.process.poll() is not None or is_synced(self.status()), "a first sync", seconds)
@@ -154,11 +153,11 @@ class Pod:
             return [error, self.node.log()]
         if self.process.poll() is not None:
             return [f"it ended with status {self.process.returncode}", self.node.log()]
-        left_out = [one for family in self.status()["families"] for one in family["left_out"]]
-        return left_out + self.unknown_complaints() + self._in_the_wrong_tables()
+        not_programmed = [one for family in self.status()["families"] for one in family["not_programmed"]]
+        return not_programmed + self.unknown_complaints() + self._in_the_wrong_tables()
 
     def _in_the_wrong_tables(self):
-        """Who may not ask the old iptables finds nothing there, and writes where nobody else does."""
+        """Without access to iptables-legacy, the daemon would find no rules there and write to the nft tables."""
         using = [line for line in self.node.log().splitlines() if "] using iptables" in line]
         return [line for line in using if "(legacy)" not in line] if self.scene.legacy else []
 
@@ -171,7 +170,7 @@ class Pod:
                 yield f"{name}: {status}"
 
     def reload(self):
-        """A change is in force; a mistake is refused twice, with one event that counts, and what was in force stays."""
+        """A change is applied; an error is rejected twice, with one event and a count, keeping the running configuration."""
         name = next(one for one in self.node.volume.data if one.startswith("config."))
         before = dict(self.node.volume.data)
         wrong = {**before, name: before[name].replace("mode:", "mode: nowhere #", 1)}
@@ -183,7 +182,7 @@ class Pod:
             if (result == "failed") != (text is wrong):
                 return [f"a {'wrong' if text is wrong else 'right'} configuration: {self.status()['reload']}"]
         if not is_synced(self.status()):
-            return ["what was in force is no longer"]
+            return ["the running configuration was not kept"]
         old, new = self.scene.change
         count = self._reloads()
         self.node.volume.write({**before, name: before[name].replace(old, new)})
@@ -196,7 +195,7 @@ class Pod:
         return status["reload"]["count"] if status else -1
 
     def forbidden(self, role):
-        """What was asked for and is not allowed."""
+        """Requests that the role does not allow."""
         allowed = allowed_by(role)
         for one in self._asked():
             if isinstance(one, str):
@@ -206,21 +205,21 @@ class Pod:
                 yield one
 
     def idle(self, role):
-        """What is allowed and was not asked for."""
+        """Permissions without a request."""
         return sorted(allowed_by(role) - {one for one in self._asked() if not isinstance(one, str)})
 
     def _asked(self):
         return sorted({asked_of(one) for one in self.node.requests() if not one["path"].startswith("/_test/")}, key=str)
 
     def wait_for_requests(self, role):
-        """Events are written beside everything else."""
+        """Waits for the events, which are written asynchronously."""
         try:
-            wait_for(lambda: not self.idle(role), "all that is allowed was asked for", 20)
+            wait_for(lambda: not self.idle(role), "a request for each permission", 20)
         except NodeError:
             pass
 
     def end(self):
-        """As a runtime ends a container, whose first process the daemon is."""
+        """Stops the container as a runtime does; the daemon is its first process."""
         self.node.terminate(self.process)
         try:
             status = self.process.wait(self.node.pod["terminationGracePeriodSeconds"])
@@ -230,16 +229,16 @@ class Pod:
 
 
 def blind_to_role(pod, role):
-    """Whether a role with less, or with more, would have been found out."""
+    """Whether the checks would find a missing or an extra permission."""
     for number, rule in enumerate(role["rules"]):
         less = copy.deepcopy(role)
         del less["rules"][number]
         if not list(pod.forbidden(less)):
-            yield f"nobody misses {rule}"
+            yield f"a missing rule is not found: {rule}"
     more = copy.deepcopy(role)
     more["rules"].append({"apiGroups": [""], "resources": ["endpoints"], "verbs": ["list"]})
     if not pod.idle(more):
-        yield "a right that nobody uses is not seen"
+        yield "an unused permission is not found"
 
 
 def play(scene, options, tests, folder):
@@ -250,18 +249,18 @@ def play(scene, options, tests, folder):
     with Node(objects, options.image, folder / "all", scene.data, streaming=False, legacy=scene.legacy) as pod.node:
         tests.check(f"{title}: the daemon accepts the ConfigMap", pod.check_configuration())
         tests.check(f"{title}: the init container prepares the node", pod.prepare())
-        tests.check(f"{title}: serves with the capabilities it has, and complains of nothing", pod.serve())
+        tests.check(f"{title}: serves with its capabilities and without warnings", pod.serve())
         tests.check(f"{title}: the probes are answered", pod.probes())
-        tests.check(f"{title}: a changed ConfigMap is in force, a wrong one is refused", pod.reload())
+        tests.check(f"{title}: a changed ConfigMap is applied, an invalid one is rejected", pod.reload())
         pod.wait_for_requests(role)
-        tests.check(f"{title}: the role allows what was asked for", pod.forbidden(role))
+        tests.check(f"{title}: the role allows all requests", pod.forbidden(role))
         tests.check(f"{title}: the role allows nothing else", pod.idle(role))
-        tests.check(f"{title}: these two see a wrong role", blind_to_role(pod, role))
+        tests.check(f"{title}: the checks of the role find errors", blind_to_role(pod, role))
         tests.check(f"{title}: ends in time", pod.end())
     if not options.short:
         with Node(objects, options.image, folder / "streaming", scene.data, legacy=scene.legacy) as pod.node:
-            tests.check(f"{title}: serves where the server streams its lists", pod.prepare() + pod.serve())
-            tests.check(f"{title}: the role allows what was asked for then", pod.forbidden(role))
+            tests.check(f"{title}: serves with streaming lists", pod.prepare() + pod.serve())
+            tests.check(f"{title}: the role allows all requests with streaming lists", pod.forbidden(role))
     if scene.prepares:
         with Node(objects, options.image, folder / "unprepared", scene.data, legacy=scene.legacy) as pod.node:
             found = [one for one in pod.serve() if scene.prepares in str(one)]
@@ -270,8 +269,8 @@ def play(scene, options, tests, folder):
         with Node(objects, options.image, folder / capability, scene.data, legacy=scene.legacy) as pod.node:
             problems = pod.prepare()
             found = "\n".join(map(str, pod.serve(without=(capability,))))
-            told = [] if re.search(LACKED[capability], found) else [f"without it nothing speaks of {LACKED[capability]}: {found}"]
-            tests.check(f"{title}: needs {capability}", problems + told)
+            missing = [] if re.search(LACKED[capability], found) else [f"without it, {LACKED[capability]} is not logged: {found}"]
+            tests.check(f"{title}: needs {capability}", problems + missing)
     if scene.needs:
         given = of_kind(objects, "DaemonSet")["spec"]["template"]["spec"]["containers"][0]["securityContext"]["capabilities"]["add"]
         tests.check(f"{title}: has no other capability", set(given) - set(scene.needs))
@@ -281,17 +280,17 @@ STOCK = "stock DaemonSet"
 
 
 def play_stock(installer, options, tests, folder):
-    """After `kubectl set image`: no state directory of the node, no init container, the name and the flags of kube-proxy."""
+    """After `kubectl set image`: no state directory on the node, no init container, the name and flags of kube-proxy."""
     title = f"{STOCK} of {installer}"
     recording, mode = stock.DAEMON_SETS[installer]
     pod = Pod(Scene(title, known={CONNTRACK, OOM_SCORE, EVERYWHERE}), options, [])
     objects = [stock.daemon_set(recording, mode), stock.ROLE]
     with Node(objects, options.image, folder, stock.data(recording, mode), streaming=False) as pod.node:
         tests.check(f"{title}: the daemon accepts flags and ConfigMap", pod.check_configuration())
-        for occasion in ("serves under the name of kube-proxy, and complains of nothing", "the next pod serves as well"):
+        for occasion in ("serves under the name of kube-proxy without warnings", "the next pod serves as well"):
             tests.check(f"{title}: {occasion}", stock_serves(pod))
             tests.check(f"{title}: ends in time", pod.end())
-        tests.check(f"{title}: the role of kube-proxy allows what was asked for", pod.forbidden(stock.ROLE))
+        tests.check(f"{title}: the role of kube-proxy allows all requests", pod.forbidden(stock.ROLE))
 
 
 def stock_serves(pod):
@@ -313,7 +312,7 @@ def answers(node, path):
 
 
 def ended(*_):
-    raise SystemExit(143)  # by way of what removes the namespaces
+    raise SystemExit(143)  # runs the cleanup of namespaces
 
 
 def main():

@@ -136,7 +136,7 @@ KINDS = {
                                 "namespace": "string", "labelSelector": "string"}}],
     },
 }
-# Of Linux, without CAP_; those that containers are given or refused by name.
+# Capabilities of Linux without CAP_.
 CAPABILITIES = set("""ALL AUDIT_CONTROL AUDIT_READ AUDIT_WRITE BLOCK_SUSPEND BPF CHECKPOINT_RESTORE CHOWN DAC_OVERRIDE
     DAC_READ_SEARCH FOWNER FSETID IPC_LOCK IPC_OWNER KILL LEASE LINUX_IMMUTABLE MAC_ADMIN MAC_OVERRIDE MKNOD NET_ADMIN
     NET_BIND_SERVICE NET_BROADCAST NET_RAW PERFMON SETFCAP SETGID SETPCAP SETUID SYSLOG SYS_ADMIN SYS_BOOT SYS_CHROOT
@@ -144,7 +144,7 @@ CAPABILITIES = set("""ALL AUDIT_CONTROL AUDIT_READ AUDIT_WRITE BLOCK_SUSPEND BPF
 
 
 def problems(document):
-    """Sentences, none of a document that is right."""
+    """Returns error sentences; none for a valid document."""
     if not isinstance(document, dict):
         return ["is no object"]
     identity = (document.get("apiVersion"), document.get("kind"))

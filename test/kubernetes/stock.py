@@ -1,10 +1,9 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""DaemonSets that installers make for kube-proxy (test/fixtures/installers): after `kubectl set image` this is what Sluice runs
-in."""
+"""The DaemonSets of installers for kube-proxy (test/fixtures/installers), in which Sluice runs after `kubectl set image`."""
 
-import node  # makes lib reachable
-from lib import installers  # beside what node.py makes reachable
+import node  # extends sys.path
+from lib import installers
 
 # The API server makes it, for the account that installers give to kube-proxy.
 ROLE = {

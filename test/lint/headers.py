@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what every file of ours must and must not hold, and prints TAP."""
+"""Checks what every file of the project must and must not contain, and prints TAP."""
 
 import os
 import re
@@ -21,12 +21,12 @@ LICENSED_NAMES = {"Makefile", "Dockerfile", "run"}
 HEADER = ("Copyright 2026 The Sluice Authors", "SPDX-License-Identifier: Apache-2.0")
 
 LONGEST, LONG = 800, 600
-# Recorded bytes, inputs of fuzz targets and the licence itself are not ours to change.
+# Recorded bytes, inputs of fuzz targets and the licence text must not be changed.
 FOREIGN = ("test/fixtures/", "test/fuzz/corpus/", "LICENSE")
 
 # Spelled in pieces: this file is checked too.
 UNFINISHED = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
-# Places that exist on somebody's own machine only, at the start of a path.
+# Beginnings of paths that exist only on a developer's machine.
 PRIVATE_PLACE = re.compile(r"""(?:^|[\s"'`=(\[<,:])((?:/ho""" r"""me|/Us""" r"""ers|/ro""" r"""ot|/wo""" r"""rk)/[\w.-]+)""", re.M)
 
 
@@ -73,7 +73,7 @@ def unfinished(root, name, text):
 
 def private_place(root, name, text):
     for number, place in lines_with(PRIVATE_PLACE, text):
-        yield f"{name}:{number}: {place} is a place on somebody's own machine"
+        yield f"{name}:{number}: {place} is a path on a developer's machine"
 
 
 def interpreter(root, name, text):
@@ -95,7 +95,7 @@ def whitespace(root, name, text):
         if "\r" in text:
             yield f"{name}: carriage returns"
         if text and not text.endswith("\n"):
-            yield f"{name}: no line feed at the end"
+            yield f"{name}: no newline at the end"
 
 
 RULES = {
@@ -103,7 +103,7 @@ RULES = {
     "every header has #pragma once": pragma_once,
     f"no source is longer than {LONGEST} lines": length,
     "no words of unfinished work": unfinished,
-    "no paths of somebody's own machine": private_place,
+    "no paths of a developer's machine": private_place,
     "#! stands on the first line of what can be run": interpreter,
     "no stray blanks and line ends": whitespace,
 }
@@ -128,7 +128,7 @@ BROKEN = [
     (pragma_once, "core/a.hpp", GOOD_HEADER + "int a;\n", 0o644),
     (length, "core/a.cpp", GOOD_HEADER + "int a;\n" * LONGEST, 0o644),
     (unfinished, "core/a.cpp", GOOD_HEADER + "// TO" "DO: the rest\n", 0o644),
-    (private_place, "docs/a.md", "see /ho" "me/somebody/notes\n", 0o644),
+    (private_place, "docs/a.md", "see /ho" "me/developer/notes\n", 0o644),
     (private_place, "test/a.sh", 'x="/wo' 'rk/main"\n', 0o644),
     (interpreter, "test/a.py", GOOD_SCRIPT_HEADER + "#!/usr/bin/python3\n", 0o644),
     (interpreter, "test/a.py", GOOD_SCRIPT_HEADER, 0o755),

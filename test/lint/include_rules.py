@@ -49,7 +49,7 @@ SDK_IN_CORE = {
 }
 
 # Files of core that may include what the plugins share: prefix of the path → prefix of the header.
-# Clean-up takes away what a backend made whose file is gone.
+# Clean-up removes the state of a backend whose plugin file is missing.
 PLUGINS_IN_CORE = {"core/cleanup/": "plugins/common/"}
 
 # Third-party libraries: how their headers begin → prefixes of the paths that may include them.
@@ -82,7 +82,7 @@ THIRD_PARTY = {
                 "test/plugins/mutant", "test/tools/conformance_", "test/tools/netlinkfaults"),
 }
 
-# A library that throws is met in one file only, which turns its exceptions into Status.
+# A library that throws is used in one file only, which turns its exceptions into Status.
 ONE_FILE = {"cpprest/": "core/kube/http/", "pplx/": "core/kube/http/"}
 
 # Which part of the tests may include which folders of core; "*" is every folder.
@@ -106,5 +106,5 @@ SYSTEM_HEADERS = {
     "spawn.h", "stdint.h", "stdio.h", "stdlib.h", "string.h", "strings.h", "syslog.h", "termios.h", "time.h", "unistd.h",
 }
 
-# The SDK itself is what others compile: the boundary needs three headers of the standard library.
+# Third parties compile the SDK: the ABI may include only three headers of the standard library.
 ABI_STANDARD_HEADERS = {"cstddef", "cstdint", "type_traits"}

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks who includes whom (include_rules.py) and prints TAP. Breaks small trees first to show that it can fail."""
+"""Checks includes against include_rules.py and prints TAP. Breaks small trees first to show that it can fail."""
 
 import collections
 import os

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which files of a tree are ours: what git would commit, or, without git, what is not a build product."""
+"""Lists the source files of a tree: files that git would commit or, without git, all except build products."""
 
 import os
 import subprocess
@@ -49,6 +49,6 @@ def _from_walk(root):
 
 
 def _is_generated_folder(parent, name):
-    # A build tree is known by what configure leaves in it, whatever it is called.
+    # A build tree is recognized by the files that configure creates in it.
     inside = os.path.join(parent, name)
     return name.startswith(GENERATED_FOLDERS) or os.path.exists(os.path.join(inside, "config.status"))

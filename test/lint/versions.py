@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The number of the release stands in configure.ac; wherever else it is written by hand it is the same one. Prints TAP.
-Each check is shown the number of another release first."""
+"""Checks that the release number is everywhere the one in configure.ac. Prints TAP. Each check is first tested with the
+number of another release."""
 
 import os
 import re
@@ -52,7 +52,7 @@ def wrong_headings(version, changelog):
 
 
 def blind(version, texts):
-    """Checks that do not see a wrong number."""
+    """Checks that do not find a wrong number."""
     yield from (title for title, (where, how) in PLACES.items() if not list(others(version + "1", texts, where, how)))
     yield from (title for title, (where, how) in PLACES.items() if not list(others(version, {}, where, how)))
     for wrong in ("", "## 9.9.9\n", "## Unreleased\n\n## 0.1\n", "## 0.0.1, 2026-01-01\n",

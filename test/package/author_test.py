@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The machine of who writes a backend: a clean Debian with a compiler and the package sluice-dev, nothing else of ours.
-The guide for authors is walked there by somebody who is not root, with its own commands: a skeleton is made, built and tested;
-the daemon runs it and the conformance kit judges it, once they are installed. Prints TAP. Needs root.
+"""Runs the commands of the plugin guide on the machine of a backend author: a clean Debian with a compiler and the package
+sluice-dev, nothing else of ours. An unprivileged user creates, builds and tests a skeleton; after the installation of the
+daemon and the conformance kit, the daemon runs it and the kit tests it. Prints TAP. Needs root.
 
   author_test.py --builddir DIR --debs DIR [--keep]
 """
@@ -39,7 +39,7 @@ exec chroot "$root" "$@"
 
 
 class Chroot(System):
-    """Without systemd, and without network."""
+    """A system without systemd and network."""
 
     def command(self, *argv):
         return ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--propagation", "private", "sh", "-ec", ENTER,
@@ -47,7 +47,7 @@ class Chroot(System):
 
 
 class Author:
-    """From the package to a backend that the daemon runs."""
+    """Tests from the package to a backend that the daemon runs."""
 
     def __init__(self, machine):
         self.machine = machine
@@ -56,17 +56,17 @@ class Author:
         return succeed(self.machine.run(*argv, timeout=600))
 
     def as_author(self, script):
-        """What the commands say; the first that fails ends them."""
+        """Returns the output of the commands; stops at the first failure."""
         return self.run("runuser", "--login", "author", "--command", f"set -e\nexec 2>&1\n{script}")
 
     @staticmethod
     def block(number):
-        """Commands of the guide."""
+        """Returns a block of commands of the guide."""
         guide = (SRC / "docs/plugin-guide.md").read_text(encoding="utf-8")
         return re.findall(r"^```sh\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)[number - 1]
 
     def walk(self, number, *, begins):
-        """That block, which begins so, where the one before has ended."""
+        """Runs the block, which must begin so, in the working directory where the block before ended."""
         block = self.block(number)
         require(block.startswith(begins), f"block {number} of the guide begins otherwise: {block}")
         return self.as_author(f"cd \"$(cat .walked 2>/dev/null || pwd)\"\n{block}pwd >{HOME}/.walked")
@@ -83,7 +83,7 @@ class Author:
         require(shown[-1:] == ["sluice_plugin_entry"] and len(shown) == 3, f"{file} exports {shown}")
 
     def test_install(self):
-        """apt installs sluice-dev, and nothing else of ours has to come with it; the conformance kit does unless it is declined"""
+        """apt installs sluice-dev without other packages of ours; by default it recommends the conformance kit"""
         self.apt("update", "-o", f"Dir::Etc::SourceList={SOURCE}", "-o", "Dir::Etc::SourceParts=-")
         require("Inst sluice-conformance " in self.apt("install", "--simulate", "sluice-dev"))
         self.apt("install", "--no-install-recommends", "sluice-dev")
@@ -92,18 +92,18 @@ class Author:
         self.run("sh", "-c", "echo 'author ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/author")
 
     def test_cmake(self):
-        """the guide's first commands make a backend that builds with CMake and passes its tests"""
+        """the first commands of the guide create a backend that builds with CMake and passes its tests"""
         said = self.walk(1, begins="sluice-plugin-new")
         require("100% tests passed" in said and "No tests were found" not in said, said)
         self.require_plugin(f"{HOME}/{BACKEND}/build/{BACKEND}.so")
 
     def test_autopkgtest(self):
-        """the test that comes with sluice-dev passes"""
+        """the autopkgtest of sluice-dev passes"""
         shutil.copy(SRC / "packaging/debian/tests/author", self.machine.root / "srv/author-of-debian")
         self.as_author("export AUTOPKGTEST_TMP=$(mktemp -d)\n/srv/author-of-debian")
 
     def test_daemon(self):
-        """installed, the daemon runs it where its build has put it, has read the Service of the example, and cleans up"""
+        """the daemon runs the backend from its build folder, reads the Service of the example, and cleans up"""
         self.apt("install", "--no-install-recommends", "sluice", "sluice-conformance")
         said = self.walk(2, begins="sudo cmake --install")
         require("(IPv4): generation" in said, said)
@@ -113,7 +113,7 @@ class Author:
         require(not left, left)
 
     def test_conformance(self):
-        """the conformance kit passes what it can ask already, and misses the packets that it brings nowhere"""
+        """the conformance kit passes the commands of the guide, and finds that the skeleton does not deliver packets"""
         said = self.walk(4, begins="sudo sluice-conformance")
         require("# 5 passed, 0 failed, 0 skipped" in said, said)
         readme = self.run("cat", f"{HOME}/{BACKEND}/README.md").replace("\\\n", "").split()
@@ -124,7 +124,7 @@ class Author:
         require(done.returncode == 1 and "pod does not reach" in done.stdout, done.stdout + done.stderr)
 
     def test_autotools(self):
-        """one for the Autotools builds and passes, too"""
+        """a skeleton for the Autotools builds and passes, too"""
         said = self.walk(5, begins="cd ..")
         require("# FAIL:  0" in said and "# PASS:  0" not in said, said)
         self.require_plugin(f"{HOME}/dpu-autotools/.libs/{BACKEND}.so")

@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A clean Debian in a folder, and systemd booted in it: in namespaces and a control group of its own, without network,
-or as process 1 of a virtual machine. Nothing of it is left afterwards, and nothing of the host's own is changed."""
+"""A clean Debian in a folder with systemd booted in it: in its own namespaces and control group, without network, or as
+process 1 of a virtual machine. Removed afterwards, without changes to the host."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from outcome import pace, stretched
 SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d")
 SUITE = "bookworm"
 
-# These would look after the one kernel that is here, or only cost time.
+# Units that would change the shared kernel, or only cost time.
 MASKED = ("systemd-sysctl.service", "kmod-static-nodes.service", "systemd-modules-load.service", "systemd-remount-fs.service",
           "systemd-update-utmp.service", "systemd-logind.service", "sys-kernel-debug.mount",
           "sys-kernel-tracing.mount", "sys-fs-fuse-connections.mount", "dev-hugepages.mount", "apt-daily.timer",
@@ -48,11 +48,11 @@ exec env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 
 
 class CannotRun(Exception):
-    """What this machine lacks."""
+    """This machine cannot run the system; the message is the reason."""
 
 
 def make_root(root, packages):
-    """A minimal Debian with these packages, from the mirror and with the settings of this machine's own apt."""
+    """Creates a minimal Debian with these packages, with the mirror and settings of this machine's apt."""
     if not shutil.which("mmdebstrap"):
         raise CannotRun("mmdebstrap is missing")
     lists = [str(one) for one in (Path(SOURCES[0]), *sorted(Path(SOURCES[1]).glob("*")))
@@ -71,7 +71,7 @@ def make_root(root, packages):
 
 
 def apt_settings():
-    """How this machine's apt reaches its mirror, and what it tolerates there."""
+    """The apt settings of this machine for its mirror."""
     dump = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=True).stdout
     wanted = ("Acquire::http::", "Acquire::https::", "Acquire::Check-Valid-Until", "Acquire::Check-Date")
     return [line for line in dump.splitlines() if line.startswith(wanted) and not line.endswith('"";')]
@@ -85,7 +85,7 @@ def mask(root):
 
 
 class System:
-    """systemd in `root`, however it was started. Programs run in it with run()."""
+    """A running systemd in `root`. run() runs programs in it."""
 
     ENVIRONMENT = ("env", "-i", "PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive",
                    "LC_ALL=C.UTF-8")
@@ -97,11 +97,11 @@ class System:
         raise NotImplementedError
 
     def reachable(self):
-        """Whether something can run in it already; raises CannotRun when nothing ever will."""
+        """Whether programs can run in it; raises CannotRun if it has failed to start."""
         return True
 
     def wait_until_up(self, seconds=120):
-        """Until systemd has started what there is; raises CannotRun when it does not come up."""
+        """Waits until systemd has finished booting; raises CannotRun if it does not."""
         state = ""
 
         def is_up():
@@ -114,24 +114,24 @@ class System:
             raise CannotRun(f"systemd does not come up here, it is '{state}'")
 
     def run(self, *argv, timeout=120, stdin=None):
-        """A program in the system; never raises for its exit status."""
+        """Runs a program in the system; does not raise for its exit status."""
         return subprocess.run(self.command(*argv), capture_output=True, text=True, timeout=stretched(timeout), input=stdin)
 
     def start(self, *argv):
-        """A program that stays; it ends with the system."""
+        """Starts a program that runs until the system ends."""
         return subprocess.Popen(self.command(*argv), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
 
 
 class ProcessOne(System):
-    """systemd that is process 1 of this virtual machine, see test/vm/run --systemd."""
+    """systemd as process 1 of this virtual machine, see test/vm/run --systemd."""
 
     def command(self, *argv):
         return ["chroot", str(self.root), *self.ENVIRONMENT, *argv]
 
 
 class Container(System):
-    """systemd in namespaces; stop() ends everything in it at once."""
+    """systemd in namespaces; stop() kills all its processes."""
 
     def __init__(self, root):
         super().__init__(root)
@@ -161,7 +161,7 @@ class Container(System):
 
     @property
     def first_process(self):
-        """The number of its process 1 here, once it is up."""
+        """The PID of its process 1 in this namespace, once it is up."""
         return self._first
 
     def _find_first(self):
@@ -176,7 +176,7 @@ class Container(System):
 
     def stop(self):
         if self._boot.poll() is None:
-            self._boot.send_signal(signal.SIGKILL)  # with it goes the first process, with that all others
+            self._boot.send_signal(signal.SIGKILL)  # kills its process 1, too, and thus all others
         self._boot.wait()
         self._remove_group()
 
@@ -194,4 +194,4 @@ def remove_empty(folder):
     try:
         folder.rmdir()
     except OSError:
-        pass  # a process in it is still ending
+        pass  # a process in it has not ended yet

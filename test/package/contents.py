@@ -1,7 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What packages are made of: which file is in which, under what licence, linked with what; and that another build of
-the same sources is the same."""
+"""Tests of the content of packages: files, licences, linked libraries, and reproducible builds."""
 
 import fnmatch
 import hashlib
@@ -15,15 +14,15 @@ from outcome import Skip, call, require
 OURS = "The Sluice Authors"
 NAMES = ("sluice", "sluice-backend-iptables", "sluice-backend-ipvs", "sluice-backend-nftables",
          "sluice-backend-userspace", "sluice-dev", "sluice-conformance", "sluice-doc")
-REPLACEMENT = "sluice-kube-proxy"  # is not installed beside a kube-proxy, see replacement.py
+REPLACEMENT = "sluice-kube-proxy"  # tested in replacement.py
 EVERY = (*NAMES, REPLACEMENT)
-# Of what may be linked with a program under version 2 of the GPL and no later one.
+# Licences that are compatible with GPL-2.0-only.
 WITH_GPL_2 = ("GPL-2.0-only", "LGPL-2.1-only", "LGPL-2.1-or-later", "GPL-3.0-or-later WITH GCC-exception-3.1")
 NOTICE = re.compile(r"(?:Copyright|\(c\)|©)[^\n]*?\b(?:19|20)\d\d\b[^\n]*", re.IGNORECASE)
 
 
 class Contents:
-    """Of built packages, taken apart."""
+    """Tests of built packages, unpacked."""
 
     def __init__(self, packages, src, build):
         self.packages = packages
@@ -33,7 +32,7 @@ class Contents:
         self.unpacked = None
 
     def folder(self, name):
-        """The package with its files, unpacked once."""
+        """The folder with the unpacked package."""
         if self.unpacked is None:
             shutil.rmtree(self.work, ignore_errors=True)
             self.work.mkdir(parents=True)
@@ -54,7 +53,7 @@ class Contents:
                     yield part, name, path
 
     def test_apart(self):
-        """no file is in two packages, and a backend's has the backend and its papers only"""
+        """no file is in two packages, and packages of backends have only the backend and its documents"""
         owner = {}
         for part in EVERY:
             for name in self.files(part):
@@ -65,19 +64,19 @@ class Contents:
                 papers = (f"/usr/share/doc/{part}/", f"/usr/share/lintian/overrides/{part}")
                 others = [name for name in self.files(part) if not name.startswith(papers)]
                 require(len(others) == 1 and others[0].endswith(f"/sluice/plugins/{part.rsplit('-', 1)[1]}.so"), others)
-        # dh_missing sees to it that no file that is installed is in none.
+        # dh_missing fails for installed files that are in no package.
         kit = {name for name in owner if "conformance" in name and not name.startswith(("/usr/share/doc/", "/usr/share/lintian/"))}
         require(len(kit) > 50 and {owner[name] for name in kit} == {"sluice-conformance"}, {name: owner[name] for name in kit})
 
     def test_replacement(self):
-        """the package of the command kube-proxy has links to the daemon and to its manual, and papers"""
+        """the package of the command kube-proxy has only links to the daemon and its manual, and documents"""
         folder = self.folder(REPLACEMENT)
         papers = (f"/usr/share/doc/{REPLACEMENT}/",)
         links = {name: os.readlink(folder / name.lstrip("/")) for name in self.files(REPLACEMENT) if not name.startswith(papers)}
         require(links == {"/usr/bin/kube-proxy": "../sbin/sluiced", "/usr/share/man/man8/kube-proxy.8.gz": "sluiced.8.gz"}, links)
 
     def test_licences(self):
-        """the copyright file tells the licence of every file of the tarball"""
+        """the copyright file has the licence of every file of the tarball"""
         tree = self.work.parent / "tarball"
         shutil.rmtree(tree, ignore_errors=True)
         call("make", "--no-print-directory", "-s", "-C", str(self.build), "distdir", f"distdir={tree}", timeout=120)
@@ -90,7 +89,7 @@ class Contents:
             name = str(path.relative_to(tree))
             own = {pattern for pattern in patterns if fnmatch.fnmatchcase(name, pattern)}
             used |= own
-            # Who is named in the first lines; recorded data has no such lines, the licence itself names a form.
+            # The copyright holders in the first lines; recorded data has none, the licence itself has a template.
             head = path.read_bytes()[:6000].decode("utf-8", "replace")
             holders = [notice for notice in NOTICE.findall(head) if OURS not in notice and name != "LICENSE"]
             if name.startswith(("packaging/debian/copyright", "packaging/sbom/", "test/package/", "test/sdk/new.sh")):
@@ -98,13 +97,13 @@ class Contents:
             if holders and not own:
                 wrong.append(f"{name}: {holders[0]}")
             if own and not holders:
-                wrong.append(f"{name}: is said to be of somebody else, and does not say so")
+                wrong.append(f"{name}: the copyright file names another holder than the file")
         require(not wrong, "\n".join(wrong))
         unused = set(patterns) - used
         require(not unused, f"no such files: {unused}")
 
     def test_bill(self):
-        """the bill of materials has every program with its digest, and every library it is linked with"""
+        """the bill of materials has every program with its digest and its linked libraries"""
         bill = json.loads((self.folder("sluice") / "usr/share/doc/sluice/sbom.spdx.json").read_text(encoding="utf-8"))
         require(bill["spdxVersion"] == "SPDX-2.3" and bill["SPDXID"] == "SPDXRef-DOCUMENT", bill["spdxVersion"])
         names = {one["SPDXID"]: one for one in (*bill["packages"], *bill["files"])}
@@ -118,7 +117,7 @@ class Contents:
         for name, path in found.items():
             sums = {one["algorithm"]: one["checksumValue"] for one in listed[name]["checksums"]}
             require(sums["SHA256"] == hashlib.sha256(path.read_bytes()).hexdigest(), f"{name}: another digest")
-        # Found another way by who made the packages: from the symbols that are used.
+        # dpkg-shlibdeps finds the libraries in another way, from the symbols that are used.
         for part in EVERY:
             mine = {listed[name]["SPDXID"] for owner, name, _ in self.programs() if owner == part}
             linked = {names[other]["name"] for one, other in links if one in mine}
@@ -129,7 +128,7 @@ class Contents:
         require(licences["libipset13"] == "GPL-2.0-only" and "NOASSERTION" not in licences.values(), licences)
 
     def test_ipvs(self):
-        """all that ipvs.so is made of and linked with may be passed on under version 2 of the GPL and no later one"""
+        """all sources and libraries of ipvs.so are compatible with GPL-2.0-only"""
         bill = json.loads((self.folder("sluice") / "usr/share/doc/sluice/sbom.spdx.json").read_text(encoding="utf-8"))
         named = {one["SPDXID"]: one for one in (*bill["packages"], *bill["files"])}
         plugin, = (one["SPDXID"] for one in bill["files"] if one["fileName"].endswith("/ipvs.so"))
@@ -146,7 +145,7 @@ class Contents:
                 if licence == "Apache-2.0 or GPL-2"]
         read = set()
         plugins = trees[0].parent
-        # The sources of a folder are compiled together, by a file that was made for it.
+        # The sources of a folder are compiled as one generated file.
         for notes in (*trees[0].rglob("*.Plo"), *(plugins / "common").rglob("*.Plo"), *(plugins / "unity/.deps").glob("ipvs_*.Plo"),
                       *(plugins / "unity/.deps").glob("common_*.Plo")):
             names = re.findall(r"(?<!\S)(?!/)(\S+\.[ch]pp):?(?=\s)", notes.read_text(encoding="utf-8"))
@@ -155,15 +154,15 @@ class Contents:
         require(len(read) > 100 and not wrong, f"of {len(read)} files: {wrong}")
 
     def test_build_path(self):
-        """no file tells where it was built"""
+        """no file contains its build path"""
         where = str(self.packages.folder.resolve()).encode()
-        told = [name for part in EVERY for name in sorted(self.files(part))
-                if (path := self.folder(part) / name.lstrip("/")).exists() and where in path.read_bytes()]
-        require(not told, f"{where.decode()} is in {told}")
+        found = [name for part in EVERY for name in sorted(self.files(part))
+                 if (path := self.folder(part) / name.lstrip("/")).exists() and where in path.read_bytes()]
+        require(not found, f"{where.decode()} is in {found}")
 
 
 def stanzas(file):
-    """Of a machine-readable copyright file: pattern of files, holder without years, licence."""
+    """Stanzas of a machine-readable copyright file: file pattern, holder without years, licence."""
     text = re.sub(r"\n[ \t]+", " ", file.read_text(encoding="utf-8"))
     found = []
     for stanza in text.split("\n\n"):

@@ -49,7 +49,7 @@ class Image:
         self.source = []
 
     def inside(self, *argv, path="/usr/sbin:/usr/bin:/sbin:/bin"):
-        """The command in the root filesystem, in namespaces of its own."""
+        """Runs a command in the root filesystem, in its own namespaces."""
         return subprocess.run(["unshare", "--mount", "--net", "--pid", "--fork", "sh", "-c", ENTER, "sh", str(self.root), *argv],
                               capture_output=True, text=True, timeout=stretched(120), check=False, env={"PATH": path})
 
@@ -59,7 +59,7 @@ class Image:
                 yield Path(folder, name)
 
     def place(self, path):
-        """In the image, as a path in it."""
+        """Path of a file within the image."""
         return "/" + str(path.relative_to(self.root))
 
     def backends(self):
@@ -70,7 +70,7 @@ class Image:
                 path.read_bytes()[:4] == b"\x7fELF" and b"ld-linux" not in path.name.encode()]
 
     def unloadable(self):
-        """Programs and libraries in it that lack a library in it."""
+        """Programs and libraries of the image with a missing library."""
         done = self.inside(f"/lib64/{LOADER.name}" if (self.root / "lib64" / LOADER.name).exists() else f"/lib/{LOADER.name}",
                            "--help")
         require(done.returncode == 0, f"the loader: {done.stderr}")
@@ -81,7 +81,7 @@ class Image:
     # In this order.
 
     def test_made(self):
-        """the script makes it"""
+        """the script creates the root filesystem"""
         shutil.rmtree(self.work, ignore_errors=True)
         self.work.mkdir()
         if self.debs:
@@ -93,7 +93,7 @@ class Image:
         print("#   " + said.strip().rpartition("/")[2])
 
     def test_refused(self):
-        """a folder that is not empty, or without what it needs, is refused"""
+        """a folder that is not empty, and missing dependencies, are errors"""
         for words, said in (([*self.source, str(self.root)], "is not empty"), ([str(self.root)], "rootfs.sh --debs"),
                             (["--tree", str(self.root / "etc"), f"{self.work}/other"], "no sluiced in")):
             done = subprocess.run([str(SCRIPT), *words], capture_output=True, text=True, check=False)
@@ -101,7 +101,7 @@ class Image:
         shutil.rmtree(self.work / "other", ignore_errors=True)
 
     def test_programs(self):
-        """daemon, client, and the programs they need, start"""
+        """daemon, client and the programs they need start"""
         for argv, words in ((("/usr/sbin/sluiced", "--version"), "sluiced "), (("/usr/sbin/sluiced", "--help"), "--plugin-dir"),
                             (("/usr/sbin/sluicectl", "--version"), "sluicectl "), (("/usr/sbin/modprobe", "--version"), "kmod"),
                             *((("/usr/sbin/" + name, "--version"), kind) for family in ("iptables", "ip6tables")
@@ -124,12 +124,12 @@ class Image:
             require("recent match options" in done.stdout and "DNAT target options" in done.stdout, done.stdout[-500:] + done.stderr)
 
     def test_libraries(self):
-        """every program and library in it finds its libraries in it"""
+        """every program and library of the image finds its libraries there"""
         require(LOADER, "no loader on this machine")
         require(len(self.elves()) > 20, self.elves())
         missing = self.unloadable()
         require(not missing, missing)
-        # So that it is known to see one.
+        # The check finds a missing library.
         library = next(self.root.glob("usr/lib/*/libyaml-cpp.so*"))
         library.rename(library.with_name("away"))
         try:
@@ -139,7 +139,7 @@ class Image:
         require(any(name.endswith("sluiced") for name in found), found)
 
     def test_backends(self):
-        """each backend is loaded by the daemon, and tries what this kernel can do"""
+        """the daemon loads each backend, which probes this kernel"""
         require(self.backends() == ["iptables", "ipvs", "nftables", "userspace"], self.backends())
         for backend in self.backends():
             done = self.inside("/usr/sbin/sluiced", "--check", "--proxy-mode", backend, "--manifests", "/etc", "--hostname-override", "n")
@@ -147,11 +147,11 @@ class Image:
             done = self.inside("/usr/sbin/sluiced", "--init-only", "--proxy-mode", backend, "--manifests", "/etc",
                                "--hostname-override", "n")
             text = done.stdout + done.stderr
-            # This kernel may lack what mode ipvs needs; that it has been looked for is what counts.
+            # This kernel may lack modules for mode ipvs; it is enough that the backend has probed for them.
             require(done.returncode == 0 or backend == "ipvs" and "probe" in text and "ip_vs" in text, f"{backend}: {text}")
 
     def test_plain(self):
-        """it has no shell, no link that leads nowhere, and nothing that anybody may write or become root by"""
+        """the image has no shell, dangling link, world-writable or setuid file"""
         for name in ("sh", "bash", "dash", "busybox"):
             require(not list(self.root.glob(f"usr/*bin/{name}")), name)
         for path in self.files():
@@ -166,14 +166,14 @@ class Image:
             require(path.stat().st_uid == 0 and path.stat().st_gid == 0, f"{path} belongs to {path.stat().st_uid}")
 
     def test_terms(self):
-        """it says of each package which it is and under which terms"""
+        """the image has the name and the licence of each package"""
         names = [path.name for path in (self.root / "var/lib/dpkg/status.d").iterdir()]
         require("libc6" in names and "iptables" in names, names)
         for name in [*names, "sluice"]:
             require(any(self.root.glob(f"usr/share/doc/{name}/copyright")), name)
 
     def test_same(self):
-        """made again it is the same, to the byte"""
+        """the image is reproducible byte for byte"""
         other = self.work / "again"
         call(str(SCRIPT), *self.source, "--tar", f"{other}.tar", str(other), timeout=300)
         sums = {hashlib.sha256(path.read_bytes()).hexdigest() for path in (self.tar, Path(f"{other}.tar"))}

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A clean Debian with systemd in which packages are tried: apt, the service, a pod and connections to it."""
+"""A clean Debian with systemd for tests of packages: apt, the service, a pod and connections to it."""
 
 import json
 import os
@@ -50,12 +50,12 @@ class Machine:
         return self.run("journalctl", "-u", UNIT, "--no-pager", "-o", "cat")
 
     def update(self):
-        """apt is told of the packages under test."""
+        """Makes apt read the list of the packages under test."""
         self.apt("update", "-o", f"Dir::Etc::SourceList={SOURCE}", "-o", "Dir::Etc::SourceParts=-")
 
     def apt(self, *argv):
-        """What apt prints; from the packages under test and what is in its cache. Asked nothing, dpkg keeps what an
-        operator has written, as it does where one only presses return."""
+        """Returns the output of apt, which uses the packages under test and its cache. dpkg keeps configuration files
+        changed by the operator, which is its default answer."""
         return self.run("apt-get", "-y", "-o", "APT::Get::List-Cleanup=0", "-o", "Dpkg::Use-Pty=0", "-o",
                         "Dpkg::Options::=--force-confold", *argv, timeout=300)
 
@@ -64,7 +64,7 @@ class Machine:
         return {line.split()[-1] for line in said.splitlines() if line.startswith("ii")}
 
     def hammered(self, what, most_failures=0):
-        """Runs `what` while connections are made; each must succeed, or all but so many."""
+        """Runs `what` while connections are made; at most `most_failures` may fail."""
         counted = self.path(COUNT_FILE)
         counted.unlink(missing_ok=True)
 
@@ -91,7 +91,7 @@ class Machine:
                      f"ip -n pod addr add {POD_IP}/24 dev eth0", "ip -n pod link set eth0 up", "ip -n pod link set lo up",
                      f"ip -n pod route add default via {NODE_IP}", f"ip route add default via {POD_IP}"):
             self.run(*line.split())
-        # conntrack remembers a SYN that was sent before there were rules, and does not translate later connections from that port.
+        # A SYN sent before there are rules leaves a conntrack entry without NAT, which later connections from that port use.
         self.run("sh", "-c", "echo 1 >/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_syn_sent")
         self.container.start("ip", "netns", "exec", "pod", "netecho", "serve", "--name", "pod", "--port", "8080", "--tcp")
 
@@ -101,13 +101,13 @@ class Machine:
         return json.loads(done.stdout)
 
     def known(self):
-        """Packages of ours that are installed, or have left something."""
+        """Our packages that are installed or have configuration files left."""
         said = self.container.run("dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n", "sluice*").stdout
         return sorted(line.split()[-1] for line in said.splitlines() if not line.startswith("un"))
 
 
 def exchange(file, text):
-    """Another content, in one step: the daemon looks at the file by itself, and half of it may be a good one."""
+    """Replaces the content atomically, because the daemon watches the file, and half of it may be valid, too."""
     new = file.with_suffix(".new")
     new.write_text(text, encoding="utf-8")
     os.replace(new, file)

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests in groups, told as TAP, and what they are made of."""
+"""Groups of tests, reported as TAP, and their helpers."""
 
 import subprocess
 import sys
@@ -14,17 +14,17 @@ from lib.pace import stretched  # noqa: E402
 
 
 class Skip(Exception):
-    """What a test cannot be run without."""
+    """Raised by a test that cannot run; the message is the reason."""
 
 
 class Tests:
-    """Runs methods named test_… of a group in their order; one that raises has failed."""
+    """Runs the methods test_… of a group in order; a method that raises fails."""
 
     def __init__(self):
         self.count = self.failed = 0
 
     def run(self, group, skip=None, about=None):
-        """`about` stands before what the tests say of themselves, where a group is run more than once."""
+        """`about` is a prefix of the titles, for a group that runs more than once."""
         for name in [name for name in vars(type(group)) if name.startswith("test_")]:
             method = getattr(group, name)
             self.count += 1

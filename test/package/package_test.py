@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The Debian packages: built, installed with apt in a clean Debian with a systemd of its own, used, exchanged,
-removed, purged. Prints TAP; what this machine cannot do is skipped with the reason. Needs root.
-What the packages are made of (licences, bill of materials) is looked at in contents.py.
+"""Tests the Debian packages: build, installation with apt in a clean Debian with its own systemd, use, upgrade, removal and
+purge. Prints TAP; tests that this machine cannot run are skipped with the reason. Needs root.
+contents.py checks the content of the packages (licences, bill of materials).
 
   package_test.py --builddir DIR [--debs DIR] [--keep]
 
-DIR is a build tree. --debs takes packages that are built already; --keep leaves the Debian behind, to look at.
+DIR is a build tree. --debs takes packages that are built already; --keep does not delete the Debian.
 """
 
 import argparse
@@ -29,14 +29,14 @@ from sandbox import require_explained, require_quoted
 
 SRC = Path(__file__).resolve().parents[2]
 BACKENDS = ("iptables", "ipvs", "nftables", "userspace")
-# The one that had everything in it, see old_package().
+# The single package before the split, see old_package().
 OLD_VERSION = "0.1.0-1"
-# What only its configuration has.
+# Only in its configuration.
 OLD_LINE = "# as it was before the split\n"
 
 
 class Packages:
-    """Of the files, without installing them."""
+    """Tests of the package files, without an installation."""
 
     def __init__(self, work, build, debs):
         self.work = work
@@ -57,7 +57,7 @@ class Packages:
             self.file(name)
 
     def test_build_depends(self):
-        """the packages name every library that is installed to build from a clone"""
+        """Build-Depends has every library that install-deps.sh installs"""
         script = (SRC / "packaging/install-deps.sh").read_text(encoding="utf-8")
         wanted = re.search(r'^BUILD="([^"]*)"', script, re.MULTILINE).group(1).split()
         named = re.findall(r"[a-z0-9][a-z0-9.+-]+", (SRC / "packaging/debian/control").read_text(encoding="utf-8"))
@@ -65,9 +65,9 @@ class Packages:
         require(not missing, f"not in Build-Depends: {missing}")
 
     def test_lintian(self):
-        """lintian finds nothing in the packages, and what is overridden says why"""
+        """lintian finds nothing in the packages, and each override has a reason"""
         changes, = self.folder.glob("sluice_*.changes")
-        # Words the compiler has put beside each other, without a space, are taken for one that is misspelt.
+        # Adjacent strings in a binary, without a space between them, look like misspelt words.
         call("lintian", "--pedantic", "--display-info", "--fail-on", "error,warning,info,pedantic", "--allow-root",
              "--suppress-tags", "spelling-error-in-binary", str(changes), timeout=300)
         for overrides in (SRC / "packaging/debian").glob("*.lintian-overrides"):
@@ -76,7 +76,7 @@ class Packages:
             require(not bare, f"{overrides.name}: without a reason before it: {bare}")
 
     def test_example_builds(self):
-        """the example of the SDK package builds with nothing else of ours"""
+        """the example of the SDK package builds without other packages of ours"""
         root = self.work / "sdk"
         call("dpkg-deb", "-x", str(self.file("sluice-dev")), str(root))
         example = self.work / "print"
@@ -84,7 +84,7 @@ class Packages:
         shutil.copytree(root / "usr/share/doc/sluice-dev/examples/print", example)
         config = next(root.glob("usr/lib/*/pkgconfig"))
         environment = dict(os.environ, PKG_CONFIG_LIBDIR=str(config), PKG_CONFIG_SYSROOT_DIR=str(root))
-        # A system root is not put before variables.
+        # pkg-config does not prefix variables with the system root.
         plugin_map = root / "usr/share/sluice/plugin.map"
         version = call("pkg-config", "--modversion", "sluice-sdk", env=environment).strip()
         require(version in self.file("sluice-dev").name, version)
@@ -94,17 +94,17 @@ class Packages:
 
 
 class Installed(Machine):
-    """In a clean Debian, with systemd: installed by apt, which starts the service."""
+    """Tests in a clean Debian with systemd: apt installs the packages and starts the service."""
 
     def require_whole(self):
-        """Files that went from one package to another are there."""
+        """Files that moved from one package to another exist."""
         missing = [name for name in self.run("dpkg", "-L", "sluice").splitlines() if not os.path.lexists(self.path(name))]
         require(not missing, missing)
         there = {name.stem for name in self.container.root.glob("usr/lib/*/sluice/plugins/*.so")}
         require(there == set(BACKENDS), there)
 
     def require_kept(self, with_line):
-        """The operator's configuration is in force, and what the package has brought is beside it."""
+        """The operator's configuration is active, and that of the package is beside it."""
         require("the operator was here" in self.path("/etc/sluice/config.yaml").read_text(encoding="utf-8"))
         brought = self.path("/etc/sluice/config.yaml.dpkg-dist").read_text(encoding="utf-8")
         require((OLD_LINE in brought) == with_line, brought)
@@ -114,7 +114,7 @@ class Installed(Machine):
         return {line.split()[1] for line in said.splitlines() if line.startswith("Inst ")}
 
     def test_apt_alternatives(self):
-        """one backend is enough, whichever it is, and apt takes all where nobody says otherwise"""
+        """any one backend is enough, and by default apt installs all"""
         self.update()
         ours = lambda found: {name for name in found if name.startswith("sluice")}
         lean = "--no-install-recommends"
@@ -126,18 +126,18 @@ class Installed(Machine):
             require(("iptables" in found) == (backend != "nftables"), found)
         found = ours(self.would_install("sluice"))
         require(found == {"sluice", *(f"sluice-backend-{one}" for one in BACKENDS)}, found)
-        # Who writes a backend is to have what judges it without knowing of it.
+        # Authors of backends get the conformance kit by default.
         require("sluice-conformance" in self.would_install("sluice-dev"))
 
     def test_apt_install(self):
-        """apt installs the packages with what they depend on, and starts and enables the service"""
+        """apt installs the packages with their dependencies, and starts and enables the service"""
         self.apt("install", "--no-install-recommends", *NAMES)
         require(self.installed() == set(NAMES), self.installed())
         self.wait_active()
         require(self.run("systemctl", "is-enabled", UNIT).strip() == "enabled")
 
     def test_files(self):
-        """what is installed is there and belongs to its package, man pages are found"""
+        """installed files exist and belong to their packages, and man finds the pages"""
         listed = self.run("dpkg", "-L", "sluice").splitlines()
         for name in ("/usr/sbin/sluiced", "/usr/sbin/sluicectl", "/etc/sluice/config.yaml", "/etc/sluice/manifests",
                      "/lib/systemd/system/sluiced.service", "/usr/share/doc/sluice/copyright",
@@ -156,13 +156,13 @@ class Installed(Machine):
         require(self.run("sluiced", "--version").startswith("sluiced "))
 
     def test_check(self):
-        """the configuration as installed, and the example, are usable"""
+        """the installed configuration and the example are usable"""
         self.run("sluiced", "--check", "--config", "/etc/sluice/config.yaml")
         status = self.container.run("sluiced", "--check", "--config", "/usr/share/doc/sluice/examples/config.yaml")
         require("configuration is" in status.stdout, status.stdout + status.stderr)
 
     def test_conformance(self):
-        """the conformance kit judges a backend with nothing but what its package depends on"""
+        """the conformance kit tests a backend with only the dependencies of its package"""
         self.run("man", "-w", "sluice-conformance")
         plugin, = (name for name in self.run("dpkg", "-L", "sluice-backend-nftables").splitlines() if name.endswith(".so"))
         said = self.run("sluice-conformance", "--plugin", plugin, "--short", "--strict", "--only", "file", "--only", "contract",
@@ -178,13 +178,13 @@ class Installed(Machine):
         return self.run("systemd-analyze", "security", "--offline=true", "--no-pager", *options, UNIT)
 
     def test_unit_security(self):
-        """the sandbox of the unit has the score that is documented, and each limit it does without its reason"""
+        """the sandbox of the unit has the documented score, and a reason for each option not used"""
         unit = self.path("/lib/systemd/system/sluiced.service").read_text(encoding="utf-8")
         require_explained(unit, json.loads(self.security("--json=short")))
         require_quoted(page("operations.md"), "the unit, for all four modes", self.security())
 
     def test_status(self):
-        """the unit is of type notify, says what it does in its status, and has a watchdog"""
+        """the unit has type notify, a status text and a watchdog"""
         require(self.unit("Type") == "notify", self.unit("Type"))
         require(self.unit("NotifyAccess") == "main")
         require(self.unit("WatchdogUSec") not in ("0", "infinity"))
@@ -199,7 +199,7 @@ class Installed(Machine):
         require(all(family["synced"] for family in status["families"]), status)
 
     def test_reload(self):
-        """systemctl reload takes the configuration into force, or refuses it whole and fails, and the daemon stays"""
+        """systemctl reload applies the configuration, or rejects it as a whole and fails; the daemon keeps running"""
         before = self.unit("MainPID")
         config = self.path("/etc/sluice/config.yaml")
         text = config.read_text(encoding="utf-8")
@@ -224,7 +224,7 @@ class Installed(Machine):
         self.require_served()
 
     def test_killed(self):
-        """killed, or without a sign of life, the daemon is started again and takes over its rules"""
+        """a killed or hanging daemon is restarted and adopts its rules"""
         drop_in = self.path("/etc/systemd/system/sluiced.service.d/test.conf")
         drop_in.parent.mkdir(parents=True)
         drop_in.write_text(f"[Service]\nRestartSec=100ms\nWatchdogSec={stretched(6):g}s\n", encoding="ascii")
@@ -242,7 +242,7 @@ class Installed(Machine):
         self.run("systemctl", "daemon-reload")
 
     def test_no_server(self):
-        """with the API server away the service is started, waits for it, and leaves the rules as they are"""
+        """without an API server the service starts, waits for it, and keeps the rules"""
         config = self.path("/etc/sluice/config.yaml")
         text = config.read_text(encoding="utf-8")
         before = without_counters(self.rules())
@@ -259,7 +259,7 @@ class Installed(Machine):
         self.require_served()
 
     def test_one_backend(self):
-        """with one backend the service goes on, another mode is refused by name, and works once its package is there"""
+        """with one backend the service continues; another mode is an error, and works after its package is installed"""
         others = [f"sluice-backend-{one}" for one in BACKENDS if one != "iptables"]
         config = self.path("/etc/sluice/config.yaml")
         text = config.read_text(encoding="utf-8")
@@ -273,13 +273,13 @@ class Installed(Machine):
                 require(done.returncode != 0, f"{argv} succeeds without the backend\n{said}")
                 require("nftables" in said and "not installed" in said and "iptables" in said, said)
             self.require_served()
-            # The package is all that was missing: its installation takes it into use.
+            # The installation of the package makes the daemon use the backend.
             self.hammered(lambda: self.apt("install", "sluice-backend-nftables"))
             wait_for(lambda: self.status()["mode"] == "nftables", lambda: f"mode nftables in {self.status()}")
             self.require_served()
             wait_for(lambda: "KUBE-SERVICES" not in self.rules(), lambda: "mode iptables gone from:\n" + self.rules())
         finally:
-            # The tests that follow need every backend, whatever this one found.
+            # Later tests need every backend, even if this test fails.
             exchange(config, text)
             self.apt("install", "--no-install-recommends", *others)
         self.run("systemctl", "reload", UNIT)
@@ -287,7 +287,7 @@ class Installed(Machine):
         self.require_served()
 
     def test_sandbox(self):
-        """mode nftables works with the tighter sandbox that is among the examples, which is as tight as documented"""
+        """mode nftables works with the tighter sandbox of the examples, which has the documented score"""
         config = self.path("/etc/sluice/config.yaml")
         text = config.read_text(encoding="utf-8")
         drop_in = self.path("/etc/systemd/system/sluiced.service.d/nftables.conf")
@@ -312,7 +312,7 @@ class Installed(Machine):
         self.require_served()
 
     def test_exchange(self):
-        """the same packages again: the configuration stays, another process serves, nothing is written or refused"""
+        """a reinstallation keeps the configuration and restarts the daemon, which writes no rules; no connection fails"""
         config = self.path("/etc/sluice/config.yaml")
         exchange(config, config.read_text(encoding="utf-8") + "# the operator was here\n")
         before = self.unit("MainPID")
@@ -325,7 +325,7 @@ class Installed(Machine):
         require(all(family["last_apply"]["kernel_writes"] == 0 for family in families), families)
 
     def test_exchange_backend(self):
-        """another file of the backend in use is taken into use by the same process"""
+        """reinstalling the active backend makes the same process load the new file"""
         before = self.unit("MainPID")
         self.apt("install", "--reinstall", "sluice-backend-iptables")
         wait_for(lambda: self.journal().rstrip().splitlines()[-1:] and "reload (" in self.journal(), "a reload in the journal")
@@ -333,7 +333,7 @@ class Installed(Machine):
         self.require_served()
 
     def test_downgrade(self):
-        """back to the one package that had everything in it, no connection fails, and the configuration stays"""
+        """a downgrade to the single package fails no connection and keeps the configuration"""
         self.hammered(lambda: self.apt("install", "--allow-downgrades", f"sluice={OLD_VERSION}"))
         require(not {name for name in self.installed() if "backend" in name}, self.installed())
         require(self.run("dpkg-query", "-W", "-f", "${Version}", "sluice") == OLD_VERSION)
@@ -343,7 +343,7 @@ class Installed(Machine):
         self.require_whole()
 
     def test_upgrade(self):
-        """from the one package to the many: apt upgrade brings all of them, and no connection fails"""
+        """an upgrade from the single package installs the split packages and fails no connection"""
         self.hammered(lambda: self.apt("full-upgrade"))
         require({"sluice", *(f"sluice-backend-{one}" for one in BACKENDS)} <= self.installed(), self.installed())
         require(self.run("dpkg-query", "-W", "-f", "${Version}", "sluice") != OLD_VERSION)
@@ -353,7 +353,7 @@ class Installed(Machine):
         self.run("dpkg", "--audit")
 
     def test_autopkgtest(self):
-        """the test that comes with the packages: the service in a namespace, connections to it, and back"""
+        """the autopkgtest passes: the service in a network namespace, with connections"""
         source = self.path("/srv/source")
         for name in ("packaging/demo", "packaging/debian/tests"):
             shutil.copytree(SRC / name, source / name)
@@ -362,7 +362,7 @@ class Installed(Machine):
         self.require_served()
 
     def test_unconfigured(self):
-        """on a node of a cluster an installation that nobody has configured is not started"""
+        """on a cluster node an installation without configuration is not started"""
         exchange(self.path("/etc/sluice/config.yaml"), self.path("/usr/share/sluice/config.yaml").read_text(encoding="utf-8"))
         aside = self.path("/srv/web.yaml")
         shutil.move(self.path(MANIFEST), aside)
@@ -373,7 +373,7 @@ class Installed(Machine):
         wait_for(lambda: "is not started, because" in self.journal(), "the reason in the journal")
         require(self.unit("ActiveState") == "inactive", self.unit("ActiveState"))
         require("KUBE-SERVICES" in self.rules() and without_counters(before) == without_counters(self.rules()))
-        # With a Service it has something to serve.
+        # A manifest counts as configuration.
         shutil.move(aside, self.path(MANIFEST))
         self.run("systemctl", "start", UNIT)
         self.wait_active()
@@ -381,7 +381,7 @@ class Installed(Machine):
         self.require_served()
 
     def test_remove(self):
-        """removed, the node keeps its rules and its configuration"""
+        """a removal keeps the rules and the configuration"""
         before = without_counters(self.rules())
         self.apt("remove", *self.installed() - {"sluice-dev"})
         require(self.container.run("pidof", "sluiced").returncode != 0, "a process is left")
@@ -390,7 +390,7 @@ class Installed(Machine):
         require("5 ok pod" in self.answers(), self.answers())
 
     def test_purge_beside(self):
-        """purged while kube-proxy runs, the rules stay, which are its own by now"""
+        """a purge while kube-proxy runs keeps the rules, which kube-proxy uses by then"""
         shutil.copy(self.path("/usr/bin/sleep"), self.path("/usr/local/bin/kube-proxy"))
         self.container.start("kube-proxy", "3600")
         wait_for(lambda: self.container.run("pidof", "kube-proxy").returncode == 0, "a process named kube-proxy")
@@ -402,19 +402,19 @@ class Installed(Machine):
         self.path("/usr/local/bin/kube-proxy").unlink()
 
     def test_beside_rules(self):
-        """installed where rules of another proxy are in force, the service is not started and they stay"""
+        """installed beside active rules of another proxy, the service is not started and the rules stay"""
         before = without_counters(self.rules())
         self.apt("install", "--no-install-recommends", "sluice")
         require(self.unit("ActiveState") == "inactive", self.unit("ActiveState"))
         require("KUBE-SERVICES" in self.rules() and without_counters(self.rules()) == before, "other rules than before")
 
     def test_purge(self):
-        """purged, nothing is left: no rules, no files"""
+        """a purge removes all rules and files"""
         self.path(MANIFEST).write_text(manifest(), encoding="ascii")
         self.run("systemctl", "start", UNIT)
         self.wait_active()
         wait_for(lambda: "generation" in self.unit("StatusText"), lambda: "a generation in: " + self.unit("StatusText"))
-        # Gone before the daemon is: what removes rules finds no backend, only the ledger.
+        # Removed before the daemon, so that the clean-up finds no backend, only the ownership ledger.
         self.run("dpkg", "--purge", "--force-depends", "sluice-backend-iptables")
         self.apt("purge", *self.known())
         require(not self.known(), self.known())
@@ -422,7 +422,7 @@ class Installed(Machine):
             left = [line for line in self.run(command).splitlines() if "KUBE-" in line and "KUBE-FIREWALL" not in line]
             require(not left, left)
         self.run("test", "!", "-e", "/run/sluice")
-        # Not what the tests have put there, nor what man keeps of pages that were read, as systemd-analyze does.
+        # Except files of the tests, and the cache of man, which systemd-analyze fills.
         left = self.run("find", "/", "-xdev", "-name", "*sluice*", "-not", "-path", "/srv/*", "-not", "-path",
                         "/var/cache/man/*").splitlines()
         require(not left, left)
@@ -438,11 +438,11 @@ def replaced(text, one, other):
 
 
 def refusal_of(word, journal):
-    return any("reload (" in line and "failed, and what is in force stays" in line and word in line for line in journal.splitlines())
+    return any("reload (" in line and "failed; keeping the running configuration" in line and word in line for line in journal.splitlines())
 
 
 def kubeconfig():
-    """A server that nobody is."""
+    """A server that does not exist."""
     return json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "c",
                        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
                        "users": [{"name": "u", "user": {}}],
@@ -450,12 +450,12 @@ def kubeconfig():
 
 
 def old_package(packages, work):
-    """A package as it was before backends had their own, made of today's files."""
+    """The single package before the split into backends, made of current files."""
     shutil.rmtree(work, ignore_errors=True)
     depends = ["iptables"]
     for name in NAMES:
         if name in ("sluice-dev", "sluice-conformance"):
-            continue  # no part of it then
+            continue  # not part of it
         call("dpkg-deb", "-x", str(packages.file(name)), str(work))
         depends += call("dpkg-deb", "--field", str(packages.file(name)), "Depends").strip().split(", ")
     for name in ("etc/sluice/config.yaml", "usr/share/sluice/config.yaml"):
@@ -479,7 +479,7 @@ def old_package(packages, work):
 
 
 def make_archive(root, packages, *more):
-    """Of our packages and these files, for the apt of that Debian."""
+    """Creates an archive of our packages and these files, for the apt of that Debian."""
     folder = root / "srv/archive"
     folder.mkdir(parents=True)
     for file in (*(packages.file(name) for name in EVERY), *more):
@@ -489,29 +489,29 @@ def make_archive(root, packages, *more):
 
 
 def furnish(root, packages, build, old=None):
-    """What the tests need: an archive of the packages and of one from before the split, and who plays a pod."""
+    """Provides an archive of the packages and of the one before the split, and the server of the pod."""
     shutil.copy(build / "test/tools/netecho", root / "usr/local/bin/netecho")
     make_archive(root, packages, old or old_package(packages, packages.work / "old"))
 
 
 def foreign(packages, field):
-    """What our packages ask for of others."""
+    """Dependencies of our packages on other packages."""
     asked = (call("dpkg-deb", "--field", str(packages.file(name)), field) for name in NAMES)
     names = {one.split("|")[0].split("(")[0].strip() for line in asked for one in line.split(",")}
     return sorted(name for name in names if name and "sluice" not in name)
 
 
 def prepare(root, packages):
-    """The Debian, with everything in its cache that an installation needs: the container has no network."""
+    """Creates the Debian with all dependencies in its apt cache, because the container has no network."""
     shutil.rmtree(root, ignore_errors=True)
     make_root(root, ["systemd-sysv", "iproute2", "man-db"])
-    # What authors of backends are recommended is big, and is not installed here.
+    # Recommendations for authors of backends are big, and are not installed here.
     wanted = foreign(packages, "Depends") + foreign(packages, "Recommends")
     fetch(root, [name for name in wanted if name not in ("g++", "pkg-config")])
 
 
 def fetch(root, wanted):
-    """These packages, and what they depend on, into the cache of that Debian's apt: it has no network later."""
+    """Downloads these packages with their dependencies into the apt cache of that Debian."""
     done = subprocess.run(["chroot", str(root), "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y",
                            "--no-install-recommends", "--download-only", *wanted],
                           capture_output=True, text=True, timeout=stretched(300), check=False)
@@ -520,7 +520,7 @@ def fetch(root, wanted):
 
 
 def ended(*_):
-    raise SystemExit(143)  # by way of what removes the container
+    raise SystemExit(143)  # runs the cleanup of the container
 
 
 def main():

@@ -32,7 +32,7 @@ WantedBy=multi-user.target
 
 
 def program(words):
-    """A program that does not end, whose process has the name of its file."""
+    """A program that does not end, with a process named like its file."""
     return f"#!/bin/sh\n# {words}\ntail -f /dev/null\n"
 
 
@@ -42,7 +42,7 @@ def write_program(path, words):
 
 
 class Replacement(Machine):
-    """After the tests of the other packages, which have left a pod and nothing else."""
+    """Tests that run after those of the other packages, which leave only a pod."""
 
     def proxy(self, name):
         return self.run("systemctl", "show", "--value", "-p", name, PROXY).strip()
@@ -51,7 +51,7 @@ class Replacement(Machine):
         return self.container.run("systemctl", "is-enabled", unit).stdout.strip()
 
     def start_proxy(self, path):
-        """The unit with that program, running."""
+        """Starts the unit with that program."""
         unit = self.path(f"/etc/systemd/system/{PROXY}")
         unit.write_text(PROXY_UNIT.replace("PROGRAM", path), encoding="ascii")
         self.run("systemctl", "daemon-reload")
@@ -59,7 +59,7 @@ class Replacement(Machine):
         wait_for(lambda: self.proxy("ActiveState") == "active", lambda: f"{PROXY} active: {self.proxy('ActiveState')}")
 
     def runs_sluiced(self):
-        """Whether the process of the unit is the daemon."""
+        """Whether the unit runs the daemon."""
         process = self.proxy("MainPID")
         return process != "0" and self.container.run("readlink", f"/proc/{process}/exe").stdout.strip() == "/usr/sbin/sluiced"
 
@@ -71,7 +71,7 @@ class Replacement(Machine):
         require(found == LINKS, found)
 
     def test_beside(self):
-        """installed on a node whose kube-proxy.service runs, that goes on, and will when the machine starts again"""
+        """an installation beside a running kube-proxy.service neither stops nor disables it"""
         package = self.path("/srv/kubernetes-node")
         (package / "DEBIAN").mkdir(parents=True)
         (package / "usr/bin").mkdir(parents=True)
@@ -89,12 +89,12 @@ class Replacement(Machine):
         self.apt("install", "--no-install-recommends", "sluice")
         require(self.proxy("ActiveState") == "active" and self.proxy("MainPID") == before, "kube-proxy.service was stopped")
         require(self.unit("ActiveState") == "inactive", self.unit("ActiveState"))
-        # Enabled, it would stop kube-proxy.service at the start of the machine.
+        # If enabled, it would stop kube-proxy.service at boot.
         require(self.is_enabled(UNIT) == "disabled", self.is_enabled(UNIT))
         require(self.is_enabled(PROXY) == "enabled", self.is_enabled(PROXY))
 
     def test_install(self):
-        """the command kube-proxy is the daemon where units look for it; what was there is kept, and kubelet is untouched"""
+        """the command kube-proxy is the daemon at the paths used by units; earlier files are kept, and so is kubelet"""
         before = self.proxy("MainPID")
         self.apt("install", "--no-install-recommends", PACKAGE)
         self.require_links()
@@ -109,7 +109,7 @@ class Replacement(Machine):
 
     @contextlib.contextmanager
     def api_server(self):
-        """With the Service; its clients are the processes of this system."""
+        """An API server with the Service, for processes of this system."""
         namespace = f"sluice-package-{self.container.first_process}"
         tls, ready = self.path("/srv/pki"), self.path("/srv/apiserver.ready")
         call("ip", "netns", "attach", namespace, self.container.first_process)
@@ -131,7 +131,7 @@ class Replacement(Machine):
             call("ip", "netns", "delete", namespace)
 
     def write_configuration(self, tls):
-        """What kubeadm writes, for that server."""
+        """The configuration of kubeadm for that server."""
         account, folder = self.path(ACCOUNT), self.path("/var/lib/kube-proxy")
         for made in (account, folder):
             made.mkdir(exist_ok=True)
@@ -143,7 +143,7 @@ class Replacement(Machine):
             self.path(place).write_text(text.replace("https://192.0.2.10:6443", f"https://127.0.0.1:{PORT}"), encoding="ascii")
 
     def test_serves(self):
-        """a unit that starts kube-proxy at either place serves as kubeadm configures it, without a change of its own"""
+        """an unchanged unit that starts kube-proxy at either path serves with the configuration of kubeadm"""
         with self.api_server() as tls:
             self.write_configuration(tls)
             for path in (OF_OPERATOR, OF_PACKAGE):
@@ -156,7 +156,7 @@ class Replacement(Machine):
         require(SERVICE_IP in self.rules() and self.unit("ActiveState") == "inactive", self.rules())
 
     def test_exchange(self):
-        """the same packages again, and the one of the distribution: links stay, and the process does"""
+        """reinstalling these packages and that of the distribution keeps links and process"""
         before = self.proxy("MainPID")
         self.apt("install", "--reinstall", PACKAGE)
         self.run("dpkg", "--install", "/srv/kubernetes-node.deb")
@@ -164,7 +164,7 @@ class Replacement(Machine):
         require(self.proxy("MainPID") == before and self.runs_sluiced(), "another process")
 
     def test_remove(self):
-        """removed, the programs that were there are back, rules stay, and the unit starts what it did before"""
+        """a removal restores the diverted programs, keeps rules, and the unit starts the earlier program"""
         self.apt("remove", PACKAGE)
         require(not self.diversions(), self.diversions())
         for path, owner in ((OF_PACKAGE, "distribution"), (OF_OPERATOR, "operator")):
@@ -175,7 +175,7 @@ class Replacement(Machine):
         require(not self.runs_sluiced(), "the daemon was started")
 
     def test_purge(self):
-        """where no kube-proxy was, the links are there until the package goes; one that comes meanwhile stays; purged, nothing is left"""
+        """without a kube-proxy the links exist until the removal; a program installed since stays; a purge leaves nothing"""
         self.run("systemctl", "disable", "--now", PROXY)
         for path in (OF_OPERATOR, f"/etc/systemd/system/{PROXY}"):
             self.path(path).unlink()

@@ -22,13 +22,13 @@ SRC = Path(__file__).resolve().parents[2]
 BACKENDS = ("iptables", "ipvs", "nftables", "userspace")
 NAMES = ("sluice", *(f"sluice-backend-{backend}" for backend in BACKENDS), "sluice-devel",
          "sluice-conformance", "sluice-doc", "sluice-kube-proxy")
-# What only the conformance kit is made of.
+# Files only in the conformance kit.
 KIT = re.compile(r"/usr/(bin/sluice-conformance|libexec/sluice/conformance|share/sluice/conformance"
                  r"|share/man/man1/sluice-conformance\.1)\b")
 
 
 class Rpms:
-    """Of the split, in a folder that is the root of a system."""
+    """Tests in a folder that is the root of a system."""
 
     def __init__(self, build, built):
         self.build = build
@@ -48,7 +48,7 @@ class Rpms:
         return call("rpm", "-qp", what, str(self.file(name))).splitlines()
 
     def left(self):
-        """Files in the root that are not rpm's own notes."""
+        """Files in the root, except the database of rpm."""
         return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*")
                       if not path.is_dir() and "var/lib/rpm" not in str(path))
 
@@ -60,7 +60,7 @@ class Rpms:
             self.file(name)
 
     def test_needs(self):
-        """what packages ask for is brought by another of them, or a library that is here"""
+        """every requirement is provided by another package or by an installed library"""
         provided = {line.split()[0] for name in NAMES for line in self.of(name, "--provides")}
         libraries = set(re.findall(r"^\s*(\S+) \(", call("/sbin/ldconfig", "-p"), re.MULTILINE))
         tools = {"binutils", "iproute", "iptables", "nftables", "procps-ng", "python3", "systemd", "/bin/sh", "/usr/bin/pkg-config",
@@ -77,14 +77,14 @@ class Rpms:
         require("sluice-conformance" in {line.split()[0] for line in self.of("sluice-devel", "--recommends")})
 
     def test_licences(self):
-        """the licence of a package is that of what it is linked with"""
+        """the licence of a package matches the libraries it is linked with"""
         for name, licence in (("sluice", "Apache-2.0"), ("sluice-backend-nftables", "Apache-2.0 AND GPL-3.0-or-later"),
                               ("sluice-backend-ipvs", "GPL-2.0-only"), ("sluice-backend-iptables", "Apache-2.0")):
             said = call("rpm", "-qp", "--queryformat", "%{LICENSE}", str(self.file(name)))
             require(said == licence, f"{name}: {said}")
 
     def test_install(self):
-        """all are installed together, and every file is as it was packed"""
+        """all packages can be installed together, and every file verifies"""
         shutil.rmtree(self.root, ignore_errors=True)
         self.root.mkdir(parents=True)
         self.rpm("-i", "--nodeps", "--noscripts", "--notriggers", *(str(self.file(name)) for name in NAMES))
@@ -100,7 +100,7 @@ class Rpms:
         require(any(line.endswith("/abi/abi.hpp") for line in listed["sluice-devel"]), listed["sluice-devel"])
 
     def test_apart(self):
-        """no file is in two packages, and those of the conformance kit are in its own, which has nothing else"""
+        """no file is in two packages, and the conformance kit is in its own package"""
         owner = {}
         for name in NAMES:
             for line in self.rpm("-ql", name).splitlines():
@@ -119,7 +119,7 @@ class Rpms:
         call("sh", "-ec", text.replace("/usr/", f"{self.folder}/scripts/"), which, str(count))
 
     def test_kube_proxy(self):
-        """the command kube-proxy is the daemon; a program of the operator is kept beside it, and is back when the package goes"""
+        """the command kube-proxy is the daemon; a program of the operator is diverted, and restored by a removal"""
         require((self.root / "usr/bin/kube-proxy").readlink() == Path("../sbin/sluiced"))
         require(call(str(self.root / "usr/bin/kube-proxy"), "--version").startswith("sluiced "))
         provided = {name: {line.split()[0] for line in self.of("sluice-kube-proxy", f"--{name}")} for name in ("provides", "conflicts")}
@@ -153,7 +153,7 @@ class Rpms:
         require(len(said.splitlines()) > 100, said)
 
     def test_runs(self):
-        """the daemon looks for backends where the packages put them, and takes the configuration as installed"""
+        """the daemon finds backends in the folder of the packages, and accepts the installed configuration"""
         daemon = str(self.root / "usr/sbin/sluiced")
         plugin = next(line for line in self.rpm("-ql", "sluice-backend-iptables").splitlines() if line.endswith(".so"))
         folder = plugin.rsplit("/", 1)[0]
@@ -164,7 +164,7 @@ class Rpms:
         call(daemon, "--check", "--config", str(config), "--plugin-dir", str(self.root) + folder)
 
     def test_one_backend(self):
-        """a backend goes alone, and takes nothing of another with it"""
+        """a backend can be removed without files of another one"""
         before = set(self.left())
         gone = {line.lstrip("/") for line in self.rpm("-ql", "sluice-backend-ipvs").splitlines()}
         self.rpm("-e", "--noscripts", "--notriggers", "sluice-backend-ipvs")
@@ -176,7 +176,7 @@ class Rpms:
         require(done.returncode != 0 and "sluice-backend is needed by" in done.stderr, done.stdout + done.stderr)
 
     def test_erase(self):
-        """erased, nothing is left"""
+        """after the removal, no file is left"""
         self.rpm("-e", "--noscripts", "--notriggers", *self.rpm("-qa", "--queryformat", "%{NAME}\\n").split())
         require(not self.left(), self.left())
         folders = sorted(str(path) for path in self.root.rglob("*sluice*"))

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The sandbox of the unit against what is said of it: each limit it does without has its reason, the page its score."""
+"""Checks that each sandbox option the unit does not use has a reason, and that the documented score is right."""
 
 import re
 
@@ -8,8 +8,8 @@ from outcome import require
 
 
 def require_explained(unit, findings):
-    """`findings` is what systemd-analyze security has to say of `unit` in JSON. A reason is a comment with the name of the
-    option, or one in the lines before it. Each capability has one of its own."""
+    """`findings` is the JSON output of systemd-analyze security for `unit`. A reason is a comment with the name of the
+    option, or in the line before the option. Each capability needs its own reason."""
     comments = "\n".join(line for line in unit.splitlines() if line.startswith("#"))
     explained = set(re.findall(r"^#.*\n((?:[A-Z]\w+)(?==))", unit, re.MULTILINE)) | set(re.findall(r"[A-Z]\w+", comments))
     missing = []

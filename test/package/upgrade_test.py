@@ -30,7 +30,7 @@ LIMIT = 14400
 
 
 class Moved(Installed):
-    """By apt, from the one package that had everything in it to the many, and back."""
+    """Upgrades with apt from the single package to the split packages, and downgrades."""
 
     def __init__(self, container, mode):
         super().__init__(container)
@@ -40,14 +40,14 @@ class Moved(Installed):
         return self.run("dpkg-query", "-W", "-f", "${Version}", "sluice")
 
     def kept(self, what):
-        """Runs `what` while connections are made, which must succeed, and while one is held, which must go on. In mode
-        userspace the daemon is who holds it: there it ends with the process, and so may one that is being made."""
+        """Runs `what` while connections are made, which must succeed, and while one is held, which must continue. In mode
+        userspace the daemon relays it: there it ends with the process, and so may a connection that is being made."""
         command = self.container.command("netecho", "hold", "tcp", SERVICE_IP, "80", "--timeout", f"{stretched(5000):.0f}")
         held = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
             require(held.stdout.readline().startswith("established"), "no connection to hold")
             self.hammered(what, most_failures=2 if self.mode == "userspace" else 0)
-            time.sleep(0.5 * pace.SLOWNESS)  # fixed time: the held connection asks again, and must not end
+            time.sleep(0.5 * pace.SLOWNESS)  # fixed time: the held connection sends requests, and must not end
             require(self.mode == "userspace" or held.poll() is None, held.stdout.read() if held.poll() is not None else "")
         finally:
             held.kill()
@@ -71,14 +71,14 @@ class Moved(Installed):
         self.require_served()
 
     def test_upgrade(self):
-        """apt full-upgrade brings the backends' packages, no connection fails, and the one that is held goes on"""
+        """apt full-upgrade installs the packages of backends, no connection fails, and the held connection continues"""
         self.kept(lambda: self.apt("full-upgrade"))
         require({"sluice", *(f"sluice-backend-{one}" for one in BACKENDS)} <= self.installed(), self.installed())
         require(self.version() != OLD_VERSION)
         self.run("dpkg", "--audit")
 
     def test_downgrade(self):
-        """back to the one package, no connection fails, and the one that is held goes on"""
+        """in a downgrade no connection fails, and the held connection continues"""
         self.kept(lambda: self.apt("install", "--allow-downgrades", f"sluice={OLD_VERSION}"))
         require(not {name for name in self.installed() if "backend" in name}, self.installed())
         require(self.version() == OLD_VERSION)
@@ -86,10 +86,10 @@ class Moved(Installed):
 
 
 class Begun(Installed):
-    """Once, before the modes."""
+    """Runs once, before all modes."""
 
     def test_boot(self):
-        """systemd is process 1 of this machine, and has started everything"""
+        """systemd is process 1 of this machine, and has finished booting"""
         require(Path("/proc/1/comm").read_text(encoding="ascii").strip() == "systemd")
         failed = self.run("systemctl", "list-units", "--failed", "--plain", "--no-legend")
         require(not failed, failed)

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Characteristics: create() answers with a code that does not exist and leaves a pointer
-// to nowhere, as a foreign runtime that caught an exception might.
+// Characteristics: create() returns an unknown code and an invalid pointer, as a foreign runtime might after catching
+// an exception.
 #include "zoo.hpp"
 
 static zoo::abi::Code create(const zoo::abi::CreateArgs*, zoo::abi::Backend** out, zoo::abi::Error*) noexcept {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Characteristics: create() answers kOk and makes nothing.
+// Characteristics: create() returns kOk without a backend.
 #include "zoo.hpp"
 
 static zoo::abi::Code create(const zoo::abi::CreateArgs*, zoo::abi::Backend** out, zoo::abi::Error*) noexcept {

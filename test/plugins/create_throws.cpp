@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Characteristics: the constructor of the backend throws; the barrier of the SDK holds.
+// Characteristics: the constructor of the backend throws; the SDK must catch the exception.
 #include <stdexcept>
 
 #include "zoo.hpp"

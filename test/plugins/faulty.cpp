@@ -1,18 +1,18 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Characteristics: none wrong but the one its options ask for, and none of it touches the network. What other
-// backends put into the kernel is here a file of the state folder: "programmed-ipv4", "programmed-ipv6". Every call
-// is a line in the file "calls" of that folder, so that tests see what came when.
+// Characteristics: has the fault that its options select, and does not touch the network. Instead of kernel state it
+// has files in the state folder: "programmed-ipv4", "programmed-ipv6". It appends each call to the file "calls" of that
+// folder, so that tests can check the order of calls.
 //
-//   fault    where it fails: create, probe, apply, verify, claims, retire; or
-//            apply-half    leaves the file "half-ipv4" behind and fails
+//   fault    the failing call: create, probe, apply, verify, claims, retire; or
+//            apply-half    apply leaves the file "half-ipv4" behind and fails
 //            hang-apply    apply takes `seconds`
 //            hang-probe    probe takes `seconds`
-//            retire-once   the first one fails, the next ones do not
-//            drain         retire answers kRetry until there is no time left
-//   family   "ipv4" or "ipv6": only there; otherwise in both
-//   seconds  see hang-apply and hang-probe; 5 when it is not said
+//            retire-once   only the first retire fails
+//            drain         retire returns kRetry until the drain time is 0
+//   family   "ipv4" or "ipv6": the fault occurs only there; otherwise in both
+//   seconds  see hang-apply and hang-probe; 5 by default
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -46,7 +46,7 @@ class Faulty final : public sdk::BackendBase {
       : BackendBase(args), name_(args.family == abi::Family::kIpv6 ? "ipv6" : "ipv4"),
         folder_(std::string(sdk::text(args.state_dir))) {
     read_options(sdk::Options(args.options));
-    note("create", sdk::predecessor_serves(args) ? "predecessor" : "");
+    note("create", sdk::predecessor_serves(args) ? "old_backend" : "");
     if (fault_ == "create") throw failure("create");
   }
   ~Faulty() override { note("release"); }
@@ -61,7 +61,7 @@ class Faulty final : public sdk::BackendBase {
       } else if (key == "seconds") {
         const bool number = !value.empty() && value.size() <= 4 && value.find_first_not_of("0123456789") == std::string::npos;
         if (!number) refuse(key, value);
-        pause_ = std::chrono::seconds(std::stoi(value));
+        duration_ = std::chrono::seconds(std::stoi(value));
       } else {
         refuse(key, value);
       }
@@ -72,10 +72,10 @@ class Faulty final : public sdk::BackendBase {
     throw sdk::Failure(Code::kInvalid, key, "the plugin for tests does not know " + key + ": " + value);
   }
   static sdk::Failure failure(const std::string& call) {
-    return sdk::Failure(Code::kKernel, "faulty", "the fault of " + call + " that was asked for");
+    return sdk::Failure(Code::kKernel, "faulty", "the requested fault of " + call);
   }
 
-  // One write for one line: both families append to the same file.
+  // One write per line, because both families append to the same file.
   void note(const std::string& call, const std::string& more = {}) const {
     const std::string line = name_ + " " + call + (more.empty() ? "" : " ") + more + "\n";
     const int file = open((folder_ / "calls").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
@@ -99,7 +99,7 @@ class Faulty final : public sdk::BackendBase {
   Code do_probe(Error*) override {
     note("probe");
     if (fault_ == "probe") throw failure("probe");
-    if (fault_ == "hang-probe") std::this_thread::sleep_for(pause_);  // fixed time: the fault that was asked for
+    if (fault_ == "hang-probe") std::this_thread::sleep_for(duration_);  // fixed time: the requested fault
     return Code::kOk;
   }
 
@@ -115,7 +115,7 @@ class Faulty final : public sdk::BackendBase {
       std::ofstream(half()) << "half\n";
       throw failure("apply-half");
     }
-    if (fault_ == "hang-apply") std::this_thread::sleep_for(pause_);  // fixed time: the fault that was asked for
+    if (fault_ == "hang-apply") std::this_thread::sleep_for(duration_);  // fixed time: the requested fault
     if (full) ports_.clear();
     for (const auto& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
       ports_[sdk::service_port_id(port.key)] = sdk::endpoints(port).size();
@@ -132,11 +132,11 @@ class Faulty final : public sdk::BackendBase {
 
   Code do_verify(Error* error) override {
     note("verify");
-    if (fault_ == "verify") throw sdk::Failure(Code::kNeedFull, "faulty", "the fault of verify that was asked for");
+    if (fault_ == "verify") throw sdk::Failure(Code::kNeedFull, "faulty", "the requested fault of verify");
     std::ifstream in(programmed());
     const std::string found{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
     if (in && found == content()) return Code::kOk;
-    return sdk::fail(error, Code::kNeedFull, programmed().string(), "somebody has changed it");
+    return sdk::fail(error, Code::kNeedFull, programmed().string(), "another process changed it");
   }
 
   Code do_claims(abi::StringSink& sink, Error*) override {
@@ -164,7 +164,7 @@ class Faulty final : public sdk::BackendBase {
     return Code::kOk;
   }
 
-  // Binds nobody; tells that it was asked, and about how many it was told.
+  // Has no bindings; notes calls and the number of imported clients.
   class NoClients final : public abi::Affinity {
    public:
     explicit NoClients(const Faulty& faulty) : faulty_(faulty) {}
@@ -185,7 +185,7 @@ class Faulty final : public sdk::BackendBase {
   const std::string name_;
   const fs::path folder_;
   std::string fault_;
-  std::chrono::seconds pause_{5};
+  std::chrono::seconds duration_{5};
   std::map<std::string, std::size_t> ports_;
   std::uint64_t generation_ = 0;
   bool retired_ = false;

@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Characteristics: none wrong. Uses everything of the host, and tells through it what
-// it was given. Service ports without endpoints count as failed. Built twice, as two
-// versions of one plugin.
+// Characteristics: no faults. Uses all services of the host, and reports through them the data that it received.
+// Service ports without endpoints count as failed. Built twice, as two versions of one plugin.
 #include <map>
 #include <thread>
 #include <utility>
@@ -22,18 +21,18 @@ class Good final : public zoo::PlainBackend {
  public:
   explicit Good(const abi::CreateArgs& args)
       : PlainBackend(args), options_(args.options), version_(sdk::text(args.host_version)), minor_(args.host_minor), features_(args.host_features),
-        state_dir_(sdk::text(args.state_dir)), predecessor_serves_(sdk::predecessor_serves(args)) {}
+        state_dir_(sdk::text(args.state_dir)), old_backend_serves_(sdk::predecessor_serves(args)) {}
 
  private:
-  // From a thread of its own, as a notification from the kernel would come.
+  // Reports from its own thread, as after a notification of the kernel.
   Code do_probe(Error*) override {
     std::thread([this] {
       log().info("sluiced " + version_ + " with minor " + std::to_string(minor_) + " and features " +
                  std::to_string(features_) + ", colour " + options_.get("colour", "none") + ", state in " + state_dir_ +
-                 (predecessor_serves_ ? ", in place of another" : ""));
+                 (old_backend_serves_ ? ", in place of another" : ""));
       host().metric(abi::MetricKind::kCounterAdd, sdk::view("probes_total"), sdk::view("zoo=\"good\""), 1);
-      host().event(abi::Severity::kWarning, sdk::view("Probed"), sdk::view("somebody looked"), nullptr);
-      host().request_resync(sdk::view("flushed\nby somebody"));
+      host().event(abi::Severity::kWarning, sdk::view("Probed"), sdk::view("probe called"), nullptr);
+      host().request_resync(sdk::view("flushed\nby another process"));
       host().report_unhealthy(sdk::view("hungry"));
       host().report_unhealthy(sdk::view(""));
     }).join();
@@ -105,7 +104,7 @@ class Good final : public zoo::PlainBackend {
    private:
     const Good& good_;
   };
-  // Gives back what it was given, one second older.
+  // Exports the imported bindings, one second older.
   class Remembered final : public abi::Affinity {
    public:
     Code export_clients(abi::AffinitySink* sink, Error* error) noexcept override {
@@ -124,7 +123,7 @@ class Good final : public zoo::PlainBackend {
     }
     Code import_clients(abi::ArrayView clients, Error* error) noexcept override {
       return sdk::guarded(error, [&] {
-        if (clients.count == 0) return sdk::fail(error, Code::kInvalid, "good", "nobody to remember");
+        if (clients.count == 0) return sdk::fail(error, Code::kInvalid, "good", "no clients to remember");
         for (const auto& client : sdk::range<abi::AffinityClient>(clients)) {
           clients_.emplace_back(std::vector{std::string(sdk::text(client.key.service_namespace)),
                                             std::string(sdk::text(client.key.service_name)),
@@ -144,13 +143,13 @@ class Good final : public zoo::PlainBackend {
     return id == abi::kPreparation ? static_cast<abi::Preparation*>(&prepared_) : nullptr;
   }
 
-  // Fails with what it was told, so that a test sees it.
+  // Fails with its arguments as the message, so that a test can check them.
   Code do_retire(const abi::Handover& handover, Error* error) override {
-    std::string told = "drain " + std::to_string(handover.drain_seconds) + ", claimed";
+    std::string received = "drain " + std::to_string(handover.drain_seconds) + ", claimed";
     for (const abi::StringView& claim : sdk::range<abi::StringView>(handover.claims)) {
-      told.append(" ").append(sdk::text(claim));
+      received.append(" ").append(sdk::text(claim));
     }
-    return sdk::fail(error, Code::kRetry, "good", told, 11);
+    return sdk::fail(error, Code::kRetry, "good", received, 11);
   }
 
   const sdk::Options options_;
@@ -158,7 +157,7 @@ class Good final : public zoo::PlainBackend {
   const std::uint16_t minor_;
   const std::uint64_t features_;
   const std::string state_dir_;
-  const bool predecessor_serves_;
+  const bool old_backend_serves_;
   std::map<std::string, std::size_t> ports_;
   std::uint64_t generation_ = 0;
   Prepared prepared_{*this};

@@ -1,20 +1,20 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A backend of the tree with one mistake, for the tests of the conformance kit. Everything is done by the plugin whose file
-// SLUICE_MUTANT_OF names, but what SLUICE_MUTANT says:
+// A backend with one mistake, for the tests of the conformance kit. It wraps the plugin with the file SLUICE_MUTANT_OF,
+// and SLUICE_MUTANT selects the mistake:
 //
-//   (empty)          nothing is wrong
-//   claims-nothing   what it owns is not named
+//   (empty)          none
+//   claims-nothing   claims() adds no artifacts
 //   leaves           clean-up leaves a table behind
-//   greedy           clean-up takes a table of somebody else with it
-//   rewrites         a start writes everything anew
-//   slow-deltas      every change costs as much as all of it
-//   forgets          every third change of a Service of random changes is lost
-//   blind            verify() never finds anything
-//   any-option       options that nobody knows are taken
-//   snatches         who retires takes with it what the successor claims
-//   short-sighted    structs of another length are refused
+//   greedy           clean-up removes a foreign table
+//   rewrites         a restart writes everything again
+//   slow-deltas      the cost of a delta depends on the total number of Services
+//   forgets          every third change of Services in random-* namespaces is lost
+//   blind            verify() never finds drift
+//   any-option       unknown options are accepted
+//   snatches         retire() removes artifacts that the new backend claims
+//   short-sighted    structs of another length are rejected
 #include <dlfcn.h>
 
 #include <chrono>
@@ -33,15 +33,15 @@ using zoo::abi::Error;
 namespace abi = zoo::abi;
 namespace sdk = zoo::sdk;
 
-std::string said(const char* variable) {
+std::string environment(const char* variable) {
   const char* const value = std::getenv(variable);
   return value == nullptr ? std::string() : value;
 }
 
-// Mapped until the process ends: what is tested is not its unmapping.
+// Stays mapped until the process ends, because unmapping is not tested.
 const abi::PluginEntry* original() {
   static const abi::PluginEntry* const entry = [] {
-    void* const library = dlopen(said("SLUICE_MUTANT_OF").c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* const library = dlopen(environment("SLUICE_MUTANT_OF").c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) throw sdk::Failure(Code::kInvalid, "SLUICE_MUTANT_OF", dlerror());
     return static_cast<const abi::PluginEntry*>(dlsym(library, SLUICE_ABI_SYMBOL));
   }();
@@ -52,7 +52,7 @@ void nft(const std::string& command) { static_cast<void>(!std::system(("nft '" +
 
 class Mutant final : public sdk::BackendBase {
  public:
-  explicit Mutant(const abi::CreateArgs& args) : BackendBase(args), mistake_(said("SLUICE_MUTANT")) {
+  explicit Mutant(const abi::CreateArgs& args) : BackendBase(args), mistake_(environment("SLUICE_MUTANT")) {
     abi::CreateArgs passed = args;
     if (mistake_ == "any-option") passed.options = {};
     Error error = sdk::empty_error();
@@ -106,7 +106,7 @@ class Mutant final : public sdk::BackendBase {
   }
 
   Code do_cleanup(Error* error) override {
-    if (mistake_ == "greedy") nft("delete table inet somebody_else");
+    if (mistake_ == "greedy") nft("delete table inet foreign_table");
     return backend_->cleanup(error);
   }
 

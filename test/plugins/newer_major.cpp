@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Characteristics: made for the next major version, in which all that stands behind the minor is something else. Whoever
-// maps it runs code of it, which makes the file SLUICE_TEST_MARK names.
+// Characteristics: made for the next major version, in which all fields after the minor have another meaning. If it is
+// mapped, its code runs and creates the file SLUICE_TEST_MARK.
 #include <fcntl.h>
 #include <unistd.h>
 

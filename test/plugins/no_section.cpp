@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Characteristics: exports the right symbol, but outside of section sluice_abi. A
-// constructor sets SLUICE_ZOO_RAN: it must not run.
+// Characteristics: exports the right symbol, but outside of section sluice_abi. Its constructor sets SLUICE_ZOO_RAN and
+// must not run.
 #include <cstdlib>
 
 #include "zoo.hpp"

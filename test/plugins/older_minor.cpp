@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Characteristics: built when the ABI was younger. Knows the structs as they were then, reads no more of what it is given
-// than it knows, and has no base class that would read it for it. Says in its error what it was given.
+// Characteristics: built with an older ABI minor. It has the structs of that version, reads only their fields, and does
+// not use the base class of the SDK. Its error message contains the received arguments.
 #include <cstdio>
 #include <cstring>
 
@@ -14,7 +14,7 @@ namespace abi = sluice::abi;
 using abi::Code;
 using abi::Error;
 
-// Without what came behind it.
+// CreateArgs without the fields that were added later.
 struct OlderCreateArgs {
   std::uint32_t struct_size;
   abi::Family family;

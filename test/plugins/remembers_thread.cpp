@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Characteristics: a variable of the thread that calls it has a destructor, which keeps its code mapped until that
-// thread has ended.
+// Characteristics: a thread_local variable has a destructor, which keeps the code mapped until the calling thread ends.
 #include <string>
 
 #include "zoo.hpp"

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Characteristics: answers with a code that does not exist, with an error text that has no
-// NUL, and with control characters; fails without a reason.
+// Characteristics: returns an unknown code, an unterminated error text, and control characters; fails without a reason.
 #include <cstring>
 
 #include "zoo.hpp"

@@ -1,13 +1,13 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Characteristics: the dynamic linker never lets go of it. Built twice: STAYS_UNIQUE exports a symbol
-// that is the same one in every library (STB_GNU_UNIQUE); otherwise it is linked with -z nodelete.
+// Characteristics: the dynamic linker never unmaps it. Built twice: STAYS_UNIQUE exports an STB_GNU_UNIQUE symbol;
+// otherwise it is linked with -z nodelete.
 #include "zoo.hpp"
 
 #ifdef STAYS_UNIQUE
 #define STAYS_ID "stays_unique"
-// What GCC makes of a static member of a template; clang makes no such symbols.
+// The code of GCC for a static member of a template; clang does not create such symbols.
 asm(R"(
   .pushsection .data
   .globl _ZN6Shared5countE

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Characteristics: every method throws, each something else; the barrier of the SDK holds.
+// Characteristics: every method throws another type; the SDK must catch the exceptions.
 #include <new>
 #include <stdexcept>
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Characteristics: refers to a function that no library has; linked without -z defs.
+// Characteristics: calls an undefined function; linked without -z defs.
 #include "zoo.hpp"
 
 extern "C" void sluice_zoo_is_defined_nowhere();

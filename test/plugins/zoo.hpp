@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the plugins of the zoo have in common: a backend without faults, and a
-// descriptor without faults to be spoilt in one place.
+// Common parts of the zoo plugins: a backend and a descriptor without faults, of which plugins modify one part.
 #pragma once
 
 #include "sluice/sdk/sdk.hpp"
@@ -30,7 +29,7 @@ class PlainBackend : public sdk::BackendBase {
 inline constexpr std::uint64_t kAllFeatures =
     abi::kFeatureIpv4 | abi::kFeatureIpv6 | abi::kFeatureDelta | abi::kFeatureAffinity;
 
-// Of which one source may be built several times.
+// One source may be built as several versions.
 #ifndef ZOO_VERSION
 #define ZOO_VERSION "1.2.3"
 #endif

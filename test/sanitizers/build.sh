@@ -2,18 +2,18 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# A build with sanitizers, with its test programs, with lines but not types for debuggers; reports are readable all the
-# same. Usage:
+# Builds with sanitizers, including the test programs. Debug information has lines but no types, which is enough for
+# reports. Usage:
 #   build.sh BUILDDIR COMPILER PROGRAMS CONFIGURE-OPTION…
-# PROGRAMS are those of make check that are wanted; all when empty. CXXFLAGS are -g1 -O1 unless set; SLUICE_MAKE_VARIABLES are
-# words for make, as packaging/build.sh takes them. SLUICE_TESTS_CXXFLAGS are added for the test programs' own sources.
+# PROGRAMS: programs of make check to build; empty: all. CXXFLAGS: -g1 -O1 unless set. SLUICE_MAKE_VARIABLES: arguments
+# of make, as for packaging/build.sh. SLUICE_TESTS_CXXFLAGS: added for the sources of the test programs.
 set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd)
 build=$1
 CXX=$2
 programs=$3
 shift 3
-# Without ccache, which cannot keep what is compiled with precompiled headers.
+# Without ccache, which cannot cache compilations with precompiled headers.
 : "${CXXFLAGS:=-g1 -O1}"
 # GNU ld takes twice the time of gold for objects of this size.
 if command -v ld.gold >/dev/null 2>&1; then LDFLAGS="-fuse-ld=gold ${LDFLAGS:-}"; fi

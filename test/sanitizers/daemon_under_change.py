@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps every thread of the daemon busy at once, for the sanitizers to watch. TAP.
+"""Keeps all threads of the daemon busy at the same time under a sanitizer. Prints TAP.
 
 The daemon runs with the print example as its backend, first with the test API server, then with manifest files, while
-objects, addresses of the node and the answers of the server change at random and clients ask the control socket and
-the health check node ports. What is tested is that it lives, notices the last change, and ends when it is told to;
-what the sanitizers have to say is in their report files. Runs in a network namespace of its own.
+objects, addresses of the node and the server's responses change at random and clients query the control socket and
+the health check node ports. The daemon must survive, apply the last change, and exit on SIGTERM. Sanitizers write their
+reports to files. Runs in a network namespace of its own.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from lib import pace  # noqa: E402
 APISERVER = os.path.join(HERE, "..", "apiserver", "apiserver.py")
 NODE = "node-1"
 SERVICES = 12
-PATIENCE = 150  # seconds for what takes milliseconds without a sanitizer
+PATIENCE = 150  # seconds; the same takes milliseconds without a sanitizer
 FAULTS = [
     {"match": "watch", "kind": "cut", "after_events": 1},
     {"match": "watch", "kind": "cut-mid-line"},
@@ -43,7 +43,7 @@ FAULTS = [
 
 
 class Failed(Exception):
-    """Something that had to happen did not."""
+    """A required event did not happen."""
 
 
 def await_that(what, condition):
@@ -164,7 +164,7 @@ class ManifestSource:
         os.rename(new, os.path.join(self._folder, name))
 
 
-# The daemon and who asks it.
+# The daemon and its clients.
 
 class Daemon:
     def __init__(self, build, scratch, flags):
@@ -191,8 +191,8 @@ class Daemon:
     def alive(self):
         return self._process.poll() is None
 
-    def told(self, text):
-        """Whether the backend was told of something, in any transaction."""
+    def delivered(self, text):
+        """Whether any transaction to the backend contains the text."""
         try:
             with open(self.calls, encoding="utf-8") as file:
                 return text in file.read()
@@ -217,7 +217,7 @@ class Daemon:
 
 
 class Clients:
-    """Ask until they are stopped, whatever the answer: a part of them comes at the wrong time."""
+    """Send requests until they are stopped and ignore the results, some of which are errors."""
 
     def __init__(self, daemon):
         self._stop = threading.Event()
@@ -273,13 +273,13 @@ def run_with(source_type, build, scratch, seconds, chance):
         source.put(node("a"), service(0), endpoint_slice(0, "10.244.0.1"))
         daemon = Daemon(build, scratch, source.flags())
         try:
-            await_that("the first transaction", lambda: daemon.told("10.244.0.1") or not daemon.alive())
+            await_that("the first transaction", lambda: daemon.delivered("10.244.0.1") or not daemon.alive())
             clients = Clients(daemon)
             try:
                 change_at_random(source, chance, seconds)
                 source.calm()
                 source.put(service(0), endpoint_slice(0, "10.244.99.99"))
-                await_that("the last change", lambda: daemon.told("10.244.99.99") or not daemon.alive())
+                await_that("the last change", lambda: daemon.delivered("10.244.99.99") or not daemon.alive())
             finally:
                 clients.stop()
         finally:

@@ -2,9 +2,9 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# TAP: small programs with one bug each, run with watched.sh, leave a report that
-# reports.sh tells of; one without a bug leaves none. Without this a green part could
-# mean that nobody looked. Usage: detection_test.sh BUILDDIR address|thread
+# TAP: small programs with one bug each, run with watched.sh, must leave a report that
+# reports.sh finds; one without a bug must leave none. This proves that the sanitizers
+# work. Usage: detection_test.sh BUILDDIR address|thread
 set -u
 src=$(cd "$(dirname "$0")/../.." && pwd)
 build=$1

@@ -2,9 +2,9 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs a command the way tests run what is built with sanitizers: the first report ends
-# the program that caused it and is a file of its own in a folder, because nobody reads
-# the log of a daemon. Usage: watched.sh FOLDER|- COMMAND… ("-": to standard error)
+# Runs a command with the sanitizer options of the tests: the first report ends the program
+# and is written to a file in a folder, because the log of a daemon is not checked for
+# reports. Usage: watched.sh FOLDER|- COMMAND… ("-": to standard error)
 set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd)
 reports=$1
@@ -17,17 +17,17 @@ if [ "$reports" != - ]; then
 fi
 ASAN_OPTIONS=$common:detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1
 ASAN_OPTIONS=$ASAN_OPTIONS:check_initialization_order=1:strict_init_order=1
-# Clang has one runtime for address and undefined. GCC has two, and of these the second
-# does not get to know log_path; so attended runs only with GCC.
+# Clang has one runtime for address and undefined. GCC has two, and its second one ignores
+# log_path, so unattended runs need clang.
 UBSAN_OPTIONS=$common:print_stacktrace=1
 LSAN_OPTIONS=$common:suppressions=$src/test/sanitizers/lsan.supp
 TSAN_OPTIONS=$common:second_deadlock_stack=1:history_size=4:suppressions=$src/test/sanitizers/tsan.supp
-# For tests that measure: their figures would be those of the sanitizer.
+# Makes tests skip their measurements, which the sanitizer would distort.
 SLUICE_WATCHED=1
 export ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS TSAN_OPTIONS SLUICE_WATCHED
 
-# GCC 12 and clang 14 give up at the start of a program where the kernel spreads addresses
-# further than they know. Containers may forbid to change that.
+# Programs built by GCC 12 and clang 14 fail to start if the kernel randomizes more address bits
+# than their runtimes support. Containers may forbid to change that.
 fixed="setarch $(uname -m) -R"
 $fixed true 2>/dev/null || fixed=
 exec $fixed "$@"

@@ -2,8 +2,8 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# How projects find the SDK: pkg-config, CMake and aclocal, where it is installed and after it
-# was moved, and what they say where it is missing or too old.
+# Tests how projects find the SDK with pkg-config, CMake and aclocal, also after it was moved, and the errors if it is
+# missing or too old.
 . "$(dirname "$0")/scratch.sh"
 cd "$away" || exit 99
 version=$(sed -n 's/^PACKAGE_VERSION = //p' "$SLUICE_BUILDDIR/Makefile")
@@ -13,7 +13,7 @@ major=$(sed -n 's/.* kMajor = \([0-9]*\);.*/\1/p' "$types")
 minor=$(sed -n 's/.* kMinor = \([0-9]*\);.*/\1/p' "$types")
 
 is() { [ "$1" = "$2" ] || { echo "found:  $1"; echo "wanted: $2"; return 1; }; }
-says() {  # says WORDS COMMAND…: it fails with these words.
+says() {  # says TEXT COMMAND…: the command fails and prints the text.
   words=$1
   shift
   if "$@" >"$away/said" 2>&1; then echo "it did not fail"; return 1; fi
@@ -28,15 +28,15 @@ check "its version is that of the release" is "$(pkg-config --modversion sluice-
 libdir=$(dirname "$(dirname "$pc")")
 libdir=${libdir#"$away/root"}
 moved() { pkg-config --define-variable=prefix="$prefix" "$@" sluice-sdk; }
-check "cflags lead to the headers" test -f "$(moved --cflags-only-I | sed 's/^-I//; s/ *$//')/sluice/abi/abi.hpp"
-check "there is nothing to link with" is "$(moved --libs | tr -d ' ')" ""
-check "plugindir is where the daemon looks" is "$(pkg-config --variable=plugindir sluice-sdk)" "$libdir/sluice/plugins"
-check "plugin_map is there" test -f "$(moved --variable=plugin_map)"
+check "cflags has the folder of the headers" test -f "$(moved --cflags-only-I | sed 's/^-I//; s/ *$//')/sluice/abi/abi.hpp"
+check "there are no libraries to link" is "$(moved --libs | tr -d ' ')" ""
+check "plugindir is the plugin folder of the daemon" is "$(pkg-config --variable=plugindir sluice-sdk)" "$libdir/sluice/plugins"
+check "plugin_map exists" test -f "$(moved --variable=plugin_map)"
 check "abi_major is that of the headers" is "$(pkg-config --variable=abi_major sluice-sdk)" "$major"
 check "abi_minor is that of the headers" is "$(pkg-config --variable=abi_minor sluice-sdk)" "$minor"
 unset PKG_CONFIG_PATH
 
-# CMake. The project says what it found; configuring with no language takes no compiler.
+# CMake. The project prints what it found. Without a language, configuring needs no compiler.
 find_with() {  # find_with PREFIX FIND_PACKAGE-ARGUMENTS
   mkdir -p "$away/cmake"
   cat >"$away/cmake/CMakeLists.txt" <<END
@@ -64,9 +64,9 @@ if have cmake; then
   check "CMake finds $series" finds "$prefix" "$series REQUIRED"
   check "CMake finds exactly $version" finds "$prefix" "$version EXACT REQUIRED"
   check "CMake finds any" finds "$prefix" "0 REQUIRED"
-  check "a newer one is asked for" says "considered but not accepted" find_with "$prefix" "${version%%.*}.99 REQUIRED"
-  check "another major is asked for" says "considered but not accepted" find_with "$prefix" "99 REQUIRED"
-  # As where /lib is a link to /usr/lib: what is beside the link is not what was installed.
+  check "a newer version is requested" says "considered but not accepted" find_with "$prefix" "${version%%.*}.99 REQUIRED"
+  check "another major is requested" says "considered but not accepted" find_with "$prefix" "99 REQUIRED"
+  # As if /lib is a link to /usr/lib: the files next to the link are not the installed ones.
   mkdir "$away/linked"
   ln -s "$prefix/lib" "$away/linked/lib"
   check "CMake finds it through a link" finds "$away/linked" "REQUIRED"
@@ -81,7 +81,7 @@ END
   rm -rf "$away/cmake/build"
   check "a plugin without sources" says "sluice_add_plugin(empty): no sources" \
     cmake -S "$away/cmake" -B "$away/cmake/build" -DCMAKE_PREFIX_PATH="$prefix"
-  # What a plugin is linked with. `shared` would be unique in the process and pin the library.
+  # The link options of a plugin. `shared` would be an STB_GNU_UNIQUE symbol and prevent unmapping.
   cat >"$away/cmake/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.16)
 project(finder LANGUAGES CXX)
@@ -102,11 +102,11 @@ END
   check "two plugins" cmake -S "$away/cmake" -B "$away/cmake/build" -DCMAKE_PREFIX_PATH="$prefix"
   check "one is built" cmake --build "$away/cmake/build" --target whole
   exports() { nm -D --defined-only "$1" | awk '{ print $NF }'; }
-  check "by its name, and exports what the version script lets out" is "$(exports "$away/cmake/build/whole.so")" \
+  check "by its name, and exports only the symbol of the version script" is "$(exports "$away/cmake/build/whole.so")" \
     sluice_plugin_entry
   object=$away/cmake/build/CMakeFiles/whole.dir/whole.cpp.o
   check "its object has the variable" sh -c "nm '$object' | grep -q ' [uVBDd] shared'"
-  check "which is not unique in the process" sh -c "! readelf -sW '$object' | grep UNIQUE"
+  check "which is not STB_GNU_UNIQUE" sh -c "! readelf -sW '$object' | grep UNIQUE"
   check "one that lacks a library is not" says "undefined reference to" cmake --build "$away/cmake/build" --target lacking
 else
   skip "CMake finds it" "cmake is not installed"
@@ -129,7 +129,7 @@ END
 printf 'cflags @SLUICE_SDK_CFLAGS@\ncxxflags @SLUICE_PLUGIN_CXXFLAGS@\nldflags @SLUICE_PLUGIN_LDFLAGS@\nplugins @sluiceplugindir@\n' >found.in
 : >Makefile.am
 configure_made() { autoreconf --install >"$away/said" 2>&1 || { cat "$away/said"; return 1; }; }
-ran() {  # ran ARGUMENT…: configure, which leaves `found`.
+ran() {  # ran ARGUMENT…: runs configure, which creates `found`.
   rm -f found
   ./configure -q "$@" >"$away/said" 2>&1 || { cat "$away/said"; return 1; }
   mv found "$away/said"
@@ -137,7 +137,7 @@ ran() {  # ran ARGUMENT…: configure, which leaves `found`.
 write_configure ''
 "$prefix/bin/sluice-plugin-new" --build autotools --directory "$away/lost" lost >/dev/null
 if [ -e "$(aclocal --print-ac-dir)/sluice.m4" ]; then
-  skip "without the SDK autoreconf of a skeleton says what is missing" "an SDK is installed in the place of the system"
+  skip "without the SDK autoreconf of a skeleton says what is missing" "an SDK is installed in the system"
 else
   check "without the SDK autoreconf of a skeleton says what is missing" says "the macros of the Sluice SDK are missing" \
     autoreconf --install "$away/lost"
@@ -160,7 +160,7 @@ case $($CXX --version) in
   *) check "no unique symbols" sh -c "grep -q '^cxxflags.*-fno-gnu-unique' '$away/said'" ;;
 esac
 check "another folder for plugins" ran --with-sluiceplugindir=/somewhere
-check "is taken" is "$(found plugins)" /somewhere
+check "is used" is "$(found plugins)" /somewhere
 if echo 'int a;' | clang++ -fsyntax-only -x c++ - 2>/dev/null; then
   CXX=clang++
   check "configure with clang" ran
@@ -168,11 +168,11 @@ if echo 'int a;' | clang++ -fsyntax-only -x c++ - 2>/dev/null; then
     # shellcheck disable=SC2046
     echo 'static_assert(__cplusplus >= 201703L, "");' | clang++ $(found cxxflags) -fsyntax-only -x c++ -
   }
-  check "asks it for C++17 where it begins below" has_17
+  check "selects C++17 if it is not the default" has_17
 else
   skip "configure with clang" "clang++ is not installed"
 fi
 write_configure '([99])'
-check "the macro takes a version" configure_made
-check "one that is not there is refused" says "the Sluice SDK 99 is missing" ./configure -q
+check "the macro accepts a version" configure_made
+check "a version that is not installed is rejected" says "the Sluice SDK 99 is missing" ./configure -q
 finish

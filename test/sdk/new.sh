@@ -2,14 +2,14 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# What sluice-plugin-new refuses, and that nothing is written then; what it puts into files.
+# Tests that sluice-plugin-new rejects invalid arguments without writing files, and the files that it creates.
 . "$(dirname "$0")/scratch.sh"
 with_sdk
 cd "$away" || exit 99
 mkdir work
 cd work || exit 99
 
-# refuses STATUS WORDS ARGUMENT…: that status, one line with these words, no file.
+# refuses STATUS TEXT ARGUMENT…: exits with this status, prints one line with this text, and creates no file.
 refuses() {
   wanted=$1
   words=$2
@@ -26,7 +26,7 @@ refuses() {
 bad="cannot be the name of a backend"
 for name in "" Dpu 1dpu .dpu dpu. com..dpu dpu- com.-dpu my_dpu "my dpu" ../dpu a/b 'a&b' 'a,b' "a'b" 'a"b' "a
 b" dpü 'dpu*' "$(printf 'a%.0s' $(seq 65))"; do
-  check "the name '$(printf '%s' "$name" | tr '\n' '|')' is refused" refuses 1 "$bad" "$name"
+  check "the name '$(printf '%s' "$name" | tr '\n' '|')' is rejected" refuses 1 "$bad" "$name"
 done
 for name in iptables ipvs nftables userspace auto; do
   check "the name '$name' is Sluice's own" refuses 1 "mode of Sluice itself" "$name"
@@ -36,16 +36,16 @@ for name in all clean help install package test; do
 done
 check "no name" refuses 2 "NAME of the backend is missing"
 check "two names" refuses 2 "are two" dpu npu
-check "an option nobody knows" refuses 2 "unknown option '--colour'" --colour dpu
+check "an unknown option" refuses 2 "unknown option '--colour'" --colour dpu
 check "another build" refuses 2 "cmake or autotools" --build meson dpu
 check "an option without its value" refuses 2 "--directory wants a value" dpu --directory
 check "an empty value" refuses 2 "--directory wants a value" dpu --directory=
-check "a licence that is none" refuses 2 "no SPDX identifier" --license 'my own' dpu
+check "an invalid licence" refuses 2 "no SPDX identifier" --license 'my own' dpu
 check "a holder of two lines" refuses 2 "one line" --copyright "A
 B" dpu
 check "a folder whose parent is missing" refuses 1 "No such file" --directory "$away/none/dpu" dpu
 
-# keeps WHAT: what is there already stays as it is. In a folder of its own.
+# keeps: existing files are not changed. In a separate folder.
 keeps() {
   before=$(find "$away/there" -printf '%P %y %l %s\n' | LC_ALL=C sort)
   sluice-plugin-new --directory "$away/there/dpu" dpu >"$away/out" 2>"$away/err" && { echo "it was made"; return 1; }
@@ -55,20 +55,20 @@ keeps() {
 mkdir -p "$away/there/dpu"
 check "an empty folder stays empty" keeps
 echo mine >"$away/there/dpu/backend.cpp"
-check "a folder with a backend stays as it is" keeps
+check "a folder with a backend is not changed" keeps
 rm -r "$away/there/dpu"
 echo mine >"$away/there/dpu"
-check "a file stays" keeps
+check "a file is not changed" keeps
 rm "$away/there/dpu"
 ln -s nowhere "$away/there/dpu"
-check "a link to nowhere stays" keeps
+check "a dangling link is not changed" keeps
 
-# Half a skeleton does not stay: here the SDK lacks a file that is made after others.
+# A partial skeleton is removed: here a template of the SDK is missing.
 template=$prefix/share/sluice/skeleton/cmake/CMakeLists.txt.in
 broken() { ! sluice-plugin-new dpu && [ -z "$(ls -A)" ]; }
 mv "$template" "$away/template"
 ln -s nowhere "$template"
-check "what could not be finished is removed" broken
+check "a partial skeleton is removed" broken
 mv "$away/template" "$template"
 
 SOURCE_DATE_EPOCH=1700000000
@@ -82,15 +82,15 @@ begins_with() {
   return 0
 }
 for build in cmake autotools; do
-  check "every word is filled in, $build" made --build $build --copyright 'A & B, Inc. \1' --license MIT a-b.c2
-  check "licence and holder stand where they should, $build" begins_with a-b.c2/backend.cpp \
+  check "every placeholder is replaced, $build" made --build $build --copyright 'A & B, Inc. \1' --license MIT a-b.c2
+  check "licence and copyright holder are in the first lines, $build" begins_with a-b.c2/backend.cpp \
     '// Copyright 2023 A & B, Inc. \1' '// SPDX-License-Identifier: MIT'
   for file in a-b.c2/*.cpp a-b.c2/*.hpp a-b.c2/CMakeLists.txt a-b.c2/configure.ac a-b.c2/Makefile.am; do
     [ ! -e "$file" ] || check "$file names them" grep -q 'SPDX-License-Identifier: MIT' "$file"
   done
   rm -r a-b.c2
   check "without a licence, $build" made --build=$build --license=none --directory=-x a
-  check "nothing says one, $build" sh -c '! grep -rniE "spdx|copyright|licen[cs]e" ./-x'
+  check "no file names a licence, $build" sh -c '! grep -rniE "spdx|copyright|licen[cs]e" ./-x'
   rm -r ./-x
 done
 check "sluice-plugin-new --version" sh -c "sluice-plugin-new --version | grep -qx 'sluice-plugin-new [0-9.]*'"

@@ -2,8 +2,8 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# The reference of the SDK: Doxygen's pages of the headers come without a warning, and the
-# manual pages name what the headers have.
+# Tests the reference of the SDK: Doxygen has no warnings for the headers, and the manual pages have all names of the
+# headers.
 : "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${SLUICE_BUILDDIR:=$PWD}"
 . "$SLUICE_SRCDIR/test/abi/tap.sh"
@@ -15,11 +15,11 @@ away=$(mktemp -d "${TMPDIR:-/tmp}/sluice-reference-XXXXXX") || exit 99
 trap 'chmod -R u+w "$away"; rm -rf "$away"' EXIT
 cd "$away" || exit 99
 
-# doxygen_of FOLDER: what `make doxygen` runs, on another tree.
+# doxygen_of FOLDER: runs the command of `make doxygen` for another tree.
 doxygen_of() {
   SLUICE_DOXYGEN_SOURCE=$1 SLUICE_DOXYGEN_OUTPUT=$away/pages doxygen "$SLUICE_BUILDDIR/sdk/tools/Doxyfile"
 }
-# turns_red FILE SED-SCRIPT: and nothing else is wrong with the tree.
+# turns_red FILE SED-SCRIPT: Doxygen fails because of this change.
 turns_red() {
   cp "away/sdk/$1" kept
   sed -i "$2" "away/sdk/$1"
@@ -28,7 +28,7 @@ turns_red() {
     echo "the change did not apply: adapt it to the file"
     result=1
   elif doxygen_of "$away/away"; then
-    echo "it stayed green"
+    echo "Doxygen did not fail"
     result=1
   fi
   cp kept "away/sdk/$1"
@@ -41,18 +41,18 @@ if command -v doxygen >/dev/null; then
   cp -r "$sdk/include" "$sdk/tools" away/sdk/
   chmod -R u+w away
   check "a copy of the headers has none either" doxygen_of "$away/away"
-  check "a command nobody knows turns it red" turns_red include/sluice/abi/backend.hpp 's/Brings the kernel to/\\brings the kernel to/'
-  check "a parameter that is none turns it red" turns_red include/sluice/abi/host.hpp 's|// One line, no line feed|// \\param colour none|'
-  check "a name that is gone turns it red" turns_red tools/reference.md 's/#SLUICE_PLUGIN_ENTRY/#SLUICE_PLUGIN_EXIT/'
-  # Doxygen does not say when a name without # leads nowhere.
+  check "an unknown command is an error" turns_red include/sluice/abi/backend.hpp 's/Must be idempotent/\\mustbe idempotent/'
+  check "an unknown parameter is an error" turns_red include/sluice/abi/host.hpp 's|// Logs one line|// \\param colour none|'
+  check "an unknown name is an error" turns_red tools/reference.md 's/#SLUICE_PLUGIN_ENTRY/#SLUICE_PLUGIN_EXIT/'
+  # Doxygen does not report unresolved names without #.
   names=$(grep -o 'sluice::[a-z]*::[A-Za-z]*' "$sdk/tools/reference.md" | LC_ALL=C sort -u)
   for name in $names; do
     check "the first page links to $name" grep -q ">$name</a>" "$pages/index.html"
   done
-  check "comments above a method are its text" grep -q 'Brings the kernel to' "$pages/classsluice_1_1abi_1_1Backend.html"
-  check "comments behind a member are its text" grep -q 'set by the caller' "$pages/structsluice_1_1abi_1_1Error.html"
+  check "comments above a method are its text" grep -q 'Must be idempotent' "$pages/classsluice_1_1abi_1_1Backend.html"
+  check "comments after a member are its text" grep -q 'set by the caller' "$pages/structsluice_1_1abi_1_1Error.html"
   says_no_licence() { ! grep -l SPDX-License-Identifier "$pages"/*.html | grep -v _source.html; }
-  check "the licence is nobody's text" says_no_licence
+  check "the licence is not in the pages" says_no_licence
 else
   skip "make doxygen has no warning" "doxygen is not installed"
 fi
@@ -74,21 +74,21 @@ fi
 version=$(sed -n 's/^PACKAGE_VERSION = //p' "$SLUICE_BUILDDIR/Makefile")
 for page in $(pages_of); do check "$page is of this version" grep -q "^\.TH .*\"Sluice $version\"" "$man/$page"; done
 
-# text PAGE: its words, without the marks of bold and hyphens.
+# text PAGE: prints the page without markup for bold and hyphens.
 text() { sed 's/\\-/-/g; s/\\f[A-Z]//g; s/"//g' "$man/$1"; }
-names() {  # names PAGE WORD…: each stands in the page as a word.
+names() {  # names PAGE WORD…: the page contains each word.
   page=$1
   shift
-  [ $# -gt 0 ] || { echo "nothing was found to look for"; return 1; }
+  [ $# -gt 0 ] || { echo "no words to search were found"; return 1; }
   result=0
   for word; do
     text "$page" | grep -qw -e "$word" || { echo "$page lacks $word"; result=1; }
   done
   return $result
 }
-# marked WORD…: each stands in one of the pages of section 3 as the name of something, in bold.
+# marked WORD…: a page of section 3 contains each word in bold.
 marked() {
-  [ $# -gt 10 ] || { echo "nothing was found to look for"; return 1; }
+  [ $# -gt 10 ] || { echo "no words to search were found"; return 1; }
   for page in "$man"/*.3; do text "$(basename "$page")"; done | grep -E '^\.(B|BI|BR|RB) ' >"$away/marked"
   result=0
   for word; do
@@ -96,8 +96,8 @@ marked() {
   done
   return $result
 }
-# What a plugin may name: types and methods of the ABI, types and functions of the SDK but for its details. The calls of
-# a backend have other names in the SDK, see below.
+# The names that a plugin may use: types and methods of the ABI, types and functions of the SDK except its details. The
+# calls of a backend have other names in the SDK, see below.
 abi_names() {
   for header in "$sdk"/include/sluice/abi/*.hpp; do
     sed 's,//.*,,' "$header" | sed -nE 's/^(struct|class|enum|enum class) ([A-Z][A-Za-z]*).*[:{].*/\2/p'
@@ -125,22 +125,22 @@ sdk_names() {
     $(sed -n 's/.*virtual .* \**\([a-z_]*\)(.*/\1/p' "$sdk/include/sluice/abi/host.hpp")
   check "sluice-host(3) names every interface of the host" names sluice-host.3 \
     $(sed -n 's/.*char \(k[A-Za-z]*\)\[\] = "sluice.host\..*/\1/p' "$sdk"/include/sluice/abi/*.hpp)
-  check "sluice-sdk(3) names what pkg-config tells" names sluice-sdk.3 $(sed -n 's/^\([a-z_]*\)=.*/\1/p' "$sdk/sluice-sdk.pc.in" |
+  check "sluice-sdk(3) names the variables of pkg-config" names sluice-sdk.3 $(sed -n 's/^\([a-z_]*\)=.*/\1/p' "$sdk/sluice-sdk.pc.in" |
     grep -vx -e prefix -e includedir -e libdir -e datadir)
-  check "sluice-sdk(3) names what CMake is given" names sluice-sdk.3 $(grep -o 'SluiceSDK_[A-Z_]*' "$sdk/cmake/SluiceSDKConfig.cmake.in" | sort -u)
-  check "sluice-sdk(3) names what the macro gives" names sluice-sdk.3 sluiceplugindir SLUICE_SDK_CFLAGS \
+  check "sluice-sdk(3) names the variables of CMake" names sluice-sdk.3 $(grep -o 'SluiceSDK_[A-Z_]*' "$sdk/cmake/SluiceSDKConfig.cmake.in" | sort -u)
+  check "sluice-sdk(3) names the variables of the macro" names sluice-sdk.3 sluiceplugindir SLUICE_SDK_CFLAGS \
     $(sed -n 's/^ *AC_SUBST(\[\(SLUICE[A-Z_]*\)\])/\1/p' "$sdk/m4/sluice.m4")
   check "sluice-plugin-new(1) names every option" names sluice-plugin-new.1 \
     $("$SLUICE_BUILDDIR/sdk/tools/sluice-plugin-new" --help | grep -o -e '--[a-z]*' | sort -u)
 }
 misses() { ! names sluice-sdk.3 abi/types.hpp abi/nothing.hpp; }
-check "a header that no page names is missed" misses
-# The last is a word of the pages, and no name there.
+check "a header that no page names is reported" misses
+# The last word is in the pages, but not in bold.
 # shellcheck disable=SC2046
 lacks() { ! marked $(abi_names) packets; }
-check "a name that no page has is missed" lacks
+check "a name that no page has is reported" lacks
 
-# Limits are in the header and in the page.
+# Header and manual page must have the same limits.
 limits_agree() {
   tr '\n' ' ' <"$sdk/include/sluice/abi/backend.hpp" | sed 's/virtual Code /\n/g' |
     sed -n 's/.*Limit: \([0-9]*\) s\..*/\1/p' >header
@@ -148,7 +148,7 @@ limits_agree() {
   [ "$(wc -l <header)" -ge 6 ] && head -6 header | diff - page
 }
 check "sluice-backend(3) has the limits of the header" limits_agree
-# limits_of_headers, limits_of_daemon: "call seconds", a line each.
+# limits_of_headers, limits_of_daemon: print lines "call seconds".
 limits_of_headers() {
   awk '
     match($0, /Limit: [0-9]+ s\./) { seconds = substr($0, RSTART + 7, RLENGTH - 10) }
@@ -166,7 +166,7 @@ daemon_agrees() {
   limits_of_daemon >daemon
   [ "$(wc -l <header)" -ge 11 ] && diff header daemon
 }
-check "the daemon waits as long as the headers say" daemon_agrees "$sdk"
+check "the daemon has the limits of the headers" daemon_agrees "$sdk"
 other_limit() {
   mkdir -p limits/include/sluice
   cp -r "$sdk/include/sluice/abi" limits/include/sluice/
@@ -174,5 +174,5 @@ other_limit() {
   sed -i 's/Limit: 60 s\./Limit: 61 s./' limits/include/sluice/abi/backend.hpp
   ! daemon_agrees limits
 }
-check "another limit is seen" other_limit
+check "a different limit is reported" other_limit
 finish

@@ -2,13 +2,13 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# An author's first half hour: every command of docs/plugin-guide.md, as it stands there, with
-# the SDK in a prefix of its own. What comes of them is loaded by the daemon.
+# Runs every command of docs/plugin-guide.md with the SDK in a separate prefix, and loads the resulting plugins with the
+# daemon.
 . "$(dirname "$0")/scratch.sh"
 guide=$SLUICE_SRCDIR/docs/plugin-guide.md
 with_sdk
 
-# What the guide's commands meet here instead of an installed daemon and its administrator.
+# Replacements for commands of the guide that need an installed daemon and root.
 mkdir "$away/bin" "$away/blocks" "$away/work"
 printf '#!/bin/sh\nexec "$@"\n' >"$away/bin/sudo"
 printf '#!/bin/sh\nexec "%s" --plugin-dir "%s" "$@"\n' "$SLUICE_BUILDDIR/core/sluiced" "$prefix/lib/sluice/plugins" \
@@ -43,51 +43,51 @@ awk -v to="$away/blocks/" '
   inside && $0 == "```" { inside = 0; close(to number); next }
   inside { print >(to number) }' "$guide"
 
-# walk N: the commands of the block, where the one before has ended; their output is in blocks/N.out.
+# walk N: runs the commands of the block, in the last folder of the previous one; their output is in blocks/N.out.
 echo "$away/work" >"$away/cwd"
 walk() {
   sed "s,/tmp/try-dpu,$away/try,g" "$away/blocks/$1" >"$away/blocks/$1.here"
   (
     cd "$(cat "$away/cwd")" || exit 1
-    # A shell of its own: the first command that fails is to end it.
+    # A separate shell with -e, so that the first failing command ends it.
     # shellcheck disable=SC2016
     exec sh -ec '. "$1"; pwd >"$2"' sh "$away/blocks/$1.here" "$away/cwd"
   ) >"$away/blocks/$1.out" 2>&1 && return
   cat "$away/blocks/$1.out"
   return 1
 }
-# begins N COMMAND: a guide whose blocks are others is read again here.
+# begins N COMMAND: fails if the blocks of the guide have changed, so that this test must be adapted.
 begins() { grep -q "^$2" "$away/blocks/$1" || { echo "block $1 of the guide has no line that begins with: $2"; return 1; }; }
 exports_entry_only() {
   [ "$(nm -D --defined-only "$1" | awk '{ print $NF }')" = sluice_plugin_entry ] || { nm -D --defined-only "$1"; return 1; }
 }
 as_the_daemon() { "$SLUICE_BUILDDIR/test/abi/load_plugin" "$1" com.example.dpu run; }
-looks_like() { grep -q -e "$2" "$1" || { cat "$1"; return 1; }; }
+has_line() { grep -q -e "$2" "$1" || { cat "$1"; return 1; }; }
 
-check "the guide has the blocks that are walked here" sh -c "[ \"\$(ls '$away/blocks' | wc -l)\" = 5 ]"
+check "the guide has the blocks that this test runs" sh -c "[ \"\$(ls '$away/blocks' | wc -l)\" = 5 ]"
 made=$away/work/com.example.dpu
 if have cmake; then
   check "block 1 makes a backend" begins 1 sluice-plugin-new
   check "it builds with CMake and passes its tests" walk 1
-  check "its tests are some" looks_like "$made/build/Testing/Temporary/LastTest.log" '^ok 23 - '
+  check "there are tests" has_line "$made/build/Testing/Temporary/LastTest.log" '^ok 23 - '
   check "it exports its entry only" exports_entry_only "$made/build/com.example.dpu.so"
-  check "the daemon's loader takes it through its life" as_the_daemon "$made/build/com.example.dpu.so"
-  check "block 2 has the daemon run it" begins 2 'sudo unshare'
+  check "the loader of the daemon loads and calls it" as_the_daemon "$made/build/com.example.dpu.so"
+  check "block 2 runs it with the daemon" begins 2 'sudo unshare'
   if [ "$(id -u)" = 0 ] && unshare --net true 2>/dev/null; then
     check "the daemon runs it" walk 2
-    check "it has read the Service of the example" looks_like "$away/blocks/2.out" '^10.96.0.80:80 to 10.1.0.11:8080 10.1.0.12:8080$'
-    check "what is new is written" looks_like "$away/blocks/2.out" '(IPv4): .* 1 kernel writes'
+    check "it has read the Service of the example" has_line "$away/blocks/2.out" '^10.96.0.80:80 to 10.1.0.11:8080 10.1.0.12:8080$'
+    check "a new entry is written" has_line "$away/blocks/2.out" '(IPv4): .* 1 kernel writes'
     check "a second run" walk 2
-    check "writes nothing" looks_like "$away/blocks/2.out" '(IPv4): .* 0 kernel writes'
+    check "writes nothing" has_line "$away/blocks/2.out" '(IPv4): .* 0 kernel writes'
     sed -i '/10\.1\.0\.12/,+1d' "$made/example.yaml"
-    check "a third, with an endpoint less" walk 2
-    check "writes one entry" looks_like "$away/blocks/2.out" '(IPv4): .* 1 kernel writes'
-    check "which lacks it" looks_like "$away/blocks/2.out" '^10.96.0.80:80 to 10.1.0.11:8080$'
-    check "the daemon has it clean up" walk 3
-    check "nothing is left of it" sh -c "cd '$away/try/backends/com.example.dpu' && [ -z \"\$(ls -A)\" ]"
-    check "block 4 has the kit judge it" begins 4 'sudo sluice-conformance'
+    check "a third run, without one endpoint" walk 2
+    check "writes one entry" has_line "$away/blocks/2.out" '(IPv4): .* 1 kernel writes'
+    check "without the endpoint" has_line "$away/blocks/2.out" '^10.96.0.80:80 to 10.1.0.11:8080$'
+    check "the daemon runs its clean-up" walk 3
+    check "no leftover state" sh -c "cd '$away/try/backends/com.example.dpu' && [ -z \"\$(ls -A)\" ]"
+    check "block 4 runs the conformance kit" begins 4 'sudo sluice-conformance'
     check "it passes" walk 4
-    check "in each of the three groups" looks_like "$away/blocks/4.out" '^# 5 passed, 0 failed, 0 skipped$'
+    check "in each of the three groups" has_line "$away/blocks/4.out" '^# 5 passed, 0 failed, 0 skipped$'
   else
     skip "the daemon runs it" "needs root and a network namespace"
   fi
@@ -95,29 +95,29 @@ else
   skip "the skeleton with CMake" "cmake is not installed"
 fi
 
-# Whatever became of the first one.
+# Even if the tests with CMake failed.
 mkdir -p "$made"
 echo "$made" >"$away/cwd"
-check "block 5 makes one for the Autotools" begins 5 'sluice-plugin-new --build autotools'
+check "block 5 makes a backend for the Autotools" begins 5 'sluice-plugin-new --build autotools'
 made=$away/work/dpu-autotools
 check "it builds with the Autotools and passes its tests" walk 5
-check "they are the same tests" looks_like "$made/test_plugin.log" '^ok 23 - '
-check "the one of the Autotools exports its entry only" exports_entry_only "$made/.libs/com.example.dpu.so"
-check "the daemon's loader takes the one of the Autotools, too" as_the_daemon "$made/.libs/com.example.dpu.so"
+check "they are the same tests" has_line "$made/test_plugin.log" '^ok 23 - '
+check "the plugin built with the Autotools exports its entry only" exports_entry_only "$made/.libs/com.example.dpu.so"
+check "the loader of the daemon loads and calls the plugin built with the Autotools" as_the_daemon "$made/.libs/com.example.dpu.so"
 check "make install" make -C "$made" install DESTDIR="$away/dest"
 check "installs the plugin and nothing else" sh -c "[ \"\$(find '$away/dest' -type f)\" = '$away/dest$prefix/lib/sluice/plugins/com.example.dpu.so' ]"
 check "make uninstall" make -C "$made" uninstall DESTDIR="$away/dest"
 check "removes it" sh -c "cd '$away/dest' && [ -z \"\$(find . -type f)\" ]"
 if have git; then
-  # .gitignore knows all that building makes; build/ is the folder of CMake.
+  # .gitignore has all generated files; build/ is the folder of CMake.
   not_ignored() {
     git -C "$1" init -q && git -C "$1" ls-files --others --exclude-standard | LC_ALL=C sort >"$away/kept"
     (cd "$away/fresh" && find . -type f | sed 's,^\./,,' | LC_ALL=C sort) | diff "$away/kept" -
   }
   sluice-plugin-new --build autotools --directory "$away/fresh" com.example.dpu >/dev/null
-  check "git sees nothing of what was built" not_ignored "$made"
+  check "git ignores all generated files" not_ignored "$made"
 else
-  skip "git sees nothing of what was built" "git is not installed"
+  skip "git ignores all generated files" "git is not installed"
 fi
 if [ "${SLUICE_LONG:-0}" != 0 ]; then
   check "make distcheck" make -C "$made" distcheck

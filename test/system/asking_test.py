@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What Trial.expect_one (lib/cases.py) forgives a full machine and what not: an answer may be late, none may be lost.
+"""What Trial.expect_one (lib/cases.py) tolerates on a full machine: an answer may be late, none may be lost.
 
     asking_test.py NETECHO
 
@@ -21,7 +21,7 @@ from lib.cases import Trial
 from lib.outcomes import kept
 
 IP = a.LOOPBACK[a.V4]
-LATE = 1.4 * pace.SLOWNESS  # seconds: longer than the kernel waits before it sends a SYN again, shorter than the patience
+LATE = 1.4 * pace.SLOWNESS  # seconds: longer than the SYN retransmission timeout, shorter than the patience
 KINDS = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
 
 
@@ -39,7 +39,7 @@ def greeting(peer):
 
 @contextlib.contextmanager
 def server(protocol, serve, backlog=8):
-    """A port where serve(socket) is run in a thread until the socket is closed."""
+    """A port at which serve(socket) runs in a thread until the socket is closed."""
     with socket.socket(socket.AF_INET, KINDS[protocol]) as one:
         one.bind((IP, 0))
         if protocol == "tcp":
@@ -62,7 +62,7 @@ def server(protocol, serve, backlog=8):
 
 
 def accepts(*pauses):
-    """Greets after these pauses, the last one for all that follow; None: never."""
+    """Sends a greeting after these pauses, the last one for all later connections; None: never."""
     left, silent = list(pauses), []
 
     def serve(one):
@@ -100,14 +100,14 @@ def problems(netecho, protocol, serve, questions):
 
 
 def overflows():
-    """How many SYNs met a full queue so far."""
+    """The number of SYNs so far that met a full queue."""
     with open("/proc/net/netstat", encoding="ascii") as file:
         names, values = [line.split() for line in file if line.startswith("TcpExt:")]
     return int(values[names.index("ListenOverflows")])
 
 
 def lost_syn(netecho):
-    """The first SYN meets a full queue; the one that repeats it does not."""
+    """The first SYN meets a full queue; its retransmission does not."""
     begun, before = threading.Event(), overflows()
 
     def serve(one):
@@ -136,7 +136,7 @@ def main():
         found = check()
         wrong = bool(found) != fails or any("saw 'timeout'" not in one for one in found[:1])
         failed += wrong
-        print(f"{'not ok' if wrong else 'ok'} {number} - {title}" + (f"\n#   {found or 'nothing is said'}" if wrong else ""), flush=True)
+        print(f"{'not ok' if wrong else 'ok'} {number} - {title}" + (f"\n#   {found or 'no failure is reported'}" if wrong else ""), flush=True)
     print(f"1..{len(checks)}")
     return 1 if failed else 0
 

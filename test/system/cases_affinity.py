@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cases 73–78: a client meets the endpoint again that it had before."""
+"""Cases 73–78: session affinity keeps a client at its endpoint."""
 
 import time
 
@@ -14,10 +14,10 @@ NEEDS = ("affinity",)
 FOUR = [ready(E1), ready(E2), ready(E3), ready(E4)]
 ANY = masqueraded(E1, E2, E3, E4)
 HOST = {one.name: one for one in (E1, E2, E3, E4)}
-# Asking all of them once has to fit into it well.
+# All clients must ask once well within this time.
 SHORT_SECONDS = 5 if pace.SLOWNESS < 2 else 25
-# So many memories that they do not all come out alike by chance: one of four endpoints each, which is 4^-14 = 4e-9 for all of
-# them, four times that where they may all be any one; with policy Local one of two for twice as many. These cases run dozens
+# Enough independent choices that they do not all come out alike by chance: one of four endpoints each, which is 4^-14 = 4e-9 for
+# one given endpoint, four times that for any endpoint; with policy Local one of two for twice as many. These cases run dozens
 # of times in every run of the whole suite.
 MANY = 14
 
@@ -38,7 +38,7 @@ def rules_of(lines, chain):
     return [line for line in lines if line.startswith(f"-A {chain} ")]
 
 
-@case(73, "the rules that ask the memory come before those that choose; the memory is written where the choice is made",
+@case(73, "rules that look up session affinity precede those that choose; the entry is written where the choice is made",
       backends=["iptables"])
 def rules(t):
     service = sticky(t, FOUR, seconds=10800)
@@ -46,20 +46,20 @@ def rules(t):
     lines = t.saved("nat")
     dispatch = [line for line in lines if f"{service.namespace}/{service.name}:p80 cluster IP" in line]
     chain = next((line.split(" -j ")[1] for line in dispatch if line.startswith("-A KUBE-SERVICES")), "?")
-    kinds = ["asks" if "--rcheck" in line else "chooses" for line in rules_of(lines, chain) if "-j KUBE-SEP-" in line]
-    t.require(kinds == ["asks"] * 4 + ["chooses"] * 4, f"the order of rules in {chain} is {kinds}")
+    kinds = ["lookup" if "--rcheck" in line else "choice" for line in rules_of(lines, chain) if "-j KUBE-SEP-" in line]
+    t.require(kinds == ["lookup"] * 4 + ["choice"] * 4, f"the order of rules in {chain} is {kinds}")
     for line in rules_of(lines, chain):
         if "--rcheck" in line:
             t.require("--seconds 10800" in line and "--reap" in line, f"no time limit: {line}")
             endpoint = line.split(" -j ")[1]
             own = rules_of(lines, endpoint)
             t.require([("--set" in rule, "-j DNAT" in rule) for rule in own] == [(False, False), (True, True)],
-                      f"the memory is to be written by the DNAT rule only: {own}")
+                      f"only the DNAT rule must write the affinity entry: {own}")
             t.require(f"--name {endpoint} " in line and any(f"--name {endpoint} " in rule for rule in own),
                       f"{endpoint} is not asked under the name it is written under")
 
 
-@case(74, "a client meets one endpoint at cluster IP, node port, external IP and balancer; other clients have their own",
+@case(74, "a client reaches one endpoint at cluster IP, node port, external and load balancer IP; other clients have their own",
       legacy=True)
 def one_memory_for_all_addresses(t):
     services = [sticky(t, FOUR, type="LoadBalancer", external=True) for _ in range(MANY)]
@@ -78,7 +78,7 @@ def one_memory_for_all_addresses(t):
 
 
 def memory_per_frontend(t, service):
-    """Endpoints take turns: whoever comes second to an address gets another one than who came first."""
+    """Endpoints take turns: the second client of an address gets another endpoint than the first one."""
     fronts = [service.cluster(), *service.externals()]
     came_first = [t.expect_one(EXT_OTHER if at % 2 else EXT, front, ANY) for at, front in enumerate(fronts)]
     came_second = [t.expect_one(EXT if at % 2 else EXT_OTHER, front, ANY) for at, front in enumerate(fronts)]
@@ -90,8 +90,8 @@ def memory_per_frontend(t, service):
     t.require(again == mine, f"had {mine}, then {again}")
 
 
-# IPVS forgets no client before its connections are forgotten, those that have ended too: cases_ipvssettings.py.
-@case(74, "the memory lasts as long as the client keeps coming, and ends after the time-out", protocols=["tcp"],
+# IPVS keeps a client until its connections are removed, ended ones too: cases_ipvssettings.py.
+@case(74, "session affinity lasts as long as the client keeps coming, and ends after the timeout", protocols=["tcp"],
       sources=["manifests"], backends=["iptables", "nftables", "userspace"])
 def memory_ends(t):
     for seconds in (SHORT_SECONDS, 5 * SHORT_SECONDS, 25 * SHORT_SECONDS):
@@ -102,12 +102,12 @@ def memory_ends(t):
 
 
 def memory_ends_after(t, seconds):
-    """Whether the machine was fast enough to prove that clients are remembered for so long."""
+    """Returns whether the machine was fast enough to prove that clients are kept for that long."""
     services = [sticky(t, FOUR, seconds=seconds) for _ in range(MANY)]
     t.settle()
 
     def ask(questions=1):
-        """For each of them whom the client met, and times before and after that."""
+        """For each Service the endpoint that answered, and times before and after that."""
         met = []
         for one in services:
             begun = time.monotonic()
@@ -115,7 +115,7 @@ def memory_ends_after(t, seconds):
         return met
 
     rounds = [ask(questions=2)]
-    # Longer than the time-out in all, and each pause shorter: every connection starts the time anew.
+    # Longer than the timeout in all, with each pause shorter: every connection restarts the timeout.
     for _ in range(2):
         time.sleep(seconds * 0.6)  # fixed time: a part of the timeout that must not suffice
         rounds.append(ask())
@@ -127,10 +127,10 @@ def memory_ends_after(t, seconds):
             # A machine that takes longer proves nothing.
             if ended - begun < seconds:
                 proved += 1
-                t.require(has == had, f"within the time-out, after {ended - begun:.1f} s: had {had}, then {has}")
-    t.remark(f"{proved} of {2 * MANY} pauses were shorter than the time-out of {seconds} s")
+                t.require(has == had, f"within the timeout, after {ended - begun:.1f} s: had {had}, then {has}")
+    t.remark(f"{proved} of {2 * MANY} pauses were shorter than the timeout of {seconds} s")
     names = [[name for name, _, _ in one] for one in (rounds[-1], later)]
-    t.require(names[0] != names[1], f"still the same endpoints after the time-out: {names[1]}")
+    t.require(names[0] != names[1], f"still the same endpoints after the timeout: {names[1]}")
     return proved > 0
 
 
@@ -147,12 +147,12 @@ def endpoint_removed(t):
     t.require(t.expect_one(EXT, service.cluster(), ANY) == after, "it did not stay with the new one")
 
 
-@case(75, "each port of a Service remembers for itself", protocols=["tcp"])
+@case(75, "each port of a Service has its own session affinity", protocols=["tcp"])
 def memory_per_port(t):
     ports = [(f"p{number}", number, 80) for number in range(80, 80 + MANY)]
     service = sticky(t, FOUR, ports=ports)
     t.settle()
-    for _, number, _ in ports[::2]:  # where endpoints take turns, not everybody begins with the same one
+    for _, number, _ in ports[::2]:  # with round robin not every client begins with the same endpoint
         t.expect_one(EXT_OTHER, service.cluster(number), ANY, questions=1)
     met = [t.expect_one(EXT, service.cluster(number), ANY, questions=4) for _, number, _ in ports]
     t.require(len(set(met)) > 1, f"all {MANY} ports led to {met[0]}")

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong input: one clear line that names the thing, the place and the remedy; everything else goes on."""
+"""Invalid input: one clear line that names the object, the place and the remedy; everything else goes on."""
 
 import json
 import os
@@ -26,7 +26,7 @@ BAD_SERVICE_SPECS = {
 
 
 def fails_to_start(t, flags, *named):
-    """Exit status 1, and one line on stderr that holds every one of the words."""
+    """Exit status 1, and one line on stderr that contains every word."""
     done = t.bench.daemon.run([*flags, "--state-dir", os.path.join(t.topology.directory, "state-bad")])
     t.require(done.returncode == 1, f"exit {done.returncode}, not 1: {done.stderr[-300:]}")
     lines = [line for line in done.stderr.splitlines() if all(word in line for word in named)]
@@ -109,7 +109,7 @@ def plugin_of_another_abi(t):
     fails_to_start(t, [*base_flags(t, "other_major", folder), "--manifests", t.topology.directory], "other_major", "ABI")
 
 
-@own_daemon(None, "the wrong certificate authority: said once and retried, and no rules are written")
+@own_daemon(None, "the wrong certificate authority: reported once and retried, and no rules are written")
 def wrong_ca(t):
     daemon = t.bench.daemon
     daemon.stop()
@@ -124,7 +124,7 @@ def wrong_ca(t):
     t.bench.start_daemon()
 
 
-@own_daemon(None, "a bearer token that is refused: the line says so and names the server")
+@own_daemon(None, "a rejected bearer token: the line says so and names the server")
 def wrong_token(t):
     daemon = t.bench.daemon
     daemon.stop()
@@ -143,8 +143,8 @@ def bad_services(t):
         yield name, objects.service("bad", name, spec)
 
 
-def goes_on(t, names):
-    """Each bad object is named in a line of the log, and a good Service written afterwards works."""
+def expect_reported_and_served(t, names):
+    """Each bad object is named in a line of the log, and a valid Service written afterwards works."""
     good = t.service([ready(E1)])
     t.settle()
     t.expect(POD, good.cluster(), kept(E1))
@@ -160,14 +160,14 @@ def bad_services_in_manifests(t):
     for name, made in bad_services(t):
         source.put_text(f"{name}.json", json.dumps(made))
         names.append(name)
-    goes_on(t, names)
+    expect_reported_and_served(t, names)
 
 
 @own_daemon(None, "invalid Services from the API are named, and the others are served")
 def bad_services_from_api(t):
     made = dict(bad_services(t))
     t.bench.source.put_raw(*made.values())
-    goes_on(t, [f"bad/{name}" for name in made])
+    expect_reported_and_served(t, [f"bad/{name}" for name in made])
 
 
 @own_daemon(None, "invalid endpoints are named, the valid ones next to them are used", sources=["manifests", "apiserver"])
@@ -176,7 +176,7 @@ def bad_endpoints(t):
     made = endpoint_slice(service.namespace, "odd-addresses", service.name, t.family, [port("p80", 80, t.protocol)],
                           [objects.Endpoint(E1, address="10.180.0.999"), objects.Endpoint(E1, address="not-an-address")])
     service.put_slice(made, "odd")
-    goes_on(t, ["odd-addresses"])
+    expect_reported_and_served(t, ["odd-addresses"])
     t.expect(POD, service.cluster(), kept(E1))
 
 
@@ -187,15 +187,15 @@ def bad_files(t):
     source.put_text("broken-two.json", '{"kind": "Service", "metadata": ')
     source.put_text("no-kind.yaml", "metadata:\n  name: nameless\n")
     source.put_text("no-name.yaml", "apiVersion: v1\nkind: Service\nspec: {}\n")
-    goes_on(t, ["broken-one.yaml", "broken-two.json", "no-kind.yaml", "no-name.yaml"])
+    expect_reported_and_served(t, ["broken-one.yaml", "broken-two.json", "no-kind.yaml", "no-name.yaml"])
 
 
-@own_daemon(None, "a file that stops being valid keeps its last good content in force", sources=["manifests"])
+@own_daemon(None, "the last valid content of a file stays active while the file is invalid", sources=["manifests"])
 def file_turns_bad(t):
     source = t.bench.source
     service = t.service([ready(E1)])
     t.settle()
     t.expect(POD, service.cluster(), kept(E1))
     source.put_text(f"service-{service.namespace}-{service.name}.json", "{ not json")
-    goes_on(t, [f"service-{service.namespace}-{service.name}.json"])
+    expect_reported_and_served(t, [f"service-{service.namespace}-{service.name}.json"])
     t.expect(POD, service.cluster(), kept(E1))

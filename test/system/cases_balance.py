@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Balance: new flows are spread over endpoints as chance does it, whatever their source ports and addresses are."""
+"""Balance: new flows are spread over endpoints at random, whatever their source ports and addresses are."""
 
 import os
 import time
@@ -13,11 +13,11 @@ from lib.objects import ready
 LONG = os.environ.get("SLUICE_LONG", "0") != "0"
 FLOWS = 100_000 if LONG else 6_000
 COUNTS = (3, 7, 50, 250)
-MEMORY = 1024  # clients of the configuration for it
-# There are some thirty tests in a run.
+MEMORY = 1024  # clients: the session affinity limit of the configuration
+# A run has about thirty of these tests.
 LEAST_CHANCE = 1e-8
 CLIENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "flow_client.py")
-# Endpoints that are all e1, and clients that are all the pod: each inside of the cluster's range.
+# Endpoints that are all e1, and clients that are all the pod: each inside the cluster CIDR.
 ENDPOINTS = {V4: ("10.181.0.0/24", "10.181.0."), V6: ("fd00:10:0:181::/112", "fd00:10:0:181::")}
 CLIENTS = {V4: "10.64.0.0/15", V6: "fd00:10:0:64::/112"}
 
@@ -33,7 +33,7 @@ def route(t, place, *words):
 
 
 def prepare(t):
-    if t.family == V6:  # whose server cannot answer from an address that is only routed to it
+    if t.family == V6:  # its server cannot answer from an address that is only routed to it
         prefix = ENDPOINTS[V6][1]
         t.topology.run("e1", "ip", "-batch", "-", stdin="".join(
             f"address replace {prefix}{number:x}/128 dev lo nodad\n" for number in range(1, max(COUNTS) + 1)))
@@ -75,9 +75,9 @@ def balanced(t, count):
     service = t.service([ready(E1, address=ip) for ip in servers])
     t.settle()
     half = FLOWS // 2
-    # One address and ports in turn: as a client does that connects again and again.
+    # One address and consecutive ports: as of a client that connects again and again.
     ports = [(client_ip(t.family, 1 + at // 50_000), 10_000 + at % 50_000) for at in range(half)]
-    # One port and many addresses: as clients behind their own translators do.
+    # One port and many addresses: as of clients behind different NAT gateways.
     places = [(client_ip(t.family, 1000 + at), 5353) for at in range(half)]
     all_met, worst = [], 1.0
     for what, sources, word in (("ports in turn", ports, 1), ("one port of many addresses", places, 0)):
@@ -91,12 +91,12 @@ def balanced(t, count):
         all_met += met
         worst = min(worst, judge(t, f"{count} endpoints, {what}", chance.uniform_chance(table_of(met, servers, [0] * len(met))[0])))
         if count <= 7:
-            # Who has an even number, or the same rest as another, does not meet others than who has not.
+            # Sources with an even number, or with the same remainder, have the same distribution as the rest.
             for modulus in (2, count):
                 classes = [(source[1] if word else at) % modulus for at, source in enumerate(sources)]
                 judge(t, f"{count} endpoints, {what}, by {'port' if word else 'address'} modulo {modulus}",
                       chance.independence_chance(table_of(met, servers, classes)))
-            # Nor does it matter whom the one before has met.
+            # The endpoint of the previous flow does not matter either.
             judge(t, f"{count} endpoints, {what}, by the one before", chance.independence_chance(table_of(met[1:], servers, met)))
         t.remark(f"{count} endpoints, {what}: {len(met)} flows in {took:.1f} s")
         forget_flows(t)
@@ -104,8 +104,8 @@ def balanced(t, count):
     t.remark(f"{count} endpoints: chance does worse in {100 * likely:.0f} % of runs")
 
 
-@own_daemon(None, f"{FLOWS} flows over {', '.join(map(str, COUNTS[:-1]))} and {COUNTS[-1]} endpoints are spread as chance does it "
-            "(chi-square); ports in turn, one port of many addresses and whom others met make no difference",
+@own_daemon(None, f"{FLOWS} flows over {', '.join(map(str, COUNTS[:-1]))} and {COUNTS[-1]} endpoints are spread at random "
+            "(chi-square); ports in turn, one port of many addresses and earlier flows make no difference",
             families=(V4, V6) if LONG else (V4,), protocols=("udp",), sources=("manifests",), backends=("nftables",), slow=True)
 def spread(t):
     prepare(t)
@@ -113,7 +113,7 @@ def spread(t):
         balanced(t, count)
 
 
-@own_daemon(74, "thousands of clients with affinity: new ones are spread as chance does it, each meets its own endpoint again, from "
+@own_daemon(74, "thousands of clients with affinity: new ones are spread at random, each reaches its own endpoint again, from "
             "other ports and after a restart of the daemon", families=(V4, V6) if LONG else (V4,), protocols=("udp",),
             sources=("manifests",), backends=("nftables",), slow=True)
 def spread_with_memory(t):
@@ -143,7 +143,7 @@ def sticky(t, count):
     return servers, service
 
 
-@case(None, f"more clients than fit into the memory of affinity ({MEMORY}): all of them are served, those that are remembered meet "
+@case(None, f"more clients than the session affinity limit ({MEMORY}): all of them are served, those with an entry reach "
       "their endpoint again", config="nftables-small-memory", families=(V4, V6), protocols=("udp",), sources=("manifests",),
       backends=("nftables",), exclusive=True)
 def memory_full(t):
@@ -155,6 +155,6 @@ def memory_full(t):
     again = answered(t, service.cluster(), [(ip, 6000) for ip in clients])
     t.require(set(again) == set(servers), f"the second time answered by {sorted(set(again) ^ set(servers))} or not")
     here = sum(one == other for one, other in zip(met[:MEMORY], again))
-    # The kernel counts somewhat more strictly than it says when several come at once.
+    # With concurrent additions the kernel reaches the limit slightly earlier than configured.
     t.require(here > 0.95 * MEMORY, f"{here} of the {MEMORY} that came first met their endpoint again")
     forget_flows(t)

@@ -106,7 +106,7 @@ def odd_slices(t):
     t.expect(POD, service.cluster(), kept(E1))
 
 
-@case(85, "the same endpoint in two slices, terminating in one: the other record wins, whichever came first")
+@case(85, "the same endpoint in two slices, terminating in one: the other record wins, in either order")
 def duplicate_endpoint(t):
     first = t.service([ready(E2)])
     first.set_endpoints([ready(E1)], "a")
@@ -118,7 +118,7 @@ def duplicate_endpoint(t):
     t.expect(POD, [first.cluster(), last.cluster()], kept(E1, E2))
 
 
-@case(86, "an endpoint that moves from slice to slice is never missing", legacy=True)
+@case(86, "an endpoint that moves from slice to slice stays reachable throughout", legacy=True)
 def endpoint_moves(t):
     service = t.service([ready(E1)], ports=None)
     t.settle()

@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What kube-proxy in any of its modes has left on a node goes, and nothing of anybody else: with --cleanup,
-whether or not a plugin is there, and at a start, once the own rules stand.
+"""State that kube-proxy in any of its modes has left on a node is removed, and nothing foreign: with --cleanup,
+with or without a plugin, and at a start, once the daemon's own rules stand.
 """
 
 import json
@@ -21,7 +21,7 @@ BOTH = [ready(E1), ready(E2)]
 
 
 def quiet_node(t):
-    """The node with no daemon and no rule of one; the daemon runs again when the case is over."""
+    """The node with no daemon and no rule of a daemon; the daemon runs again when the case is over."""
     t.bench.daemon.stop()
     t.bench.cleanup()
     remove_firewall(t)
@@ -31,7 +31,7 @@ def quiet_node(t):
 
 
 def remove_firewall(t):
-    """KUBE-FIREWALL as the daemon makes it, which --cleanup leaves to kubelet."""
+    """KUBE-FIREWALL as the daemon creates it; --cleanup leaves the chain to kubelet."""
     for family in FAMILIES:
         tool = t.topology.tools.program(family)
         remove_firewall_jumps(t, tool)
@@ -40,14 +40,14 @@ def remove_firewall(t):
 
 
 def remove_firewall_jumps(t, tool):
-    """However many there are: two may have made one at the same time."""
+    """All of them: two processes may have created one each at the same time."""
     for chain in ("INPUT", "OUTPUT"):
         while t.topology.run("node", tool, "-w", "-D", chain, "-j", "KUBE-FIREWALL", check=False).returncode == 0:
             pass
 
 
 def picture(t):
-    """Every rule and table, in both variants and families, without counters and generated remarks; the sets."""
+    """Every rule and table, in both variants and families, without counters and generated comments; the sets."""
     lines = []
     for family in FAMILIES:
         for variant in VARIANTS:
@@ -58,7 +58,7 @@ def picture(t):
 
 
 def without_builtin(lines):
-    """Tables that are empty but for the built-in chains come and go with whoever looks."""
+    """Tables that are empty but for the built-in chains come and go with each listing."""
     return [line for line in lines if not re.search(r" (\*\w+|COMMIT|:[A-Z]+ ACCEPT)$|^ip6? (nat|filter|mangle)$", line)]
 
 
@@ -120,7 +120,7 @@ def expect_clean(t, before, done, occasion):
 
 
 @own_daemon(None, "--cleanup removes what kube-proxy left in every mode, both families and both kinds of iptables; "
-            "kubelet's and foreign rules, sets and tables are the same bytes; a second run finds nothing",
+            "rules, sets and tables of kubelet and of others stay the same bytes; a second run finds nothing",
             sources=["manifests"], backends=["iptables"], legacy=True)
 def every_mode(t):
     quiet_node(t)
@@ -128,20 +128,20 @@ def every_mode(t):
     t.defer(lambda: foreign.remove(t.topology))
     add_kubelet(t)
     before = picture(t)
-    foreign_before = foreign.picture(t.topology)
+    foreign_before = foreign.dump(t.topology)
     add_every_mode(t)
     before.append(leftovers.FOREIGN_SET)
     t.require(len(picture(t)) > len(before) + 150, "the leftovers are not there to begin with")
     expect_clean(t, before, run_cleanup(t), "the first run")
-    changed = foreign.difference(foreign_before, foreign.picture(t.topology))
+    changed = foreign.difference(foreign_before, foreign.dump(t.topology))
     t.require(not changed, f"foreign rules changed: {changed}")
     again = run_cleanup(t)
     expect_clean(t, before, again, "the second run")
-    t.require("nothing else" in again.stdout + again.stderr, f"the second run found something: {again.stderr[-300:]}")
+    t.require("no other leftover state" in again.stdout + again.stderr, f"the second run found something: {again.stderr[-300:]}")
 
 
-@own_daemon(None, "--cleanup without a plugin file removes the same, and what the ledger names of a backend that is gone; "
-            "a kind it does not know is named and stays in the ledger",
+@own_daemon(None, "--cleanup without a plugin file removes the same, and what the ownership ledger lists for a removed backend; "
+            "an unknown kind is reported and stays in the ownership ledger",
             sources=["manifests"], backends=["iptables"])
 def no_plugin(t):
     service = t.service(BOTH)
@@ -160,36 +160,36 @@ def no_plugin(t):
     done = run_cleanup(t, plugins=False)
     remove_firewall(t)
     expect_clean(t, before, done, "without plugins")
-    t.require(not leftovers.has_link(t.topology, "other0"), "the link of the ledger is still there")
-    t.require(not ledger(t), f"the ledger is not empty: {ledger(t)}")
+    t.require(not leftovers.has_link(t.topology, "other0"), "the link in the ownership ledger is still there")
+    t.require(not ownership_ledger(t), f"the ownership ledger is not empty: {ownership_ledger(t)}")
     claim(t, "com.example.other", ["bpf/map/services"])
     done = run_cleanup(t, plugins=False)
     t.require(done.returncode == 1 and "bpf/map/services" in done.stderr and "com.example.other" in done.stderr,
               f"an unknown kind: exit {done.returncode}: {done.stderr[-300:]}")
-    t.require("bpf/map/services" in json.dumps(ledger(t)), "what stays is no longer in the ledger")
+    t.require("bpf/map/services" in json.dumps(ownership_ledger(t)), "what stays is missing in the ownership ledger")
     claim(t, "com.example.other", [])
 
 
-def ledger_path(t):
+def ownership_ledger_path(t):
     return os.path.join(t.bench.daemon.state_dir, "claims.json")
 
 
-def ledger(t):
-    with open(ledger_path(t), encoding="utf-8") as file:
+def ownership_ledger(t):
+    with open(ownership_ledger_path(t), encoding="utf-8") as file:
         return json.load(file)["claims"]
 
 
 def claim(t, backend, artifacts):
-    """Adds to the ledger; with nothing, removes."""
-    entries = [one for one in ledger(t) if one["backend"] != backend]
+    """Adds to the ownership ledger; with no artifacts, removes."""
+    entries = [one for one in ownership_ledger(t) if one["backend"] != backend]
     if artifacts:
         entries.append({"backend": backend, "family": "IPv4", "artifacts": artifacts})
-    with open(ledger_path(t), "w", encoding="utf-8") as file:
+    with open(ownership_ledger_path(t), "w", encoding="utf-8") as file:
         json.dump({"format": 1, "claims": entries}, file)
 
 
-@own_daemon(None, "--cleanup works with a damaged ledger, on a node without ip6tables, and while a rule of somebody else "
-            "leads into a chain of ours, which it empties, keeps and names",
+@own_daemon(None, "--cleanup works with a corrupt ownership ledger, on a node without ip6tables, and while a foreign rule "
+            "refers to a chain of Sluice: the chain is flushed, kept and reported",
             sources=["manifests"], backends=["iptables"], legacy=True)
 def in_the_way(t):
     quiet_node(t)
@@ -197,15 +197,15 @@ def in_the_way(t):
     for variant in VARIANTS:
         leftovers.restore(t.topology, V4, leftovers.iptables_mode(V4).replace("KUBE-MARK-DROP", "RETURN"), variant)
     t.topology.run("node", tool, "-w", "-I", "FORWARD", "-s", "198.51.100.0/24", "-j", "KUBE-FORWARD")
-    with open(ledger_path(t), "w", encoding="utf-8") as file:
+    with open(ownership_ledger_path(t), "w", encoding="utf-8") as file:
         file.write('{"claims": [{"backend": ')
-    # /usr/sbin as that process sees it.
+    # /usr/sbin in the mount namespace of that process.
     command = ["mount", "--bind", folder_without_ip6tables(t), "/usr/sbin", "&&", t.bench.programs.sluiced,
                *cleanup_flags(t, plugins=False)]
     done = t.topology.run("node", "unshare", "-m", "sh", "-c", " ".join(command), check=False)
     t.require(done.returncode == 0, f"exit {done.returncode}: {done.stderr[-500:]}")
-    t.require(any("KUBE-FORWARD" in line and "FORWARD leads to it" in line for line in done.stderr.splitlines()),
-              f"nobody is told of the foreign rule: {done.stderr[-500:]}")
+    t.require(any("KUBE-FORWARD" in line and "FORWARD refers to it" in line for line in done.stderr.splitlines()),
+              f"no line reports the foreign rule: {done.stderr[-500:]}")
     left = [line for line in picture(t) if "KUBE-" in line and "KUBE-FIREWALL" not in line and f"{V4} " in line]
     t.require(len(left) == 2 and all("KUBE-FORWARD" in line for line in left), f"left: {left}")
     t.topology.run("node", tool, "-w", "-D", "FORWARD", "-s", "198.51.100.0/24", "-j", "KUBE-FORWARD")
@@ -215,7 +215,7 @@ def in_the_way(t):
 
 
 def folder_without_ip6tables(t):
-    """Programs of iptables for IPv4, and no others."""
+    """A folder with the iptables programs of IPv4 only."""
     folder = os.path.join(t.topology.directory, "only-ipv4")
     os.makedirs(folder, exist_ok=True)
     for variant in VARIANTS:
@@ -228,16 +228,16 @@ def folder_without_ip6tables(t):
     return folder
 
 
-@own_daemon(None, "a start beside the live table of a kube-proxy in nftables mode: no connect fails, the table goes once "
-            "the own rules stand, foreign tables stay", families=(V4, V6), sources=["manifests"], backends=["iptables"],
+@own_daemon(None, "a start beside the live table of a kube-proxy in nftables mode: no connect fails, the table is removed once "
+            "the rules of the daemon stand, foreign tables stay", families=(V4, V6), sources=["manifests"], backends=["iptables"],
             legacy=True)
 def from_nftables(t):
     service = t.service(BOTH)
     front = service.cluster()
     quiet_node(t)
     t.expect(POD, front, UNTOUCHED)
-    t.topology.run("node", "nft", "add", "table", "inet", foreign.OWN_TABLE)
-    t.defer(lambda: t.topology.run("node", "nft", "delete", "table", "inet", foreign.OWN_TABLE))
+    t.topology.run("node", "nft", "add", "table", "inet", foreign.FOREIGN_TABLE)
+    t.defer(lambda: t.topology.run("node", "nft", "delete", "table", "inet", foreign.FOREIGN_TABLE))
     t.topology.run("node", "nft", "-f", "-", stdin=leftovers.nftables_mode(t.family, front.ip, front.port,
                                                                           [E1.ip(t.family), E2.ip(t.family)]))
     t.expect(POD, front, kept(E1, E2))
@@ -246,13 +246,14 @@ def from_nftables(t):
     ours = ("ip" if t.family == V4 else "ip6") + " kube-proxy"
     t.wait_until(lambda: ours not in leftovers.tables(t.topology), f"the table {ours} is gone")
     t.expect(POD, front, kept(E1, E2))
-    t.require_unbroken(hammer, "from the table of nftables to ours")
-    t.require(f"inet {foreign.OWN_TABLE}" in leftovers.tables(t.topology), "a foreign table is gone")
-    t.require(t.bench.daemon.wait_logged("removed what mode nftables had left", ours) is not None, "it is not said")
+    t.require_unbroken(hammer, "from the table of kube-proxy to the daemon")
+    t.require(f"inet {foreign.FOREIGN_TABLE}" in leftovers.tables(t.topology), "a foreign table is gone")
+    t.require(t.bench.daemon.wait_logged("removed what mode nftables had left", ours) is not None, "no line reports it")
 
 
-@own_daemon(None, "a start after ipvs and userspace mode: chains, sets and the link that iptables mode does not share go, "
-            "shared chains are adopted, kubelet's stay", sources=["manifests"], backends=["iptables"], legacy=True)
+@own_daemon(None, "a start after ipvs and userspace mode: chains, sets and the link that iptables mode does not share are "
+            "removed, shared chains are adopted, those of kubelet stay", sources=["manifests"], backends=["iptables"],
+            legacy=True)
 def from_ipvs(t):
     service = t.service(BOTH)
     quiet_node(t)
@@ -266,7 +267,7 @@ def from_ipvs(t):
     t.wait_until(lambda: not leftovers.has_link(t.topology) and leftovers.sets(t.topology) == [leftovers.FOREIGN_SET],
                  "link and sets are gone")
     t.require(t.bench.daemon.wait_logged("removed what mode", "ipvs, userspace", leftovers.LINK) is not None,
-              "it is not said")
+              "no line reports it")
     t.expect(POD, service.cluster(), kept(E1, E2))
     text = "\n".join(picture(t))
     for chain in ("KUBE-LOAD-BALANCER", "KUBE-NODE-PORT ", "KUBE-IPVS-FILTER", "KUBE-PORTALS-HOST"):
@@ -275,7 +276,7 @@ def from_ipvs(t):
         t.require(chain in text, f"{chain[1:]} is gone")
 
 
-@own_daemon(None, "--init-only prepares the node, makes no rule, needs no API server and ends with 0",
+@own_daemon(None, "--init-only prepares the node, creates no rule, needs no API server and exits with 0",
             sources=["manifests"], backends=["iptables"])
 def init_only(t):
     quiet_node(t)

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cases 1–12: the cluster IP and who is masqueraded on it."""
+"""Cases 1–12: the cluster IP, and which of its clients are masqueraded."""
 
 import socket
 
@@ -12,7 +12,7 @@ from lib.objects import Endpoint, endpoint_slice, port, ready
 BOTH = [ready(E1), ready(E2)]
 
 
-@case(1, "a pod reaches every endpoint of a cluster IP, each as often as the other, its own address kept", legacy=True)
+@case(1, "a pod reaches all endpoints of a cluster IP equally often, and keeps its source address", legacy=True)
 def pod_to_cluster_ip(t):
     service = t.service(BOTH)
     t.settle()
@@ -35,7 +35,7 @@ def masquerade_all(t):
     t.expect([POD, NODE, EXT], service.cluster(), masqueraded(E1, E2))
 
 
-@case(3, "without a cluster CIDR nobody is masqueraded on a cluster IP", config="no-detector", sources=["manifests"],
+@case(3, "without a cluster CIDR no client is masqueraded on a cluster IP", config="no-detector", sources=["manifests"],
       backends=IN_KERNEL)
 def no_detector(t):
     service = t.service(BOTH)
@@ -52,7 +52,7 @@ def hairpin(t):
     t.expect(E1, both.cluster(), masqueraded(E1) | kept(E2))
 
 
-@case(5, "each port of a Service reaches its own target port; a port it does not have is left alone")
+@case(5, "each port of a Service reaches its own target port; other ports are left alone")
 def two_ports(t):
     service = t.service(ports=[("p80", 80, ALT_PORT), ("p443", 443, POD_PORT)])
     service.set_endpoints([ready(E1)], "slice1", ports=[("p80", ALT_PORT)])
@@ -91,7 +91,7 @@ def sctp(t):
         socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_SCTP).close()
     except OSError as error:
         raise Skip(f"this kernel has no SCTP sockets ({error.strerror})") from error
-    # At its own address: the case runs in both families side by side.
+    # At its own address: the case runs in both families at the same time.
     t.listen(E1.name, "e1-sctp", 8080, [E1.ip(t.family)])
     service = t.service([ready(E1)], ports=[("p80", 80, 8080)])
     t.settle()
@@ -141,7 +141,7 @@ def three_endpoints(t):
     t.expect_shares(POD, service.cluster(), [E1, E2, E3])
 
 
-@case(12, "BridgeInterface: only what does not come in by that interface is masqueraded", config="bridge-detector",
+@case(12, "BridgeInterface: only traffic from other interfaces is masqueraded", config="bridge-detector",
       sources=["manifests"], backends=IN_KERNEL)
 def bridge_detector(t):
     service = t.service([ready(E2)])
@@ -150,7 +150,7 @@ def bridge_detector(t):
     t.expect([E1, NODE, EXT], service.cluster(), masqueraded(E2))
 
 
-@case(12, "InterfaceNamePrefix: only what does not come in by such an interface is masqueraded",
+@case(12, "InterfaceNamePrefix: only traffic from other interfaces is masqueraded",
       config="prefix-detector", sources=["manifests"], backends=IN_KERNEL)
 def prefix_detector(t):
     service = t.service([ready(E2)])

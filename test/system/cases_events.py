@@ -1,13 +1,13 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Events in the API server (BEH 11.8): what is told, and that telling never stands in anybody's way."""
+"""Events in the API server (BEH 11.8): their content, and that sending them never blocks the daemon."""
 
 import time
 
 from lib import health
 from lib.addresses import E1, E2, NODE_NAME
 from lib.cases import POD, kept, own_daemon
-from lib.figures import scrape
+from lib.metrics import scrape
 from lib.objects import ready
 
 ABOVE_BACKENDS = True
@@ -34,20 +34,20 @@ def expect_serves(t):
     t.expect_soon(POD, service.cluster(), kept(E2))
 
 
-@own_daemon(None, "a start is told once, as an event of the Node that a kube-proxy would have written")
+@own_daemon(None, "a start is reported once, as an event of the Node, as kube-proxy does")
 def starting(t):
-    told = event(t, "Starting")
+    found = event(t, "Starting")
     wanted = {"type": "Normal", "action": "StartKubeProxy", "reportingController": "kube-proxy",
               "reportingInstance": f"kube-proxy-{NODE_NAME}",
               "regarding": {"kind": "Node", "name": NODE_NAME, "apiVersion": "v1"}}
-    seen = {name: told.get(name) for name in wanted}
+    seen = {name: found.get(name) for name in wanted}
     t.require(seen == wanted, f"the event says {seen}")
     if t.ipvs:
-        told = event(t, "IPVSDeprecation")
-        t.require(told.get("type") == "Warning" and told.get("regarding") == wanted["regarding"], f"the event says {told}")
+        found = event(t, "IPVSDeprecation")
+        t.require(found.get("type") == "Warning" and found.get("regarding") == wanted["regarding"], f"the event says {found}")
     else:
-        t.require(not events(t, "IPVSDeprecation"), "mode ipvs is told of in another mode")
-    # What a namespace may not set is one event for all settings; no machine has this value already.
+        t.require(not events(t, "IPVSDeprecation"), "the deprecation of ipvs mode is reported in another mode")
+    # All settings that a namespace may not set are one event; no machine has this value already.
     t.bench.daemon.stop()
     t.bench.flags.append("--conntrack-min=654321")
     t.bench.start_daemon()
@@ -58,15 +58,15 @@ def starting(t):
     t.require(scrape(t).count(written, result="written") >= 2, "the metric does not count what was written")
 
 
-@own_daemon(None, "a health check node port that is taken is an event of the Service")
+@own_daemon(None, "a health check node port that is in use is an event of the Service")
 def health_port_taken(t):
     service = t.service([ready(E1)], type="LoadBalancer", external=True, external_policy="Local")
     port = health.port_for(service)
     t.listen("node", f"takes-{port}", port)
     service.update(health_port=port)
-    told = event(t, "FailedToStartServiceHealthcheck", service.namespace)
+    found = event(t, "FailedToStartServiceHealthcheck", service.namespace)
     wanted = {"kind": "Service", "namespace": service.namespace, "name": service.name, "apiVersion": "v1"}
-    t.require(told.get("action") == "Listen" and told.get("regarding") == wanted, f"the event says {told}")
+    t.require(found.get("action") == "Listen" and found.get("regarding") == wanted, f"the event says {found}")
 
 
 def refused_case(name, title, fault, words):
@@ -76,16 +76,16 @@ def refused_case(name, title, fault, words):
         source.fault(match="create", resource="events", count=0, **fault)
         t.defer(source.clear_faults)
         t.bench.start_daemon()
-        t.wait_until(lambda: any(one["verb"] == "create" for one in source.requests()[0]), "an event was tried")
+        t.wait_until(lambda: any(one["verb"] == "create" for one in source.requests()[0]), "an event was attempted")
         expect_serves(t)
         if words:
             t.require(daemon.wait_logged(*words) is not None, f"no line with {words}: {daemon.log_tail()}")
-        lines = [line for line in daemon.log().splitlines() if "event" in line and "WARN" in line]
+        lines = [line for line in daemon.log().splitlines() if line.startswith("W") and " events]" in line]
         t.require(len(lines) <= 2, f"{len(lines)} lines about events: {lines[:3]}")
         begin = time.monotonic()
         status = daemon.stop()
         took = time.monotonic() - begin
-        # Two seconds are the recorder's. A daemon that takes five, stretched by the load, is killed; the server is silent for a minute.
+        # The recorder may take two seconds, the server is silent for a minute. A daemon that takes five (scaled) is killed.
         t.require(status == 0, f"the end took {took:.1f} s, exit status {status}")
 
     run.__name__ = name
@@ -93,13 +93,13 @@ def refused_case(name, title, fault, words):
     own_daemon(None, title)(run)
 
 
-refused_case("forbidden", "an API server that forbids events changes nothing else, and is quoted once",
+refused_case("forbidden", "an API server that forbids events changes nothing else, and its error is logged once",
              {"kind": "status", "code": 403}, ["is given up", "403", "system:node-proxier"])
-refused_case("stalled", "an API server that never answers about events holds up neither changes nor the end",
+refused_case("stalled", "an API server that never answers event requests delays neither changes nor the exit",
              {"kind": "stall", "seconds": 60}, [])
 
 
-@own_daemon(None, "events that could not be written at once are written when the server is ready")
+@own_daemon(None, "events that cannot be written at once are written when the server is ready")
 def busy(t):
     source = t.bench.source
     t.bench.daemon.stop()
@@ -110,8 +110,8 @@ def busy(t):
     t.wait_until(lambda: len(events(t, "Starting")) == before + 1, "the event", seconds=30)
 
 
-@own_daemon(None, "a Service that the backend leaves out is told of, once, as an event of the Service", backends=["iptables"])
-def left_out(t):
+@own_daemon(None, "a Service that is not programmed is reported once, as an event of the Service", backends=["iptables"])
+def not_programmed(t):
     service = t.service()
     title = f"{service.namespace}/{service.name}:p80"
     with t.topology.tools.wrapped() as tools:
@@ -119,18 +119,18 @@ def left_out(t):
         t.defer(tools.accept_all)
         t.settle()
         service.set_endpoints([ready(E1)])
-        told = event(t, "ServicePortLeftOut", service.namespace)
+        found = event(t, "ServicePortNotProgrammed", service.namespace)
         tools.accept_all()
-        # It is tried again as soon as it changes.
+        # The daemon retries as soon as the Service changes.
         service.set_endpoints([ready(E2)])
         t.settle()
-    t.require(title in told.get("note", "") and told.get("type") == "Warning", f"the event says {told}")
-    t.require(told.get("regarding", {}).get("name") == service.name, f"it is about {told.get('regarding')}")
-    t.require(len(events(t, "ServicePortLeftOut", service.namespace)) == 1, "there is more than one")
+    t.require(title in found.get("note", "") and found.get("type") == "Warning", f"the event says {found}")
+    t.require(found.get("regarding", {}).get("name") == service.name, f"it is about {found.get('regarding')}")
+    t.require(len(events(t, "ServicePortNotProgrammed", service.namespace)) == 1, "there is more than one")
     t.expect(POD, service.cluster(), kept(E2))
 
 
-@own_daemon(None, "a health address that is taken, with --bind-address-hard-fail: the event is written before the end")
+@own_daemon(None, "a health address that is in use, with --bind-address-hard-fail: the event is written before the exit")
 def health_address_taken(t):
     daemon = t.bench.daemon
     daemon.stop()

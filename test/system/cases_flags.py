@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 """Single flags and fields, and what a daemon does with them: the backend's choice, feature gates, the addresses
-of the node, logging, and looking at the configuration again."""
+of the node, logging, and reading the configuration again."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ from lib.bench import BOTH_CIDRS
 from lib.cases import EXT, POD, REJECTED, UNTOUCHED, kept, masqueraded, own_daemon
 from lib.node_tools import NAMES
 from lib.objects import ready
-from lib.own_flags import Exact, ends, folders, restart, told, write
+from lib.own_flags import Exact, expect_exit, expect_logged, folders, restart, write
 
 ABOVE_BACKENDS = True
 
@@ -25,8 +25,8 @@ BOTH = [ready(E1), ready(E2)]
 AS_NODE = ["--hostname-override", NODE_NAME]
 
 
-def usual(t):
-    """What every daemon here is started with."""
+def default_flags(t):
+    """The flags of every daemon here."""
     return [*t.bench.source.daemon_flags(), *AS_NODE]
 
 
@@ -52,13 +52,13 @@ def rules(t):
     return "\n".join(line for family in (V4, V6) for line in foreign.saved(t.topology, family) if "KUBE-" in line)
 
 
-@own_daemon(None, "--init-only with backend and tools that do not work ends with 1 and one error, and makes no rule",
+@own_daemon(None, "--init-only with a backend and tools that do not work exits with 1 and one error, and creates no rule",
             sources=["manifests"], backends=["iptables"])
 def init_only_fails(t):
     t.bench.daemon.stop()
     t.bench.cleanup()
     before = rules(t)
-    flags = [*usual(t), "--init-only"]
+    flags = [*default_flags(t), "--init-only"]
     for families, status, sentence in (((V4,), 1, "the primary family of this node, IPv4, cannot be served"),
                                        ((V4, V6), 1, "iptables"), ((V6,), 0, "IPv6 is not used: ")):
         with without_tools(t, *families):
@@ -67,32 +67,32 @@ def init_only_fails(t):
         t.require(done.returncode == status, f"without {families}: exit {done.returncode}: {done.stderr[-300:]}")
         t.require(len(errors) == status and sentence in "".join(errors or [done.stderr]),
                   f"without {families} it says {done.stderr[-600:]}")
-    ends(t, [*flags, "--proxy-mode", "kernelspace"], 1, "backend 'kernelspace' is not installed")
+    expect_exit(t, [*flags, "--proxy-mode", "kernelspace"], 1, "backend 'kernelspace' is not installed")
     t.require(rules(t) == before, f"it made rules: {foreign.difference(before, rules(t))}")
     t.bench.start_daemon()
 
 
 def without_plugin(t, name):
-    """A folder with all backends but that one."""
+    """A folder with all backends except that one."""
     folder = os.path.join(t.topology.directory, f"{t.bench.label}-lacks-{name}")
     shutil.copytree(t.bench.programs.plugin_dir(t.topology.directory), folder)
     os.remove(os.path.join(folder, f"{name}.so"))
     return ["--plugin-dir", folder]
 
 
-@own_daemon(None, "mode auto, by flag or by file, takes nftables, and iptables where that is not installed, says why, and serves; "
-            "where nothing works it ends with 1 and names what it tried", sources=["manifests"], backends=["iptables"])
+@own_daemon(None, "mode auto, by flag or by file, selects nftables, or iptables if nftables is not installed, says why, and "
+            "serves; if no backend works it exits with 1 and lists them", sources=["manifests"], backends=["iptables"])
 def mode_auto(t):
     path = write(t, "auto.conf", PROXY + "mode: auto\niptables: {minSyncPeriod: 100ms}\nnftables: {minSyncPeriod: 100ms}\n")
     lacking = without_plugin(t, "nftables")
     for flags, taken in ((["--proxy-mode=auto"], "nftables"), ([*lacking, "--proxy-mode=auto"], "iptables"),
                          (["--config", path], "nftables"), ([*lacking, "--config", path], "iptables")):
-        checked = t.bench.daemon.run(["--check", *usual(t), *flags,
+        checked = t.bench.daemon.run(["--check", *default_flags(t), *flags,
                                       *folders(t.bench.daemon, t.bench.programs, t.topology, flags)])
         t.require(checked.returncode == 0 and f"{taken} works on this node" in checked.stdout,
                   f"--check with {flags}: {checked.returncode}, {checked.stdout[-300:]}")
         begun = len(t.bench.daemon.log())
-        restart(t, [*usual(t), *flags])
+        restart(t, [*default_flags(t), *flags])
         said = t.bench.daemon.log()[begun:]
         t.require("mode auto: " in said and "nftables" in said and f"{taken} works on this node" in said,
                   f"with {flags} it says {said[:800]}")
@@ -100,7 +100,7 @@ def mode_auto(t):
         t.expect_soon(POD, t.service(BOTH).cluster(), kept(E1, E2))
     t.bench.daemon.stop()
     with without_tools(t, V4, V6):
-        ends(t, [*usual(t), *lacking, "--proxy-mode=auto"], 1, "--proxy-mode: no backend works on this node", "nftables", "iptables")
+        expect_exit(t, [*default_flags(t), *lacking, "--proxy-mode=auto"], 1, "--proxy-mode: no backend works on this node", "nftables", "iptables")
 
 
 @own_daemon(None, "with gate AllowServiceExternalIPs off, by flag or by file, external IPs are not served and the rest of "
@@ -112,23 +112,23 @@ def external_ips_gate(t):
     path = write(t, "gate.conf", PROXY + "featureGates: {AllowServiceExternalIPs: false}\nclusterCIDR: " +
                  ",".join(CLUSTER_CIDR.values()) + "\n")
     for flags in (["--feature-gates=AllowServiceExternalIPs=false", *BOTH_CIDRS], ["--config", path]):
-        restart(t, [*usual(t), *flags])
+        restart(t, [*default_flags(t), *flags])
         t.expect_soon(POD, service.external(), UNTOUCHED)
         t.expect(EXT, service.external(), UNTOUCHED)
         t.expect(POD, service.cluster(), kept(E1, E2))
         t.expect([POD, EXT], [service.vip(), service.node()], masqueraded(E1, E2))
-    # Gates of the file, once there is one, and not of the command line.
+    # Gates of the file, if there is one, and not of the command line.
     unknown = write(t, "unknown.conf", PROXY + "featureGates: {Nope: true}\n")
     for flags, place in ((["--feature-gates=Nope=true"], "--feature-gates: 'Nope'"),
                          (["--config", unknown], f"{unknown}:3: featureGates.Nope: 'Nope'")):
-        restart(t, [*usual(t), *flags])
+        restart(t, [*default_flags(t), *flags])
         t.expect_soon(POD, service.cluster(), kept(E1, E2))
         t.require(t.bench.daemon.wait_logged(place) is not None, f"no warning says {place}")
         t.bench.daemon.stop()
-        ends(t, [*usual(t), *flags, "--check"], 1, place)
+        expect_exit(t, [*default_flags(t), *flags, "--check"], 1, place)
 
 
-@own_daemon(None, "without profiling PUT /debug/flags/v is refused and changes nothing; with enableProfiling it turns debug "
+@own_daemon(None, "without profiling PUT /debug/flags/v is rejected and changes nothing; with enableProfiling it turns debug "
             "lines on and off again", sources=["manifests"])
 def live_verbosity(t):
     service = t.service(BOTH)
@@ -144,8 +144,8 @@ def live_verbosity(t):
     t.settle()
     t.require(put("4").status == 404, f"without profiling it answers {put('4')}")
     service.set_endpoints([ready(E1)])
-    t.require(debug_lines() == 0, "the verbosity is another all the same")
-    restart(t, [*usual(t), "--config", write(t, "profiling.conf", PROXY + "enableProfiling: true\n" +
+    t.require(debug_lines() == 0, "the verbosity changed all the same")
+    restart(t, [*default_flags(t), "--config", write(t, "profiling.conf", PROXY + "enableProfiling: true\n" +
                                           "iptables: {minSyncPeriod: 1ms}\n")])
     daemon = t.bench.daemon
     t.require(debug_lines() == 0, "debug lines at verbosity 0")
@@ -180,8 +180,8 @@ def lines_of(path):
             "to standard error, all of them at the end; json lines are JSON, one object each", sources=["manifests"])
 def split_streams(t):
     service = t.service(BOTH)
-    # One warning at least, and debug lines.
-    noise = [*usual(t), *BOTH_CIDRS, "--config-sync-period=1h", "--v=4", "--iptables-min-sync-period=0s"]
+    # At least one warning, and debug lines.
+    noise = [*default_flags(t), *BOTH_CIDRS, "--config-sync-period=1h", "--v=4", "--iptables-min-sync-period=0s"]
     t.bench.daemon.stop()
     for form in ("text", "json"):
         daemon = t.bench.daemon = Split(t.topology, t.bench.programs, t.bench.backend, f"{t.bench.label}-{form}")
@@ -211,43 +211,43 @@ def split_streams(t):
               "json without a split stream: not everything is on standard error")
 
 
-@own_daemon(134, "bindAddress replaces the node's address of its family, the other family keeps its own; its family is the "
+@own_daemon(134, "bindAddress replaces the node address of its family, the other family keeps its own; its family is the "
             "primary one, without which nothing starts", families=[V4, V6], sources=["manifests"], backends=["iptables"])
 def bind_address(t):
     service = t.service(BOTH, type="NodePort", node_port=True)
     bound = f"--bind-address={NODE_SECOND.v6}"
-    restart(t, [*usual(t), *BOTH_CIDRS, "--nodeport-addresses=primary", bound])
+    restart(t, [*default_flags(t), *BOTH_CIDRS, "--nodeport-addresses=primary", bound])
     serving, other = (NODE_SECOND, NODE) if t.family == V6 else (NODE, NODE_SECOND)
     t.expect_soon(EXT, service.node(serving), masqueraded(E1, E2))
     t.expect(EXT, service.node(other), REJECTED)
     t.bench.daemon.stop()
     with without_tools(t, t.family):
         if t.family == V6:
-            ends(t, [*usual(t), bound], 1, "the primary family of this node, IPv6, cannot be served")
+            expect_exit(t, [*default_flags(t), bound], 1, "the primary family of this node, IPv6, cannot be served")
         else:
-            ends(t, usual(t), 1, "the primary family of this node, IPv4, cannot be served")
+            expect_exit(t, default_flags(t), 1, "the primary family of this node, IPv4, cannot be served")
 
 
-@own_daemon(140, "clusterCIDR of the wrong family only: with two families a warning, and the primary one does without a "
+@own_daemon(140, "clusterCIDR of the wrong family only: with two families a warning, and the primary one has no "
             "detector; with one family the start fails", sources=["manifests"], backends=["iptables"])
 def cluster_cidr_of_the_wrong_family(t):
     wrong = f"--cluster-cidr={CLUSTER_CIDR[V6]}"
     service = t.service(BOTH)
     t.settle()
     t.expect(EXT, service.cluster(), masqueraded(E1, E2))
-    restart(t, [*usual(t), wrong])
-    told(t, "the cluster CIDR has only IPv6 ranges")
+    restart(t, [*default_flags(t), wrong])
+    expect_logged(t, "the cluster CIDR has only IPv6 ranges")
     t.expect_soon(EXT, service.cluster(), kept(E1, E2))
     found = {family: [line for line in foreign.saved(t.topology, family, "nat") if f"! -s {CLUSTER_CIDR[family]}" in line]
              for family in (V4, V6)}
     t.require(not found[V4], f"IPv4 has a detector: {found[V4]}")
     t.bench.daemon.stop()
     with without_tools(t, V6):
-        ends(t, [*usual(t), wrong], 1, "the cluster CIDR has only IPv6 ranges", "ClusterCIDR needs one of the primary family")
+        expect_exit(t, [*default_flags(t), wrong], 1, "the cluster CIDR has only IPv6 ranges", "ClusterCIDR needs one of the primary family")
 
 
-def look_again(t, *words):
-    """SIGHUP; the lines of the log that follow, once one of them holds all the words."""
+def reload_and_expect(t, *words):
+    """Sends SIGHUP; returns the lines of the log that follow, once one of them contains all the words."""
     daemon = t.bench.daemon
     begun = len(daemon.log())
     os.kill(daemon.pid, signal.SIGHUP)
@@ -256,40 +256,40 @@ def look_again(t, *words):
     daemon.check_alive()
 
 
-@own_daemon(None, "SIGHUP reads the configuration again: the same changes nothing, a wrong one is told and leaves what is in "
-            "force, another one takes effect; what --write-config-to wrote starts the same daemon again", sources=["manifests"])
-def look_at_configuration(t):
+@own_daemon(None, "SIGHUP reads the configuration again: an unchanged one has no effect, an invalid one is reported and "
+            "not applied, a new one is applied; the file of --write-config-to starts the same daemon", sources=["manifests"])
+def configuration_read_again(t):
     service = t.service(BOTH, type="NodePort", node_port=True)
-    flags = [*usual(t), *BOTH_CIDRS, "--masquerade-all", "--iptables-masquerade-bit=20", "--iptables-min-sync-period=1ms",
+    flags = [*default_flags(t), *BOTH_CIDRS, "--masquerade-all", "--iptables-masquerade-bit=20", "--iptables-min-sync-period=1ms",
              "--nodeport-addresses=192.168.0.0/24,fd00:192:168::/64", "--iptables-localhost-nodeports=false",
              "--bind-address-hard-fail", "--conntrack-tcp-be-liberal", "--feature-gates=AllowServiceExternalIPs=false"]
     restart(t, flags)
-    look_again(t, "reload (SIGHUP): nothing has changed")
+    reload_and_expect(t, "reload (SIGHUP): nothing has changed")
     t.settle()
     t.expect(POD, service.cluster(), masqueraded(E1, E2))
-    # The barrier of settle() writes rules of its own; from here on nothing waits for it.
+    # The barrier of settle() writes rules of its own; nothing waits for it below.
     before, effective = pace.wait_unchanged(lambda: rules(t), quiet=0.3, seconds=20), observed.metrics(t, "/configz").body
     t.require(before is not None, "rules never stop changing")
     path = os.path.join(t.topology.directory, f"{t.bench.label}-written.conf")
-    ends(t, [*flags, "--write-config-to", path], 0)
+    expect_exit(t, [*flags, "--write-config-to", path], 0)
     again = path + ".again"
-    ends(t, ["--config", path, "--write-config-to", again], 0)
-    ends(t, [*flags, "--iptables-min-sync-period=0s", "--write-config-to", path + ".other"], 0,
-         "warning: --iptables-min-sync-period: 0 is not in effect with the written file")
+    expect_exit(t, ["--config", path, "--write-config-to", again], 0)
+    expect_exit(t, [*flags, "--iptables-min-sync-period=0s", "--write-config-to", path + ".other"], 0,
+         "warning: --iptables-min-sync-period: 0 means 1s in the written file")
     text = "\n".join(lines_of(path))
-    t.require(text == "\n".join(lines_of(again)), "written a second time it says something else")
+    t.require(text == "\n".join(lines_of(again)), "written a second time it differs")
     restart(t, ["--config", path])
     t.require(rules(t) == before, f"the rules are others: {foreign.difference(before, rules(t))}")
-    t.require(observed.metrics(t, "/configz").body == effective, "/configz is another")
-    look_again(t, "reload (SIGHUP): nothing has changed")
+    t.require(observed.metrics(t, "/configz").body == effective, "/configz changed")
+    reload_and_expect(t, "reload (SIGHUP): nothing has changed")
     for name, change, words in (("wrong", ("masqueradeBit: 20", "masqueradeBit: 32"),
-                                 (f"{path}:", "32 is no bit of a packet mark", "what is in force stays")),
-                                ("broken", ("kind:", "kind: :"), ("failed, and what is in force stays", "not valid YAML"))):
+                                 (f"{path}:", "32 is no bit of a packet mark", "keeping the running configuration")),
+                                ("broken", ("kind:", "kind: :"), ("failed; keeping the running configuration", "not valid YAML"))):
         os.rename(write(t, name + ".conf", text.replace(*change)), path)
-        look_again(t, *words)
+        reload_and_expect(t, *words)
     t.expect(POD, service.cluster(), masqueraded(E1, E2))
     t.require(rules(t) == before, f"something took effect: {foreign.difference(before, rules(t))}")
-    t.require(observed.metrics(t, "/configz").body == effective, "/configz is another")
+    t.require(observed.metrics(t, "/configz").body == effective, "/configz changed")
     os.rename(write(t, "other.conf", text.replace("masqueradeAll: true", "masqueradeAll: false")), path)
     t.expect_soon(POD, service.cluster(), kept(E1, E2))
     t.require(observed.metrics(t, "/configz").body != effective, "/configz is still the same")

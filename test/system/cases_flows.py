@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Mode userspace and the flows the kernel tracks: a UDP client that keeps its port is never stuck on a port nobody has."""
+"""Userspace mode and tracked flows: a UDP client that keeps its port is never stuck on a port that no process holds."""
 
 import re
 
@@ -21,7 +21,7 @@ def tracked(clients):
 
 
 def restart_as(t, backend, *flags):
-    """The daemon is exchanged for one in that mode; rules of the one before are still there."""
+    """Replaces the daemon by one in that mode; rules of the old mode are still there."""
     t.bench.daemon.stop()
     t.bench.daemon = Daemon(t.topology, t.bench.programs, backend, t.bench.label)
     t.bench.daemon.start(t.bench.source.daemon_flags(), [*t.bench.flags, *flags])
@@ -29,13 +29,13 @@ def restart_as(t, backend, *flags):
 
 
 def proxy_ports(t, service):
-    """The ports that rules of the Service lead to."""
+    """The ports that rules of the Service redirect to."""
     return {int(port) for line in t.saved("nat") if f"{service.namespace}/" in line
             for port in re.findall(r"--to-(?:ports |destination \S*:)(\d+)", line)}
 
 
 @own_daemon(None, "a UDP client that keeps its port is served on, as one flow, through a restart and a change of all endpoints, "
-            "and once more after its Service was deleted and made again", families=a.FAMILIES, protocols=UDP, **ONLY_HERE)
+            "and again after its Service was deleted and created again", families=a.FAMILIES, protocols=UDP, **ONLY_HERE)
 def one_flow(t):
     service = t.service([ready(E1)], type="LoadBalancer", external=True)
     t.settle()
@@ -58,13 +58,13 @@ def one_flow(t):
     for client in clients:
         client.expect_soon(E1, "after all endpoints were gone for a while")
     t.require(proxy_ports(t, service) == ports, f"ports {ports} became {proxy_ports(t, service)}")
-    t.require(tracked(clients) == before, "a flow was made anew")
+    t.require(tracked(clients) == before, "a flow was created again")
 
     service.delete()
     t.settle()
     for client in clients:
-        client.expect_forgotten("after its Service was deleted")
-        client.ask(100)  # goes elsewhere now, and is tracked so
+        client.expect_removed("after its Service was deleted")
+        client.ask(100)  # leaves the node now, and is tracked
     service.apply()
     service.set_endpoints([ready(E2)])
     t.settle()
@@ -72,7 +72,7 @@ def one_flow(t):
         client.expect_soon(E2, "after its Service was made again")
 
 
-@own_daemon(None, "ports that somebody has taken while no daemon ran: others are used, and clients of the old ones are led there",
+@own_daemon(None, "ports that another process took while no daemon ran: others are used, and clients of the old ones reach them",
             families=a.FAMILIES, protocols=UDP, **ONLY_HERE)
 def port_taken(t):
     service = t.service([ready(E1)], type="LoadBalancer", external=True)
@@ -86,7 +86,7 @@ def port_taken(t):
         t.listen("node", "intruder", port)
     for client in clients:
         answer = client.ask()
-        t.require(answer == "intruder", f"while no daemon runs {answer} answered, and not who has the port")
+        t.require(answer == "intruder", f"while no daemon runs {answer} answered, and not the process that has the port")
     t.bench.start_daemon()
     t.settle()
     t.require(not ports & proxy_ports(t, service), f"rules still lead to {ports}")
@@ -94,7 +94,7 @@ def port_taken(t):
         client.expect_soon(E1, "on another port")
 
 
-@own_daemon(None, "from mode iptables to userspace and back: no rule of the other mode stays, flows live on with their endpoint",
+@own_daemon(None, "from iptables mode to userspace and back: no rule of the other mode stays, flows keep their endpoint",
             families=a.FAMILIES, protocols=UDP, **ONLY_HERE)
 def mode_changed(t):
     some = ["--nodeport-addresses", "192.168.0.0/24,fd00:192:168::/64"]
@@ -106,25 +106,25 @@ def mode_changed(t):
     t.settle()
     clients = [Client(t, POD, service.cluster()), Client(t, a.EXT, service.node()), Client(t, a.EXT, service.vip())]
     for client in clients:
-        client.expect(E1, "in mode iptables")
+        client.expect(E1, "in iptables mode")
     before = tracked(clients)
 
     hammer = t.hammer(POD, front)
     restart_as(t, "userspace", *some)
-    t.wait_until(lambda: not foreign_chains(t, "KUBE-SERVICES|KUBE-SVC|KUBE-SEP|KUBE-NODEPORTS"), "the chains of mode iptables are gone")
-    t.require_unbroken(hammer, "from mode iptables to userspace")
+    t.wait_until(lambda: not foreign_chains(t, "KUBE-SERVICES|KUBE-SVC|KUBE-SEP|KUBE-NODEPORTS"), "chains of iptables are gone")
+    t.require_unbroken(hammer, "from iptables mode to userspace")
     for client in clients:
-        client.expect(E1, "in mode userspace, as begun before")
-    t.require(tracked(clients) == before, "a flow was made anew")
+        client.expect(E1, "in userspace mode, as begun before")
+    t.require(tracked(clients) == before, "a flow was created again")
     service.set_endpoints([ready(E2)])
     t.settle()
     for client in clients:
-        client.expect_soon(E2, "in mode userspace, its endpoint replaced")
+        client.expect_soon(E2, "in userspace mode, its endpoint replaced")
 
     restart_as(t, "iptables", *some)
-    t.wait_until(lambda: not foreign_chains(t, "KUBE-PORTALS|KUBE-NODEPORT-"), "the chains of mode userspace are gone")
+    t.wait_until(lambda: not foreign_chains(t, "KUBE-PORTALS|KUBE-NODEPORT-"), "the chains of userspace are gone")
     for client in clients:
-        client.expect_soon(E2, "back in mode iptables")
+        client.expect_soon(E2, "back in iptables mode")
     restart_as(t, "userspace")
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Health check node ports as a load balancer asks them: cases 32, 40, 41 and 93."""
+"""Health check node ports as a load balancer probes them: cases 32, 40, 41 and 93."""
 
 from lib import health
 from lib.addresses import E1, E2, E3
@@ -9,7 +9,7 @@ from lib.objects import Endpoint, ready, terminating
 
 
 def checked(t, endpoints, **wanted):
-    """A load balancer Service with policy Local, and its health check port."""
+    """A load balancer Service with policy Local, and its health check node port."""
     service = t.service(endpoints, type="LoadBalancer", external=True, external_policy="Local", **wanted)
     port = health.port_for(service)
     service.update(health_port=port)
@@ -45,7 +45,7 @@ def ready_and_terminating_counts(t):
     health.expect(t, port, 200)
 
 
-@case(93, "addresses are counted, not ports, and ready ones only", protocols=["tcp"])
+@case(93, "ready addresses are counted, not ports", protocols=["tcp"])
 def local_ready_count(t):
     service, port = checked(t, None, ports=[("p80", 80, 80), ("p443", 443, 443)])
     service.set_endpoints([ready(E1), terminating(E3)])

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The health and the metrics address as probes, load balancers and scrapers ask them: cases 110 to 115."""
+"""The health and metrics addresses as probes, load balancers and scrapers use them: cases 110 to 115."""
 
 import math
 import os
@@ -15,7 +15,7 @@ from lib import health, netns_http, objects, observed, shell
 from lib.addresses import E1, E2, E4, EXT, LOOPBACK, NODE, V4, V6
 from lib.cases import POD, case, kept, own_daemon
 from lib.episode import WATCHED
-from lib.figures import CONTENT_TYPE
+from lib.metrics import CONTENT_TYPE
 from lib.objects import ready
 
 ABOVE_BACKENDS = True
@@ -43,8 +43,8 @@ def checked(t, endpoints):
     return service, port
 
 
-@own_daemon((110, 113), "healthy however long nothing happens, unhealthy on both paths once a change waits for two "
-            "sync periods, healthy with the next success; health check ports follow and keep the weight",
+@own_daemon((110, 113), "healthy while idle, unhealthy on both paths once a change waits for two "
+            "sync periods, healthy with the next success; health check node ports follow and keep the weight",
             sources=["manifests"], backends=IPTABLES)
 def late(t):
     service, port = checked(t, [ready(E1), ready(E4)])
@@ -82,11 +82,11 @@ def late(t):
 
 
 def age(t, family):
-    """Seconds the oldest change of the family waits, as the daemon says on its own path."""
+    """Seconds that the oldest change of the family has waited, from the daemon's own path."""
     return observed.health(t, "/sync").json()["families"][family]["oldestPendingSeconds"]
 
 
-@own_daemon(111, "IPv6 late while IPv4 is fine: 503, and the answer says which", families=[V6], sources=["manifests"],
+@own_daemon(111, "IPv6 late while IPv4 is fine: 503, and the answer names the family", families=[V6], sources=["manifests"],
             backends=IPTABLES)
 def one_family_late(t):
     service = t.service([ready(E1)])
@@ -104,7 +104,7 @@ def one_family_late(t):
         observed.wait_status(t, 200)
 
 
-@own_daemon(112, "a tainted node, a node being deleted and one never seen are not eligible; /livez does not mind")
+@own_daemon(112, "a tainted, a deleted and an unknown Node are not eligible; /livez is not affected")
 def node_eligible(t):
     def expect(eligible, occasion):
         status = 200 if eligible else 503
@@ -130,8 +130,8 @@ def node_eligible(t):
     expect(True, "seen at last")
 
 
-@case(114, "a health check port that changes or goes is closed; one that somebody has is said, tried again, and "
-      "no matter for others", protocols=["tcp"])
+@case(114, "a changed or removed health check node port is closed; one that another process holds is reported, retried, and "
+      "does not affect others", protocols=["tcp"])
 def port_moves(t):
     service, port = checked(t, [ready(E1)])
     _, steady = checked(t, [ready(E1)])
@@ -164,7 +164,7 @@ def listener(family, port):
     return made
 
 
-@own_daemon(115, "with nodePortAddresses 127.0.0.0/8 the health check port listens on 127.0.0.1 only",
+@own_daemon(115, "with nodePortAddresses 127.0.0.0/8 the health check node port listens on 127.0.0.1 only",
             sources=["manifests"])
 def loopback_only(t):
     restart_with(t, "--nodeport-addresses", "127.0.0.0/8")
@@ -172,13 +172,13 @@ def loopback_only(t):
     inside = observed.url(LOOPBACK[V4], port, "/")
     t.wait_until(lambda: observed.ask(t, inside).status == 200, "it answers on 127.0.0.1")
     for ip in (NODE.v4, LOOPBACK[V6]):
-        t.require(observed.ask(t, observed.url(ip, port, "/")) == observed.NOBODY, f"it answers on {ip}")
+        t.require(observed.ask(t, observed.url(ip, port, "/")) == observed.NO_ANSWER, f"it answers on {ip}")
 
 
-@own_daemon(None, "every path of both addresses says what it must, in both families, while Services change",
+@own_daemon(None, "every path of both addresses answers as specified, in both families, while Services change",
             sources=["manifests"])
 def every_path(t):
-    # A change that waits for two sync periods makes the daemon unhealthy: on a busy machine none may wait for so long.
+    # A change that waits for two sync periods makes the daemon unhealthy: on a busy machine no change may wait that long.
     period = ["--ipvs-sync-period" if t.ipvs else "--iptables-sync-period", "60s"]
     restart_with(t, "--metrics-bind-address", "[::]:10249", "--profiling", *period)
     changing = t.service([ready(E1)])
@@ -230,7 +230,7 @@ def pages(t, family):
     answer = observed.metrics(t, "/statusz", "-H", "Accept: application/json;as=Statusz;v=v1beta1;g=config.k8s.io", family=family)
     t.require(answer.headers["content-type"] == "application/json" and answer.json()["kind"] == "Statusz" and
               answer.json()["metadata"]["name"] == "sluiced", f"/statusz as JSON: {answer}")
-    t.require("no Go program" in page("/debug/pprof/heap", 404).body, "/debug/pprof says not why")
+    t.require("not a Go program" in page("/debug/pprof/heap", 404).body, "/debug/pprof does not give the reason")
     page("/nowhere", 404)
 
 
@@ -247,7 +247,7 @@ def verbosity(t):
     t.require(observed.metrics(t, "/debug/flags/v").status == 406, "GET changes the verbosity")
 
 
-@own_daemon(None, "an address somebody has: said once, tried again every few seconds; with bindAddressHardFail exit 1",
+@own_daemon(None, "an address that is in use: reported once, retried every few seconds; with bindAddressHardFail exit 1",
             sources=["manifests"])
 def address_taken(t):
     t.bench.daemon.stop()
@@ -268,27 +268,27 @@ def address_taken(t):
     t.require(observed.metrics(t, "/healthz").status == 200, "the metrics address suffers")
     taken.close()
     observed.wait_status(t, 200, seconds=20)
-    t.require(daemon.log().count("cannot listen on") == 1, "it was said more than once")
+    t.require(daemon.log().count("cannot listen on") == 1, "it was reported more than once")
 
 
 CROWDS = {"silent": 10_000, "half": 500, "oversized": 500, "malformed": 500}
 READERS = 500
 PROBES = 200
-# Of the two addresses: 128 clients each with a buffer for a request, and 2 MiB of answers not taken.
+# Of both addresses: 128 clients each with a request buffer, and 2 MiB of unread answers.
 GROWTH_KIB = 8 << 10
 
 
-@own_daemon(None, f"{CROWDS['silent']} idle clients, and hundreds of slow, oversized and malformed ones, delay nobody "
-            "and cost the daemon next to nothing", sources=["apiserver"])
+@own_daemon(None, f"{CROWDS['silent']} idle clients, and hundreds of slow, oversized and malformed ones, delay no client "
+            "and cost the daemon almost nothing", sources=["apiserver"])
 def crowds(t):
     restart_with(t, "--metrics-bind-address", "0.0.0.0:10249")
     service = t.service([ready(E1)])
     t.settle()
-    # What the first requests allocate stays.
+    # The first requests allocate memory that stays.
     quiet = sorted(probe_times(t, 50))
     for _ in range(10):
         observed.metrics(t)
-    before = figures(t)
+    before = resources(t)
     running = [(crowd(t, kind, count, observed.HEALTH_PORT), count) for kind, count in CROWDS.items()]
     running.append((crowd(t, "unread", READERS, observed.METRICS_PORT), READERS))
     times = []
@@ -298,10 +298,10 @@ def crowds(t):
     t.settle()
     t.expect(POD, service.cluster(), kept(E2))
     t.require(observed.metrics(t).status == 200, "metrics are not served")
-    after = figures(t)
+    after = resources(t)
     for process, count in running:
         made = int(process.said.split()[1])
-        # A server may refuse what it cannot read before all of it is sent.
+        # A server may reject an unreadable request before all of it is sent.
         refusable = process.kind in ("oversized", "malformed")
         t.require(refusable or made == count, f"{made} of {count} {process.kind} clients")
     times.sort()
@@ -309,7 +309,7 @@ def crowds(t):
     print(f"# crowds: {len(times)} probes meanwhile: median {statistics.median(times) * 1000:.1f} ms, "
           f"99 % within {worst * 1000:.1f} ms (quiet: {statistics.median(quiet) * 1000:.1f} ms); resident "
           f"{before[0]} KiB before, {after[0]} KiB after; descriptors {before[1]} and {after[1]}", flush=True)
-    # A client that holds up others does it until its timeout of 10 s and more; a busy machine delays everything.
+    # A client that delays others does so for its timeout of 10 s or more; a busy machine delays all clients.
     t.require(worst < t.busiest.stretched(2), f"99 % of the probes were answered within {worst:.2f} s only")
     t.require(after[0] - before[0] < GROWTH_KIB or WATCHED, f"resident memory grew from {before[0]} KiB to {after[0]} KiB")
     t.require(after[1] - before[1] < 300, f"open descriptors: {before[1]} before, {after[1]} after")
@@ -341,7 +341,7 @@ def arrived(process):
 
 
 def probe_times(t, count):
-    """Seconds that /healthz takes, a new connection each; infinite for a probe that is not answered."""
+    """Seconds that /healthz takes on a new connection each; infinite for a probe without an answer."""
     out = []
     for _ in range(count):
         began = time.monotonic()
@@ -357,8 +357,8 @@ def probe_times(t, count):
     return out
 
 
-def figures(t):
-    """(resident memory of its own in KiB, open descriptors)"""
+def resources(t):
+    """(its private resident memory in KiB, open descriptors)"""
     process = f"/proc/{t.bench.daemon.pid}"
     with open(f"{process}/status", encoding="ascii") as file:
         memory = next(int(line.split()[1]) for line in file if line.startswith("RssAnon:"))

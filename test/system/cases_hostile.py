@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A user who may write Services and EndpointSlices in one namespace cannot make memory, log or metrics grow without limit, crash the
-daemon, or delay the changes of other Services. The bounds that are asserted here are those of docs/tenants.md."""
+"""A user that controls Services and EndpointSlices of one namespace cannot make memory, log or metrics grow without limit,
+crash the daemon, or delay the changes of other Services. The bounds that are asserted here are those of docs/tenants.md."""
 
 import statistics
 import time
@@ -10,7 +10,7 @@ from lib import hostile, objects, pace
 from lib.addresses import E1, E2, E4, POD_PORT, V4, Allocator
 from lib.cases import POD, REJECTED, case, kept
 from lib.episode import WATCHED
-from lib.figures import scrape
+from lib.metrics import scrape
 from lib.hostile import LONG, NAMESPACE, Tenant, endpoint_slice, memory_kib, name, named_ports, nowhere, service, settle
 from lib.latency import Client
 from lib.objects import port, ready
@@ -19,22 +19,22 @@ from lib.services import Front
 ONLY = {"config": hostile.CONFIG, "families": [V4], "protocols": ["tcp"], "sources": ["apiserver"], "exclusive": True,
         "legacy": ("ipvs",)}
 
-# Of each half; 10^5 in all in the long form.
+# Per half; 10^5 in all in the long form.
 REWRITES = 50_000 if LONG else 300
 MOST_GROWTH_KIB = 4096 if LONG else 1024
 PORTS = 1000
 ENDPOINTS = 10_000 if LONG else 2_000
 PER_SLICE = 1000  # the API server allows no more
 MOST_OF_SERVICE = 131_072  # endpoints and source ranges
-MOST_RETAINED_KIB = 32 << 10  # of memory after the largest objects are gone
-SAMPLES = 60 if LONG else 8  # of each of the rounds
+MOST_RETAINED_KIB = 32 << 10  # of memory after the largest objects are removed
+SAMPLES = 60 if LONG else 8  # per round
 ROUNDS = 3
 ATTEMPTS = 3
 FLOOD_RATE = 50  # writes per second
 FLOOD_PORTS = 5  # a sync takes a small part of the period on slow processors too
-MIN_SYNC_PERIOD = 0.1  # seconds: of the daemon of this suite
+MIN_SYNC_PERIOD = 0.1  # seconds; of the daemon of this suite
 MOST_RATIO = 2
-MOST_LINES = 100  # at once, of each sort of line; then one in 10 s
+MOST_LINES = 100  # in a burst, per kind of line; then one in 10 s
 LONGEST_LINE = 1500
 MOST_SERIES = 8  # a series with labels appears when the daemon first counts for it, such as a wait for the iptables lock
 PROBLEMS = 5000 if LONG else 300
@@ -54,8 +54,8 @@ def memory(t):
     t.remark(f"{first} KiB after {REWRITES} rewrites, {memory_kib(t)} KiB after {2 * REWRITES}")
 
 
-@case(None, f"size: a Service with {PORTS} ports and one with {ENDPOINTS} endpoints are served while others are, and their memory is "
-      "given back", slow=True, **ONLY)
+@case(None, f"size: a Service with {PORTS} ports and one with {ENDPOINTS} endpoints are served beside others, and their memory "
+      "is released", slow=True, **ONLY)
 def largest_objects(t):
     victim = t.service([ready(E1)])
     settle(t)
@@ -67,7 +67,7 @@ def largest_objects(t):
     names = [f"p{number}" for number in range(PORTS)]
     tenant.put(service("ports", ports_ip, named_ports(names)), endpoint_slice("ports-1", "ports", names, [ready(E1)]))
     tenant.put(service("endpoints", endpoints_ip, [port("p", 80, "tcp")]))
-    # One more slice than there is room for in a slice of the API server's, and the last one with twice as many.
+    # One slice more than fit into a slice of the API server's, and the last one has twice as many endpoints.
     tenant.put(*(endpoint_slice(f"endpoints-{first}", "endpoints", ["p"], nowhere(PER_SLICE, first))
                  for first in range(0, ENDPOINTS - 2 * PER_SLICE, PER_SLICE)),
                endpoint_slice("endpoints-last", "endpoints", ["p"], nowhere(2 * PER_SLICE, ENDPOINTS - 2 * PER_SLICE)))
@@ -75,7 +75,7 @@ def largest_objects(t):
     t.wait_until(lambda: scrape(t).get("sluice_endpoints") >= ENDPOINTS + 1, "all endpoints are known")
     for number in (0, PORTS // 2, PORTS - 1):
         t.expect(POD, Front(ports_ip, 1000 + number, "tcp"), kept(E1))
-    # Of all those endpoints one is left.
+    # One of all those endpoints is left.
     tenant.clear()
     tenant.put(service("endpoints", endpoints_ip, [port("p", 80, "tcp")]), endpoint_slice("endpoints-0", "endpoints", ["p"], [ready(E4)]))
     settle(t)
@@ -85,11 +85,11 @@ def largest_objects(t):
     t.remark(f"{before} KiB before, {memory_kib(t)} KiB after")
 
 
-@case(None, f"size: a Service that comes to more than {MOST_OF_SERVICE} endpoints has its cluster IP rejected at the ports "
-      "that are too many, with the reason; its other ports and other Services are served", **ONLY)
+@case(None, f"size: a Service with more than {MOST_OF_SERVICE} endpoints in all is rejected at the excess ports of its cluster "
+      "IP, with the reason; its other ports and other Services are served", **ONLY)
 def more_than_fits(t):
     tenant = Tenant(t)
-    # A slice may list a port of one name many times, and each of its addresses is an endpoint at each of them.
+    # A slice may list a port of one name many times, and each of its addresses is an endpoint at each such port.
     times = MOST_OF_SERVICE // PER_SLICE + 1
     many = endpoint_slice("many-1", "many", [], nowhere(PER_SLICE))
     many["ports"] = [port("a", 10_000 + number, "tcp") for number in range(times)]
@@ -100,10 +100,10 @@ def more_than_fits(t):
     t.expect(POD, victim.cluster(), kept(E1))
     t.expect(POD, Front(tenant.ip, 80, "tcp"), REJECTED)
     t.expect(POD, Front(tenant.ip, 81, "tcp"), kept(E1))
-    left_out = {one["service_port"]: one["reason"] for family in t.status()["families"] for one in family["left_out"]}
+    omitted = {one["service_port"]: one["reason"] for family in t.status()["families"] for one in family["not_programmed"]}
     wanted = f"{NAMESPACE}/many:a"
-    t.require(str(MOST_OF_SERVICE) in left_out.get(wanted, ""), f"{wanted} is left out for: {left_out.get(wanted)}")
-    t.require(f"{NAMESPACE}/many:b" not in left_out, "a port that fits is left out")
+    t.require(str(MOST_OF_SERVICE) in omitted.get(wanted, ""), f"{wanted} is not programmed, reason: {omitted.get(wanted)}")
+    t.require(f"{NAMESPACE}/many:b" not in omitted, "a port that fits is not programmed")
 
 
 BROKEN = {
@@ -143,8 +143,8 @@ BROKEN_SLICES = {
 }
 
 
-@case(None, f"invalid objects: {len(BROKEN)} Services and {len(BROKEN_SLICES)} slices that no API server would store change nothing for "
-      "other Services, before and after a restart, and the same names can be used for valid ones", **ONLY)
+@case(None, f"invalid objects: {len(BROKEN)} Services and {len(BROKEN_SLICES)} slices that an API server rejects change nothing "
+      "for other Services, before and after a restart, and the same names can be used for valid ones", **ONLY)
 def invalid_objects(t):
     tenant = Tenant(t)
     victim = t.service([ready(E1)])
@@ -168,7 +168,7 @@ def invalid_objects(t):
 
 
 def flood_of(tenant, concerns):
-    """Rewrites with random names; those that do not concern this proxy cost everything but the daemon as much."""
+    """Rewrites with random names; those for other proxies cost all others the same."""
     def make():
         names = [name() for _ in range(FLOOD_PORTS)]
         made = service("flood", tenant.ip, named_ports(names))
@@ -194,7 +194,7 @@ def delay(t):
         nonlocal flips
         flips += 1
         server = (E1, E4)[flips % 2]
-        time.sleep(2.5 * MIN_SYNC_PERIOD)  # fixed time: only a namespace that had no part in the last runs is not made to wait
+        time.sleep(2.5 * MIN_SYNC_PERIOD)  # fixed time: only a namespace without changes in the last runs is not delayed
         victim.set_endpoints([ready(server)])
         return client.seconds_until(victim.cluster(), server, time.monotonic())
 
@@ -206,11 +206,11 @@ def delay(t):
             with hostile.Flood(t, flood_of(tenant, True), FLOOD_RATE):
                 flooded += [sample() for _ in range(SAMPLES)]
         t.require(None not in quiet + flooded, "a change never arrived")
-        # How far the median of so few samples may be off: half of the range in which the middle half of them lies.
+        # The error of the median of so few samples: half of the interquartile range.
         quarters = statistics.quantiles(quiet, n=4)
         return statistics.median(quiet), statistics.median(flooded), (quarters[2] - quarters[0]) / 2
 
-    # Other work on the machine may come and go in between; a daemon that makes changes wait is slow each time.
+    # Other load on the machine may come and go; a daemon that delays changes is slow each time.
     for _ in range(ATTEMPTS):
         usual, slow, noise = measure()
         if slow <= MOST_RATIO * usual + noise:
@@ -221,7 +221,7 @@ def delay(t):
 
 
 def problems(tenant, victim, count):
-    """Objects each of which is worth a line: other problems each time, or names that never come again."""
+    """Objects that are each worth a log line: with new problems each time, or with unique names."""
     for number in range(count):
         texts = [name() for _ in range(20)]
         yield service("unusable", tenant.ip, named_ports(["Not_A_Name_" + texts[0]]))
@@ -232,10 +232,10 @@ def problems(tenant, victim, count):
             yield service(name(), "not-an-address-" + texts[0], named_ports(["p"]))
 
 
-@case(None, f"log and metrics: {PROBLEMS} rounds of objects with ever other problems write at most {MOST_LINES} lines of each sort, none of "
-      f"them long, add at most {MOST_SERIES} series, and no text of the tenant is in the metrics", slow=True, **ONLY)
+@case(None, f"log and metrics: {PROBLEMS} rounds of objects with new problems write at most {MOST_LINES} lines of each kind, "
+      f"none of them long, add at most {MOST_SERIES} series, and no text of the tenant is in the metrics", slow=True, **ONLY)
 def log_and_metrics(t):
-    t.defer(lambda: hostile.restart(t))  # the limits of lines are used up: the lines that other cases wait for would be suppressed
+    t.defer(lambda: hostile.restart(t))  # the log rate limits are used up and would suppress lines that other cases wait for
     victim = t.service([ready(E1)])
     tenant = Tenant(t)
     tenant.put(*problems(tenant, victim, 2))
@@ -246,7 +246,7 @@ def log_and_metrics(t):
     settle(t)
     t.expect(POD, victim.cluster(), kept(E1))
     lines = log.lines()
-    sorts = {"Service": "kube] Service ", "EndpointSlice": "kube] EndpointSlice ", "left out": "left out: "}
+    sorts = {"Service": "kube] Service ", "EndpointSlice": "kube] EndpointSlice ", "not programmed": "not programmed: "}
     allowed = MOST_LINES + log.seconds / 10 + 1
     for sort, text in sorts.items():
         count = sum(text in line for line in lines)

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A user who may write Services and EndpointSlices in one namespace receives no traffic of another Service, of the node or of
+"""A user that controls Services and EndpointSlices of one namespace receives no traffic of another Service, of the node or of
 the API server beyond what the API allows. Objects are stored unchecked: the API server would reject some of them."""
 
 import http.client
@@ -18,20 +18,20 @@ from lib.services import Front
 ONLY = {"config": CONFIG, "protocols": ["tcp"], "sources": ["apiserver"], "exclusive": True, "legacy": ("ipvs",)}
 V4_ONLY = {**ONLY, "families": [V4]}
 BOTH_IN_LONG = {**ONLY, "families": FAMILIES if LONG else [V4]}
-# Addresses that no Service and no endpoint may have: of the node itself, of no host, of many hosts.
+# Addresses that are invalid for Services and endpoints: of the node itself, of no host, of many hosts.
 SPECIAL = {V4: ["127.0.0.1", "0.0.0.0", "224.0.0.1", "169.254.7.7"], V6: ["::1", "::", "ff02::1", "fe80::7"]}
 
 LINK_LOCAL = ("169.254.", "fe80:")
 
 
 def claim(thief, *ips):
-    """The Service has these addresses as external IPs, and as load balancer addresses those that may be ones."""
+    """Gives the Service these addresses as external IPs, and the valid ones as load balancer addresses."""
     thief.update(type="LoadBalancer", spec={"externalIPs": list(ips)},
                  ingress=[{"ip": ip, "ipMode": "VIP"} for ip in ips if not ip.startswith(LINK_LOCAL)])
 
 
 def named(t, namespace, *texts):
-    """Each of the texts stands in a line of the log that names an object of the namespace."""
+    """Each of the texts is in a log line that names an object of the namespace."""
     def missing():
         lines = [line for line in t.bench.daemon.log().splitlines() if f"{namespace}/" in line]
         return [text for text in texts if not any(text in line for line in lines)]
@@ -39,8 +39,8 @@ def named(t, namespace, *texts):
     t.wait_until(lambda: not missing(), f"no line names {namespace} and one of {', '.join(texts)}")
 
 
-@case(None, "no external or load balancer address takes the cluster IP of another Service: with or without endpoints, made before "
-      "it or after it, also after a restart", **BOTH_IN_LONG)
+@case(None, "no external or load balancer address takes over the cluster IP of another Service: with or without endpoints, "
+      "created before or after it, also after a restart", **BOTH_IN_LONG)
 def cluster_ip_is_its_own(t):
     early, empty = t.service([ready(E1)]), t.service([])
     thief = t.service([ready(E2)])
@@ -59,7 +59,7 @@ def cluster_ip_is_its_own(t):
     named(t, thief.namespace, *(victim.cluster().ip for victim in (early, empty, late)))
     restart(t)
     check()
-    # What no other Service has is the Service's own again: the API allows every external IP.
+    # An address without another owner is served again: the API allows every external IP.
     early.delete()
     settle(t)
     t.expect(POD, early.cluster(), masqueraded(E2))
@@ -83,7 +83,7 @@ def endpoint_of_another(t):
 def first_keeps_external_address(t):
     first = t.service([ready(E1)], external=True, type="LoadBalancer")
     settle(t)
-    # The API server notes whole seconds.
+    # Creation timestamps of the API server are whole seconds.
     began = int(time.time())
     t.wait_until(lambda: int(time.time()) > began, "the next second begins")
     second = t.service([ready(E2)])
@@ -119,8 +119,8 @@ def first_keeps_node_port(t):
     t.expect(EXT, first.node(), masqueraded(E2))
 
 
-@case(None, "loopback, unspecified, multicast and link-local addresses are no addresses of a Service: what listens there on the node "
-      "is reached as before", **V4_ONLY)
+@case(None, "loopback, unspecified, multicast and link-local addresses are not served for a Service: a listener there on the "
+      "node is reached as before", **V4_ONLY)
 def special_frontends(t):
     thief = t.service([ready(E2)])
     number = thief.node_port
@@ -156,7 +156,7 @@ def special_endpoints(t):
 
 
 def api_answers(t, place):
-    """The status of the API server's answer to a client at that place that checks its certificate; 0 without an answer."""
+    """The status code of the API server for a client there that verifies its certificate; 0 without an answer."""
     tls = ssl.create_default_context(cafile=f"{t.bench.source.tls_dir}/ca.crt")
     tls.load_cert_chain(f"{t.bench.source.tls_dir}/client.crt", f"{t.bench.source.tls_dir}/client.key")
     connection = netns_http.NamespaceConnection(t.topology.namespace(place), NODE2.v4, API_PORT, tls)
@@ -169,7 +169,7 @@ def api_answers(t, place):
         connection.close()
 
 
-@case(None, "no Service takes the address and port at which the daemon reaches the API server: node and pods still reach it, and "
+@case(None, "no Service takes over the address and port of the API server: node and pods still reach it, and "
       "the daemon connects again after its watches end", **V4_ONLY)
 def api_server_is_its_own(t):
     thief = t.service([ready(E2)], ports=[("p80", API_PORT, POD_PORT)])
@@ -185,7 +185,7 @@ def api_server_is_its_own(t):
     t.expect(POD, later.cluster(), kept(E1))
 
 
-@case(None, "ExternalName and Services without selector give nothing away: a Service that turns ExternalName has no address, slices "
+@case(None, "ExternalName and Services without selector leak nothing: a Service that becomes ExternalName has no address, slices "
       "of one namespace are no endpoints of a Service in another", **V4_ONLY)
 def external_name_and_selectorless(t):
     victim = t.service([ready(E1)])

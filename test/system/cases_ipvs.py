@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cases 116–124: what mode ipvs has in the kernel, read with the programs people use, and what packets make of it. Removal
-without loss is in cases_ipvsdrain.py, damage in cases_ipvsdrift.py, settings in cases_ipvssettings.py."""
+"""Cases 116–124: kernel state of ipvs mode, read with ipvsadm, ipset and ip, and its effect on packets. Removal
+without loss is in cases_ipvsdrain.py, drift in cases_ipvsdrift.py, settings in cases_ipvssettings.py."""
 
 import re
 import time
@@ -24,7 +24,7 @@ ELSEWHERE = {V4: "198.51.100.0/24", "v6": "2001:db8:99::/48"}
 
 
 def there(t, front, *real):
-    """Requires that virtual server with just these real servers, all of weight 1, and an address on the link."""
+    """Requires that virtual server with exactly these real servers, all of weight 1, and an address on the link."""
     found = ipvs.servers(t).get(ipvs.key(front))
     wanted = ipvs.VirtualServer("rr", "", {ipvs.real(t, host): 1 for host in real})
     t.require(found == wanted, f"{ipvs.key(front)} is {found}, not {wanted}")
@@ -32,13 +32,13 @@ def there(t, front, *real):
 
 
 def mine(host, service):
-    """The same host at an address no other Service has as endpoint."""
+    """The same host at an address that no other Service has as endpoint."""
     number = 1000 + service.number
     return Host(host.name, f"10.180.{number >> 8}.{number & 255}", f"fd00:10:0:180::{number:x}", host.node)
 
 
 @case(116, "a new Service is a virtual server with rr and masquerading real servers, an address on kube-ipvs0, and entries of "
-      "sets; deleted, all of it goes", **{**ONLY, "protocols": EVERY_PROTOCOL})
+      "sets; on deletion all of it is removed", **{**ONLY, "protocols": EVERY_PROTOCOL})
 def new_service(t):
     service = t.service()
     local = mine(E1, service)
@@ -68,7 +68,7 @@ def new_service(t):
     t.require(not left, f"entries are left in {left}")
 
 
-@case(116, "all sets of both families are there, of the right type and under the right name, and no others",
+@case(116, "all sets of both families exist, with the right type and name, and no others",
       **{**TCP_ONLY, "families": [V4]})
 def all_sets(t):
     lines = t.topology.run("node", "ipset", "save").stdout.splitlines()
@@ -82,7 +82,7 @@ def all_sets(t):
     t.require(not found, f"there are other sets: {sorted(found)}")
 
 
-@case(117, "two Services with one address: bound once, served at both ports, and kept until the last one goes", **ONLY)
+@case(117, "two Services with one address: bound once, served at both ports, and kept until the last one is removed", **ONLY)
 def shared_address(t):
     first = t.service([ready(E1)])
     ip = first.cluster().ip
@@ -103,7 +103,7 @@ def shared_address(t):
     t.require(ipvs.on_link(other) not in ipvs.bound(t), "the address is still bound")
 
 
-@case(118, "an external IP that an interface of the node has is served and not bound to kube-ipvs0", **ONLY)
+@case(118, "an external IP of an interface of the node is served and not bound to kube-ipvs0", **ONLY)
 def address_of_the_node(t):
     ip = NODE_SECOND.ip(t.family)
     service = t.service(BOTH, spec={"externalIPs": [ip]}, ports=[("p", 20000 + t.bench.allocator.number(), 80)])
@@ -116,8 +116,8 @@ def address_of_the_node(t):
     t.expect([EXT, POD], front, masqueraded(E1, E2))
 
 
-@case(119, "a TCP endpoint that goes with a connection open: weight 0 and no new clients; it comes back, and keeps the "
-      "connection; gone again, it is removed when the connection has ended", **TCP_ONLY)
+@case(119, "a TCP endpoint is removed with a connection open: weight 0 and no new clients; it comes back, and keeps the "
+      "connection; removed again, its real server goes when the connection has ended", **TCP_ONLY)
 def graceful(t):
     service, (server, _) = talk.served_at(t, E1, E2)
     number = service.wanted["ports"][0][2]
@@ -126,20 +126,20 @@ def graceful(t):
     t.settle()
     front = service.cluster()
     client, endpoint = talk.conversation(t, service, server)
-    t.require(talk.answers(client, endpoint), "the connection does not work")
+    t.require(talk.is_connected(client, endpoint), "the connection does not work")
     service.set_endpoints([ready(E2)])
     t.settle()
     t.require(ipvs.weights(t, front) == {here: 0, other: 1}, f"after it went: {ipvs.weights(t, front)}")
-    t.require(talk.answers(client, endpoint), "the connection broke when its endpoint went")
+    t.require(talk.is_connected(client, endpoint), "the connection broke when its endpoint went")
     service.set_endpoints([ready(E1)])
     t.settle()
     t.require(ipvs.weights(t, front)[here] == 1, f"after it came back: {ipvs.weights(t, front)}")
-    t.require(talk.answers(client, endpoint), "the connection broke when its endpoint came back")
+    t.require(talk.is_connected(client, endpoint), "the connection broke when its endpoint came back")
     service.set_endpoints([ready(E2)])
     t.settle()
-    t.require(talk.answers(client, endpoint), "the connection broke when its endpoint went again")
+    t.require(talk.is_connected(client, endpoint), "the connection broke when its endpoint went again")
     reset(client)
-    # With the kernel it counts for ten seconds more, and a minute may pass until somebody looks.
+    # The kernel counts it for ten more seconds, and the next scan may come a minute later.
     t.wait_until(lambda: ipvs.weights(t, front) == {other: 1}, "it is removed once its connection has ended", seconds=75)
 
 
@@ -148,7 +148,7 @@ def reset(one):
     one.close()
 
 
-@case(119, "an endpoint without connections is removed at once; with UDP it is, whatever there is",
+@case(119, "an endpoint without connections is removed at once; with UDP always",
       **{**ONLY, "protocols": EVERY_PROTOCOL})
 def removed_at_once(t):
     service = t.service(BOTH)
@@ -160,7 +160,7 @@ def removed_at_once(t):
     t.wait_until(lambda: ipvs.weights(t, service.cluster()) == {ipvs.real(t, E2): 1}, "only e2 is left", seconds=2)
 
 
-@own_daemon(120, "weights that are not as they should be are put right at a start, and so is a real server that is missing",
+@own_daemon(120, "wrong weights and missing real servers are repaired at a start",
             **TCP_ONLY)
 def weights_restored(t):
     service = t.service(BOTH)
@@ -187,7 +187,7 @@ FOREIGN_NAMES = ("198.51.100.5:", "203.0.113.77:", "[2001:db8:99::5]:")
 
 
 def make_foreign(t):
-    """Virtual servers of somebody else, in and out of 198.51.100.0/24 and 2001:db8:99::/48; returns what they look like."""
+    """Foreign virtual servers, in and out of 198.51.100.0/24 and 2001:db8:99::/48; returns their listing."""
     t.topology.run("node", "ipvsadm", "-R", stdin=FOREIGN)
     t.defer(lambda: [ipvs.adm(t, "-D", *words, check=False) for words in
                      (("-t", "198.51.100.5:80"), ("-t", "203.0.113.77:80"), ("-u", "[2001:db8:99::5]:53"), ("-f", "7"))])
@@ -199,8 +199,8 @@ def foreign_servers(t):
                   if re.search(r" (198\.51\.100\.5|203\.0\.113\.77|\[2001:db8:99::5\]):| -f 7", line))
 
 
-@own_daemon(121, "virtual servers of others stay as they are, inside excludeCIDRs and outside, of either family and by mark; our "
-            "own of before, which nobody wants, go", legacy=["ipvs"], **TCP_ONLY)
+@own_daemon(121, "foreign virtual servers stay as they are, inside excludeCIDRs and outside, of either family and by mark; our "
+            "own unused ones from before are removed", legacy=["ipvs"], **TCP_ONLY)
 def foreign_virtual_servers(t):
     gone = t.service([ready(E1)], type="LoadBalancer", external=True)
     t.settle()
@@ -211,7 +211,7 @@ def foreign_virtual_servers(t):
     gone.delete()
     t.bench.flags = [*t.bench.flags, "--ipvs-exclude-cidrs", "198.51.100.0/24,2001:db8:99::/48"]
     t.bench.start_daemon()
-    # One that wants the same address and port is left out, now and after every full sync that follows.
+    # A Service with the same address and port is not programmed, now and after every full sync that follows.
     clash = t.service(BOTH, spec={"externalIPs": ["198.51.100.5"]})
     service = t.service(BOTH)
     t.settle()
@@ -230,8 +230,8 @@ def foreign_virtual_servers(t):
     t.require(foreign_servers(t) == before, f"of {before} is left: {foreign_servers(t)}")
 
 
-@case(122, "a node port with external policy Local: the port is in both sets, clients outside keep their address; without a local "
-      "endpoint those elsewhere are used", **ONLY)
+@case(122, "a node port with external policy Local: the port is in both sets, outside clients keep their address; without a "
+      "local endpoint remote ones are used", **ONLY)
 def local_node_port(t):
     service = t.service(BOTH, type="NodePort", node_port=True, external_policy="Local")
     plain = t.service(BOTH, type="NodePort", node_port=True)
@@ -252,7 +252,7 @@ def local_node_port(t):
     t.expect(EXT, service.node(), t.differs(NO_LOCAL, kept(E2, E3), kept(E2, E3)))
 
 
-@case(123, "an SCTP node port is in the set of addresses and ports, once for each address of the node",
+@case(123, "an SCTP node port is in the set of addresses and ports, once per node address",
       **{**ONLY, "protocols": ["sctp"]})
 def sctp_node_port(t):
     service = t.service(BOTH, type="NodePort", node_port=True, external_policy="Local")
@@ -265,8 +265,8 @@ def sctp_node_port(t):
             t.require(found == wanted, f"NODE-PORT-{kind}SCTP-HASH has {found}, not {wanted}")
 
 
-@case(123, "source ranges: balancer and ranges are in their sets, what is in none of them is dropped; the node is let out "
-      "only when a range holds its address", **ONLY)
+@case(123, "source ranges: load balancer and ranges are in their sets, other clients are dropped; the node itself is allowed "
+      "only if a range contains its address", **ONLY)
 def source_ranges(t):
     without = t.service(BOTH, type="LoadBalancer", vip=True, source_ranges=[CLIENTS[t.family]])
     with_node = t.service(BOTH, type="LoadBalancer", vip=True, source_ranges=[CLIENTS[t.family], NODES[t.family]])
@@ -294,7 +294,7 @@ def kernel_version(t):
     return int(major), int(re.match(r"\d+", minor).group())
 
 
-@own_daemon(124, "sysctls of IPVS are as they should be for this kernel; those of ARP are touched with --ipvs-strict-arp only",
+@own_daemon(124, "IPVS sysctls have the values for this kernel; ARP sysctls are set with --ipvs-strict-arp only",
             **TCP_ONLY)
 def sysctls_set(t):
     arp = ("conf.all.arp_ignore", "conf.all.arp_announce")
@@ -313,7 +313,8 @@ def sysctls_set(t):
     t.require(list(sysctls(t, *arp).values()) == ["1", "2"], f"with strictARP: {sysctls(t, *arp)}")
 
 
-@own_daemon(None, "--init-only writes the sysctls of IPVS and of strictARP, makes no rule, set, virtual server or link, and ends with 0",
+@own_daemon(None, "--init-only writes the sysctls of IPVS and of strictARP, creates no rule, set, virtual server or link, and "
+            "exits with 0",
             **TCP_ONLY)
 def init_only(t):
     own = ("vs.conntrack", "vs.expire_nodest_conn", "vs.expire_quiescent_template", "conf.all.arp_ignore")
@@ -321,11 +322,11 @@ def init_only(t):
     t.bench.daemon.stop()
     t.bench.cleanup()
     t.topology.run("node", "sysctl", "-qw", *(f"net.ipv4.{name}=0" for name in own))
-    before = ipvs.picture(t)
+    before = ipvs.dump(t)
     done = t.bench.daemon.run([*t.bench.daemon.command([], t.bench.flags)[1:], "--ipvs-strict-arp", "--init-only"])
     t.require(done.returncode == 0, f"exit {done.returncode}: {done.stderr[-500:]}")
     t.require(set(sysctls(t, *own).values()) == {"1"}, f"{sysctls(t, *own)}")
-    t.require(not ipvs.apart(before, ipvs.picture(t)), f"it made {ipvs.apart(before, ipvs.picture(t))}")
+    t.require(not ipvs.difference(before, ipvs.dump(t)), f"created: {ipvs.difference(before, ipvs.dump(t))}")
     t.bench.start_daemon()
 
 
@@ -333,7 +334,7 @@ def init_only(t):
 
 
 def rules_of(t, table, chain):
-    """Without comments, and without the parts of a family's name."""
+    """Without comments, and without the family in names."""
     lines = [re.sub(r' -m comment --comment ("[^"]*"|\S+)', "", line) for line in chains.rules(t.saved(table), chain)]
     return [line.removeprefix(f"-A {chain} ").replace("KUBE-6-", "KUBE-") for line in lines]
 
@@ -347,7 +348,7 @@ def external(name):
             to("ACCEPT", name, "dst,dst", "-m addrtype --dst-type LOCAL")]
 
 
-@case((116, 122, 123), "with every kind of Service the rules are those of the behaviour reference, each in its place",
+@case((116, 122, 123), "with every kind of Service the rules are those of the behaviour reference, each in its position",
       exclusive=True, legacy=["ipvs"], **TCP_ONLY)
 def all_rules(t):
     for policy in ("Cluster", "Local"):
@@ -393,10 +394,10 @@ def all_rules(t):
     }
     for (table, chain), rules in wanted.items():
         found = rules_of(t, table, chain)
-        # Names of sets are cut where they are too long, those of IPv6 sooner.
+        # Names of sets are truncated, those of IPv6 sooner.
         rules = [re.sub(r"(?<=--match-set )KUBE-(\S+)",
                         lambda name: ipvs.set_name(name[1], t.family).replace("KUBE-6-", "KUBE-"), line) for line in rules]
-        # REJECT is told with its ICMP type; the address after vaddr with or without its length.
+        # REJECT is listed with its ICMP type; the address after vaddr with or without its length.
         found = [re.sub(r" --reject-with \S+", "", re.sub(r"(--vaddr \S+?)/\d+", r"\1", line)) for line in found]
         found = [re.sub(r"-m (tcp|udp|sctp) ?", "", line) for line in found]
         t.require(sorted_words(found) == sorted_words(rules), f"{table} {chain} is {found}, not {rules}")
@@ -412,7 +413,7 @@ def all_rules(t):
 
 
 def sorted_words(rules):
-    """Rules in their order; where in a rule iptables-save puts a match does not matter."""
+    """Rules in order; the position of a match within a rule does not matter."""
     return [sorted(rule.split()) for rule in rules]
 
 
@@ -422,8 +423,8 @@ def sorted_words(rules):
 IMPOSSIBLE = {V4: ("0.0.0.0", "127.0.0.9", "224.0.0.9", "255.255.255.255"), "v6": ("::", "::1", "ff05::9")}
 
 
-@case(None, "external IPs that no node can have (unspecified, loopback, multicast, broadcast) are left out and named once; the rest of "
-      "the Service is served, and so is everybody else", exclusive=True, **{**TCP_ONLY, "families": [V4, "v6"]})
+@case(None, "external IPs that no node can have (unspecified, loopback, multicast, broadcast) are skipped with one log line; "
+      "the rest of the Service is served, and all other Services", exclusive=True, **{**TCP_ONLY, "families": [V4, "v6"]})
 def impossible_addresses(t):
     before = len(t.bench.daemon.log())
     bad = [t.service(BOTH, spec={"externalIPs": [ip]}) for ip in IMPOSSIBLE[t.family]]
@@ -446,31 +447,31 @@ def metadata_writes_nothing(t):
     service = t.service(BOTH, type="LoadBalancer", external=True)
     t.settle()
     quiet(t)
-    before, writes = ipvs.picture(t), ipvs.all_writes(t)
+    before, writes = ipvs.dump(t), ipvs.all_writes(t)
     service.update(labels={"team": "blue"}, annotations={"note": "changed"})
     time.sleep(1)  # fixed time: proves that nothing is written
     t.require(ipvs.all_writes(t) == writes, f"writes and messages were {writes}, now {ipvs.all_writes(t)}")
-    t.require(ipvs.picture(t) == before, f"something changed: {ipvs.apart(before, ipvs.picture(t))}")
-    # By now it has come in any case.
+    t.require(ipvs.dump(t) == before, f"something changed: {ipvs.difference(before, ipvs.dump(t))}")
+    # By now it has arrived in any case.
     t.settle()
     before, now = (ipvs.about(lines, service.cluster().ip, service.external().ip, service.vip().ip)
-                   for lines in (before, ipvs.picture(t)))
-    t.require(before and now == before, f"something changed: {ipvs.apart(before, now)}")
+                   for lines in (before, ipvs.dump(t)))
+    t.require(before and now == before, f"something changed: {ipvs.difference(before, now)}")
 
 
 def draining(t):
-    """Virtual servers of ours with a real server that takes no new connections."""
+    """Our virtual servers with a real server that takes no new connections."""
     return [name for name, server in ipvs.servers(t).items()
             if 0 in server.real.values() and not name.startswith(FOREIGN_NAMES)]
 
 
 def quiet(t):
-    """Returns once what came before has been written. A real server that still drains would be deleted later."""
+    """Returns once earlier changes are written. A draining real server would be deleted later."""
     t.wait_until(lambda: not draining(t), "what went has drained", seconds=80)
     t.require(pace.wait_unchanged(lambda: ipvs.all_writes(t), quiet=0.7, seconds=20, every=0.2) is not None, "writing never ends")
 
 
-@case((82, 95, 97), "an endpoint comes and goes: a handful of messages, about its own virtual servers and nothing else",
+@case((82, 95, 97), "an endpoint comes and goes: few netlink messages, only about its own virtual servers",
       exclusive=True, legacy=["ipvs"], **TCP_ONLY)
 def endpoint_leaves(t):
     bystander = t.service(BOTH, type="LoadBalancer", external=True)
@@ -479,12 +480,12 @@ def endpoint_leaves(t):
     quiet(t)
     fronts = [ipvs.key(front) for front in [service.cluster(), *service.externals(), service.node(NODE_SECOND)]]
     with WriteWatch(t.topology) as watch:
-        before, writes = ipvs.picture(t), ipvs.kernel_writes(t)
+        before, writes = ipvs.dump(t), ipvs.kernel_writes(t)
         service.set_endpoints([ready(E2)])
         gone = ipvs.real(t, E3)
         t.wait_until(lambda: not any(gone in ipvs.servers(t)[front].real for front in fronts), "e3 is gone")
         quiet(t)
-        after, took = ipvs.picture(t), ipvs.kernel_writes(t) - writes
+        after, took = ipvs.dump(t), ipvs.kernel_writes(t) - writes
         watch.expect_none(t, "an endpoint went")
     lines = sorted(set(before) ^ set(after))
     wanted = sorted(f"server {front} real {gone} -m weight 1" for front in fronts)
@@ -494,8 +495,8 @@ def endpoint_leaves(t):
     t.expect(EXT, bystander.vip(), masqueraded(E1, E2))
 
 
-@case(96, "a deleted Service: its virtual servers, entries and addresses go, and no others; no rule changes but those of sets "
-      "that are empty now", exclusive=True, **TCP_ONLY)
+@case(96, "a deleted Service: only its virtual servers, entries and addresses are removed; the only rules that change are those "
+      "of sets that became empty", exclusive=True, **TCP_ONLY)
 def service_deleted(t):
     t.service(BOTH, type="LoadBalancer", external=True)
     service = t.service(BOTH, type="LoadBalancer", external=True)
@@ -506,19 +507,19 @@ def service_deleted(t):
     def own(lines):
         return {*ipvs.about(lines, *addresses), *(line for line in lines if re.search(rf"[: ]{service.node_port}(/|$)", line))}
 
-    before, rules = ipvs.picture(t), t.saved()
+    before, rules = ipvs.dump(t), t.saved()
     service.delete_service()
     t.wait_until(lambda: ipvs.key(service.cluster()) not in ipvs.servers(t), "its virtual server is gone")
     quiet(t)
-    after = ipvs.picture(t)
+    after = ipvs.dump(t)
     changed = sorted((set(before) ^ set(after)) - own(before) - own(after))
-    t.require(not changed, f"of others changed: {changed[:4]}")
+    t.require(not changed, f"foreign objects changed: {changed[:4]}")
     t.require(len(own(before)) > 15, f"there was little of it to begin with: {own(before)}")
     t.require(not own(after), f"of it is left: {sorted(own(after))[:4]}")
     t.require(t.saved() == rules, "rules changed")
 
 
-@own_daemon(98, "rules that cannot be written are counted as a failure; with the next attempt everything is there",
+@own_daemon(98, "rules that cannot be written are counted as a failure; the next attempt writes everything",
             legacy=["ipvs"], **TCP_ONLY)
 def restore_fails(t):
     steady = t.service(BOTH)
@@ -528,7 +529,7 @@ def restore_fails(t):
     with tools.wrapped():
         tools.refuse(".", "nothing")
         t.defer(tools.accept_all)
-        # The first with ranges: sets that were empty get rules.
+        # The first one with ranges: sets that were empty get rules.
         service = t.service(BOTH, type="LoadBalancer", vip=True, source_ranges=[CLIENTS[t.family]])
         t.wait_until(lambda: tools.turned_away() > refused, "a write was refused")
         t.wait_until(lambda: any(family["failures"] for family in t.status()["families"]), "it is counted as a failure")
@@ -538,7 +539,7 @@ def restore_fails(t):
     t.wait_until(lambda: all(family["synced"] for family in t.status()["families"]), "synced again")
 
 
-@case(None, "endpoints that shut down are in the sets of hairpins as long as they are on this node, whatever their state",
+@case(None, "terminating endpoints on this node are in the hairpin sets, in every state",
       **TCP_ONLY)
 def hairpin_of_terminating(t):
     service = t.service()
@@ -552,7 +553,7 @@ def hairpin_of_terminating(t):
     t.require(entry not in ipvs.entries(t, "LOOP-BACK"), "it is still there when it is gone")
 
 
-@case(None, "a port of a service address is rejected for pods, for clients outside and on the node, TCP and UDP; so is a "
+@case(None, "an unused port of a service address is rejected for pods, outside clients and the node, TCP and UDP; so is a "
       "ping", **ONLY)
 def other_ports(t):
     service = t.service(BOTH)

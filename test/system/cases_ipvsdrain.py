@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Mode ipvs while endpoints go: nobody is cut before their time, nobody fails, nobody waits."""
+"""IPVS mode while endpoints go: no client is cut before the timeout, none fails, none waits."""
 
 import socket
 import struct
@@ -18,11 +18,11 @@ TURN = (E1, E2, E3, E4)
 RATE = round(200 / pace.SLOWNESS)  # new connections a second
 HAMMERS = 4
 OWN_PORTS = iter(range(30001, 39999))
-LOOK = 2  # seconds at most between two looks of the daemon at the kernel, in these configurations
+SCAN_INTERVAL = 2  # seconds at most between two scans of the kernel by the daemon, in these configurations
 TOTAL_RETRANSMISSIONS = 100  # where in struct tcp_info (linux/tcp.h) tcpi_total_retrans is
 
 
-# With everything as it is by default.
+# With default settings.
 
 
 class Crowd:
@@ -45,7 +45,7 @@ class Crowd:
         return process
 
     def wait_connected(self, *hosts, times=10):
-        """Returns once the kernel has so many connections more to each of these endpoints."""
+        """Returns once the kernel has counted that many more connections to each of these endpoints."""
         def count():
             found = ipvs.connections(self._t, self._front)
             known = [found.get(ipvs.real(self._t, host)) for host in hosts]
@@ -65,8 +65,8 @@ class Crowd:
         return total, self._downloads.stop()
 
 
-@case(None, f"all endpoints of a Service are replaced, one after the other, twice: of {RATE} new connections a second none fails "
-      "that would not have without, and no download is cut", exclusive=True, **{**TCP_ONLY, "families": ["v4"]})
+@case(None, f"all endpoints of a Service are replaced, one after the other, twice: of {RATE} new connections per second none "
+      "fails that succeeds without a rolling update, and no download is cut", exclusive=True, **{**TCP_ONLY, "families": ["v4"]})
 def rolling_update(t):
     port = next(relay.PORTS)
     for host in TURN:
@@ -77,7 +77,7 @@ def rolling_update(t):
     for one in (rolled_crowd, crowd):
         one.wait_connected(E1, E2)
     for at in range(1, 2 * len(TURN) + 1):
-        # The new one comes before the old one goes, as a Deployment does it.
+        # The new endpoint comes before the old one goes, as in a Deployment.
         one, other, new = (TURN[(at + more) % len(TURN)] for more in (-1, 0, 1))
         rolled.set_endpoints([ready(one), ready(other), ready(new)])
         rolled_crowd.wait_connected(new)
@@ -93,7 +93,7 @@ def rolling_update(t):
         t.require(counts["failed"] == 0 and counts["open"] == 4, f"downloads {name}: {counts}")
 
 
-@case(None, "a UDP client moves to another endpoint at once when its own goes, and back", **{**ONLY, "protocols": ["udp"]})
+@case(None, "a UDP client moves to another endpoint at once when its own is removed, and back", **{**ONLY, "protocols": ["udp"]})
 def datagrams_move(t):
     service, (here, there) = talk.served_at(t, E1, E2)
     number = service.wanted["ports"][0][2]
@@ -114,7 +114,7 @@ def exchanged(client, server):
         server.settimeout(pace.stretched(0.2))
         _, source = server.recvfrom(100)
         server.sendto(b"!", source)
-        return talk.said(client, pace.stretched(0.3)) == b"!"
+        return talk.receive(client, pace.stretched(0.3)) == b"!"
     except OSError:  # refused, or nothing came
         return False
 
@@ -123,7 +123,7 @@ def exchanged(client, server):
 
 
 def greet_and_close(listener, name):
-    """Serves every connection for as long as the listener is open: it says its name, and is the first to close."""
+    """Serves each connection for as long as the listener is open: sends its name, and closes first."""
     def work():
         while True:
             try:
@@ -139,10 +139,10 @@ def greet_and_close(listener, name):
 
 
 def met(t, front, port, abort):
-    """Who answers from that source port, how often something had to be sent again for it, and after how long."""
+    """The endpoint that answers from that source port, the number of retransmissions, and the duration."""
     began = time.monotonic()
     client = talk.connect(t, EXT, front, patience=pace.stretched(20), port=port)
-    name, _ = talk.said_in_all(client)
+    name, _ = talk.receive_all(client)
     took = time.monotonic() - began
     again, = struct.unpack_from("=I", client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), TOTAL_RETRANSMISSIONS)
     if abort:
@@ -151,8 +151,8 @@ def met(t, front, port, abort):
     return name.decode(), again, took
 
 
-@case(None, "a client that uses one source port again, after its real server was taken out of service, is served by another one as "
-      "quickly as from a fresh port; so it is when the connection before was reset, and while the pod that went answers no more",
+@case(None, "a client that reuses a source port after its real server was removed is served by another one as "
+      "quickly as from a fresh port; also if the earlier connection was reset, and if the removed pod does not answer",
       exclusive=True, legacy=["ipvs"], **TCP_ONLY)
 def one_source_port(t):
     service, (here, there) = talk.served_at(t, E1, E2)
@@ -163,7 +163,7 @@ def one_source_port(t):
     slowest = []
 
     def repeated(turn):
-        """How often something was sent again when the port was used a second and a third time."""
+        """The number of retransmissions when the port was used a second and a third time."""
         stay, go = ((E1, E2), (E2, E1))[turn % 2]
         port = next(OWN_PORTS)
         service.set_endpoints([ready(go)])
@@ -179,12 +179,12 @@ def one_source_port(t):
         if silent:
             blackhole(t, go, number, False)
         for name, _, took in both:
-            t.require(name == stay.name, f"from the same port {name or 'nobody'} answered, not {stay.name} (turn {turn})")
+            t.require(name == stay.name, f"from the same port {name or 'no endpoint'} answered, not {stay.name} (turn {turn})")
             slowest.append(took)
         return sum(again for _, again, _ in both)
 
     for turn in range(6):
-        # What the product does, it does each time; a machine that stands still for a second does not.
+        # A fault of the product occurs each time; a stall of the machine does not.
         tries = [repeated(turn)]
         while tries[-1] > 0 and len(tries) < 4:
             tries.append(repeated(turn))
@@ -197,8 +197,8 @@ def blackhole(t, host, number, on):
     t.topology.run(host.place, tool, "-w", "-I" if on else "-D", "INPUT", "-p", "tcp", "--dport", str(number), "-j", "DROP")
 
 
-@case(None, "a UDP client that uses one source port again, after its real server went, is answered within the time the second of "
-      "two datagrams takes", exclusive=True, **{**ONLY, "protocols": ["udp"]})
+@case(None, "a UDP client that reuses a source port after its real server was removed is answered at the second of "
+      "two datagrams at the latest", exclusive=True, **{**ONLY, "protocols": ["udp"]})
 def one_source_port_udp(t):
     service = t.service([ready(E1)])
     t.settle()
@@ -211,7 +211,7 @@ def one_source_port_udp(t):
         t.require(asked_from(t, front, port) == go.name, f"{go.name} did not answer at first")
         service.set_endpoints([ready(stay)])
         t.settle()
-        # The kernel drops the first when it finds that its real server is gone.
+        # The kernel drops the first one when it finds that its real server is gone.
         names = [asked_from(t, front, port) for _ in range(2)]
         t.require(names[1] == stay.name, f"from the same port came {names}, not {stay.name}")
 
@@ -227,10 +227,10 @@ def asked_from(t, front, port):
 
 
 def end_of(client, endpoint, patience):
-    """When the two ends heard each other for the last time; None when they do after all that time."""
+    """The time of the last exchange between both ends; None if they still communicate after the patience."""
     last = began = time.monotonic()
     while last - began < patience:
-        if not talk.answers(client, endpoint, pace.stretched(3)):
+        if not talk.is_connected(client, endpoint, pace.stretched(3)):
             return last
         last = time.monotonic()
         time.sleep(0.2)  # poll interval
@@ -238,26 +238,26 @@ def end_of(client, endpoint, patience):
 
 
 def require_drained(t, drain, took):
-    """The deadline is real time, so the bounds remain. The daemon checks deadlines as often as the kernel; a busy machine delays
-    that, and the conversation that shows the end."""
-    t.require(drain - t.busiest.stretched(0.5) <= took < drain + LOOK + t.busiest.stretched(1), f"it ended after {took:.1f} s")
+    """The deadline is real time, so the bounds are fixed. The daemon checks deadlines as often as the kernel; a busy machine
+    delays that, and the traffic that shows the end."""
+    t.require(drain - t.busiest.stretched(0.5) <= took < drain + SCAN_INTERVAL + t.busiest.stretched(1), f"it ended after {took:.1f} s")
 
 
 def held_at(t, host, other):
-    """A Service with an open connection to the first of two endpoints, which then goes; when it went."""
+    """A Service with an open connection to the first of two endpoints, which is then removed; returns the removal time, too."""
     service, (server, _) = talk.served_at(t, host, other)
     service.set_endpoints([ready(host)])
     t.settle()
     client, endpoint = talk.conversation(t, service, server)
-    t.require(talk.answers(client, endpoint), "the connection does not work")
+    t.require(talk.is_connected(client, endpoint), "the connection does not work")
     went = time.monotonic()
     service.set_endpoints([ready(other)])
     t.settle()
     return service, client, endpoint, went
 
 
-@case(None, f"whenEndpointRemoved drain: a connection to an endpoint that goes lives {DRAIN} s more, and no longer; the real "
-      "server is gone then", config="ipvs-drain", legacy=["ipvs"], **TCP_ONLY)
+@case(None, f"whenEndpointRemoved drain: a connection to a removed endpoint lives {DRAIN} s more, and no longer; then the real "
+      "server is removed", config="ipvs-drain", legacy=["ipvs"], **TCP_ONLY)
 def cut_at_deadline(t):
     service, client, endpoint, went = held_at(t, E1, E2)
     number = service.wanted["ports"][0][2]
@@ -270,21 +270,22 @@ def cut_at_deadline(t):
     t.wait_until(lambda: gone not in ipvs.weights(t, service.cluster()), "the real server is gone", seconds=4)
 
 
-@case(None, f"a deadline of {LONG_DRAIN} s survives kill -9: it passes while no daemon runs, and the next one cuts at once",
+@case(None, f"a deadline of {LONG_DRAIN} s survives kill -9: it expires while no daemon runs, and the next one cuts at once",
       config="ipvs-drain-long", exclusive=True, **{**TCP_ONLY, "families": ["v4"]})
 def deadline_survives(t):
     _, client, endpoint, went = held_at(t, E1, E2)
     t.bench.daemon.kill()
     time.sleep(max(0.0, went + LONG_DRAIN + 1 - time.monotonic()))  # fixed time: the deadline has to pass
-    t.require(talk.answers(client, endpoint), "it was cut while no daemon ran")
+    t.require(talk.is_connected(client, endpoint), "it was cut while no daemon ran")
     t.bench.start_daemon()
     started = time.monotonic()
     last = end_of(client, endpoint, LONG_DRAIN * 2)
-    # The deadline is real time, so this bound remains.
-    t.require(last is not None and last - started < LOOK + t.busiest.stretched(1), "after the start it lived on")
+    # The deadline is real time, so this bound is fixed.
+    t.require(last is not None and last - started < SCAN_INTERVAL + t.busiest.stretched(1), "after the start it lived on")
 
 
-@case(None, "a deadline that has not passed at a restart is kept: nobody is cut before it", config="ipvs-drain-long", exclusive=True,
+@case(None, "a deadline that has not passed at a restart is kept: no client is cut early", config="ipvs-drain-long",
+      exclusive=True,
       **{**TCP_ONLY, "families": ["v4"]})
 def deadline_not_sooner(t):
     _, client, endpoint, went = held_at(t, E1, E2)
@@ -296,7 +297,7 @@ def deadline_not_sooner(t):
     require_drained(t, LONG_DRAIN, took)
 
 
-@case(None, "whenEndpointRemoved reset: the real server goes at once, and the connection with it", config="ipvs-reset", **TCP_ONLY)
+@case(None, "whenEndpointRemoved reset: the real server is removed at once, with its connection", config="ipvs-reset", **TCP_ONLY)
 def reset_at_once(t):
     service, client, endpoint, _ = held_at(t, E1, E2)
     number = service.wanted["ports"][0][2]

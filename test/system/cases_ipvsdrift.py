@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Mode ipvs when others change what it has written, and when it is killed and started anew: everything is as it should be again,
-and what belongs to others is as it was."""
+"""IPVS mode when other processes change its kernel state, and when the daemon is killed and restarted: the state is repaired, and
+foreign objects stay as they were."""
 
 import time
 
@@ -15,12 +15,12 @@ from cases_ipvs import CLIENTS, foreign_servers, make_foreign, quiet
 
 BOTH = [ready(E1), ready(E2)]
 ONLY = {"protocols": ["tcp"], "backends": ["ipvs"], "sources": ["manifests"]}
-REPAIRED_WITHIN = 30  # seconds, with everything as it is by default
+REPAIRED_WITHIN = 30  # seconds, with default settings
 PICTURES_EVERY = 0.5  # seconds
-FOREIGN_SET, FOREIGN_ADDRESS = "SOMEBODY-ELSES", "198.51.100.44/32"
+FOREIGN_SET, FOREIGN_ADDRESS = "FOREIGN-SET", "198.51.100.44/32"
 
 
-def of_every_kind(t):
+def services_of_every_kind(t):
     """Services that use every set but those of SCTP."""
     served = t.service(BOTH, type="LoadBalancer", external=True, protocols=["tcp", "udp"])
     local = t.service(BOTH, type="LoadBalancer", external=True, external_policy="Local")
@@ -29,8 +29,8 @@ def of_every_kind(t):
     return served, local, ranged
 
 
-def make_company(t):
-    """A set and an address that somebody else keeps, and a rule; returns what they look like."""
+def make_foreign_objects(t):
+    """A foreign set, address and rule; returns their listing."""
     t.topology.run("node", "ipset", "create", FOREIGN_SET, "hash:ip,port", "comment", "timeout", "0")
     add_entry(t)
     t.defer(lambda: t.topology.run("node", "ipset", "destroy", FOREIGN_SET, check=False))
@@ -38,7 +38,7 @@ def make_company(t):
     rule = ["-s", "198.51.100.0/24", "-m", "comment", "--comment", "theirs", "-j", "ACCEPT"]
     t.topology.run("node", t.topology.tools.program(V4), "-w", "-I", "INPUT", *rule)
     t.defer(lambda: t.topology.run("node", t.topology.tools.program(V4), "-w", "-D", "INPUT", *rule, check=False))
-    return company(t)
+    return foreign_objects(t)
 
 
 def add_entry(t):
@@ -49,7 +49,7 @@ def add_address(t):
     t.topology.run("node", "ip", "address", "add", FOREIGN_ADDRESS, "dev", ipvs.LINK)
 
 
-def company(t):
+def foreign_objects(t):
     lines = t.topology.run("node", "ipset", "save", FOREIGN_SET).stdout.splitlines()
     return [*lines[1:], *(line for line in t.saved("filter") if "theirs" in line),
             f"{FOREIGN_ADDRESS} bound" if FOREIGN_ADDRESS in ipvs.bound(t) else "the address is gone"]
@@ -63,54 +63,54 @@ def expect_right(t, served, local, ranged):
     t.expect(E1, t.hairpin.cluster(), masqueraded(E1))
 
 
-def repaired(t, *damages):
-    """After each of these everything is as before, entry by entry, within 30 s at the usual settings."""
-    without_haste(t)
+def repaired(t, *drifts):
+    """After each of these drifts everything is repaired, entry by entry, within 30 s at default settings."""
+    with_default_periods(t)
     t.hairpin = t.service([ready(E1)])
-    three = of_every_kind(t)
-    theirs, virtual = make_company(t), make_foreign(t)
+    three = services_of_every_kind(t)
+    theirs, virtual = make_foreign_objects(t), make_foreign(t)
     quiet(t)
-    before = ipvs.picture(t)
+    before = ipvs.dump(t)
     served = three[0]
-    for damage in damages:
-        argv = damage(served) if callable(damage) else damage
+    for drift in drifts:
+        argv = drift(served) if callable(drift) else drift
         repairs, began = count_repairs(t), time.monotonic()
         t.topology.run("node", *argv)
-        # Looking takes time, in which it may be repaired already.
-        damaged = ipvs.picture(t) != before
-        t.require(damaged or count_repairs(t) > repairs, f"{' '.join(argv)} did no damage")
+        # Reading takes time, in which the drift may be repaired already.
+        drifted = ipvs.dump(t) != before
+        t.require(drifted or count_repairs(t) > repairs, f"{' '.join(argv)} changed nothing")
         if argv[:2] == ("ipvsadm", "-C"):
             virtual = make_foreign(t)
-        if argv == ("ipset", "flush"):  # all sets, those of others too
+        if argv == ("ipset", "flush"):  # all sets, foreign ones too
             add_entry(t)
         if argv[:3] == ("ip", "link", "del"):
             t.wait_until(lambda: ipvs.has_link(t), "there is a link again", seconds=REPAIRED_WITHIN)
             add_address(t)
-        # A picture starts half a dozen programs, which is no way to wait.
+        # A picture starts half a dozen programs: too expensive to poll.
         t.wait_until(lambda repairs=repairs: count_repairs(t) > repairs, f"{' '.join(argv)} is counted as a repair",
                      seconds=REPAIRED_WITHIN)
         state = {}
 
         def right(state=state):
-            state["apart"] = ipvs.apart(before, ipvs.picture(t))
-            return not state["apart"]
+            state["difference"] = ipvs.difference(before, ipvs.dump(t))
+            return not state["difference"]
 
         t.wait_until(right, f"everything is as before {' '.join(argv)}", seconds=REPAIRED_WITHIN, every=PICTURES_EVERY)
         took = time.monotonic() - began
-        t.require(not state["apart"], f"{' '.join(argv)}: {state['apart']}")
+        t.require(not state["difference"], f"{' '.join(argv)}: {state['difference']}")
         t.remark(f"{' '.join(argv)}: {took:.0f} s")
-        # The daemon promises this time, so the bound remains. A repair itself takes no time to speak of, but on a busy machine.
+        # The daemon guarantees this time, so the bound is fixed. A repair itself is fast, except on a busy machine.
         t.require(took < REPAIRED_WITHIN + t.busiest.stretched(3) - 3, f"{' '.join(argv)} took {took:.0f} s to repair")
         t.require(foreign_servers(t) == virtual, f"virtual servers of others: {foreign_servers(t)}, not {virtual}")
-        t.require(company(t) == theirs, f"of others is left {company(t)}, not {theirs}")
+        t.require(foreign_objects(t) == theirs, f"foreign objects left: {foreign_objects(t)}, not {theirs}")
     expect_right(t, *three)
     later = t.service([ready(E2)])
     t.settle()
     t.expect(POD, later.cluster(), kept(E2))
 
 
-def without_haste(t):
-    """With the periods as they are by default."""
+def with_default_periods(t):
+    """Restarts with the default periods."""
     t.bench.daemon.stop()
     t.bench.flags = BOTH_CIDRS
     t.bench.start_daemon()
@@ -130,7 +130,7 @@ def in_set(t, name):
 
 @own_daemon(None, "`ipvsadm -C`, a real server that is deleted, one whose weight is changed, one that is added, a virtual server that "
             "is deleted or edited, one after the other: repaired", families=[V4], slow=True, **ONLY)
-def servers_damaged(t):
+def drifted_servers(t):
     repaired(t, ("ipvsadm", "-C"),
              lambda one: ("ipvsadm", "-d", "-t", where(one), "-r", ipvs.real(t, E1)),
              lambda one: ("ipvsadm", "-e", "-t", where(one), "-r", ipvs.real(t, E1), "-m", "-w", "0"),
@@ -141,7 +141,7 @@ def servers_damaged(t):
 
 @own_daemon(None, "`ipvsadm -C`, then real servers deleted, changed and added and virtual servers deleted and edited all at once: repaired",
             families=[V4], slow=True, legacy=["ipvs"], **ONLY)
-def servers_damaged_at_once(t):
+def drifted_servers_at_once(t):
     def every_way(one):
         cluster, datagrams, external, balancer, node = (ipvs.where(front.ip, front.port) for front in (
             one.cluster(), one.cluster(protocol="udp"), one.external(), one.vip(), one.node(NODE_SECOND)))
@@ -154,7 +154,7 @@ def servers_damaged_at_once(t):
 
 @own_daemon(None, "a set that is flushed, an entry that is deleted, one that is replaced by another: repaired", families=[V4, V6],
             slow=True, **ONLY)
-def sets_damaged(t):
+def drifted_sets(t):
     def replace(one):
         name, entry = in_set(t, "CLUSTER-IP"), ipvs.entry(one.cluster())
         other = entry.replace(":80", ":8888")
@@ -174,14 +174,14 @@ def sets_destroyed(t):
 
 
 @own_daemon(None, "`ip link del kube-ipvs0`, and an address that is taken from it: repaired", families=[V4, V6], slow=True, **ONLY)
-def link_damaged(t):
+def drifted_link(t):
     repaired(t, ("ip", "link", "del", ipvs.LINK),
              lambda one: ("ip", "address", "del", ipvs.on_link(one.cluster()), "dev", ipvs.LINK))
 
 
 @own_daemon(None, "rules of a chain that are flushed, a chain whose rules are replaced, a jump that is deleted: repaired", families=[V4],
             slow=True, **ONLY)
-def rules_damaged(t):
+def drifted_rules(t):
     tool = t.topology.tools.program(t.family)
     repaired(t, (tool, "-w", "-t", "nat", "-F", "KUBE-SERVICES"), (tool, "-w", "-F", "KUBE-IPVS-FILTER"),
              (tool, "-w", "-t", "nat", "-R", "KUBE-LOAD-BALANCER", "1", "-j", "RETURN"),
@@ -192,8 +192,8 @@ def rules_damaged(t):
 # Killed and started.
 
 
-@own_daemon(None, "killed while everything changes, and started: servers, sets, addresses and rules are those of a start on an empty "
-            "node, entry by entry; no connect to what stayed fails", families=[V4], slow=True, **ONLY)
+@own_daemon(None, "killed during changes, and started: servers, sets, addresses and rules are those of a start on an empty "
+            "node, entry by entry; no connect to unchanged Services fails", families=[V4], slow=True, **ONLY)
 def killed_during_churn(t):
     steady = t.service(BOTH)
     services = [t.service([ready(E1)], type="LoadBalancer", external=True) for _ in range(6)]
@@ -201,23 +201,23 @@ def killed_during_churn(t):
     hammer = t.hammer(POD, steady.cluster())
     for turn in range(4):
         changing(t, services, turn)
-        time.sleep((0.1 + 0.15 * turn) * pace.SLOWNESS)  # fixed time: each kill meets another step of what is written
+        time.sleep((0.1 + 0.15 * turn) * pace.SLOWNESS)  # fixed time: each kill comes at another step of a sync
         t.bench.daemon.kill()
         changing(t, services, turn + 1)
         t.bench.start_daemon()
     t.settle()
     t.require_unbroken(hammer, "while it was killed and started")
     quiet(t)
-    after = ipvs.picture(t)
+    after = ipvs.dump(t)
     t.bench.daemon.stop()
     done = t.bench.cleanup()
     t.require(done.returncode == 0, f"--cleanup: exit {done.returncode}: {done.stderr[-300:]}")
     t.bench.start_daemon()
     t.settle()
     quiet(t)
-    fresh = ipvs.picture(t)
+    fresh = ipvs.dump(t)
     there, here = (comparable(lines) for lines in (after, fresh))
-    t.require(there == here, f"after the kills, and on an empty node: {ipvs.apart(there, here)}")
+    t.require(there == here, f"after the kills, and on an empty node: {ipvs.difference(there, here)}")
 
 
 def of_barrier(line):
@@ -243,25 +243,27 @@ def changing(t, services, turn):
         extra.delete()
 
 
-@own_daemon(None, "a restart without change writes nothing at all, and no connection notices", families=[V4], legacy=["ipvs"], **ONLY)
+@own_daemon(None, "a restart without change writes nothing at all, and no connection breaks",
+            families=[V4], legacy=["ipvs"], **ONLY)
 def restart_writes_nothing(t):
     service = t.service(BOTH, type="LoadBalancer", external=True)
     t.service(BOTH, type="LoadBalancer", vip=True, source_ranges=[CLIENTS[t.family]])
     t.settle()
     hammer, held = t.hammer(POD, service.cluster()), t.hold(EXT, service.vip())
     quiet(t)
-    before = ipvs.picture(t)
+    before = ipvs.dump(t)
     t.bench.daemon.stop()
     t.bench.start_daemon()
     quiet(t)
     t.require(ipvs.all_writes(t) == (0, 0), f"writes and messages: {ipvs.all_writes(t)}")
-    t.require(ipvs.picture(t) == before, f"something is different: {ipvs.apart(before, ipvs.picture(t))}")
+    t.require(ipvs.dump(t) == before, f"differences: {ipvs.difference(before, ipvs.dump(t))}")
     survived, last = held.end()
     t.require(survived, f"an established connection broke: {last}")
     t.require_unbroken(hammer, "during the restart")
 
 
-@own_daemon(None, "what became stale while no daemon ran is gone after a start: virtual servers, real servers, entries, addresses",
+@own_daemon(None, "objects that became stale while no daemon ran are removed at a start: virtual servers, real "
+            "servers, entries, addresses",
             families=[V4, V6], **ONLY)
 def stale_after_restart(t):
     gone = t.service(BOTH, type="LoadBalancer", external=True, source_ranges=[CLIENTS[t.family]])
@@ -272,14 +274,14 @@ def stale_after_restart(t):
     changed.set_endpoints([ready(E3)])
     t.bench.start_daemon()
     t.settle()
-    left = ipvs.about(ipvs.picture(t), gone.cluster().ip, gone.external().ip, gone.vip().ip)
+    left = ipvs.about(ipvs.dump(t), gone.cluster().ip, gone.external().ip, gone.vip().ip)
     t.require(not left, f"left: {left[:4]}")
     t.require(ipvs.weights(t, changed.cluster()) == {ipvs.real(t, E3): 1}, f"{ipvs.weights(t, changed.cluster())}")
     t.expect(POD, changed.cluster(), kept(E3))
     t.expect(POD, gone.cluster(), UNTOUCHED)
 
 
-@case(None, "an address that appears on the node becomes one of node ports, one that goes is one no more; sets of SCTP too",
+@case(None, "an address that appears on the node serves node ports, one that goes does not any more; SCTP sets too",
       exclusive=True, **{**ONLY, "families": [V4], "protocols": ["tcp", "sctp"]})
 def addresses_followed(t):
     service = t.service(BOTH, type="NodePort", node_port=True)

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Mode ipvs with much: sets beyond the size of kube-proxy's, thousands of Services."""
+"""IPVS mode at scale: sets beyond the size of kube-proxy's, thousands of Services."""
 
 import os
 import time
@@ -19,12 +19,12 @@ SERVICES = 10_000 if LONG else 1000
 
 
 def ranges(number):
-    """So many ranges that hold nobody of the test network, and another each."""
+    """That many ranges without an address of the test network, and another one each."""
     return [f"100.{64 + number}.{at >> 6}.{(at & 63) << 2}/30" for at in range(RANGES)]
 
 
-@own_daemon(None, f"a set grows beyond {MOST} entries while clients come, and shrinks again: all entries are there, and nobody is let "
-            "in or turned away wrongly meanwhile", **ONLY)
+@own_daemon(None, f"a set grows beyond {MOST} entries while clients connect, and shrinks again: all entries are there, and no "
+            "client is let in or turned away wrongly meanwhile", **ONLY)
 def large_set(t):
     entry = ipvs.set_name("LOAD-BALANCER-SOURCE-CIDR", V4)
     steady = t.service(BOTH, type="LoadBalancer", vip=True, source_ranges=["203.0.113.0/25"])
@@ -32,7 +32,7 @@ def large_set(t):
     t.expect(EXT_OTHER, steady.vip(), DROPPED)
     hammer = t.hammer(EXT, steady.vip())
     count = MOST // RANGES + 4
-    turned_away = t.hammer(EXT_OTHER, steady.vip(), timeout_ms=900)  # no answer is to come
+    turned_away = t.hammer(EXT_OTHER, steady.vip(), timeout_ms=900)  # no answer may come
     services = [t.service(BOTH, type="LoadBalancer", vip=True, source_ranges=[*ranges(at), "203.0.113.0/25"]) for at in range(count)]
 
     def entries():
@@ -54,13 +54,13 @@ def large_set(t):
     t.expect(EXT, [services[0].vip(), steady.vip()], masqueraded(E1, E2))
     left = [name for name in ipvs.saved_sets(t) if name.startswith("KUBE-") and
             name not in {ipvs.set_name(name, family) for name in ipvs.SETS for family in ("v4", "v6")}]
-    t.require(not left, f"sets of no use are left: {left}")
+    t.require(not left, f"unused sets are left: {left}")
     t.require_unbroken(hammer, "while the set grew and shrank")
     counts = turned_away.stop()
-    t.require(counts["ok"] == 0 < counts["failed"], f"who is to be turned away: {counts}")
+    t.require(counts["ok"] == 0 < counts["failed"], f"clients that must be turned away: {counts}")
 
 
-@own_daemon(None, f"{SERVICES} Services: all are there and answer; one change takes a handful of messages; a restart writes nothing",
+@own_daemon(None, f"{SERVICES} Services: all are served; one change takes few netlink messages; a restart writes nothing",
             **ONLY)
 def many_services(t):
     service = t.service(BOTH)

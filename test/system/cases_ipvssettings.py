@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Mode ipvs with other settings, on nodes that lack something, and what is left when it goes."""
+"""IPVS mode with other settings, on nodes with missing features, and its leftover state."""
 
 import os
 import re
@@ -9,17 +9,17 @@ import time
 from lib import ipvs, leftovers, observed, pace, probe, talk
 from lib.addresses import E1, E2, E3, E4, EXT_OTHER, NODE as FIRST, NODE_SECOND, V4, V6
 from lib.cases import EXT, POD, UNTOUCHED, kept, masqueraded, own_daemon
-from lib.figures import scrape
+from lib.metrics import scrape
 from lib.objects import ready
 from cases_ipvs import CLIENTS, foreign_servers, make_foreign
 from cases_ipvsdrain import held_at
-from cases_ipvsdrift import company, make_company
+from cases_ipvsdrift import foreign_objects, make_foreign_objects
 
 BOTH = [ready(E1), ready(E2)]
 ONLY = {"protocols": ["tcp"], "backends": ["ipvs"], "sources": ["manifests"]}
 NO_LOCAL = "kubeproxy_sync_proxy_rules_no_local_endpoints_total"
 PAST = {V4: "192.168.7.82", V6: "fd00:192:7::82"}  # an address that the node has for a while
-# What Debian's kernels have; those of the kernel under test are tried.
+# The schedulers of Debian's kernels; those of the kernel under test are tried.
 SCHEDULERS = ("rr", "wrr", "lc", "wlc", "fo", "ovf", "lblc", "lblcr", "dh", "sh", "mh", "sed", "nq", "twos")
 
 
@@ -39,7 +39,7 @@ def of_kernel(t):
     return [name for name in SCHEDULERS if re.search(rf"/ip_vs_{name}\.ko(\.\w+)?:", text)]
 
 
-@own_daemon(None, "every scheduler of the kernel: virtual servers have it, also those that were there with another one, and serve",
+@own_daemon(None, "every scheduler of the kernel: new and existing virtual servers get it, and serve",
             families=[V4], slow=True, **ONLY)
 def schedulers(t):
     found = of_kernel(t)
@@ -61,24 +61,25 @@ def schedulers(t):
 def source_hashing_drains(t):
     restart(t, "--ipvs-scheduler", "sh")
     service, client, endpoint, _ = held_at(t, E1, E2)
-    t.require(0 in ipvs.weights(t, service.cluster()).values(), "nobody drains")
+    t.require(0 in ipvs.weights(t, service.cluster()).values(), "no server drains")
     draining = ipvs.real(t, E1, service.wanted["ports"][0][2])
     before = ipvs.connections(t, service.cluster())
-    # Of these some have the endpoint that drains in the kernel's table, others the other one.
+    # Some of these clients hash to the draining endpoint, others to the other one.
     for sender in (POD, E1, E4):
         talk.connect(t, sender, service.cluster())
     now = ipvs.connections(t, service.cluster())
     t.require(now[draining] == before[draining], f"new connections went where it drains: before {before}, now {now}")
-    t.require(talk.answers(client, endpoint), "the connection from before was cut")
+    t.require(talk.is_connected(client, endpoint), "the connection from before was cut")
 
 
-@own_daemon(None, "a scheduler that the kernel does not have: the start ends with 1 and one sentence that names it and its module",
+@own_daemon(None, "a scheduler that the kernel does not have: the start fails with exit status 1 and one error that names it and "
+            "its module",
             families=[V4], **ONLY)
 def unknown_scheduler(t):
     daemon = t.bench.daemon
     daemon.stop()
     t.defer(t.bench.start_daemon)
-    before = ipvs.picture(t)
+    before = ipvs.dump(t)
     at = len(daemon.log())
     daemon.start(t.bench.source.daemon_flags(), [*t.bench.flags, "--ipvs-scheduler", "nosuch"])
     status = daemon.wait_ended(20)
@@ -87,10 +88,10 @@ def unknown_scheduler(t):
         daemon.stop()
     t.require(status == 1, f"exit status {status}")
     t.require(lines and "ip_vs_nosuch" in lines[-1], f"it says {lines or daemon.log_tail()}")
-    t.require(ipvs.picture(t) == before, f"it changed something: {ipvs.apart(before, ipvs.picture(t))}")
+    t.require(ipvs.dump(t) == before, f"it changed something: {ipvs.difference(before, ipvs.dump(t))}")
 
 
-@own_daemon((73, 74), "affinity is persistence of each virtual server, with its time; switched off and changed in place",
+@own_daemon((73, 74), "affinity is persistence of each virtual server, with its timeout; switched off and changed in place",
             families=[V4, V6], **ONLY)
 def persistence(t):
     def affinity(seconds):
@@ -105,7 +106,7 @@ def persistence(t):
         t.require(found == {options}, f"with {spec}: {found}")
 
 
-@own_daemon(74, "a UDP client that is silent for longer than the memory lasts begins anew", families=[V4],
+@own_daemon(74, "a UDP client that is silent for longer than the session timeout is scheduled again", families=[V4],
             **{**ONLY, "protocols": ["udp"]})
 def memory_ends(t):
     restart(t, "--ipvs-udp-timeout", "1s")
@@ -120,15 +121,15 @@ def memory_ends(t):
         if time.monotonic() - began < seconds:  # a machine that takes longer proves nothing
             break
     t.require(again == first, f"had {first}, then {again}")
-    # Endpoints take turns, so that the next time is another one's turn.
+    # Endpoints take turns, so the next connection goes to another one.
     def moved():
-        time.sleep(seconds + 3)  # fixed time: the memory has to expire
+        time.sleep(seconds + 3)  # fixed time: the persistence entry has to expire
         return t.expect_one(EXT, service.cluster(), any_of_them, questions=1) != first
 
     t.require(any(moved() for _ in range(3)), f"always {first}, whatever the silence")
 
 
-@own_daemon(None, "timeouts of IPVS are set, one that is not given stays as it is", families=[V4], **ONLY)
+@own_daemon(None, "timeouts of IPVS are set, an unset one stays as it is", families=[V4], **ONLY)
 def timeouts(t):
     def now():
         return [int(word) for word in re.findall(r"\d+", ipvs.adm(t, "-L", "--timeout"))]
@@ -142,7 +143,7 @@ def timeouts(t):
     t.require(now()[:2] == [600, 33], f"{now()}")
 
 
-@own_daemon(None, "node ports are not held: a listener of somebody else on one is one warning, and the Service works",
+@own_daemon(None, "node ports are not held: a listener of another process on one is one warning, and the Service works",
             families=[V4, V6], **ONLY)
 def node_port_clash(t):
     service = t.service(BOTH, type="NodePort", node_port=True)
@@ -161,7 +162,7 @@ def node_port_clash(t):
     t.require(len(warnings()) == 1, f"{len(warnings())} warnings: {warnings()}")
 
 
-@own_daemon(None, "the event and the log line that say that upstream has deprecated mode ipvs: once at a start", families=[V4],
+@own_daemon(None, "the event and the log line about the deprecation of ipvs mode upstream: once per start", families=[V4],
             **{**ONLY, "sources": ["apiserver"]})
 def deprecation(t):
     source = t.bench.source
@@ -180,7 +181,7 @@ def deprecation(t):
     t.require(len(lines) == 1, f"lines of log: {lines}")
 
 
-@own_daemon(None, "what is served can be measured: virtual servers, real servers, what drains, entries, messages; the gauge of "
+@own_daemon(None, "metrics count virtual servers, real servers, draining ones, entries and messages; the gauge of "
             "Services without local endpoints counts Services", families=[V4], **ONLY)
 def metrics(t):
     before = scrape(t)
@@ -215,13 +216,13 @@ def metrics(t):
 # What is left.
 
 
-def of_every_kind(t):
+def services_of_every_kind(t):
     return [t.service(BOTH, type="LoadBalancer", external=True, protocols=["tcp", "udp", "sctp"]),
             t.service(BOTH, type="LoadBalancer", vip=True, source_ranges=[CLIENTS[t.family]], external_policy="Local")]
 
 
 def lose_address(t, service):
-    """The daemon ends, and then the node has an address no more at which node ports were served."""
+    """Stops the daemon, then removes an address of the node at which node ports were served."""
     where = [f"{PAST[t.family]}/{32 if t.family == V4 else 128}", "dev", "eth1"]
     t.topology.run("node", "ip", "addr", "add", *where, *(["nodad"] if t.family == V6 else []))
     t.defer(lambda: t.topology.run("node", "ip", "addr", "del", *where, check=False))
@@ -231,14 +232,14 @@ def lose_address(t, service):
     t.require(ipvs.key(service.at(PAST[t.family])) in ipvs.servers(t), "nothing is left at the address of before")
 
 
-@own_daemon(None, "--cleanup takes back everything of mode ipvs, both families, and nothing of anybody else; again it finds nothing",
+@own_daemon(None, "--cleanup removes everything of ipvs mode, both families, and nothing foreign; again it finds nothing",
             families=[V4, V6], **ONLY)
 def cleaned_up(t):
-    theirs = make_company(t)
+    theirs = make_foreign_objects(t)
     make_foreign(t)
-    services = of_every_kind(t)
+    services = services_of_every_kind(t)
     t.settle()
-    # One of somebody else's with the number of a node port, at an address that is not the node's either.
+    # A foreign one with the number of a node port, at an address that is not the node's either.
     strange = ipvs.where({V4: "203.0.113.77", V6: "2001:db8:99::5"}[t.family], services[0].node_port)
     ipvs.adm(t, "-A", "-t", strange, "-s", "rr")
     t.defer(lambda: ipvs.adm(t, "-D", "-t", strange, check=False))
@@ -249,13 +250,13 @@ def cleaned_up(t):
         done = t.bench.cleanup()
         t.require(done.returncode == 0, f"attempt {attempt}: exit {done.returncode}: {done.stderr[-300:]}")
         others = ("198.51.100.", "203.0.113.77", "2001:db8:99:", "/-f ")  # the last one is by firewall mark
-        left = [line for line in ipvs.picture(t) if "KUBE" in line and "KUBE-FIREWALL" not in line or
+        left = [line for line in ipvs.dump(t) if "KUBE" in line and "KUBE-FIREWALL" not in line or
                 line.startswith("server") and not any(word in line for word in others)]
         t.require(not left, f"attempt {attempt}: left are {left[:5]}")
         t.require(foreign_servers(t) == virtual, f"attempt {attempt}: virtual servers of others: {foreign_servers(t)}")
-        # The link is kube-proxy's by its name, and goes with what anybody has bound to it.
+        # The link has kube-proxy's name, and is removed with all addresses bound to it.
         t.require(not ipvs.has_link(t), f"attempt {attempt}: {ipvs.LINK} is left")
-        t.require(company(t)[:-1] == theirs[:-1], f"attempt {attempt}: of others is left {company(t)}, not {theirs}")
+        t.require(foreign_objects(t)[:-1] == theirs[:-1], f"attempt {attempt}: foreign objects left: {foreign_objects(t)}, not {theirs}")
     t.expect(POD, services[0].cluster(), UNTOUCHED)
     t.bench.start_daemon()
 
@@ -270,7 +271,7 @@ def started_as(t, mode):
     t.bench.start_daemon()
 
 
-@own_daemon(None, "from mode ipvs to mode iptables and back: no connect fails, and nothing of the mode before is left",
+@own_daemon(None, "from ipvs mode to iptables mode and back: no connect fails, and nothing of the earlier mode is left",
             families=[V4, V6], legacy=["ipvs"], slow=True, **ONLY)
 def switched(t):
     service = t.service(BOTH, type="LoadBalancer", external=True)
@@ -282,21 +283,21 @@ def switched(t):
                        ("ipvs", lambda: not any("KUBE-SVC-" in line or "KUBE-SEP-" in line or "KUBE-NODEPORTS" in line
                                                 for line in t.saved()))):
         started_as(t, mode)
-        t.wait_until(gone, f"in mode {mode} what the other mode had is gone", seconds=15)
+        t.wait_until(gone, f"in {mode} mode the state of the other mode is gone", seconds=15)
         t.expect(EXT, fronts, masqueraded(E1, E2))
         t.expect(POD, service.cluster(), kept(E1, E2))
         later = t.service([ready(E2)])
         t.settle()
         t.expect(EXT_OTHER, later.cluster(), masqueraded(E2))
-    text = "\n".join(ipvs.picture(t))
-    t.require("KUBE-EXTERNAL-SERVICES" not in text, "a chain of mode iptables is left")
+    text = "\n".join(ipvs.dump(t))
+    t.require("KUBE-EXTERNAL-SERVICES" not in text, "a chain of iptables mode is left")
     for hammer in (inside, outside):
         t.require_unbroken(hammer, "from one mode to the other and back")
 
 
-@own_daemon(None, "nothing of a daemon without work: in a minute no message, next to no CPU", families=[V4], slow=True, **ONLY)
+@own_daemon(None, "an idle daemon: in a minute no netlink message, almost no CPU", families=[V4], slow=True, **ONLY)
 def idle(t):
-    of_every_kind(t)
+    services_of_every_kind(t)
     t.settle()
     t.bench.daemon.stop()
     t.bench.flags = [flag for flag in t.bench.flags if "sync-period" not in flag and not re.fullmatch(r"\d+s", flag)]
@@ -307,7 +308,7 @@ def idle(t):
     used = cpu_seconds(t) - cpu
     t.require(ipvs.all_writes(t) == writes, f"writes and messages were {writes}, now {ipvs.all_writes(t)}")
     t.remark(f"{used:.2f} s of CPU in 55 s")
-    # Time of the processor, which a busy machine does not add to.
+    # CPU time, which a busy machine does not add to.
     t.require(used < 0.6 * pace.SLOWNESS * pace.processor_slowness(), f"{used:.2f} s of CPU")
 
 

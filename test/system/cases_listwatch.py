@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How the daemon reads an API server: as a stream, as lists where it must, from Endpoints where it must, and
-never faster than it may."""
+"""How the daemon reads an API server: as a stream, as lists or from Endpoints where necessary, and
+never faster than the rate limit."""
 
 from lib.addresses import E1, E2, E3, FAMILIES, POD_PORT
 from lib.cases import POD, REJECTED, kept, own_daemon
@@ -15,7 +15,7 @@ BOTH = [ready(E1), ready(E2)]
 
 
 class Asked:
-    """What the daemon has asked the API server since this was made."""
+    """Requests of the daemon to the API server since creation."""
 
     def __init__(self, t):
         self._source = t.bench.source
@@ -37,7 +37,7 @@ class Asked:
 
 
 def restarted(t, **options):
-    """The server becomes another one, and the daemon meets it from the start; what it asked is returned."""
+    """Restarts the server with other options, and the daemon; returns the requests of the daemon."""
     t.bench.daemon.stop()
     if options:
         t.bench.source.admin("options", options)
@@ -47,12 +47,12 @@ def restarted(t, **options):
 
 
 def follows_changes(t, service):
-    """Lists were only the beginning: a change arrives without another one."""
+    """Lists were only the beginning: a change arrives without a new list."""
     asked = Asked(t)
     service.set_endpoints([ready(E2)])
     t.settle()
     t.expect(POD, service.cluster(), kept(E2))
-    # The watch that follows a list may be asked for only now.
+    # The watch after a list may be requested only now.
     again = [one["path"] for one in asked.lists() + asked.streams()]
     t.require(not again, f"a change led to requests: {again}")
 
@@ -75,7 +75,7 @@ def streams_by_default(t):
     follows_changes(t, service)
 
 
-@own_daemon(None, "a server that refuses streams is listed, and that is said once")
+@own_daemon(None, "a server that rejects streams is listed, which is logged once")
 def refused_streams(t):
     service = t.service(BOTH)
     asked = restarted(t, no_watchlist=True)
@@ -88,7 +88,7 @@ def refused_streams(t):
     follows_changes(t, service)
 
 
-@own_daemon(None, "a server that has never heard of streams is listed after a while")
+@own_daemon(None, "a server that does not know streams is listed after a timeout")
 def unknown_streams(t):
     service = t.service(BOTH)
     asked = restarted(t, ignore_watchlist=True)
@@ -98,7 +98,7 @@ def unknown_streams(t):
     follows_changes(t, service)
 
 
-@own_daemon(None, f"{SWITCH}=false: lists and watches as of old")
+@own_daemon(None, f"{SWITCH}=false: lists and watches as in older versions")
 def switched_off(t):
     service = t.service(BOTH)
     t.bench.daemon.environment[SWITCH] = "false"
@@ -110,7 +110,7 @@ def switched_off(t):
     follows_changes(t, service)
 
 
-@own_daemon(None, "an initial stream is cut: half of it takes nothing away, and the next one counts")
+@own_daemon(None, "an initial stream is cut: a part of it removes nothing, and the next one is used")
 def cut_streams(t):
     services = [t.service([ready(E1)]) for _ in range(4)]
     gone = t.service([ready(E1)])
@@ -190,7 +190,7 @@ def endpoints_fallback(t):
     source.put(endpoints_of(service, [E1]))
     t.expect_soon(POD, service.cluster(), kept(E1))
 
-    # After the upgrade the Endpoints are out of date, and nobody reads them any more.
+    # After the upgrade the Endpoints are out of date, and are not read any more.
     service.set_endpoints([ready(E2)])
     other.set_endpoints([ready(E3)])
     source.admin("options", {"no_endpointslices": False})
@@ -201,7 +201,7 @@ def endpoints_fallback(t):
     t.require(resource_status(t, "EndpointSlice") is not None, "the status does not speak of EndpointSlices again")
 
 
-@own_daemon(None, "only discovery's own 404 leads to Endpoints: any other refusal does not")
+@own_daemon(None, "only a 404 of discovery leads to Endpoints: no other error does")
 def no_fallback_for_other_reasons(t):
     service = t.service(BOTH)
     t.settle()
@@ -219,7 +219,7 @@ def no_fallback_for_other_reasons(t):
     t.require("/api/v1/endpoints" not in asked.paths(), "Endpoints were asked for")
 
 
-@own_daemon(None, "a server that refuses everything with 429 is asked no more often than the budget allows")
+@own_daemon(None, "a server that answers 429 to everything receives no more requests than the budget allows")
 def budget(t):
     service = t.service(BOTH)
     t.settle()
@@ -232,7 +232,7 @@ def budget(t):
     t.bench.daemon.start(source.daemon_flags(), [*t.bench.flags, "--kube-api-qps", "1", "--kube-api-burst", str(burst)])
     t.wait_until(lambda: len(asked.all()) >= wanted, f"{wanted} requests", seconds=30)
     times = [one["seconds"] for one in asked.all()]
-    # In any stretch of time: what had gathered, and one a second; half a second for the way there, more on a busy machine.
+    # In any interval: the burst, and one per second; half a second for the network, more on a busy machine.
     worst = max((later - first + 1 - (times[later] - times[first]) for first in range(len(times))
                  for later in range(first, len(times))), default=0)
     t.require(worst <= burst + t.busiest.stretched(0.5), f"{worst:.1f} requests more than one a second: {times}")

@@ -10,7 +10,7 @@ from lib.services import CLUSTER_PORT, Front
 
 BOTH = [ready(E1), ready(E2)]
 ONLY_REMOTE = [not_ready(E1), ready(E2)]
-# Each holds the address of EXT and not that of EXT_OTHER.
+# Each contains the address of EXT and not that of EXT_OTHER.
 CLIENTS = {V4: "203.0.113.0/25", V6: "2001:db8:113::/49"}
 NODES = {V4: "192.168.0.0/24", V6: "fd00:192:168::/64"}
 EVERYBODY = {V4: "0.0.0.0/0", V6: "::/0"}
@@ -25,7 +25,7 @@ def second_vip(t, family=None):
     return Front(Allocator.vip(t.bench.allocator.number(), family or t.family), CLUSTER_PORT, t.protocol)
 
 
-@case(54, "ipMode VIP, or none: the node serves the address; ipMode Proxy: it leaves it alone, node ports work",
+@case(54, "ipMode VIP, or none: the node serves the address; ipMode Proxy: the address is left alone, node ports work",
       needs=("node-ports",))
 def ip_mode(t):
     unset, virtual, proxied = (balanced(t, BOTH) for _ in range(3))
@@ -49,7 +49,7 @@ def ingress_entries(t):
     t.expect(EXT, foreign, UNTOUCHED)
 
 
-@case(56, "source ranges: clients in them are served, everybody else is dropped, pods and the node too", legacy=True,
+@case(56, "source ranges: clients in them are served, all others are dropped, pods and the node too", legacy=True,
       needs=("source-ranges",))
 def source_ranges(t):
     service = balanced(t, BOTH, source_ranges=[CLIENTS[t.family]])
@@ -60,13 +60,13 @@ def source_ranges(t):
     t.expect(FIRST, service.vip(), t.differs(NODE_PASSES_RANGES, DROPPED, kept(E1, E2)))
 
 
-@case(57, "source ranges that hold the node's address: the node may, from its own address and from the balancer's",
+@case(57, "source ranges with the node's address: the node is served, from its own and from the load balancer's address",
       legacy=True, needs=("source-ranges",))
 def ranges_with_the_node(t):
     service = balanced(t, BOTH, source_ranges=[CLIENTS[t.family], NODES[t.family]])
     without = balanced(t, BOTH, source_ranges=[CLIENTS[t.family]])
     t.settle()
-    # It is masqueraded to the address that it has already.
+    # The node is masqueraded to the address that it already has.
     t.expect(FIRST, service.vip(), kept(E1, E2))
     t.expect([POD, EXT_OTHER], service.vip(), DROPPED)
     for one, expected in ((service, masqueraded(E1, E2)), (without, DROPPED)):
@@ -74,21 +74,21 @@ def ranges_with_the_node(t):
 
 
 def as_its_own_balancer(t, service):
-    """The node as cloud providers set it up: with the balancer's address on it, it sends from that one."""
+    """The node as cloud providers set it up: with the load balancer's address on it, as the source address."""
     ip = service.vip().ip
-    if t.bench.profile.binds:  # it has it already
+    if t.bench.profile.binds:  # the address is there already
         return Host("node-with-vip", ip, ip, namespace="node")
-    # Neither is one that others would be masqueraded to.
+    # Neither address is used to masquerade other clients.
     length, unused = ("/32", ["scope", "host"]) if t.family == V4 else ("/128", ["nodad", "preferred_lft", "0"])
     t.topology.run("node", "ip", "addr", "add", ip + length, "dev", "lo", *unused)
     t.defer(lambda: t.topology.run("node", "ip", "addr", "del", ip + length, "dev", "lo"))
-    # An IPv6 address may be sent from a moment before its route is there; answers would go elsewhere.
+    # An IPv6 address may be a source address shortly before its route is there; answers would go elsewhere.
     t.wait_until(lambda: t.topology.run("node", "ip", "-6" if t.family == V6 else "-4", "route", "show", "table", "local",
                                         ip).stdout, f"there is a route to {ip}")
     return Host("node-with-vip", ip, ip, namespace="node")
 
 
-@case(58, "source ranges guard the balancer's address only: not node port, cluster IP and external IP",
+@case(58, "source ranges restrict the load balancer's address only: not node port, cluster IP and external IP",
       needs=("node-ports", "source-ranges"))
 def ranges_guard_the_vip_only(t):
     service = balanced(t, BOTH, source_ranges=[CLIENTS[t.family]])
@@ -97,7 +97,7 @@ def ranges_guard_the_vip_only(t):
     t.expect(EXT_OTHER, service.vip(), DROPPED)
 
 
-@case(59, "a range of everybody lifts the restriction; ranges of the other family are none", needs=("source-ranges",))
+@case(59, "a range of all addresses lifts the restriction; ranges of the other family are ignored", needs=("source-ranges",))
 def ranges_that_do_not_restrict(t):
     everybody = balanced(t, BOTH, source_ranges=[CLIENTS[t.family], EVERYBODY[t.family]])
     other_family = balanced(t, BOTH, source_ranges=[CLIENTS[OTHER_FAMILY[t.family]]])
@@ -105,7 +105,7 @@ def ranges_that_do_not_restrict(t):
     t.expect([EXT, EXT_OTHER, POD, NODE], [everybody.vip(), other_family.vip()], masqueraded(E1, E2))
 
 
-@case(60, "blanks around a source range do not matter", needs=("source-ranges",))
+@case(60, "blanks around a source range are ignored", needs=("source-ranges",))
 def range_with_blanks(t):
     service = balanced(t, BOTH, source_ranges=[f" {CLIENTS[t.family]} "])
     t.settle()
@@ -128,7 +128,7 @@ def ranges_with_external_local(t):
     t.expect(EXT_OTHER, service.vip(), DROPPED)
 
 
-@case(62, "an address that leaves the status is given up, and nothing else", needs=("node-ports",))
+@case(62, "an address that leaves the status is not served any more; nothing else changes", needs=("node-ports",))
 def address_removed(t):
     service = balanced(t, BOTH)
     second = second_vip(t)

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Figures as a scraper reads them while Services change: cases 92, 98 and 103, and the rules of Prometheus."""
+"""Metrics as a scraper reads them while Services change: cases 92, 98 and 103, and the rules of Prometheus."""
 
 import datetime
 import os
@@ -11,7 +11,7 @@ import time
 from lib import observed, pace, shell
 from lib.addresses import E1, E2, POD_PORT, V4
 from lib.cases import Skip, own_daemon
-from lib.figures import FAMILY, scrape
+from lib.metrics import FAMILY, scrape
 from lib.objects import endpoint_slice, port, ready
 
 ABOVE_BACKENDS = True
@@ -27,8 +27,8 @@ SYNCS = "kubeproxy_sync_proxy_rules_duration_seconds_count"
 NO_LOCAL = "kubeproxy_sync_proxy_rules_no_local_endpoints_total"
 
 
-@own_daemon(None, "figures of syncs, changes, health and requests move as Services do")
-def figures_move(t):
+@own_daemon(None, "metrics of syncs, changes, health and requests follow the Services")
+def metrics_follow(t):
     family = FAMILY[V4]
     t.service([ready(E1)])
     t.settle()
@@ -42,7 +42,7 @@ def figures_move(t):
     families = len(t.status()["families"]) if t.has_status else 1
 
     def counted():
-        """Packets may find the way before the daemon has counted it."""
+        """Packets may arrive before the daemon has updated its counters."""
         now = scrape(t)
         return (now.count(SYNCS, ip_family=family) - before.count(SYNCS, ip_family=family) >= 2 and
                 now.count(CHANGES.format("service", "total")) - before.count(CHANGES.format("service", "total")) >= families and
@@ -83,7 +83,7 @@ def figures_move(t):
     t.require(rise("sluice_services") == 1 and rise("sluice_endpoints") == 2, "Services and endpoints are not counted")
 
 
-@own_daemon(92, "each trigger time after the start is a sample of its family, others and those of a deleted slice are not")
+@own_daemon(92, "each trigger time after the start is a sample of its family, except those of a deleted slice")
 def trigger_samples(t):
     service = t.service([ready(E1)])
     t.settle()
@@ -101,7 +101,7 @@ def trigger_samples(t):
             return [after.count(PROGRAMMING, ip_family=family) - before.count(PROGRAMMING, ip_family=family)
                     for family in ("IPv4", "IPv6")]
 
-        # Packets may find the way before the daemon has counted it.
+        # Packets may arrive before the daemon has updated its counters.
         t.wait_until(lambda: samples()[0] >= wanted, "the sample is there")
         return samples()
 
@@ -119,7 +119,7 @@ def trigger_samples(t):
     t.require(scrape(t).count(PROGRAMMING) == before, "the end of a slice gave a sample")
 
 
-@own_daemon(98, "a refused write counts as a failure and, in a partial sync, as a partial one; the next success is full",
+@own_daemon(98, "a rejected write counts as a failure and, in a partial sync, as a partial one; the next success is full",
             sources=["manifests"], backends=IPTABLES)
 def refused_write(t):
     family = FAMILY[t.family]
@@ -148,7 +148,7 @@ def refused_write(t):
                  "nothing waits any more")
 
 
-@own_daemon(103, "service ports with a Local policy and endpoints elsewhere only are counted by policy", sources=["manifests"],
+@own_daemon(103, "service ports with a Local policy and only remote endpoints are counted by policy", sources=["manifests"],
             backends=["iptables", "ipvs", "nftables"])
 def no_local_endpoints(t):
     def expect(wanted, occasion):
@@ -157,7 +157,7 @@ def no_local_endpoints(t):
             return tuple(now.get(NO_LOCAL, traffic_policy=policy, ip_family=FAMILY[t.family])
                          for policy in ("internal", "external"))
 
-        # Packets may find the way before the daemon has counted it.
+        # Packets may arrive before the daemon has updated its counters.
         if not pace.wait_until(lambda: counts() == wanted, 10):
             t.require(False, f"{occasion}: {counts()}")
 
@@ -173,7 +173,7 @@ def no_local_endpoints(t):
     expect((0, 0), "one has a local endpoint, the other none at all")
 
 
-@own_daemon(None, "Prometheus complains of kube-proxy's own odd names and of nothing else; all that is served is documented",
+@own_daemon(None, "promtool complains about kube-proxy's own odd names only; all metrics are documented",
             sources=["manifests"], backends=IPTABLES)
 def well_formed(t):
     t.service([ready(E1)])

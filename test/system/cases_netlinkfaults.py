@@ -1,8 +1,8 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Exchanges with the kernel go wrong (test/tools/netlinkfaults, loaded before the daemon): afterwards everything is as it would
-be without, entry by entry, and the log says so on no more than a line. What the kernel breaks rarely is broken on purpose, one
-thing at a time, while a Service changes between two forms; what both of them look like is known from before."""
+"""Netlink exchanges fail (test/tools/netlinkfaults, preloaded into the daemon): afterwards the state is that of a run without
+faults, entry by entry, and the log has at most one line about it. Rare kernel errors are provoked on purpose, one
+at a time, while a Service changes between two forms whose kernel state is recorded beforehand."""
 
 import os
 import re
@@ -18,14 +18,14 @@ from cases_ipvsdrift import comparable
 PLAIN = {"type": "ClusterIP", "external": False}
 RICH = {"type": "LoadBalancer", "external": True}
 PATIENCE = 25  # seconds: a full transaction that follows a failed one, and its retry
-# Each is hit once, after so many that are not.
+# Each fault strikes once, after the given number of unaffected calls.
 COMMON = (("send:ENOBUFS", 0), ("lost:ENOBUFS", 0), ("receive:EINTR", 0), ("cut", 0), ("interrupted", 0))
-# What nobody has to hear of: the daemon asks again at once.
-UNHEARD = ("receive:EINTR", "cut", "interrupted")
+# Not reported: the daemon retries at once.
+NOT_REPORTED = ("receive:EINTR", "cut", "interrupted")
 
 
 class Faulty:
-    """A daemon whose exchanges go wrong when it is told."""
+    """A daemon whose netlink exchanges fail on request."""
 
     def __init__(self, t):
         if WATCHED:
@@ -53,14 +53,14 @@ class Faulty:
         os.remove(self._file)
 
 
-def complaints(t):
-    """Warnings and errors the daemon has logged."""
+def warnings(t):
+    """Warnings and errors of the daemon's log."""
     return [line for line in t.bench.daemon.log().splitlines() if re.match(r"[WE]\d{4}", line)]
 
 
 def draining(t):
-    """Virtual servers with real servers that get no new connections; the next check of the daemon removes those without
-    any. The barrier's own may have some for longer."""
+    """Virtual servers with draining real servers; the next check of the daemon removes those without
+    connections. Those of the barrier may stay longer."""
     return [name for name, server in ipvs.servers(t).items() if not any(ip in name for ip in barrier.CLUSTER_IP.values()) and
             0 in server.real.values()]
 
@@ -76,14 +76,14 @@ def survives(t, subsystem, faults):
         service.set_endpoints([ready(E1), ready(E2)] if rich else [ready(E1)])
 
     wanted = {}
-    # Twice, so that sets that stay behind empty are there in both.
+    # Twice, so that empty sets that stay are in both pictures.
     for rich in (True, False, True, False):
         turn(rich)
         t.settle()
         seen = {"picture": None}
 
         def still(seen=seen):
-            before, seen["picture"] = seen["picture"], comparable(ipvs.picture(t))
+            before, seen["picture"] = seen["picture"], comparable(ipvs.dump(t))
             return before == seen["picture"]
 
         t.wait_until(lambda: not draining(t), "no real server drains any more", seconds=PATIENCE)
@@ -93,22 +93,22 @@ def survives(t, subsystem, faults):
     rich = False
     for fault, skip in faults:
         rich = not rich
-        before = len(complaints(t))
+        before = len(warnings(t))
         faulty.arrange(subsystem, fault, skip)
         turn(rich)
         t.wait_until(faulty.hit, f"{subsystem} {fault} was met", seconds=PATIENCE)
         state = {}
 
         def right(state=state, rich=rich):
-            state["apart"] = ipvs.apart(wanted[rich], comparable(ipvs.picture(t)))
-            return not state["apart"]
+            state["difference"] = ipvs.difference(wanted[rich], comparable(ipvs.dump(t)))
+            return not state["difference"]
 
         t.wait_until(right, f"everything is as without {subsystem} {fault}", seconds=PATIENCE)
-        t.require(not state["apart"], f"after {subsystem} {fault}: {state['apart']}")
-        told = complaints(t)[before:]
-        most = 0 if fault in UNHEARD else 1
-        t.require(len(told) <= most, f"{subsystem} {fault}: {len(told)} lines, not {most}: {told[:4]}")
-        t.remark(f"{subsystem} {fault}: {told[0] if told else 'not a line'}")
+        t.require(not state["difference"], f"after {subsystem} {fault}: {state['difference']}")
+        lines = warnings(t)[before:]
+        most = 0 if fault in NOT_REPORTED else 1
+        t.require(len(lines) <= most, f"{subsystem} {fault}: {len(lines)} lines, not {most}: {lines[:4]}")
+        t.remark(f"{subsystem} {fault}: {lines[0] if lines else 'not a line'}")
         faulty.over()
     t.expect(POD, other.cluster(), kept(E1, E2))
 
@@ -119,13 +119,13 @@ def fault_case(name, title, subsystem, more):
 
     run.__name__ = name
     run.__module__ = __name__
-    own_daemon(None, f"{title}: without memory (ENOBUFS), interrupted (EINTR), refused, a dump cut off or interrupted: the state is "
-                     "that of a daemon that met none of it, and no more than a line says so",
+    own_daemon(None, f"{title} (ENOBUFS, EINTR, errors, a truncated or interrupted dump): the state is that of a run "
+                     "without faults, and at most one line reports it",
                families=(V4,), sources=("manifests",), backends=("ipvs",), slow=True)(run)
 
 
-fault_case("servers", "exchanges about virtual servers go wrong", "generic",
+fault_case("servers", "netlink requests for virtual servers fail", "generic",
            (("answer:EEXIST", 0), ("answer:ENOENT", 1), ("answer:ESRCH", 0)))
-fault_case("sets", "exchanges about sets go wrong", "ipset", (("answer:ENOENT", 0), ("answer:EBUSY", 1)))
-fault_case("links", "exchanges about links and addresses go wrong", "route",
+fault_case("sets", "netlink requests for sets fail", "ipset", (("answer:ENOENT", 0), ("answer:EBUSY", 1)))
+fault_case("links", "netlink requests for links and addresses fail", "route",
            (("answer:EEXIST", 0), ("answer:EADDRNOTAVAIL", 0)))

@@ -1,11 +1,11 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Mode nftables as it is in the kernel: cases 77, 125 to 127, what is written for a change, and the start beside a kube-proxy."""
+"""nftables mode in the kernel: cases 77, 125 to 127, the writes for a change, and the start beside a kube-proxy."""
 
 import re
 import time
 
-from lib import figures, foreign, ipvs, kube_proxy_table, leftovers, nftables, pace, probe
+from lib import foreign, ipvs, kube_proxy_table, leftovers, metrics, nftables, pace, probe
 from lib.addresses import E1, E2, E3, E4, EXT_OTHER, FAMILIES, POD_PORT, V4, V6
 from lib.cases import DROPPED, EXT, NODE, POD, REJECTED, UNTOUCHED, case, kept, masqueraded, own_daemon
 from lib.objects import ready
@@ -20,7 +20,7 @@ CLIENTS = {V4: "203.0.113.0/25", V6: "2001:db8:113::/49"}
 QUESTIONS = 10
 
 
-def of_every_kind(t):
+def services_of_every_kind(t):
     """Services that use every set and every kind of chain."""
     served = t.service(BOTH, type="LoadBalancer", external=True, protocols=["tcp", "udp"])
     local = t.service(BOTH, type="LoadBalancer", external=True, external_policy="Local")
@@ -51,7 +51,7 @@ def expect_right(t, kinds):
 
 
 def written(lines, *wanted):
-    """Of the lines of `nft monitor` those that are about one of these sets, and those that are about none."""
+    """Splits the lines of `nft monitor`: those about one of these sets, and those about none."""
     about, others = [], []
     for line in lines:
         found = re.match(r"(?:add|delete) element ip6? kube-proxy (\S+) ", line)
@@ -63,14 +63,14 @@ def written(lines, *wanted):
 
 
 def wait_lists(t, front, *hosts):
-    """Until exactly these are the endpoints of that frontend in the kernel."""
+    """Waits until exactly these are the endpoints of that frontend in the kernel."""
     expected = sorted(f"{host.ip(t.family)} . {POD_PORT}" for host in hosts)
     t.wait_until(lambda: nftables.lists(nftables.read(t), nftables.frontend(front))[0] == expected,
                  f"{front.ip} has {', '.join(host.name for host in hosts)} in the kernel")
 
 
 def wait_quiet(t):
-    """Until chains without users are gone: nothing has been written for a while."""
+    """Waits until unused chains are removed: nothing has been written for a while."""
     seen = {"lines": None, "since": 0.0}
 
     def quiet():
@@ -85,10 +85,10 @@ def wait_quiet(t):
 # What is written.
 
 
-@own_daemon(125, "a restart with Services of every kind writes nothing: no element, no rule, no generation of the tables; no "
-            "connection notices", families=FAMILIES, slow=True, **ONLY)
+@own_daemon(125, "a restart with Services of every kind writes nothing: no element, no rule, no generation of the tables, and "
+            "breaks no connection", families=FAMILIES, slow=True, **ONLY)
 def second_sync_is_empty(t):
-    kinds = of_every_kind(t)
+    kinds = services_of_every_kind(t)
     held, hammer = t.hold(EXT, kinds[3].vip()), t.hammer(POD, kinds[0].cluster())
     met = t.expect_one(EXT, kinds[3].vip(), masqueraded(E1, E2, E4))
     t.bench.daemon.stop()
@@ -97,8 +97,8 @@ def second_sync_is_empty(t):
         t.bench.start_daemon()
         writes.expect_none(t, "a restart")
     t.require(nftables.kernel_writes(t) == 0, f"{nftables.kernel_writes(t):.0f} writes are counted")
-    t.require(nftables.lines(t) == before, f"another table: {ipvs.apart(before, nftables.lines(t))}")
-    t.require(t.expect_one(EXT, kinds[3].vip(), masqueraded(E1, E2, E4)) == met, "the memory of affinity is another")
+    t.require(nftables.lines(t) == before, f"another table: {ipvs.difference(before, nftables.lines(t))}")
+    t.require(t.expect_one(EXT, kinds[3].vip(), masqueraded(E1, E2, E4)) == met, "the affinity entries differ")
     survived, last = held.end()
     t.require(survived, f"an established connection broke: {last}")
     t.require_unbroken(hammer, "during the restart")
@@ -109,7 +109,7 @@ def second_sync_is_empty(t):
       "of endpoints: the frontends get another class", exclusive=True, families=FAMILIES, **ONLY)
 def endpoints_change(t):
     service = t.service([ready(E2), ready(E3)], type="LoadBalancer", external=True)
-    # So that chains for two and for three are there.
+    # So that chains for two and for three endpoints exist.
     t.service([ready(E1), ready(E2), ready(E3)], type="LoadBalancer", external=True)
     bystander = t.service(BOTH, type="LoadBalancer", external=True)
     t.settle()
@@ -119,7 +119,7 @@ def endpoints_change(t):
         service.set_endpoints([ready(E2), ready(E4, node_name="node-2")])
         wait_lists(t, front, E2, E4)
         lists = "endpoints", "nodeport-endpoints"
-        t.wait_until(lambda: len(written(writes.lines(), *lists)[0]) >= 8, "all of it has been told")
+        t.wait_until(lambda: len(written(writes.lines(), *lists)[0]) >= 8, "every change has been notified")
         time.sleep(0.3)  # fixed time: nothing else is written meanwhile
         about, others = written(writes.lines(), *lists)
     t.require(not others, f"besides elements of lists: {others[:3]}")
@@ -129,7 +129,7 @@ def endpoints_change(t):
         service.set_endpoints([ready(E2), ready(E4, node_name="node-2"), ready(E3)])
         wait_lists(t, front, E2, E4, E3)
         lists = "endpoints", "nodeport-endpoints", "service-treatments", "nodeport-treatments"
-        t.wait_until(lambda: len(written(writes.lines(), *lists)[0]) >= 12, "all of it has been told")
+        t.wait_until(lambda: len(written(writes.lines(), *lists)[0]) >= 12, "every change has been notified")
         time.sleep(0.3)  # fixed time: nothing else is written meanwhile
         about, others = written(writes.lines(), *lists)
     t.require(not others, f"besides elements of lists and classes: {others[:3]}")
@@ -155,16 +155,16 @@ def service_deleted(t):
     with WriteWatch(t.topology) as writes:
         service.delete_service()
         t.wait_until(lambda: not nftables.about(nftables.lines(t), *own), "nothing names its addresses")
-        t.wait_until(lambda: len(_of_table(t, writes)) >= len(theirs), "all of it has been told")
+        t.wait_until(lambda: len(_of_table(t, writes)) >= len(theirs), "every change has been notified")
         time.sleep(0.3)  # fixed time: nothing else is written meanwhile
         lines = _of_table(t, writes)
     t.require(not [line for line in lines if not line.startswith("delete element ")], f"something else is written: {lines[:4]}")
     t.require(len(lines) == len(theirs), f"{len(theirs)} elements were its own, {len(lines)} are deleted")
-    # Chains that had lost their users before may have been removed meanwhile; that none is written is said above.
+    # Chains that became unused earlier may have been removed meanwhile; that none is written is asserted above.
     before, after = ({line for line in some if line.startswith(t.family) and not is_of_a_shared_chain(line)}
                      for some in (before, nftables.lines(t)))
     gone, new = before - after, after - before
-    t.require(gone == theirs, f"left: {sorted(theirs - gone)[:3]}, deleted of others: {sorted(gone - theirs)[:3]}")
+    t.require(gone == theirs, f"left: {sorted(theirs - gone)[:3]}, deleted foreign elements: {sorted(gone - theirs)[:3]}")
     t.require(not new, f"new: {sorted(new)[:3]}")
     now = t.status()["families"]
     t.require([one["full_syncs"] for one in now] == [one["full_syncs"] for one in syncs], "it took a full sync")
@@ -181,11 +181,11 @@ def _of_table(t, writes):
 
 
 def _is_of(line, word):
-    """Whether a line of affinity names this id, or a token of it."""
+    """Returns whether a line of affinity contains this id, or a token of it."""
     return any(int(number) & 0xffff0000 == word for number in re.findall(r"\d{5,}", line))
 
 
-@case(126, "a Service loses its endpoints: it is rejected at once, in one transaction; chains that nobody uses any more are removed a "
+@case(126, "a Service loses its endpoints: it is rejected at once, in one transaction; unused chains are removed a "
       "second later or more, none that is used", exclusive=True, families=FAMILIES, **ONLY)
 def endpoints_lost(t):
     pods = [E1, E2, E3, E4]
@@ -207,7 +207,7 @@ def endpoints_lost(t):
         seen = count_seen(t, writes)
         lines = writes.lines()[:seen]
     t.require(gone > 1, f"{chain} was removed after {gone:.1f} s")
-    # From the first change of an element of the Service to the last there is one generation.
+    # All changes of elements of the Service are in one generation.
     generations = [at for at, line in enumerate(lines) if line.startswith("# new generation")]
     elements = [at for at, line in enumerate(lines) if f" {front.ip} . " in line]
     t.require(len({sum(at > mark for mark in generations) for at in elements}) == 1, f"not one transaction: {lines[:6]}")
@@ -217,7 +217,7 @@ def endpoints_lost(t):
 
 
 def more_endpoints(t, count):
-    """That are E1 under other addresses, so that a list is longer than there are pods."""
+    """Endpoints that are E1 under other addresses, so that a list is longer than there are pods."""
     made = []
     for number in range(count):
         ip = f"10.180.9.{number + 1}" if t.family == V4 else f"fd00:10:0:180::9:{number + 1}"
@@ -227,7 +227,7 @@ def more_endpoints(t, count):
 
 
 def alias(t, ip):
-    """One more address of e1, behind its first."""
+    """Another address of e1, routed through its first."""
     six, length = (["-6"], "128") if t.family == V6 else ([], "32")
     t.topology.run("e1", "ip", "address", "replace", f"{ip}/{length}", "dev", "lo")
     t.topology.run("node", "ip", *six, "route", "replace", f"{ip}/{length}", "via", E1.ip(t.family), "dev", "vethe1", "onlink")
@@ -235,8 +235,8 @@ def alias(t, ip):
     t.defer(lambda: t.topology.run("e1", "ip", "address", "del", f"{ip}/{length}", "dev", "lo", check=False))
 
 
-@own_daemon((104, 127), "a start keeps the table and what is in it; what became stale while no daemon ran goes: frontends, lists, chains, "
-            "elements and chains nobody knows", families=FAMILIES, **ONLY)
+@own_daemon((104, 127), "a start keeps the table and its content; what became stale while no daemon ran is removed: frontends, "
+            "lists, chains, unknown elements and chains", families=FAMILIES, **ONLY)
 def stale_after_restart(t):
     steady, gone = t.service(BOTH), t.service(BOTH, type="LoadBalancer", external=True, source_ranges=[CLIENTS[t.family]])
     changed = t.service(BOTH, spec=remembering())
@@ -257,16 +257,17 @@ add element {ipx} kube-proxy cluster-ips {{ {unknown} }}
     t.settle()
     left = nftables.about(nftables.lines(t), gone.cluster().ip, gone.external().ip, gone.vip().ip, unknown)
     t.require(not left, f"left: {left[:4]}")
-    t.wait_until(lambda: not {"endpoints-77", "nodeport-endpoints-77"} & set(nftables.read(t).chains), "chains of others go")
+    t.wait_until(lambda: not {"endpoints-77", "nodeport-endpoints-77"} & set(nftables.read(t).chains), "foreign chains are removed")
     after = nftables.read(t)
-    t.require(after.handle == before.handle, "the table is another one")
-    t.require(after.handles["services"] == before.handles["services"], "rules were written anew")
+    t.require(after.handle == before.handle, "the table is a new one")
+    t.require(after.handles["services"] == before.handles["services"], "rules were written again")
     t.expect(POD, changed.cluster(), kept(E3))
     t.expect(POD, gone.cluster(), UNTOUCHED)
     t.require_unbroken(hammer, "during the restart")
 
 
-@case(77, "affinity: the memory has the time-out of its Service and outlives changes of other endpoints", families=FAMILIES, **{**ONLY, "protocols": ["tcp", "udp"]})
+@case(77, "affinity: entries have the timeout of the Service and survive changes of other endpoints", families=FAMILIES,
+      **{**ONLY, "protocols": ["tcp", "udp"]})
 def memory_in_the_kernel(t):
     services = [t.service([ready(E1), ready(E2), ready(E3), ready(E4)], type="NodePort", node_port=True, spec=remembering(1000 + at))
                 for at in range(6)]
@@ -278,7 +279,7 @@ def memory_in_the_kernel(t):
     text = t.topology.run("node", "nft", "list", "map", nftables.IPX[t.family], "kube-proxy", "affinity").stdout
     for seconds in range(1000, 1006):
         t.require(f"timeout {seconds // 60}m{seconds % 60}s" in text, f"no memory of {seconds} s: {text[-300:]}")
-    # Everybody else goes and comes: slots move, tokens do not.
+    # All other endpoints are replaced: slots move, tokens do not.
     for one, name in zip(services, met):
         here = next(pod for pod in (E1, E2, E3, E4) if pod.name == name)
         one.set_endpoints([ready(here)])
@@ -290,19 +291,19 @@ def memory_in_the_kernel(t):
     t.require(again == met, f"had {met}, then {again}")
 
 
-@case(None, "`nft list table` names each Service in the comments of its frontends, and what it prints loads again and is the same",
+@case(None, "`nft list table` names each Service in the comments of its frontends, and its output can be loaded again unchanged",
       exclusive=True, families=FAMILIES, **ONLY)
 def listing_loads_again(t):
-    kinds = of_every_kind(t)
+    kinds = services_of_every_kind(t)
     table = nftables.read(t)
     for one in kinds[:5]:
         said = table.comments["service-treatments"].get(nftables.frontend(one.cluster()), "")
         t.require(f"{one.namespace}/{one.name}:p80" in said, f"the comment of {one.cluster().ip} is '{said}'")
-    done, text, again = nftables.loads_again(t)
+    done, text, again = nftables.reload_listing(t)
     t.require(done.returncode == 0, f"it does not load: {done.stderr[:300]}")
-    # What is left of a memory's time is no part of it.
+    # Remaining times of affinity entries are ignored.
     t.require(_timeless(text) == _timeless(again), f"it loads as something else: {foreign.difference(_timeless(text), _timeless(again))[:500]}")
-    wrong = nftables.is_dense(table)
+    wrong = nftables.slot_problems(table)
     t.require(not wrong, f"lists with holes: {wrong[:3]}")
 
 
@@ -310,7 +311,7 @@ def _timeless(text):
     return re.sub(r" (expires|timeout) \w+", "", text)
 
 
-@case(None, "two Services want one external address: who had it first keeps it, the other is reported, and gets it when it is free",
+@case(None, "two Services want one external address: the first one keeps it, the other is reported, and gets it when it is free",
       exclusive=True, families=FAMILIES, **ONLY)
 def clash(t):
     first = t.service([ready(E1)], external_ip=True)
@@ -333,12 +334,12 @@ PACKETS, BYTES = "sluice_nftables_service_packets_total", "sluice_nftables_servi
 
 
 def counted(t, service):
-    now, name = figures.scrape(t), f"{service.namespace}/{service.name}"
+    now, name = metrics.scrape(t), f"{service.namespace}/{service.name}"
     return now.count(PACKETS, service=name), now.count(BYTES, service=name)
 
 
 def wait_all_counted(t, other, service):
-    """The counts of `other`, once two readings of the kernel's counters have found the same: each reading counts a
+    """The counts of `other`, once two scrapes agree: each one counts a
     question to `service`, too."""
     front, seen = service.cluster(), {}
 
@@ -353,8 +354,9 @@ def wait_all_counted(t, other, service):
     return seen["other"]
 
 
-@case(None, "counters: packets and bytes of a Service grow by what went to it and came from it, by cluster IP, balancer and node port; those "
-      "of another do not", config="nftables-counters", exclusive=True, families=FAMILIES, **{**ONLY, "protocols": ["tcp", "udp"]})
+@case(None, "counters: packets and bytes of a Service grow by its traffic in both directions, by cluster IP, load balancer and "
+      "node port; those of another do not", config="nftables-counters", exclusive=True, families=FAMILIES,
+      **{**ONLY, "protocols": ["tcp", "udp"]})
 def counters(t):
     service = t.service(BOTH, type="LoadBalancer", external=True)
     other = t.service(BOTH)
@@ -365,7 +367,7 @@ def counters(t):
     for sender, front in ((POD, service.cluster()), (EXT, service.vip()), (EXT, service.node())):
         lines = probe.ask(t.topology, sender, front.protocol, front.ip, front.port, t.family, QUESTIONS)
         t.require(all(line.startswith("ok ") for line in lines), f"{front.ip} answers {lines[:2]}")
-        # A datagram each way; of a connection at least two packets that open it, and two that carry something.
+        # A datagram each way; for a connection at least two packets that open it, and two with data.
         least = packets + QUESTIONS * (2 if t.protocol == "udp" else 4)
         t.wait_until(lambda least=least: counted(t, service)[0] >= least, f"{least:.0f} packets are counted at {front.ip}")
         now = counted(t, service)
@@ -377,13 +379,13 @@ def counters(t):
     t.require(counted(t, other) == idle, f"another Service had {idle}, then {counted(t, other)}")
 
 
-@case(None, "without counters there are no sets for them, and no figures", families=[V4], **ONLY)
+@case(None, "without counters there are no sets for them, and no metrics", families=[V4], **ONLY)
 def no_counters(t):
     service = t.service(BOTH)
     t.settle()
     t.expect(POD, service.cluster(), kept(E1, E2))
     t.require(not {"service-traffic", "nodeport-traffic"} & set(nftables.read(t).sets), "there are sets for them")
-    t.require(PACKETS not in figures.scrape(t).text, "there are figures")
+    t.require(PACKETS not in metrics.scrape(t).text, "there are metrics")
 
 
 # Beside and after others.
@@ -392,8 +394,8 @@ def no_counters(t):
 GONE = {V4: ("172.30.250.", "1.2.250."), V6: ("fd00:172:30::fa:", "fd00:1:2::fa:")}
 
 
-def kube_proxys(t, services, write=kube_proxy_table.text):
-    """What a kube-proxy has for them, and for others that are gone."""
+def kube_proxy_table_for(t, services, write=kube_proxy_table.text):
+    """The table of a kube-proxy for these Services, and for others that are gone."""
     pods = tuple(pod.ip(t.family) for pod in (E1, E2))
     base, external = GONE[t.family]
     ports = [kube_proxy_table.Port(f"{one.namespace}/{one.name}/tcp/p80", one.cluster().ip, 80, pods, node_port=one.node_port,
@@ -406,16 +408,16 @@ def kube_proxys(t, services, write=kube_proxy_table.text):
     return write(t.family, ports)
 
 
-@own_daemon(None, "a start on the live table of a kube-proxy: it is replaced in one transaction, no connect of clients that come up to 200 times "
-            "a second fails, nothing of it is left, other tables stay", families=FAMILIES, slow=True, **ONLY)
+@own_daemon(None, "a start on the live table of a kube-proxy: it is replaced in one transaction, no connect of up to 200 "
+            "clients per second fails, nothing of it is left, other tables stay", families=FAMILIES, slow=True, **ONLY)
 def takes_over(t):
     services = [t.service(BOTH, type="LoadBalancer", external=True) for _ in range(5)]
     t.bench.daemon.stop()
     t.bench.cleanup()
     foreign.add(t.topology)
     t.defer(lambda: foreign.remove(t.topology))
-    theirs = foreign.picture(t.topology)
-    done = nftables.nft(t, kube_proxys(t, services), check=False)
+    theirs = foreign.dump(t.topology)
+    done = nftables.nft(t, kube_proxy_table_for(t, services), check=False)
     t.require(done.returncode == 0, f"the table of kube-proxy: {done.stderr[:300]}")
     t.expect(POD, [one.cluster() for one in services], kept(E1, E2))
     t.expect(EXT, services[0].vip(), masqueraded(E1, E2))
@@ -432,33 +434,33 @@ def takes_over(t):
     theirs_left = [line for line in nftables.lines(t)
                    if any(f"{prefix}{at} " in line for prefix in gone for at in range(1, 30)) or
                    any(f" {32000 + at} " in line for at in range(1, 30))]
-    t.require(not theirs_left, f"elements of theirs are left: {theirs_left[:3]}")
+    t.require(not theirs_left, f"elements of kube-proxy are left: {theirs_left[:3]}")
     for hammer, _ in hammers:
         hammer.wait_attempts(10)
-    for hammer, who in hammers:
-        t.require_unbroken(hammer, f"{who}, while the table was replaced")
+    for hammer, name in hammers:
+        t.require_unbroken(hammer, f"{name}, while the table was replaced")
     survived, last = held.end()
     t.require(survived, f"an established connection broke: {last}")
-    changed = foreign.difference(theirs, foreign.picture(t.topology))
+    changed = foreign.difference(theirs, foreign.dump(t.topology))
     t.require(not changed, f"foreign rules changed: {changed}")
     t.expect(EXT, [services[1].vip(), services[2].node()], masqueraded(E1, E2))
 
 
-@own_daemon(None, "a kube-proxy takes the table over again as it is, in one transaction: no connect fails, and it is served by it",
+@own_daemon(None, "a kube-proxy takes over the table in one transaction: no connect fails, and kube-proxy serves",
             families=FAMILIES, **ONLY)
 def handed_back(t):
     services = [t.service(BOTH, type="LoadBalancer", external=True) for _ in range(3)]
-    of_every_kind(t)
+    services_of_every_kind(t)
     t.settle()
     t.bench.daemon.stop()
     hammers = [(t.hammer(POD, services[0].cluster()), "a pod"), (t.hammer(EXT, services[1].vip()), "outside"),
                (t.hammer(EXT, services[2].node()), "a node port")]
-    done = nftables.nft(t, kube_proxys(t, services, kube_proxy_table.taking_over), check=False)
+    done = nftables.nft(t, kube_proxy_table_for(t, services, kube_proxy_table.taking_over), check=False)
     t.require(done.returncode == 0, f"kube-proxy's transaction over our table: {done.stderr[:300]}")
     for hammer, _ in hammers:
         hammer.wait_attempts(10)
-    for hammer, who in hammers:
-        t.require_unbroken(hammer, f"{who}, while kube-proxy took over")
+    for hammer, name in hammers:
+        t.require_unbroken(hammer, f"{name}, while kube-proxy took over")
     t.require("service-ips" in nftables.read(t).sets, "there is no map of kube-proxy's")
     t.expect(EXT, [services[1].vip(), services[2].node()], masqueraded(E1, E2))
     t.bench.start_daemon()
@@ -467,24 +469,24 @@ def handed_back(t):
     t.require("service-ips" not in nftables.read(t).sets, "of kube-proxy's table is left")
 
 
-@own_daemon(None, "a start after mode iptables, whose rules are in force: no connect fails, they are gone once the table stands, kubelet's "
-            "stay", families=FAMILIES, slow=True, **ONLY)
+@own_daemon(None, "a start after iptables mode, whose rules are active: no connect fails, they are gone once the table "
+            "stands, the rules of kubelet stay", families=FAMILIES, slow=True, **ONLY)
 def from_iptables(t):
     service = t.service(BOTH, type="LoadBalancer", external=True)
     t.bench.daemon.stop()
     t.bench.cleanup()
     before = [line for line in t.saved() if "KUBE-" in line]
-    # The option that comes later counts.
+    # The last option counts.
     t.bench.daemon.start(t.bench.source.daemon_flags(), [*t.bench.flags, "--proxy-mode", "iptables"])
     t.expect_soon(POD, service.cluster(), kept(E1, E2), seconds=20)
     t.bench.daemon.wait_synced()
     t.bench.daemon.stop()
-    t.require(any("KUBE-SVC" in line for line in t.saved()), "there are no rules of mode iptables")
+    t.require(any("KUBE-SVC" in line for line in t.saved()), "there are no rules of iptables mode")
     hammers = [t.hammer(POD, service.cluster()), t.hammer(EXT, service.vip())]
     t.bench.start_daemon()
-    t.wait_until(lambda: not any("KUBE-S" in line for line in t.saved()), "rules of mode iptables are gone", seconds=20)
+    t.wait_until(lambda: not any("KUBE-S" in line for line in t.saved()), "rules of iptables mode are gone", seconds=20)
     for hammer in hammers:
-        t.require_unbroken(hammer, "from mode iptables to nftables")
+        t.require_unbroken(hammer, "from iptables mode to nftables")
     left = [line for line in t.saved() if "KUBE-" in line and line not in before and "KUBE-FIREWALL" not in line]
     t.require(not left, f"left: {left[:3]}")
     t.expect(EXT, [service.vip(), service.node()], masqueraded(E1, E2))
@@ -492,30 +494,30 @@ def from_iptables(t):
     hammer = t.hammer(POD, service.cluster())
     t.bench.daemon.start(t.bench.source.daemon_flags(), [*t.bench.flags, "--proxy-mode", "iptables"])
     t.wait_until(lambda: not [name for name in leftovers.tables(t.topology) if name.endswith(" kube-proxy")],
-                 "the table is gone in mode iptables", seconds=20)
-    t.require_unbroken(hammer, "from mode nftables to iptables")
+                 "the table is gone in iptables mode", seconds=20)
+    t.require_unbroken(hammer, "from nftables mode to iptables")
     t.bench.daemon.stop()
     t.bench.start_daemon()
 
 
 @own_daemon(None, "--cleanup removes the table of both families and nothing else; a second run finds nothing", **{**ONLY, "families": [V4]})
 def cleanup(t):
-    of_every_kind(t)
+    services_of_every_kind(t)
     t.bench.daemon.stop()
     foreign.add(t.topology)
     t.defer(lambda: foreign.remove(t.topology))
-    before = foreign.picture(t.topology)
+    before = foreign.dump(t.topology)
     for _ in range(2):
         done = t.bench.cleanup()
         t.require(done.returncode == 0, f"--cleanup: exit {done.returncode}: {done.stderr[-300:]}")
         left = [name for name in leftovers.tables(t.topology) if name.endswith(" kube-proxy")]
         t.require(not left, f"left: {left}")
-    changed = foreign.difference(before, foreign.picture(t.topology))
+    changed = foreign.difference(before, foreign.dump(t.topology))
     t.require(not changed, f"foreign rules changed: {changed}")
     t.bench.start_daemon()
 
 
-@own_daemon(77, "clients that are remembered with a Service that is gone are new to one that comes later, also after a repair", families=FAMILIES,
+@own_daemon(77, "affinity entries of a deleted Service do not apply to a later one, also after a repair", families=FAMILIES,
             **ONLY)
 def gone_with_its_memory(t):
     def ids(services):
@@ -538,7 +540,7 @@ def gone_with_its_memory(t):
         later = [t.service([ready(E1), ready(E2)], spec=remembering(1000)) for _ in range(3)]
         t.settle()
         again = had & ids(later)
-        t.require(not again, f"{occasion}: ids {sorted(again)} of Services that are gone, whose clients are remembered, are used again")
+        t.require(not again, f"{occasion}: ids {sorted(again)} of Services that are gone, whose clients have affinity, are used again")
         for one in later:
             one.delete()
         t.settle()

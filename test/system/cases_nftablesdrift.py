@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Mode nftables when others change its table, and when it is killed and started anew: everything is as it should be again, and what
-belongs to others is as it was."""
+"""nftables mode when other processes change its table, and when the daemon is killed and restarted: the table is repaired, and
+foreign objects stay as they were."""
 
 import time
 
@@ -10,11 +10,11 @@ from lib.addresses import E1, E2, E3, FAMILIES, V4
 from lib.bench import BOTH_CIDRS
 from lib.cases import POD, case, kept, own_daemon
 from lib.objects import ready
-from cases_nftables import ONLY, expect_right, of_every_kind, wait_quiet
+from cases_nftables import ONLY, expect_right, services_of_every_kind, wait_quiet
 
 BOTH = [ready(E1), ready(E2)]
-REPAIRED_WITHIN = 6  # seconds, with everything as it is by default: a notification says so, and there is a pause of a second
-LOOKED_AT_WITHIN = 5
+REPAIRED_WITHIN = 6  # seconds, with default settings: a notification reports it, and there is a pause of a second
+VERIFIED_WITHIN = 5
 
 
 def count_repairs(t):
@@ -26,7 +26,7 @@ def count_fulls(t):
 
 
 def without_barrier(lines):
-    """Its Service has another port, and may have another endpoint, after each use."""
+    """The barrier's Service has another port, and may have another endpoint, after each use."""
     return [line for line in lines if "172.30.255.1 " not in line and "172.30.255.1(" not in line and "::ffff " not in line]
 
 
@@ -34,44 +34,44 @@ def meaning(t, family=None):
     return without_barrier(nftables.meaning(t, family))
 
 
-def repaired(t, *damages):
-    """After each of these everything means what it meant, within seconds, with the periods as they are by default."""
+def repaired(t, *drifts):
+    """After each of these drifts the table has its old meaning within seconds, with the default periods."""
     t.bench.daemon.stop()
     t.bench.flags = BOTH_CIDRS
     t.bench.start_daemon()
-    kinds = of_every_kind(t)
+    kinds = services_of_every_kind(t)
     hammer = t.hammer(POD, kinds[0].cluster())
     foreign.add(t.topology)
     t.defer(lambda: _remove_foreign(t))
-    before, theirs = nftables.meaning(t), foreign.picture(t.topology)
-    for damage in damages:
-        text = damage(kinds) if callable(damage) else damage
-        # The backend rests twenty times as long as its last comparison took.
+    before, theirs = nftables.meaning(t), foreign.dump(t.topology)
+    for drift in drifts:
+        text = drift(kinds) if callable(drift) else drift
+        # The backend pauses twenty times as long as its last comparison took.
         rest = 20 * max(family["last_apply"]["seconds"] for family in t.status()["families"])
         repairs, fulls, began = count_repairs(t), count_fulls(t), time.monotonic()
         done = nftables.nft(t, text, check=False)
-        t.require(done.returncode == 0, f"the damage '{text}' cannot be done: {done.stderr[:200]}")
+        t.require(done.returncode == 0, f"cannot execute '{text}': {done.stderr[:200]}")
         if "flush ruleset" in text:
             foreign.add(t.topology)
-            theirs = foreign.picture(t.topology)
+            theirs = foreign.dump(t.topology)
         state = {"limit": 0.0}
 
         def right(state=state, repairs=repairs, fulls=fulls):
             state["limit"] = max(state["limit"], pace.stretched(REPAIRED_WITHIN))
-            # In this order: what is right may not yet have been damaged, but then nothing was repaired. It is counted when it is found.
+            # In this order: the table may be right before the drift is there, but then no repair is counted.
             counted = count_repairs(t) > repairs and count_fulls(t) > fulls
-            state["apart"] = ipvs.apart(before, nftables.meaning(t))
-            return counted and not state["apart"]
+            state["difference"] = ipvs.difference(before, nftables.meaning(t))
+            return counted and not state["difference"]
 
-        t.wait_until(right, f"everything is as before '{text}'", seconds=REPAIRED_WITHIN + LOOKED_AT_WITHIN + rest)
+        t.wait_until(right, f"everything is as before '{text}'", seconds=REPAIRED_WITHIN + VERIFIED_WITHIN + rest)
         took = time.monotonic() - began
-        t.require(not state["apart"], f"'{text}': {state['apart']}")
+        t.require(not state["difference"], f"'{text}': {state['difference']}")
         t.remark(f"{text}: {took:.1f} s")
-        # A notification leads to the repair: the next sync without one is much later. The limit is that of the busiest moment.
+        # A notification leads to the repair: the next sync without one is much later. The timeout is that of the busiest time.
         rest = max(rest, 20 * max(family["last_apply"]["seconds"] for family in t.status()["families"]))
         t.require(took < state["limit"] + rest, f"'{text}' took {took:.1f} s to repair")
-        t.require(not nftables.is_dense(nftables.read(t)), f"'{text}': {nftables.is_dense(nftables.read(t))[:2]}")
-        changed = foreign.difference(theirs, foreign.picture(t.topology))
+        t.require(not nftables.slot_problems(nftables.read(t)), f"'{text}': {nftables.slot_problems(nftables.read(t))[:2]}")
+        changed = foreign.difference(theirs, foreign.dump(t.topology))
         t.require(not changed, f"foreign rules changed after '{text}': {changed}")
     hammer.stop()
     expect_right(t, kinds)
@@ -81,7 +81,7 @@ def repaired(t, *damages):
 
 
 def _remove_foreign(t):
-    if foreign.OWN_TABLE in t.topology.run("node", "nft", "list", "tables").stdout:
+    if foreign.FOREIGN_TABLE in t.topology.run("node", "nft", "list", "tables").stdout:
         foreign.remove(t.topology)
 
 
@@ -95,13 +95,13 @@ def front(kinds, at=0):
 
 @own_daemon(100, "the table deleted, everything flushed, the table's rules flushed: repaired within seconds", families=FAMILIES, slow=True,
             **ONLY)
-def table_damaged(t):
+def drifted_table(t):
     repaired(t, f"delete table {ours(t)}", "flush ruleset", f"flush table {ours(t)}")
 
 
-@own_daemon(100, "a chain flushed, a rule added, a rule replaced, a jump deleted, a chain that Services share emptied: repaired within "
+@own_daemon(100, "a chain flushed, a rule added, a rule replaced, a jump deleted, a shared chain flushed: repaired within "
             "seconds", families=[V4], slow=True, **ONLY)
-def rules_damaged(t):
+def drifted_rules(t):
     def handle(chain, at=0):
         return nftables.read(t).handles[chain][at]
 
@@ -112,9 +112,9 @@ def rules_damaged(t):
              lambda kinds: f"flush chain {ours(t)} nat-postrouting; delete chain {ours(t)} nat-postrouting")
 
 
-@own_daemon(100, "elements deleted, added, replaced by others, sets flushed, also those of affinity and of classes: repaired within "
-            "seconds", families=[V4], slow=True, **ONLY)
-def elements_damaged(t):
+@own_daemon(100, "elements deleted, added, replaced by others, sets flushed, also those of affinity and of service classes: "
+            "repaired within seconds", families=[V4], slow=True, **ONLY)
+def drifted_elements(t):
     def number(kinds, name, at):
         return nftables.read(t).elements(name)[front(kinds, at)]
 
@@ -142,7 +142,7 @@ def elements_damaged(t):
              f"flush map {ours(t)} affinity-endpoints", f"flush map {ours(t)} firewalled-services", f"flush map {ours(t)} service-chains")
 
 
-@case(None, "others change tables of their own all the time: nothing is written, nothing is repaired, and the daemon hardly notices",
+@case(None, "other processes change their own tables all the time: nothing is written or repaired, at almost no CPU",
       exclusive=True, families=[V4], **ONLY)
 def others_change_theirs(t):
     t.service(BOTH)
@@ -150,10 +150,10 @@ def others_change_theirs(t):
     wait_quiet(t)
     before, repairs, used = nftables.kernel_writes(t), count_repairs(t), processor_seconds(t)
     began = time.monotonic()
-    t.defer(lambda: t.topology.run("node", "nft", "delete", "table", "ip", "somebody_busy", check=False))
+    t.defer(lambda: t.topology.run("node", "nft", "delete", "table", "ip", "foreign_busy", check=False))
     for number in range(100):
-        nftables.nft(t, "add table ip somebody_busy; add set ip somebody_busy s { type inet_service; }; "
-                        f"add element ip somebody_busy s {{ {1000 + number} }}")
+        nftables.nft(t, "add table ip foreign_busy; add set ip foreign_busy s { type inet_service; }; "
+                        f"add element ip foreign_busy s {{ {1000 + number} }}")
     time.sleep(1)  # fixed time: nothing is written meanwhile
     t.require(nftables.kernel_writes(t) == before, f"{nftables.kernel_writes(t) - before:.0f} writes")
     t.require(count_repairs(t) == repairs, "something was repaired")
@@ -170,8 +170,8 @@ def processor_seconds(t):
 # Killed and started.
 
 
-@own_daemon(None, "killed while everything changes, and started, again and again: the table means what a start on an empty node makes, no "
-            "connect to what stayed fails, and a start without change writes nothing", families=[V4], slow=True, **ONLY)
+@own_daemon(None, "repeatedly killed during changes and started: the table has the meaning of a start on an empty node, no "
+            "connect to unchanged Services fails, and a start without change writes nothing", families=[V4], slow=True, **ONLY)
 def killed_during_churn(t):
     steady = t.service(BOTH)
     sticky = t.service(BOTH, spec={"sessionAffinity": "ClientIP"})
@@ -180,7 +180,7 @@ def killed_during_churn(t):
     hammers = [t.hammer(POD, steady.cluster()), t.hammer(POD, sticky.cluster())]
     for turn in range(5):
         changing(t, services, turn)
-        time.sleep(0.02 + 0.15 * turn)  # fixed time: each kill comes at another moment of a sync
+        time.sleep(0.02 + 0.15 * turn)  # fixed time: each kill comes at another instant of a sync
         t.bench.daemon.kill()
         changing(t, services, turn + 1)
         t.bench.start_daemon()
@@ -200,7 +200,7 @@ def killed_during_churn(t):
     wait_quiet(t)
     for there, family in zip(after, FAMILIES):
         here = meaning(t, family)
-        t.require(there == here, f"{family}: after the kills, and on an empty node: {ipvs.apart(there, here)}")
+        t.require(there == here, f"{family}: after the kills, and on an empty node: {ipvs.difference(there, here)}")
 
 
 def changing(t, services, turn):

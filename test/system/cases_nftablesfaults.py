@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Mode nftables when exchanges with the kernel go wrong (test/tools/netlinkfaults, loaded before the daemon), when one Service is
-refused, and when others write while the table is read: the state is that of a daemon that met none of it, and one clear line says so."""
+"""nftables mode when netlink exchanges fail (test/tools/netlinkfaults, preloaded into the daemon), when one Service is
+rejected, and when other processes write while the table is read: the state is that of a run without faults, with one log line."""
 
 import re
 import subprocess
@@ -12,18 +12,18 @@ from lib.addresses import E1, E2, E3, FAMILIES, V4
 from lib.cases import POD, REJECTED, kept, own_daemon
 from lib.objects import ready
 from lib.writes import WriteWatch
-from cases_netlinkfaults import PLAIN, RICH, Faulty, complaints
+from cases_netlinkfaults import PLAIN, RICH, Faulty, warnings
 from cases_nftables import ONLY, is_of_a_shared_chain, wait_quiet
 from cases_nftablesdrift import count_repairs, meaning, ours
 
-# A busy machine may leave the others so little time that it takes more starts until they have committed that often.
+# On a busy machine the other process may need more starts until it has committed that often.
 STARTS, MOST_STARTS, LEAST_COMMITS = 4, 20, 8
 PATIENCE = 25  # seconds: a full transaction that follows a failed one, and its retry
-# While a Service changes, and while the table is read because somebody else has changed it.
+# While a Service changes, and while the table is read because another process has changed it.
 WRITING = (("send:ENOBUFS", 0), ("lost:ENOBUFS", 0), ("receive:EINTR", 0), ("receive:ENOBUFS", 0), ("answer:ENOENT", 0),
            ("answer:EEXIST", 0), ("answer:EBUSY", 0), ("whole:ERESTART", 0), ("whole:ENOMEM", 0))
 READING = (("receive:EINTR", 0), ("receive:ENOBUFS", 0), ("cut", 0), ("cut", 3), ("interrupted", 0), ("interrupted", 5))
-UNHEARD = ("receive:EINTR", "interrupted", "cut", "whole:ERESTART")
+NOT_REPORTED = ("receive:EINTR", "interrupted", "cut", "whole:ERESTART")
 
 
 def prepare(t):
@@ -43,23 +43,23 @@ def converges(t, wanted, what):
     state = {}
 
     def right():
-        state["apart"] = ipvs.apart(wanted, meaning(t))
-        return not state["apart"]
+        state["difference"] = ipvs.difference(wanted, meaning(t))
+        return not state["difference"]
 
     t.wait_until(right, f"everything is as without {what}", seconds=PATIENCE)
-    t.require(not state["apart"], f"after {what}: {state['apart']}")
+    t.require(not state["difference"], f"after {what}: {state['difference']}")
 
 
-def told_of(t, before, what, fault):
-    """No more than a line, but for that somebody else changed the table."""
-    told = [line for line in complaints(t)[before:] if "somebody" not in line and not line.endswith("; repairing")]
-    most = 0 if fault in UNHEARD else 1
-    t.require(len(told) <= most, f"{what}: {len(told)} lines, not {most}: {told[:4]}")
-    t.remark(f"{what}: {told[0] if told else 'not a line'}")
+def expect_few_warnings(t, before, what, fault):
+    """At most one line, except for lines about changes by another process."""
+    lines = [line for line in warnings(t)[before:] if "another process" not in line and not line.endswith("; repairing")]
+    most = 0 if fault in NOT_REPORTED else 1
+    t.require(len(lines) <= most, f"{what}: {len(lines)} lines, not {most}: {lines[:4]}")
+    t.remark(f"{what}: {lines[0] if lines else 'not a line'}")
 
 
-@own_daemon(98, "writing goes wrong: without memory (ENOBUFS), answers lost, interrupted, refused with what others cause: the table means "
-            "what it does without, and no more than a line says so", families=(V4,), slow=True, **ONLY)
+@own_daemon(98, "write errors (ENOBUFS, lost answers, interruptions, errors caused by other writers): the table has "
+            "its meaning without faults, and at most one line reports it", families=(V4,), slow=True, **ONLY)
 def writing(t):
     service, other, faulty = prepare(t)
     wanted = {}
@@ -72,18 +72,18 @@ def writing(t):
     hammer, rich = t.hammer(POD, other.cluster()), False
     for fault, skip in WRITING:
         rich = not rich
-        before = len(complaints(t))
+        before = len(warnings(t))
         faulty.arrange("nftables", fault, skip)
         turn(service, rich)
         t.wait_until(faulty.hit, f"{fault} was met", seconds=PATIENCE)
         converges(t, wanted[rich], fault)
-        told_of(t, before, fault, fault)
+        expect_few_warnings(t, before, fault, fault)
         faulty.over()
     t.require_unbroken(hammer, "while writing went wrong")
 
 
-@own_daemon(None, "reading goes wrong: interrupted, cut off, answers lost, and what others changed is lost unread: everything is repaired, and "
-            "no more than a line says so", families=(V4,), slow=True, **ONLY)
+@own_daemon(None, "read errors (interruptions, truncation, lost answers, lost notifications of foreign changes): everything is "
+            "repaired, and at most one line reports it", families=(V4,), slow=True, **ONLY)
 def reading(t):
     service, other, faulty = prepare(t)
     turn(service, True)
@@ -92,27 +92,27 @@ def reading(t):
     wanted = meaning(t)
     hammer = t.hammer(POD, other.cluster())
     for fault, skip in READING:
-        before, repairs = len(complaints(t)), count_repairs(t)
+        before, repairs = len(warnings(t)), count_repairs(t)
         faulty.arrange("nftables", fault, skip)
         nftables.nft(t, f"delete element {ours(t)} service-treatments {{ {nftables.frontend(service.cluster())} }}")
         t.wait_until(faulty.hit, f"{fault} was met", seconds=PATIENCE)
         converges(t, wanted, fault)
         t.wait_until(lambda repairs=repairs: count_repairs(t) > repairs, "it is counted as a repair")
-        told_of(t, before, fault, fault)
+        expect_few_warnings(t, before, fault, fault)
         faulty.over()
-    # Nobody knows what it would have said: all is looked at.
-    before = len(complaints(t))
+    # The lost notice may have concerned any object: the whole table is listed.
+    before = len(warnings(t))
     faulty.arrange("notices", "receive:ENOBUFS", 0)
     nftables.nft(t, f"delete element {ours(t)} service-treatments {{ {nftables.frontend(service.cluster())} }}")
     t.wait_until(faulty.hit, "a notice was lost", seconds=PATIENCE)
     converges(t, wanted, "a lost notice")
-    t.require(any(line.endswith("; repairing") for line in complaints(t)[before:]), "not a line about the lost notice")
-    told_of(t, before, "a lost notice", "lost")
+    t.require(any(line.endswith("; repairing") for line in warnings(t)[before:]), "not a line about the lost notice")
+    expect_few_warnings(t, before, "a lost notice", "lost")
     t.require_unbroken(hammer, "while reading went wrong")
 
 
-@own_daemon(None, "others commit all the time while a start reads the table: it reads it all the same, takes out what is gone "
-            "and writes no more; later starts write nothing", families=FAMILIES, slow=True, **ONLY)
+@own_daemon(None, "other processes commit all the time while a start reads the table: it succeeds, removes stale objects "
+            "and writes nothing else; later starts write nothing", families=FAMILIES, slow=True, **ONLY)
 def others_write_meanwhile(t):
     kept_one, gone = t.service([ready(E1), ready(E2)]), t.service([ready(E1)])
     t.settle()
@@ -140,10 +140,10 @@ def others_write_meanwhile(t):
             busy.stop()
     t.require(meanwhile >= LEAST_COMMITS, f"during {start + 1} starts others have committed {meanwhile} times only")
     t.remark(f"{meanwhile} commits of others during {start + 1} starts")
-    # Chains that nobody uses any more, and their classes, go later.
+    # Unused chains and their classes are removed later.
     wanted, now = (sorted(line for line in some if not is_of_a_shared_chain(line))
                    for some in (set(before) - set(goes), nftables.lines(t)))
-    t.require(now == wanted, f"the table is {ipvs.apart(wanted, now)}")
+    t.require(now == wanted, f"the table is {ipvs.difference(wanted, now)}")
     t.require(all(line.startswith("delete element ") for line in written), f"more is written than what is gone: {written[:4]}")
     t.require(count_repairs(t) == 0, f"{count_repairs(t)} repairs")
     t.expect(POD, kept_one.cluster(), kept(E1, E2))
@@ -151,16 +151,16 @@ def others_write_meanwhile(t):
 
 
 class Busy:
-    """Somebody who changes a table of their own, up to two hundred times a second; `writes` sees what the kernel carries out."""
+    """Another process that changes its own table up to two hundred times a second; `writes` is the trace of kernel commits."""
 
     def __init__(self, t, writes):
         self._t, self._writes, self._stop, self._lock, self._marks = t, writes, threading.Event(), threading.Lock(), 0
         self._process = t.topology.start("node", "nft", "-i", stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-        self._say("add table ip somebody_busy", "add set ip somebody_busy s { type inet_service; }")
+        self._send("add table ip foreign_busy", "add set ip foreign_busy s { type inet_service; }")
         self._thread = threading.Thread(target=self._work)
         self._thread.start()
 
-    def _say(self, *lines):
+    def _send(self, *lines):
         with self._lock:
             self._process.stdin.write("".join(f"{line}\n" for line in lines))
             self._process.stdin.flush()
@@ -169,7 +169,7 @@ class Busy:
         add = True
         try:
             while not self._stop.wait(0.005):
-                self._say(f"{'add' if add else 'delete'} element ip somebody_busy s {{ 80 }}")
+                self._send(f"{'add' if add else 'delete'} element ip foreign_busy s {{ 80 }}")
                 add = not add
         except BrokenPipeError:
             pass
@@ -179,21 +179,21 @@ class Busy:
         return sum(line.startswith("# new generation") and by_us in line for line in self._writes.lines())
 
     def written_so_far(self):
-        """What has been written to the table kube-proxy: all of it, as generations are told in their order."""
+        """The changes of the table kube-proxy up to now: all of them, as generations are notified in order."""
         self._marks += 1
-        mark = f"add chain ip somebody_busy mark-{self._marks}"
-        self._say(mark)
-        self._t.wait_until(lambda: mark in "\n".join(self._writes.lines()), "the commits of others are told")
+        mark = f"add chain ip foreign_busy mark-{self._marks}"
+        self._send(mark)
+        self._t.wait_until(lambda: mark in "\n".join(self._writes.lines()), "foreign commits are notified")
         return [line for line in self._writes.lines() if re.match(r"(?:add|delete|insert|replace) \S+ ip6? kube-proxy\b", line)]
 
     def stop(self):
         self._stop.set()
         self._thread.join()
         shell.stop(self._process)
-        self._t.topology.run("node", "nft", "delete", "table", "ip", "somebody_busy", check=False)
+        self._t.topology.run("node", "nft", "delete", "table", "ip", "foreign_busy", check=False)
 
 
-@own_daemon(None, "one Service is refused by the kernel: the others work, it is reported in log and status, and is served once it can be",
+@own_daemon(None, "one Service is rejected by the kernel: the others work, it is in log and status, and served once possible",
             families=(V4,), **ONLY)
 def one_refused(t):
     service, other, faulty = prepare(t)
@@ -203,11 +203,11 @@ def one_refused(t):
     t.wait_until(faulty.hit, "the kernel refused", seconds=PATIENCE)
     faulty.over()
 
-    def left_out():
-        return [one["service_port"] for family in t.status()["families"] for one in family["left_out"]]
+    def omitted():
+        return [one["service_port"] for family in t.status()["families"] for one in family["not_programmed"]]
 
-    t.wait_until(lambda: left_out() == [name], f"`sluicectl status` names {name} and no other: {left_out()}")
-    line = t.bench.daemon.wait_logged(name, "left out")
+    t.wait_until(lambda: omitted() == [name], f"`sluicectl status` names {name} and no other: {omitted()}")
+    line = t.bench.daemon.wait_logged(name, "not programmed")
     t.require(line is not None, f"no line names {name}")
     t.remark(line or "")
     t.expect(POD, other.cluster(), kept(E1, E2))
@@ -216,8 +216,8 @@ def one_refused(t):
     t.settle()
     t.expect(POD, new.cluster(), kept(E1))
     t.expect(POD, empty.cluster(), REJECTED)
-    # It is tried again after a minute, or as soon as it changes.
+    # The daemon retries after a minute, or as soon as the Service changes.
     service.set_endpoints([ready(E1), ready(E2), ready(E3)])
     t.settle()
     t.expect(POD, service.cluster(), kept(E1, E2, E3))
-    t.wait_until(lambda: not left_out(), "nothing is reported as left out")
+    t.wait_until(lambda: not omitted(), "every service port is programmed")

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cases 13–18: Services that nobody can answer."""
+"""Cases 13–18: Services without a usable endpoint."""
 
 from lib.addresses import ALT_PORT, E1, E2, EXT_OTHER, NODE2, POD_PORT, V4
 from lib.cases import DROPPED, EXT, IN_KERNEL, NODE, POD, REJECTED, UNTOUCHED, case, kept, untouched
@@ -21,7 +21,7 @@ def no_slice(t):
     expect_all_rejected(t, service)
 
 
-@case(13, "the node's own packets to an external address without endpoints are left alone", backends=IN_KERNEL)
+@case(13, "packets of the node itself to an external address without endpoints are left alone", backends=IN_KERNEL)
 def node_to_external_without_endpoints(t):
     service = t.service(type="LoadBalancer", external=True)
     t.settle()
@@ -36,7 +36,7 @@ def none_usable(t):
     expect_all_rejected(t, service)
 
 
-@case(15, "a node port without endpoints does not reject packets routed to other hosts", needs=("node-ports",))
+@case(15, "a node port without endpoints does not reject packets that are forwarded to other hosts", needs=("node-ports",))
 def other_hosts_untouched(t):
     service = t.service(type="NodePort", node_port=True)
     other = t.listen(NODE2.name, "other-host", service.node_port)
@@ -45,7 +45,7 @@ def other_hosts_untouched(t):
     t.expect([POD, NODE], service.at(NODE2.ip(t.family)), untouched(other))
 
 
-@case(16, "with its first endpoint a Service goes from rejected to served, with its last back, and nothing between",
+@case(16, "with its first endpoint a Service changes from rejected to served, without its last one back, with no state between",
       legacy=True)
 def first_endpoint(t):
     service = t.service()
@@ -62,7 +62,7 @@ def first_endpoint(t):
     t.require(counts["failed"] == counts["outcomes"][turned_away],
               f"outcomes besides ok and {turned_away}: {counts['outcomes']}")
     t.require(set(counts["servers"]) == {E1.name}, f"answered by {sorted(counts['servers'])}")
-    # And the other way round: from served to rejected, and nothing between.
+    # And the reverse: from served to rejected, and nothing between.
     hammer = t.hammer(POD, service.cluster())
     service.set_endpoints([])
     t.settle()
@@ -82,11 +82,11 @@ def one_port_without_endpoints(t):
     t.expect(POD, service.cluster(443), REJECTED)
 
 
-@case(18, "source ranges without endpoints: nobody is served, in the range or not", needs=("source-ranges",))
+@case(18, "source ranges without endpoints: no client is served, in the range or not", needs=("source-ranges",))
 def source_ranges_without_endpoints(t):
     ranges = ["203.0.113.0/25"] if t.family == V4 else ["2001:db8:113::/64"]
     service = t.service(type="LoadBalancer", vip=True, source_ranges=ranges)
     t.settle()
     t.expect(EXT, service.vip(), REJECTED)
-    # A relay accepts when nobody can answer, but only those who may.
+    # A relay accepts even without endpoints, but only allowed clients.
     t.expect(EXT_OTHER, service.vip(), DROPPED if t.relayed else t.differs(EMPTY_BEHIND_RANGES, REJECTED, DROPPED))

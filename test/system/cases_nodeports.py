@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cases 63–72: node ports, on which addresses of the node they answer."""
+"""Cases 63–72: node ports, and the node addresses that serve them."""
 
 from lib import outcomes, probe
 from lib.addresses import E1, E2, LOOPBACK, NEIGHBOUR, NODE as FIRST, NODE_SECOND, V4, V6
@@ -22,14 +22,14 @@ def route_localnet(t):
 
 
 def expect_localnet(t, served):
-    """Where 127.0.0.1 is not served the setting is nobody's; where it is, the backend knows what it takes."""
+    """If 127.0.0.1 is not served the setting stays as it is; if it is, the backend sets the value that it needs."""
     wanted = t.bench.profile.localnet if served else "0"
     t.require(wanted in (None, route_localnet(t)), f"route_localnet is {route_localnet(t)}")
 
 
 def expect_untouched_at(t, sender, service, ip, held=False):
     """A process of the node listens on that address and port: it, and not the Service, gets the connection. Where the
-    proxy holds the port on every address, there can be no such process: nobody gets the connection."""
+    proxy holds the port on every address, there can be no such process: the connection fails."""
     if held:
         t.expect(sender, service.at(ip), VACANT)
         return
@@ -70,7 +70,7 @@ def no_localhost_node_ports(t):
     t.require(route_localnet(t) == "0", "route_localnet is set")
 
 
-@case(65, "node port addresses of one subnet: only the node's address in it answers", config="nodeports-one-subnet",
+@case(65, "node port addresses of one subnet: only the node's address in it serves", config="nodeports-one-subnet",
       sources=["manifests"])
 def one_subnet(t):
     service = node_port_service(t)
@@ -81,7 +81,7 @@ def one_subnet(t):
     t.require(route_localnet(t) == "0", "route_localnet is set")
 
 
-@case(66, "a subnet and the loopback range: both answer", config="nodeports-with-loopback", families=[V4],
+@case(66, "a subnet and the loopback range: both serve", config="nodeports-with-loopback", families=[V4],
       sources=["manifests"])
 def subnet_and_loopback(t):
     service = node_port_service(t)
@@ -94,7 +94,7 @@ def subnet_and_loopback(t):
     expect_untouched_at(t, EXT, service, NODE_SECOND.ip(V4))
 
 
-@case(67, "only IPv6 ranges, one of them everything: both families answer on every address",
+@case(67, "only IPv6 ranges, one of them ::/0: both families serve on every address",
       config="nodeports-only-ipv6", sources=["manifests"])
 def only_ipv6_ranges(t):
     service = node_port_service(t)
@@ -128,7 +128,7 @@ def loopback_never_served(t):
     expect_untouched_at(t, NODE, service, LOOPBACK[V4])
 
 
-@case(71, "a Service's external IP on the node wins over another Service's node port of the same number", legacy=True)
+@case(71, "a Service's external IP on the node takes precedence over another Service's node port of the same number", legacy=True)
 def service_ip_wins(t):
     node_port = t.service([ready(E2)], type="NodePort", node_port=True)
     address = FIRST.ip(t.family)

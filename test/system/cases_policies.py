@@ -17,13 +17,13 @@ def balanced(t, endpoints, **policies):
 
 
 def expect_from_node(t, service, expected):
-    """A process of the node at the external addresses. Mode userspace leaves an external IP that is not the node's own
+    """A process of the node at the external addresses. Userspace mode leaves external IPs of other hosts
     alone there."""
     t.expect(NODE, [*service.node_ports(), service.vip()], expected)
     t.expect(NODE, service.external(), UNTOUCHED if t.relayed else expected)
 
 
-@case(19, "external policy Cluster: everybody is masqueraded and reaches every endpoint", legacy=True)
+@case(19, "external policy Cluster: all clients are masqueraded and reach every endpoint", legacy=True)
 def external_cluster(t):
     service = balanced(t, BOTH)
     t.settle()
@@ -31,7 +31,7 @@ def external_cluster(t):
     expect_from_node(t, service, masqueraded(E1, E2))
 
 
-@case(20, "external policy Local: outside clients reach the local endpoint, their address kept", legacy=True)
+@case(20, "external policy Local: outside clients reach the local endpoint and keep their source address", legacy=True)
 def external_local_outside(t):
     service = balanced(t, BOTH, external_policy="Local")
     t.settle()
@@ -52,7 +52,7 @@ def external_local_node(t):
     expect_from_node(t, service, t.differs(LOCAL_FOR_ALL, masqueraded(E1, E2), kept(E1)))
 
 
-@case(23, "external policy Local without a local endpoint: outside clients are dropped, nobody else", legacy=True)
+@case(23, "external policy Local without a local endpoint: only outside clients are dropped", legacy=True)
 def external_local_without_local(t):
     service = balanced(t, ONLY_REMOTE, external_policy="Local")
     t.settle()
@@ -137,7 +137,7 @@ def internal_cluster_external_local(t):
     t.expect(EXT, service.externals(), kept(E1))
 
 
-@case(32, "the health check port is let through, with or without endpoints; only for type LoadBalancer",
+@case(32, "the health check node port is accepted, with or without endpoints; only for type LoadBalancer",
       protocols=["tcp"], needs=("node-ports",))
 def health_check_port_let_through(t):
     service = balanced(t, None, external_policy="Local")

@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Case 133 and what else mode userspace does on the node: whose port is whose, which clients are led where, what is written,
-and what becomes of it when the daemon ends or somebody else writes."""
+"""Case 133 and other node state of userspace mode: port ownership, redirected clients, rules that are written,
+and what happens to them when the daemon ends or another process writes."""
 
 import errno
 
@@ -23,10 +23,10 @@ TCP_ONLY = {"protocols": ["tcp"], **WITH_ONE_SOURCE}
 FEW_PORTS = range(21000, 21008)
 
 
-# Whose port.
+# Port ownership.
 
 
-@case(133, "two Services with one node port: the first has it, the log names both, the second is served elsewhere and gets "
+@case(133, "two Services with one node port: the first one owns it, the log names both, the second is served elsewhere and gets "
       "it when the first goes; another protocol is no conflict", legacy=["userspace"], **WITH_ONE_SOURCE)
 def one_node_port(t):
     first = t.service([ready(E1)], type="NodePort", node_port=True)
@@ -52,7 +52,7 @@ def one_node_port(t):
     t.expect_soon(EXT, first.node(), masqueraded(E2))
 
 
-@case(133, "a node port that a program has is left to it, the log names the program, the rest of the Service works",
+@case(133, "a node port that a program holds stays with it, the log names the program, the rest of the Service works",
       **WITH_ONE_SOURCE)
 def a_programs_port(t):
     service = t.service([ready(E1)])
@@ -65,7 +65,7 @@ def a_programs_port(t):
     t.require(line is not None, f"no line names the Service, the port {service.node_port} and the program")
 
 
-@case(None, "no program can take a node port while a Service has it, on any address, and any can afterwards", **WITH_ONE_SOURCE)
+@case(None, "no program can bind a node port while a Service has it, on any address, and any can afterwards", **WITH_ONE_SOURCE)
 def held_ports(t):
     service = t.service([ready(E1)], type="NodePort", node_port=True)
     t.settle()
@@ -89,11 +89,11 @@ def held_ports(t):
     t.wait_until(free, "the port is free")
 
 
-# Which clients.
+# Redirected clients.
 
 
-@case(None, "a Service has the address and port of another one's endpoint, as external IP and load balancer address, with and "
-      "without source ranges: the daemon still reaches that endpoint", legacy=["userspace"], **WITH_ONE_SOURCE)
+@case(None, "a Service has the address and port of another Service's endpoint, as external IP and load balancer address, with "
+      "and without source ranges: the daemon still reaches that endpoint", legacy=["userspace"], **WITH_ONE_SOURCE)
 def endpoint_of_another(t):
     victim = t.service([ready(E1)], type="LoadBalancer", external=True)
     other = t.service([ready(E2)])
@@ -111,38 +111,38 @@ def endpoint_of_another(t):
 
 
 def policy_local(t, insiders):
-    """Only these, by their interfaces, may use endpoints elsewhere."""
+    """Only these, by their interfaces, may use remote endpoints."""
     service = t.service([ready(E2)], type="LoadBalancer", external=True, external_policy="Local")
     t.settle()
     t.expect(insiders, [service.vip(), service.node()], kept(E2))
     t.expect([EXT, *({POD, E1} - set(insiders))], [service.vip(), service.node()], DROPPED)
 
 
-@case(12, "BridgeInterface: with policy Local what comes in by that interface reaches endpoints elsewhere, nothing else does",
+@case(12, "BridgeInterface: with policy Local only clients behind that interface reach remote endpoints",
       config="bridge-detector", **WITH_ONE_SOURCE)
 def bridge_detector(t):
     policy_local(t, [POD])
 
 
-@case(12, "InterfaceNamePrefix: with policy Local what comes in by such an interface reaches endpoints elsewhere, nothing "
-      "else does", config="prefix-detector", **WITH_ONE_SOURCE)
+@case(12, "InterfaceNamePrefix: with policy Local only clients behind such an interface reach remote "
+      "endpoints", config="prefix-detector", **WITH_ONE_SOURCE)
 def prefix_detector(t):
     policy_local(t, [POD, E1])
 
 
-@case(8, "an SCTP port is left out and named, the TCP port of its Service is served", **TCP_ONLY)
-def sctp_left_out(t):
+@case(8, "an SCTP port is not programmed but reported, the TCP port of its Service is served", **TCP_ONLY)
+def sctp_not_programmed(t):
     service = t.service([ready(E1)], protocols=["tcp", "sctp"])
     t.settle()
     t.expect(POD, service.cluster(), kept(E1))
     name = f"{service.namespace}/{service.name}:p80"
     t.require(t.bench.daemon.wait_logged(name, "SCTP") is not None, f"no line names {name} and SCTP")
     t.wait_until(lambda: any(one["service_port"] == name for family in t.status()["families"]
-                             for one in family["left_out"]), f"the status names {name}")
+                             for one in family["not_programmed"]), f"the status names {name}")
 
 
-@case((106, 108), "a UDP client that keeps its port moves when its endpoint goes, at every address, and is served again after "
-      "a time without endpoints", protocols=["udp"], **WITH_ONE_SOURCE)
+@case((106, 108), "a UDP client that keeps its port moves when its endpoint is removed, at every address, and is served again "
+      "after a time without endpoints", protocols=["udp"], **WITH_ONE_SOURCE)
 def steady_clients(t):
     service = t.service([ready(E1)], type="LoadBalancer", external=True)
     t.settle()
@@ -165,7 +165,7 @@ def steady_clients(t):
 # What is written.
 
 
-@case((95, 97), "endpoints that come, go and change places write no rule", families=[V4], exclusive=True, **TCP_ONLY)
+@case((95, 97), "added, removed and reordered endpoints write no rule", families=[V4], exclusive=True, **TCP_ONLY)
 def endpoints_write_nothing(t):
     service = t.service([ready(E1)], type="LoadBalancer", external=True)
     t.settle()
@@ -177,7 +177,7 @@ def endpoints_write_nothing(t):
         writes.expect_none(t, "endpoints changed")
 
 
-@case(96, "a deleted Service: its rules go and no others are touched", families=[V4], exclusive=True, legacy=["userspace"],
+@case(96, "a deleted Service: only its rules are removed", families=[V4], exclusive=True, legacy=["userspace"],
       **TCP_ONLY)
 def service_deleted(t):
     bystander = t.service(BOTH, type="LoadBalancer", external=True)
@@ -191,7 +191,7 @@ def service_deleted(t):
         t.wait_until(lambda: not any(title in line for line in t.saved()), "no rule names it")
         added = [line for line in writes.lines() if line.startswith("add ")]
     changed = [line for line in before ^ set(t.saved()) if title not in line]
-    t.require(not changed, f"rules of others changed: {changed[:2]}")
+    t.require(not changed, f"foreign rules changed: {changed[:2]}")
     t.require(not added, f"something was written: {added[:2]}")
     t.expect(EXT, bystander.vip(), masqueraded(E1, E2))
 
@@ -208,26 +208,26 @@ def port_range(t):
     t.require(all(f":{number} " in open_now for number in numbers), "a port that rules lead to is not open")
 
 
-# When the daemon ends, and when others write.
+# The end of the daemon, and foreign changes.
 
 
-@own_daemon(None, "when all ports of --proxy-port-range are taken, Services are left out and named, the others are served, and "
-            "what was left out is served once there are ports", **WITH_ONE_SOURCE)
+@own_daemon(None, "when all ports of --proxy-port-range are taken, further Services are reported, the others are served, and "
+            "the reported ones are served once ports are free", **WITH_ONE_SOURCE)
 def no_ports_left(t):
     t.bench.daemon.stop()
     t.bench.cleanup()
     t.bench.flags = [*t.bench.flags, f"--proxy-port-range={FEW_PORTS[0]}-{FEW_PORTS[-1]}"]
     t.bench.start_daemon()
-    t.settle()  # the barrier has its port
+    t.settle()  # the barrier holds its port
     services = [t.service([ready(E1)]) for _ in range(len(FEW_PORTS) + 3)]
     names = [f"{one.namespace}/{one.name}:p80" for one in services]
 
-    def left_out():
-        return [one["service_port"] for family in t.status()["families"] for one in family["left_out"]]
+    def omitted():
+        return [one["service_port"] for family in t.status()["families"] for one in family["not_programmed"]]
 
-    t.wait_until(lambda: len(left_out()) == 4, "all but the ports there are is left out")
-    out = left_out()
-    t.require(set(out) < set(names), f"left out is {out}")
+    t.wait_until(lambda: len(omitted()) == 4, "all Services without a port are reported")
+    out = omitted()
+    t.require(set(out) < set(names), f"not programmed: {out}")
     for one, name in zip(services, names):
         if name in out:
             t.require(t.bench.daemon.wait_logged(name, "port") is not None, f"no line names {name}")
@@ -238,21 +238,21 @@ def no_ports_left(t):
         one.delete()
     t.settle()
     waiting = [one for one, name in zip(services, names) if name in out]
-    for one in waiting:  # they are tried again after a minute, or when they change
+    for one in waiting:  # the daemon retries them after a minute, or when they change
         one.set_endpoints([ready(E2)])
     t.settle()
-    t.wait_until(lambda: not left_out(), "nothing is left out any more")
+    t.wait_until(lambda: not omitted(), "every service port is programmed")
     t.expect(POD, [one.cluster() for one in waiting], kept(E2))
 
 
 def portals(t):
-    """The rules that lead to ports of the proxy."""
+    """The rules that redirect to ports of the proxy."""
     return sorted(line for family in FAMILIES for line in foreign.saved(t.topology, family, "nat")
                   if "--to-ports" in line or "--to-destination" in line)
 
 
-@own_daemon(None, "kill -9 and a new start: the same ports and the same rules, open connections are over at once, new ones are "
-            "served; so it is while everything changes", legacy=["userspace"], **WITH_ONE_SOURCE)
+@own_daemon(None, "kill -9 and a new start: the same ports and the same rules, open connections end at once, new ones are "
+            "served; the same during changes", legacy=["userspace"], **WITH_ONE_SOURCE)
 def killed(t):
     server, number = talk.listen(t, E1)
     service = t.service([ready(E1)], ports=[("p80", 80, number)])
@@ -260,11 +260,11 @@ def killed(t):
     t.settle()
     client = talk.connect(t, POD, service.cluster())
     endpoint = talk.accept(t, server)
-    t.require(talk.answers(client, endpoint), "the connection does not work")
+    t.require(talk.is_connected(client, endpoint), "the connection does not work")
     before = portals(t)
     t.bench.daemon.kill()
-    t.require(talk.said(client) in (talk.END, talk.RESET), "the client's end goes on")
-    t.require(talk.said(endpoint) in (talk.END, talk.RESET), "the endpoint's end goes on")
+    t.require(talk.receive(client) in (talk.END, talk.RESET), "the client's end goes on")
+    t.require(talk.receive(endpoint) in (talk.END, talk.RESET), "the endpoint's end goes on")
     t.require(portals(t) == before, "the rules changed when the daemon was killed")
     with WriteWatch(t.topology) as writes:
         t.bench.start_daemon()
@@ -299,14 +299,14 @@ def terminated(t):
     before = foreign.ruleset(t.topology)
     status = t.bench.daemon.stop()
     t.require(status == 0, f"exit status {status} on SIGTERM")
-    t.require(talk.said(client) in (talk.END, talk.RESET), "the client's end goes on")
+    t.require(talk.receive(client) in (talk.END, talk.RESET), "the client's end goes on")
     t.require(foreign.ruleset(t.topology) == before, "the rules changed at SIGTERM")
     t.bench.start_daemon()
     client = talk.connect(t, POD, service.cluster())
-    t.require(talk.answers(client, talk.accept(t, server)), "it does not serve again")
+    t.require(talk.is_connected(client, talk.accept(t, server)), "it does not serve again")
 
 
-@own_daemon(100, "the flushed table filter alone is repaired: who may not be served is dropped again", families=FAMILIES,
+@own_daemon(100, "the flushed table filter alone is repaired: disallowed clients are dropped again", families=FAMILIES,
             legacy=["userspace"], **WITH_ONE_SOURCE)
 def filter_flushed(t):
     service = t.service([ready(E2)], type="LoadBalancer", external=True, external_policy="Local")
@@ -329,14 +329,14 @@ def everything_flushed(t):
     for family in FAMILIES:
         for table in ("filter", "nat"):
             t.topology.tools.empty(t.topology, family, table)
-    # Nothing is said meanwhile: without the tables the kernel does not translate what it has translated so far.
+    # No traffic meanwhile: without the tables the kernel does not translate flows that were translated before.
     t.expect_soon(EXT, service.vip(), masqueraded(E1, E2), seconds=8)
     t.expect_soon(EXT, service.node(), masqueraded(E1, E2), seconds=8)
     t.expect(POD, service.cluster(), kept(E1, E2))
-    t.require(talk.answers(client, endpoint), "a connection broke when the rules went")
+    t.require(talk.is_connected(client, endpoint), "a connection broke when the rules went")
 
 
-@own_daemon((98,), "one Service is refused by iptables-restore: the others work, it is reported, and served once it can be",
+@own_daemon((98,), "one Service is rejected by iptables-restore: the others work, it is reported, and served once possible",
             legacy=["userspace"], **WITH_ONE_SOURCE)
 def one_refused(t):
     tools = t.topology.tools
@@ -351,15 +351,15 @@ def one_refused(t):
         t.settle()
         t.expect(POD, [one.cluster() for one in good], kept(E1))
         t.expect(POD, bad.cluster(), UNTOUCHED)
-        t.require(t.bench.daemon.wait_logged(title, "left out") is not None, f"no log line names {title}")
+        t.require(t.bench.daemon.wait_logged(title, "not programmed") is not None, f"no log line names {title}")
 
-        def left_out():
-            return [one["service_port"] for family in t.status()["families"] for one in family["left_out"]]
+        def omitted():
+            return [one["service_port"] for family in t.status()["families"] for one in family["not_programmed"]]
 
-        t.wait_until(lambda: left_out() == [title], f"`sluicectl status` names {title} and no other")
+        t.wait_until(lambda: omitted() == [title], f"`sluicectl status` names {title} and no other")
         tools.accept_all()
-        bad.update(external=True, type="LoadBalancer")  # it is tried again as soon as it changes
+        bad.update(external=True, type="LoadBalancer")  # the daemon retries as soon as the Service changes
         t.settle()
         t.expect(POD, bad.cluster(), kept(E1, E2))
         t.expect(EXT, bad.vip(), masqueraded(E1, E2))
-        t.wait_until(lambda: not left_out(), "nothing is reported as left out")
+        t.wait_until(lambda: not omitted(), "every service port is programmed")

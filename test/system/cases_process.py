@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon as a process: configuration files and command lines made for kube-proxy, and what becomes of them."""
+"""The daemon as a process: configuration files and command lines made for kube-proxy."""
 
 import os
 import shutil
@@ -10,13 +10,13 @@ from lib import nftables, observed
 from lib.addresses import E1, E2
 from lib.cases import POD, kept, own_daemon
 from lib.objects import ready
-from lib.own_flags import ends, restart, told, write
+from lib.own_flags import expect_exit, expect_logged, restart, write
 
 ABOVE_BACKENDS = True
 
 PROXY = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n"
 
-# What kubeadm writes when nobody has said anything: every field, mostly without a value.
+# What kubeadm writes by default: every field, mostly without a value.
 KUBEADM = """apiVersion: kubeproxy.config.k8s.io/v1alpha1
 bindAddress: 0.0.0.0
 bindAddressHardFail: false
@@ -95,14 +95,14 @@ def serves(t):
     t.expect_soon(POD, t.service([ready(E1), ready(E2)]).cluster(), kept(E1, E2))
 
 
-@own_daemon(None, "an unmodified configuration as kubeadm writes it starts the daemon, and so does what it stands for")
+@own_daemon(None, "an unmodified configuration of kubeadm starts the daemon, and so does its effective configuration")
 def kubeadm(t):
     text = KUBEADM.replace("KUBECONFIG", kubeconfig(t)).replace("CIDRS", ",".join(a.CLUSTER_CIDR.values()))
     path = write(t, "kubeadm.conf", text)
     name = ["--hostname-override", a.NODE_NAME]
-    ends(t, ["--check", "--config", path, *name], 0)
+    expect_exit(t, ["--check", "--config", path, *name], 0)
     filled = os.path.join(t.topology.directory, f"{t.bench.label}-filled.conf")
-    ends(t, ["--config", path, *name, "--write-config-to", filled], 0)
+    expect_exit(t, ["--config", path, *name, "--write-config-to", filled], 0)
     restart(t, ["--config", path, *name])
     serves(t)
     about_fields = [line for line in t.bench.daemon.log().splitlines() if line.startswith("W") and path in line]
@@ -112,47 +112,47 @@ def kubeadm(t):
     for line in ("  syncPeriod: 30s", "  tcpEstablishedTimeout: 24h0m0s", "oomScoreAdj: -999",
                  'healthzBindAddress: "0.0.0.0:10256"', 'mode: "iptables"'):
         t.require(line in written, f"the filled configuration lacks {line}: {written}")
-    restart(t, ["--config", filled])  # the name of the node stands in it
+    restart(t, ["--config", filled])  # it contains the node name
     serves(t)
 
 
 @own_daemon(None, "the command line of an old unit file starts the daemon, with one warning about its log flags")
 def old_command_line(t):
-    # The node's own name in place of its address, which this cluster does not know it by.
+    # The node name in place of its address, which is not its name in this cluster.
     restart(t, [f"--kubeconfig={kubeconfig(t)}", f"--hostname-override={a.NODE_NAME}", f"--bind-address={a.NODE.v4}",
                 "--logtostderr=false", "--log-dir=/var/log/kubernetes/kube-proxy", "--v=4"])
     serves(t)
-    told(t, "--logtostderr, --log-dir: retired and without effect")
-    told(t, 'FLAG: --oom-score-adj="-999"')
+    expect_logged(t, "--logtostderr, --log-dir: retired and without effect")
+    expect_logged(t, 'FLAG: --oom-score-adj="-999"')
     lines = [line for line in t.bench.daemon.log().splitlines() if "retired and without effect" in line]
     t.require(len(lines) == 1, f"{len(lines)} lines about retired flags")
 
 
-@own_daemon(135, "an unknown field and a repeated one start with a line; another kind and broken YAML fail")
+@own_daemon(135, "an unknown field and a repeated one are warnings; another kind and broken YAML are errors")
 def odd_fields(t):
     access = f"clientConnection:\n  kubeconfig: {kubeconfig(t)}\nhostnameOverride: {a.NODE_NAME}\n"
     path = write(t, "odd.conf", PROXY + access + "nonsense: 1\nmode: ipvs\nmode: iptables\n")
     restart(t, ["--config", path])
-    told(t, f"{path}:6: nonsense: unknown field; it is ignored")
-    told(t, f"{path}:8: mode: is given a second time; the last one counts")
+    expect_logged(t, f"{path}:6: nonsense: unknown field; it is ignored")
+    expect_logged(t, f"{path}:8: mode: is given a second time; the last one counts")
     serves(t)
-    ends(t, ["--check", "--config", path], 1, f"{path}:6: nonsense")
-    ends(t, ["--config", write(t, "kind.conf", "apiVersion: v1\nkind: Pod\n")], 1, "kind 'Pod'")
+    expect_exit(t, ["--check", "--config", path], 1, f"{path}:6: nonsense")
+    expect_exit(t, ["--config", write(t, "kind.conf", "apiVersion: v1\nkind: Pod\n")], 1, "kind 'Pod'")
     broken = write(t, "broken.conf", PROXY + "bindAddress: ::\n")
-    ends(t, ["--config", broken], 1, f"{broken}:3", "not valid YAML")
+    expect_exit(t, ["--config", broken], 1, f"{broken}:3", "not valid YAML")
 
 
-@own_daemon(136, "the flag for the node's name beats the file and is lowered; blanks are an error")
+@own_daemon(136, "--hostname-override takes precedence over the file and is converted to lower case; blanks are an error")
 def node_name(t):
     path = write(t, "name.conf", PROXY + f"clientConnection:\n  kubeconfig: {kubeconfig(t)}\nhostnameOverride: other\n")
     restart(t, ["--config", path, "--hostname-override", f" {a.NODE_NAME.upper()} "])
     node = t.status()["node"]
     t.require(node["name"] == a.NODE_NAME and node["seen"], f"the node is {node}")
-    ends(t, ["--config", path, "--hostname-override", "  "], 1, "--hostname-override: is only blanks")
+    expect_exit(t, ["--config", path, "--hostname-override", "  "], 1, "--hostname-override: is only blanks")
 
 
-@own_daemon(138, "a configuration file that is written in place or exchanged takes effect, and the daemon stays; one that "
-            "is removed or half written leaves what is in force")
+@own_daemon(138, "a configuration file that is written in place or replaced takes effect, and the daemon stays; one that "
+            "is removed or half written leaves the running configuration")
 def file_rewritten(t):
     head = PROXY + f"clientConnection:\n  kubeconfig: {kubeconfig(t)}\nhostnameOverride: {a.NODE_NAME}\n"
     path = write(t, "watched.conf", head + "configSyncPeriod: 1h\n")
@@ -160,32 +160,32 @@ def file_rewritten(t):
     daemon = t.bench.daemon
     process = daemon.pid
 
-    def in_force(period):
+    def expect_period(period):
         t.wait_until(lambda: f'"configSyncPeriod":"{period}"' in observed.metrics(t, "/configz").body,
                      f"/configz says {period}: {daemon.log_tail()}")
 
-    in_force("1h0m0s")
+    expect_period("1h0m0s")
     os.chmod(path, 0o600)
     write(t, "watched.conf", head + "configSyncPeriod: 2h\n")
-    in_force("2h0m0s")
+    expect_period("2h0m0s")
     os.rename(write(t, "new.conf", head + "configSyncPeriod: 3h\n"), path)
-    in_force("3h0m0s")
+    expect_period("3h0m0s")
     os.remove(path)
-    told(t, path, "what was read from it stays in force")
+    expect_logged(t, path, "keeping its last content")
     serves(t)
     write(t, "watched.conf", head + "configSyncPeriod: 4h\n")
-    in_force("4h0m0s")
+    expect_period("4h0m0s")
     write(t, "watched.conf", head + "configSyncPeriod: [")
-    told(t, "reload", "failed, and what is in force stays", path)
-    in_force("4h0m0s")
+    expect_logged(t, "reload", "failed; keeping the running configuration", path)
+    expect_period("4h0m0s")
     write(t, "watched.conf", head + "configSyncPeriod: 5h\n")
-    in_force("5h0m0s")
+    expect_period("5h0m0s")
     daemon.check_alive()
     t.require(daemon.pid == process, "it is another process")
     serves(t)
 
 
-@own_daemon(141, "mode userspace without its backend is an error that names what is there", sources=["manifests"])
+@own_daemon(141, "userspace mode without its backend is an error that lists the installed ones", sources=["manifests"])
 def userspace(t):
     folder = os.path.join(t.topology.directory, f"{t.bench.label}-plugins")
     shutil.copytree(t.bench.programs.plugin_dir(t.topology.directory), folder,
@@ -197,8 +197,9 @@ def userspace(t):
               f"exit {done.returncode}: {done.stderr[-600:]}")
 
 
-@own_daemon(None, "a second daemon with the state directory of one that runs is refused and told who has it; the first one serves and answers "
-            "as before; one that is killed may be replaced at once", sources=["manifests"], backends=["iptables"])
+@own_daemon(None, "a second daemon with the state directory of a running one is rejected with an error that names it; the "
+            "first one answers as before; one that is killed may be replaced at once", sources=["manifests"],
+            backends=["iptables"])
 def second_daemon(t):
     daemon = t.bench.daemon
     done = daemon.run(["--manifests", t.topology.directory, "--hostname-override", "node-1", "--proxy-mode", t.bench.backend,
@@ -216,7 +217,7 @@ def second_daemon(t):
 
 
 def changed_code(pid):
-    """KiB of the daemon's code that are copies of its own, by the mappings of its file that may be executed."""
+    """KiB of the daemon's code that are private copies, from the executable mappings of its file."""
     found, inside = {}, None
     executable = os.readlink(f"/proc/{pid}/exe")
     with open(f"/proc/{pid}/smaps", encoding="utf-8") as file:
@@ -229,13 +230,13 @@ def changed_code(pid):
     return found
 
 
-@own_daemon(None, "what a debugger or perf writes into the daemon's code stays there over a full transaction", sources=["manifests"],
+@own_daemon(None, "breakpoints of a debugger or perf in the daemon's code survive a full transaction", sources=["manifests"],
             backends=["nftables"])
 def code_stays(t):
     serves(t)
     daemon = t.bench.daemon
     t.require(sum(changed_code(daemon.pid).values()) == 0, f"the code is changed already: {changed_code(daemon.pid)}")
-    # A byte is written over by itself, as the first step to a breakpoint: the process has a copy of the page then.
+    # Writing a byte over itself, as the first step to a breakpoint, gives the process a private copy of the page.
     first = int(next(iter(changed_code(daemon.pid))).partition("-")[0], 16)
     with open(f"/proc/{daemon.pid}/mem", "r+b", buffering=0) as memory:
         memory.seek(first)
@@ -251,6 +252,6 @@ def code_stays(t):
     before = fulls()
     nftables.nft(t, "flush ruleset")
     t.wait_until(lambda: all(now > then for now, then in zip(fulls(), before)), "everything was written again, in both families")
-    t.settle()  # what follows a full transaction has happened before the next one
+    # The work after a full transaction is done before the next one.
     t.require(changed_code(daemon.pid) == changed, f"the copies are gone: {changed} became {changed_code(daemon.pid)}")
     serves(t)

@@ -7,7 +7,7 @@ import math
 from lib import observed, pace, shell
 from lib.addresses import E1, E2
 from lib.cases import POD, kept, own_daemon
-from lib.figures import scrape
+from lib.metrics import scrape
 from lib.objects import ready
 
 ABOVE_BACKENDS = True
@@ -16,7 +16,7 @@ BOTH = ("IPv4", "IPv6")
 FIRST_SYNC = "sluice_first_sync_completed"
 AGE = "sluice_oldest_pending_change_age_seconds"
 NOT_SYNCED = 3  # exit status of sluicectl status
-REFUSED = "Memory allocation"  # what the tools say when they refuse
+REFUSED = "Memory allocation"  # what iptables prints on this error
 
 
 def sluicectl(t, *words):
@@ -27,8 +27,8 @@ def ages(t):
     return observed.health(t, "/sync").json()["families"]
 
 
-@own_daemon(None, "a daemon whose API server is away has never programmed the node: /readyz, /sync, metrics and sluicectl status say so, "
-            "until the first sync")
+@own_daemon(None, "without an API server the daemon has never programmed the node: /readyz, /sync, metrics and sluicectl status "
+            "show it until the first sync")
 def never_programmed(t):
     service = t.service([ready(E1)])
     t.settle()
@@ -63,8 +63,8 @@ def never_programmed(t):
     t.expect(POD, service.cluster(), kept(E1))
 
 
-@own_daemon(None, "a backend whose writes fail is not ready, and its error is in the status; once they succeed the error is gone and the "
-            "last failure stays with its time", sources=["manifests"], backends=["iptables"])
+@own_daemon(None, "a backend whose writes fail is not ready, and its error is in the status; after a success the error is gone "
+            "and the time of the last failure stays", sources=["manifests"], backends=["iptables"])
 def failing_backend(t):
     service = t.service([ready(E1)])
     t.settle()

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recording what a source tells, and playing it back."""
+"""Recording the events of a source, and replaying them."""
 
 import json
 import os
@@ -17,11 +17,11 @@ from lib.objects import not_ready, ready, terminating
 ABOVE_BACKENDS = True
 
 PATIENCE = 20
-SECRET = "annotations-are-nobodys-business"
+SECRET = "annotations-are-private"
 
 
 class ReplayDaemon(Daemon):
-    """Knows nothing of the node but what the recording says."""
+    """A daemon that knows only the node of the recording."""
 
     def command(self, source_flags, flags):
         words = super().command(source_flags, flags)
@@ -30,7 +30,7 @@ class ReplayDaemon(Daemon):
 
 
 class SmallDiskDaemon(Daemon):
-    """Has a file system of 64 KiB of its own at `small_disk`."""
+    """A daemon with a file system of 64 KiB of its own at `small_disk`."""
 
     small_disk = None
 
@@ -39,12 +39,12 @@ class SmallDiskDaemon(Daemon):
         return super()._enter(["sh", "-c", mount, "sh", *argv])
 
     def path_inside(self, path):
-        """The same file, as seen from out here."""
+        """The same file, as seen from outside of its mount namespace."""
         return f"/proc/{self._process.pid}/root{path}"
 
 
 def restart_with(t, daemon, source_flags, *flags):
-    """`daemon` instead of the one that runs; its rules go too."""
+    """Replaces the running daemon by `daemon`; the rules are removed, too."""
     t.bench.daemon.stop()
     done = t.bench.cleanup()
     t.require(done.returncode == 0, f"--cleanup: {done.stderr[-300:]}")
@@ -55,7 +55,7 @@ def restart_with(t, daemon, source_flags, *flags):
 
 
 def service_rules(t):
-    """The rules in the kernel as text, in an order that does not depend on how they came about."""
+    """The rules in the kernel as text, in an order that does not depend on their history."""
     lines = []
     for tool in (t.topology.tools.program(family, "-save") for family in FAMILIES):
         for line in t.topology.run("node", tool).stdout.splitlines():
@@ -74,11 +74,11 @@ def replayed_whole(t):
 
 
 def credentials(t):
-    """What must not be in a recording: token, keys and certificates, and where the server is."""
+    """Text that must not be in a recording: token, keys and certificates, and the server's address."""
     out = [SECRET, "https://", a.NODE2.v4 + ":"]
     for name in os.listdir(t.bench.source.tls_dir):
         with open(os.path.join(t.bench.source.tls_dir, name), encoding="utf-8", errors="replace") as file:
-            # Lines that could be met by chance say nothing.
+            # Lines that may occur by chance prove nothing.
             out += [line.strip() for line in file if len(line.strip()) > 20 and ": " not in line.strip()]
             file.seek(0)
             out += [line.split(": ", 1)[1].strip() for line in file if ": " in line and len(line) > 60]
@@ -88,7 +88,7 @@ def credentials(t):
 
 
 def changing_services(t):
-    """Services of several shapes, changed in several ways; returns what is to be expected at last."""
+    """Services of several shapes, changed in several ways; returns the expected outcomes."""
     steady = t.service([ready(E1), ready(E2)], type="LoadBalancer", external=True, annotations={"note": SECRET})
     local = t.service([not_ready(E1), ready(E2)], type="LoadBalancer", external=True, external_policy="Local")
     draining = t.service([terminating(E1)])
@@ -183,9 +183,9 @@ def full_disk(t):
     t.require(done.returncode == 0, f"what was recorded cannot be replayed: {done.stderr[-300:]}")
 
 
-@own_daemon(None, "damaged, cut off and foreign recordings are told by file and line", sources=["manifests"],
+@own_daemon(None, "corrupt, truncated and foreign recordings are reported by file and line", sources=["manifests"],
             backends=["iptables"])
-def damaged_recordings(t):
+def corrupt_recordings(t):
     path = os.path.join(t.topology.directory, f"{t.bench.label}.jsonl")
     lines = [json.dumps({"format": "sluice-recording", "version": 1, "program": "test", "node": a.NODE_NAME,
                          "started": "2026-11-21T06:00:00Z"})]
@@ -204,8 +204,8 @@ def damaged_recordings(t):
 
     whole = "\n".join(lines) + "\n"
     expect(whole, 0, "")
-    expect(whole + '{"ms":2,"type":"MODI', 0, f"{path}:8: the last line is cut off and is left out")
-    expect(whole + "damage\n" + whole, 1, f"{path}:8: is not valid JSON")
+    expect(whole + '{"ms":2,"type":"MODI', 0, f"{path}:8: the last line is truncated and is ignored")
+    expect(whole + "garbage\n" + whole, 1, f"{path}:8: is not valid JSON")
     expect(whole.replace('"version": 1', '"version": 2'), 1, "has version 2 of the format")
     expect("apiVersion: v1\n", 1, "does not begin with the header of a recording")
     expect(whole, 1, "names a second source of Services", "--manifests", path)

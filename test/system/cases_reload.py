@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A configuration that changes under a running daemon: each setting takes effect, alone, without a connection that fails or an
-object that is listed again; what cannot change, or is wrong, is refused by name and nothing has happened."""
+"""The configuration changes under a running daemon: each setting takes effect, alone, without a failed connection or
+another list request; a change that is impossible or invalid is rejected with an error that names it, and changes nothing."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ import socket
 import time
 
 from lib import data_plane, foreign, kubeconfigs, netns_http, observed, pace, swapping, traffic
-from lib import mutilated as mutilate
+from lib import config_mutations
 from lib.addresses import CLUSTER_CIDR, E1, E2, NODE, NODE2, NODE_SECOND, V4, V6
 from lib.cases import EXT, IN_KERNEL, POD, REJECTED, UNTOUCHED, kept, masqueraded, own_daemon
 from lib.daemon import DaemonError
@@ -26,7 +26,7 @@ SOON = 8
 
 
 class Ground:
-    """A daemon on its file, Services, and what no reload may disturb; `wanted` says which flows."""
+    """A daemon with its configuration file, Services, and traffic that no reload may disturb; `wanted` selects flows."""
 
     def __init__(self, t, wanted=lambda flow: True, **settings):
         self.t = t
@@ -40,11 +40,11 @@ class Ground:
         self._lists = self.lists()
 
     def lists(self):
-        """How often each kind of object was listed."""
+        """The number of list requests per kind of object."""
         return {one["kind"]: one["lists"] for one in self.daemon.status()["source"]["resources"]}
 
     def change(self, occasion, **settings):
-        """Into the file and into force."""
+        """Writes the settings into the file and applies them."""
         self.daemon.write(**settings)
         return self.daemon.require_reload(occasion).stdout
 
@@ -63,7 +63,7 @@ DEBUG = " delta, "
 
 
 def debug_lines(ground):
-    """How many lines of the log a change brings that only a higher verbosity has."""
+    """The number of log lines of a change that only a higher verbosity has."""
     before = ground.daemon.daemon.log().count(DEBUG)
     ground.t.settle()
     return ground.daemon.daemon.log().count(DEBUG) - before
@@ -77,7 +77,7 @@ def answers(t, port, path):
     return observed.ask(t, observed.url("127.0.0.1", port, path)).status
 
 
-@own_daemon(None, "settings of the process change in force: addresses that are served, logging, health, profiling, kernel settings; "
+@own_daemon(None, "settings of the process change at run time: listen addresses, logging, health, profiling, kernel settings; "
             "nothing is listed again, no rule is written, no connection is disturbed", sources=["apiserver", "manifests"], slow=True)
 def of_the_process(t):
     ground = Ground(t)
@@ -88,20 +88,20 @@ def of_the_process(t):
     t.require(answers(t, 11249, "/metrics") == 200 and answers(t, 10249, "/metrics") == 0,
               f"metrics: 11249 answers {answers(t, 11249, '/metrics')}, 10249 {answers(t, 10249, '/metrics')}; {said}")
     ground.change("healthz", fields="metricsBindAddress: 127.0.0.1:11249\nhealthzBindAddress: 0.0.0.0:11256\n")
-    t.require(answers(t, 11256, "/healthz") == 200 and answers(t, 10256, "/healthz") == 0, "healthz is not where it should be")
+    t.require(answers(t, 11256, "/healthz") == 200 and answers(t, 10256, "/healthz") == 0, "healthz is at a wrong address")
     t.require(answers(t, 11249, "/metrics") == 200, "metrics went with healthz")
-    ground.change("both as they were", fields="enableProfiling: true\n")
+    ground.change("both as before", fields="enableProfiling: true\n")
     t.require(answers(t, 10256, "/healthz") == 200 and answers(t, 10249, "/metrics") == 200, "they are not back")
     t.require(answers(t, 10249, "/debug/pprof/") != 0, "the metrics address is gone with profiling")
     ground.change("kernel settings", fields="conntrack: {tcpEstablishedTimeout: 7777s}\noomScoreAdj: 123\n")
-    t.require(node_value(t, "nf_conntrack_tcp_timeout_established") == "7777", "the time of established connections is another")
+    t.require(node_value(t, "nf_conntrack_tcp_timeout_established") == "7777", "the timeout of established connections is wrong")
     with open(f"/proc/{daemon.daemon.pid}/oom_score_adj", encoding="ascii") as file:
         score = file.read().strip()
         t.require(score == "123", f"the OOM score is {score}")
     t.require(foreign.ruleset(t.topology) == before, f"rules were written: {foreign.difference(before, foreign.ruleset(t.topology))[:400]}")
     quiet = debug_lines(ground)
     ground.change("logging", fields="", logging="verbosity: 6")
-    t.settle()  # the line is written after what it is about
+    t.settle()  # the line is written after the work
     t.wait_until(lambda: daemon.daemon.log().count(DEBUG) > 0, "a change brings debug lines with a higher verbosity")
     ground.change("logging, back", logging="verbosity: 2")
     quiet_again = debug_lines(ground)
@@ -114,8 +114,8 @@ def of_the_process(t):
     ground.end("of the process")
 
 
-@own_daemon(None, "settings of the rules change in force: masquerading, its mark, node port addresses, the cluster's range, external "
-            "addresses, the pause between two syncs; nothing is listed again and no connection fails",
+@own_daemon(None, "settings of the rules change at run time: masquerading, its mark, node port addresses, the cluster's range, "
+            "external addresses, the pause between two syncs; nothing is listed again and no connection fails",
             sources=["apiserver", "manifests"], backends=IN_KERNEL, slow=True)
 def of_the_rules(t):
     ground = Ground(t)
@@ -157,8 +157,8 @@ def of_the_rules(t):
     ground.end("of the rules")
 
 
-@own_daemon(None, "however the file is exchanged it is noticed without being asked: written in place, renamed, a link of a ConfigMap, "
-            "away and back; SIGHUP does it too; a file that says the same is no change", sources=["manifests"], backends=IN_KERNEL,
+@own_daemon(None, "every replacement of the file is noticed without a request: written in place, renamed, a link of a ConfigMap, "
+            "removed and back; SIGHUP works too; an equal file is no change", sources=["manifests"], backends=IN_KERNEL,
             above=True)
 def ways(t):
     ground = Ground(t)
@@ -185,7 +185,7 @@ def ways(t):
         file.write(half[len(half) // 2:])
     expect_at(12003, "the other half")
     os.rename(daemon.path, daemon.path + ".away")
-    time.sleep(1)  # fixed time: a file that is away must not take effect
+    time.sleep(1)  # fixed time: a removed file must not take effect
     t.require(answers(t, 12003, "/metrics") == 200, "a file that is away took effect")
     done = daemon.reload()
     t.require(done.returncode == 1 and daemon.path in done.stdout + done.stderr, f"without a file: {done.returncode}, {done.stderr}")
@@ -206,7 +206,7 @@ def ways(t):
 
 
 def as_config_map(t, daemon, metrics_at, expect_at):
-    """The file is a link into a folder that is a link, and that one is exchanged."""
+    """The file is a link into a folder that is a link, and that folder is replaced."""
     folder = os.path.join(daemon.directory, "mounted")
     os.mkdir(folder)
 
@@ -232,8 +232,8 @@ def as_config_map(t, daemon, metrics_at, expect_at):
         shutil.rmtree(os.path.join(folder, f"..version-{number - 1}"))
 
 
-@own_daemon(None, "what cannot change while it runs is refused by its name and with the reason; what is wrong is refused with file and "
-            "line; in both cases nothing of the file is in force, no rule is written, and the same file without it is",
+@own_daemon(None, "settings that cannot change at run time are rejected by name with the reason; invalid ones with file and "
+            "line; in both cases nothing of the file is applied, no rule is written, and the same file without it is applied",
             sources=["manifests"], above=True)
 def refused(t):
     ground = Ground(t)
@@ -254,18 +254,18 @@ def refused(t):
         text = done.stdout + done.stderr
         t.require(done.returncode == 1 and all(word in text for word in words),
                   f"{change}: exit {done.returncode}, not said {words}: {text[-400:]}")
-        t.require(answers(t, 12010, "/metrics") == 0 and answers(t, 10249, "/metrics") == 200, f"{change}: part of it is in force")
+        t.require(answers(t, 12010, "/metrics") == 0 and answers(t, 10249, "/metrics") == 200, f"{change}: part of it is applied")
         status = daemon.status()
         t.require(status["reload"]["last"]["result"] == "failed", f"{change}: the status says {status['reload']}")
     t.require(foreign.ruleset(t.topology) == before, f"rules were written: {foreign.difference(before, foreign.ruleset(t.topology))[:400]}")
     ground.change("without any of it", fields="metricsBindAddress: 127.0.0.1:12010\n")
-    t.require(answers(t, 12010, "/metrics") == 200, "the good file is not in force")
+    t.require(answers(t, 12010, "/metrics") == 200, "the good file is not applied")
     ground.require_listed_once("refused")
     ground.end("refused")
 
 
-@own_daemon(None, "the kubeconfig is exchanged for another one, at another path and then in place: the new credentials are used, "
-            "changes go on to arrive, no connection fails; one that cannot be used is refused", sources=["apiserver"], above=True)
+@own_daemon(None, "the kubeconfig is replaced by another one, at another path and then in place: the new credentials are used, "
+            "changes keep arriving, no connection fails; an unusable one is rejected", sources=["apiserver"], above=True)
 def kubeconfig(t):
     ground = Ground(t)
     source, daemon = t.bench.source, ground.daemon
@@ -294,8 +294,8 @@ def kubeconfig(t):
     ground.end("kubeconfig")
 
 
-@own_daemon(None, "reload to an API server that accepts connections and never answers, and back: both reloads end, metrics and status "
-            "answer all the time, no connection fails, and changes arrive again", sources=["apiserver"])
+@own_daemon(None, "a reload to an API server that accepts connections and never answers, and back: both reloads end, metrics "
+            "and status answer all the time, no connection fails, and changes arrive again", sources=["apiserver"])
 def silent_server(t):
     ground = Ground(t)
     daemon = ground.daemon
@@ -311,7 +311,7 @@ def silent_server(t):
     for _ in range(5):
         status, answer = daemon.status(), observed.metrics(t)
         t.require(status.get("source") and answer.status == 200, f"status: {status.get('source')}, metrics: {answer.status}")
-    t.require(config in str(daemon.status()["source"]), f"the source is another one: {daemon.status()['source']}")
+    t.require(config in str(daemon.status()["source"]), f"the source changed: {daemon.status()['source']}")
     ground.service.set_endpoints([ready(E2)])
     ground.change("back", kubeconfig=before)
     t.settle()
@@ -319,8 +319,8 @@ def silent_server(t):
     ground.end("silent server")
 
 
-@own_daemon(None, "the client's certificate and key are exchanged at once, as kubelet does, and the old ones refused from then on: "
-            "the next connection uses the new ones, nothing is listed again or started again, no connection fails",
+@own_daemon(None, "the client's certificate and key are replaced atomically, as by kubelet, and the old ones rejected from then "
+            "on: the next connection uses the new ones, nothing is listed or started again, no connection fails",
             sources=["apiserver"], above=True)
 def certificates(t):
     folder = os.path.join(t.topology.directory, "rotated")
@@ -348,16 +348,16 @@ def certificates(t):
         before = {one["certificate"]["serial"] for one in source.requests()[0] if one["certificate"]}
         reloads, since = ground.daemon.status()["reload"]["count"], source.requests()[1]
         source.rotate_client(lambda number=number: publish(number))
-        # The others follow the first that is opened anew, or all are.
+        # The other connections follow the first one that is opened again, or all are opened again.
         source.admin("cut", {"how": "abrupt", "resource": "services" if number == 1 else ""})
         expect_watched(t, source, since, lambda one, before=before: one["certificate"] and one["certificate"]["serial"] not in before)
-        t.wait_until(lambda reloads=reloads: ground.daemon.status()["reload"]["count"] > reloads, "the exchange is noticed")
+        t.wait_until(lambda reloads=reloads: ground.daemon.status()["reload"]["count"] > reloads, "the replacement is noticed")
         last = ground.daemon.status()["reload"]["last"]
         t.require(last["result"] == "success" and any("certificates" in one for one in last["sentences"]), f"the reload: {last}")
         t.settle()
         ground.require_listed_once(f"rotation {number}")
     refused = [line for line in ground.daemon.daemon.log().splitlines() if "answers 401" in line]
-    # A request that has begun with the old one may meet a server that refuses it already; none tries again with it.
+    # A request that began with the old one may reach a server that rejects it already; there is no retry with the old one.
     t.require(len(refused) <= 2, f"the old certificate was used after two rotations: {refused}")
     ground.daemon.daemon.check_alive()
     t.require(ground.daemon.daemon.pid == pid, "another process")
@@ -365,19 +365,20 @@ def certificates(t):
 
 
 def expect_watched(t, source, since, accepted):
-    """All kinds are watched with requests like that."""
+    """Waits until all kinds are watched with such requests."""
     def kinds():
         return {one["resource"] for one in source.requests(since)[0] if one["verb"] == "watch" and one["code"] == 200 and accepted(one)}
     t.wait_until(lambda: {"services", "endpointslices"} <= kinds(), "everything is watched with the new credentials", 15)
 
 
-@own_daemon(None, f"{MUTATIONS} mutilated files: each is refused whole, or in force and undone by the good one; the daemon lives, its "
-            "clients notice nothing, and in the end all is as it was", sources=["manifests"], backends=IN_KERNEL, above=True, slow=True)
+@own_daemon(None, f"{MUTATIONS} mutilated files: each is rejected whole, or applied and undone by the good one; the daemon "
+            "lives, its clients notice nothing, and in the end the state is the initial one", sources=["manifests"],
+            backends=IN_KERNEL, above=True, slow=True)
 def mutilated(t):
-    # Node ports come and go with what is accepted; cluster addresses stay whatever the file says.
+    # Node ports change with the accepted settings; cluster IPs stay in any case.
     ground = Ground(t, lambda flow: "node port" not in flow.name, fields="nodePortAddresses: [192.168.0.0/24]\n", drain=1)
     daemon = ground.daemon
-    # What a mode leaves for whoever comes next, as chains of iptables that are the system's, is there from here on.
+    # Leftover state of each mode, such as built-in chains of iptables, is there from here on.
     for mode in [mode for mode in ("iptables", "nftables", "userspace") if mode != daemon.mode] + [daemon.mode]:
         daemon.swap(mode)
     daemon.wait_retired("every mode once", 20)
@@ -387,7 +388,7 @@ def mutilated(t):
     chance = random.Random(SEED)
     outcomes = {0: 0, 1: 0}
     for number in range(MUTATIONS):
-        ways, text = mutilate.mutated(chance, texts)
+        ways, text = config_mutations.mutate(chance, texts)
         what = f"file {number} of seed {SEED} ({', '.join(ways)})"
         try:
             done = load(daemon, text)
@@ -414,13 +415,13 @@ def mutilated(t):
     wrong = not_restored(t, daemon, original)
     t.require(not wrong, f"in the end: {wrong}")
     daemon.require_tidy("in the end")
-    t.remark(f"{outcomes[0]} files in force, {outcomes[1]} refused")
+    t.remark(f"{outcomes[0]} files applied, {outcomes[1]} rejected")
     ground.require_listed_once("mutilated files")
     ground.end("mutilated files")
 
 
 def load(daemon, text):
-    """That file, and `sluicectl reload`, ended."""
+    """Writes that file, and waits for `sluicectl reload`."""
     with open(daemon.path + ".new", "wb") as file:
         file.write(text)
     os.rename(daemon.path + ".new", daemon.path)
@@ -428,24 +429,24 @@ def load(daemon, text):
 
 
 def complete(t, daemon):
-    """The same configuration with every field of it."""
+    """The same configuration with all of its fields."""
     path = os.path.join(daemon.directory, "complete.yaml")
     done = daemon.daemon.run(["--config", daemon.path, "--write-config-to", path])
     t.require(done.returncode == 0, f"--write-config-to: exit {done.returncode}: {done.stderr[-300:]}")
     with open(path, "rb") as file:
         text = file.read()
     done = load(daemon, text)
-    t.require("nothing has changed" in done.stdout, f"the complete file is another configuration: {done.stdout}{done.stderr}")
+    t.require("nothing has changed" in done.stdout, f"the complete file is a different configuration: {done.stdout}{done.stderr}")
     return text
 
 
 def not_restored(t, daemon, original):
-    """What is not as it was after a while; empty when all is, and stays."""
+    """What differs from the original after a while; empty when all is restored, and stays so."""
     begun = time.monotonic()
     equal = 0
     while equal < 2:
         wrong = data_plane.difference(original, data_plane.meaning(t, daemon.daemon))
-        # What the mutilated file asked for may still be to be written, and then be undone.
+        # A change of the mutilated file may still be written, and undone afterwards.
         equal = 0 if wrong or daemon.retiring() or not caught_up(t) else equal + 1
         if equal == 0 and time.monotonic() - begun > pace.stretched(20):
             return wrong or f"{daemon.retiring()} has not retired"
@@ -453,7 +454,7 @@ def not_restored(t, daemon, original):
 
 
 def caught_up(t):
-    """Whether the kernel has all that the daemon knows of."""
+    """Returns whether the kernel has the daemon's whole state."""
     ages = [line.rsplit(" ", 1)[1] for line in observed.metrics(t).body.splitlines()
             if line.startswith("sluice_oldest_pending_change_age_seconds{")]
     return bool(ages) and all(float(age) == 0 for age in ages)

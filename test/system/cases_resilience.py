@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What must not happen when things go wrong: no lost connection, no lost change, no foreign rule touched."""
+"""Requirements under faults: no lost connection, no lost change, no foreign rule touched."""
 
 import time
 
@@ -8,7 +8,7 @@ from lib import foreign, leftovers, pace
 from lib.addresses import E1, E2, NODE2
 from lib.cases import EXT, IN_KERNEL, POD, UNTOUCHED, kept, masqueraded, own_daemon
 from lib.objects import ready
-from lib.weather import Weather
+from lib.fault_scenario import FaultScenario
 from lib.writes import WriteWatch
 
 BOTH = [ready(E1), ready(E2)]
@@ -17,7 +17,7 @@ RULES_OF_OURS = "KUBE-"
 
 
 def steady(t):
-    """A Service that must be reachable throughout, and the hammer that watches it."""
+    """A Service that must be reachable throughout, and the hammer that checks it."""
     service = t.service(BOTH)
     t.settle()
     t.expect(POD, service.cluster(), kept(E1, E2))
@@ -25,48 +25,48 @@ def steady(t):
 
 
 def survives(t, trouble):
-    """Through the trouble no connection fails, and changes made after it arrive."""
+    """No connection fails during the fault, and changes made after it arrive."""
     _, hammer = steady(t)
     trouble()
     later = t.service([ready(E2)])
-    # Services and EndpointSlices are watched apart, and each comes back at its own time.
+    # Services and EndpointSlices are watched separately, and each watch resumes at its own time.
     t.settle()
     t.expect_soon(POD, later.cluster(), kept(E2), seconds=15)
     t.require_unbroken(hammer, "during the trouble")
 
 
-@own_daemon(None, "the API server goes away and comes back", above=True)
+@own_daemon(None, "the API server stops and restarts", above=True)
 def api_server_restarts(t):
     survives(t, t.bench.source.restart)
 
 
-@own_daemon(None, "the API server is away: rules and connections stay, and the status and one line say so")
+@own_daemon(None, "the API server is unreachable: rules and connections stay, and the status and one line report it")
 def api_server_down(t):
-    weather = Weather(t)
-    held = t.hold(POD, weather.steady.cluster())
-    weather.source.stop()
+    scenario = FaultScenario(t)
+    held = t.hold(POD, scenario.steady.cluster())
+    scenario.source.stop()
     t.wait_until(lambda: away(t), "the status says of every kind of object that it is not connected, and why")
     shown = t.bench.daemon.status_page()
     t.require(f"{NODE2.v4}:6443" in shown and "not connected" in shown, f"the page does not say so: {shown}")
-    time.sleep(2)  # fixed time: attempts to connect go on, and nothing is lost by them
-    weather.require_unharmed("while the API server was away")
+    time.sleep(2)  # fixed time: attempts to connect go on, and lose nothing
+    scenario.require_unharmed("while the API server was away")
     survived, last = held.end()
     t.require(survived, f"an established connection broke: {last}")
-    weather.episode.require_explained(["connection"])
-    weather.episode.require_flat_memory()
-    weather.source.restart()
-    weather.expect_arrived(weather.change())
+    scenario.episode.require_explained(["connection"])
+    scenario.episode.require_flat_memory()
+    scenario.source.restart()
+    scenario.expect_arrived(scenario.change())
     t.wait_until(lambda: back(t), "the status says that everything is connected", seconds=40)  # the pauses grow to 13 s and more
 
 
 def watched(t):
-    """What the status says of each kind of object."""
+    """The status of each kind of object."""
     status = t.status()
     return status["source"]["resources"] if status else []
 
 
 def away(t):
-    """Whether the status says of every kind of object that it is not connected, and which server does not answer."""
+    """Returns whether the status reports each kind of object as disconnected, with the server that does not answer."""
     kinds = watched(t)
     return kinds and all(not one["connected"] and NODE2.v4 in one["last_error"] for one in kinds)
 
@@ -76,36 +76,36 @@ def back(t):
     return kinds and all(one["connected"] for one in kinds)
 
 
-@own_daemon(None, "a start while the API server is away: what an earlier process wrote stays, then everything converges",
+@own_daemon(None, "a start while the API server is unreachable: rules of the earlier process stay, then everything converges",
             backends=IN_KERNEL)
 def started_without_server(t):
-    weather = Weather(t)
-    source, daemon = weather.source, t.bench.daemon
+    scenario = FaultScenario(t)
+    source, daemon = scenario.source, t.bench.daemon
     gone = t.service([ready(E1)])
     t.settle()
     daemon.kill()
     source.gate(True)
     gone.delete()
-    changed = weather.change()
+    changed = scenario.change()
     before = foreign.ruleset(t.topology)
     daemon.start(source.daemon_flags(), t.bench.flags)
     t.wait_until(lambda: away(t), "the status says that nothing is connected, and why")
     t.require(not t.status()["source"]["synced"], "the status says that everything has been listed")
     time.sleep(3)  # fixed time: nothing is written meanwhile
     t.require(foreign.ruleset(t.topology) == before, "rules were written without a list of Services")
-    weather.episode.require_explained(["connection"])
+    scenario.episode.require_explained(["connection"])
     source.gate(False)
-    weather.expect_arrived(changed)
+    scenario.expect_arrived(changed)
     t.expect_soon(POD, gone.cluster(), UNTOUCHED)
     daemon.wait_synced()
-    weather.require_served("after a start without the API server")
+    scenario.require_served("after a start without the API server")
 
 
-@own_daemon(None, "the server is restored from an older backup: what it no longer has goes, the rest is untouched",
+@own_daemon(None, "the server is restored from an older backup: objects that it no longer has are removed, the rest is untouched",
             above=True)
 def restored_from_backup(t):
-    weather = Weather(t)
-    source = weather.source
+    scenario = FaultScenario(t)
+    source = scenario.source
     version = source.version()
     after_backup = t.service([ready(E1)])
     t.settle()
@@ -113,40 +113,40 @@ def restored_from_backup(t):
     source.admin("options", {"bookmark_interval": 1})
     source.admin("restore", {"resourceVersion": version})
     t.expect_soon(POD, after_backup.cluster(), UNTOUCHED, seconds=15)
-    weather.expect_arrived(weather.change())
-    weather.require_served("after the server went back")
-    weather.episode.require_no_flood()
-    weather.episode.require_patience()
+    scenario.expect_arrived(scenario.change())
+    scenario.require_served("after the server went back")
+    scenario.episode.require_no_flood()
+    scenario.episode.require_backoff()
 
 
-# The kernel needs about 40 s to find out that nobody is there any more.
+# The kernel needs about 40 s to find out that the peer is gone.
 NOTICED_WITHIN = 60
 
 
-@own_daemon(None, "the path to the server drops packets silently: noticed within a minute, and made up for when it is back",
+@own_daemon(None, "the path to the server drops packets silently: noticed within a minute, and resynced afterwards",
             slow=True, above=True)
 def half_dead(t):
-    weather = Weather(t)
-    source = weather.source
+    scenario = FaultScenario(t)
+    source = scenario.source
     source.blackhole(True)
     t.defer(lambda: source.blackhole(False))
-    changed = weather.change()
+    changed = scenario.change()
     t.wait_until(lambda: away(t), f"the loss is noticed within {NOTICED_WITHIN} s", NOTICED_WITHIN)
-    noticed = weather.episode.seconds
-    weather.require_unharmed("while packets vanished")
-    weather.episode.require_explained(["connection"])
+    noticed = scenario.episode.seconds
+    scenario.require_unharmed("while packets vanished")
+    scenario.episode.require_explained(["connection"])
     source.blackhole(False)
-    weather.expect_arrived(changed)
+    scenario.expect_arrived(changed)
     t.require(noticed > 5, f"noticed after {noticed:.0f} s: the packets did not vanish silently")
 
 
 def wait_changes(t, count):
-    """Returns once the churn has made so many changes more, whether the daemon runs or not."""
+    """Returns once the churn has made that many more changes, with or without a running daemon."""
     wanted = t.bench.churn.changes + count
     t.require(pace.wait_until(lambda: t.bench.churn.changes >= wanted, 10), f"the churn did not make {count} changes")
 
 
-@own_daemon(None, "kill -9 while everything changes, and a new start: no failed connect, and converged",
+@own_daemon(None, "kill -9 during changes, and a new start: no failed connect, and converged",
             sources=BOTH_SOURCES, backends=IN_KERNEL)
 def killed_during_churn(t):
     _, hammer = steady(t)
@@ -193,7 +193,7 @@ def restart_writes_nothing(t):
     t.expect(POD, service.cluster(), kept(E1, E2))
 
 
-@own_daemon(None, "changes made while the daemon was away arrive when it starts", sources=BOTH_SOURCES)
+@own_daemon(None, "changes made while no daemon ran arrive at its start", sources=BOTH_SOURCES)
 def changes_while_away(t):
     changed, gone = t.service([ready(E1)]), t.service([ready(E1)])
     t.settle()
@@ -208,14 +208,14 @@ def changes_while_away(t):
     t.expect(POD, gone.cluster(), UNTOUCHED)
 
 
-@own_daemon((104,), "foreign rules are the same bytes before, during and after; --cleanup removes ours only",
+@own_daemon((104,), "foreign rules are the same bytes before, during and after; --cleanup removes only rules of Sluice",
             sources=["manifests"], legacy=["iptables", "userspace"])
 def foreign_rules(t):
     t.bench.daemon.stop()
     t.bench.cleanup()
     foreign.add(t.topology)
     t.defer(lambda: foreign.remove(t.topology))
-    before = foreign.picture(t.topology)
+    before = foreign.dump(t.topology)
     t.require("FOREIGN-NAT" in before, "the foreign rules are not there to begin with")
     t.bench.start_daemon()
     service = t.service(BOTH, type="LoadBalancer", external=True)
@@ -224,12 +224,12 @@ def foreign_rules(t):
     service.set_endpoints([ready(E2)])
     t.settle()
     t.expect(EXT, service.vip(), masqueraded(E2))
-    changed = foreign.difference(before, foreign.picture(t.topology))
+    changed = foreign.difference(before, foreign.dump(t.topology))
     t.require(not changed, f"foreign rules changed while the daemon ran: {changed}")
     t.bench.daemon.stop()
     done = t.bench.cleanup()
     t.require(done.returncode == 0, f"--cleanup: exit {done.returncode}: {done.stderr[-300:]}")
-    changed = foreign.difference(before, foreign.picture(t.topology))
+    changed = foreign.difference(before, foreign.dump(t.topology))
     t.require(not changed, f"foreign rules changed by --cleanup: {changed}")
     left = [line for line in foreign.ruleset(t.topology).splitlines() if RULES_OF_OURS in line and
             "KUBE-FIREWALL" not in line]
@@ -240,7 +240,7 @@ def foreign_rules(t):
 
 
 def repaired(t, *command):
-    """After somebody's flush, the Service works again within the sync period, without any other event."""
+    """After a foreign flush, the Service works again within the sync period, without any other event."""
     service = t.service(BOTH, type="LoadBalancer", external=True)
     t.settle()
     t.expect(POD, service.cluster(), kept(E1, E2))

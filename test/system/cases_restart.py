@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""kill -9 and a start, again and again, under traffic that does not stop: nothing fails in the kernel's modes; in mode
-userspace what the process relayed ends with it, and new connections and UDP find the next one."""
+"""kill -9 and a start, repeatedly, under continuous traffic: in kernel modes nothing fails; in userspace mode
+relayed connections end with the process, and new connections and UDP reach the next one."""
 
 import collections
 import os
@@ -14,11 +14,11 @@ from lib.cases import IN_KERNEL, own_daemon
 from lib.fd_holder import FdHolder
 
 MANY = int(os.environ.get("SLUICE_TEST_RESTARTS") or (200 if os.environ.get("SLUICE_LONG", "0") != "0" else 10))
-LONGEST_LIFE = 0.8 * pace.SLOWNESS  # seconds of every second process: it ends before or after it is ready
+LONGEST_LIFE = 0.8 * pace.SLOWNESS  # seconds of every second process: before or after it is ready
 
 
 def loop(daemon, unready, running=None):
-    """`unready`: every second process is killed at some moment, ready or not; the others have served for a while. With
+    """`unready`: every second process is killed at a random instant, ready or not; the others have served for a while. With
     `running` traffic each process catches up with it first; returns how many requests of each flow were open at the kills."""
     order = random.Random(MANY)
     open_at_kills = collections.Counter()
@@ -42,7 +42,7 @@ def open_requests(counts):
 
 
 def catch_up(t, running):
-    """Returns once more requests of each flow are answered than are open now: what waited at the sockets is over."""
+    """Returns when more requests of each flow are answered than are open now: the sockets have no backlog any more."""
     before = running.progress()
     still_open = open_requests(before)
     t.wait_until(lambda: all(one["ok"] > still_open[label] for label, one in traffic.since(before, running.progress()).items()),
@@ -50,7 +50,7 @@ def catch_up(t, running):
 
 
 @own_daemon(None, f"{MANY} times kill -9 and a start, half of them before it is ready: no connection fails or is cut, no "
-            "datagram is lost, nothing is left", families=FAMILIES, sources=["manifests"], backends=IN_KERNEL, slow=True)
+            "datagram is lost, nothing is left over", families=FAMILIES, sources=["manifests"], backends=IN_KERNEL, slow=True)
 def in_kernel(t):
     everywhere, local = swapping.services(t)
     daemon = swapping.Swappable(t, t.bench.backend)
@@ -75,15 +75,15 @@ def relayed(t):
         t.settle()
         flows = swapping.steady(everywhere, local)
         running = traffic.Traffic(t, flows).wait_flowing()
-        # What waits at the sockets while there is no process, is accepted at once by the next one: that has to be done with it.
+        # The next process accepts the whole backlog of the sockets at once, and must have served it.
         open_at_kills = loop(daemon, unready=False, running=running)
         counts = running.stop()
         for flow in flows:
             one = counts[flow.name]
             failed = sum(one["failed"].values())
             t.require(one["ok"] > 0, f"{flow.name}: nothing was answered")
-            # Those that were open, or asked, when the process was killed: at this rate one each time at the most, as a rule less,
-            # but for a machine that is too busy to answer one before the next is sent. As many again may be sent between the count
+            # At most the requests that were open at a kill fail: usually one each at this rate, more
+            # if the machine is too busy to answer one before the next is sent. As many again may be sent between the count
             # and the kill.
             most = MANY + 2 * open_at_kills[flow.name]
             cut = one["reset"] if flow.kind == "tcp-new" else one["lost"]
@@ -91,5 +91,5 @@ def relayed(t):
             t.require(other == 0, f"{flow.name}: {other} failed that no kill explains: {one['failed']}, first: {one['first_failures'][:3]}")
             t.require(cut <= most, f"{flow.name}: {cut} of {one['sent']} were cut by {MANY} kills: {one['first_failures'][:3]}")
             t.remark(f"{flow.name}: of {one['sent']} {cut} ended with the process, {one['late']} were late, {one['max_ms']:.0f} ms at most")
-        t.require(not holder.complaints, f"the service manager complains: {holder.complaints[:3]}")
+        t.require(not holder.warnings, f"the service manager complains: {holder.warnings[:3]}")
         daemon.daemon.stop()

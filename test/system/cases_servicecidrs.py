@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""ServiceCIDRs: what no Service has of the ranges that cluster IPs are taken from is dropped, case 127."""
+"""ServiceCIDRs: unused addresses of the cluster IP ranges are dropped, case 127."""
 
 import time
 
@@ -14,8 +14,8 @@ from lib.services import CLUSTER_PORT, Front
 NFTABLES = ["nftables"]
 ATTEMPTS = 3
 BOTH = [ready(E1), ready(E2)]
-# Of the range of Services, but never given to one.
-NOBODYS = {a.V4: "172.30.250.9", a.V6: "fd00:172:30::fa09"}
+# In the range of Services, but never assigned to one.
+UNASSIGNED = {a.V4: "172.30.250.9", a.V6: "fd00:172:30::fa09"}
 UNUSED_PORT = CLUSTER_PORT + 1
 
 
@@ -25,7 +25,7 @@ def service_cidr(name, *cidrs):
 
 
 def put(t, made):
-    """Returns what removes it, now rather than at the end."""
+    """Returns a function that removes it, now rather than at the end."""
     there = [made]
 
     def remove():
@@ -37,8 +37,8 @@ def put(t, made):
     return remove
 
 
-def nobodys(t):
-    return Front(NOBODYS[t.family], CLUSTER_PORT, "tcp")
+def unassigned(t):
+    return Front(UNASSIGNED[t.family], CLUSTER_PORT, "tcp")
 
 
 def unused_port(service):
@@ -59,32 +59,32 @@ def now(t):
     return t.bench.source.requests(1 << 60)[1]
 
 
-@case(127, "with a ServiceCIDR cluster IPs that no Service has are dropped and closed ports of others rejected; it may come, "
+@case(127, "with a ServiceCIDR unused cluster IPs are dropped and closed ports of used ones rejected; it may come, "
       "change and go while the daemon runs", families=FAMILIES, protocols=["tcp"], backends=NFTABLES, exclusive=True)
 def live(t):
     service = t.service(BOTH)
     t.settle()
-    t.expect([POD, NODE], nobodys(t), UNTOUCHED)
+    t.expect([POD, NODE], unassigned(t), UNTOUCHED)
     t.expect([POD, NODE], unused_port(service), REJECTED)
     remove = put(t, service_cidr("kubernetes", *a.SERVICE_CIDR.values()))
     for sender in (POD, NODE):
-        t.expect_soon(sender, nobodys(t), DROPPED)
+        t.expect_soon(sender, unassigned(t), DROPPED)
     t.expect([POD, NODE], unused_port(service), REJECTED)
     t.expect(POD, service.cluster(), kept(E1, E2))
-    # What is outside of all of them is nobody's business, and a second one does not take the place of the first.
+    # Addresses outside of all of them are not affected, and a second object does not replace the first.
     elsewhere = {a.V4: "1.2.0.0/16", a.V6: "fd00:1:2::/64"}
     put(t, service_cidr("more", *elsewhere.values()))
     vip = Front(a.Allocator.vip(60000, t.family), CLUSTER_PORT, "tcp")
     t.expect_soon(POD, vip, DROPPED)
-    t.expect(POD, nobodys(t), DROPPED)
+    t.expect(POD, unassigned(t), DROPPED)
     t.bench.source.put(service_cidr("more", "not a range"))
     t.expect_soon(POD, vip, UNTOUCHED)
-    t.expect(POD, nobodys(t), DROPPED)
+    t.expect(POD, unassigned(t), DROPPED)
     t.require(t.bench.daemon.wait_logged("ServiceCIDR more", "spec.cidrs[0]", "not a range", seconds=2) is not None,
               "what is no range is not reported")
     remove()
     for sender in (POD, NODE):
-        t.expect_soon(sender, nobodys(t), UNTOUCHED)
+        t.expect_soon(sender, unassigned(t), UNTOUCHED)
     t.expect([POD, NODE], unused_port(service), REJECTED)
     t.expect(POD, service.cluster(), kept(E1, E2))
 
@@ -94,12 +94,12 @@ def restart(t):
     service = t.service(BOTH)
     put(t, service_cidr("kubernetes", *a.SERVICE_CIDR.values()))
     t.settle()
-    t.expect_soon(POD, nobodys(t), DROPPED)
+    t.expect_soon(POD, unassigned(t), DROPPED)
     # The first sync waits one second for ServiceCIDRs. On a busy machine they may come later, and are written then.
     for _ in range(ATTEMPTS):
         t.bench.daemon.stop()
         t.bench.start_daemon()
-        t.expect(POD, nobodys(t), DROPPED)
+        t.expect(POD, unassigned(t), DROPPED)
         t.expect(POD, service.cluster(), kept(E1, E2))
         of_family = next(one for one in t.status()["families"] if one["family"] == "IPv4")
         if of_family["last_apply"]["kernel_writes"] == 0 and of_family["full_syncs"] == 1:
@@ -108,20 +108,20 @@ def restart(t):
               f"each restart wrote, the last: {of_family['full_syncs']} full syncs, last {of_family['last_apply']}")
 
 
-@own_daemon(127, "a server that has ServiceCIDRs as v1beta1 only is asked for those; one without any is as if there were none, "
-            "which is said once and not an error", backends=NFTABLES)
+@own_daemon(127, "with ServiceCIDRs as v1beta1 only these are read; a server without the API is like one without objects, "
+            "which is logged once and not an error", backends=NFTABLES)
 def older_servers(t):
     source = t.bench.source
     service = t.service(BOTH)
     put(t, service_cidr("kubernetes", *a.SERVICE_CIDR.values()))
     t.defer(lambda: source.admin("options", {"service_cidrs": "v1"}))
-    for versions, nobody in (("v1beta1", DROPPED), ("none", UNTOUCHED)):
+    for versions, unserved in (("v1beta1", DROPPED), ("none", UNTOUCHED)):
         t.bench.daemon.stop()
         source.admin("options", {"service_cidrs": versions})
         begun = now(t)
         started = time.monotonic()
         t.bench.start_daemon()
-        t.expect_soon(POD, nobodys(t), nobody)
+        t.expect_soon(POD, unassigned(t), unserved)
         t.expect(POD, service.cluster(), kept(E1, E2))
         t.expect(POD, unused_port(service), REJECTED)
         paths = asked(t, begun)
@@ -135,7 +135,7 @@ def older_servers(t):
     t.require(len(asked(t, begun)) <= 4, f"it keeps asking: {asked(t, begun)}")
 
 
-@own_daemon(127, "without the right to list ServiceCIDRs the rest is served at once, a warning names the rule, and the node is "
+@own_daemon(127, "without permission to list ServiceCIDRs the rest is served at once, a warning names the rule, and the node is "
             "healthy", backends=NFTABLES)
 def denied(t):
     source = t.bench.source
@@ -147,7 +147,7 @@ def denied(t):
     begun = now(t)
     t.bench.start_daemon()
     t.expect(POD, service.cluster(), kept(E1, E2))
-    t.expect(POD, nobodys(t), UNTOUCHED)
+    t.expect(POD, unassigned(t), UNTOUCHED)
     t.require(t.bench.daemon.wait_logged("list servicecidrs", "403", "resources: [servicecidrs]", "verbs: [list, watch]",
                                          seconds=2) is not None, "no warning names the rule")
     t.require(observed.health(t).status == 200, f"/healthz answers {observed.health(t).status}")
@@ -159,7 +159,8 @@ def denied(t):
     t.require(len(asked(t, begun)) <= 3, f"it keeps asking: {asked(t, begun)}")
 
 
-@own_daemon(127, "a server that fails for ServiceCIDRs does not hold up the first sync; they are listed once it can", backends=NFTABLES)
+@own_daemon(127, "a server that fails for ServiceCIDRs does not delay the first sync; they are listed once possible",
+            backends=NFTABLES)
 def failing(t):
     source = t.bench.source
     service = t.service(BOTH)
@@ -169,15 +170,15 @@ def failing(t):
     t.defer(source.clear_faults)
     t.bench.start_daemon()
     t.expect_soon(POD, service.cluster(), kept(E1, E2))
-    t.expect(POD, nobodys(t), UNTOUCHED)
+    t.expect(POD, unassigned(t), UNTOUCHED)
     t.require(resource(t) is not None and not resource(t)["connected"], f"the status has {resource(t)}")
     source.clear_faults()
-    t.expect_soon(POD, nobodys(t), DROPPED, seconds=45)
+    t.expect_soon(POD, unassigned(t), DROPPED, seconds=45)
     t.expect(POD, service.cluster(), kept(E1, E2))
 
 
-@own_daemon(127, "a server that takes the request for ServiceCIDRs and never answers does not hold up the first sync or "
-            "anything after it; they are in force once it answers", backends=NFTABLES)
+@own_daemon(127, "a server that never answers the request for ServiceCIDRs does not delay the first sync or "
+            "anything after it; they are applied once it answers", backends=NFTABLES)
 def hanging(t):
     source = t.bench.source
     service = t.service(BOTH)
@@ -189,7 +190,7 @@ def hanging(t):
     begun = now(t)
     t.bench.start_daemon()
     t.expect(POD, service.cluster(), kept(E1, E2))
-    t.expect(POD, nobodys(t), UNTOUCHED)
+    t.expect(POD, unassigned(t), UNTOUCHED)
     later = t.service(BOTH)
     t.settle()
     t.expect(POD, later.cluster(), kept(E1, E2))
@@ -199,11 +200,11 @@ def hanging(t):
     t.require(observed.health(t).status == 200, f"/healthz answers {observed.health(t).status}")
     source.clear_faults()
     source.disconnect()
-    t.expect_soon(POD, nobodys(t), DROPPED, seconds=45)
+    t.expect_soon(POD, unassigned(t), DROPPED, seconds=45)
     t.expect(POD, service.cluster(), kept(E1, E2))
 
 
-@own_daemon(None, "backends that have no use for ServiceCIDRs do not ask for them", backends=["iptables", "ipvs", "userspace"])
+@own_daemon(None, "ServiceCIDRs are not requested for backends that do not use them", backends=["iptables", "ipvs", "userspace"])
 def not_asked(t):
     t.bench.daemon.stop()
     begun = now(t)

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`sluicectl services`: where packets go, which endpoints are used, and why."""
+"""`sluicectl services`: destinations of packets, the endpoints in use, and the reasons."""
 
 import json
 import os
@@ -36,8 +36,8 @@ def pods(t, *hosts):
 
 
 def document(t, *words):
-    """The objects of one family, which fit the published schema."""
-    import jsonschema  # here, as the kit for authors of backends has these cases and does without
+    """The objects of one family, validated against the published schema."""
+    import jsonschema  # here, because the conformance kit has these cases and does without
     with open(SCHEMA, encoding="utf-8") as file:
         schema = json.load(file)
     done = ask(t, *words, "--family", number(t.family), "-o", "json")
@@ -55,7 +55,7 @@ def lines(t, *words):
 
 
 def expect_given(t, service, *rest):
-    """Exactly these lines about what the backend was given, each (frontend, or None for the node port; what follows)."""
+    """Exactly these lines about the backend's input, each (frontend, or None for the node port; what follows)."""
     name = f"{service.namespace}/{service.name}"
     wanted = []
     for front, text in rest:
@@ -67,15 +67,15 @@ def expect_given(t, service, *rest):
 
 
 def node_port_addresses(t):
-    """As a line says where this daemon answers node ports."""
+    """The text of a line for the addresses of node ports."""
     found = re.search(r"/(?:tcp|udp) (at (?:every address of this node|no address|[0-9a-f.:]+(?:, [0-9a-f.:]+)*)) ",
                       "\n".join(lines(t, "--no-kernel")))
     t.require(found, "no node port")
     return found.group(1)
 
 
-@case(None, "every address of a Service has a line with its endpoints, policies, affinity and source ranges; a backend that reads "
-      "the kernel finds there what it was given", **SOURCES)
+@case(None, "every address of a Service has a line with its endpoints, policies, affinity and source ranges; a backend that "
+      "reads back the kernel finds its input there", **SOURCES)
 def lines_of_services(t):
     plain = t.service(BOTH, type="LoadBalancer", external=True)
     local = t.service(BOTH, type="NodePort", node_port=True, external_policy="Local")
@@ -106,7 +106,7 @@ def lines_of_services(t):
 
 
 def expect_agreement(t, service):
-    """The kernel was read, and leads every frontend to the endpoints that the backend was given."""
+    """The kernel was read back, and leads every frontend to the endpoints of the backend's input."""
     name = f"{service.namespace}/{service.name}"
     found = document(t, name)
     t.require(found["view"] == "kernel" and found["backend"] == t.bench.backend, f"{name}: {found['view']} of {found['backend']}")
@@ -116,7 +116,7 @@ def expect_agreement(t, service):
     t.require(not odd, f"{name}: {odd}")
 
 
-@case(None, "an endpoint that is not used has the reason, on the page and in the document", **SOURCES)
+@case(None, "an unused endpoint has the reason, on the page and in the document", **SOURCES)
 def reasons(t):
     service = t.service([ready(E1), not_ready(E2)])
     t.settle()
@@ -132,11 +132,11 @@ def reasons(t):
     t.require(any(": not used: terminating, and others are ready" in line for line in lines(t, name)), f"{lines(t, name)}")
 
 
-@own_daemon(None, "Services are chosen by name, namespace, address, endpoint, node port and family, as page, JSON and YAML; where "
-            "nothing matches, the exit status is 1 and a sentence says so", families=[V4], **SOURCES)
+@own_daemon(None, "Services are selected by name, namespace, address, endpoint, node port and family, as page, JSON and YAML; if "
+            "nothing matches, the exit status is 1 and an error says so", families=[V4], **SOURCES)
 def chosen(t):
-    import yaml  # here, for the same reason
-    # Both families: otherwise one of them has nothing to say.
+    import yaml  # here, because the conformance kit does without
+    # Both families: otherwise one of them has no lines.
     one = t.service([ready(E2)], families=FAMILIES, ports=[("a", 81, POD_PORT), ("b", 82, POD_PORT)])
     other = t.service([ready(E1)], type="LoadBalancer", node_port=True, vip=True)
     alias = t.service([ready(E1)], spec={"type": "ExternalName", "externalName": "example.com"})
@@ -161,7 +161,7 @@ def chosen(t):
     t.require("IPv6" not in everything.stdout and "not wanted by any Service" not in everything.stdout, everything.stdout)
     aliased = ask(t, f"{alias.namespace}/{alias.name}")
     t.require(f"{alias.namespace}/{alias.name} is not proxied: its type is ExternalName" in aliased.stdout, f"{aliased}")
-    for words, status, sentence in ((["no/such"], 1, "nothing matches no/such"), (["a/b/c"], 1, "allowed: NAMESPACE/NAME[:PORT]"),
+    for words, status, sentence in ((["no/such"], 1, "nothing matches no/such"), (["a/b/c"], 1, "use NAMESPACE/NAME[:PORT]"),
                                     (["--family", "5"], 2, "allowed: 4, 6"), (["172.30.99.99"], 1, "nothing matches 172.30.99.99")):
         done = ask(t, *words)
         t.require(done.returncode == status and sentence in done.stderr, f"{words}: {done.returncode} {done.stderr}")

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`sluicectl services` has what the kernel has, in every mode: each kind of Service, drift, objects that no Service wants."""
+"""`sluicectl services` shows the kernel state, in every mode: each kind of Service, drift, stale objects."""
 
 import json
 import re
@@ -13,11 +13,11 @@ from cases_affinity import remembering
 
 BOTH = [ready(E1), ready(E2)]
 CLIENTS = {V4: "203.0.113.0/25", V6: "2001:db8:113::/49"}
-UNUSED = {V4: "172.30.255.9", V6: "fd00:172:30::ff09"}  # of no Service
+UNUSED = {V4: "172.30.255.9", V6: "fd00:172:30::ff09"}  # unused
 DROPPED = "dropped, no endpoints on this node"
 REJECTED = "rejected, no endpoints"
 NOT_WANTED = "not wanted by any Service: "
-REPAIRED_WITHIN = 60  # seconds; the backend rests after it has read everything
+REPAIRED_WITHIN = 60  # seconds; the backend pauses after it has read everything
 
 
 def host_port(ip, port):
@@ -29,7 +29,7 @@ def pods(t, *hosts):
 
 
 def lines(t, name=None):
-    """What the kernel has, of one Service or of all."""
+    """The kernel state of one Service or of all."""
     words = [name] if name else []
     done = t.bench.daemon.services(*words, "--family", "4" if t.family == V4 else "6", "--json")
     t.require(done.returncode == 0, f"services {words}: status {done.returncode}: {done.stderr}")
@@ -44,7 +44,7 @@ def label(service):
 
 
 def at(service, front):
-    """How a line of the service begins; None is the node port."""
+    """The beginning of a line of the service; None is the node port."""
     where = host_port(front.ip, front.port) if front else f":{service.node_port}"
     return f"{label(service)}:p80 {where}/{service.protocol}"
 
@@ -56,12 +56,12 @@ def expect_lines(t, service, *rest):
     t.require(found == wanted, "\n".join([f"{label(service)}: the kernel has:", *found, "and not:", *wanted]))
 
 
-def expect_drift(t, service, what, damage, shown):
-    """The damage is done, and the next answer has it. The backend may repair it between the two: then once more."""
+def expect_drift(t, service, what, drift, shown):
+    """Applies the drift; the next answer must show it. If the backend repairs it between the two, again."""
     seen = {}
 
     def found():
-        damage()
+        drift()
         seen["lines"] = lines(t, label(service) if service else None)
         return shown(seen["lines"])
 
@@ -75,7 +75,7 @@ def expect_repaired(t, service, before):
 
 
 def run(t, *words):
-    """Of what may have been damaged already, or is being repaired."""
+    """Runs a command on objects that may have drifted already, or are being repaired."""
     t.topology.run("node", *words, check=False)
 
 
@@ -84,7 +84,7 @@ def iptables(t, table, *words):
 
 
 def remove_rules(t, table, chain, *parts):
-    """Those of the chain that have all these words, by number, the last one first."""
+    """Deletes the rules of the chain that contain all these words, by number, the last one first."""
     rules = [line for line in t.saved(table) if line.startswith(f"-A {chain} ")]
     for number in range(len(rules), 0, -1):
         if all(part in rules[number - 1] for part in parts):
@@ -117,14 +117,14 @@ def kinds_of_services(t):
     outside, node_port = f"masqueraded {both}", f"at {NODE.ip(t.family)}"
     expect_lines(t, plain, (plain.cluster(), both), (plain.external(), outside), (plain.vip(), outside),
                  (None, f"{node_port} {outside}"))
-    # IPVS asks nobody where a client comes from: external policy Local means the same endpoints for all of them.
+    # IPVS does not distinguish clients by origin: external policy Local means the same endpoints for all of them.
     expect_lines(t, local, (local.cluster(), both),
                  (None, f"{node_port} {here}" if t.ipvs else f"{node_port} {here}; from this node {both}"))
     there = f"-> {pods(t, E2)}"
     expect_lines(t, remote, (remote.cluster(), there),
                  (remote.vip(), there if t.ipvs else f"from this node {there}; else {DROPPED}"))
     expect_lines(t, inside, (inside.cluster(), f"-> {REJECTED}" if t.ipvs else f"-> {DROPPED}"))
-    # Rules of mode iptables reject at every address, whatever --nodeport-addresses says, as kube-proxy's do.
+    # Rules of iptables mode reject at every address, whatever --nodeport-addresses says, as kube-proxy's do.
     where = "at every address of this node" if t.bench.backend == "iptables" else node_port
     nothing = "accepted and closed, no endpoints" if t.relayed else REJECTED
     expect_lines(t, empty, (empty.cluster(), f"-> {nothing}"), (None, f"{where} -> {nothing}"))
@@ -132,10 +132,10 @@ def kinds_of_services(t):
     expect_lines(t, ranged, (ranged.cluster(), both), (ranged.vip(), f"{outside}; only for {CLIENTS[t.family]}"))
     plain.set_endpoints([ready(E2)])
     t.settle()
-    # IPVS keeps a server that is to go while it has connections.
+    # IPVS keeps a removed server while it has connections.
     less = [line for line in lines(t, label(plain)) if pods(t, E1) in line and "(drains)" not in line]
     t.require(not less and len(lines(t, label(plain))) == 4, f"an endpoint that is gone is shown: {less}")
-    t.require(not [line for line in lines(t) if line.startswith(NOT_WANTED)], "objects are there that no Service wants")
+    t.require(not [line for line in lines(t) if line.startswith(NOT_WANTED)], "there are stale objects")
 
 
 DRIFT = {"config": "nodeports-one-subnet", "protocols": ["tcp"], "sources": ["manifests"], "exclusive": True}

@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One backend is exchanged for another, or for another build of itself, under traffic that does not stop: from every mode
-to every mode nothing fails, nothing is cut or lost, and afterwards nothing is left of the one that went."""
+"""One backend is swapped for another, or for another build of itself, under continuous traffic: between all
+modes nothing fails, nothing is cut or lost, and afterwards no state of the old backend is left."""
 
 import itertools
 import os
@@ -9,20 +9,20 @@ import random
 import time
 
 from lib import addresses as a
-from lib import artifacts, churn, pace, ports_again, swapping, traffic
+from lib import artifacts, churn, pace, port_reuse, swapping, traffic
 from lib.addresses import FAMILIES, V4
 from lib.cases import POD, own_daemon
 
 LONG = os.environ.get("SLUICE_LONG", "0") != "0"
 HELD = 300 if LONG else 3  # seconds that connections live on after a swap
-# Connections live on for as long as that, and UDP clients that never pause have until then. It begins when the other backend
+# For that long connections live on, and UDP clients that never pause keep their flows. The time begins when the new backend
 # serves; an emulated machine takes seconds until `sluicectl reload` ends. On a busy machine it is longer (swapping.drain).
 DRAIN = round(HELD + 3 * pace.SLOWNESS)
-BEFORE_ITS_END = 0.5  # seconds: connections are judged so long before the drain can end
+BEFORE_ITS_END = 0.5  # seconds: connections are checked this long before the drain can end
 NATIVE = ("iptables", "nftables", "userspace")
 MANY = int(os.environ.get("SLUICE_TEST_SWAPS") or (1000 if LONG else 20))
 RATE_MS = 5
-# Source ports: none that the kernel gives to others.
+# Source ports outside of the kernel's ephemeral range.
 AGAIN, ELDERS = range(20000, 20024), range(21000, 21004)
 OTHER = "acme.nft"  # as long as nftables
 ATTEMPTS = 5
@@ -32,26 +32,26 @@ ONLY = {"sources": ["manifests"], "backends": ["iptables", "ipvs"], "protocols":
 
 
 def modes(t):
-    """Those that are installed, but for ipvs."""
+    """The installed modes, except ipvs."""
     return [name for name in t.bench.programs.backends(t.topology.directory) if name in NATIVE]
 
 
 def edges(t):
-    """Every ordered pair of modes, and each mode with another build of itself; where there is IPVS, the pairs with it."""
+    """Every ordered pair of modes, and each mode with another build of itself; with IPVS, its pairs too."""
     if t.ipvs:
         return [("ipvs", "ipvs")] + [pair for other in modes(t) for pair in (("ipvs", other), (other, "ipvs"))]
     return list(itertools.product(modes(t), repeat=2))
 
 
 def wait_answered(t, running, times):
-    """Returns once every flow and every twin is answered so many times from now on."""
+    """Returns once every flow and every twin has that many more answers."""
     before = running.progress()
     t.wait_until(lambda: all(one["ok"] >= times for one in traffic.since(before, running.progress()).values()),
                  f"each flow is answered {times} times", seconds=15)
 
 
 def exchange(t, daemon, everywhere, local, steady, one, other, forgotten=0):
-    """One edge of the walk."""
+    """One swap of the walk."""
     occasion = f"{one} → {other}"
     before = steady.progress()
     drain = swapping.drain(DRAIN, steady.flows, before)
@@ -67,7 +67,7 @@ def exchange(t, daemon, everywhere, local, steady, one, other, forgotten=0):
     else:
         connections.stop()
         t.remark(f"{occasion}: the swap took longer than the drain of {drain} s: held connections may end")
-    daemon.wait_retired(occasion, drain + 25)  # flows that are still tracked delay it by 10 s
+    daemon.wait_retired(occasion, drain + 25)  # tracked flows delay it by 10 s
     retired = time.monotonic()
     daemon.require_tidy(occasion)
     counts = traffic.since(before, steady.progress())
@@ -92,7 +92,7 @@ def every_pair(t):
     traffic.require_unharmed(t, steady.flows, steady.stop(), "altogether", forgotten=forgotten)
 
 
-@own_daemon(None, "to a backend of somebody else and back, one that owns what another owns too included: the same", families=FAMILIES,
+@own_daemon(None, "to a third-party backend and back, also with an overlap of owned objects: the same", families=FAMILIES,
             sources=["manifests"], backends=["iptables"], slow=True)
 def third_party(t):
     everywhere, local = swapping.services(t)
@@ -122,9 +122,9 @@ def many(t):
         longest = max(longest, drain)
         daemon.swap(order.choice([mode for mode in modes(t) if mode != one]), drain=drain)
         history.append((time.monotonic(), f"{one} → {daemon.mode}"))
-        if number == 9:  # every library has been there, and every part of the daemon
+        if number == 9:  # by now every library has been loaded, and every part of the daemon used
             daemon.wait_retired("after ten", longest + 10)
-            held = artifacts.held_by(daemon.daemon.pid)
+            held = artifacts.process_resources(daemon.daemon.pid)
     counts = steady.stop()
     changes = unrest.stop()
     traffic.require_unharmed(t, steady.flows, counts, f"{MANY} swaps")
@@ -134,47 +134,47 @@ def many(t):
     t.require(changes["failed"] == 0 and changes["ok"] > 0, f"during {changes['changes']} changes: {changes}")
     daemon.wait_retired("at the end", longest + 10)
     daemon.require_tidy("at the end")
-    now = artifacts.held_by(daemon.daemon.pid)
-    # A backend of another mode has other libraries and descriptors than the one that served when it was looked first.
+    now = artifacts.process_resources(daemon.daemon.pid)
+    # A backend of another mode has other libraries and descriptors than the one at the first measurement.
     for what, more in (("KiB", 4096 + 16 * MANY), ("descriptors", 60), ("shared objects", 12)):
         t.require(now[what] <= held[what] + more, f"{what}: {held[what]} after ten swaps, {now[what]} after {MANY}")
     t.remark(f"{traffic.summary(steady.flows, counts)}; {changes['changes']} changes; {held} after ten swaps, {now} at the end")
 
 
-@own_daemon(None, "from mode ipvs: a client that uses its ports again loses no connection when IPVS forgets the ones before",
+@own_daemon(None, "from ipvs mode: a client that reuses its ports loses no connection when IPVS removes the earlier ones",
             families=FAMILIES, slow=True, sources=["manifests"], backends=["ipvs"])
 def same_ports(t):
     everywhere, _ = swapping.services(t)
     daemon = swapping.Swappable(t, "ipvs", drain=round(60 * pace.SLOWNESS))
     t.settle()
-    ways = [(POD, everywhere.cluster()), (a.NODE2, everywhere.node())]  # the second one is masqueraded
+    ways = [(POD, everywhere.cluster()), (a.NODE2, everywhere.node())]  # the second way is masqueraded
     for mode in [mode for mode in modes(t) if LONG or mode == "nftables"]:
-        elders, clients = ([ports_again.Client(t, *way) for way in ways] for _ in range(2))
+        elders, clients = ([port_reuse.Client(t, *way) for way in ways] for _ in range(2))
         for elder, client in zip(elders, clients):
             elder.keep(ELDERS)
             client.keep(AGAIN)
             client.end()
-        time.sleep(ports_again.TW_REUSE_AFTER)  # fixed time: the clock of TCP time stamps moves on
+        time.sleep(port_reuse.TW_REUSE_AFTER)  # fixed time: the clock of TCP timestamps advances
         daemon.swap(mode)
         for client in clients:
             t.require(not (wrong := client.keep(AGAIN)), f"{mode}: from ports used before: {wrong}")
-        t.require(daemon.retiring(), f"{mode}: mode ipvs has nothing left: nothing is tested")
+        t.require(daemon.retiring(), f"{mode}: ipvs mode has nothing left: nothing is tested")
         if LONG:
-            time.sleep(125)  # fixed time: the kernel forgets ended connections one by one after 120 s
+            time.sleep(125)  # fixed time: the kernel removes ended connections one by one after 120 s
             for client in clients:
                 t.require(not (wrong := client.faults()), f"{mode}: one by one: {wrong}")
         for elder in elders:
             t.require(not (wrong := elder.faults()), f"{mode}: through IPVS: {wrong}")
             elder.end()
         daemon.wait_retired(mode, 60)
-        t.require("made the kernel forget were put back" in daemon.daemon.log(), f"{mode}: none were forgotten: nothing is tested")
+        t.require("restored conntrack entries that IPVS removed" in daemon.daemon.log(), f"{mode}: no entry was removed: nothing is tested")
         for client in clients:
             t.require(not (wrong := client.faults()), f"{mode}: with their virtual server: {len(wrong)} of {len(AGAIN)}: {wrong}")
             client.end()
         daemon.swap("ipvs")
 
 
-@own_daemon(None, "back to mode userspace while an earlier one still drains: it serves everything from its first moment, node ports too",
+@own_daemon(None, "back to userspace mode while an earlier backend drains: the new one serves everything at once, node ports too",
             families=FAMILIES, sources=["manifests"], backends=["iptables"])
 def back_while_draining(t):
     everywhere, local = swapping.services(t)
@@ -183,14 +183,14 @@ def back_while_draining(t):
     steady = traffic.Traffic(t, swapping.steady(everywhere, local)).wait_flowing()
     for mode in ("iptables", "nftables", "userspace", "nftables", "userspace"):
         daemon.swap(mode)
-        t.require(mode != "nftables" or daemon.retiring(), "mode userspace does not drain: nothing is tested")
+        t.require(mode != "nftables" or daemon.retiring(), "userspace mode does not drain: nothing is tested")
         wait_answered(t, steady, 10)
     counts = steady.stop()
     traffic.require_unharmed(t, steady.flows, counts, "back while draining")
     t.remark(traffic.summary(steady.flows, counts))
 
 
-@own_daemon(None, "the traffic of these tests notices packets that are dropped, refused, answered late or answered by another "
+@own_daemon(None, "the traffic of these tests detects packets that are dropped, rejected, answered late or answered by another "
             "server for 300 ms, and reports nothing if nothing is wrong", families=FAMILIES, sources=["manifests"], backends=["iptables"])
 def notices(t):
     everywhere, local = swapping.services(t)
@@ -199,44 +199,44 @@ def notices(t):
     by_name = {flow.name: flow for flow in flows}
 
     def disturbed(action=None):
-        """Sentences about each flow, of traffic during which that was done to packets for both Services for 300 ms."""
+        """Faults found in each flow while that is done for 300 ms to packets for both Services."""
         running = traffic.Traffic(t, flows).wait_flowing()
         if action:
             with swapping.interference(t, action, (everywhere, local)):
                 time.sleep(0.3)  # fixed time: how long packets are disturbed
         wait_answered(t, running, 10)
         counts = running.stop()
-        # More may be late by chance on a busy machine; what is disturbed has to be noticed all the same.
+        # On a busy machine more answers may be late by chance; the disturbance must be detected all the same.
         busy = 1.0 if action else t.busiest.load
         return {name: traffic.faults(flow, counts, True, busy=busy) for name, flow in by_name.items()}, counts
 
     said, counts = disturbed()
     t.require(not any(said.values()), f"undisturbed: {said}")
-    # When IPVS goes, one datagram of each client is forgiven, and none of a twin.
+    # When IPVS is left, one lost datagram per client is allowed, and none of a twin.
     flow = by_name["UDP to the cluster IP"]
     for name, lost, forgotten, good in ((flow.name, 1, 0, False), (flow.name, flow.count, 1, True), (flow.name, flow.count + 1, 1, False),
                                         (flow.twins[0], 1, 1, False)):
         less = {**counts, name: {**counts[name], "lost": lost, "ok": counts[name]["sent"] - lost}}
         found = traffic.faults(flow, less, True, forgotten)
         t.require(good == (not found), f"{lost} lost of {name}, IPVS having gone {forgotten} times: {found}")
-    # Who is on the node knows that a packet did not leave it, and does not count it as sent again.
+    # A client on the node knows that a packet did not leave the node, and does not count it as sent again.
     for action, counters in (("drop", {"tcp-new": "repeated", "tcp-held": "late", "udp-fixed": "lost"}),
                              ("reject with tcp reset", {"tcp-new": "ECONNREFUSED", "tcp-held": "reset"}),
                              ("reject", {"udp-fixed": "ECONNREFUSED"})):
         unnoticed = {name: counters[flow.kind] for name, flow in by_name.items() if flow.kind in counters}
         for _ in range(ATTEMPTS):
             said, counts = disturbed(action)
-            straight = [sentence for sentences in said.values() for sentence in sentences if "straight to" in sentence]
+            straight = [sentence for sentences in said.values() for sentence in sentences if "directly to" in sentence]
             t.require(not straight, f"{action}: the twins suffered: {straight}")
             for name, counter in list(unnoticed.items()):
                 count = counts[name]["failed"].get(counter, 0) if counter.isupper() else counts[name][counter]
                 if count > 0 and any(sentence.startswith(f"{name}: ") for sentence in said[name]):
                     del unnoticed[name]
-            if not unnoticed:  # on a busy machine the twins are late, too, which hides what else is late
+            if not unnoticed:  # on a busy machine the twins are late, too, which hides other late answers
                 break
         for name, counter in unnoticed.items():
-            t.require(False, f"{action}: {name}: it is not noticed ({counter}): {said[name]}, {counts[name]}")
-    # Without rules everything is answered, by somebody else.
+            t.require(False, f"{action}: {name}: it is not detected ({counter}): {said[name]}, {counts[name]}")
+    # Without rules all requests are answered, by other servers.
     running = traffic.Traffic(t, flows).wait_flowing()
     t.bench.daemon.stop()
     t.bench.cleanup()
@@ -268,7 +268,7 @@ def catches_up(t):
         t.require(not count["failed"] and not count["reset"], f"{name}: connections failed after the pause: {count}")
 
 
-@own_daemon(None, "what nobody owns is found: a chain, a table, a set and a link beside those of the daemon",
+@own_daemon(None, "unowned objects are found: a chain, a table, a set and a link beside those of the daemon",
             families=(V4,), sources=["manifests"], backends=["iptables"])
 def finds_orphans(t):
     state_dir = t.bench.daemon.state_dir

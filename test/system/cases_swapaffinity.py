@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever is bound by session affinity stays so when one backend is exchanged for another."""
+"""Session affinity of clients survives a swap of backends."""
 
 from cases_affinity import ANY, FOUR, MANY, sticky
 from lib import swapping
@@ -10,7 +10,7 @@ from lib.cases import EXT, POD, kept, own_daemon
 WAY = ("nftables", "iptables", "nftables", "nftables", "iptables", "iptables")
 
 
-@own_daemon(None, f"clients of {MANY} Services with affinity meet the endpoint they had, through swaps " + " → ".join(WAY),
+@own_daemon(None, f"clients of {MANY} Services with affinity keep their endpoints, through swaps " + " → ".join(WAY),
             families=FAMILIES, protocols=("tcp",), sources=["manifests"], backends=["iptables"])
 def clients_stay(t):
     services = [sticky(t, FOUR, type="NodePort") for _ in range(MANY)]

@@ -1,22 +1,22 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A swap that goes wrong at each of its steps, or whose process ends there: who served goes on or is taken over from, no
-connection fails, the next start or reload converges, and nothing is left that nobody owns."""
+"""A swap that fails at each of its steps, or whose process ends there: the old backend goes on or is replaced, no
+connection fails, the next start or reload converges, and nothing unowned is left."""
 
 import os
 import shutil
 import signal
 
-from lib import figures, observed, shell, swapping, traffic
+from lib import metrics, observed, shell, swapping, traffic
 from lib.addresses import E1, E2, FAMILIES, V4
 from lib.cases import POD, kept, own_daemon
 from lib.objects import ready
 
 LONG = os.environ.get("SLUICE_LONG", "0") != "0"
 STEPS = ("load", "probe", "claim", "hold", "apply", "verify", "switch-over", "retire", "drain", "release")
-# From here on the newcomer serves: what fails is made up for, and no failure of the swap.
+# From here on the new backend serves: failures are retried, and are no failure of the swap.
 SERVED_FROM = STEPS.index("switch-over")
-# What a relay in mode userspace has, ends with its process: those pairs are for failures only.
+# Connections relayed in userspace mode end with the process: those pairs are for failures only.
 PAIRS = (("iptables", "nftables"), ("nftables", "iptables"), ("nftables", "nftables"), ("iptables", "iptables"))
 EVERY_PAIR = (*PAIRS, ("iptables", "userspace"), ("userspace", "userspace"), ("userspace", "nftables"), ("nftables", "userspace"),
               ("userspace", "iptables"))
@@ -27,8 +27,8 @@ ONLY = {"sources": ["manifests"], "backends": ["iptables"], "slow": True}
 
 
 class Ground:
-    """A daemon with points where it can be made to fail, and traffic that is not to notice; with `held` there are connections in
-    it that outlive every drain."""
+    """A daemon with fault points, and traffic that must not be affected; with `held` it includes connections
+    that outlive every drain."""
 
     def __init__(self, t, mode, program=None, held=True):
         self.t = t
@@ -41,7 +41,7 @@ class Ground:
         self._before = self.traffic.progress()
 
     def arm(self, step, how):
-        """The next time that a swap comes to this step."""
+        """Arms the fault for the next time that a swap comes to this step."""
         self.disarm()
         with open(self.fault + ".new", "w", encoding="ascii") as file:
             file.write(f"{step}:{how}\n")
@@ -53,12 +53,12 @@ class Ground:
                 os.unlink(path)
 
     def require_struck(self, occasion):
-        """And what happened is not to happen again."""
+        """Requires that the fault struck, and disarms it."""
         self.t.wait_until(lambda: os.path.exists(self.fault + ".done"), f"{occasion}: it came to that", DRAIN + 25)
         self.disarm()
 
     def begin(self, mode, occasion):
-        """That mode serves, and nothing else is there."""
+        """Starts with that mode, and nothing else on the node."""
         if self.daemon.serving() != mode:
             self.daemon.swap(mode)
         self.require_serving(mode, f"before {occasion}")
@@ -66,11 +66,11 @@ class Ground:
 
     def change(self, one, other):
         if one == other:
-            self.daemon.exchange_plugin()
+            self.daemon.replace_plugin()
         self.daemon.write(other)
 
     def require_unharmed(self, occasion):
-        """Since the last time."""
+        """No fault of the traffic since the last call."""
         counts = self.traffic.progress()
         traffic.require_unharmed(self.t, self.flows, traffic.since(self._before, counts), occasion, ended=False)
         self._before = counts
@@ -90,7 +90,7 @@ class Ground:
 
 
 def chosen(number, pairs):
-    """In the long form all of them, else one after the other."""
+    """In the long form all of them, else one per call, in turn."""
     return pairs if LONG else (pairs[number % len(pairs)],)
 
 
@@ -100,8 +100,8 @@ def require_refused(ground, done, occasion, *words):
     ground.t.require(all(word in text for word in words), f"{occasion}: it does not say {', '.join(words)}: {text[-500:]}")
 
 
-@own_daemon(None, "a step of a swap fails, each in turn: before the newcomer serves the reload says which step and why, and who "
-            "served serves on; later it is made up for; the next reload succeeds", **ONLY)
+@own_daemon(None, "a step of a swap fails, each in turn: before the new backend serves the reload says which step and why, and "
+            "the old one serves on; later steps are retried; the next reload succeeds", **ONLY)
 def step_fails(t):
     ground = Ground(t, PAIRS[0][0], t.bench.programs.with_fault_points(), held=False)
     for number, step in enumerate(STEPS):
@@ -114,7 +114,7 @@ def step_fails(t):
                 done = ground.daemon.reload()
                 ground.daemon.wait_reloads_over()
                 ground.require_struck(occasion)
-                # On a busy machine the daemon may notice the changed file before sluicectl asks: then that reload failed, and
+                # On a busy machine the daemon may notice the changed file before the request of sluicectl: that reload failed, and
                 # the one of sluicectl is the next, which succeeds.
                 if number >= SERVED_FROM or done.returncode != 0:
                     break
@@ -131,8 +131,8 @@ def step_fails(t):
     ground.end()
 
 
-@own_daemon(None, "the process is killed between any two steps of a swap: no connection fails, the next start converges to what the "
-            "file says, be that the new mode or again the old one, and nothing is left", families=FAMILIES, **ONLY)
+@own_daemon(None, "the process is killed between any two steps of a swap: no connection fails, the next start converges to the "
+            "mode of the file, either the new one or the old one again, and nothing is left", families=FAMILIES, **ONLY)
 def killed_between_steps(t):
     ground = Ground(t, PAIRS[0][0], t.bench.programs.with_fault_points())
     for number, step in enumerate(STEPS):
@@ -157,7 +157,7 @@ def killed_between_steps(t):
     ground.end()
 
 
-@own_daemon(None, "a plugin that is missing, is none, is of another version, or belongs to somebody else: the reload is refused "
+@own_daemon(None, "a plugin that is missing, invalid, of another version, or of another owner: the reload is rejected "
             "with one error that names the file, nothing changes, and the mode before and after serves", families=(V4,), **ONLY)
 def unusable_plugin(t):
     ground = Ground(t, "iptables")
@@ -178,9 +178,9 @@ def unusable_plugin(t):
     ground.require_unharmed("the plugin is whole")
 
 
-@own_daemon(None, "a plugin of somebody else fails as it is made, tried, asked what it owns, filled, filled by half or looked "
-            "at: the reload is refused with its words, nothing of it is left, and no connection notices", families=(V4,), **ONLY)
-def newcomer_fails(t):
+@own_daemon(None, "a third-party plugin fails in create, probe, claims, apply, half an apply or verify: the reload is rejected "
+            "with its error, nothing of it is left, and no connection fails", families=(V4,), **ONLY)
+def new_backend_fails(t):
     ground = Ground(t, "nftables")
     shutil.copy(t.bench.programs.test_plugin("faulty"), ground.daemon.plugins)
     more = ground.daemon.settings["more"]
@@ -189,7 +189,7 @@ def newcomer_fails(t):
         occasion = f"fault of {fault}, {family or 'both families'}"
         section = f"{{fault: {fault}{', family: ' + family if family else ''}}}"
         ground.daemon.write(more=f"{more}backend: faulty\nbackends: {{faulty: {section}}}\n")
-        require_refused(ground, ground.daemon.reload(), occasion, "faulty", f"the fault of {fault} that was asked for")
+        require_refused(ground, ground.daemon.reload(), occasion, "faulty", f"the requested fault of {fault}")
         ground.require_serving("nftables", occasion)
         ground.require_unharmed(occasion)
         left = leftovers_of(ground.daemon, "faulty")
@@ -199,8 +199,8 @@ def newcomer_fails(t):
     ground.end()
 
 
-@own_daemon(None, "a plugin of somebody else serves, and fails as it is to go, or has connections for ever: it goes at the "
-            "second try, or at the end of its time; who came after it serves from the first moment", families=(V4,), **ONLY)
+@own_daemon(None, "a third-party plugin serves, and fails to retire, or has connections for ever: it is removed at the "
+            "second try, or when its drain time is over; the new backend serves from the start", families=(V4,), **ONLY)
 def old_one_fails(t):
     service = t.service([ready(E1), ready(E2)])
     daemon = swapping.Swappable(t, "nftables", DRAIN)
@@ -219,9 +219,9 @@ def old_one_fails(t):
         t.require(not leftovers_of(daemon, "faulty"), f"{fault}: {leftovers_of(daemon, 'faulty')} are left")
 
 
-@own_daemon(None, "a plugin of somebody else hangs as it is tried at a start: after ten seconds the log names it and its call, health and "
-            "status too; SIGTERM ends the daemon; one that returns late serves", families=(V4,), **ONLY)
-def newcomer_hangs_at_the_start(t):
+@own_daemon(None, "the probe of a third-party plugin hangs at a start: after ten seconds the log names it and its call, health "
+            "and status too; SIGTERM ends the daemon; one that returns late serves", families=(V4,), **ONLY)
+def new_backend_hangs_at_the_start(t):
     daemon = swapping.Swappable(t, "nftables", DRAIN)
     shutil.copy(t.bench.programs.test_plugin("faulty"), daemon.plugins)
     more = daemon.settings["more"]
@@ -238,7 +238,7 @@ def newcomer_hangs_at_the_start(t):
         answer, _ = observed.wait_status(t, 503, "/readyz")
         t.require(all(one["reason"] == "probe of backend faulty has not returned" for one in answer.json()["families"].values()),
                   f"/readyz says {answer.body}")
-        now = figures.scrape(t)
+        now = metrics.scrape(t)
         for name, wanted in (("sluice_first_sync_completed", 0), ("sluice_backend_overdue", 1)):
             found = [now.get(name, ip_family=family) for family in ("IPv4", "IPv6")]
             t.require(found == [wanted] * 2, f"{name} is {found}")
@@ -258,7 +258,7 @@ def newcomer_hangs_at_the_start(t):
 
 
 def leftovers_of(daemon, name):
-    """What test/plugins/faulty.cpp has in place of rules."""
+    """The state that test/plugins/faulty.cpp has in place of rules."""
     folder = os.path.join(daemon.daemon.state_dir, "backends", name)
     return sorted(one for one in os.listdir(folder) if one != "calls") if os.path.isdir(folder) else []
 

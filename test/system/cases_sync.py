@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cases 82, 92 and 94–104: when the rules are written, and that nothing is written besides."""
+"""Cases 82, 92 and 94–104: when the rules are written, and that nothing else is written."""
 
 import contextlib
 import datetime
@@ -16,12 +16,12 @@ from lib.writes import WriteWatch
 BOTH = [ready(E1), ready(E2)]
 SOURCES = ["manifests", "apiserver"]
 IPTABLES = ["iptables"]
-WRITING_IPTABLES = ["iptables", "ipvs", "userspace"]  # which use its programs too, for few rules
+WRITING_IPTABLES = ["iptables", "ipvs", "userspace"]  # backends that use the iptables programs, for few rules too
 EVERY_BACKEND = [*WRITING_IPTABLES, "nftables"]
 OURS = "KUBE-"
 SHARED = ("KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-EXTERNAL-SERVICES", "KUBE-PROXY-FIREWALL")
 LIBERAL = "net.netfilter.nf_conntrack_tcp_be_liberal"
-PAUSES = (3, 6, 12, 24, 48)  # seconds between two syncs: the next one where the machine was too busy for the one before
+PAUSES = (3, 6, 12, 24, 48)  # seconds between two syncs: the next one if the machine was too busy for the one before
 LARGE = 1000  # endpoints up to which rules of endpoints have comments
 STALE = ["KUBE-SVC-AAAAAAAAAAAAAAAA", "KUBE-SVL-AAAAAAAAAAAAAAAA", "KUBE-EXT-AAAAAAAAAAAAAAAA",
          "KUBE-FW-AAAAAAAAAAAAAAAA", "KUBE-SEP-AAAAAAAAAAAAAAAA"]
@@ -29,14 +29,14 @@ NOT_OURS = ["KUBE-MARK-DROP", "KUBE-ROUTER-INPUT", "CILIUM_PRE_nat"]
 
 
 def of_this_family(t):
-    """The part of the status that is about the family of the case; None where there is no status."""
+    """The part of the status for the family of the case; None without a status."""
     name = {V4: "IPv4", V6: "IPv6"}[t.family]
     return next(one for one in t.status()["families"] if one["family"] == name) if t.has_status else None
 
 
 @contextlib.contextmanager
 def restore_inputs(t):
-    """The lines that iptables-restore is given while open; whole once it is closed."""
+    """The input lines of iptables-restore while open; complete once it is closed."""
     lines = []
     tools, namespace = t.topology.tools, t.topology.namespace("node")
     with tools.wrapped():
@@ -46,7 +46,7 @@ def restore_inputs(t):
 
 
 def served_by(service, *hosts):
-    """A condition on the kernel: these endpoints have a chain, or a place in the list, and no others."""
+    """A condition on the kernel: these endpoints have a chain, or an element of the list, and no others."""
     def in_the_map(t):
         found = nftables.lists(nftables.read(t), nftables.frontend(service.cluster()))[0]
         return found == sorted(f"{host.ip(t.family)} . {POD_PORT}" for host in hosts)
@@ -57,7 +57,7 @@ def served_by(service, *hosts):
 
 
 def wait_served_by(t, service, *hosts, seconds=10):
-    """Returns when it was last seen that they do not serve yet."""
+    """Returns the last time at which they did not serve yet."""
     condition, begun = served_by(service, *hosts), [time.monotonic()]
 
     def served():
@@ -69,7 +69,7 @@ def wait_served_by(t, service, *hosts, seconds=10):
 
 
 def count_seen(t, writes):
-    """How many lines the watch has of all that is in the kernel by now: `nft monitor` may lag behind."""
+    """The number of lines of the watch for all that is in the kernel by now: `nft monitor` may lag behind."""
     if t.topology.variant == "legacy":
         return len(writes.lines())
     mark = f"seen_{time.monotonic_ns()}"
@@ -84,7 +84,7 @@ def count_seen(t, writes):
 
 
 def only_about(lines, names):
-    """The lines that name none of these."""
+    """The lines that contain none of these names."""
     return [line for line in lines if line and not line.startswith(("*", "COMMIT", "#")) and
             not any(name in line for name in names)]
 
@@ -92,7 +92,7 @@ def only_about(lines, names):
 @own_daemon(82, "from A to B and back to A between two syncs: nothing is written", families=[V4, V6],
             backends=["iptables", "nftables"])
 def there_and_back(t):
-    # With them chains that Services share are there before and after.
+    # So that shared chains exist before and after.
     for endpoints in ([ready(E1)], BOTH):
         t.service(endpoints)
     service = t.service([ready(E1)])
@@ -108,14 +108,14 @@ def there_and_back(t):
             unserved = wait_served_by(t, service, E1, E2, seconds=pause + 10)
             seen = count_seen(t, writes)
             service.set_endpoints([ready(E1)])
-            time.sleep(0.2)  # fixed time: long enough for a daemon that does not wait to begin
+            time.sleep(0.2)  # fixed time: long enough for a daemon without a pause to begin
             service.set_endpoints(BOTH)
             in_time = time.monotonic() - unserved < pause / 2
             time.sleep(pause + 1)  # fixed time: the next sync writes nothing
-            # In the other family chains may go that nobody uses any more.
+            # In the other family unused chains may be removed.
             written, more = ([line for line in some if not t.nftables or f" {nftables.IPX[t.family]} " in line]
                              for some in (writes.lines()[:seen], writes.lines()[seen:]))
-        if in_time:  # a busy machine may be too slow for all of it within the pause
+        if in_time:  # a busy machine may be too slow to do all within the pause
             break
         service.set_endpoints([ready(E1)])
     t.require(in_time, f"A to B to A always took longer than half of the pause, which was {pause} s at last")
@@ -125,7 +125,7 @@ def there_and_back(t):
 @own_daemon(92, "only trigger times since the start of the daemon count, and only valid ones", sources=SOURCES,
             above=True)
 def trigger_times(t):
-    t.status()  # all of this is about what it says
+    t.status()  # this case needs the status
     service = t.service([ready(E1)])
 
     def sample_after(trigger, endpoints):
@@ -144,7 +144,7 @@ def trigger_times(t):
     t.require(sample_after(now, BOTH) is not None, "no sample was taken from a trigger time after the start")
 
 
-@own_daemon(94, "nothing is written before Services and EndpointSlices have both been listed",
+@own_daemon(94, "nothing is written before both Services and EndpointSlices are listed",
             backends=EVERY_BACKEND, legacy=True)
 def waits_for_both(t):
     service = t.service([ready(E1)])
@@ -159,7 +159,7 @@ def waits_for_both(t):
         writes.expect_none(t, "with Services listed and EndpointSlices not")
     ours = [line for line in t.saved() if OURS in line and "KUBE-FIREWALL" not in line]
     ours += [name for name in leftovers.tables(t.topology) if name.endswith(" kube-proxy")]
-    t.require(not ours, f"there are rules of ours: {ours[:2]}")
+    t.require(not ours, f"there are rules of Sluice: {ours[:2]}")
     t.bench.source.clear_faults()
     t.expect_soon(POD, service.cluster(), kept(E1), seconds=30)
 
@@ -171,13 +171,13 @@ def start_afresh(t):
 
 
 def asked(t):
-    """How often the API server was asked for each kind."""
+    """The number of requests to the API server per kind."""
     requests = t.bench.source.admin_get("stats")["requests"]  # by verb and kind
     return {kind: sum(requests.get(f"{verb} {kind}", 0) for verb in ("list", "watch"))
             for kind in ("services", "endpointslices")}
 
 
-@own_daemon(94, "with an empty cluster the rules that need no Service are written, in one full sync", sources=SOURCES,
+@own_daemon(94, "in an empty cluster the rules that need no Service are written, in one full sync", sources=SOURCES,
             backends=EVERY_BACKEND)
 def empty_cluster(t):
     start_afresh(t)
@@ -195,10 +195,10 @@ def empty_cluster(t):
     t.require(not any("KUBE-SVC" in line or "--dport" in line for line in t.saved()), "there are rules of Services")
     if t.has_status:
         now = of_this_family(t)
-        t.require((now["full_syncs"], now["delta_syncs"], now["failures"]) == (1, 0, 0), f"synced otherwise: {now}")
+        t.require((now["full_syncs"], now["delta_syncs"], now["failures"]) == (1, 0, 0), f"unexpected syncs: {now}")
 
 
-@case((95, 97), "an endpoint leaves: the chains of its Service are written and nothing else", protocols=["tcp"],
+@case((95, 97), "an endpoint is removed: only the chains of its Service are written", protocols=["tcp"],
       backends=IPTABLES, exclusive=True, legacy=True)
 def endpoint_leaves(t):
     bystander = t.service(BOTH, type="LoadBalancer", external=True)
@@ -216,7 +216,7 @@ def endpoint_leaves(t):
     left = chains.of_endpoint(service, E2)
     t.require(f":{left} - [0:0]" in given and f"-X {left}" in given, f"{left} was not emptied and removed")
     changed = [line for line in set(before) ^ set(t.saved()) if not any(name in line for name in own)]
-    t.require(not changed, f"rules of others changed: {changed[:2]}")
+    t.require(not changed, f"foreign rules changed: {changed[:2]}")
     if t.has_status:
         now = of_this_family(t)
         t.require(now["full_syncs"] == status["full_syncs"], "it took a full sync")
@@ -226,7 +226,7 @@ def endpoint_leaves(t):
     t.expect(EXT, bystander.vip(), masqueraded(E1, E2))
 
 
-@case(96, "a deleted Service: its chains are emptied and removed, its rules in shared chains go, and no others",
+@case(96, "a deleted Service: only its chains are flushed and deleted, and only its rules in shared chains",
       protocols=["tcp"], backends=IPTABLES, exclusive=True, legacy=True)
 def service_deleted(t):
     bystander = t.service(BOTH, type="LoadBalancer", external=True)
@@ -235,7 +235,7 @@ def service_deleted(t):
     own = chains.all_of(service, [E1, E2])
     title = f"{service.namespace}/{service.name}:"
     there = {chain for chain in own if any(line.startswith(f":{chain} ") for line in t.saved("nat"))}
-    with WriteWatch(t.topology), restore_inputs(t) as given:  # the watch begins when all is quiet
+    with WriteWatch(t.topology), restore_inputs(t) as given:  # the watch begins when nothing is written any more
         before, status = t.saved(), of_this_family(t)
         service.delete_service()
         t.wait_until(lambda: not any(chain in line for line in t.saved() for chain in own), "no rule names its chains")
@@ -245,13 +245,13 @@ def service_deleted(t):
               if not line.startswith("-D ") or title not in line or line.split()[1] not in SHARED]
     t.require(not others, f"{len(others)} lines are not about the Service, first: {others[:1]}")
     changed = [line for line in set(before) ^ set(t.saved()) if title not in line and not any(name in line for name in own)]
-    t.require(not changed, f"rules of others changed: {changed[:2]}")
+    t.require(not changed, f"foreign rules changed: {changed[:2]}")
     if t.has_status:
         t.require(of_this_family(t)["full_syncs"] == status["full_syncs"], "it took a full sync")
     t.expect(EXT, bystander.vip(), masqueraded(E1, E2))
 
 
-@own_daemon(98, "a change that cannot be written is counted, and made good by a full sync soon after", sources=["manifests"],
+@own_daemon(98, "a failed write is counted, and followed by a full sync soon after", sources=["manifests"],
             backends=IPTABLES, legacy=True)
 def restore_fails(t):
     service, gone = t.service([ready(E1)]), t.service([ready(E1)])
@@ -267,7 +267,7 @@ def restore_fails(t):
         t.wait_until(lambda: tools.turned_away() > refused, "a write was refused")
         if t.has_status:
             t.wait_until(lambda: of_this_family(t)["failures"] > before["failures"], "counted as a failure")
-            t.require(not of_this_family(t)["synced"], "it says that all is well")
+            t.require(not of_this_family(t)["synced"], "the status shows no failure")
         t.expect(POD, service.cluster(), kept(E1))
         tools.accept_all()
         t.expect_soon(POD, service.cluster(), kept(E2), seconds=10)
@@ -276,14 +276,14 @@ def restore_fails(t):
     if t.has_status:
         t.wait_until(lambda: of_this_family(t)["synced"], "synced again")
         now = of_this_family(t)
-        t.require(now["full_syncs"] > before["full_syncs"], "it was made good without a full sync")
+        t.require(now["full_syncs"] > before["full_syncs"], "it was repaired without a full sync")
 
 
 @own_daemon(99, "above 1,000 endpoints the rules of endpoints have no comments, the others keep them; no restart writes",
             sources=["manifests"], backends=IPTABLES, legacy=True)
 def large_cluster(t):
     service = t.service(BOTH, type="LoadBalancer", external=True)
-    filler = t.service([bulk.nowhere(number) for number in range(LARGE - 2 - 1)])  # one belongs to the barrier
+    filler = t.service([bulk.nowhere(number) for number in range(LARGE - 2 - 1)])  # one more belongs to the barrier
     t.settle()
     found = comments(t, service, E2)
     t.require(found == {"dispatch": True, "external": True, "balancing": True, "endpoint": True},
@@ -293,7 +293,7 @@ def large_cluster(t):
     t.settle()
     service.set_endpoints([ready(E1), ready(E2), ready(E3)])
     t.settle()
-    found = comments(t, service, E3)  # rules that stay need not be written anew for that
+    found = comments(t, service, E3)  # rules that stay need not be written again for that
     t.require(found == {"dispatch": True, "external": True, "balancing": False, "endpoint": False},
               f"with more than {LARGE} endpoints: {found}")
     t.expect(POD, service.cluster(), kept(E1, E2, E3))
@@ -325,7 +325,7 @@ def restart_writes_nothing(t, occasion):
 
 
 def flushed(t, flush):
-    """After `flush`, everything works again within the sync period, without any other event."""
+    """After the flush everything works again within the sync period, without any other event."""
     served = t.service(BOTH, type="LoadBalancer", external=True)
     empty = t.service()
     t.settle()
@@ -334,7 +334,7 @@ def flushed(t, flush):
     flush()
     t.expect_soon(EXT, served.vip(), masqueraded(E1, E2), seconds=10)
     t.expect_soon(POD, empty.cluster(), REJECTED, seconds=10)
-    # In mode ipvs packets find their way without some of the rules.
+    # In ipvs mode packets are forwarded even without some of the rules.
     t.wait_until(lambda: any(line.startswith("-A FORWARD ") for line in t.saved()), "the jumps from the built-in chains are there",
                  seconds=10)
     before = set(t.saved())
@@ -353,7 +353,7 @@ def filter_flushed(t):
     flushed(t, lambda: t.topology.run("node", t.topology.tools.program(t.family), "-w", "-t", "filter", "-F"))
 
 
-@own_daemon(101, "packets called invalid are dropped, unless conntrack was liberal at the start; later makes no difference",
+@own_daemon(101, "INVALID packets are dropped, unless conntrack was liberal at the start; later changes have no effect",
             sources=["manifests"], backends=["iptables", "nftables"], legacy=True)
 def liberal_conntrack(t):
     def check(dropped, occasion):
@@ -380,11 +380,11 @@ def liberal_conntrack(t):
     check(False, "made strict after the start")
 
 
-@own_daemon(102, "iptables before 1.6.2 is not asked for --random-fully", sources=["manifests"],
+@own_daemon(102, "with iptables before 1.6.2 --random-fully is not used", sources=["manifests"],
             backends=["iptables", "ipvs"], legacy=True)
 def old_iptables(t):
     def masquerades():
-        # That of mode ipvs for hairpins has a set, and never picks a port at random.
+        # The rule of ipvs mode for hairpins has a set, and never picks a port at random.
         return [line for line in chains.rules(t.saved("nat"), "KUBE-POSTROUTING")
                 if "-j MASQUERADE" in line and "--match-set" not in line]
 
@@ -403,7 +403,7 @@ def old_iptables(t):
     t.bench.start_daemon()
 
 
-@own_daemon(104, "chains that another proxy left go, chains of others stay", sources=["manifests"], backends=IPTABLES,
+@own_daemon(104, "leftover chains of another proxy are removed, foreign chains stay", sources=["manifests"], backends=IPTABLES,
             legacy=True)
 def stale_chains(t):
     service = t.service(BOTH)
@@ -421,5 +421,5 @@ def stale_chains(t):
     t.bench.start_daemon()
     t.wait_until(lambda: not any(chain in line for line in t.saved("nat") for chain in STALE), "stale chains are gone")
     kept_lines = [line for line in t.saved("nat") if any(chain in line for chain in NOT_OURS)]
-    t.require(len(kept_lines) == 2 * len(NOT_OURS), f"of the chains of others is left: {kept_lines}")
+    t.require(len(kept_lines) == 2 * len(NOT_OURS), f"foreign chains left: {kept_lines}")
     t.expect(POD, service.cluster(), kept(E1, E2))

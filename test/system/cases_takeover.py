@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Taking over from a kube-proxy 1.36 and handing back, in all of its modes, under traffic, as docs/migrating.md has it. What
-kube-proxy leaves and what it writes when it starts is in test/fixtures/kube-proxy-1.36."""
+"""Takeover from a kube-proxy 1.36 and handback to it, in all of its modes, under traffic, as in docs/migrating.md. The state
+that kube-proxy leaves and writes at a start is in test/fixtures/kube-proxy-1.36."""
 
 import os
 import threading
@@ -28,7 +28,7 @@ udpTimeout: 2s
 
 
 class Datagrams:
-    """One UDP client on one port of its own; every datagram has its answer."""
+    """One UDP client with its own port; every datagram must have its answer."""
 
     def __init__(self, t, where):
         self._socket = talk.connect(t, POD, where, patience=0.1, port=20053)
@@ -43,7 +43,7 @@ class Datagrams:
             self._sent += 1
             try:
                 self._socket.send(b"?")
-            except ConnectionError:  # of the datagram before
+            except ConnectionError:  # of the previous datagram
                 pass
             except OSError:  # closed, since the case has failed elsewhere
                 return
@@ -62,7 +62,7 @@ class Datagrams:
                 return
 
     def wait_answered(self, count):
-        """Whether so many more are answered."""
+        """Returns whether that many more datagrams are answered."""
         wanted = self._answered + count
         return pace.wait_until(lambda: self._answered >= wanted, 10)
 
@@ -75,7 +75,7 @@ class Datagrams:
 
 
 class Clients:
-    """New connections at every kind of address, connections that are kept, a client with a fixed UDP port."""
+    """New connections at every kind of address, persistent connections, a client with a fixed UDP port."""
 
     def __init__(self, t):
         self._t = t
@@ -90,7 +90,7 @@ class Clients:
         self._wait_connected(2)
 
     def _wait_connected(self, count):
-        """Returns once every client has connected, or was answered, so many times more."""
+        """Returns once every client has connected, or was answered, that many more times."""
         for hammer, _ in self._hammers:
             hammer.wait_attempts(count)
         self._t.require(self._datagrams.wait_answered(count), f"{count} datagrams of one flow were not answered")
@@ -123,20 +123,20 @@ def clean(t):
 
 
 def start(t, mode):
-    # The option that comes later counts.
+    # The last option counts.
     relayed = ["--udp-timeout", "2s"] if mode == "userspace" else []
     t.bench.daemon.start(t.bench.source.daemon_flags(), [*t.bench.flags, "--proxy-mode", mode, *relayed])
     t.bench.daemon.wait_synced()
 
 
 def fresh(t, mode):
-    """What the daemon makes in that mode on a node where nobody was."""
+    """State that the daemon creates in that mode on a clean node."""
     start(t, mode)
-    made = kube_proxy_node.found(t, mode)
-    everything = {one: kube_proxy_node.found(t, one) for one in HERE + ["ipvs"] if one in (mode, *HERE) or has_ipvs(t)}
+    made = kube_proxy_node.node_state(t, mode)
+    everything = {one: kube_proxy_node.node_state(t, one) for one in HERE + ["ipvs"] if one in (mode, *HERE) or has_ipvs(t)}
     t.bench.daemon.stop()
     clean(t)
-    t.require(made, f"mode {mode} makes nothing")
+    t.require(made, f"{mode} mode creates nothing")
     return everything
 
 
@@ -145,7 +145,7 @@ def has_ipvs(t):
 
 
 def serves(t, mode):
-    """Every Service, as each kind of client sees it, while rules of that mode are in force, whoever wrote them."""
+    """Every Service, as each kind of client sees it, with the rules of that mode, of kube-proxy or of the daemon."""
     both, cart = (E1, E2), "shop/cart"
     for sender, name, kind, expected in (
             (POD, cart, "cluster", kept(*both)), (POD, "kube-system/kube-dns", "cluster", kept(*both)),
@@ -158,8 +158,8 @@ def serves(t, mode):
         t.require(wrong is None, f"mode {mode}, {name}: {wrong}")
 
 
-def friend(t):
-    """Which endpoint the pod is bound to by session affinity."""
+def bound_endpoint(t):
+    """The endpoint that the pod is bound to by session affinity."""
     where = front("shop/sticky", t.family)
     lines = probe.ask(t.topology, POD, "tcp", where.ip, where.port, t.family, 6)
     names = {line.split()[1] if line.startswith("ok ") else line for line in lines}
@@ -174,49 +174,49 @@ def takes_over(t, theirs, mode):
     serves(t, theirs)
     foreign.add(t.topology)
     t.defer(lambda: foreign.remove(t.topology))
-    others = foreign.picture(t.topology)
-    bound = friend(t)
+    others = foreign.dump(t.topology)
+    bound = bound_endpoint(t)
     clients = Clients(t)
     with WriteWatch(t.topology) as watch:
         start(t, mode)
         written = watch.lines()
-    clients.require_unharmed(f"from mode {theirs} of a kube-proxy to mode {mode}")
+    clients.require_unharmed(f"from {theirs} mode of a kube-proxy to {mode} mode")
     # Virtual servers stay until the last connection through them has ended.
     t.wait_until(lambda: not unowned(t, wanted), "the node is as after a start on an empty one", seconds=20, every=0.5)
-    t.require(not (more := unowned(t, wanted)), f"of kube-proxy is left, or of ours is missing: {more[:4]}")
+    t.require(not (more := unowned(t, wanted)), f"state of kube-proxy is left, or state of Sluice is missing: {more[:4]}")
     serves(t, mode)
     if theirs == mode == "iptables":
         touched = [line for line in written if kube_proxy_node.SERVICE_CHAIN.search(line) and " KUBE-NODEPORTS " not in line and
                    " KUBE-SERVICES " not in line]
         t.require(not touched, f"chains of Services that were right were written: {touched[:3]}")
-        t.require(friend(t) == bound, "session affinity was lost")
-    changed = foreign.difference(others, foreign.picture(t.topology))
+        t.require(bound_endpoint(t) == bound, "session affinity was lost")
+    changed = foreign.difference(others, foreign.dump(t.topology))
     t.require(not changed, f"foreign rules changed: {changed}")
 
 
 def unowned(t, wanted):
-    """What the node has and has not, compared with what a fresh start makes."""
+    """Differences of the node from a fresh start."""
     wrong = []
     for kind, lines in wanted.items():
-        there = [line for line in kube_proxy_node.found(t, kind) if "FOREIGN" not in line]
+        there = [line for line in kube_proxy_node.node_state(t, kind) if "FOREIGN" not in line]
         wrong += [f"+ {line}" for line in there if line not in lines] + [f"- {line}" for line in lines if line not in there]
     return wrong
 
 
-@own_daemon(None, "taken over from a kube-proxy in mode iptables: nothing fails, chains of Services that are right are not written in mode "
-            "iptables, and nothing of kube-proxy is left that is not ours", **ONLY)
+@own_daemon(None, "takeover from a kube-proxy in iptables mode: nothing fails, correct chains of Services are not written in "
+            "iptables mode, and no other state of kube-proxy is left", **ONLY)
 def from_iptables(t):
     takes_over(t, "iptables", t.bench.backend)
 
 
-@own_daemon(None, "taken over from a kube-proxy in mode nftables: nothing fails, and nothing of kube-proxy is left that is not ours", **ONLY)
+@own_daemon(None, "takeover from a kube-proxy in nftables mode: nothing fails, and no other state of kube-proxy is left", **ONLY)
 def from_nftables(t):
     takes_over(t, "nftables", t.bench.backend)
 
 
 def from_ipvs_to(mode):
-    @own_daemon(None, f"taken over from a kube-proxy in mode ipvs, in mode {mode}: nothing fails, and nothing of kube-proxy is left that is not "
-                "ours", backends=["ipvs"], legacy=("ipvs",) if mode in ("ipvs", "nftables") else (), **ONLY)
+    @own_daemon(None, f"takeover from a kube-proxy in ipvs mode, by {mode} mode: nothing fails, and no other state of "
+                "kube-proxy is left", backends=["ipvs"], legacy=("ipvs",) if mode in ("ipvs", "nftables") else (), **ONLY)
     def from_ipvs(t):
         takes_over(t, "ipvs", mode)
 
@@ -227,9 +227,9 @@ for _mode in ("ipvs", "nftables", "iptables", "userspace"):
     from_ipvs_to(_mode)
 
 
-@own_daemon(None, "handed back to a kube-proxy of the same mode: the daemon ends, kube-proxy starts; nothing fails, and afterwards the node is "
-            "as kube-proxy makes it, once the commands of docs/migrating.md have been given", backends=["iptables", "nftables", "ipvs"],
-            legacy=("ipvs",), **ONLY)
+@own_daemon(None, "handback to a kube-proxy in the same mode: the daemon ends, kube-proxy starts; nothing fails, and afterwards "
+            "the node is as after kube-proxy alone, once the commands of docs/migrating.md have run",
+            backends=["iptables", "nftables", "ipvs"], legacy=("ipvs",), **ONLY)
 def handed_back(t):
     quiet_node(t)
     mode = t.bench.backend
@@ -244,15 +244,15 @@ def handed_back(t):
         done = t.topology.run("node", "sh", "-ec", commands, check=False)
         t.require(done.returncode == 0 and not done.stderr, f"the commands of docs/migrating.md: {done.stderr[:400]}")
         serves(t, mode)
-    there, theirs = kube_proxy_node.found(t, mode), kube_proxy_node.left(mode)
+    there, theirs = kube_proxy_node.node_state(t, mode), kube_proxy_node.dumped_state(mode)
     more = [line for line in there if line not in theirs]
-    t.require(not more, f"of ours is left: {more[:4]}")
+    t.require(not more, f"state of Sluice is left: {more[:4]}")
     missing = [line for line in theirs if line not in there]
     t.require(not missing, f"of kube-proxy's is missing: {missing[:4]}")
 
 
 def configured(t, mode):
-    """The file that says so, replaced as people do it."""
+    """Changes the mode in the configuration file, replaced as operators do it."""
     path = os.path.join(t.topology.directory, "takeover.yaml")
     with open(path + ".new", "w", encoding="utf-8") as file:
         file.write(FILE.replace("MODE", mode))
@@ -265,11 +265,11 @@ def sluicectl(t, *words):
 
 
 def handed_back_after(mode):
-    @own_daemon(None, f"handed back from mode userspace: changed to mode {mode} while it runs, then the daemon ends and a kube-proxy of that mode "
-                "starts; nothing fails", backends=["userspace"], **ONLY)
+    @own_daemon(None, f"handback from userspace mode: swapped to {mode} mode at run time, then the daemon ends and a kube-proxy "
+                "in that mode starts; nothing fails", backends=["userspace"], **ONLY)
     def handed_back_by_a_swap(t):
         quiet_node(t)
-        # The Services have the addresses that they had in earlier trials. A client that happens to have the port of an earlier flow
+        # The Services have the same addresses as in earlier trials. A client that happens to have the port of an earlier flow
         # reaches the earlier endpoint until the daemon has scanned the flows.
         t.topology.run("node", "conntrack", "-F")
         t.bench.daemon.start(t.bench.source.daemon_flags(), ["--config", configured(t, "userspace")])
@@ -280,15 +280,15 @@ def handed_back_after(mode):
         done = sluicectl(t, "reload")
         t.require(done.returncode == 0, f"sluicectl reload: {done.stdout}{done.stderr}")
         t.require(t.status()["mode"] == mode, f"the mode is {t.status()['mode']}")
-        before.require_unharmed(f"from mode userspace to mode {mode}")
+        before.require_unharmed(f"from userspace mode to {mode} mode")
         t.wait_until(lambda: not t.status()["retiring"], "nothing retires any more", seconds=30)
         after = Clients(t)
         t.bench.daemon.stop()
         kube_proxy_node.first_sync(t, mode)
         after.require_unharmed(f"from the daemon to a kube-proxy in mode {mode}")
         serves(t, mode)
-        left = [line for line in kube_proxy_node.found(t, "iptables") if "PORTAL" in line or "NODEPORT-" in line]
-        t.require(not left, f"of mode userspace is left: {left[:3]}")
+        left = [line for line in kube_proxy_node.node_state(t, "iptables") if "PORTAL" in line or "NODEPORT-" in line]
+        t.require(not left, f"left of userspace mode: {left[:3]}")
 
     handed_back_by_a_swap.__name__ += f"_to_{mode}"
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cases 33–42: endpoints that shut down (40 is in cases_health.py)."""
+"""Cases 33–42: terminating endpoints (40 is in cases_health.py)."""
 
 from lib.addresses import E1, E2, E3, E4
 from lib.cases import DROPPED, EXT, POD, REJECTED, case, kept, masqueraded

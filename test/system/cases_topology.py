@@ -12,7 +12,7 @@ def zoned(host, *zones):
     return ready(host, zones=zones)
 
 
-@case(43, "all ready endpoints hinted, some for our zone: only those; none for our zone: all")
+@case(43, "all ready endpoints hinted, some for the node's zone: only those; none for the node's zone: all")
 def zone_hints(t):
     some = t.service([zoned(E1, "a"), zoned(E2, "b"), zoned(E3, "a")])
     none = t.service([zoned(E1, "b"), zoned(E2, "c")])
@@ -81,7 +81,7 @@ def hints_with_internal_local(t):
     t.expect(POD, service.cluster(), kept(E1, E4))
 
 
-@case(51, "our zone has only terminating endpoints while another has ready ones: the ready ones are used")
+@case(51, "the node's zone has only terminating endpoints while another has ready ones: the ready ones are used")
 def zone_without_ready(t):
     service = t.service([not_ready(E1, zones=["a"]), terminating(E4, zones=["a"]), zoned(E2, "b")])
     t.settle()
@@ -100,7 +100,7 @@ def terminating_ignore_hints(t):
 def zone_label_changes(t):
     service = t.service([zoned(E1, "a"), zoned(E2, "b")])
     t.settle()
-    # The label that the run before has set back may come later than what was settled.
+    # The label restored by the previous run may arrive late.
     t.expect_soon(POD, service.cluster(), kept(E1))
     t.defer(lambda: t.bench.set_node_labels({ZONE_LABEL: ZONE}))
     with WriteWatch(t.topology) as writes:

@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cases 128–132 and what else only a proxy that relays does: who gets the next connection, what becomes of those that are
-open, and what settings make of both. Ports and rules are in cases_portals.py."""
+"""Cases 128–132 and others that only concern a relaying proxy: which endpoint gets the next connection, what becomes of open
+ones, and what settings make of both. Ports and rules are in cases_portals.py."""
 
 import contextlib
 import ipaddress
@@ -19,13 +19,13 @@ from lib.talk import conversation, served_at
 BOTH = [ready(E1), ready(E2)]
 THREE = [ready(E1), ready(E2), ready(E3)]
 FOUR = [*THREE, ready(E4)]
-# So many lists of three that all of them keep their order when they are shuffled anew: one in four millions.
+# With this many lists of three the probability that all keep their order when shuffled again is one in four millions.
 LISTS = 22
-UDP_SILENCE = 0.8  # three times the time a UDP client is remembered
+UDP_SILENCE = 0.8  # three times the UDP timeout
 LADDER = 3.75
 REMEMBERED = 4
 IDLE = 2  # tcpIdleTimeout of the configuration userspace-drain
-DIAL = 0.25  # after so many seconds a connection is begun to another endpoint
+DIAL = 0.25  # seconds after which another endpoint is dialed
 ATTEMPTS = 5
 WITH_ONE_SOURCE = {"sources": ["manifests"], "backends": ["userspace"]}
 TCP_ONLY = {"protocols": ["tcp"], **WITH_ONE_SOURCE}
@@ -34,14 +34,14 @@ PROXY_SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
 
 
 def order(t, service, questions, sender=POD):
-    """Who answers that many connections, one after the other."""
+    """The endpoints that answer that many connections, one after the other."""
     front = service.cluster()
     lines = probe.ask(t.topology, sender, front.protocol, front.ip, front.port, t.family, questions, pace.stretched(2500))
     return [line.split()[1] if line.startswith("ok ") else line for line in lines]
 
 
-def order_heard(t, service, questions):
-    """As `order`. On a busy machine an endpoint may take longer for a datagram than the relay remembers its client; the
+def complete_order(t, service, questions):
+    """As `order`. On a busy machine an endpoint may answer after the UDP timeout of the relay; the
     answer is lost then, and the same number of questions is asked again."""
     for _ in range(ATTEMPTS):
         names = order(t, service, questions)
@@ -50,47 +50,47 @@ def order_heard(t, service, questions):
     return names
 
 
-# Who is next.
+# Which endpoint is next.
 
 
-@case(128, "endpoints take turns in a shuffled order; the same ones listed otherwise keep order and turn, others are "
-      "shuffled anew", legacy=["userspace"], **WITH_ONE_SOURCE)
+@case(128, "endpoints take turns in a shuffled order; the same ones in another order of the list keep order and turn, others are "
+      "shuffled again", legacy=["userspace"], **WITH_ONE_SOURCE)
 def turns(t):
     services = [t.service(THREE) for _ in range(LISTS)]
     t.settle()
-    first = [order_heard(t, one, 7) for one in services]
+    first = [complete_order(t, one, 7) for one in services]
     for names in first:
         if set(names[:3]) != {"e1", "e2", "e3"} or names != (names[:3] * 3)[:7]:
             t.require(False, f"no turns: {names}")
             return
-    t.require(len({tuple(in_circle(names[:3])) for names in first}) == 2, "every list has the same order")
+    t.require(len({tuple(rotated(names[:3])) for names in first}) == 2, "every list has the same order")
     for one in services:
         one.set_endpoints([ready(E3), ready(E2), ready(E1)])
     t.settle()
     for one, names in zip(services, first):
-        again = order_heard(t, one, 3)
+        again = complete_order(t, one, 3)
         t.require(again == [names[1], names[2], names[0]], f"after {names} came {again}")
     for one in services:
         one.set_endpoints(FOUR)
     t.settle()
     moved = 0
     for one, names in zip(services, first):
-        now = order_heard(t, one, 8)
+        now = complete_order(t, one, 8)
         if set(now[:4]) != {"e1", "e2", "e3", "e4"} or now[:4] != now[4:]:
             t.require(False, f"no turns with four: {now}")
             return
-        moved += in_circle([name for name in now[:4] if name != "e4"]) != in_circle(names[:3])
+        moved += rotated([name for name in now[:4] if name != "e4"]) != rotated(names[:3])
     t.require(moved > 0, "another set of endpoints was not shuffled")
 
 
-def in_circle(names):
-    """The order, whoever is first."""
+def rotated(names):
+    """The order, from the first name on."""
     at = names.index(min(names))
     return names[at:] + names[:at]
 
 
-@case(129, "a client stays with its endpoint; when that one refuses it gets the next and stays with it; after the time-out "
-      "it is balanced anew", legacy=["userspace"], **TCP_ONLY)
+@case(129, "a client stays with its endpoint; if that one refuses it gets the next and stays with it; after the timeout "
+      "it is balanced again", legacy=["userspace"], **TCP_ONLY)
 def affinity_and_failure(t):
     number = talk.FIRST_PORT + t.bench.allocator.number()
     servers = {}
@@ -114,42 +114,42 @@ def affinity_and_failure(t):
         t.require(moved == [other.name] * 4, f"with {lost.name} dead: {moved}")
         serve(lost)
         back = order(t, service, 2)
-        if time.monotonic() - asked < REMEMBERED:  # a busy machine may take longer than a client is remembered
+        if time.monotonic() - asked < REMEMBERED:  # a busy machine may take longer than the affinity timeout
             break
     t.require(back == [other.name] * 2, f"it did not stay with the new one: {back}")
     time.sleep(REMEMBERED + 1.2)  # fixed time: the affinity timeout expires
     later = order(t, service, 1)
-    t.require(later == [lost.name], f"after the time-out it is not the turn of {later}")
+    t.require(later == [lost.name], f"after the timeout it is not the turn of {later}")
 
 
-@case(130, "without endpoints a connection is accepted and closed, and a datagram is lost without a word", legacy=["userspace"],
+@case(130, "without endpoints a connection is accepted and closed, and a datagram is lost silently", legacy=["userspace"],
       **WITH_ONE_SOURCE)
-def nobody_there(t):
+def no_endpoints_at_all(t):
     service = t.service()
     t.settle()
     client = talk.connect(t, POD, service.cluster())
     if t.protocol == "tcp":
-        last = talk.said(client, pace.stretched(2))
+        last = talk.receive(client, pace.stretched(2))
         t.require(last in (talk.END, talk.RESET), f"the connection ended with {last}")
         return
     for _ in range(2):
-        client.send(b"?")  # an ICMP message about the first would come with the second
-        t.require(talk.said(client, 0.4) == talk.SILENCE, "there was an answer")
+        client.send(b"?")  # an ICMP error about the first would be reported at the second
+        t.require(talk.receive(client, 0.4) == talk.SILENCE, "there was an answer")
 
 
-def swallow(t, host, number):
-    """Packets to that port vanish in the namespace of the host."""
+def drop_packets(t, host, number):
+    """Drops packets to that port in the namespace of the host."""
     tool = "iptables-nft" if t.family == V4 else "ip6tables-nft"
     rule = ["INPUT", "-p", t.protocol, "--dport", str(number), "-j", "DROP"]
     t.topology.run(host.place, tool, "-w", "-I", *rule)
     t.defer(lambda: t.topology.run(host.place, tool, "-w", "-D", *rule))
 
 
-@case(130, f"an endpoint that does not answer is given up for the next one within a second, and when it is the only one, "
-      f"the client after {LADDER} s", **TCP_ONLY)
+@case(130, f"for an endpoint that does not answer the next one is tried within a second, and if it is the only one, "
+      f"the client is closed after {LADDER} s", **TCP_ONLY)
 def dial_ladder(t):
     number = talk.FIRST_PORT + t.bench.allocator.number()
-    swallow(t, E2, number)
+    drop_packets(t, E2, number)
     server = t.topology.serve(E1.place, E1.name, [number], [t.protocol])
     t.defer(lambda: shell.stop(server))
     alone = t.service([ready(E2)], ports=[("p80", 80, number)])
@@ -162,14 +162,14 @@ def dial_ladder(t):
     _, last = talk.seconds_until_over(client)
     took = time.monotonic() - began
     t.require(last in (talk.END, talk.RESET), f"it ended with {last}")
-    # The upper bound finds a step too many, which takes longer than all others together; a busy machine gets more time.
+    # The upper bound detects an extra step, which takes longer than all others together; a busy machine gets more time.
     t.require(LADDER - 0.3 < took < LADDER + pace.stretched(2), f"the client was given up after {took:.2f} s")
 
 
-# What is open.
+# Open connections.
 
 
-@case(131, "one end has said everything, and the other goes on: half-closed either way, all of it arrives", **TCP_ONLY)
+@case(131, "one end has sent everything, and the other goes on: half-closed in either direction, all data arrives", **TCP_ONLY)
 def half_closed(t):
     service, (server,) = served_at(t, E1)
     t.settle()
@@ -177,15 +177,15 @@ def half_closed(t):
     client, endpoint = conversation(t, service, server)
     client.sendall(b"question")
     client.shutdown(1)
-    t.require(talk.said_in_all(endpoint) == (b"question", talk.END), "the question did not arrive whole, with its end")
-    talk.say(endpoint, much, endpoint.close)
-    t.require(talk.said_in_all(client) == (much, talk.END), "the answer did not arrive whole, with its end")
+    t.require(talk.receive_all(endpoint) == (b"question", talk.END), "the question did not arrive completely, with its end")
+    talk.send_in_background(endpoint, much, endpoint.close)
+    t.require(talk.receive_all(client) == (much, talk.END), "the answer did not arrive completely, with its end")
     client, endpoint = conversation(t, service, server)
     endpoint.sendall(b"greeting")
     endpoint.shutdown(1)
-    t.require(talk.said_in_all(client) == (b"greeting", talk.END), "the greeting did not arrive whole, with its end")
-    talk.say(client, much, client.close)
-    t.require(talk.said_in_all(endpoint) == (much, talk.END), "what the client said did not arrive whole, with its end")
+    t.require(talk.receive_all(client) == (b"greeting", talk.END), "the greeting did not arrive completely, with its end")
+    talk.send_in_background(client, much, client.close)
+    t.require(talk.receive_all(endpoint) == (much, talk.END), "what the client sent did not arrive completely, with its end")
 
 
 @case(131, "an open connection outlives its endpoint and its Service; new ones go elsewhere at once", legacy=["userspace"],
@@ -197,25 +197,25 @@ def outlives(t):
     ends = [talk.accept(t, server) for server in (here, there)]
     opened[0].sendall(b"which")
     heard = select.select(ends, [], [], pace.stretched(talk.PATIENCE))[0]
-    t.require(len(heard) == 1 and talk.said(heard[0]) == b"which", f"{len(heard)} ends hear the first connection")
+    t.require(len(heard) == 1 and talk.receive(heard[0]) == b"which", f"{len(heard)} ends hear the first connection")
     if heard != ends[:1]:
         opened.reverse()
-    t.require(talk.answers(opened[0], ends[0]), "the connection to e1 does not work")
-    t.require(talk.answers(opened[1], ends[1]), "the connection to e2 does not work")
+    t.require(talk.is_connected(opened[0], ends[0]), "the connection to e1 does not work")
+    t.require(talk.is_connected(opened[1], ends[1]), "the connection to e2 does not work")
     service.set_endpoints([ready(E2)])
     t.settle()
     for _ in range(4):
         _, end = conversation(t, service, there)
         end.close()
-    t.require(talk.answers(opened[0], ends[0]), "the connection to the endpoint that went is broken")
+    t.require(talk.is_connected(opened[0], ends[0]), "the connection to the endpoint that went is broken")
     service.delete()
     t.settle()
     t.expect(POD, service.cluster(), UNTOUCHED)
     for client, end in zip(opened, ends):
-        t.require(talk.answers(client, end), "a connection did not outlive its Service")
+        t.require(talk.is_connected(client, end), "a connection did not outlive its Service")
 
 
-@case(131, "a UDP client is forgotten with its Service: nothing passes either way any more", **UDP_ONLY)
+@case(131, "a UDP client is removed with its Service: nothing passes in either direction any more", **UDP_ONLY)
 def datagrams_end(t):
     service, (server,) = served_at(t, E1)
     t.settle()
@@ -231,13 +231,13 @@ def datagrams_end(t):
 
     relay = t.wait_until(arrives, "a datagram arrives")
     server.sendto(b"!", relay)
-    t.require(talk.said(client) == b"!", "no answer while the Service is there")
+    t.require(talk.receive(client) == b"!", "no answer while the Service is there")
     ip = service.cluster().ip
     t.require(any(f"{ip}/" in line for line in t.saved()), f"no rule names {ip} while the Service is there")
     service.delete()
 
     def rules_gone():
-        # The client goes on: it must not be forgotten for its silence.
+        # The client keeps sending: it must not be removed by the UDP timeout.
         with contextlib.suppress(ConnectionRefusedError):
             client.send(b"?")
         return not any(f"{ip}/" in line for line in t.saved())
@@ -246,10 +246,10 @@ def datagrams_end(t):
     t.wait_until(lambda: not arrives(), "nothing arrives any more")
     with contextlib.suppress(ConnectionRefusedError):
         server.sendto(b"late", relay)
-    t.require(talk.said(client, 0.5) != b"late", "an answer came although the Service is gone")
+    t.require(talk.receive(client, 0.5) != b"late", "an answer came although the Service is gone")
 
 
-@case(132, "a UDP client that is silent too long is forgotten: its answer is lost, and its next datagram comes from another "
+@case(132, "a UDP client that is silent too long is removed: its answer is lost, and its next datagram comes from another "
       "port", config="short-udp-timeout", legacy=["userspace"], **UDP_ONLY)
 def silent_client(t):
     service, (server,) = served_at(t, E1)
@@ -263,7 +263,7 @@ def silent_client(t):
         t.wait_until(lambda: relays[-1][1] not in open_ports(t), "the socket for the silent client is closed")
         with contextlib.suppress(ConnectionRefusedError):
             server.sendto(b"late", relays[-1])
-        t.require(talk.said(client, 0.3) == talk.SILENCE, "a late answer came through")
+        t.require(talk.receive(client, 0.3) == talk.SILENCE, "a late answer came through")
     t.require(len(set(relays)) > 1, f"always from {relays[0]}")
     # On a busy machine one of them may take longer than the UDP timeout.
     t.wait_until(lambda: prompt_answer(client, server), "a prompt answer comes through")
@@ -275,7 +275,7 @@ def open_ports(t):
 
 
 def open_sockets(t):
-    """(Local port, remote address and port as in_table() has them) of the sockets that processes on the node have open; the
+    """(Local port, remote address and port in the format of in_table()) of the sockets that processes on the node have open; the
     kernel's own, as in TIME_WAIT, have inode 0."""
     table = f"/proc/net/{t.protocol}{'' if t.family == V4 else '6'}"
     rows = [line.split() for line in t.topology.run("node", "cat", table).stdout.splitlines()[1:]]
@@ -283,7 +283,7 @@ def open_sockets(t):
 
 
 def in_table(ip, port):
-    """As /proc/net writes it: words of four bytes, each as this machine stores a number."""
+    """The format of /proc/net: words of four bytes, each in host byte order."""
     packed = ipaddress.ip_address(ip).packed
     words = (int.from_bytes(packed[at:at + 4], sys.byteorder) for at in range(0, len(packed), 4))
     return "".join(f"{word:08X}" for word in words) + f":{port:04X}"
@@ -292,7 +292,7 @@ def in_table(ip, port):
 def prompt_answer(client, server):
     client.send(b"?")
     server.sendto(b"prompt", server.recvfrom(100)[1])
-    return talk.said(client, 1) == b"prompt"
+    return talk.receive(client, 1) == b"prompt"
 
 
 @case(132, "with --udp-timeout 2s an answer may take a second, and the next datagram comes from the same port",
@@ -308,7 +308,7 @@ def longer_silence(t):
         time.sleep(UDP_SILENCE)  # fixed time: silence that is shorter than --udp-timeout
         with contextlib.suppress(ConnectionRefusedError):
             server.sendto(b"late", relay)
-        if talk.said(client, 1) != b"late":
+        if talk.receive(client, 1) != b"late":
             return False
         client.send(b"?")
         return server.recvfrom(100)[1] == relay
@@ -337,7 +337,7 @@ def sizes(t):
         except TimeoutError:
             return False
         seen.update((got, back))
-        return back == data  # one that was sent before may come late
+        return back == data  # an earlier one may arrive late
 
     for size in (0, 1, 1400, 4097, 30000, 65000):
         t.wait_until(lambda data=bytes(size % 251 for _ in range(size)): echoed(data), f"{size} bytes come back")
@@ -347,40 +347,40 @@ def sizes(t):
 # With other settings.
 
 
-@case(None, "whenEndpointRemoved reset: connections to an endpoint that goes are reset at once, at both ends; others live",
+@case(None, "whenEndpointRemoved reset: connections to a removed endpoint are reset at once, at both ends; others live",
       config="userspace-reset", **TCP_ONLY)
 def reset_when_removed(t):
     service, (server,) = served_at(t, E1)
     other, (steady,) = served_at(t, E2)
     t.settle()
     client, endpoint = conversation(t, service, server)
-    t.require(talk.answers(client, endpoint), "the connection does not work")
+    t.require(talk.is_connected(client, endpoint), "the connection does not work")
     bystanders = conversation(t, other, steady)
     service.set_endpoints([])
-    t.require(talk.said(client) == talk.RESET, "the client's end was not reset")
-    t.require(talk.said(endpoint) == talk.RESET, "the endpoint's end was not reset")
-    t.require(talk.answers(*bystanders), "a connection to another endpoint broke")
+    t.require(talk.receive(client) == talk.RESET, "the client's end was not reset")
+    t.require(talk.receive(endpoint) == talk.RESET, "the endpoint's end was not reset")
+    t.require(talk.is_connected(*bystanders), "a connection to another endpoint broke")
     other.delete_service()
-    t.require(talk.said(bystanders[0]) == talk.RESET, "a connection of a deleted Service was not reset")
+    t.require(talk.receive(bystanders[0]) == talk.RESET, "a connection of a deleted Service was not reset")
 
 
-@case(None, "whenEndpointRemoved drain: a connection to an endpoint that goes is reset when its time is over, not before",
+@case(None, "whenEndpointRemoved drain: a connection to a removed endpoint is reset when its drain time is over, not before",
       config="userspace-drain", **TCP_ONLY)
 def drained_when_removed(t):
     service, (server,) = served_at(t, E1)
     t.settle()
     client, endpoint = conversation(t, service, server)
-    t.require(talk.answers(client, endpoint), "the connection does not work")
+    t.require(talk.is_connected(client, endpoint), "the connection does not work")
     began = time.monotonic()
     service.set_endpoints([ready(E2)])
     _, last = talk.seconds_until_over(client)
     took = time.monotonic() - began
     t.require(last == talk.RESET, f"the connection ended with {last}")
-    # The upper bound finds a drain timeout that is not the configured one of 1 s; a busy machine gets more time.
+    # The upper bound detects a drain timeout that is not the configured one of 1 s; a busy machine gets more time.
     t.require(1 <= took < pace.stretched(8), f"it ended after {took:.2f} s")
 
 
-@case(None, "tcpIdleTimeout: a connection on which nobody speaks ends, one on which one end speaks lives",
+@case(None, "tcpIdleTimeout: a connection without any data ends, one with data from one end lives",
       config="userspace-drain", **TCP_ONLY)
 def idle_connections(t):
     service, (server,) = served_at(t, E1)
@@ -389,11 +389,11 @@ def idle_connections(t):
         silent = conversation(t, service, server)
         before = time.monotonic()
         speaking = conversation(t, service, server)
-        longest_pause, last, over = spoken_beside(silent[0], speaking[1], before)
+        longest_pause, last, over = send_until_other_ends(silent[0], speaking[1], before)
         with contextlib.suppress(OSError):
             speaking[1].sendall(b"!")
         heard = b""
-        while b"!" not in heard and isinstance(part := talk.said(speaking[0]), bytes):
+        while b"!" not in heard and isinstance(part := talk.receive(speaking[0]), bytes):
             heard += part
         t.require(last in (talk.END, talk.RESET), f"the silent one ended with {last}")
         if max(longest_pause, time.monotonic() - over) < IDLE:  # a busy machine may let it pause for too long
@@ -401,27 +401,27 @@ def idle_connections(t):
     t.require(b"!" in heard, f"the speaking one ended, too: {part}")
 
 
-def spoken_beside(silent, speaking, before):
-    """One speaks until the other is over, and for longer than IDLE: its longest pause, how the other ended, and when
-    the last word was said."""
+def send_until_other_ends(silent, speaking, before):
+    """One connection sends until the other is over, and for longer than IDLE: its longest pause, how the other ended, and the
+    time of the last data."""
     spoke, longest, last = before, 0.0, talk.SILENCE
     while (last == talk.SILENCE and spoke - before < pace.stretched(9)) or spoke - before < 3:
-        time.sleep(0.3)  # fixed time: the rate at which one end speaks
+        time.sleep(0.3)  # fixed time: the rate at which one end sends
         with contextlib.suppress(OSError):  # the caller finds that it is over
             speaking.sendall(b".")
         longest, spoke = max(longest, time.monotonic() - spoke), time.monotonic()
         if last == talk.SILENCE:
-            last = talk.said(silent, 0.01)
+            last = talk.receive(silent, 0.01)
     return longest, last, spoke
 
 
-@case(None, "leastConnections: the next connections go to the endpoint that has fewest, until it has as many as others",
+@case(None, "leastConnections: the next connections go to the endpoint with the fewest, until it has as many as others",
       config="userspace-reset", **TCP_ONLY)
 def least_connections(t):
     choice_of_endpoints(t)
 
 
-@case(None, "powerOfTwoChoices: of two endpoints the next connections go to the one that has fewer",
+@case(None, "powerOfTwoChoices: of two endpoints the next connections go to the one with fewer",
       config="userspace-drain", **TCP_ONLY)
 def two_choices(t):
     choice_of_endpoints(t)
@@ -432,7 +432,7 @@ class TooSlow(Exception):
 
 
 def choice_of_endpoints(t):
-    # A busy machine may send no word for the idle timeout, or make a connection so slowly that the relay tries another
+    # A busy machine may send no data for the idle timeout, or open a connection so slowly that the relay tries another
     # endpoint. Neither is a fault of the choice.
     for left in reversed(range(ATTEMPTS)):
         try:
@@ -448,7 +448,7 @@ def fewest_first(t):
     speaking = []
 
     def open_many(count):
-        """Connections, by which endpoint accepted them. A silent connection would be over after IDLE, and the count of
+        """Connections, by the endpoint that accepted them. A silent connection would end after IDLE, and the count of
         its endpoint one less."""
         made = {0: [], 1: []}
         for _ in range(count):
@@ -464,7 +464,7 @@ def fewest_first(t):
         return made
 
     def still_open():
-        """The daemon's sockets, after a word on each connection that is to stay: on a busy machine IDLE passes meanwhile."""
+        """The daemon's sockets, after data on each connection that must stay: on a busy machine IDLE passes meanwhile."""
         for talker in speaking:
             talker.sendall(b".")
         return open_sockets(t)
@@ -486,7 +486,7 @@ def fewest_first(t):
 
 
 def accepted(t, servers):
-    """Which server gets a connection, and its end of it."""
+    """The server that gets a connection, and its end of the connection."""
     deadline = time.monotonic() + pace.stretched(talk.PATIENCE)
     while time.monotonic() < deadline:
         for index, server in enumerate(servers):
@@ -500,7 +500,7 @@ def accepted(t, servers):
     raise TimeoutError("no server got the connection")
 
 
-@case(None, "an endpoint that refuses several times is passed over, no client notices, and it is used again when it answers",
+@case(None, "an endpoint that refuses several times is skipped, no client fails, and it is used again when it answers",
       config="userspace-drain", **TCP_ONLY)
 def outlier(t):
     number = talk.FIRST_PORT + t.bench.allocator.number()
@@ -519,18 +519,18 @@ def outlier(t):
     counted = next(line for line in t.topology.run(E2.place, tool, "-w", "-L", "INPUT", "-nvx").stdout.splitlines()
                    if f"dpt:{number} " in line)
     dials = int(counted.split()[0])
-    # Two to find out, and one a second, as measured here, to look again; without passing over about fifty.
+    # Two dials to detect it, and one retry per second, as measured here; without outlier detection about fifty.
     t.require(2 <= dials <= 4 + took, f"{dials} dials of the dead endpoint in {took:.1f} s")
     back = t.topology.serve(E2.place, E2.name, [number], [t.protocol])
     t.defer(lambda: shell.stop(back))
     t.wait_until(lambda: "e2" in order(t, service, 5), "the endpoint is used again", seconds=20)
 
 
-@case(None, "proxyProtocol: the endpoint is told the client's address and the one it asked for, before anything else; other "
-      "Services are not", config="userspace-reset", **TCP_ONLY)
+@case(None, "proxyProtocol: the endpoint receives the client's address and the destination address, before any data; other "
+      "Services get data only", config="userspace-reset", **TCP_ONLY)
 def proxy_protocol(t):
     server, number = talk.listen(t, E1)
-    named = ServiceUnderTest(t.bench.source, t.bench.allocator.number(), "told", t.family, t.protocol, [ready(E1)],
+    named = ServiceUnderTest(t.bench.source, t.bench.allocator.number(), "named", t.family, t.protocol, [ready(E1)],
                              name=f"svc-{t.family}", ports=[("p80", 80, number)], type="LoadBalancer", external=True)
     t.defer(named.delete)
     other = t.service([ready(E1)], ports=[("p80", 80, number)])
@@ -541,12 +541,12 @@ def proxy_protocol(t):
         endpoint = talk.accept(t, server)
         wanted = proxy_header(t, client, front) + b"hello"
         got = b""
-        while len(got) < len(wanted) and isinstance(part := talk.said(endpoint), bytes):
+        while len(got) < len(wanted) and isinstance(part := talk.receive(endpoint), bytes):
             got += part
         t.require(got == wanted, f"from {sender.name} to {front.ip} the endpoint got {got!r}, not {wanted!r}")
     client, endpoint = conversation(t, other, server)
     client.sendall(b"hello")
-    t.require(talk.said(endpoint) == b"hello", "another Service's endpoint got more than was said")
+    t.require(talk.receive(endpoint) == b"hello", "another Service's endpoint received more than was sent")
 
 
 def proxy_header(t, client, front):

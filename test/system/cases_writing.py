@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writing the rules when that is not simple: one that is refused, a lock that is held, hundreds of Services at once."""
+"""Difficult writes of rules: a rejected one, a held lock, hundreds of Services at once."""
 
 import subprocess
 import time
@@ -13,7 +13,7 @@ from lib.objects import ready
 BOTH = [ready(E1), ready(E2)]
 IPTABLES = ["iptables"]
 GOOD_SERVICES = 20
-# Enough to find one of GOOD_SERVICES by halving, twice over, and for the retries meanwhile.
+# Enough to find one of GOOD_SERVICES by bisection, twice, and for the retries meanwhile.
 MOST_REFUSALS = 25
 LOCK = "/run/xtables.lock"
 LOCK_SECONDS = 8
@@ -21,12 +21,12 @@ LOAD = 400
 
 
 def one_refused(t, manner):
-    """One Service whose rules iptables-restore refuses, among others, in a delta and then at a start."""
+    """One Service whose rules iptables-restore rejects, among others, in a delta and then at a start."""
     tools = t.topology.tools
     bad = t.service()
     title = f"{bad.namespace}/{bad.name}:p80"
     with tools.wrapped():
-        # Its rule without endpoints is not refused; those that it gets with endpoints are.
+        # Its rule without endpoints is accepted; those with endpoints are not.
         tools.refuse(f"^-[AI] .*{title}.*-j KUBE-", manner)
         t.defer(tools.accept_all)
         t.settle()
@@ -48,27 +48,27 @@ def one_refused(t, manner):
         expect_without(t, bad, good, title, "at a start")
 
         tools.accept_all()
-        # It is tried again after a minute, or as soon as it changes.
+        # The daemon retries after a minute, or as soon as the Service changes.
         bad.set_endpoints([ready(E1), ready(E2), ready(E3)])
         t.settle()
         t.expect(POD, bad.cluster(), kept(E1, E2, E3))
         t.expect(POD, [one.cluster() for one in good], kept(E1))
-        t.wait_until(lambda: not left_out(t), "nothing is reported as left out")
+        t.wait_until(lambda: not not_programmed(t), "every service port is programmed")
 
 
 def expect_without(t, bad, good, title, occasion):
     t.expect(POD, [one.cluster() for one in good], kept(E1))
     answers = probe.ask(t.topology, POD, "tcp", bad.cluster().ip, bad.cluster().port, t.family, 2, 350)
-    # No rule at all, or the REJECT it had: but no jump into a chain that is not whole.
+    # No rule at all, or the earlier REJECT: but no jump into an incomplete chain.
     t.require(set(answers) <= {"refused"} or probe.check(t.topology, POD, "tcp", bad.cluster().ip, bad.cluster().port,
                                                          t.family, UNTOUCHED) is None,
               f"{occasion}: the refused Service is half there: {answers}")
-    t.require(t.bench.daemon.wait_logged(title, "left out") is not None, f"{occasion}: no log line names {title}")
-    t.wait_until(lambda: left_out(t) == [title], f"{occasion}: `sluicectl status` names {title} and no other")
+    t.require(t.bench.daemon.wait_logged(title, "not programmed") is not None, f"{occasion}: no log line names {title}")
+    t.wait_until(lambda: not_programmed(t) == [title], f"{occasion}: `sluicectl status` names {title} and no other")
 
 
-def left_out(t):
-    return [one["service_port"] for family in t.status()["families"] for one in family["left_out"]]
+def not_programmed(t):
+    return [one["service_port"] for family in t.status()["families"] for one in family["not_programmed"]]
 
 
 @own_daemon(None, "one Service is refused by iptables-restore, which names the line: the others work, it is reported, "
@@ -83,37 +83,37 @@ def refused_at_commit(t):
     one_refused(t, "commit")
 
 
-@own_daemon(None, f"somebody holds the iptables lock for {LOCK_SECONDS} s: said, waited for, and caught up with soon after",
-            sources=["manifests"], backends=IPTABLES, variants=["legacy"], legacy=True)
+@own_daemon(None, f"another process holds the iptables lock for {LOCK_SECONDS} s: reported, waited for, and caught up "
+            "with soon after", sources=["manifests"], backends=IPTABLES, variants=["legacy"], legacy=True)
 def lock_held(t):
-    restart_without_haste(t)
+    restart_with_long_period(t)
     service = t.service([ready(E1)])
     t.settle()
     holder = hold_lock(t)
     began = time.monotonic()
     changed = [t.service([ready(E1)])]
-    time.sleep(LOCK_SECONDS / 2)  # fixed time: the next change comes while the daemon waits for the lock
+    time.sleep(LOCK_SECONDS / 2)  # fixed time: the next change arrives while the daemon waits for the lock
     changed.append(t.service([ready(E1)]))
     service.set_endpoints([ready(E2)])
-    t.require(t.bench.daemon.wait_logged("lock", seconds=LOCK_SECONDS) is not None, "no log line speaks of the lock")
+    t.require(t.bench.daemon.wait_logged("lock", seconds=LOCK_SECONDS) is not None, "no log line mentions the lock")
     t.expect(POD, service.cluster(), kept(E1))
     time.sleep(max(0.0, began + LOCK_SECONDS - time.monotonic()))  # fixed time: the lock is held for longer than an attempt waits
-    t.require(holder.poll() is None, "the lock was not held as long as it should be")
+    t.require(holder.poll() is None, "the lock was not held long enough")
     release(holder)
     for one in changed:
         t.expect_soon(POD, one.cluster(), kept(E1), seconds=5)
     t.expect_soon(POD, service.cluster(), kept(E2), seconds=5)
 
 
-def restart_without_haste(t):
-    """With a sync period so long that what happens soon does not happen because of it."""
+def restart_with_long_period(t):
+    """With a sync period that is too long to explain what happens soon."""
     t.bench.daemon.stop()
     t.bench.flags += ["--iptables-sync-period", "60s"]
     t.bench.start_daemon()
 
 
 def hold_lock(t):
-    """Takes the lock as the daemon's tools see it: the daemon has a /run of its own."""
+    """Takes the lock in the daemon's mount namespace, which has its own /run."""
     holder = shell.start(["nsenter", "-t", str(t.bench.daemon.pid), "-m", "--", "flock", LOCK, "sh", "-c", "echo held; read end"],
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     t.defer(lambda: release(holder))
@@ -127,7 +127,7 @@ def release(holder):
 
 
 def load(t):
-    """Hundreds of Services at the source, while no daemon runs."""
+    """Creates hundreds of Services at the source, while no daemon runs."""
     t.bench.daemon.stop()
     t.bench.source.put(*bulk.services(LOAD, [ready(E1), ready(E2), ready(E3), ready(E4), bulk.nowhere(0)]))
 
@@ -140,7 +140,7 @@ def wait_loaded(t, hammer):
     hammer.wait_attempts(10)
 
 
-@own_daemon(None, f"{LOAD} Services are loaded at a start: no connect fails to one that was there before",
+@own_daemon(None, f"{LOAD} Services are loaded at a start: no connect to an earlier one fails",
             sources=["manifests"], backends=IPTABLES, legacy=True)
 def loaded_beside_an_old_one(t):
     service = t.service(BOTH)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Makes docs/conformance.md from the cases, the unit tests that name them, and result files of run.py; what these results do
-not show stays as the page has it."""
+"""Generates docs/conformance.md from the cases, the unit tests that name them, and result files of run.py; cells without
+new results stay as they are."""
 
 import argparse
 import difflib
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-# Titles of some cases say how long they are; the page has those of the short form.
+# Some titles contain lengths; the page has those of the short form.
 for _name in [name for name in os.environ if name.startswith("SLUICE_")]:
     del os.environ[_name]
 
@@ -28,7 +28,7 @@ BEFORE = 40      # characters shown before the first that differs
 
 
 class Unreadable(Exception):
-    """A file holds no results."""
+    """A file without results."""
 
 
 def options():
@@ -74,12 +74,12 @@ def read(path):
 
 
 def is_of_run(document):
-    """The kit's reports and those of benchmarks have more in them."""
+    """Reports of the kit and of benchmarks have other members."""
     return isinstance(document, dict) and document.keys() == {"backend", "results"}
 
 
 def rows_of(registry, units):
-    """One for each number of the catalogue, and one for each case without a number."""
+    """One row for each number of the catalogue, and one for each case without a number."""
     rows = [verdicts.Row(str(number), tuple(case for case in registry if number in case.numbers), tuple(units.get(number, ())))
             for cases in SECTIONS.values() for number in cases]
     for case in registry:
@@ -89,8 +89,8 @@ def rows_of(registry, units):
 
 
 def made(text, documents, registry, units):
-    """The page that follows from the page as it is, `text`, and from the results."""
-    return page.Writer(rows_of(registry, units), verdicts.Results(documents), page.Old(text)).text()
+    """The new page, from the current page `text` and from the results."""
+    return page.Writer(rows_of(registry, units), verdicts.Results(documents), page.OldPage(text)).text()
 
 
 def unit_tests():
@@ -100,7 +100,7 @@ def unit_tests():
     for path in sorted(glob.glob(os.path.join(root, "test", "unit", "**", "*.cpp"), recursive=True)):
         with open(path, encoding="utf-8") as file:
             text = file.read()
-        # Only comments and string literals speak of conformance cases; `case 3:` elsewhere is a switch.
+        # Only comments and string literals name conformance cases; `case 3:` elsewhere is a switch.
         for comment in re.findall(r"//[^\n]*|\"[^\"\n]*\"", text):
             for numbers in re.findall(r"\bcases? (\d+(?:(?:, | and |–|-)\d+)*)", comment):
                 for number in _expand(numbers):
@@ -118,7 +118,7 @@ def _expand(text):
 
 
 def difference(before, after):
-    """Lines that say what a page has and what it is to have: of each row its first cell, and the place that differs."""
+    """Lines that describe the difference of two pages: of each row its first cell, and the place that differs."""
     before, after = before.splitlines(), after.splitlines()
     found = []
     for kind, first, last, other_first, other_last in difflib.SequenceMatcher(None, before, after, False).get_opcodes():
@@ -168,7 +168,7 @@ def check(wanted, registry, units):
             tap.add(title, [f"{path} is missing, so this run has not written it: run test/run.sh --part {step}"])
             continue
         document = read(path)
-        if document.keys() == {"skipped"}:  # by the harness, as this machine cannot run the step
+        if document.keys() == {"skipped"}:  # by the harness, if this machine cannot run the step
             tap.add(title, skip=f"{document['skipped']}; its rows keep their cells")
         else:
             documents.append(of_run(path, document))

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests conformance.py (TAP): what a cell says after a run, and what is reported of a page that is not current."""
+"""Tests conformance.py (TAP): the text of a cell after a run, and the report about a page that is not current."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def cell(made, column, before, records, key="1", backend=None, units=()):
     return verdicts.cell(verdicts.Row(key, made, units), column, results, before)
 
 
-# What the page said, the results of the run, what the page is to say; of a case that is for mode nftables.
+# The page before, the results of the run, the page after; of a case for nftables mode.
 CELLS = (
     ("a pass is shown", "skipped: x", [PASS], "passed"),
     ("a pass counts beside a skip", "–", [SKIP, PASS], "passed"),
@@ -70,7 +70,7 @@ def cells():
 
 
 def visits():
-    """A case for mode iptables that swaps to others."""
+    """A case for iptables mode that swaps to other modes."""
     swaps = (case("swaps", (), backends=("iptables",)),)
     ran = [record(name="swaps", modes=["nftables"])]
 
@@ -83,12 +83,12 @@ def visits():
     yield "a mode that served in an earlier run stays when the case has failed", "passed", \
         found("nftables", "passed", [record(FAIL, "swaps")])
     yield "a run with the old iptables counts for no other mode", "–", found("nftables", backend="iptables-legacy")
-    yield "a run of mode ipvs counts for iptables as it is now", "passed", \
+    yield "a run in ipvs mode counts for the current iptables", "passed", \
         found("iptables-nft", records=[record(name="swaps", modes=["iptables"])], backend="ipvs")
 
 
 def differing():
-    met = NO_LOCAL.said_of("ipvs")
+    met = NO_LOCAL.described_for("ipvs")
 
     def found(records, before=(), made=(case(),)):
         results = verdicts.Results([{"backend": "ipvs", "results": records}])
@@ -98,10 +98,10 @@ def differing():
     yield "a difference that a run met", {"no-local"}, found([record(differs=[met])])
     yield "a difference stays where a run had fewer parameters", {"no-local"}, found(every[:3], {"no-local"})
     yield "a difference stays where a case has not passed", {"no-local"}, found([*every[:3], record(FAIL, pair=FOUR[3])], {"no-local"})
-    yield "a difference that a complete run did not meet goes", set(), found(every, {"no-local"})
+    yield "a difference that a complete run did not meet is removed", set(), found(every, {"no-local"})
     yield "a difference stays where a second case of the number has not run", {"no-local"}, \
         found(every, {"no-local"}, (case("two"), case()))
-    yield "a difference that the mode does not have any more goes", {OTHER_PORT.name}, found([], {OTHER_PORT.name, "gone"})
+    yield "a difference that the mode does not have any more is removed", {OTHER_PORT.name}, found([], {OTHER_PORT.name, "gone"})
 
 
 def made(text, records, registry):
@@ -110,17 +110,17 @@ def made(text, records, registry):
 
 def pages():
     registry = [case(), case("two", (), title="with a | in it")]
-    ran = [record(name=name, pair=pair, differs=[OTHER_PORT.said_of("nftables")]) for name in ("one", "two") for pair in FOUR]
+    ran = [record(name=name, pair=pair, differs=[OTHER_PORT.described_for("nftables")]) for name in ("one", "two") for pair in FOUR]
     text = made("", ran, registry)
-    yield "what is read back is what was written", text, made(text, [], registry)
-    old = page.Old(text)
+    yield "a page is read back unchanged", text, made(text, [], registry)
+    old = page.OldPage(text)
     yield "cells and differences are read", (["passed", "passed"], ["other-port"], ["other-port"]), \
         ([old.cell(key, "nftables") for key in ("1", "cases_area.two")], sorted(old.names("1", "nftables")),
          sorted(old.names("cases_area.two", "nftables")))
     yield "a difference is marked", 2, sum("cases_area" in line and "passed ≠ |" in line for line in text.splitlines())
     renamed = made(text, [], [registry[0], case("two", (), title="another title")])
     yield "a new title is a change of one line, and its cells stay", (2, True), \
-        (len(conformance.difference(text, renamed)), "another title" in renamed and page.Old(renamed).cell("cases_area.two", "nftables") == "passed")
+        (len(conformance.difference(text, renamed)), "another title" in renamed and page.OldPage(renamed).cell("cases_area.two", "nftables") == "passed")
     many = made(text, ran, registry + [case(f"more{number}", (), title=f"{number}") for number in range(99)])
     found = conformance.difference(text, many)
     yield "a long difference is cut", (conformance.MOST_LINES, "… and 70 more lines"), (len(found), found[-1])
@@ -132,7 +132,7 @@ def pages():
 def registered():
     registry = conformance.run.load_cases()
     names = [one.test for one in registry]
-    yield "every case has a name of its own, as rows of the page have", [], sorted({name for name in names if names.count(name) > 1})
+    yield "every case has a unique name, as rows of the page have", [], sorted({name for name in names if names.count(name) > 1})
     areas = {area for several in catalogue.AREAS.values() for area in several}
     yield "every section of the page has cases", set(), areas - {one.area for one in registry if not one.numbers}
 
@@ -150,7 +150,7 @@ def programs(folder):
     with open(skipped, "w", encoding="utf-8") as file:
         json.dump({"skipped": "no such kernel"}, file)
     status, said = program("--check", path, results)
-    yield "a page that is not there is not current", (1, True), (status, "not ok 1 - " in said)
+    yield "a missing page is not current", (1, True), (status, "not ok 1 - " in said)
     status, _ = program(path, results)
     yield "an update writes the page", (0, 0), (status, program("--check", path, results)[0])
     with open(path, encoding="utf-8") as file:
@@ -159,11 +159,11 @@ def programs(folder):
     with open(path, "w", encoding="utf-8") as file:
         file.write(text.replace("unnamed port", "no name"))
     status, said = program("--check", path, folder, "--update-command", "make it so")
-    yield "another title makes the page stale: the command and the lines are printed", (1, True), \
+    yield "another title makes the page stale, and the command and the lines are printed", (1, True), \
         (status, "#   update it with: make it so\n#   - | 7 | no name" in said and "\n#   + | 7 | unnamed port" in said)
     program(path, results)
     status, said = program("--check", path, "--step", "system/one", results, "--step", "system/two", skipped, "--absent", "vm/three")
-    yield "a step that this machine cannot run, or this run does not take, is a skip", (0, True), \
+    yield "a step that this machine or this run does not run is a skip", (0, True), \
         (status, "ok 2 - results of system/two # SKIP no such kernel" in said and said.count("# SKIP") == 2 and "vm/three" in said)
     status, said = program("--check", path, "--step", "system/one", os.path.join(folder, "none.json"))
     yield "a missing result file fails, with the part to run", (1, True), \
@@ -171,11 +171,11 @@ def programs(folder):
     with open(results, "w", encoding="utf-8") as file:
         file.write("{")
     status, said = program("--check", path, folder)
-    yield "a damaged result file is an error that names it", (2, True), (status, f"cannot read results from {results}: " in said)
+    yield "a corrupt result file is an error that names it", (2, True), (status, f"cannot read results from {results}: " in said)
     with open(results, "w", encoding="utf-8") as file:
         json.dump({"results": [], "schema": 1}, file)
-    yield "another JSON file in a folder is left alone", 0, program("--check", path, folder)[0]
-    yield "another JSON file by its name is an error", 2, program("--check", path, results)[0]
+    yield "other JSON files in a folder are ignored", 0, program("--check", path, folder)[0]
+    yield "an explicit other JSON file is an error", 2, program("--check", path, results)[0]
 
 
 def main():

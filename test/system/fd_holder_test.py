@@ -14,7 +14,7 @@ import traceback
 from lib import pace
 from lib.fd_holder import FdHolder
 
-# Says what it was given, then does what it is told, one line each.
+# Prints what it received, then executes its input, one line each.
 PROGRAM = r"""
 import array, os, socket, sys
 manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -40,19 +40,19 @@ for line in sys.stdin:
 class Program:
     def __init__(self, holder):
         self._holder = holder
-        self._begin = len(holder.said)
+        self._begin = len(holder.notifications)
         self._process = holder.popen([sys.executable, "-c", PROGRAM], stdin=-1, text=True)
-        assert holder.wait_said("READY=1", after=self._begin), holder.said
+        assert holder.wait_notified("READY=1", after=self._begin), holder.notifications
 
     @property
     def was_given(self):
-        return next(line[7:] for line in self._holder.said[self._begin:] if line.startswith("STATUS="))
+        return next(line[7:] for line in self._holder.notifications[self._begin:] if line.startswith("STATUS="))
 
     def do(self, line):
-        before = len(self._holder.said)
+        before = len(self._holder.notifications)
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
-        assert self._holder.wait_said("STATUS=did " + line.strip()[:40], after=before), self._holder.said
+        assert self._holder.wait_notified("STATUS=did " + line.strip()[:40], after=before), self._holder.notifications
 
 
 def keep(name, more=r"\nFDPOLL=0"):
@@ -75,7 +75,7 @@ def a_listener_outlives_kill_9(holder):
         assert Program(holder).was_given == f"sluice.a.ipv4.one={one} two={two}"
 
 
-def what_is_removed_is_not_given(holder):
+def removed_sockets_are_not_passed_on(holder):
     program = Program(holder)
     for name in ("one", "two", "one"):
         program.do(keep(name))
@@ -90,14 +90,14 @@ def what_is_removed_is_not_given(holder):
     assert Program(holder).was_given == ""
 
 
-def one_socket_is_kept_once(holder):
+def a_socket_is_stored_once(holder):
     program = Program(holder)
     program.do(keep("one"))
     program.do('say("FDSTORE=1\\nFDNAME=other\\nFDPOLL=0", kept[0].fileno())')
     assert holder.names() == ["one"]
 
 
-def what_hangs_up_is_dropped_unless_told_otherwise(holder):
+def closed_sockets_are_dropped_unless_polling_is_off(holder):
     program = Program(holder)
     pair = 'a, b = socket.socketpair(); b.close(); say("FDSTORE=1\\nFDNAME=%s", a.fileno()); a.close()'
     program.do(pair % "stays\\nFDPOLL=0")
@@ -107,16 +107,16 @@ def what_hangs_up_is_dropped_unless_told_otherwise(holder):
     assert holder.names() == ["stays", "listens"], holder.names()
 
 
-def beyond_its_limit_nothing_is_kept(holder):
+def sockets_beyond_the_limit_are_not_stored(holder):
     holder.limit = 2
     program = Program(holder)
     for name in ("one", "two", "three"):
         program.do(keep(name))
     assert holder.names() == ["one", "two"]
-    assert holder.complaints == ["no room for three"], holder.complaints
+    assert holder.warnings == ["no room for three"], holder.warnings
 
 
-def names_are_as_systemd_has_them(holder):
+def names_match_systemd(holder):
     program = Program(holder)
     program.do(keep("a:b"))
     program.do(keep("n" * 256))
@@ -124,20 +124,20 @@ def names_are_as_systemd_has_them(holder):
     program.do('say("FDSTOREREMOVE=1\\nFDNAME=a:b")')
     program.do('say("FDSTOREREMOVE=1")')
     assert holder.names() == ["stored", "stored", "stored"]
-    assert len(holder.complaints) == 6, holder.complaints
+    assert len(holder.warnings) == 6, holder.warnings
     program.do(keep("n" * 255))
     assert holder.names()[-1] == "n" * 255
 
 
-def others_are_not_believed(holder):
+def notifications_of_other_processes_are_ignored(holder):
     program = Program(holder)
     program.do(f'import subprocess; subprocess.run([sys.executable, "-c", "import os, socket; socket.socket(socket.AF_UNIX, '
                f'socket.SOCK_DGRAM).sendto(b\'STATUS=other\', os.environ[\'NOTIFY_SOCKET\'])"])')
-    assert "STATUS=other" not in holder.said
-    assert len(holder.complaints) == 1, holder.complaints
+    assert "STATUS=other" not in holder.notifications
+    assert len(holder.warnings) == 1, holder.warnings
 
 
-def thousands_come_back(holder):
+def thousands_of_sockets_are_passed_on(holder):
     program = Program(holder)
     program.do('import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)')
     program.do('for i in range(3000): say(f"FDSTORE=1\\nFDNAME=n{i}\\nFDPOLL=0", listener().fileno())')
@@ -147,7 +147,7 @@ def thousands_come_back(holder):
     assert Program(holder).was_given == f"3000 n2999={last}"
 
 
-def names_too_long_for_the_environment_end_it(holder):
+def too_long_environment_is_an_error(holder):
     program = Program(holder)
     program.do('import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)')
     program.do('for i in range(600): say("FDSTORE=1\\nFDPOLL=0\\nFDNAME=" + "n" * 240 + str(i), listener().fileno())')
@@ -163,7 +163,7 @@ def names_too_long_for_the_environment_end_it(holder):
 
 def a_busy_manager_reads_later(holder):
     program = Program(holder)
-    # The holder's thread ignores the socket once it has begun to wait after the pause: in its second pass from now on.
+    # The holder's thread ignores the socket once it has begun to wait after the pause: from its second pass on.
     passes, drop_dead = [], holder._drop_dead  # pylint: disable=protected-access
     holder.pause()
     holder._drop_dead = lambda: (passes.append(None), drop_dead())  # pylint: disable=protected-access
@@ -175,7 +175,7 @@ def a_busy_manager_reads_later(holder):
     assert holder.wait_kept(1)
 
 
-def nothing_else_is_inherited(holder):
+def no_other_descriptor_is_inherited(holder):
     read, write = os.pipe()
     os.set_inheritable(write, True)
     Program(holder)
@@ -185,10 +185,10 @@ def nothing_else_is_inherited(holder):
 
 
 def main():
-    tests = [a_listener_outlives_kill_9, what_is_removed_is_not_given, one_socket_is_kept_once,
-             what_hangs_up_is_dropped_unless_told_otherwise, beyond_its_limit_nothing_is_kept,
-             names_are_as_systemd_has_them, others_are_not_believed, thousands_come_back,
-             names_too_long_for_the_environment_end_it, a_busy_manager_reads_later, nothing_else_is_inherited]
+    tests = [a_listener_outlives_kill_9, removed_sockets_are_not_passed_on, a_socket_is_stored_once,
+             closed_sockets_are_dropped_unless_polling_is_off, sockets_beyond_the_limit_are_not_stored,
+             names_match_systemd, notifications_of_other_processes_are_ignored, thousands_of_sockets_are_passed_on,
+             too_long_environment_is_an_error, a_busy_manager_reads_later, no_other_descriptor_is_inherited]
     failed = 0
     print(f"1..{len(tests)}")
     for number, test in enumerate(tests, 1):

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Mode ipvs before and behind another backend, under traffic, on a real kernel (test/vm). TAP. Needs root.
+"""The ipvs backend before and after another backend, under traffic, on a real kernel (test/vm). TAP. Needs root.
 
     ipvs_handover_test.py PROGRAM
 
 PROGRAM is ipvs_handover: each step of the backend is a process of its own, as after a kill. The other backend is a table
-of nftables that does no more than lead to the endpoint: it masquerades nothing, and there is no local traffic detector.
-The endpoint knows no way back to Service addresses, as one on another node.
+of nftables that only forwards to the endpoint: it masquerades nothing, and there is no local traffic detector.
+The endpoint has no route back to Service addresses, as on another node.
 """
 
 import os
@@ -50,7 +50,7 @@ def inside(place, *words, **how):
 
 
 def step(*words):
-    """What the backend answers to one call."""
+    """The answer of the backend to one call."""
     return inside("node", program, *words).strip()
 
 
@@ -58,7 +58,7 @@ SERVICE = (VIP, str(PORT), ENDPOINT, str(ENDPOINT_PORT))
 
 
 def in_place(place, make):
-    """Makes sockets in the network namespace `place`; threads have one of their own."""
+    """Creates sockets in the network namespace `place`; threads have one of their own."""
     made = []
 
     def work():
@@ -78,7 +78,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Talk:
-    """One connection, or UDP flow, that asks and is answered with the address it was seen to come from."""
+    """One connection, or UDP flow; each answer contains the source address that the endpoint saw."""
 
     def __init__(self, place, kind):
         self.kind = kind
@@ -127,7 +127,7 @@ def fresh(place):
 
 
 class Ticking:
-    """A UDP client with one source port that asks every 50 ms; answers that did not come are counted."""
+    """A UDP client with one source port that asks every 50 ms; missing answers are counted."""
 
     def __init__(self, place):
         self.talk = udp(place)
@@ -211,7 +211,7 @@ def nothing_left():
 
 
 def retires_until(accepted, seconds):
-    """The last answer to one call after another, which is `done` or accepted; another one when the time is over."""
+    """The last answer to repeated calls, which is `done` or accepted; another one after the timeout."""
     answers = []
 
     def over():
@@ -223,53 +223,53 @@ def retires_until(accepted, seconds):
 
 
 def retires_before_another():
-    check(step("apply", *SERVICE) == "done", "mode ipvs serves")
-    check(fresh("client") and fresh("node"), "clients of both places are answered")
+    check(step("apply", *SERVICE) == "done", "ipvs mode serves")
+    check(fresh("client") and fresh("node"), "clients outside and on the node get answers")
     held = [(place, kind, kind(place)) for place in ("client", "node") for kind in (tcp, udp)]
     check(all(talk.works() for _, _, talk in held), "connections and flows are established")
-    check(held[2][2].source == VIP, "what the node itself sends comes from the Service address")
+    check(held[2][2].source == VIP, "connections of the node itself have the Service address as source")
     half = tcp("client")
     half.works()
-    half.socket.shutdown(socket.SHUT_WR)  # the endpoint closes, too: over, but IPVS remembers it
+    half.socket.shutdown(socket.SHUT_WR)  # the endpoint closes, too: ended, but IPVS still has an entry
     other(True)
-    check(fresh("client") and fresh("node"), "with the successor's rules in place, and nothing retired yet, all are answered")
+    check(fresh("client") and fresh("node"), "all clients get answers with the rules of the new backend in place, before the retirement")
     between = tcp("node")
-    check(between.works() and between.source == VIP, "a connection of the node, led by the successor, has the Service address")
+    check(between.works() and between.source == VIP, "a connection of the node through the new backend has the Service address as source")
     said = step("retire", "30", "nft/ip/other")
-    check(said.startswith("retry: connections to 2 virtual servers"), f"retiring has begun: {said}")
-    check("KUBE-SERVICES" not in inside("node", "iptables", "-t", "nat", "-S", "PREROUTING"), "nothing leads to IPVS any more")
-    check(fresh("client") and fresh("node"), "new connections are answered")
-    check(all(talk.works() for _, _, talk in held), "established ones go on")
+    check(said.startswith("retry: draining: connections to 2 virtual servers"), f"the retirement has begun: {said}")
+    check("KUBE-SERVICES" not in inside("node", "iptables", "-t", "nat", "-S", "PREROUTING"), "no rule refers to IPVS any more")
+    check(fresh("client") and fresh("node"), "new connections get answers")
+    check(all(talk.works() for _, _, talk in held), "established connections go on")
     late = tcp("node")
-    check(late.works() and late.source != VIP, f"what the node itself sends now comes from {late.source}")
+    check(late.works() and late.source != VIP, f"new connections of the node itself have the source {late.source}")
     said = step("retire", "29", "nft/ip/other")
-    check(said.startswith("retry: "), f"and hold it up: {said}")
-    check(all(talk.works() for _, _, talk in held), "still")
+    check(said.startswith("retry: "), f"established connections delay the retirement: {said}")
+    check(all(talk.works() for _, _, talk in held), "established connections still go on")
 
-    # Their entries deleted, as the daemon does it when they are quiet, flows meet the successor.
+    # Their entries deleted, as by the daemon once they are quiet, flows reach the new backend.
     ticking = Ticking("client")
     check(pace.wait_until(lambda: ticking.answered >= 10, PATIENCE * 2), "a client that asks every 50 ms is answered")
     entries = inside("node", "conntrack", "-L", "-p", "udp", "-d", VIP)
     inside("node", "conntrack", "-D", "-p", "udp", "-d", VIP)
-    check(held[1][2].works() and held[3][2].works(), "a flow whose entry was deleted is answered by the successor's way")
+    check(held[1][2].works() and held[3][2].works(), "a flow whose entry was deleted is served by the new backend")
     after = inside("node", "conntrack", "-L", "-p", "udp", "-d", VIP)
-    check(after.count("sport") > 0 and entries.count("sport") > 0, "it is tracked anew")
+    check(after.count("sport") > 0 and entries.count("sport") > 0, "the flow is tracked again")
     for _, kind, talk in held:
         if kind is tcp:
             talk.close()
     half.close()
-    # A flow is over half a minute after its last packet.
+    # A flow is expired half a minute after its last packet.
     said = retires_until(lambda said: "connections of this node from 1 service addresses" in said and "virtual" not in said, 65)
-    check(said == "retry: connections of this node from 1 service addresses live on",
-          f"without a connection the virtual servers go, but not the address the node itself sends from: {said}")
-    check(between.works(), "which needs it")
+    check(said == "retry: draining: connections of this node from 1 service addresses",
+          f"without connections the virtual servers are removed, but not the source address of the node: {said}")
+    check(between.works(), "the connection that needs the address works")
     between.close()
     held[1][2].close()
     held[3][2].close()
     said = retires_until(lambda said: False, PATIENCE * 4)
     check(said == "done" and nothing_left(), f"then everything goes: {said}")
-    check(fresh("client") and fresh("node"), "and all are answered")
-    check(late.works(), "a connection of the node from the time of the drain goes on behind it")
+    check(fresh("client") and fresh("node"), "new connections get answers")
+    check(late.works(), "a connection of the node from the time of the drain goes on after the retirement")
     late.close()
     check(ticking.talk.works() and ticking.end() == 0, f"a client that asks every 50 ms has lost none of {ticking.answered} answers")
 
@@ -277,7 +277,7 @@ def retires_before_another():
 def comes_behind_another():
     ticking = Ticking("client")
     held = [kind(place) for place in ("client", "node") for kind in (tcp, udp)]
-    check(all(talk.works() for talk in held), "the other one serves")
+    check(all(talk.works() for talk in held), "the other backend serves")
     failed, times = [], {"client": 0, "node": 0}
     ends = threading.Event()
 
@@ -288,14 +288,15 @@ def comes_behind_another():
             times[place] += 1
 
     def wait_connected():
-        """Both have made five connections, each begun after the call but the first."""
+        """Both have made five connections, all of them after the call except the first."""
         wanted = {place: number + 5 for place, number in times.items()}
-        check(pace.wait_until(lambda: all(times[place] >= wanted[place] for place in times), PATIENCE * 4), "both places go on to connect")
+        check(pace.wait_until(lambda: all(times[place] >= wanted[place] for place in times), PATIENCE * 4),
+              "clients outside and on the node keep connecting")
     threads = [threading.Thread(target=connect_all_the_time, args=(place,)) for place in ("client", "node")]
     for thread in threads:
         thread.start()
-    check(step("newcomer", *SERVICE) == "done", "mode ipvs has come")
-    check(all(talk.works() for talk in held), "what was established goes on")
+    check(step("new-backend", *SERVICE) == "done", "ipvs mode is applied")
+    check(all(talk.works() for talk in held), "established connections go on")
     wait_connected()
     other(False)
     wait_connected()
@@ -303,7 +304,7 @@ def comes_behind_another():
     for thread in threads:
         thread.join()
     check(not failed, f"no new connection failed meanwhile: {failed}")
-    check(all(talk.works() for talk in held), "and what was established still goes on")
+    check(all(talk.works() for talk in held), "established connections still go on")
     check(fresh("client") and fresh("node"), "IPVS serves")
     check(ticking.end() == 0, f"a client that asks every 50 ms has lost none of {ticking.answered} answers")
     for talk in held:
@@ -311,7 +312,7 @@ def comes_behind_another():
     said = step("clients", *SERVICE, "300")
     fresh("client")
     said = step("clients", *SERVICE, "300")
-    check(f"10.1.0.2 {ENDPOINT}:{ENDPOINT_PORT}" in said, f"it tells which clients are bound: {said.splitlines()}")
+    check(f"10.1.0.2 {ENDPOINT}:{ENDPOINT_PORT}" in said, f"it lists the bound clients: {said.splitlines()}")
 
 
 def local_route(address):
@@ -319,8 +320,8 @@ def local_route(address):
 
 
 def resumes():
-    """In the middle of a drain, and once more with another address."""
-    check(step("apply", *SERVICE) == "done", "mode ipvs serves again")
+    """In the middle of a drain, and again with another address."""
+    check(step("apply", *SERVICE) == "done", "ipvs mode serves again")
     ordinary = local_route(VIP)
     check(f"src {VIP}" in ordinary, f"the Service address has the kernel's own route: {ordinary}")
     held = tcp("client")
@@ -331,25 +332,25 @@ def resumes():
         check(said.startswith("retry: ") and f"src {VIP}" not in local_route(VIP), f"it retires, and the node sends from elsewhere: {said}")
         if again:
             break
-        check(step("apply", *SERVICE) == "done", "it serves once more before the drain has ended")
+        check(step("apply", *SERVICE) == "done", "it serves again before the drain has ended")
         other(False)
-        check(local_route(VIP) == ordinary, f"and the route is as it was: {local_route(VIP)}")
+        check(local_route(VIP) == ordinary, f"the route is restored: {local_route(VIP)}")
         check(fresh("client") and fresh("node") and held.works(), "all are answered")
         talk = tcp("node")
-        check(talk.works() and talk.source == VIP, "what the node itself sends comes from the Service address again")
+        check(talk.works() and talk.source == VIP, "new connections of the node itself have the Service address as source again")
         talk.close()
-    check(step("apply", "10.96.0.2", *SERVICE[1:]) == "done", "it serves once more, without that Service")
+    check(step("apply", "10.96.0.2", *SERVICE[1:]) == "done", "it serves again, without that Service")
     other(False)
     check(VIP not in inside("node", "ip", "addr", "show", "kube-ipvs0") and local_route(VIP) == "",
           f"with the address its route goes: {local_route(VIP)}")
     held.close()
-    check(step("retire", "0") == "done" and nothing_left(), "everything goes")
+    check(step("retire", "0") == "done" and nothing_left(), "everything is removed")
 
 
 def ends_at_once():
     talk = tcp("client")
     talk.works()
-    check(step("retire", "0") == "done" and nothing_left(), "without time everything goes at once")
+    check(step("retire", "0") == "done" and nothing_left(), "with a drain timeout of 0 everything is removed at once")
     talk.close()
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Judges a backend: loads one plugin into a real daemon on a node of network namespaces, and says what of the promised
-behaviour it keeps. Installed as sluice-conformance."""
+"""Judges a backend: loads one plugin into a real daemon on a node of network namespaces, and reports which parts of the
+promised behaviour it keeps. Installed as sluice-conformance."""
 
 import argparse
 import contextlib
@@ -21,38 +21,38 @@ from lib import cases, declaration, differences, extent, plugin, profile, progra
 from lib.topology import Topology
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Files of cases about data planes, and of groups that only this kit has. What else the tree tests is the daemon's, or one
-# backend's own.
+# Files of cases about data planes, and of groups that only this kit has. All other files test the daemon, or one
+# of its own backends.
 FILES_OF_CASES = ("cases_affinity", "cases_changes", "cases_clusterip", "cases_conntrack", "cases_loadbalancer",
                   "cases_no_endpoints", "cases_nodeports", "cases_policies", "cases_resilience", "cases_terminating",
                   "cases_topology")
 GROUPS = ("contract", "cost", "kill", "claims", "cleanup", "foreign", "random", "swap")
 CASES, FILE = "cases", "file"
-# Cases of some of our backends that are true of every other one that has the difference, or has it not.
+# Cases of some of our backends that hold for every other backend with the difference, or without it.
 EITHER_WAY = {
     "cases_conntrack.terminating_endpoint": (differences.UDP_MOVES, False),
     "cases_conntrack.terminating_endpoint_ipvs": (differences.UDP_MOVES, True),
     "cases_nodeports.loopback_never_served": (differences.NEVER_LOOPBACK, True),
     "cases_nodeports.no_localhost_node_ports": (differences.NEVER_LOOPBACK, False),
 }
-# Numbered cases about data planes that a plugin is not judged by, and why.
+# Numbered cases about data planes that do not apply to plugins, and the reasons.
 NOT_JUDGED = {
-    40: "what the daemon answers at the health port of a Service",
-    73: "how rules of iptables are ordered; what is to be seen of it are 74 to 76",
-    77: "how the memory of mode nftables is made; what is to be seen of it are 74 to 76",
-    82: "what is written; what a change costs is asked by the group cost",
+    40: "the response of the daemon at the health check node port of a Service",
+    73: "the order of iptables rules; cases 74 to 76 test its visible effects",
+    77: "the session affinity sets of nftables mode; cases 74 to 76 test their visible effects",
+    82: "the written rules; the group cost measures the cost of a change",
     92: "a metric of the daemon",
-    93: "what the daemon answers at the health port of a Service",
+    93: "the response of the daemon at the health check node port of a Service",
 }
-# Of data planes that relay in their own process.
+# For data planes that relay in their own process.
 NOT_JUDGED_OF_RELAYS = {
-    3: "nobody is masqueraded: a relayed connection begins on the node",
-    8: "the backends of Sluice that relay have no SCTP",
-    12: "nobody is masqueraded, so it is of no interest who is a pod",
-    106: "tracked flows lead to the relay, which closes them itself",
-    109: "a client has its endpoint for as long as that is in the list, or until it is silent",
+    3: "no client is masqueraded: a relayed connection begins on the node",
+    8: "the relaying backend of Sluice does not support SCTP",
+    12: "no client is masqueraded, so it does not matter which clients are pods",
+    106: "tracked flows end at the relay, which closes them itself",
+    109: "a client keeps its endpoint until the endpoint is removed, or until the UDP timeout expires",
 }
-PROGRAMS = {"cases_conntrack": "conntrack"}  # without which a file of cases cannot be run
+PROGRAMS = {"cases_conntrack": "conntrack"}  # required by a file of cases
 FAILED, USAGE, NOTHING = 1, 2, 3
 
 
@@ -60,29 +60,29 @@ def parser_of_options():
     parser = argparse.ArgumentParser(prog="sluice-conformance", description=__doc__, allow_abbrev=False)
     parser.add_argument("--plugin", required=True, metavar="FILE", help="the backend: a shared object")
     parser.add_argument("--declare", metavar="FILE",
-                        help="what is declared of it (default: the file beside it with .conformance in place of .so)")
+                        help="declaration file of the plugin (default: beside it, with .conformance in place of .so)")
     parser.add_argument("--verify-declarations", action="store_true",
-                        help="run what is declared unsupported, too, and say where it works")
+                        help="run cases that are declared unsupported, too, and report those that pass")
     parser.add_argument("--only", action="append", default=[], metavar="WHAT",
                         help=f"a group ({', '.join((FILE, CASES, *GROUPS))}), the number of a case, or part of a name; repeatable")
-    parser.add_argument("--only-trial", metavar="NAME", help="one test alone: NAME is what was printed for it, parameters and all")
+    parser.add_argument("--only-trial", metavar="NAME", help="run one test: NAME is its printed name, with parameters")
     parser.add_argument("--family", choices=a.FAMILIES)
     parser.add_argument("--protocol", choices=("tcp", "udp", "sctp"))
     parser.add_argument("--short", action="store_true",
                         help="each case with one family and protocol, fewer random steps, and the cost of fewer Services")
-    parser.add_argument("--steps", type=int, metavar="N", help="of random changes (default 200, with --short 20)")
-    parser.add_argument("--seed", type=int, metavar="N", help="of random changes (default: another one each time)")
-    parser.add_argument("--json", metavar="FILE", help="write a report for programs there")
-    parser.add_argument("--junit", metavar="FILE", help="write a report for build servers there")
-    parser.add_argument("--keep-logs", metavar="DIR", help="copy the daemons' logs there")
-    parser.add_argument("--strict", action="store_true", help="what cannot be run on this machine is a failure")
-    parser.add_argument("--jobs", type=int, default=runner.WORKERS, help="cases side by side (default %(default)s)")
+    parser.add_argument("--steps", type=int, metavar="N", help="number of random changes (default 200, with --short 20)")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of random changes (default: a new one each time)")
+    parser.add_argument("--json", metavar="FILE", help="write the report as JSON to FILE")
+    parser.add_argument("--junit", metavar="FILE", help="write the report as JUnit XML to FILE")
+    parser.add_argument("--keep-logs", metavar="DIR", help="copy the logs of the daemons to DIR")
+    parser.add_argument("--strict", action="store_true", help="treat cases that cannot run on this machine as failures")
+    parser.add_argument("--jobs", type=int, default=runner.WORKERS, help="number of parallel cases (default %(default)s)")
     parser.add_argument("--lanes", type=int, default=runner.LANES,
-                        help="test networks side by side, each with a daemon (default %(default)s)")
-    parser.add_argument("--list", action="store_true", help="only list what would be run")
-    parser.add_argument("--vm", action="store_true", help="run in a virtual machine, on a kernel of Debian")
-    parser.add_argument("--kernel", metavar="VERSION", help="with --vm: which kernel, such as 6.1 or 6.12")
-    parser.add_argument("--vm-cache", metavar="DIR", help="with --vm: where kernels are kept (default $SLUICE_VM_CACHE)")
+                        help="number of parallel test networks, each with a daemon (default %(default)s)")
+    parser.add_argument("--list", action="store_true", help="list the selected tests and exit")
+    parser.add_argument("--vm", action="store_true", help="run in a virtual machine, with a Debian kernel")
+    parser.add_argument("--kernel", metavar="VERSION", help="with --vm: kernel version, such as 6.1 or 6.12")
+    parser.add_argument("--vm-cache", metavar="DIR", help="with --vm: folder for kernels (default $SLUICE_VM_CACHE)")
     parser.add_argument("--builddir", help="take the programs from a build tree")
     parser.add_argument("--sbindir", help=argparse.SUPPRESS)
     parser.add_argument("--libexecdir", help=argparse.SUPPRESS)
@@ -106,7 +106,7 @@ def folders(wanted):
         return [os.path.join(wanted.builddir, one) for one in ("core", "test/tools")], os.path.join(wanted.builddir, "plugins")
     if wanted.sbindir and wanted.libexecdir and wanted.plugindir:
         return [wanted.sbindir, wanted.libexecdir], wanted.plugindir
-    raise shell.CommandFailed("where are the programs? Name a build tree with --builddir, or start sluice-conformance")
+    raise shell.CommandFailed("no programs found: pass a build tree with --builddir, or run sluice-conformance")
 
 
 def load_cases():
@@ -121,7 +121,7 @@ def group_of(one):
 
 
 def profile_of(found, declared, verifies):
-    """What sort of data plane it is: one of ours, or what is declared."""
+    """The kind of data plane: that of a built-in backend, or as declared."""
     traits = {declaration.TRAITS[trait]: True for trait in declared.traits}
     more = {"families": found.families, "declared": declared, "verifies": verifies}
     if found.id in profile.BUILT_IN and not traits and not declared.differs:
@@ -130,8 +130,8 @@ def profile_of(found, declared, verifies):
 
 
 def concerns(one, kind):
-    """Whether a case is about such a data plane. Of cases for some of our backends those are taken that are true of all in the
-    kernel, where connections go on without the daemon, and of two that exclude each other the one by what is declared."""
+    """Returns whether a case is about such a data plane. Of cases for some of our backends those apply that hold for all
+    backends in the kernel, where connections go on without the daemon; of two exclusive cases the declared one applies."""
     if "manifests" not in one.sources or "nft" not in one.variants or one.above:
         return False
     if kind.built_in:
@@ -162,7 +162,7 @@ class Kit:
         self.picked = [one for one in everything if concerns(one, self.profile) and chosen(one, wanted)]
         self.results = tap.Results()
         self.started = time.time()
-        # The words of run.py.
+        # The options of run.py.
         wanted.backend, wanted.profile, wanted.iptables, wanted.source = found.id, self.profile, "nft", "manifests"
         wanted.once, wanted.short, wanted.churn = wanted.short, False, False
 
@@ -176,12 +176,12 @@ class Kit:
                 self.add(one, [], tap.SKIP, f"{missing} is not installed")
             else:
                 runnable.append(one)
-        # What compares traffic with a twin of it has the machine to itself.
+        # Cases that compare traffic with its twin run alone on the machine.
         alone = [one for one in runnable if group_of(one) == "swap"]
         work = runner.jobs(self.where, self.wanted, [one for one in runnable if one not in alone], self.results)
         last = runner.jobs(self.where, self.wanted, alone, self.results)
         if work or last:
-            # What a plugin needs of iptables it finds by itself.
+            # A plugin finds its own iptables.
             variant = "nft" if self.profile.built_in else None
             with contextlib.ExitStack() as stack:
                 topologies = [stack.enter_context(Topology(self.where.netecho, variant))
@@ -203,7 +203,7 @@ class Kit:
                 self.about_file(promise, problem)
 
     def about_file(self, promise, problem):
-        """A result about the file; the problem is empty where there is none."""
+        """A result about the file; the problem is empty if there is none."""
         self.results.add({"name": f"file: {promise}", "numbers": [], "title": promise, "test": "file", "parameters": [],
                           "result": tap.FAIL if problem else tap.PASS, "reason": problem, "seconds": 0},
                          [problem] if problem else [])
@@ -233,11 +233,11 @@ class Kit:
     def digest(self):
         try:
             return self.plugin.sha256()
-        except OSError:  # a folder, or nothing: that is said elsewhere
+        except OSError:  # a folder, or nothing: reported elsewhere
             return None
 
     def stale(self):
-        """Declarations that are not needed any more, where that was to be looked at."""
+        """Declarations that are not needed any more, if that was to be checked."""
         if not self.wanted.verify_declarations:
             return
         for one in self.declared.unsupported:
@@ -260,7 +260,7 @@ class Kit:
 
 
 def refused(wanted, where, why):
-    """A file that is no plugin, or none for this daemon, is a result like others: reports have it."""
+    """A file that is no plugin, or none for this daemon, is a result like others: reports contain it."""
     name = os.path.basename(wanted.plugin)
     found = plugin.Plugin(os.path.abspath(wanted.plugin), os.path.splitext(name)[0], "unknown", "unknown", "unknown", ())
     kit = Kit(wanted, where, found, declaration.Declaration(), [])
@@ -278,7 +278,7 @@ def declaration_of(wanted, found, everything):
 
 
 def in_vm(wanted, words):
-    """Runs ourselves on another kernel, which sees this machine's files under the same names."""
+    """Runs this program on another kernel, which sees this machine's files under the same names."""
     machine = os.path.join(HERE, "vm", "run") if not wanted.builddir else os.path.join(HERE, "..", "vm", "run")
     inner, results = [], set()
     skip = False
@@ -312,10 +312,10 @@ def main(words):
         where.plugin = plugin.load(wanted.plugin, where.load)
         everything = load_cases()
         kit = Kit(wanted, where, where.plugin, declaration_of(wanted, where.plugin, everything), everything)
-    except (shell.CommandFailed, declaration.Wrong, OSError) as error:
+    except (shell.CommandFailed, declaration.InvalidDeclaration, OSError) as error:
         print(f"sluice-conformance: {error}", file=sys.stderr)
         return USAGE
-    except plugin.Refused as error:
+    except plugin.InvalidPlugin as error:
         return refused(wanted, where, str(error))
     if not kit.picked and FILE not in wanted.only:
         print(f"sluice-conformance: nothing matches {', '.join(wanted.only)}", file=sys.stderr)
@@ -325,7 +325,7 @@ def main(words):
             print(f"{one.name}  [{one.test}]")
         return 0
     if kit.picked and os.geteuid() != 0:
-        print("sluice-conformance: network namespaces need root", file=sys.stderr)
+        print("sluice-conformance: cannot create network namespaces: run it as root", file=sys.stderr)
         return NOTHING
     return kit.run()
 

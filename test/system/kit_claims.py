@@ -1,8 +1,8 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a backend makes on the node it claims: the daemon has nothing else to clean up by when the plugin is gone."""
+"""A backend claims what it creates on the node: without the plugin the daemon cleans up by claims alone."""
 
-from lib import artifacts, many_sorts, snapshot
+from lib import artifacts, service_mix, snapshot
 from lib.cases import Skip, own_daemon
 
 SOURCES = ("manifests",)
@@ -10,15 +10,15 @@ SOURCES = ("manifests",)
 
 @own_daemon(None, "everything that appears on the node while it serves is claimed", sources=SOURCES)
 def what_appears_is_claimed(t):
-    many_sorts.make(t)
+    service_mix.make(t)
     strange = unclaimed(t)
-    t.require(not strange, f"not claimed: {snapshot.said(strange)}")
+    t.require(not strange, f"not claimed: {snapshot.describe(strange)}")
     claims = claimed(t)
     t.remark(f"{len(claims)} claims: {', '.join(claims[:6])}{'…' if len(claims) > 6 else ''}")
 
 
 def unclaimed(t):
-    """What is otherwise on the node than before any daemon, and is not what the ledger says of the one that serves."""
+    """What differs on the node from the state before any daemon, and is not claimed in the ownership ledger."""
     claims = claimed(t)
     links = [claim.removeprefix("link/") for claim in claims if claim.startswith("link/")]
     return [(name, what) for name, what in snapshot.difference(t.topology.pristine, snapshot.take(t.topology))
@@ -30,24 +30,24 @@ def unclaimed(t):
 def claims_are_stable(t):
     require_no_other(t)
     before = claimed(t)
-    many_sorts.make(t)
+    service_mix.make(t)
     after = claimed(t)
     t.require(before == after, f"differ with Services: {sorted(set(before) ^ set(after))[:4]}")
 
 
 def claimed(t):
-    """What the daemon has written down, of every family."""
-    return sorted({one for _, _, found in artifacts.ledger(t.bench.daemon.state_dir) for one in found})
+    """The claims that the daemon has saved, of every family."""
+    return sorted({one for _, _, found in artifacts.ownership_ledger(t.bench.daemon.state_dir) for one in found})
 
 
 def require_no_other(t):
     owners = artifacts.owners(t.bench.daemon.state_dir)
-    t.require(owners <= {t.bench.backend}, f"the ledger names {', '.join(sorted(owners))}")
+    t.require(owners <= {t.bench.backend}, f"the ownership ledger names {', '.join(sorted(owners))}")
 
 
-@own_daemon(None, "what is claimed and removed by somebody is repaired", sources=SOURCES)
+@own_daemon(None, "claimed objects that another process removes are repaired", sources=SOURCES)
 def removed_is_repaired(t):
-    _, _, expect_served = many_sorts.make(t)
+    _, _, expect_served = service_mix.make(t)
     removed = [claim for claim in claimed(t) if remove(t, claim)]
     if not removed:
         raise Skip("it claims nothing of a kind that this kit can remove")
@@ -57,7 +57,7 @@ def removed_is_repaired(t):
 
 
 def attempt(t, expect_served):
-    """Whether that finds nothing wrong; what it finds is not recorded."""
+    """Returns whether the check succeeds; its failures are not recorded."""
     known = len(t.problems)
     expect_served()
     found = t.problems[known:]
@@ -66,7 +66,7 @@ def attempt(t, expect_served):
 
 
 def remove(t, claim):
-    """Whether there was such a thing to be removed."""
+    """Returns whether there was such an object to be removed."""
     kind, _, name = claim.partition("/")
     there = [one for one in snapshot.take(t.topology) if snapshot.covers(claim, one)]
     if not there:

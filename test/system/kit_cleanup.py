@@ -1,13 +1,13 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""After `sluiced --cleanup` the node is as it was before: after a daemon that ended well, after one that was killed, twice, and
-where there is nothing to be cleaned."""
+"""After `sluiced --cleanup` the node is in its initial state: after a daemon that ended well, after one that was killed, twice,
+and with nothing to clean up."""
 
-from lib import many_sorts, snapshot
+from lib import service_mix, snapshot
 from lib.cases import own_daemon
 
 
-@own_daemon(None, "after clean-up the node is as it was, whether the daemon ended well or was killed; twice is fine",
+@own_daemon(None, "after clean-up the node is in its initial state, after a normal end and after kill -9; twice works, too",
             sources=("manifests",), starts=False)
 def nothing_is_left(t):
     before = t.topology.pristine
@@ -15,7 +15,7 @@ def nothing_is_left(t):
     require_same(t, before, "after a clean-up where there was nothing")
     for how, end in (("SIGTERM", t.bench.daemon.stop), ("kill -9", t.bench.daemon.kill)):
         t.bench.start_daemon()
-        _, _, expect_served = many_sorts.make(t)
+        _, _, expect_served = service_mix.make(t)
         expect_served()
         made = snapshot.difference(before, snapshot.take(t.topology))
         end()
@@ -33,4 +33,4 @@ def clean(t, occasion):
 
 def require_same(t, before, occasion):
     found = snapshot.difference(before, snapshot.take(t.topology))
-    t.require(not found, f"{occasion}: {snapshot.said(found)}")
+    t.require(not found, f"{occasion}: {snapshot.describe(found)}")

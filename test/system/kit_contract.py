@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the ABI promises about calls that the daemon makes seldom, or only a newer daemon would: asked by conformance-load, in
+"""Promises of the ABI about calls that are rare, or that only a newer daemon would make: checked by conformance-load, in
 the node's network and without a daemon."""
 
 import json
@@ -24,7 +24,7 @@ def promises(t):
 
 
 def lines(t, command, *words):
-    """What conformance-load says in the node's network; no daemon runs there."""
+    """The output of conformance-load in the node's network; no daemon runs there."""
     programs = t.bench.programs
     state = tempfile.mkdtemp(dir=t.topology.directory)
     file = os.path.join(programs.plugin_dir(t.topology.directory), f"{t.bench.backend}.so")

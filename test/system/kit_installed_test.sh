@@ -2,29 +2,29 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# What `make install-conformance` puts into a prefix is complete, and finds its way there (TAP).
+# Tests that the files of `make install-conformance` are complete, and work in their prefix (TAP).
 set -u
 build=${SLUICE_BUILDDIR:?}
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 count=0
 failed=0
-check() {  # check STATUS TITLE: what was said is in $prefix/said
+check() {  # check STATUS TITLE: the output is in $prefix/output
   count=$((count + 1))
   if [ "$1" -eq 0 ]; then
     echo "ok $count - $2"
   else
     failed=$((failed + 1))
     echo "not ok $count - $2"
-    sed 's/^/#   /' "$prefix/said"
+    sed 's/^/#   /' "$prefix/output"
   fi
 }
 
 prefix=$(mktemp -d "${TMPDIR:-/tmp}/sluice-kit-XXXXXX") || exit 1
 trap 'rm -rf "$prefix"' EXIT
-# Made for another prefix it would be up to date.
+# A script made for another prefix would be up to date.
 rm -f "$build/test/system/sluice-conformance"
 make --no-print-directory -s -C "$build" install-conformance prefix="$prefix" exec_prefix="$prefix" datarootdir="$prefix/share" \
-  sbindir="$prefix/sbin" >"$prefix/said" 2>&1
+  sbindir="$prefix/sbin" >"$prefix/output" 2>&1
 check $? "the kit is installed"
 rm -f "$build/test/system/sluice-conformance"
 mkdir -p "$prefix/sbin"
@@ -33,29 +33,29 @@ plugin=$build/sdk/examples/print/.libs/print.so
 kit=$prefix/bin/sluice-conformance
 
 [ -e "$prefix/share/man/man1/sluice-conformance.1" ]
-check $? "its page of the manual is installed with it"
-"$kit" --plugin "$plugin" --list >"$prefix/said" 2>&1
-check $? "it lists what it would run, from what is installed alone"
-cases=$(wc -l <"$prefix/said")
+check $? "its manual page is installed"
+"$kit" --plugin "$plugin" --list >"$prefix/output" 2>&1
+check $? "the installed kit lists its cases without the build tree"
+cases=$(wc -l <"$prefix/output")
 [ "$cases" -gt 100 ]
-check $? "that is a hundred cases and more ($cases)"
+check $? "the list has more than a hundred cases ($cases)"
 ! grep -q "$build" "$kit"
-check $? "it names no place of the build tree"
+check $? "the kit contains no path of the build tree"
 
-"$kit" --plugin "$plugin" --declare /nowhere >"$prefix/said" 2>&1
+"$kit" --plugin "$plugin" --declare /nowhere >"$prefix/output" 2>&1
 [ $? -eq 2 ]
-check $? "a declaration that is not there is wrong usage"
+check $? "a missing declaration is a usage error"
 echo 'unsupported 20' >"$prefix/mine"
-"$kit" --plugin "$plugin" --declare "$prefix/mine" --list >"$prefix/said" 2>&1
-[ $? -eq 2 ] && grep -q 'a reason is missing' "$prefix/said"
-check $? "a declaration without a reason is wrong usage"
-# no_plugin FILE WHAT WHY: a failure in the report for people and in those for programs, and no line of Python.
+"$kit" --plugin "$plugin" --declare "$prefix/mine" --list >"$prefix/output" 2>&1
+[ $? -eq 2 ] && grep -q 'a reason is missing' "$prefix/output"
+check $? "a declaration without a reason is a usage error"
+# no_plugin FILE WHAT REASON: a failure in the text, JSON and JUnit reports, and no Python traceback.
 no_plugin() {
   rm -f "$prefix/report.json" "$prefix/report.xml"
-  "$kit" --plugin "$1" --only file --json "$prefix/report.json" --junit "$prefix/report.xml" >"$prefix/said" 2>&1
-  [ $? -eq 1 ] && grep -q '^not ok 1 - file: the plugin can be loaded' "$prefix/said" &&
-    ! grep -q Traceback "$prefix/said" && grep -q -e "^#   .*$3" "$prefix/said" &&
-    python3 - "$prefix/report.json" "$prefix/report.xml" >>"$prefix/said" 2>&1 <<'END'
+  "$kit" --plugin "$1" --only file --json "$prefix/report.json" --junit "$prefix/report.xml" >"$prefix/output" 2>&1
+  [ $? -eq 1 ] && grep -q '^not ok 1 - file: the plugin can be loaded' "$prefix/output" &&
+    ! grep -q Traceback "$prefix/output" && grep -q -e "^#   .*$3" "$prefix/output" &&
+    python3 - "$prefix/report.json" "$prefix/report.xml" >>"$prefix/output" 2>&1 <<'END'
 import json, sys
 from xml.etree import ElementTree
 found = json.load(open(sys.argv[1], encoding="utf-8"))
@@ -68,43 +68,43 @@ END
 echo text >"$prefix/text.so"
 mkdir "$prefix/folder.so"
 head -c 3000 "$plugin" >"$prefix/cut.so"
-no_plugin "$build/test/plugins/.libs/no_symbol.so" "a library that is no plugin" 'undefined symbol: sluice_plugin_entry'
-no_plugin "$build/test/plugins/.libs/wrong_magic.so" "a descriptor that is none" 'magic check: '
+no_plugin "$build/test/plugins/.libs/no_symbol.so" "a library without a plugin" 'undefined symbol: sluice_plugin_entry'
+no_plugin "$build/test/plugins/.libs/wrong_magic.so" "an invalid descriptor" 'magic check: '
 no_plugin "$build/test/plugins/.libs/newer_major.so" "a plugin for a newer major" \
   'built for ABI major .*; install a newer sluiced'
-no_plugin "$prefix/text.so" "a file that is no library" 'not an ELF file'
-no_plugin "$prefix/cut.so" "a library that was cut off" 'install the file again'
+no_plugin "$prefix/text.so" "a file that is not a library" 'not an ELF file'
+no_plugin "$prefix/cut.so" "a truncated library" 'install the file again'
 no_plugin "$prefix/folder.so" "a folder" 'is not a file: name the plugin itself'
-no_plugin "$prefix/nothing.so" "a file that is not there" 'there is no file'
+no_plugin "$prefix/nothing.so" "a missing file" 'there is no file'
 
-# faulty PLUGIN WHICH: one promise about files is broken, by a plugin that can be loaded all the same.
+# faulty PLUGIN REQUIREMENT: a plugin that can be loaded breaks one requirement on files.
 faulty() {
-  "$kit" --plugin "$build/test/plugins/.libs/$1.so" --only file >"$prefix/said" 2>&1
-  [ $? -eq 1 ] && [ "$(grep -c '^not ok' "$prefix/said")" = 1 ] && grep -q "^not ok .* - file: $2" "$prefix/said"
-  check $? "a plugin that breaks it is found out: $2"
+  "$kit" --plugin "$build/test/plugins/.libs/$1.so" --only file >"$prefix/output" 2>&1
+  [ $? -eq 1 ] && [ "$(grep -c '^not ok' "$prefix/output")" = 1 ] && grep -q "^not ok .* - file: $2" "$prefix/output"
+  check $? "a plugin that breaks it is detected: $2"
 }
 faulty wrong_id "the file is named after the id"
 faulty stays_unique "sluice_plugin_entry is all that it exports"
 
-# A stand-in for what starts the machine says what it was to do.
+# A stand-in for the program that starts the machine prints its arguments.
 cp "$prefix/share/sluice/conformance/vm/run" "$prefix/vm-run"
 printf '#!/usr/bin/python3\nimport os, sys\nprint(os.environ["SLUICE_VM_CACHE"], *sys.argv[1:])\nsys.exit(125)\n' \
   >"$prefix/share/sluice/conformance/vm/run"
 (cd "$prefix" && "$kit" --plugin mine.so --vm --kernel 6.12 --vm-cache kept --only kill --json out/report.json) \
-  >"$prefix/said" 2>&1
-[ $? -eq 3 ] && ! grep -q -e '--vm' "$prefix/said" && grep -q \
-  "^$prefix/kept --kernel 6.12 --results $prefix/out .*-- .*/kit.py .*--plugin mine.so --only kill --json" "$prefix/said"
-check $? "with --vm it runs itself in a machine; where there is none, nothing could be run"
+  >"$prefix/output" 2>&1
+[ $? -eq 3 ] && ! grep -q -e '--vm' "$prefix/output" && grep -q \
+  "^$prefix/kept --kernel 6.12 --results $prefix/out .*-- .*/kit.py .*--plugin mine.so --only kill --json" "$prefix/output"
+check $? "--vm runs the kit in a virtual machine; without one the exit status is 3"
 cp "$prefix/vm-run" "$prefix/share/sluice/conformance/vm/run"
-"$kit" --plugin "$plugin" --kern 6.12 --vm >"$prefix/said" 2>&1
+"$kit" --plugin "$plugin" --kern 6.12 --vm >"$prefix/output" 2>&1
 [ $? -eq 2 ]
-check $? "a word that is half an option is wrong usage"
+check $? "an abbreviated option is a usage error"
 
-"$kit" --plugin "$plugin" --only file --json "$prefix/report" >"$prefix/said" 2>&1 && grep -q '"unsupported": 0' "$prefix/report"
-check $? "the file of a plugin is judged by anybody, with a report"
-"$kit" --plugin "$plugin" --only no-such-thing >"$prefix/said" 2>&1
+"$kit" --plugin "$plugin" --only file --json "$prefix/report" >"$prefix/output" 2>&1 && grep -q '"unsupported": 0' "$prefix/report"
+check $? "the file of a plugin is judged without root, with a report"
+"$kit" --plugin "$plugin" --only no-such-thing >"$prefix/output" 2>&1
 [ $? -eq 2 ]
-check $? "what matches nothing is wrong usage"
+check $? "a filter without matches is a usage error"
 
 echo "1..$count"
 [ "$failed" -eq 0 ]

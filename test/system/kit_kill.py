@@ -1,12 +1,12 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""kill -9: what a process knew is lost, what it made stays and serves, and the next one writes what differs and no more."""
+"""kill -9: the state of the process is lost, its kernel state stays and serves, and the next process writes only differences."""
 
 import random
 import re
 import time
 
-from lib import many_sorts, snapshot
+from lib import service_mix, snapshot
 from lib.addresses import E1, E2
 from lib.cases import POD, kept, own_daemon
 from lib.objects import ready
@@ -16,7 +16,7 @@ FIRST_APPLY = re.compile(r"generation \d+, full, (\d+) service ports, \d+ remove
 
 @own_daemon(None, "kill -9 while nothing happens, and a start: nothing is written", sources=("manifests",))
 def idle(t):
-    _, _, expect_served = many_sorts.make(t)
+    _, _, expect_served = service_mix.make(t)
     expect_served()
     before = snapshot.take(t.topology)
     t.bench.daemon.kill()
@@ -33,11 +33,11 @@ def idle(t):
     expect_served()
 
 
-@own_daemon(None, "kill -9 at any time during changes, again and again: every start ends where it should", sources=("manifests",))
+@own_daemon(None, "kill -9 at random instants during changes, repeatedly: every start converges", sources=("manifests",))
 def during_changes(t):
     services = [t.service([ready(E1)]) for _ in range(6)]
     t.settle()
-    # No matter when: what is asserted does not depend on it.
+    # At random: the assertions do not depend on it.
     chance = random.Random(7)
     hosts = [E1] * len(services)
     for _ in range(4):
@@ -45,7 +45,7 @@ def during_changes(t):
             at = chance.randrange(len(services))
             hosts[at] = E1 if hosts[at] == E2 else E2
             services[at].set_endpoints([ready(hosts[at])])
-            time.sleep(chance.random() * 0.05)  # fixed time: changes come at any distance
+            time.sleep(chance.random() * 0.05)  # fixed time: changes come at random intervals
         t.bench.daemon.kill()
         t.bench.start_daemon()
         t.settle()
@@ -55,4 +55,4 @@ def during_changes(t):
 
 def require_same(t, before, occasion):
     found = snapshot.difference(before, snapshot.take(t.topology))
-    t.require(not found, f"{occasion}: {snapshot.said(found)}")
+    t.require(not found, f"{occasion}: {snapshot.describe(found)}")

@@ -2,7 +2,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 """Tests the groups of the conformance kit: a backend of the tree passes them, and with one mistake at a time (see
-test/plugins/mutant.cpp) the group that watches over it fails. Needs root."""
+test/plugins/mutant.cpp) the group that covers it fails. Needs root."""
 
 import argparse
 import json
@@ -15,7 +15,7 @@ from lib import programs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GROUPS = ("contract", "kill", "claims", "cleanup", "foreign", "cost", "random", "swap")
-# mistake → (a test that must fail, the backend it is made in)
+# mistake → (a test that must fail, the backend that has it)
 MISTAKES = {
     "claims-nothing": ("kit_claims.what_appears_is_claimed", "nftables"),
     "leaves": ("kit_cleanup.nothing_is_left", "nftables"),
@@ -28,7 +28,7 @@ MISTAKES = {
     "snatches": ("kit_swap.under_traffic", "nftables"),
     "short-sighted": ("kit_contract.promises", "nftables"),
 }
-# Where the backends that mutants are made of are otherwise than mode iptables.
+# Differences of the original backends from iptables mode.
 DECLARED = {"iptables": "", "nftables": "differs other-port, empty-behind-ranges, node-rejected, never-loopback, primary-only, "
                                         "invalid-passes, not-let-through\n"}
 
@@ -48,7 +48,7 @@ def file_of(builddir, folder, name):
 
 
 def run(wanted, mistake, backend, words, folder):
-    """What a run of the kit on the mutant found."""
+    """The results of a run of the kit on the mutant."""
     results = os.path.join(folder, "results.json")
     declaration = os.path.join(folder, "mutant.conformance")
     with open(declaration, "w", encoding="utf-8") as file:

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random changes, and packets that say whether the node is where a model says it should be."""
+"""Random changes, and packets that show whether the node matches a model."""
 
 import random
 import time
@@ -14,12 +14,12 @@ from lib.random_services import RandomServices
 
 SENDERS = (POD, EXT, NODE)
 ASKED = 4  # times: how often a front is asked by each
-OTHERS = 12  # fronts that are looked at besides those that changed
-REMEMBERED = 10  # changes that a failure tells
+OTHERS = 12  # fronts that are checked besides those that changed
+REMEMBERED = 10  # changes that a failure reports
 RESTARTS = {"SIGTERM and a start": 0.03, "kill -9 and a start": 0.04}
 
 
-@own_daemon(None, "random changes, restarts and kill -9: after each, packets go where a model says", families=a.FAMILIES,
+@own_daemon(None, "random changes, restarts and kill -9: after each, packets go where the model predicts", families=a.FAMILIES,
             sources=("manifests",), slow=True)
 def where_the_model_says(t):
     seed = CHOSEN.seed if CHOSEN.seed is not None else int(time.time())
@@ -36,11 +36,11 @@ def where_the_model_says(t):
         now = world.fronts(t.family)
         vacated = [front for front in dict.fromkeys(vacated + before) if front not in now][-OTHERS:]
         fronts = now if len(now) <= OTHERS else chance.sample(now, OTHERS)
-        wrong, count = look(t, world, fronts + vacated)
+        wrong, count = compare_with_model(t, world, fronts + vacated)
         asked += count
         if wrong:
-            # Until it is said of a second look, it may be a question that was lost.
-            wrong, _ = look(t, world, fronts + vacated)
+            # A single mismatch may be a lost question; only a second one counts.
+            wrong, _ = compare_with_model(t, world, fronts + vacated)
         if wrong:
             story = "\n".join(history[-REMEMBERED:])
             t.problems.append(f"step {step} of --seed {seed}: {'; '.join(wrong[:4])}"
@@ -60,8 +60,8 @@ def change(t, services, chance):
     return services.step()
 
 
-def look(t, world, fronts):
-    """(what differs from the model, how many questions were asked)."""
+def compare_with_model(t, world, fronts):
+    """(differences from the model, the number of questions)."""
     wrong, count = [], 0
     for sender in SENDERS:
         wanted = [(front, world.expected(sender, front, t.family)) for front in fronts]

@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Another build of a backend takes its place, and each of Sluice's modes does, and it theirs, under traffic that does not stop:
-nothing fails, nothing is cut or lost, and of the one that went nothing is left."""
+"""Another build of a backend replaces it, and so does each of Sluice's modes, and vice versa, under continuous traffic:
+nothing fails, nothing is cut or lost, and no state of the old backend is left."""
 
 import time
 
@@ -9,15 +9,15 @@ from kit_claims import unclaimed
 from lib import pace, swapping, traffic
 from lib.cases import own_daemon
 
-MODES = ("nftables", "iptables")  # those of them that are installed
+MODES = ("nftables", "iptables")  # the installed ones of them
 HELD = 3  # seconds that connections live on after a swap
-# UDP clients that never pause have until then.
+# UDP clients that never pause keep their flows until then.
 DRAIN = round(HELD + 2 + pace.SLOWNESS)
-BEFORE_ITS_END = 0.5  # seconds: connections are judged so long before the drain can end
+BEFORE_ITS_END = 0.5  # seconds: connections are checked this long before the drain can end
 RATE_MS = 10
 
 
-@own_daemon(None, "another build takes its place under traffic, and Sluice's modes do and it theirs: nothing fails, is cut or is left",
+@own_daemon(None, "swaps to another build, to Sluice's modes and back, under traffic: nothing fails, is cut or is left",
             sources=("manifests",), slow=True, needs=("node-ports", "udp"))
 def under_traffic(t):
     everywhere, local = swapping.services(t)

@@ -19,12 +19,12 @@ from lib import addresses as a
 from lib import cases, catalogue, declaration, differences, model, outcomes, profile, report, snapshot, tap
 
 DESCRIBED = kit.plugin.Plugin("/nowhere/mine.so", "mine", "1.0", "g++", "1.0", ("IPv4", "IPv6", "delta", "affinity"))
-# What the model does not read: addresses with leading zeros, and the node with the address of a balancer.
+# Cases that the model does not cover: addresses with leading zeros, and the node with the address of a load balancer.
 UNREAD = {"cases_clusterip.leading_zeros"}
 
 
 class NotTried(Exception):
-    """The case does what only a real node can."""
+    """The case needs a real node."""
 
 
 class NoSource:
@@ -40,7 +40,7 @@ class NoNode:
 
 
 class PaperBench:
-    """Enough of a bench for the cases that only write objects and expect answers."""
+    """The part of a bench for cases that only write objects and expect answers."""
 
     def __init__(self, kind):
         self.profile = kind
@@ -65,7 +65,7 @@ class PaperBench:
 
 
 class PaperTrial(cases.Trial):
-    """Holds every expectation of a case against the model."""
+    """Compares every expectation of a case with the model."""
 
     def __init__(self, bench, family, protocol):
         super().__init__(bench, "paper", family, protocol)
@@ -87,7 +87,7 @@ class PaperTrial(cases.Trial):
 
     def expect_one(self, sender, fronts, expected, questions=12):
         self.expect(sender, fronts, expected)
-        raise NotTried("who it was")
+        raise NotTried("which endpoint it was")
 
     def expect_shares(self, sender, front, hosts, questions=150):
         pass
@@ -112,12 +112,12 @@ class Report:
 
 
 def on_paper(one, kind, family, protocol):
-    """(problems, how many expectations were compared) of a case."""
+    """(problems, the number of compared expectations) of a case."""
     trial = PaperTrial(PaperBench(kind), family, protocol)
     try:
         one.function(trial)
     except (NotTried, cases.Skip):
-        pass  # up to there it was compared
+        pass  # compared up to here
     return trial.problems, trial.compared
 
 
@@ -137,7 +137,7 @@ def model_and_cases(report_, everything):
 
 
 def wrong_models(report_, everything):
-    """A model that is wrong in one way is noticed by the cases."""
+    """Cases detect a model with one mistake."""
     kind = profile.BUILT_IN["iptables"]
     for name, wrong in (("_hinted", lambda self, ready: ready), ("_in_ranges", lambda *_: True),
                         ("_local_only", lambda self, sender, where, every, *_: model._served(sender, every, outcomes.KEPT))):
@@ -148,7 +148,7 @@ def wrong_models(report_, everything):
                         one.config == cases.DEFAULT and one.test not in UNREAD for text in on_paper(one, kind, a.V4, "tcp")[0]]
         finally:
             setattr(model.World, name, right)
-        report_.check(problems, f"a model without {name} is noticed")
+        report_.check(problems, f"the cases detect a model without {name}")
 
 
 def declarations(report_, everything):
@@ -162,7 +162,7 @@ def declarations(report_, everything):
     def refused(text):
         try:
             read(text)
-        except declaration.Wrong as error:
+        except declaration.InvalidDeclaration as error:
             return str(error)
         return ""
 
@@ -180,61 +180,61 @@ def declarations(report_, everything):
                   not declaration.of_features(("IPv4", "IPv6", "affinity")), "what the descriptor lacks is declared by it", str(of_descriptor))
     for one in everything:
         if one.test == "cases_policies.external_local_outside":
-            report_.check(good.about(one, "tcp").what == "20", "a case is found by its number")
+            report_.check(good.about(one, "tcp").what == "20", "--only finds a case by its number")
         if one.test == "cases_nodeports.one_subnet":
-            report_.check(good.about(one, "udp").what == "node-ports", "a case is found by what it needs")
+            report_.check(good.about(one, "udp").what == "node-ports", "--only finds a case by the ability that it needs")
     stray = {need for one in everything for need in one.needs} - set(declaration.ABILITIES)
     report_.check(not stray, "cases need what can be declared", str(stray))
 
 
-# Chapters of the behaviour reference's cases that are not about what packets meet.
+# Chapters of the behaviour reference whose cases are not about packets.
 NOT_OF_DATA_PLANES = {"Sync engine", "Health", "ipvs", "nftables", "userspace", "Process"}
 
 
 def not_judged(report_, everything):
-    """A plugin of somebody else is judged by every case about data planes, but for those of which is said why not."""
+    """A third-party plugin is judged by every case about data planes, but for those with a stated reason."""
     numbers = {number for title, chapter in catalogue.SECTIONS.items() if title not in NOT_OF_DATA_PLANES for number in chapter}
     of_relays = kit.NOT_JUDGED | kit.NOT_JUDGED_OF_RELAYS
     for title, kind, reasons in (
             ("a plugin", profile.Profile("mine"), kit.NOT_JUDGED),
             ("one that declares every difference", profile.Profile("mine", frozenset(differences.ALL)), kit.NOT_JUDGED),
             ("one that relays", profile.Profile("mine", relays=True), of_relays)):
-        left_out = numbers - {number for one in everything if kit.concerns(one, kind) for number in one.numbers}
-        # Of these two one is about it.
+        skipped = numbers - {number for one in everything if kit.concerns(one, kind) for number in one.numbers}
+        # One of these two is about it.
         either = {64 if kind.meets(differences.NEVER_LOOPBACK) else 70}
-        report_.check(left_out == set(reasons) | either, f"{title} is judged by {len(numbers - left_out)} of {len(numbers)} cases about data "
-                      "planes, and of the others is said why not", str(sorted(left_out ^ (set(reasons) | either))))
+        report_.check(skipped == set(reasons) | either, f"{title} is judged by {len(numbers - skipped)} of {len(numbers)} cases "
+                      "about data planes, and of the others is said why not", str(sorted(skipped ^ (set(reasons) | either))))
     for kind in profile.BUILT_IN.values():
-        left_out = numbers - {number for one in everything if kit.concerns(one, kind) for number in one.numbers}
+        skipped = numbers - {number for one in everything if kit.concerns(one, kind) for number in one.numbers}
         known = kit.NOT_JUDGED | catalogue.NOT_APPLICABLE.get(kind.backend, {}) | (kit.NOT_JUDGED_OF_RELAYS if kind.relays else {})
         known = {number for number in known if number in numbers}
         known |= set() if kind.meets(differences.NEVER_LOOPBACK) else {70}
-        report_.check(left_out <= known, f"mode {kind.backend} is judged by all the others", str(sorted(left_out - known)))
+        report_.check(skipped <= known, f"all other cases apply to {kind.backend} mode", str(sorted(skipped - known)))
 
 
 def selection(report_, everything):
     for kind in profile.BUILT_IN.values():
         numbered = [one for one in everything if kit.concerns(one, kind) and one.numbers]
-        report_.check(len(numbered) > 80, f"mode {kind.backend} is judged by {len(numbered)} numbered cases")
+        report_.check(len(numbered) > 80, f"{len(numbered)} numbered cases apply to {kind.backend} mode")
     not_judged(report_, everything)
     mine = profile.Profile("mine")
     strange = [one.test for one in everything if kit.concerns(one, mine) and one.test not in kit.EITHER_WAY and
                not set(cases.IN_KERNEL) <= set(one.backends)]
-    report_.check(not strange, "a plugin is not judged by what is one backend's own", str(strange))
+    report_.check(not strange, "cases of a single backend are not applied to a plugin", str(strange))
     declared = dataclasses.replace(declaration.Declaration(), differs=("no-local",), traits=("relays",))
     made = kit.profile_of(DESCRIBED, declared, False)
-    report_.check(made.relays and made.meets(differences.NO_LOCAL) and not made.built_in, "what is declared makes the profile")
+    report_.check(made.relays and made.meets(differences.NO_LOCAL) and not made.built_in, "the profile follows from the declarations")
     ours = kit.profile_of(dataclasses.replace(DESCRIBED, id="nftables"), declaration.Declaration(), False)
-    report_.check(ours.built_in and ours.meets(differences.NODE_REJECTED), "a backend of the tree has its own")
+    report_.check(ours.built_in and ours.meets(differences.NODE_REJECTED), "a built-in backend has its own profile")
 
 
 def a_run():
-    """Records of every result, as a run makes them."""
+    """Records of every result, as of a run."""
     base = {"numbers": [20], "title": "t", "test": "cases_policies.x", "parameters": ["v4", "tcp"], "seconds": 1.5}
     return [{**base, "name": "case 20: passes", "result": tap.PASS, "reason": ""},
             {**base, "name": "case 20: fails", "result": tap.FAIL, "reason": "expected <this> & saw \"that\"\x01"},
             {**base, "name": "case 8: skipped", "numbers": [8], "result": tap.SKIP, "reason": "no SCTP"},
-            {**base, "name": "kill: left out", "numbers": [], "test": "kit_kill.idle", "result": tap.UNSUPPORTED,
+            {**base, "name": "kill: skipped", "numbers": [], "test": "kit_kill.idle", "result": tap.UNSUPPORTED,
              "reason": "declared unsupported by mine.conformance:1: why", "declared": "20"}]
 
 
@@ -249,7 +249,7 @@ def reports(report_):
         with open(path, encoding="utf-8") as file:
             read = json.load(file)
         report_.check(read == made and read["schema"] == 1 and read["backend"] == "mine" and
-                      read["counts"] == {"pass": 1, "fail": 1, "skip": 1, "unsupported": 1}, "the JSON says what was found", str(read["counts"]))
+                      read["counts"] == {"pass": 1, "fail": 1, "skip": 1, "unsupported": 1}, "the JSON has the counts", str(read["counts"]))
         report.write_junit(path, made)
         root = ElementTree.parse(path).getroot()
     tests = [(one.get("name"), [child.tag for child in one]) for one in root.iter("testcase")]
@@ -257,18 +257,18 @@ def reports(report_):
                   sum(int(suite.get("tests")) for suite in root) == 4 and sum(int(suite.get("skipped")) for suite in root) == 2 and
                   tests[0][0] == "case 20: passes (v4 tcp)", "the JUnit file has every result", str(tests))
     message = next(root.iter("failure")).get("message")
-    report_.check(message == "expected <this> & saw \"that\"?", "what XML cannot say is replaced", repr(message))
+    report_.check(message == "expected <this> & saw \"that\"?", "characters that are invalid in XML are replaced", repr(message))
     text = "\n".join(report.text(made))
-    report_.check("Declared unsupported: 1" in text and "20 (mine.conformance:1): why; 1 run left out" in text and
+    report_.check("Declared unsupported: 1" in text and "20 (mine.conformance:1): why; 1 run skipped" in text and
                   "Declared to differ (no-local)" in text and "Failed:\n  case 20: fails" in text and
-                  "Cannot be run here:\n  case 8" in text, "the text says what is declared, and what failed", text)
+                  "Cannot be run here:\n  case 8" in text, "the text has declarations and failures", text)
     out = io.StringIO()
     results = tap.Results(out)
     for record in a_run():
         results.add(record)
     results.finish()
     report_.check("# SKIP declared unsupported by mine.conformance:1: why" in out.getvalue() and
-                  "1 failed, 1 skipped, 1 declared unsupported" in out.getvalue(), "TAP says it, too", out.getvalue())
+                  "1 failed, 1 skipped, 1 declared unsupported" in out.getvalue(), "TAP has the same counts", out.getvalue())
 
 
 RULESET = """table ip nat {
@@ -296,7 +296,7 @@ table inet mine {
 
 
 class PaperNode:
-    """Answers the programs that a snapshot asks."""
+    """Answers the programs that a snapshot runs."""
 
     def __init__(self, ruleset, links="[]", routes=""):
         self._said = {("nft", "--stateless"): ruleset, ("ip", "-json"): links, ("ip", "-4", "route"): routes}
@@ -312,14 +312,15 @@ def snapshots(report_):
     taken = snapshot.take(PaperNode(RULESET))
     report_.check(set(taken) == {"iptables/nat/POSTROUTING", "iptables/nat/KUBE-POSTROUTING", "nft/inet/mine"},
                   "a snapshot has chains of iptables, tables of others, no base chain without rules, nothing of kubelet's", str(set(taken)))
-    report_.check("expires" not in taken["nft/inet/mine"], "times that run are no difference")
+    report_.check("expires" not in taken["nft/inet/mine"], "running timers are not a difference")
     after = snapshot.take(PaperNode(RULESET.replace("masquerade", "return").replace("table inet mine", "table inet other"),
                                     routes="10.9.0.0/16 via 10.0.0.1 dev eth0\nbroadcast 10.0.0.255 dev eth0 table local\n"))
     found = snapshot.difference(taken, after)
     report_.check(found == [("iptables/nat/KUBE-POSTROUTING", "changed"), ("nft/inet/mine", "is gone"), ("nft/inet/other", "appeared"),
-                            ("route/4 10.9.0.0/16 via 10.0.0.1 dev eth0", "appeared")], "what changed, came and went is told", str(found))
-    report_.check(snapshot.said(found, most=1) == "iptables/nat/KUBE-POSTROUTING changed and 3 more" and not snapshot.said([]),
-                  "a difference in words")
+                            ("route/4 10.9.0.0/16 via 10.0.0.1 dev eth0", "appeared")], "what changed, came and went is reported",
+                  str(found))
+    report_.check(snapshot.describe(found, most=1) == "iptables/nat/KUBE-POSTROUTING changed and 3 more" and not snapshot.describe([]),
+                  "the description of a difference")
     report_.check(snapshot.is_base_chain("ip6tables/filter/INPUT") and not snapshot.is_base_chain("iptables/nat/KUBE-INPUT") and
                   snapshot.covers("iptables/nat/KUBE-*", "iptables/nat/KUBE-SVC-A") and not snapshot.covers("nft/ip/a", "nft/ip/ab"),
                   "a claim covers what it names")
@@ -332,7 +333,7 @@ def manual_page():
 
 
 def manual(report_):
-    """The manual page names every option, ability, trait and group that there is, and no other option."""
+    """The manual page names every option, ability, trait and group, and no other option."""
     page = manual_page()
     known = {word for action in kit.parser_of_options()._actions if action.help != argparse.SUPPRESS
              for word in action.option_strings if word.startswith("--")} - {"--help", "--builddir"}
@@ -340,20 +341,20 @@ def manual(report_):
     report_.check(named == known, "the manual page names every option, and no other", str(sorted(named ^ known)))
     missing = [word for word in (*declaration.ABILITIES, *declaration.TRAITS, *kit.GROUPS, kit.FILE, kit.CASES)
                if not re.search(rf"\b{word}\b", page)]
-    report_.check(not missing, "it names every group, trait and ability", str(missing))
+    report_.check(not missing, "the manual page names every group, trait and ability", str(missing))
 
 
 def not_judged_in_manual(report_):
-    """What is left out, and is no declaration of the plugin's, is in the manual page."""
+    """Excluded cases that are no declaration of the plugin's are in the manual page."""
     page = manual_page()
     for title, numbers in (("a plugin", kit.NOT_JUDGED), ("one that relays", kit.NOT_JUDGED_OF_RELAYS)):
         *first, last = map(str, numbers)
         said = f"{', '.join(first)} and {last}"
-        report_.check(said in page, f"the manual page says by what {title} is not judged", said)
+        report_.check(said in page, f"the manual page lists the cases that do not apply to {title}", said)
 
 
 def unsupported_trials(report_, everything):
-    """What is declared is not run, or run and not held against the plugin."""
+    """Declared cases are not run, or run and not held against the plugin."""
     one = next(one for one in everything if one.test == "cases_policies.external_local_outside")
     for verifies, fails, works in ((False, True, None), (True, True, False), (True, False, True)):
         ran = []

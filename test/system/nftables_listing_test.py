@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The nftables layout on a real kernel: nft lists it as the kept files say, loads that again, and packets meet what it means.
+"""The nftables layout on a real kernel: nft lists it as in the golden files and loads the listing again, and packets obey it.
 
     nftables_listing_test.py PROGRAM [--write-golden] [--listing-only]
 
@@ -24,7 +24,7 @@ from lib import nftables
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "nftables"
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
-GOLDEN_NFT = "v1.0.6"  # others may print the same thing in other words
+GOLDEN_NFT = "v1.0.6"  # other versions may print the same in another form
 PROGRAM = ""
 count = 0
 failed = False
@@ -68,7 +68,7 @@ def enter(handle):
         raise OSError(ctypes.get_errno(), "setns")
 
 
-# ---- what nft lists --------------------------------------------------------------------------------------------------
+# ---- listings --------------------------------------------------------------------------------------------------------
 
 FACTS = {
     "cidr": "node-ports-all\nservice-cidr {C}1.0/{M}\nservice-cidr {C}2.0/{M}\ndetector cidr {P}.0/{D}",
@@ -79,16 +79,16 @@ FACTS = {
 SAMPLE = """
 mark 0x4000
 capacity 100000
-treatment 1 cluster 3 0 0
-treatment 2 local 0 2 0
-treatment 3 external 3 0 0
-treatment 4 external-local 3 2 0
-treatment 5 external-local 3 0 0
-treatment 6 cluster 2 0 10800
-treatment 7 external-local 2 2 3600
-treatment 8 external 3 0 0 nodeport
-treatment 9 external-local 3 2 0 nodeport
-treatment 10 external-local 2 1 10800 nodeport
+class 1 cluster 3 0 0
+class 2 local 0 2 0
+class 3 external 3 0 0
+class 4 external-local 3 2 0
+class 5 external-local 3 0 0
+class 6 cluster 2 0 10800
+class 7 external-local 2 2 3600
+class 8 external 3 0 0 nodeport
+class 9 external-local 3 2 0 nodeport
+class 10 external-local 2 1 10800 nodeport
 firewall 1 {A}/{H} {P}.0/{D}
 add cluster-ips {S}
 add nodeport-ips {A}
@@ -137,18 +137,18 @@ def check_listing(family, facts, write):
     new_namespace()
     table = "ip6" if family == 6 else "ip"
     good, said = tool("create", description)
-    ok(good, f"{what}: the kernel takes all of it", said)
+    ok(good, f"{what}: the kernel accepts the whole table", said)
     good, said = tool("compare", description)
-    ok(good, f"{what}: the kernel tells what was written", said)
+    ok(good, f"{what}: the kernel lists what was written", said)
     good, said = tool("create", description)
-    ok(good, f"{what}: all of it is replaced in one transaction", said)
+    ok(good, f"{what}: the whole table is replaced in one transaction", said)
     listed = run("nft", "list", "table", table, "kube-proxy")
     golden = GOLDEN / f"listing-ipv{family}-{facts}.nft"
     if write:
         golden.write_text(listed.stdout)
     if GOLDEN_NFT in run("nft", "--version").stdout:
         difference = run("diff", "-u", str(golden), "-", input=listed.stdout)
-        ok(listed.returncode == 0 and difference.returncode == 0, f"{what}: nft lists what {golden.name} says",
+        ok(listed.returncode == 0 and difference.returncode == 0, f"{what}: nft lists the content of {golden.name}",
            difference.stdout + difference.stderr + listed.stderr)
     else:
         ok(listed.returncode == 0, f"{what}: nft lists it # SKIP another nft than {GOLDEN_NFT}")
@@ -160,19 +160,19 @@ def check_listing(family, facts, write):
     ok(again.stdout == listed.stdout, f"{what}: the loaded table is listed equally", again.stderr)
     good, said = tool("compare", description)
     if family == 4:
-        ok(good, f"{what}: the loaded table is as it was written", said)
+        ok(good, f"{what}: the loaded table equals the written one", said)
     else:
-        # nft 1.0.6 takes a register for the data that the key of IPv6 still needs: what it loads is wrong there.
+        # nft 1.0.6 assigns a register to the data that the key of IPv6 still needs: the rules that it loads are wrong.
         heads = [line for line in said.splitlines() if re.match(r"(set|chain|rule \d+ of|an element|there are|the numbers) ?", line)]
         others = [line for line in heads if not re.match(r"rule \d+ of \S*sticky-\S+: wanted", line)]
-        ok(good or (heads and not others), f"{what}: the loaded table is as it was written but for affinity", said)
+        ok(good or (heads and not others), f"{what}: the loaded table equals the written one, except for affinity", said)
 
 
-# ---- what packets meet -----------------------------------------------------------------------------------------------
+# ---- packets ---------------------------------------------------------------------------------------------------------
 
 class World:
-    """A node with three pods of its own and a client outside. Every pod answers what is asked of UDP and TCP port 8080 with its name
-    and who asked."""
+    """A node with three pods of its own and a client outside. Every pod answers requests to UDP and TCP port 8080 with its name
+    and the source address."""
 
     def __init__(self, family):
         self.family = family
@@ -190,7 +190,7 @@ class World:
         for name in ("client", *self.pods):
             self.handles[name] = new_namespace()
         enter(self.node)
-        # Redirects of hairpin traffic would use up what there is of answers to a client.
+        # Redirects of hairpin traffic would use up the rate limit for answers to a client.
         settings = (("conf/all/forwarding=1", "icmp/ratelimit=0") if family == 6 else
                     ("ip_forward=1", "conf/all/rp_filter=0", "icmp_ratelimit=0", "conf/all/send_redirects=0",
                      "conf/default/send_redirects=0"))
@@ -216,7 +216,7 @@ class World:
                 sh(f"{ip} addr add {address}/{bits} dev eth0{option}; ip link set eth0 up; {ip} route add {via}/{bits} dev eth0; "
                    f"{ip} route add default via {via}")
             enter(self.node)
-        # Nobody is there, but packets are on their way before they are refused.
+        # No neighbour answers there, but packets leave before they are refused.
         sh(f"ip link add uplink type veth peer name far; ip link set far up; ip link set uplink up; {ip} route add default dev uplink src {self.node_address}")
         sh(f"nft add table {self.table} seen; nft 'add chain {self.table} seen post {{ type filter hook postrouting priority 300; }}'; "
            f"nft 'add rule {self.table} seen post meta priority > 0:f counter'")
@@ -250,19 +250,19 @@ class World:
         threading.Thread(target=loop, daemon=True).start()
 
     def ask(self, where, address, port, source=None, tcp=False, wait=5.0):
-        """Who answered and whom it saw; "refused"; "silence"."""
+        """The server that answered and the source it saw; "refused"; "silence"."""
         enter(self.handles[where])
         one = self.sockets(socket.SOCK_STREAM if tcp else socket.SOCK_DGRAM)
         enter(self.node)
         with one:
             one.settimeout(wait)
             try:
-                # A port of its own for each: what was asked from the same one before is still the same flow.
+                # A new port each time: requests from the same port belong to the earlier flow.
                 self.port += 1
                 one.bind((source or "", self.port))
                 one.connect((address, port))
                 if not tcp:
-                    with contextlib.suppress(PermissionError):  # what is dropped or rejected on its way out; then what for?
+                    with contextlib.suppress(PermissionError):  # raised if the packet is dropped or rejected in output
                         one.send(b"?")
                 return tuple(one.recv(100).decode().split())
             except ConnectionRefusedError:
@@ -285,10 +285,10 @@ def data_plane(family):
     network = "fd00:244::/64" if family == 6 else "10.244.0.0/24"
     lines = [f"family {family}", "mark 0x4000", "counters", "node-ports-all", "capacity 100",
              "service-cidr " + ("fd00:30::/112" if family == 6 else "172.30.1.0/24"), f"detector cidr {network}",
-             "treatment 1 cluster 3 0 0", "treatment 2 external 3 0 0 nodeport", "treatment 3 external-local 3 1 0",
-             "treatment 4 cluster 3 0 100", "treatment 5 external-local 3 0 0", "treatment 6 external 3 0 0",
-             "treatment 7 external-local 3 3 0", "treatment 8 cluster 3 0 200", "treatment 9 local 0 3 200",
-             "treatment 10 external-local 3 3 0 nodeport", "treatment 11 cluster 3 0 200 nodeport",
+             "class 1 cluster 3 0 0", "class 2 external 3 0 0 nodeport", "class 3 external-local 3 1 0",
+             "class 4 cluster 3 0 100", "class 5 external-local 3 0 0", "class 6 external 3 0 0",
+             "class 7 external-local 3 3 0", "class 8 cluster 3 0 200", "class 9 local 0 3 200",
+             "class 10 external-local 3 3 0 nodeport", "class 11 cluster 3 0 200 nodeport",
              f"firewall 1 {world.client_address}/{128 if family == 6 else 32}"]
     names = ["p5", "p6", "p7"]
 
@@ -303,10 +303,10 @@ def data_plane(family):
 
     balanced = service(1, 1)
     policy = service(2, 3, local=["p6"])
-    nobody = service(3, 5)
+    unserved = service(3, 5)
     blocked = service(4, 6)
     lines += [f"add cluster-ips {balanced}", f"add rejected-services {vip % 5} udp 80", f"add rejected-services {vip % 5} tcp 80",
-              f"add dropped-services {nobody} udp 80", f"add firewalled-services {blocked} udp 80 : 1",
+              f"add dropped-services {unserved} udp 80", f"add firewalled-services {blocked} udp 80 : 1",
               "add nodeport-treatments udp 30001 : 2", "add rejected-nodeports udp 30002", "add dropped-nodeports udp 30003"]
     lines += [f"add nodeport-endpoints udp 30001 {i} : {pods[name]} 8080" for i, name in enumerate(names, 1)]
     lines += [f"add hairpin-connections {pods[name]} {pods[name]} {protocol} 8080" for name in names for protocol in ("udp", "tcp")]
@@ -326,7 +326,7 @@ def data_plane(family):
     seen = often(300, "p5", balanced, 80)
     ok(sorted(seen) == names and min(seen.values()) >= 50, f"{what}: a cluster IP is balanced over its slots", seen)
     ok(world.ask("p5", balanced, 80, tcp=True)[0] in names, f"{what}: TCP as well")
-    ok(world.ask("client", balanced, 80)[1] not in (world.client_address, ""), f"{what}: who is no pod is masqueraded to a cluster IP")
+    ok(world.ask("client", balanced, 80)[1] not in (world.client_address, ""), f"{what}: outside clients are masqueraded")
     own = [world.ask("p5", balanced, 80) for _ in range(60)]
     ok(all(source != pods["p5"] for name, source in own if name == "p5") and any(name == "p5" for name, _ in own),
        f"{what}: hairpin: a pod reaches itself, masqueraded", own)
@@ -344,8 +344,8 @@ def data_plane(family):
     own = {world.ask("node", policy, 80) for _ in range(60)}
     ok({name for name, _ in own} == set(names) and world.node_address not in {s for _, s in own},
        f"{what}: policy Local: the node reaches all, masqueraded", own)
-    ok(world.silent("client", nobody, 80), f"{what}: policy Local: without local endpoints those outside are dropped")
-    ok(world.ask("p5", nobody, 80)[0] in names, f"{what}: policy Local: without local endpoints pods are served")
+    ok(world.silent("client", unserved, 80), f"{what}: policy Local: without local endpoints those outside are dropped")
+    ok(world.ask("p5", unserved, 80)[0] in names, f"{what}: policy Local: without local endpoints pods are served")
 
     for where in ("client", "p5", "node"):
         ok(world.ask(where, vip % 5, 80)[0] == "refused", f"{what}: no endpoints: rejected from {where}")
@@ -354,7 +354,7 @@ def data_plane(family):
     ok(world.silent("client", world.node_address, 30003), f"{what}: no local endpoints: a node port is dropped")
     ok(world.ask("client", balanced, 81)[0] == "refused", f"{what}: a closed port of a cluster IP is rejected")
     ok(world.ask("node", balanced, 81)[0] == "refused", f"{what}: a closed port of a cluster IP is rejected for the node")
-    ok(world.silent("client", vip % 99, 80), f"{what}: a cluster IP nobody has is dropped")
+    ok(world.silent("client", vip % 99, 80), f"{what}: an unused cluster IP is dropped")
     ok(world.ask("client", blocked, 80)[0] in names, f"{what}: firewall: an allowed client is served")
     ok(world.silent("client", blocked, 80, source=world.second_client), f"{what}: firewall: others are dropped")
     ok(world.silent("p5", blocked, 80) and world.silent("node", blocked, 80), f"{what}: firewall: also pods and the node")
@@ -365,8 +365,8 @@ def data_plane(family):
     ok(world.strange_priorities() == 0, f"{what}: no packet leaves with a number in its priority", world.strange_priorities())
 
 
-# Each look-up of a packet sees what holds at that moment. What it meets when a commit comes in between is made to last here:
-# the class still says how many endpoints there were, and the last slot, or the endpoint of a token, is gone.
+# Each lookup of a packet reads the current state. The state between two lookups, if a commit comes in between, is made permanent
+# here: the class still has the old number of endpoints, and the last slot, or the endpoint of a token, is gone.
 SHORTER_PLAIN, SHORTER_LOCAL, SHORTER_STICKY, SHORTER_STICKY_LOCAL, NO_ENDPOINT_OF_TOKEN = range(11, 16)
 STICKY = ((SHORTER_STICKY, 8, 0x40000), (SHORTER_STICKY_LOCAL, 9, 0x50000), (NO_ENDPOINT_OF_TOKEN, 8, 0x60000))
 
@@ -374,9 +374,9 @@ STICKY = ((SHORTER_STICKY, 8, 0x40000), (SHORTER_STICKY_LOCAL, 9, 0x50000), (NO_
 def shorter_lists(world):
     """Lines of the description for these Services: slots 0:3 and 1:3, or the endpoints of their tokens, are missing."""
     vip, pods, lines = world.vip, world.pods, []
-    for number, treatment in ((SHORTER_PLAIN, 1), (SHORTER_LOCAL, 7)):
+    for number, service_class in ((SHORTER_PLAIN, 1), (SHORTER_LOCAL, 7)):
         for protocol in ("udp", "tcp"):
-            lines.append(f"add service-treatments {vip % number} {protocol} 80 : {treatment}")
+            lines.append(f"add service-treatments {vip % number} {protocol} 80 : {service_class}")
             lines += [f"add endpoints {vip % number} {protocol} 80 {slot} : {pods[name]} 8080"
                       for slot, name in ((1, "p5"), (2, "p6"), (0x10001, "p6"), (0x10002, "p7"))
                       if slot < 0x10001 or number == SHORTER_LOCAL]
@@ -386,8 +386,8 @@ def shorter_lists(world):
     lines += [f"add nodeport-endpoints udp 30012 {slot} : {pods[name]} 8080"
               for slot, name in ((1, "p5"), (2, "p6"), (0x10001, "p6"), (0x10002, "p7"))]
     lines += ["add nodeport-treatments udp 30013 : 11", "add affinity-nodeports udp 30013 : 0x70000"]
-    for number, treatment, identity in STICKY:
-        lines += [f"add service-treatments {vip % number} udp 80 : {treatment}",
+    for number, service_class, identity in STICKY:
+        lines += [f"add service-treatments {vip % number} udp 80 : {service_class}",
                   f"add affinity-services {vip % number} udp 80 : {identity}"]
     lines += [f"add affinity-slots 0x40000 {slot} : {0x40000 + slot}" for slot in (1, 2)]
     lines += [f"add affinity-slots 0x70000 {slot} : {0x70000 + slot}" for slot in (1, 2)]
@@ -403,7 +403,7 @@ def shorter_lists(world):
 
 def become_shorter(world, what):
     def answers(times, where, address, port, **more):
-        """Who answered, until somebody does not."""
+        """Which server answered, until none does."""
         seen = collections.Counter()
         for _ in range(times):
             name = world.ask(where, address, port, wait=2.0, **more)[0]
@@ -417,26 +417,26 @@ def become_shorter(world, what):
     plain = [f"{vip % number} . {protocol} . 80" for number in (SHORTER_PLAIN, SHORTER_LOCAL, SHORTER_LOCAL)
              for protocol in ("udp", "tcp")]  # one of them in two lists
     front = [*plain, *(f"{vip % number} . udp . 80" for number, _, _ in STICKY)]
-    said = nftables.is_dense(table)
+    said = nftables.slot_problems(table)
     ok(sorted(one.split(" (")[0] for one in said) == sorted([*front, "udp . 30011", "udp . 30012", "udp . 30012", "udp . 30013"]),
        f"{what}: each list that is too short is named, and nothing else", said)
     for tcp in (False, True):
         seen = answers(200, "p7", vip % SHORTER_PLAIN, 80, tcp=tcp)
         protocol = "TCP" if tcp else "UDP"
-        ok(set(seen) == {"p5", "p6"}, f"{what}: a list becomes shorter meanwhile: everybody is served, {protocol}", seen)
+        ok(set(seen) == {"p5", "p6"}, f"{what}: a list becomes shorter meanwhile: all clients are served, {protocol}", seen)
     seen = answers(200, "client", vip % SHORTER_LOCAL, 80)
-    ok(set(seen) == {"p6", "p7"}, f"{what}: a list becomes shorter meanwhile: so are those outside, by local endpoints", seen)
+    ok(set(seen) == {"p6", "p7"}, f"{what}: a list becomes shorter meanwhile: outside clients are served by local endpoints", seen)
     seen = answers(200, "p7", vip % SHORTER_LOCAL, 80)
-    ok(set(seen) == {"p5", "p6"}, f"{what}: a list becomes shorter meanwhile: and pods by all of them", seen)
+    ok(set(seen) == {"p5", "p6"}, f"{what}: a list becomes shorter meanwhile: pods are served by all endpoints", seen)
     seen = answers(200, "client", world.node_address, 30011)
-    ok(set(seen) == {"p5", "p6"}, f"{what}: a list becomes shorter meanwhile: everybody is served at a node port", seen)
+    ok(set(seen) == {"p5", "p6"}, f"{what}: a list becomes shorter meanwhile: all clients are served at a node port", seen)
     seen = answers(200, "client", world.node_address, 30012)
     ok(set(seen) == {"p6", "p7"}, f"{what}: a list becomes shorter meanwhile: at a node port with policy Local, too", seen)
     for address, port, title in ((vip % SHORTER_STICKY, 80, "with affinity"), (world.node_address, 30013, "with affinity, at a node port"),
                                  (vip % SHORTER_STICKY_LOCAL, 80, "with affinity, by local endpoints"),
                                  (vip % NO_ENDPOINT_OF_TOKEN, 80, "with affinity, when the endpoint of a slot is gone")):
         seen = collections.Counter()
-        # That the one slot of three is not met in 60 times: 3e-11.
+        # The probability that the one slot of three is not met in 60 times: 3e-11.
         for _ in range(60):  # as a new client each time
             sh(f"nft flush map {world.table} kube-proxy affinity")
             seen += (first := answers(1, "client", address, port))
@@ -452,7 +452,7 @@ def affinity(world, what, sticky, lines):
     names = ["p5", "p6", "p7"]
     first = {world.ask("client", sticky, 80)[0] for _ in range(30)}
     ok(len(first) == 1 and first <= set(names), f"{what}: affinity: a client stays with its endpoint", first)
-    # That 40 clients miss one of three endpoints by chance: 3e-7.
+    # The probability that 40 clients miss one of three endpoints: 3e-7.
     enter(world.handles["client"])
     ip = "ip -6" if world.family == 6 else "ip"
     more = [("fd00:1::1%02d" if world.family == 6 else "192.168.0.1%02d") % i for i in range(40)]
@@ -462,13 +462,13 @@ def affinity(world, what, sticky, lines):
     chosen = {address: world.ask("client", sticky, 80, source=address)[0] for address in more}
     ok(set(chosen.values()) == set(names), f"{what}: affinity: clients are balanced", chosen)
     again = {address: world.ask("client", sticky, 80, source=address)[0] for address in more}
-    ok(chosen == again, f"{what}: affinity: each of them is remembered", [(a, chosen[a], again[a]) for a in more if chosen[a] != again[a]])
+    ok(chosen == again, f"{what}: affinity: each client has an entry", [(a, chosen[a], again[a]) for a in more if chosen[a] != again[a]])
     gone = first.pop()
     number = names.index(gone)
     other = next(i for i in range(3) if i != number)
     good, said = tool("change", f"family {world.family}\nremove affinity-endpoints udp {0x30001 + number}\n"
                       f"remove affinity-slots 0x30000 {number + 1}\nadd affinity-slots 0x30000 {number + 1} : {0x30001 + other}\n")
-    ok(good, f"{what}: affinity: an endpoint goes", said)
+    ok(good, f"{what}: affinity: an endpoint is removed", said)
     now = {world.ask("client", sticky, 80)[0] for _ in range(30)}
     ok(len(now) == 1 and gone not in now, f"{what}: affinity: the client gets another endpoint and stays", now)
     moved = {address: world.ask("client", sticky, 80, source=address)[0] for address in more}
@@ -476,9 +476,9 @@ def affinity(world, what, sticky, lines):
        f"{what}: affinity: the others stay where they are", moved)
     full = "\n".join(line for line in lines if not line.startswith("capacity")) + "\ncapacity 1\n"
     good, said = tool("create", full)
-    ok(good, f"{what}: affinity: a memory for one client is written", said)
+    ok(good, f"{what}: affinity: a set with room for one client is written", said)
     answers = [world.ask("client", sticky, 80, source=address)[0] for address in more]
-    ok(set(answers) <= set(names), f"{what}: affinity: clients are served when the memory is full", answers)
+    ok(set(answers) <= set(names), f"{what}: affinity: clients are served when the affinity set is full", answers)
 
 
 def counters(world, what, address):

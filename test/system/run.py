@@ -27,11 +27,11 @@ LANES = 2
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--builddir", default=".", help="where make was run (default: here)")
+    parser.add_argument("--builddir", default=".", help="build tree (default: the current folder)")
     parser.add_argument("--filter", action="append", default=[], metavar="TEXT",
-                        help="only cases whose name holds TEXT, or that have that case number; repeatable")
-    parser.add_argument("--except", action="append", default=[], dest="left_out", metavar="TEXT",
-                        help="none of the cases that --filter TEXT would choose; repeatable")
+                        help="only cases whose name contains TEXT, or with that case number; repeatable")
+    parser.add_argument("--except", action="append", default=[], dest="excluded", metavar="TEXT",
+                        help="exclude the cases that --filter TEXT selects; repeatable")
     parser.add_argument("--backend", default="iptables", choices=cases.BACKENDS)
     parser.add_argument("--iptables", default="nft", choices=node_tools.VARIANTS,
                         help="variant of iptables on the node (default %(default)s)")
@@ -43,22 +43,22 @@ def options():
                              "protocol, and in other modes than iptables only marked cases; with ipvs, which an emulated "
                              "machine runs, each marked case with one family and protocol")
     parser.add_argument("--once", action="store_true", help="each case with one family and protocol")
-    parser.add_argument("--only-trial", metavar="NAME", help="one test alone: NAME is what was printed for it, parameters and all")
+    parser.add_argument("--only-trial", metavar="NAME", help="run one test: NAME is its printed name, with parameters")
     parser.add_argument("--family", choices=a.FAMILIES)
     parser.add_argument("--protocol", choices=("tcp", "udp", "sctp"))
     parser.add_argument("--source", choices=cases.SOURCES)
     parser.add_argument("--churn", action="store_true",
                         help="only the cases that share a daemon, while other Services change all the time; "
-                             "a hammered one must never fail")
-    parser.add_argument("--jobs", type=int, default=WORKERS, help="cases side by side (default %(default)s)")
+                             "connections to one of them must never fail")
+    parser.add_argument("--jobs", type=int, default=WORKERS, help="number of parallel cases (default %(default)s)")
     parser.add_argument("--lanes", type=int, default=LANES,
-                        help="test networks side by side, each with a daemon (default %(default)s)")
+                        help="number of parallel test networks, each with a daemon (default %(default)s)")
     parser.add_argument("--results", metavar="FILE", help="write a JSON file for conformance.py")
-    parser.add_argument("--keep-logs", metavar="DIR", help="copy the daemons' logs there")
+    parser.add_argument("--keep-logs", metavar="DIR", help="copy the logs of the daemons to DIR")
     parser.add_argument("--list", action="store_true", help="only list the cases")
-    parser.add_argument("--daemon", metavar="PROGRAM", help="another program in place of sluiced (no sluicectl then)")
-    parser.add_argument("--netecho", metavar="PROGRAM", help="netecho, when it is not in the build tree")
-    parser.add_argument("--plugin-dir", metavar="DIR", help="backends, when they are not in the build tree")
+    parser.add_argument("--daemon", metavar="PROGRAM", help="run PROGRAM in place of sluiced (without sluicectl)")
+    parser.add_argument("--netecho", metavar="PROGRAM", help="netecho, if it is not in the build tree")
+    parser.add_argument("--plugin-dir", metavar="DIR", help="folder of backends, if they are not in the build tree")
     wanted = parser.parse_args()
     wanted.profile = profile.BUILT_IN[wanted.backend]
     return wanted
@@ -80,19 +80,19 @@ def chosen(one, wanted):
     if wanted.short and wanted.backend != cases.BACKENDS[0] and one.above:
         return False
     if wanted.churn and (one.exclusive or one.config is None):
-        return False  # alone on its daemon, it would run as it does without
-    if any(_matches(one, text) for text in wanted.left_out):
+        return False  # alone on its daemon, it would run as without churn
+    if any(_matches(one, text) for text in wanted.excluded):
         return False
     return not wanted.filter or any(_matches(one, text) for text in wanted.filter)
 
 
 def unmarked(one, wanted):
-    """Whether a short run with the old iptables takes less of this case, or nothing: the case does not depend on the variant."""
+    """Returns whether a short run with the old iptables reduces or skips the case: it does not depend on the variant."""
     return wanted.short and wanted.iptables == "legacy" and wanted.backend not in one.legacy
 
 
 def sparing(wanted):
-    """Whether so little is to be run as is sensible on an emulated machine."""
+    """Returns whether the run is reduced for an emulated machine."""
     return wanted.short and wanted.backend == "ipvs"
 
 
@@ -103,11 +103,11 @@ def _matches(one, text):
 
 
 def parameters(one, wanted, source_name):
-    """Every (family, protocol) the case is to run with from that source."""
+    """Every (family, protocol) with which the case is run from that source."""
     every = [(family, protocol) for family in one.families for protocol in one.protocols
              if family in wanted.profile.families and wanted.family in (None, family) and wanted.protocol in (None, protocol)]
     if every and (sparing(wanted) or wanted.once or unmarked(one, wanted)):
-        every = [every[zlib.crc32(one.test.encode()) % len(every)]]  # another one for each case, and always the same
+        every = [every[zlib.crc32(one.test.encode()) % len(every)]]  # differs between cases, and is always the same for a case
     if wanted.short and halved(one, wanted, source_name):
         every = [pair for pair in every if (one.families.index(pair[0]) + one.protocols.index(pair[1])) % 2 == 0]
     if wanted.only_trial and not only_job(wanted):
@@ -116,7 +116,7 @@ def parameters(one, wanted, source_name):
 
 
 def only_job(wanted):
-    """The job that --only-trial names where it is not one case: a daemon that did not start, or the Service under churn."""
+    """The job that --only-trial names if it is not a case: a daemon that did not start, or the Service under churn."""
     name = wanted.only_trial or ""
     if name.startswith(CHURN):
         source_name, config = name.removeprefix(CHURN).strip(" ()").split()
@@ -125,15 +125,15 @@ def only_job(wanted):
 
 
 def halved(one, wanted, source_name):
-    """Whether each family and each protocol, but not each pair of them, is enough: what is peculiar to a pair another run shows.
-    Sources differ in how objects arrive; what is made of them is the same in each family and protocol."""
+    """Returns whether each family and each protocol, but not each pair of them, is enough: another run covers the pairs.
+    Sources differ in how objects arrive; their processing is the same in each family and protocol."""
     if wanted.churn or wanted.backend == "userspace":
         return len(one.backends) > 1
     return wanted.backend != "nftables" and source_name != one.sources[0]
 
 
 def run_group(topology, where, wanted, results, source_name, config, group):
-    """All cases that share a daemon with these flags: first those that need it alone, then side by side."""
+    """All cases that share a daemon with these flags: first those that are exclusive, then side by side."""
     with Bench(topology, where, source_name, config, wanted.profile) as bench:
         trials = [(one, family, protocol) for one in group
                   for family, protocol in parameters(one, wanted, source_name)]
@@ -163,7 +163,7 @@ def record_churn(results, counts, source_name, config):
 
 
 def run_alone(topology, where, wanted, results, source_name, one):
-    """A case that starts and kills daemons: it gets a bench to itself."""
+    """A case that starts and kills daemons: it gets its own bench."""
     for family, protocol in parameters(one, wanted, source_name):
         with Bench(topology, where, source_name, "default", wanted.profile, starts=one.starts) as bench:
             cases.run_trial(results, one, bench, family, protocol, source_name)
@@ -189,7 +189,7 @@ def sources_of(one, wanted):
 
 
 def jobs(where, wanted, picked, results):
-    """What there is to do, as functions of the network to do it on; what takes longest comes first."""
+    """The jobs, as functions of the network to run on; the longest ones come first."""
     groups, alone = [], []
     for source_name in cases.SOURCES:
         here = [one for one in picked if source_name in sources_of(one, wanted) and parameters(one, wanted, source_name)]
@@ -210,7 +210,7 @@ def jobs(where, wanted, picked, results):
 
 
 def run_all(topologies, work):
-    """Each network takes the next job as soon as it is done with one."""
+    """Each network runs the next job as soon as it has finished one."""
     remaining = collections.deque(work)
 
     def lane(topology):

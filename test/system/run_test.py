@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests which cases, and with what parameters, the forms of run.py take (TAP). Nothing is started."""
+"""Tests which cases, and with which parameters, the forms of run.py select (TAP). Nothing is started."""
 
 import sys
 
@@ -12,7 +12,7 @@ from lib import cases  # noqa: E402
 
 
 def taken(*words):
-    """Case → the (family, protocol, source) that a run with these words takes it with."""
+    """Case → the (family, protocol, source) with which a run with these words runs it."""
     sys.argv = ["run.py", *words]
     wanted = run.options()
     return {one: [(*pair, source) for source in run.sources_of(one, wanted) for pair in run.parameters(one, wanted, source)]

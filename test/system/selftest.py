@@ -4,8 +4,8 @@
 """Tests the test harness without the daemon.
 
 First every case runs on a stand-in that writes correct rules: all must pass, but for those that forbid the
-stand-in's habit of writing everything at every change; these must fail. Then the stand-in leaves out one kind of
-rule at a time, or goes wrong in one other way: the cases that watch over it must fail. A case that cannot fail
+stand-in's habit of writing everything at every change; these must fail. Then the stand-in omits one kind of
+rule at a time, or misbehaves in one other way: the cases that cover it must fail. A case that cannot fail
 proves nothing.
 """
 
@@ -18,14 +18,14 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# What else resilience means is about the daemon's own ways with its API server.
+# Other cases of resilience are about the connection of the daemon to its API server.
 PICKED = ["case ", "cases ", "writing: 400", "resilience: kill -9", "resilience: SIGTERM", "resilience: a restart",
           "resilience: changes made", "resilience: a connection"]
-# All at every change, the table filter before nat.
+# These write all at every change, the table filter before nat.
 WRITES_EVERYTHING = {"cases_sync.endpoint_leaves", "cases_sync.service_deleted", "cases_no_endpoints.first_endpoint"}
 REFUSED = ["writing: one Service is refused"]
 
-# What is left out (a regular expression on rules) → cases that must notice.
+# Omitted rules (a regular expression) → cases that must notice.
 MUTATIONS = {
     "masquerade on cluster IPs": (r"! -s \S+ -j KUBE-MARK-MASQ", [2, 27, 29]),
     "masquerade on external addresses": (r"-A KUBE-EXT-\w+ -m comment --comment \S+ -j KUBE-MARK-MASQ",
@@ -48,7 +48,7 @@ MUTATIONS = {
     "DROP of invalid packets": (r"--ctstate INVALID", [101]),
 }
 
-# How else the stand-in goes wrong (see there) → cases, or words of names, that must notice.
+# Other misbehaviour of the stand-in (see there) → cases, or parts of names, that must notice.
 MISBEHAVIOURS = {
     "eager": [94],
     "flush-first": ["writing: 400 Services are loaded at a start"],
@@ -71,9 +71,9 @@ MISBEHAVIOURS = {
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--builddir", default=".")
-    parser.add_argument("--netecho", help="netecho, when it is not in the build tree")
+    parser.add_argument("--netecho", help="netecho, if it is not in the build tree")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT",
-                        help="only the mistakes whose name holds TEXT, and not the run on correct rules; repeatable")
+                        help="only the mistakes whose name contains TEXT, and not the run on correct rules; repeatable")
     return parser.parse_args()
 
 

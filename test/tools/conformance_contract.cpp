@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// conformance-load contract: calls that the daemon makes seldom, or only a newer one would. One line for each promise of
-// the ABI, kept or not.
+// conformance-load contract: makes calls that are rare, or that only a newer daemon makes. Prints one line for each
+// promise of the ABI, kept or not.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -30,7 +30,7 @@ class Contract {
     say(!families.empty(), "the descriptor has a family", "neither kFeatureIpv4 nor kFeatureIpv6 is claimed");
     for (const abi::Family family : families) {
       family_ = family;
-      refuses_options();
+      rejects_options();
       if (!serves()) continue;
       retires();
     }
@@ -43,8 +43,8 @@ class Contract {
 
  private:
   void say(bool kept, const std::string& promise, const std::string& otherwise) {
-    const std::string who = family_ == abi::Family{} ? promise : std::string(name_of(family_)) + ": " + promise;
-    std::printf("{\"promise\": %s, \"kept\": %s, \"reason\": %s}\n", json_text(who).c_str(), kept ? "true" : "false",
+    const std::string label = family_ == abi::Family{} ? promise : std::string(name_of(family_)) + ": " + promise;
+    std::printf("{\"promise\": %s, \"kept\": %s, \"reason\": %s}\n", json_text(label).c_str(), kept ? "true" : "false",
                 json_text(kept ? "" : otherwise).c_str());
     std::fflush(stdout);
   }
@@ -54,7 +54,7 @@ class Contract {
   }
   static std::string writes(const Subject& subject) { return std::to_string(subject.writes()) + " kernel writes"; }
 
-  void refuses_options() {
+  void rejects_options() {
     const std::vector<abi::Option> options = {{sdk::view("sluice.conformance"), sdk::view("unknown")}};
     const Subject subject(plugin_, family_, state_dir_, options);
     say(!subject.created() && subject.create_code() == abi::Code::kInvalid, "an option that it does not know is refused",
@@ -118,7 +118,7 @@ class Contract {
     say(wrong == abi::Code::kNeedFull && subject.writes() == 0, "a delta on another generation is answered by kNeedFull",
         std::string(name_of(wrong)) + ", " + writes(subject));
     services.change(3, 1);
-    // Whoever forgets where it stands after it has refused is sent everything.
+    // A backend may drop its generation after a rejected delta, so send a full transaction first.
     if (subject.apply(services.full(4)) != abi::Code::kOk) return;
     services.change(3, 1);
     ok(subject.apply(services.delta(4, 3, 1)), subject, "a delta is applied");
@@ -145,12 +145,13 @@ class Contract {
     clean();
   }
 
-  // Each family has a thread of its own, and static state is shared.
+  // Each family has its own thread, and both share static state.
   void works_side_by_side() {
     std::string problems[2];
     std::vector<std::thread> threads;
     for (const abi::Family family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
-      threads.emplace_back([this, family, &problem = problems[family == abi::Family::kIpv6]] { problem = rounds(family); });
+      threads.emplace_back(
+          [this, family, &problem = problems[family == abi::Family::kIpv6]] { problem = run_rounds(family); });
     }
     for (std::thread& thread : threads) thread.join();
     family_ = {};
@@ -158,7 +159,7 @@ class Contract {
         "IPv4: " + problems[0] + "; IPv6: " + problems[1]);
   }
 
-  std::string rounds(abi::Family family) {
+  std::string run_rounds(abi::Family family) {
     Services services(family, kFew);
     Subject subject(plugin_, family, state_dir_);
     if (!subject.created() || subject.probe() != abi::Code::kOk) return subject.why();

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// conformance-load describe: the descriptor.
+// conformance-load describe: prints the descriptor.
 #include <cstdio>
 #include <string>
 

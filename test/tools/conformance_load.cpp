@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// conformance-load: what the conformance kit asks of a plugin without a daemon and without packets. Runs in the network
-// namespace that it is started in, and writes to it what the plugin writes.
+// conformance-load: the checks of the conformance kit that need neither a daemon nor packets. Runs in the network
+// namespace in which it is started; the plugin programs that namespace.
 #include <charconv>
 #include <cstdio>
 #include <exception>

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kLonger = 32;  // a multiple of every alignment
 constexpr unsigned char kMeaningless = 0xa5;
 
-// 172.30.0.0/16 or fd00:172:30::/112, for one.
+// An address in, for example, 172.30.0.0/16 or fd00:172:30::/112.
 abi::Address numbered(abi::Family family, std::uint8_t first, std::uint8_t second, std::uint32_t number) {
   abi::Address out{};
   unsigned char* const bytes = out.bytes;
@@ -36,7 +36,7 @@ abi::Address numbered(abi::Family family, std::uint8_t first, std::uint8_t secon
   return out;
 }
 
-// As the daemon tells them: what a backend does with node ports it must be able to find again by what the node has.
+// The local addresses of the node, as in NodeFacts of the daemon: a backend compares its node port rules with them.
 std::vector<abi::Address> addresses_of_node(abi::Family family) {
   std::vector<abi::Address> out;
   ifaddrs* all = nullptr;

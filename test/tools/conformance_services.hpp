@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Service ports to be shown to a plugin, many of them alike: each has a cluster IP and three endpoints, every tenth a node
-// port. Stays where it is: transactions point into it.
+// Many similar service ports for transactions: each has a cluster IP and three endpoints, every tenth a node port. It
+// must not move, because transactions point into it.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ class Services {
   Services(const Services&) = delete;
   Services& operator=(const Services&) = delete;
 
-  // Endpoints of these get another port: what a delta is about.
+  // Changes the port of the endpoints of these Services, for a delta.
   void change(std::uint32_t first, std::uint32_t count);
 
-  // As from a newer daemon: everything that may grow is longer, and what is behind has no meaning here.
+  // Makes growing structs longer, as from a newer daemon, with garbage in the additional bytes.
   void set_longer(bool longer) { longer_ = longer; }
 
   abi::Transaction full(std::uint64_t generation);

@@ -28,19 +28,19 @@ std::uint64_t FakeHost::now() noexcept {
 }
 
 void FakeHost::service_port_failed(const abi::ServicePortKey* key, const abi::Error* error) noexcept {
-  if (key == nullptr || error == nullptr) return;  // nothing, or served by now
+  if (key == nullptr || error == nullptr) return;  // invalid, or served again
   const std::lock_guard lock(mutex_);
-  left_out_.push_back(sdk::service_port_id(*key));
+  not_programmed_.push_back(sdk::service_port_id(*key));
 }
 
-std::vector<std::string> FakeHost::take_left_out() {
+std::vector<std::string> FakeHost::take_not_programmed() {
   const std::lock_guard lock(mutex_);
-  return std::exchange(left_out_, {});
+  return std::exchange(not_programmed_, {});
 }
 
 Plugin::Plugin(std::string file) : file_(std::filesystem::canonical(file)) {
   if (const auto status = sluice::plugin::check_content(file_); !status.ok()) throw std::runtime_error(status.message());
-  // As the daemon does it: everything is resolved at once, and nothing of it is seen by others.
+  // As in the daemon: resolve all symbols at once, and keep them local.
   library_ = dlopen(file_.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library_ == nullptr) throw std::runtime_error(dlerror());
   entry_ = static_cast<const abi::PluginEntry*>(dlsym(library_, SLUICE_ABI_SYMBOL));
@@ -88,7 +88,7 @@ abi::Code Subject::retire(const std::vector<std::string>& claims) {
     handover.claims = sdk::array(views.data(), views.size());
     const abi::Code code = backend_->retire(&handover, &error_);
     if (code != abi::Code::kRetry || left == 0) return code;
-    std::this_thread::sleep_for(std::chrono::seconds(1));  // fixed time: the time to drain is counted in seconds
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // fixed time: the drain time is in seconds
   }
 }
 

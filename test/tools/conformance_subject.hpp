@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A plugin in the hands of the conformance kit: loaded as the daemon loads it, and called without the daemon. Sees the SDK
-// and nothing else of the tree. What it is not: a check of the descriptor, which is the daemon's (sluiced --check).
+// A plugin under test by the conformance kit: loaded as the daemon does, and called without the daemon. It uses only
+// the SDK. It does not check the descriptor, which the daemon does (sluiced --check).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace conformance {
 namespace abi = sluice::abi;
 namespace sdk = sluice::sdk;
 
-// The daemon's part. Any thread.
+// Replaces the host of the daemon. Any thread.
 class FakeHost final : public abi::Host {
  public:
   void log(abi::Severity severity, abi::StringView text) noexcept override;
@@ -32,12 +32,12 @@ class FakeHost final : public abi::Host {
   void service_port_failed(const abi::ServicePortKey* key, const abi::Error* error) noexcept override;
   void* extension(abi::StringView) noexcept override { return nullptr; }
 
-  // Service ports that were left out since the last call.
-  std::vector<std::string> take_left_out();
+  // Service ports that were not programmed since the last call.
+  std::vector<std::string> take_not_programmed();
 
  private:
   std::mutex mutex_;
-  std::vector<std::string> left_out_;
+  std::vector<std::string> not_programmed_;
 };
 
 class Plugin {
@@ -52,7 +52,7 @@ class Plugin {
   bool serves(abi::Family family) const {
     return has(family == abi::Family::kIpv6 ? abi::kFeatureIpv6 : abi::kFeatureIpv4);
   }
-  // Whether the library is in this process still; to be asked after `unload`.
+  // Whether the library is still mapped after unload().
   bool mapped() const;
   void unload();
 
@@ -72,14 +72,14 @@ class Subject {
   abi::Code probe() { return backend_->probe(&error_); }
   abi::Code verify() { return backend_->verify(&error_); }
   abi::Code cleanup() { return backend_->cleanup(&error_); }
-  // As the daemon does: asked again until there is an end to it.
+  // Retries until the backend is retired, as the daemon does.
   abi::Code retire(const std::vector<std::string>& claims);
   std::vector<std::string> claims(abi::Code& code);
   abi::Code apply(const abi::Transaction& transaction);
   void release() { backend_.reset(); }
 
   std::uint64_t writes() const { return result_.kernel_writes; }
-  // Of the last call that failed: the sentence.
+  // The message of the last failed call.
   std::string why() const;
   FakeHost& host() { return *host_; }
 
@@ -100,8 +100,8 @@ std::string_view name_of(abi::Family family);
 // With quotes.
 std::string json_text(std::string_view text);
 
-// The commands. Each prints JSON, one object a line, and returns the exit status: 0 also where the plugin does not do what
-// it should, which is for the kit to say.
+// The commands. Each prints JSON, one object per line, and returns the exit status, which is 0 even if the plugin fails
+// a check: the kit judges the results.
 int describe(const std::string& file);
 int contract(const std::string& file, const std::string& state_dir);
 int cost(const std::string& file, const std::string& state_dir, abi::Family family, std::uint32_t services);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // ctfill: fills the connection tracking table of its network namespace with UDP entries, fast.
-// Entry i belongs to a client 100.64.x.y and leads from one of the service addresses
-// 172.31.z.w port 53 to its endpoint, 10.99.z.w port 53; with IPv6 the same numbers behind fd00:.
+// Entry i is a flow of client 100.64.x.y to a service address 172.31.z.w port 53, translated to the endpoint 10.99.z.w
+// port 53; with IPv6 the same numbers after fd00:.
 #include <arpa/inet.h>
 #include <libmnl/libmnl.h>
 #include <linux/netfilter/nf_conntrack_common.h>
@@ -97,11 +97,11 @@ int fill(const Options& options) {
     }
     last->nlmsg_flags |= NLM_F_ACK;
     if (mnl_socket_sendto(socket, batch.data(), size) < 0) return fail("sending", errno);
-    // The first answer is the last one's, or an error.
+    // Only the last message requests an acknowledgement, so the first answer is that or an error.
     const ssize_t got = mnl_socket_recvfrom(socket, answer.data(), answer.size());
     if (got < 0) return fail("receiving", errno);
-    const auto* told = reinterpret_cast<const nlmsghdr*>(answer.data());
-    const int error = -static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(told))->error;
+    const auto* header = reinterpret_cast<const nlmsghdr*>(answer.data());
+    const int error = -static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(header))->error;
     if (error != 0) return fail("making an entry", error);
   }
   mnl_socket_close(socket);

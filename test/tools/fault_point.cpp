@@ -1,10 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The fault points of a daemon that is built for tests. SLUICE_TEST_FAULT says what happens
-// right before which step of a swap: "apply:kill" ends the process as SIGKILL does, "apply:fail"
-// makes the step fail. The file SLUICE_TEST_FAULT_FILE says the same, read each time; FILE.done is
-// made before it happens, so that a test knows that it came to that.
+// The fault points of a daemon that is built for tests. SLUICE_TEST_FAULT selects a step of a swap and the fault right
+// before it: "apply:kill" ends the process like SIGKILL, "apply:fail" makes the step fail. The file
+// SLUICE_TEST_FAULT_FILE has the same content and is read each time; FILE.done is created before the fault, so that a
+// test can wait for it.
 #include "core/lifecycle/fault_point.hpp"
 
 #include <signal.h>

@@ -1,11 +1,11 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// ipvsload: says to the kernel what mode ipvs says for plain Services, and nothing else: no watch, no plan, no memory
-// of what is there. What it costs is what the messages cost. The namespace has the sets KUBE-CLUSTER-IP and
-// KUBE-IPVS-IPS and the link kube-ipvs0, all empty.
+// ipvsload: sends to the kernel what ipvs mode sends for plain Services, and nothing else: no watch, no plan, no state,
+// so that it measures the cost of the messages. The namespace must have the sets KUBE-CLUSTER-IP and KUBE-IPVS-IPS and
+// the link kube-ipvs0, all empty.
 //   ipvsload SERVICES ENDPOINTS CHANGES
-// Makes all Services, then moves one endpoint of the last one CHANGES times; prints CPU time and messages of both.
+// Creates all Services, then replaces one endpoint of the last one CHANGES times; prints CPU time and messages of both.
 #include <arpa/inet.h>
 #include <linux/genetlink.h>
 #include <linux/ip_vs.h>
@@ -34,7 +34,7 @@
 namespace {
 
 constexpr std::size_t kWindow = 128;   // requests in a datagram
-constexpr std::size_t kEntries = 300;  // of a set in a message: as many as libipset takes
+constexpr std::size_t kEntries = 300;  // set entries per message, as in libipset
 constexpr std::uint16_t kServicePort = 80;
 constexpr std::uint16_t kPodPort = 8080;
 
@@ -113,7 +113,7 @@ class Socket {
     while (waiting_ > 0) receive(nullptr);
   }
 
-  // One request; the first 64 KiB of what is answered before the acknowledgement.
+  // Sends one request; returns the first 64 KiB of the answer before the acknowledgement.
   std::string ask(Message message) {
     std::string answer;
     const std::string& bytes = message.finish(++sequence_);
@@ -134,7 +134,7 @@ class Socket {
     const ssize_t size = ::recv(fd_, buffer_, sizeof(buffer_), 0);
     if (size < 0) fail("receive", errno);
     int left = static_cast<int>(size);
-    // The macro compares with a size, which is less than nothing behind a last message that is not padded.
+    // The remaining size is negative after a last message without padding, so compare it before NLMSG_OK.
     for (auto* header = reinterpret_cast<nlmsghdr*>(buffer_); left > 0 && NLMSG_OK(header, static_cast<unsigned>(left));
          header = NLMSG_NEXT(header, left)) {
       if (header->nlmsg_type != NLMSG_ERROR) {
@@ -154,7 +154,7 @@ class Socket {
   alignas(nlmsghdr) char buffer_[65536];
 };
 
-// The number-th address counted from 10.<octet>.0.0, in network order; as the API server of the tests counts.
+// The address 10.<octet>.0.0 + number in network order, as in the API server of the tests.
 std::uint32_t address(unsigned octet, unsigned number) { return htonl((10u << 24 | octet << 16) + number); }
 
 std::uint16_t family_id() {
@@ -172,7 +172,7 @@ std::uint16_t family_id() {
     }
     at += NLA_ALIGN(std::max<std::size_t>(attribute.nla_len, NLA_HDRLEN));
   }
-  throw std::runtime_error("the kernel does not tell the number of IPVS");
+  throw std::runtime_error("the kernel did not report the netlink family id of IPVS");
 }
 
 class Load {
@@ -199,7 +199,7 @@ class Load {
     links_.flush();
   }
 
-  // A new one comes, the one before it gets no more connections and, having none, goes.
+  // Adds a new server. The old one gets no more connections and is removed, because it has none.
   void change(unsigned number) {
     const unsigned last = services_ - 1;
     const std::uint32_t before = number == 0 ? address(200, last * endpoints_) : address(204, number - 1);

@@ -34,7 +34,7 @@ void on_stop(int) { stop_requested = 1; }
 
 void install_signals() {
   struct sigaction action {};
-  action.sa_handler = on_stop;  // no SA_RESTART: waiting calls must return so that the loops can end
+  action.sa_handler = on_stop;  // no SA_RESTART: blocking calls must return, so that the loops can end
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);

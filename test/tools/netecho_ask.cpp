@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// netecho ask: fresh connections one after the other, one result line each.
+// netecho ask: makes new connections one after the other and prints one result line each.
 #include <cstdio>
 #include <map>
 
@@ -25,7 +25,7 @@ int ask(const std::vector<std::string>& words) {
   const unsigned count = options.number("--count", 1);
   const std::uint16_t first_port = target.source ? target.source->port() : 0;
   for (unsigned i = 0; i < count && !stop_requested; ++i) {
-    // Each attempt from a port of its own: a tracked UDP flow would lead a repeated one to the same server.
+    // Each attempt uses another source port: a tracked UDP flow would lead a repeated one to the same server.
     if (first_port != 0) target.source->set_port(static_cast<std::uint16_t>(first_port + i));
     const std::string line = open_conversation(target).answer.line();
     if (options.has("--summary")) {

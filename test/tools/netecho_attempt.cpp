@@ -55,7 +55,7 @@ int send_all(int socket, std::string_view text, Clock::time_point deadline) {
     }
     if (errno == EPERM) {
       // A datagram rejected in OUTPUT fails with EPERM although an ICMP error is on its way to the
-      // socket; only that error tells a rejection from a drop.
+      // socket; only that error distinguishes a rejection from a drop.
       (void)wait_for(socket, 0, std::min(deadline, Clock::now() + std::chrono::milliseconds(50)));
       const int later = pending_error(socket);
       return later != 0 ? later : EPERM;
@@ -101,7 +101,7 @@ class ErrorQueue {
   }
   ErrorQueue(const ErrorQueue&) = delete;
   ErrorQueue& operator=(const ErrorQueue&) = delete;
-  // An established connection must outlive such errors, so they are only asked for while connecting.
+  // An established connection must survive such errors, so they are only enabled while connecting.
   ~ErrorQueue() { set(0); }
 
   // The errno of the oldest error, or 0.
@@ -134,7 +134,7 @@ int connect_and_wait(int socket, const Target& target, Clock::time_point deadlin
   return pending_error(socket);
 }
 
-// Whether the kernel had to send anything twice on that connection so far.
+// Whether the kernel has retransmitted on this connection so far.
 bool sent_again(int socket) {
   tcp_info info{};
   socklen_t length = sizeof info;
@@ -214,7 +214,7 @@ Conversation open_conversation(const Target& target) {
     result.answer = answer_from_errno(number);
     return result;
   }
-  // A stream server greets by itself; a datagram server needs something to answer.
+  // A stream server greets first; a datagram server needs a request.
   const std::string_view first = target.protocol == Protocol::udp ? "?\n" : "";
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
   if (const auto line = exchange(result.socket.get(), first, left, result.answer)) {

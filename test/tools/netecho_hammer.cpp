@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// netecho hammer: connects without pause and counts what became of each attempt, as one JSON line.
+// netecho hammer: connects without pause and prints the counts of results as one JSON line.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -48,7 +48,7 @@ struct Tally {
   }
 };
 
-// A file with the number of attempts that have ended, for who waits until there are some more.
+// A file with the number of ended attempts, for tests that wait for more of them.
 class CountFile {
  public:
   explicit CountFile(const std::string& path) {
@@ -62,7 +62,7 @@ class CountFile {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
 
-  // Always of the same length, so a reader never sees part of a longer number.
+  // The length is constant, so that a reader never gets a part of a longer number.
   void write(unsigned count) const {
     if (descriptor_ < 0) return;
     std::array<char, 12> text{};
@@ -104,7 +104,7 @@ int hammer(const std::vector<std::string>& words) {
   target.protocol = parse_protocol(options.positional(0));
   target.address = make_address(options.positional(1), parse_port(options.positional(2)));
   if (options.has("--source")) target.source = parse_source(options.text("--source", ""));
-  // A lost SYN must count as a failure, also where the time-out is long because the machine is slow.
+  // A lost SYN must count as a failure, even if the timeout is long because the machine is slow.
   target.first_syn_only = true;
   target.timeout = options.milliseconds("--timeout", 900);
   const auto interval = options.milliseconds("--interval", 5);
@@ -118,11 +118,11 @@ int hammer(const std::vector<std::string>& words) {
   while (!stop_requested && Clock::now() < end) {
     const auto begun = Clock::now();
     const Answer answer = open_conversation(target).answer;
-    // An attempt cut short by our own stop signal says nothing about the network.
+    // Ignore an attempt that the stop signal has interrupted.
     if (stop_requested && answer.outcome != Outcome::ok) break;
     tally.add(answer, milliseconds_between(start, begun), milliseconds_between(begun, Clock::now()));
     count_file.write(++attempts);
-    std::this_thread::sleep_until(begun + interval);  // fixed time: the rate that --interval asks for
+    std::this_thread::sleep_until(begun + interval);  // fixed time: the rate of --interval
   }
   print(tally, std::chrono::duration<double>(Clock::now() - start).count());
   return 0;

@@ -48,7 +48,7 @@ int hold(const std::vector<std::string>& words) {
     }
     if (!reply->starts_with(conversation.answer.server + " ")) return broken(lines, "answered by " + *reply);
     ++lines;
-    std::this_thread::sleep_for(interval);  // fixed time: the rate that --interval asks for
+    std::this_thread::sleep_for(interval);  // fixed time: the rate of --interval
   }
   std::printf("held %u lines\n", lines);
   return 0;

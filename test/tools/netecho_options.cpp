@@ -16,10 +16,10 @@ Options::Options(const std::vector<std::string>& words, const Accepted& accepted
       continue;
     }
     if (accepted.alone.contains(word)) {
-      values_[word];
+      option_values_[word];
     } else if (accepted.with_value.contains(word)) {
       if (i + 1 == words.size()) throw UsageError(word + " needs a value");
-      values_[word].push_back(words[++i]);
+      option_values_[word].push_back(words[++i]);
     } else {
       throw UsageError("unknown option " + word);
     }
@@ -31,8 +31,8 @@ Options::Options(const std::vector<std::string>& words, const Accepted& accepted
 }
 
 std::vector<std::string> Options::all(std::string_view name) const {
-  const auto found = values_.find(name);
-  return found == values_.end() ? std::vector<std::string>{} : found->second;
+  const auto found = option_values_.find(name);
+  return found == option_values_.end() ? std::vector<std::string>{} : found->second;
 }
 
 std::string Options::text(std::string_view name, std::string_view otherwise) const {

@@ -32,7 +32,7 @@ class Options {
   Options(const std::vector<std::string>& words, const Accepted& accepted);
 
   [[nodiscard]] const std::string& positional(std::size_t index) const { return positional_.at(index); }
-  [[nodiscard]] bool has(std::string_view name) const { return values_.find(name) != values_.end(); }
+  [[nodiscard]] bool has(std::string_view name) const { return option_values_.find(name) != option_values_.end(); }
   [[nodiscard]] std::vector<std::string> all(std::string_view name) const;
   [[nodiscard]] std::string text(std::string_view name, std::string_view otherwise) const;
   [[nodiscard]] unsigned number(std::string_view name, unsigned otherwise) const;
@@ -40,7 +40,7 @@ class Options {
 
  private:
   std::vector<std::string> positional_;
-  std::map<std::string, std::vector<std::string>, std::less<>> values_;
+  std::map<std::string, std::vector<std::string>, std::less<>> option_values_;
 };
 
 [[nodiscard]] unsigned parse_number(std::string_view text, std::string_view what);

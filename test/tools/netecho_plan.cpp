@@ -1,10 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// netecho plan: many different questions at the same time, in one process. Each line of the standard input is one,
+// netecho plan: asks many different questions at the same time. Each line of the standard input is a question,
 //   PROTO ADDR PORT SOURCE[:PORT] TIMEOUT-MS
-// and what became of it is the same line of the standard output. Where a question is waiting for an answer that must not
-// come, the others go on.
+// and its result is the same line of the standard output. A question that waits until its timeout does not delay
+// others.
 #include <atomic>
 #include <cstdio>
 #include <iostream>

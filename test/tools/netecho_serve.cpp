@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// netecho serve: one thread, epoll; every stream is greeted and echoed, every datagram answered.
+// netecho serve: greets and echoes every stream, and answers every datagram. One thread with epoll.
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -49,7 +49,7 @@ class DatagramAnswerer {
       message.msg_controllen = control.size();
       if (::recvmsg(socket, &message, 0) < 0) {
         if (errno == EAGAIN) return;
-        continue;  // a queued ICMP error of an earlier answer; reading it has cleared it
+        continue;  // a queued ICMP error of an earlier answer, which reading has cleared
       }
       peer.length = message.msg_namelen;
       const std::string text = greeting(name_, peer, destination(message, local_of(socket)));
@@ -151,7 +151,7 @@ class Server {
     }
   }
 
-  // False when the stream is over.
+  // Returns false at the end of the stream.
   bool echo(int number) {
     Stream& stream = streams_.at(number);
     std::array<char, 4096> data{};
@@ -169,7 +169,7 @@ class Server {
     }
   }
 
-  // A client that does not read its few bytes is not worth a queue: it is cut off.
+  // There is no queue for a client that does not read its few bytes: the connection is closed.
   static bool reply(int socket, const std::string& text) {
     return ::send(socket, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
   }

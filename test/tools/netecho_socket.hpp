@@ -49,16 +49,16 @@ struct Address {
   [[nodiscard]] sockaddr* raw() { return reinterpret_cast<sockaddr*>(&storage); }
 };
 
-// Throws UsageError when `ip` is not a numeric address of either family.
+// Throws UsageError if `ip` is not a numeric address of either family.
 [[nodiscard]] Address make_address(const std::string& ip, std::uint16_t port);
 
-// "IP", "IPv4:PORT" or "[IPv6]:PORT"; the port is 0 when it is left out.
+// "IP", "IPv4:PORT" or "[IPv6]:PORT"; the port is 0 if it is omitted.
 [[nodiscard]] Address parse_source(const std::string& text);
 
 [[nodiscard]] Address peer_of(int socket);
 [[nodiscard]] Address local_of(int socket);
 
-// A non-blocking, close-on-exec socket; an invalid Fd with errno set when the kernel has no such protocol.
+// A non-blocking, close-on-exec socket; an invalid Fd with errno set if the kernel does not support the protocol.
 [[nodiscard]] Fd open_socket(int family, Protocol protocol);
 
 }  // namespace netecho

@@ -1,22 +1,20 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// netlinkfaults: loaded before a program (LD_PRELOAD), makes chosen exchanges with the kernel by netlink go wrong. What
-// goes wrong stands in the file $SLUICE_NETLINK_FAULTS, which may be replaced (rename) at any time, one fault a line:
+// netlinkfaults: injects faults into the netlink exchanges of a program (LD_PRELOAD). The file $SLUICE_NETLINK_FAULTS,
+// which may be replaced (rename) at any time, has one fault per line:
 //   SUBSYSTEM FAULT SKIP TIMES
-// SUBSYSTEM: generic, route, ipset, nftables, or notices: what a socket of nftables is told unasked. SKIP of those the
-// fault fits are left alone, then TIMES are hit. FAULT:
-//   send:ERRNO      a datagram that asks for changes is not sent, the call fails
-//   lost:ERRNO      the kernel's answers to changes are thrown away, the call fails (ENOBUFS: what a full receive
-//   buffer
-//                   does)
-//   receive:ERRNO   the call fails; the next one has what the kernel sent (EINTR)
-//   answer:ERRNO    an acknowledgement becomes a refusal
-//   whole:ERRNO     it becomes one of the transaction as a whole, of nftables
+// SUBSYSTEM: generic, route, ipset, nftables, or notices (notifications of nftables). The first SKIP matching datagrams
+// pass, and the next TIMES have the fault. FAULT:
+//   send:ERRNO      a datagram that requests changes is not sent, and the call fails
+//   lost:ERRNO      the answers of the kernel to changes are dropped, and the call fails (ENOBUFS: as with a full
+//                   receive buffer)
+//   receive:ERRNO   the call fails; the next call returns the datagram (EINTR)
+//   answer:ERRNO    an acknowledgement becomes an error
+//   whole:ERRNO     an acknowledgement becomes an error of the whole transaction; nftables only
 //   cut             a datagram of a dump ends in the middle of a message
-//   interrupted     a datagram of a dump says that something was changed meanwhile
-// Each that is hit is told in $SLUICE_NETLINK_FAULTS.hits, a line with the first two words. Other notifications are
-// left alone.
+//   interrupted     a datagram of a dump has NLM_F_DUMP_INTR: the state changed during the dump
+// Each injected fault appends a line with the first two words to $SLUICE_NETLINK_FAULTS.hits. Other notifications pass.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/netfilter/nfnetlink.h>
@@ -38,7 +36,7 @@
 
 namespace {
 
-constexpr std::size_t kMost = 16;
+constexpr std::size_t kMaxFaults = 16;
 
 enum class Kind { kSend, kLost, kReceive, kAnswer, kWhole, kCut, kInterrupted };
 
@@ -53,14 +51,14 @@ struct Fault {
 
 struct Faults {
   std::mutex mutex;
-  struct stat seen {};
-  Fault list[kMost]{};
+  struct stat file_status {};
+  Fault list[kMaxFaults]{};
   std::size_t count = 0;
 };
 constinit Faults faults;
 constinit std::atomic<std::uint32_t> last_begin{0};  // number of the message a transaction began with
 
-// NOLINTNEXTLINE(cert-err58-cpp): read before threads begin.
+// NOLINTNEXTLINE(cert-err58-cpp): read before threads start.
 const char* const path = std::getenv("SLUICE_NETLINK_FAULTS");
 
 template <class Function>
@@ -95,24 +93,24 @@ bool parse(const char* word, Fault& fault) {
   return false;
 }
 
-// REQUIRES: the lock. A file that is new counts from the beginning.
+// REQUIRES: the lock. With a new file, counting starts again.
 void read_file() {
   struct stat now {};
   if (::stat(path, &now) != 0) {
     faults.count = 0;
-    faults.seen = {};
+    faults.file_status = {};
     return;
   }
-  if (now.st_ino == faults.seen.st_ino && now.st_mtim.tv_sec == faults.seen.st_mtim.tv_sec &&
-      now.st_mtim.tv_nsec == faults.seen.st_mtim.tv_nsec) {
+  if (now.st_ino == faults.file_status.st_ino && now.st_mtim.tv_sec == faults.file_status.st_mtim.tv_sec &&
+      now.st_mtim.tv_nsec == faults.file_status.st_mtim.tv_nsec) {
     return;
   }
-  faults.seen = now;
+  faults.file_status = now;
   faults.count = 0;
   std::FILE* const file = std::fopen(path, "re");
   if (file == nullptr) return;
   Fault fault{};
-  while (faults.count < kMost &&
+  while (faults.count < kMaxFaults &&
          std::fscanf(file, "%15s %31s %u %u", fault.subsystem, fault.name, &fault.skip, &fault.times) == 4) {
     fault.error = 0;
     if (!parse(fault.name, fault)) {
@@ -124,7 +122,7 @@ void read_file() {
   std::fclose(file);
 }
 
-void tell(const Fault& fault) {
+void record_hit(const Fault& fault) {
   char name[4096];
   char line[64];
   std::snprintf(name, sizeof(name), "%s.hits", path);
@@ -135,7 +133,7 @@ void tell(const Fault& fault) {
   ::close(file);
 }
 
-// Whether a fault of this kind is due now, and with which errno.
+// Whether a fault of this kind is due now; `error` is its errno.
 bool due(const char* subsystem, Kind kind, int& error) {
   const int before = errno;
   const std::lock_guard<std::mutex> lock(faults.mutex);
@@ -150,7 +148,7 @@ bool due(const char* subsystem, Kind kind, int& error) {
     }
     --fault.times;
     error = fault.error;
-    tell(fault);
+    record_hit(fault);
     found = true;
   }
   errno = before;
@@ -171,13 +169,13 @@ int protocol_of(int fd) {
   return protocol;
 }
 
-// Null unless there is a message as far as its size says; MSG_TRUNC may have told a larger one than there is.
+// The first message; null if the datagram is too short. With MSG_TRUNC, `size` may exceed the received bytes.
 nlmsghdr* first_of(void* data, ssize_t size) {
   auto* const header = static_cast<nlmsghdr*>(data);
   return header != nullptr && size >= static_cast<ssize_t>(sizeof(nlmsghdr)) ? header : nullptr;
 }
 
-// Whether the socket hears what concerns everybody.
+// Whether the socket is subscribed to multicast groups.
 bool is_listener(int fd) {
   const int before = errno;
   std::uint32_t groups[4]{};
@@ -187,7 +185,7 @@ bool is_listener(int fd) {
   return asked && std::any_of(groups, groups + 4, [](std::uint32_t word) { return word != 0; });
 }
 
-// What a message is about: of NETLINK_NETFILTER only sets and tables concern us. Null: let it pass.
+// The subsystem of a message; of NETLINK_NETFILTER only ipset and nftables. Null: let the message pass.
 const char* subsystem_of(int fd, int protocol, const nlmsghdr* header) {
   if (header == nullptr) return nullptr;
   if (protocol == NETLINK_GENERIC) return "generic";
@@ -214,8 +212,8 @@ bool of_dump(const nlmsghdr* header) {
   return header != nullptr && (header->nlmsg_flags & NLM_F_MULTI) != 0 && header->nlmsg_type >= NLMSG_MIN_TYPE;
 }
 
-// Whoever only looks asks for a dump, or for one thing by a type of its own.
-bool asks_for_changes(int protocol, const nlmsghdr& header) {
+// Read requests are dumps, or have a separate type for one object.
+bool requests_changes(int protocol, const nlmsghdr& header) {
   if ((header.nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP) return false;
   if (protocol == NETLINK_NETFILTER && header.nlmsg_type >> 8 != NFNL_SUBSYS_IPSET) {
     return header.nlmsg_type == NFNL_MSG_BATCH_BEGIN;
@@ -227,13 +225,13 @@ bool acknowledges(const nlmsghdr* header) {
   return header != nullptr && header->nlmsg_type == NLMSG_ERROR && (header->nlmsg_flags & NLM_F_MULTI) == 0;
 }
 
-// What only asks nf_tables is every third type (NFT_MSG_GETTABLE, NFT_MSG_GETCHAIN … NFT_MSG_GETGEN).
-bool answers_a_question(const nlmsgerr& answer) {
+// Every third type of nf_tables is a query (NFT_MSG_GETTABLE, NFT_MSG_GETCHAIN … NFT_MSG_GETGEN).
+bool answers_a_query(const nlmsgerr& answer) {
   return answer.msg.nlmsg_type >> 8 == NFNL_SUBSYS_NFTABLES && (answer.msg.nlmsg_type & 0xff) % 3 == 1;
 }
 
-// Changes what has been received; returns its new size.
-ssize_t spoil(const char* subsystem, void* data, ssize_t size) {
+// Changes a received datagram; returns its new size.
+ssize_t inject(const char* subsystem, void* data, ssize_t size) {
   int error = 0;
   int left = static_cast<int>(size);
   auto* header = static_cast<nlmsghdr*>(data);
@@ -243,11 +241,11 @@ ssize_t spoil(const char* subsystem, void* data, ssize_t size) {
     if (due(subsystem, Kind::kInterrupted, error)) header->nlmsg_flags |= NLM_F_DUMP_INTR;
     return size;
   }
-  // The macro compares with a size, which is less than nothing behind a last message that is not padded.
+  // The remaining size is negative after a last message without padding, so compare it before NLMSG_OK.
   for (; left > 0 && NLMSG_OK(header, static_cast<unsigned>(left)); header = NLMSG_NEXT(header, left)) {
     if (header->nlmsg_type != NLMSG_ERROR || header->nlmsg_len < NLMSG_LENGTH(sizeof(nlmsgerr))) continue;
     auto* const answer = static_cast<nlmsgerr*>(NLMSG_DATA(header));
-    if (answer->error != 0 || answers_a_question(*answer)) continue;
+    if (answer->error != 0 || answers_a_query(*answer)) continue;
     if (due(subsystem, Kind::kAnswer, error)) answer->error = -error;
     if (std::strcmp(subsystem, "nftables") == 0 && due(subsystem, Kind::kWhole, error)) {
       answer->error = -error;
@@ -257,13 +255,13 @@ ssize_t spoil(const char* subsystem, void* data, ssize_t size) {
   return size;
 }
 
-// A received datagram, for which there is so much room; `take` is the call, which is first made to look only.
+// Receives a datagram into `room` bytes. `take` is the call; the first call peeks.
 template <class Take>
 ssize_t received(int fd, std::size_t room, int flags, Take take) {
   const int protocol = path == nullptr || (flags & MSG_PEEK) != 0 ? -1 : protocol_of(fd);
   if (protocol < 0) return take(flags).second;
-  auto [data, seen] = take(flags | MSG_PEEK);
-  const char* const subsystem = seen > 0 ? subsystem_of(fd, protocol, first_of(data, seen)) : nullptr;
+  auto [data, peeked] = take(flags | MSG_PEEK);
+  const char* const subsystem = peeked > 0 ? subsystem_of(fd, protocol, first_of(data, peeked)) : nullptr;
   if (subsystem == nullptr) return take(flags).second;
   int error = 0;
   if (due(subsystem, Kind::kReceive, error)) {
@@ -276,7 +274,7 @@ ssize_t received(int fd, std::size_t room, int flags, Take take) {
     errno = error;
     return -1;
   }
-  return spoil(subsystem, data, size);
+  return inject(subsystem, data, size);
 }
 
 bool refuses_to_send(int fd, const void* data, std::size_t size) {
@@ -289,7 +287,7 @@ bool refuses_to_send(int fd, const void* data, std::size_t size) {
   header.nlmsg_seq = 1;
   const char* const subsystem = subsystem_of(fd, protocol, &header);
   int error = 0;
-  if (subsystem == nullptr || !asks_for_changes(protocol, header) || !due(subsystem, Kind::kSend, error)) return false;
+  if (subsystem == nullptr || !requests_changes(protocol, header) || !due(subsystem, Kind::kSend, error)) return false;
   errno = error;
   return true;
 }

@@ -1,13 +1,12 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// nftload: says to the kernel what mode nftables says for plain Services, and nothing else: no watch, no plan, no
-// memory of what is there, no look at it. What it costs is what the kernel costs. The namespace has no table
-// kube-proxy.
+// nftload: sends to the kernel what nftables mode sends for plain Services, and nothing else: no watch, no plan, no
+// state, no reading back, so that it measures the cost of the kernel. The namespace must not have a table kube-proxy.
 //   nftload SERVICES ENDPOINTS CHANGES
 //   nftload touch ADDRESS
 // Loads all Services, then replaces one endpoint of the last one CHANGES times, and removes the table; prints times,
-// and what the kernel's memory grew by. That is the whole machine's: others that work meanwhile are in it.
+// and the growth of kernel memory. The latter is that of the whole machine, including other processes.
 #include <arpa/inet.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
@@ -34,12 +33,12 @@
 namespace {
 
 constexpr char kTable[] = "kube-proxy";
-constexpr std::size_t kPerTransaction = 20'000;  // elements, as the backend has it
+constexpr std::size_t kPerTransaction = 20'000;  // elements, as in the backend
 constexpr std::size_t kPerMessage = 48'000;      // bytes of elements: an attribute ends at 64 KiB
 constexpr std::uint16_t kServicePort = 80;
 constexpr std::uint16_t kPodPort = 8080;
 constexpr auto kAttributeHeader = static_cast<std::size_t>(NLA_HDRLEN);
-constexpr auto kGrace = std::chrono::milliseconds(500);  // the kernel frees what was removed a moment later
+constexpr auto kGrace = std::chrono::milliseconds(500);  // the kernel frees removed objects asynchronously
 
 [[noreturn]] void fail(const std::string& what, int error) {
   throw std::runtime_error(what + ": " + std::strerror(error));
@@ -47,7 +46,7 @@ constexpr auto kGrace = std::chrono::milliseconds(500);  // the kernel frees wha
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// A transaction in the making.
+// Builds the messages of a transaction.
 class Batch {
  public:
   Batch() { begin(NFNL_MSG_BATCH_BEGIN, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES); }
@@ -122,7 +121,7 @@ class Socket {
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
-  // Seconds in the kernel. What is wrong it says before send() returns.
+  // Returns the seconds in the kernel, which queues errors before send() returns.
   double send(Batch batch) {
     const std::string& bytes = batch.finish();
     const double begin = now();
@@ -141,7 +140,7 @@ class Socket {
   int fd_;
 };
 
-// The number-th address counted from 10.<octet>.0.0, in network order; as the API server of the tests counts.
+// The address 10.<octet>.0.0 + number in network order, as in the API server of the tests.
 std::uint32_t address(unsigned octet, unsigned number) { return htonl((10u << 24 | octet << 16) + number); }
 
 struct FrontendBytes {
@@ -158,7 +157,7 @@ struct EndpointBytes {
   std::uint16_t port[2] = {htons(kPodPort), 0};
 };
 
-// Elements of one set, in as many messages as it takes.
+// Elements of one set, split into messages.
 class Elements {
  public:
   Elements(Batch& batch, const char* set, bool remove = false) : batch_(batch), set_(set), remove_(remove) {}
@@ -175,7 +174,7 @@ class Elements {
       batch_.end(nested);
     }
     if (!comment.empty()) {
-      // As nft has it: type 0, length, text with its NUL.
+      // The format of nft: type 0, length, text with its NUL.
       std::string user{'\0', static_cast<char>(comment.size() + 1)};
       user.append(comment.c_str(), comment.size() + 1);
       batch_.put(NFTA_SET_ELEM_USERDATA, user.data(), user.size());
@@ -216,7 +215,7 @@ class Elements {
   std::size_t list_ = 0;
 };
 
-// A rule, expression by expression.
+// Builds a rule from expressions.
 class Rule {
  public:
   Rule(Batch& batch, const char* chain) : batch_(batch) {
@@ -228,7 +227,7 @@ class Rule {
   Rule(const Rule&) = delete;
   Rule& operator=(const Rule&) = delete;
 
-  // Destination, protocol and port into the registers from the first on.
+  // Loads destination, protocol and port into the first registers.
   void frontend() {
     payload(NFT_PAYLOAD_NETWORK_HEADER, 16, 4, NFT_REG32_00);
     begin("meta");
@@ -312,7 +311,7 @@ class Load {
     }
   }
 
-  // Seconds in the kernel, in which one endpoint of the last Service is replaced.
+  // Replaces one endpoint of the last Service; returns the seconds in the kernel.
   double change(unsigned number) {
     Batch batch;
     const SlotBytes key{{address(100, services_ - 1)}, 0};
@@ -410,7 +409,7 @@ class Load {
   Socket socket_;
 };
 
-// MiB of the kernel: what it cannot give back on demand.
+// Kernel memory in MiB that cannot be reclaimed on demand.
 double kernel_memory() {
   std::ifstream file("/proc/meminfo");
   double found = 0;

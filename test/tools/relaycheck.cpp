@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// relaycheck: proves that what stands between its two halves loses, doubles and reorders no
-// byte, ends each direction when its sender did, and hides no failure.
+// relaycheck: proves that a relay between client and server does not lose, duplicate or reorder bytes, ends each
+// direction when its sender does, and does not hide failures.
 #include "relaycheck_commands.hpp"
 
 #include <csignal>
@@ -23,9 +23,9 @@ constexpr const char* kUsage =
     "       relaycheck connect ADDR PORT [--connections N] [--total N] [--up BYTES] [--down BYTES] [--vary]\n"
     "                  [--together] [--hold MS] [--timeout MS] [--read-rate B/S] [--server-read-rate B/S]\n"
     "                  [--pauses PER-MILLE] [--seed N]\n"
-    "Both print one JSON line at their end. With --together no data flows before all connections are there, which\n"
-    "is told by the line `all open`, and --hold is over. A third of the connections is closed first by the client, a\n"
-    "third by the server, a third by whoever is ready.\n";
+    "Both print one JSON line at their end. With --together no data is sent before all connections are open, which\n"
+    "the line `all open` reports, and --hold has expired. The client closes a third of the connections first, the\n"
+    "server another third, and either side the rest.\n";
 
 void on_stop(int) { stop_requested = 1; }
 

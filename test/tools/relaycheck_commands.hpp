@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The sub-commands of relaycheck. Each takes the words after its name and returns the exit status.
+// The sub-commands of relaycheck. Each receives its arguments and returns the exit status.
 #pragma once
 
 #include <string>

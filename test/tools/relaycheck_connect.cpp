@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// relaycheck connect: many connections at once, data both ways, every byte verified.
+// relaycheck connect: opens many connections, sends data in both directions and verifies every byte.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -24,8 +24,8 @@ struct Wanted {
   std::size_t total = 1;
   std::uint64_t up = 0;
   std::uint64_t down = 0;
-  bool vary = false;      // each connection up to these, small ones as often as large ones
-  bool together = false;  // no data before all are there
+  bool vary = false;      // random sizes up to these, small ones as often as large ones
+  bool together = false;  // no data before all connections are open
   std::chrono::milliseconds hold{0};
   std::chrono::milliseconds patience{0};
   std::uint64_t read_rate = 0;
@@ -52,7 +52,7 @@ class Client final : private Handler {
  private:
   void on_events(std::uint32_t) override {}
 
-  // A header says all there is to know of a connection, and follows from its number.
+  // A header describes a connection completely, and depends only on its number.
   Header header(std::size_t number) const {
     Random random(wanted_.seed + number * 1000003);
     Header out;
@@ -151,7 +151,7 @@ class Client final : private Handler {
     arm();
   }
 
-  // What has not moved since the last time does not move any more.
+  // A connection without progress since the last check has stalled.
   void give_up_stalled() {
     const bool holding = go_at_ != Clock::time_point::max();
     for (auto at = sessions_.begin(); at != sessions_.end();) {
@@ -202,7 +202,7 @@ int connect(const std::vector<std::string>& words) {
   wanted.pauses = options.number("--pauses", 0);
   wanted.seed = options.number("--seed", 1);
   if (wanted.together && wanted.total != wanted.at_once) {
-    throw netecho::UsageError("--together needs all connections at once: leave out --total");
+    throw netecho::UsageError("--together needs all connections at once: omit --total");
   }
   raise_descriptor_limit();
   return Client(std::move(wanted)).run();

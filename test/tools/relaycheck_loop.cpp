@@ -41,13 +41,13 @@ void Loop::run() {
   stopped_ = false;
   std::array<epoll_event, 256> events;
   while (!stopped_ && !stop_requested) {
-    auto patience = std::chrono::milliseconds(200);  // a signal may come just before epoll_wait
+    auto timeout = std::chrono::milliseconds(200);  // a signal may arrive just before epoll_wait
     if (!deadlines_.empty()) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadlines_.begin()->first - Clock::now());
-      patience = std::clamp(left, std::chrono::milliseconds(0), patience);
+      timeout = std::clamp(left, std::chrono::milliseconds(0), timeout);
     }
-    const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
-                                 static_cast<int>(patience.count()));
+    const int count =
+        epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), static_cast<int>(timeout.count()));
     now_ = Clock::now();
     removed_.clear();
     for (int i = 0; i < count; ++i) {

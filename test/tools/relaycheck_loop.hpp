@@ -31,17 +31,17 @@ class Handler {
 class Loop {
  public:
   Loop();
-  // Until stop(), or a signal asks for the end.
+  // Returns after stop() or a signal.
   void run();
   void stop() { stopped_ = true; }
 
-  // Adds, or changes what is watched.
+  // Adds a descriptor, or changes its events.
   void watch(int fd, std::uint32_t events, Handler& handler, bool fresh);
-  // Events of it that are still in hand are dropped.
+  // Drops its events of the current batch, too.
   void remove(int fd, Handler& handler);
-  // Frees it after the batch in hand. REQUIRES: removed, no deadline.
+  // Deletes it after the current batch. REQUIRES: removed, no deadline.
   void retire(std::unique_ptr<Handler> handler) { retired_.push_back(std::move(handler)); }
-  // Replaces an earlier one; Clock::time_point::max() is none.
+  // Replaces an earlier deadline; Clock::time_point::max(): no deadline.
   void set_deadline(Handler& handler, Clock::time_point& current, Clock::time_point at);
   Clock::time_point now() const { return now_; }
 
@@ -50,7 +50,7 @@ class Loop {
 
   netecho::Fd epoll_;
   std::set<std::pair<Clock::time_point, Handler*>> deadlines_;
-  std::set<Handler*> removed_;  // during the batch in hand
+  std::set<Handler*> removed_;  // during the current batch
   std::vector<std::unique_ptr<Handler>> retired_;
   Clock::time_point now_ = Clock::now();
   bool stopped_ = false;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// relaycheck server: gives each client what its header asks for, and verifies what it sends.
+// relaycheck serve: sends to each client the bytes that its header requests, and verifies the received ones.
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -34,7 +34,7 @@ class Server {
   }
   void run() {
     loop_.run();
-    // What clients are through with may be on its way.
+    // The last bytes of finished clients may still be in transit.
     stop_requested = 0;
     loop_.set_deadline(last_orders_, last_orders_.at, Clock::now() + kPatienceAtEnd);
     ending_ = true;
@@ -104,7 +104,7 @@ class Server {
     tally_.bytes_down += session.sent();
     if (problem.empty()) {
       ++tally_.ok;
-    } else if (!session.told_first()) {
+    } else if (!session.received_first()) {
       ++tally_.empty;
     } else {
       tally_.add_problem(session.number, problem);

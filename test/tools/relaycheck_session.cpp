@@ -17,7 +17,7 @@ namespace {
 constexpr unsigned kPieceBits = 16;  // pieces up to 128 KiB
 constexpr std::size_t kRoom = 1u << 17;
 constexpr std::uint64_t kLongestRestMicroseconds = 20000;
-// So much at once, then others have their turn.
+// The maximum number of bytes per event, so that other connections get their turn.
 constexpr int kPiecesInTurn = 8;
 
 std::array<unsigned char, kRoom>& room() {
@@ -73,7 +73,7 @@ void Session::on_events(std::uint32_t events) {
     ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
     if (error != 0) return end(error_word(error));
   }
-  // Both directions are closed, and it would be told again and again: the rest is here already.
+  // Both directions are closed, and epoll would report it forever. All data has arrived, so do not wait.
   if ((events & EPOLLHUP) != 0) read_from_ = send_from_ = loop_.now();
   std::string problem;
   if ((events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0) problem = receive();
@@ -156,7 +156,7 @@ std::string Session::send() {
   return "";
 }
 
-// What to wait for.
+// The epoll events to wait for.
 void Session::update() {
   if (ended_) return;
   const auto now = loop_.now();

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The bytes of a connection, made from a seed and a place, so that either end can make
-// them and neither has to keep any; and the header by which a client asks for its share.
+// The bytes of a connection, which depend on a seed and an offset, so that both ends can generate them without storing
+// any; and the header by which a client requests its share.
 #pragma once
 
 #include <cstddef>
@@ -11,50 +11,50 @@
 
 namespace relaycheck {
 
-// A few steps of this are enough to choose sizes and pauses.
+// A simple random number generator for sizes and pauses.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
   std::uint64_t next();
   std::uint64_t below(std::uint64_t end) { return next() % end; }
-  // As many small ones as large ones: between 1 and 2^bits - 1.
+  // A number between 1 and 2^bits - 1, small ones as often as large ones.
   std::size_t size(unsigned bits);
 
  private:
   std::uint64_t state_;
 };
 
-// The byte at each place of an endless stream depends on seed and place alone: a byte lost, doubled or out of order
-// makes all that follow different.
+// Each byte of an endless stream depends only on seed and offset: after a lost, duplicated or reordered byte, all
+// others differ.
 class Sequence {
  public:
   explicit Sequence(std::uint64_t seed) : seed_(seed) {}
   void fill(std::uint64_t place, std::span<unsigned char> out) const;
-  // The place of the first byte that is not as it should be; `got.size()` when all are.
+  // The offset of the first wrong byte; `got.size()` if all are correct.
   std::size_t matches(std::uint64_t place, std::span<const unsigned char> got) const;
 
  private:
   std::uint64_t seed_;
 };
 
-enum class ClosesFirst : std::uint32_t { client = 0, server = 1, whoever_is_ready = 2 };
+enum class ClosesFirst : std::uint32_t { client = 0, server = 1, either_side = 2 };
 
-// What a client sends first. Both ends are of one build and one machine.
+// The first bytes of a client. Both ends have the same build and machine.
 struct Header {
   std::uint64_t magic = kMagic;
   std::uint64_t seed = 0;
   std::uint64_t up = 0;         // bytes the client sends
-  std::uint64_t down = 0;       // bytes it wants
-  std::uint64_t read_rate = 0;  // bytes a second at which the server reads; 0: as they come
+  std::uint64_t down = 0;       // bytes the server sends
+  std::uint64_t read_rate = 0;  // bytes per second at which the server reads; 0: unlimited
   ClosesFirst closes_first = ClosesFirst::client;
-  std::uint32_t pauses = 0;  // of 1000 pieces sent by either end, after how many it rests
+  std::uint32_t pauses = 0;  // per 1000 pieces sent by either end
   static constexpr std::uint64_t kMagic = 0x5275c4ec5275c4ecULL;
 };
 static_assert(sizeof(Header) == 48);
 
 inline std::uint64_t up_seed(const Header& header) { return header.seed * 2 + 1; }
 inline std::uint64_t down_seed(const Header& header) { return header.seed * 2 + 2; }
-// What a server answers first: it has understood.
+// The first bytes of a server, which confirm the header.
 inline std::uint64_t acknowledgement(const Header& header) { return ~header.seed; }
 
 }  // namespace relaycheck

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What became of connections, as one JSON line.
+// The results of connections, as one JSON line.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace relaycheck {
 struct Tally {
   std::uint64_t ok = 0;
   std::uint64_t failed = 0;
-  std::uint64_t empty = 0;  // a server's: closed before they said anything
+  std::uint64_t empty = 0;  // at a server: closed before the header
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
   std::size_t most_open = 0;
-  std::map<std::string, std::uint64_t> problems;  // by what stands before the colon
+  std::map<std::string, std::uint64_t> problems;  // by the text before the colon
   std::string first_problem;
   Clock::time_point since = Clock::now();
 
@@ -28,7 +28,7 @@ struct Tally {
   void print(std::size_t open) const;
 };
 
-// As many descriptors as this process may have.
+// Raises the limit of open files to the maximum.
 void raise_descriptor_limit();
 
 }  // namespace relaycheck

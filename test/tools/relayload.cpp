@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// relayload: both ends of a proxy under load. One thread, epoll, and few system calls, so that what is measured is the
-// proxy. Each command but serve prints one line of JSON.
+// relayload: client and server for load tests of a proxy. One thread, epoll, and few system calls, so that the proxy is
+// the bottleneck. Each command except serve prints one line of JSON.
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -51,7 +51,7 @@ int run(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   struct sigaction action {};
-  action.sa_handler = relayload::on_stop;  // no SA_RESTART: waiting ends
+  action.sa_handler = relayload::on_stop;  // no SA_RESTART: blocking calls must return
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);

@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The sub-commands of relayload. Each takes the words after its name and returns the exit status.
+// The sub-commands of relayload. Each receives its arguments and returns the exit status.
 //
-// The server does as the first byte of a connection says; the byte counts as one like all others.
+// The first byte of a connection selects the mode of the server. It also counts as data.
 #pragma once
 
 #include <csignal>
@@ -12,10 +12,10 @@
 
 namespace relayload {
 
-inline constexpr char kEcho = 'e';  // every byte comes back
-inline constexpr char kUp = 'u';    // what comes is counted; after the end the count is sent, 8 bytes of host order
+inline constexpr char kEcho = 'e';  // echoes every byte
+inline constexpr char kUp = 'u';    // counts bytes; at the end sends the count, 8 bytes in host order
 inline constexpr char kDown = 'd';  // sends until the client closes
-inline constexpr char kBoth = 'b';  // sends and reads at once, and ends when the client has ended
+inline constexpr char kBoth = 'b';  // sends and reads until the client ends
 
 int serve(const std::vector<std::string>& words);
 int throughput(const std::vector<std::string>& words);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Short connections, one after the other in each of some slots: connect, a byte, its answer, close.
+// Short connections, one after the other in several slots: connect, send a byte, receive the answer, close.
 #include <unistd.h>
 
 #include <algorithm>
@@ -70,7 +70,7 @@ class Slots {
     epoll_.add(fd, EPOLLIN | EPOLLOUT | EPOLLET, index);
   }
 
-  // What fails at once would fail a million times a second.
+  // A connection that fails at once would fail a million times per second.
   void rest(std::size_t index, int error) {
     failures_.add(error);
     resting_.push_back(index);
@@ -79,7 +79,7 @@ class Slots {
   void handle(std::size_t index, std::uint32_t events) {
     Slot& slot = slots_[index];
     char byte = kEcho;
-    // EPOLLERR alone may be a router's complaint about a first packet; the kernel tries again.
+    // EPOLLERR alone may be an ICMP error of a router for the first packet; the kernel retries.
     if (!slot.asked && (events & EPOLLOUT) != 0) {
       if (send(slot.fd, &byte, 1, 0) != 1) return give_up(index, errno);
       slot.asked = true;

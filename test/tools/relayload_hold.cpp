@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Many connections that stay open: idle, or a little busy while others come and go.
+// Many connections that stay open: idle, or with few requests while short connections come and go.
 #include <poll.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kOpeningAtOnce = 256;
 constexpr double kPatience = 60;
 
-// One byte and its answer, any number of times.
+// A connection that sends one byte and receives the answer, repeatedly.
 struct Asker {
   int fd = -1;
   bool waits = false;  // for the connection, or for an answer
@@ -29,10 +29,10 @@ struct Asker {
   double begun = 0;
 };
 
-// Asks as soon as it is connected. True when an answer has come; throws when there will be none.
+// Asks as soon as it is connected. Returns true when an answer has arrived; throws on failure.
 bool advance(Asker& asker, std::uint32_t events) {
   char byte = kEcho;
-  // EPOLLERR alone may be a router's complaint about a first packet; the kernel tries again.
+  // EPOLLERR alone may be an ICMP error of a router for the first packet; the kernel retries.
   if (!asker.connected && (events & EPOLLOUT) != 0) {
     if (send(asker.fd, &byte, 1, 0) != 1) throw std::system_error(errno, std::generic_category(), "send");
     asker.connected = true;
@@ -55,7 +55,7 @@ void ask(Asker& asker) {
 
 class Held {
  public:
-  // All of `count` connections have been answered once.
+  // Waits until all of `count` connections have been answered once.
   Held(Dialler& dialler, std::size_t count) : askers_(count) {
     const double end = now() + kPatience;
     std::size_t begun = 0;

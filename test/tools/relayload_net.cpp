@@ -75,7 +75,7 @@ int Dialler::dial(int type) {
   if (!sources_.empty()) {
     const Address& source = sources_[next_++ % sources_.size()];
     const int on = 1;
-    // The port is chosen by connect(), which knows the other end: ports can be used towards many.
+    // connect() selects the port, so that a port can be used for several destinations.
     if (setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on)) != 0) return failed();
     if (bind(fd, source.get(), source.size) != 0) return failed();
   }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What all commands of relayload share: addresses, sockets, epoll, times. Errors are std::system_error.
+// Common parts of the commands of relayload: addresses, sockets, epoll, times. Errors are std::system_error.
 #pragma once
 
 #include <sys/epoll.h>
@@ -18,10 +18,10 @@ namespace relayload {
 // Seconds of the monotonic clock.
 double now();
 
-// On a machine that is very busy a short run may be over before anything has come; it goes on that much longer.
+// On an overloaded machine a short run may end before the first answer; it is extended by this time.
 inline constexpr double kFirstPatience = 30;
 
-// The limit of open files, as high as this process may.
+// Raises the limit of open files to the maximum.
 void raise_descriptor_limit();
 
 struct Address {
@@ -34,13 +34,13 @@ struct Address {
 // `text` is a numeric address of either family.
 Address parse_address(const std::string& text, std::uint16_t port);
 
-// Where to connect to, and the addresses to do it from, in turn: one address has too few ports for the connections that
-// a fast proxy makes within a TIME_WAIT.
+// The destination, and the source addresses, which are used in turn: one address has too few ports for the connections
+// through a fast proxy within TIME_WAIT.
 class Dialler {
  public:
   Dialler(const Address& target, const std::vector<std::string>& sources);
 
-  // A non-blocking socket that is connecting (TCP) or connected (UDP); a negative errno when it cannot.
+  // A non-blocking socket that is connecting (TCP) or connected (UDP); a negative errno on failure.
   int dial(int type);
 
  private:
@@ -49,10 +49,10 @@ class Dialler {
   std::size_t next_ = 0;
 };
 
-// Bound, non-blocking, listening when `type` is SOCK_STREAM.
+// A bound, non-blocking socket, listening if `type` is SOCK_STREAM.
 int listen_on(const Address& address, int type);
-// The receive buffer of this UDP socket holds several thousand datagrams: those of some seconds in which the process
-// waits for a processor. Needs CAP_NET_ADMIN.
+// Sets the receive buffer of this UDP socket to several thousand datagrams, enough for some seconds in which the
+// process waits for a processor. Needs CAP_NET_ADMIN.
 void keep_datagrams(int fd);
 
 class Epoll {
@@ -65,7 +65,7 @@ class Epoll {
   void add(int fd, std::uint32_t events, std::uint64_t tag);
   void modify(int fd, std::uint32_t events, std::uint64_t tag);
   void remove(int fd);
-  // Waits for at most that long; a negative time: for ever. Empty when a signal came.
+  // Waits for at most this time; negative: forever. Returns an empty result after a signal.
   std::span<const epoll_event> wait(double seconds);
 
  private:
@@ -73,12 +73,12 @@ class Epoll {
   std::array<epoll_event, 512> events_{};
 };
 
-// Times of single operations.
+// Latencies of operations.
 class Latencies {
  public:
   void add(double seconds) { seconds_.push_back(static_cast<float>(seconds)); }
   [[nodiscard]] std::size_t count() const { return seconds_.size(); }
-  // Milliseconds, the nearest rank; 0 when there are none.
+  // Milliseconds, by the nearest rank; 0 if there are none.
   double percentile(double percent);
 
  private:
@@ -86,14 +86,14 @@ class Latencies {
   bool sorted_ = false;
 };
 
-// What went wrong, and how often.
+// Counts of failures.
 class Failures {
  public:
   void add(int error) {
     if (count_++ == 0) first_ = error;
   }
   [[nodiscard]] std::uint64_t count() const { return count_; }
-  // The first one as members of a JSON object, after `"failed"`.
+  // The first failure as members of a JSON object, after `"failed"`.
   [[nodiscard]] std::string json() const;
 
  private:
@@ -101,7 +101,7 @@ class Failures {
   int first_ = 0;
 };
 
-// A length of time on the command line, such as 5 or 0.3. Throws netecho::UsageError.
+// Parses a duration in seconds, such as 5 or 0.3. Throws netecho::UsageError.
 double parse_seconds(const std::string& text);
 
 }  // namespace relayload

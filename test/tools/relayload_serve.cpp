@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The endpoint behind the proxy: echoes, counts or sends.
+// The server behind the proxy: echoes, counts or sends.
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ class Server {
     add(listen_on(address, SOCK_STREAM), Kind::kListener);
     const int datagrams = listen_on(address, SOCK_DGRAM);
     const int room = 8 << 20;
-    // FORCE is for root; a normal user gets what the limits allow.
+    // FORCE requires root; for other users the limits apply.
     if (setsockopt(datagrams, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) != 0) {
       setsockopt(datagrams, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
     }
@@ -118,7 +118,7 @@ class Server {
     if (got <= 0 || send(fd, buffer_.data(), static_cast<std::size_t>(got), 0) != got) end(fd);
   }
 
-  // MSG_TRUNC: the kernel throws the bytes away without copying them.
+  // MSG_TRUNC: the kernel drops the bytes without copying them.
   void count(int fd) {
     Connection& connection = at(fd);
     const ssize_t got = recv(fd, nullptr, kChunk, MSG_TRUNC);
@@ -128,7 +128,7 @@ class Server {
       return;
     }
     if (got == 0 && connection.kind == Kind::kCounting) {
-      // 8 bytes fit into a socket that has sent nothing; when the client is gone nobody misses them.
+      // 8 bytes fit into the buffer of a socket that has sent nothing. A disconnected client does not need them.
       [[maybe_unused]] const ssize_t sent = send(fd, &connection.received, sizeof(connection.received), 0);
     }
     end(fd);
@@ -158,7 +158,7 @@ class Server {
       for (std::size_t i = 0; i < static_cast<std::size_t>(got); ++i) pieces_[i].iov_len = messages_[i].msg_len;
       for (int sent = 0; sent < got;) {
         const int now_sent = sendmmsg(fd, messages_.data() + sent, static_cast<unsigned>(got - sent), 0);
-        sent += now_sent > 0 ? now_sent : 1;  // one that cannot be sent is lost
+        sent += now_sent > 0 ? now_sent : 1;  // a datagram that cannot be sent is lost
       }
       if (got < static_cast<int>(kBatch)) return;
     }

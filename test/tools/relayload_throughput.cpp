@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// As many bytes as the way carries. What counts is what the receiver has got, and the time until it had it.
+// Sends as many bytes as possible. The throughput is the number of received bytes and the time until their arrival.
 #include <poll.h>
 #include <unistd.h>
 
@@ -125,7 +125,7 @@ class Streams {
   void end(Stream& stream) {
     ++ended_;
     epoll_.remove(stream.fd);
-    if (direction_ == kBoth) stream.counted = stream.sent;  // the server ends once it has read everything
+    if (direction_ == kBoth) stream.counted = stream.sent;  // the server ends after reading everything
   }
 
   void finish() {

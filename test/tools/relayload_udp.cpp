@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Datagrams that come back. What counts is answers; those that do not come are lost.
+// Sends datagrams and counts answers. Datagrams without an answer are lost.
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ namespace relayload {
 namespace {
 
 constexpr unsigned kDatagramBatch = 32;
-constexpr double kLostAfter = 0.2;  // far above any answer that only waits in queues
+constexpr double kLostAfter = 0.2;  // far above any queueing delay
 constexpr double kSweepEvery = 0.05;
 constexpr std::size_t kLargest = 2048;
 
@@ -91,7 +91,7 @@ class Clients {
   struct Client {
     int fd = -1;
     unsigned waits_for = 0;
-    double last = 0;  // when it sent or got something
+    double last = 0;  // the time of the last datagram sent or received
   };
 
   void open(std::size_t index) {
@@ -100,7 +100,7 @@ class Clients {
     if (client.fd < 0) throw std::system_error(-client.fd, std::generic_category(), "socket");
     if (!load_.fresh) {
       const int room = 4 << 20;
-      // FORCE is for root; a normal user gets what the limits allow.
+      // FORCE requires root; for other users the limits apply.
       if (setsockopt(client.fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) != 0) {
         setsockopt(client.fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
       }
@@ -148,7 +148,7 @@ class Clients {
     if (load_.window != 0) refill(index);
   }
 
-  // How many answers, or -1; what is not as long as the request is none.
+  // Returns the number of answers, or -1. An answer must be as long as the request.
   int receive_some(const Client& client) {
     if (load_.window == 1) {
       const ssize_t size = recv(client.fd, answer_[0].data(), kLargest, MSG_DONTWAIT);

@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// swaptraffic: steady traffic of several kinds at once, whose plan is fixed beforehand. What hangs delays nothing else,
-// and how long something took is counted from when it was to begin: so nothing that a proxy does wrong for a moment is
-// left out of the count. `run` prints one JSON document at its start, at its end and whenever SIGUSR1 comes.
+// swaptraffic: steady traffic of several kinds at once, with a fixed schedule. A hanging operation does not delay
+// others, and latencies are measured from the scheduled start, so that even short outages of a proxy are counted. `run`
+// prints one JSON document at its start, at its end and after each SIGUSR1.
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -39,7 +39,7 @@ void on_progress(int) { progress_requested = 1; }
 
 void handle(int number, void (*handler)(int)) {
   struct sigaction action {};
-  action.sa_handler = handler;  // no SA_RESTART: waiting ends
+  action.sa_handler = handler;  // no SA_RESTART: blocking calls must return
   sigaction(number, &action, nullptr);
 }
 

@@ -78,10 +78,10 @@ int Flow::dial(int type, std::uint16_t port) const {
   }
   if (from.size != 0) {
     const int on = 1;
-    // A port of IPv6 is not IPv4's, too: another flow may have the same one there.
+    // Bind to IPv6 only, because an IPv4 flow may use the same port.
     if (to.family() == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0) return failed();
     if (port == 0) {
-      // The port is chosen by connect(), which knows the other end: ports can be used towards many.
+      // connect() selects the port, so that a port can be used for several destinations.
       if (setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on)) != 0) return failed();
     } else if (to.family() == AF_INET) {
       reinterpret_cast<sockaddr_in&>(from.storage).sin_port = htons(port);

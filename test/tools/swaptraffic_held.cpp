@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kind tcp-held: connections that are to live as long as the flow, each asked in turn. One that ends is a failure, and
-// is made anew, so that what happens later is seen as well.
+// Kind tcp-held: connections that must stay open as long as the flow, with requests in turn. A connection that ends is
+// a failure and is opened again, so that later failures are detected, too.
 #include <unistd.h>
 
 #include <array>
@@ -17,7 +17,7 @@
 namespace swaptraffic {
 namespace {
 
-constexpr double kPause = 0.2;  // before a connection is made anew
+constexpr double kPause = 0.2;  // before a connection is opened again
 
 class TcpHeld final : public Flow {
  public:
@@ -68,7 +68,7 @@ class TcpHeld final : public Flow {
 
   [[nodiscard]] bool quiet() const override {
     for (const Connection& connection : connections_) {
-      // Without a connection nothing will come: that it ended is counted.
+      // Without a connection no answer arrives; its end is already counted.
       if (connection.fd >= 0 && !connection.asked.empty()) return false;
     }
     return true;
@@ -84,8 +84,8 @@ class TcpHeld final : public Flow {
     std::uint32_t generation = 0;
     bool open = false;
     double dial_at = 0;
-    std::deque<Request> asked{};  // and not answered; those due while it connects are sent afterwards
-    std::uint64_t repeated = 0;  // segments, counted already
+    std::deque<Request> asked{};  // unanswered requests; those due while connecting are sent afterwards
+    std::uint64_t repeated = 0;   // retransmitted segments that are already counted
     std::string unfinished_line{};
   };
 
@@ -147,7 +147,7 @@ class TcpHeld final : public Flow {
     }
   }
 
-  // "SERVER NUMBER"; answers come in the order of the questions.
+  // "SERVER NUMBER"; answers have the order of the requests.
   void take(Connection& connection, std::string_view line, double time) {
     const std::size_t space = line.find(' ');
     if (connection.asked.empty() || space == std::string_view::npos ||

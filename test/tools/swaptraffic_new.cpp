@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kind tcp-new: connect, ask, be answered, close in good order.
+// Kind tcp-new: connect, ask, receive the answer, close normally.
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ class TcpNew final : public Flow {
 
   void handle(std::uint64_t tag, std::uint32_t events, double time) override {
     Connection& connection = connections_.at(tag & 0xffffffff);
-    // Of one that is no more, and was closed after epoll had told of it.
+    // Ignore an event of a connection that was closed after epoll returned it.
     if (connection.fd < 0 || connection.generation != tag >> 32) return;
     if (!advance(connection, events, time)) finish(connection);
   }
@@ -104,11 +104,11 @@ class TcpNew final : public Flow {
     connection.planned = planned;
     connection.answer.clear();
     registry_.add(fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, std::uint64_t{connection.generation} << 32 | slot);
-    // From now on, not from the plan: it is the machine's time, not the proxy's, that passed in between.
+    // Measured from now on, not from the schedule: the delay until now was caused by the machine, not by the proxy.
     deadlines_.push_back({time + options_.patience, slot, connection.generation});
   }
 
-  // False when the connection is over.
+  // Returns false at the end of the connection.
   bool advance(Connection& connection, std::uint32_t events, double time) {
     if (connection.phase == Phase::connecting) {
       int error = 0;

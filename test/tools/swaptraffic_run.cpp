@@ -16,7 +16,7 @@
 namespace swaptraffic {
 namespace {
 
-constexpr double kLead = 0.05;  // from the start to what is planned first
+constexpr double kLead = 0.05;  // from the start to the first scheduled operation
 
 class Run {
  public:
@@ -36,9 +36,9 @@ class Run {
     begin_ = relayload::now() + kLead;
     const double end = seconds > 0 ? begin_ + seconds : std::numeric_limits<double>::infinity();
     for (const auto& flow : flows_) flow->begin(begin_);
-    print(false);  // signals are understood from here on
+    print(false);  // signals are handled from here on
     while (stop_requested == 0 && relayload::now() < end) step(true, end);
-    // What has begun may end: every flow gives up on what does not.
+    // Wait for operations in progress, which have timeouts.
     while (!std::all_of(flows_.begin(), flows_.end(), [](const auto& flow) { return flow->quiet(); })) {
       step(false, std::numeric_limits<double>::infinity());
     }
@@ -52,7 +52,7 @@ class Run {
       flow->advance(relayload::now(), more);
       next = std::min(next, flow->due());
     }
-    // A signal that comes right here waits until something is due, a fraction of a second.
+    // A signal that arrives here is handled with the next scheduled operation, within a fraction of a second.
     for (const epoll_event& event : epoll_.wait(std::clamp(next - relayload::now(), 0.0, 0.5))) {
       flows_[event.data.u64 >> 56]->handle(event.data.u64 & ((std::uint64_t{1} << 56) - 1), event.events,
                                            relayload::now());

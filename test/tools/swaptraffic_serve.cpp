@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// swaptraffic serve: one thread, epoll. Every line and every datagram is answered with the name of the server and what
-// was asked.
+// swaptraffic serve: answers every line and every datagram with the name of the server and the request. One thread with
+// epoll.
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -76,13 +76,13 @@ class Server {
       const ssize_t got = recvfrom(fd, data.data(), data.size(), 0,
                                    reinterpret_cast<sockaddr*>(&peer.storage), &peer.size);
       if (got < 0 && errno == EAGAIN) return;
-      if (got < 0) continue;  // an ICMP error for an earlier answer; reading it has cleared it
+      if (got < 0) continue;  // an ICMP error of an earlier answer, which reading has cleared
       const std::string text = name_ + " " + std::string(data.data(), static_cast<std::size_t>(got));
       (void)sendto(fd, text.data(), text.size(), MSG_NOSIGNAL, peer.get(), peer.size);
     }
   }
 
-  // False when the stream is over.
+  // Returns false at the end of the stream.
   bool answer_lines(int fd) {
     std::string& line = streams_.at(fd);
     std::array<char, 1024> data{};
@@ -93,7 +93,7 @@ class Server {
       line.append(data.data(), static_cast<std::size_t>(got));
       for (std::size_t end = line.find('\n'); end != std::string::npos; end = line.find('\n')) {
         const std::string text = name_ + " " + line.substr(0, end + 1);
-        // A client that does not read its few bytes is not worth a queue: it is cut off.
+        // There is no queue for a client that does not read its few bytes: the connection is closed.
         if (send(fd, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size())) return false;
         line.erase(0, end + 1);
       }
@@ -110,7 +110,7 @@ class Server {
   relayload::Epoll epoll_;
   std::set<int> listeners_;
   std::set<int> datagrams_;
-  std::map<int, std::string> streams_;  // the line that is not complete yet
+  std::map<int, std::string> streams_;  // incomplete lines
 };
 
 }  // namespace

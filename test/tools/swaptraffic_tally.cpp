@@ -11,7 +11,7 @@
 namespace swaptraffic {
 namespace {
 
-constexpr std::size_t kFirst = 20;  // how many of a kind are told one by one
+constexpr std::size_t kFirst = 20;  // the number of incidents of a kind that are reported one by one
 
 std::string number(double value) {
   char text[32];
@@ -19,7 +19,7 @@ std::string number(double value) {
   return text;
 }
 
-// Servers name themselves: what is between the quotes may be anything.
+// Servers send their name, so the text may contain anything.
 std::string quoted(const std::string& text) {
   std::string made = "\"";
   for (const char c : text) {
@@ -78,7 +78,7 @@ void Tally::note(double time, const std::string& what) {
 }
 
 std::string Tally::json() {
-  relayload::Latencies sorted = latencies_;  // a percentile ends what can be added
+  relayload::Latencies sorted = latencies_;  // percentile() sorts, so it needs a copy
   std::string text = "{\"sent\": " + std::to_string(sent_) + ", \"ok\": " + std::to_string(ok_) +
                      ", \"failed\": " + counts(failed_) + ", \"reset\": " + std::to_string(reset_) +
                      ", \"lost\": " + std::to_string(lost_) + ", \"late\": " + std::to_string(late_) +
@@ -87,14 +87,14 @@ std::string Tally::json() {
                      ", \"p99_ms\": " + number(sorted.percentile(99)) + ", \"max_ms\": " + number(longest_ * 1000) +
                      ", \"slowest_ms\": " + number(std::exchange(slowest_, 0.0) * 1000) +
                      ", \"servers\": " + counts(servers_) + ", \"first_failures\": [";
-  for (const Moment& moment : first_failures_) {
-    text += (&moment == first_failures_.data() ? "" : ", ") + ("{\"t\": " + number(moment.time)) +
-            ", \"what\": " + quoted(moment.what) + "}";
+  for (const Incident& incident : first_failures_) {
+    text += (&incident == first_failures_.data() ? "" : ", ") + ("{\"t\": " + number(incident.time)) +
+            ", \"what\": " + quoted(incident.what) + "}";
   }
   text += "], \"first_late\": [";
-  for (const Moment& moment : first_late_) {
-    text += (&moment == first_late_.data() ? "" : ", ") + ("{\"t\": " + number(moment.time)) +
-            ", \"ms\": " + moment.what + "}";
+  for (const Incident& incident : first_late_) {
+    text += (&incident == first_late_.data() ? "" : ", ") + ("{\"t\": " + number(incident.time)) +
+            ", \"ms\": " + incident.what + "}";
   }
   return text + "]}";
 }

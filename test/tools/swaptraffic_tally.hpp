@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What came of one flow. Times are seconds of the monotonic clock, so that whoever started the program can lay its own
-// beside them.
+// The results of one flow. Times are seconds of the monotonic clock, so that a test can compare them with its own.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +18,22 @@ class Tally {
   explicit Tally(double late_after) : late_after_(late_after) {}
 
   void sent() { ++sent_; }
-  // Answered: `planned` is when it was to begin.
+  // `planned` is the scheduled start.
   void answered(double planned, double time, const std::string& server);
-  // A step of it failed; `error` is an errno.
+  // A step failed; `error` is an errno.
   void failed(double time, const std::string& step, int error);
   void failed(double time, const std::string& what);
-  // The other end ended a connection that it was to keep.
+  // The other end closed a connection that it had to keep.
   void reset(double time, const std::string& step, int error);
   void lost(double planned);
-  // Segments that TCP had to send again: packets lost on the way, whatever else the machine was busy with.
+  // Retransmitted TCP segments, which count lost packets independently of the load of the machine.
   void repeated(std::uint64_t segments) { repeated_ += segments; }
 
-  // One document. The next one counts its slowest answer from here on.
+  // One document. The slowest answer of the next one is counted from here on.
   [[nodiscard]] std::string json();
 
  private:
-  struct Moment {
+  struct Incident {
     double time;
     std::string what;
   };
@@ -52,8 +51,8 @@ class Tally {
   relayload::Latencies latencies_;
   std::map<std::string, std::uint64_t> failed_;
   std::map<std::string, std::uint64_t> servers_;
-  std::vector<Moment> first_failures_;
-  std::vector<Moment> first_late_;
+  std::vector<Incident> first_failures_;
+  std::vector<Incident> first_late_;
 };
 
 }  // namespace swaptraffic

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kind udp-fixed: sockets that keep their port, as a resolver or a game does, each asking at its own beat.
+// Kind udp-fixed: sockets that keep their port, like a resolver or a game, with requests at a fixed interval.
 #include <unistd.h>
 
 #include <algorithm>
@@ -86,7 +86,7 @@ class UdpFixed final : public Flow {
     bool answered;
   };
 
-  // Every socket asks each `every`; they take turns within that time.
+  // Every socket asks once per `every`; the sockets are spread over that time.
   [[nodiscard]] double planned() const {
     return begin_ + static_cast<double>(number_) * options_.every / static_cast<double>(sockets_.size());
   }
@@ -98,7 +98,7 @@ class UdpFixed final : public Flow {
     asked_.push_back({planned(), false});
     for (int attempt = 0; attempt < 2; ++attempt) {
       if (send(fd, text.data(), text.size(), MSG_NOSIGNAL) >= 0) return;
-      // What send() tells first may be an ICMP error for an earlier datagram; then this one was not sent.
+      // send() may return an ICMP error of an earlier datagram; then this one was not sent.
       tally_.failed(time, "ask", errno);
     }
   }
@@ -111,7 +111,7 @@ class UdpFixed final : public Flow {
     if (std::from_chars(begin, text.data() + text.size(), number).ec != std::errc{} || number >= number_) {
       return tally_.failed(time, "an answer that fits no question");
     }
-    if (number < first_) return;  // given up: it is counted as lost
+    if (number < first_) return;  // timed out: it is already counted as lost
     Request& request = asked_[number - first_];
     if (request.answered) return tally_.failed(time, "answered twice");
     request.answered = true;

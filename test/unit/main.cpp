@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs every registered CppUnit test and prints TAP: one line a test method, so that
-// what is counted is tests. Arguments run only tests whose name contains one of them, --exact NAME those of that name.
+// Runs every registered CppUnit test and prints TAP with one line per test method. Arguments select tests whose name
+// contains one of them, --exact NAME those of that name.
 #include <cppunit/Test.h>
 #include <cppunit/TestFailure.h>
 #include <cppunit/TestListener.h>
@@ -66,7 +66,7 @@ class TapListener : public CppUnit::TestListener {
 
 struct Filter {
   bool exact = false;
-  std::vector<std::string> words;  // none: every test
+  std::vector<std::string> words;  // empty: every test
 
   bool takes(const std::string& name) const {
     if (words.empty()) return true;

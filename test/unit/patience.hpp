@@ -15,7 +15,7 @@
 
 namespace sluice::test {
 
-// More than that is an accident, and would make a failing test wait for hours.
+// A higher load is abnormal, and would make a failing test wait for hours.
 inline constexpr double kHighestLoad = 16;
 
 // Runnable threads per processor, from 1 to kHighestLoad: the higher value of the last minute and this instant.

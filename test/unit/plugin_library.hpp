@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The shared object of one of our backends: loaded, and gone again with nothing mapped.
+// The shared object of a backend of this project: loads it, and checks that unloading leaves nothing mapped.
 #pragma once
 
 #include <cppunit/TestAssert.h>
@@ -20,12 +20,12 @@
 
 namespace sluice::test {
 
-// What is built with a sanitizer is linked so that it is never unmapped: reports name its functions then.
+// With a sanitizer, plugins are linked so that they are never unmapped, because reports name their functions later.
 inline constexpr bool kStaysMapped = kSanitized;
 
 class PluginLibrary {
  public:
-  // Empty when it has not been built; that is said.
+  // Empty if it has not been built; the test is then skipped.
   static std::optional<std::string> find(const std::string& id) {
     const char* const tree = std::getenv("SLUICE_BUILDDIR");
     const std::string path = std::string(tree == nullptr ? "." : tree) + "/plugins/" + id + "/.libs/" + id + ".so";

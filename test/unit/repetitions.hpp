@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How many random histories a test goes through. A sanitizer checks every access, so that a tenth of the histories takes as long
-// with it as all of them without. The long form (SLUICE_LONG=1) leaves none out.
+// The number of random histories of a test. With a sanitizer a tenth of the histories takes as long as all of them
+// without it. The long form (SLUICE_LONG=1) always runs all.
 #pragma once
 
 #include <algorithm>

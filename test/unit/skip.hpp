@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A test that cannot run here says why and returns: it is reported and counted as
-// skipped, never as passed. Read by test/unit/main.cpp after each test.
+// A test that cannot run here calls skip() with the reason and returns. It is reported as skipped, never as passed.
+// test/unit/main.cpp reads the reason after each test.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The first header of a unity source of tests. CppUnit names the object that registers a suite after its line, which two
-// files of one translation unit may have in common.
+// The first header of a unity source of tests. CppUnit names the object that registers a suite after its line number,
+// which two files of one translation unit may share.
 #pragma once
 
 #include <cppunit/extensions/HelperMacros.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests test/vm/run: what it brings back from a machine, and that it notices when one goes wrong. Prints TAP."""
+"""Tests test/vm/run: the results of a machine, and detection of its failures. Prints TAP."""
 
 import argparse
 import glob

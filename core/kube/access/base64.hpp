@@ -11,7 +11,7 @@
 namespace sluice::kube {
 
 std::string base64_encode(const std::string& bytes);
-// Fails on anything but base64; white space is skipped.
+// Fails unless `text` is base64. White space is skipped.
 base::Result<std::string> base64_decode(const std::string& text);
 
 }  // namespace sluice::kube

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What certificates say of themselves, and whether a certificate and a key are a pair.
+// Reads and checks X.509 certificates, CA files and certificate-key pairs.
 #pragma once
 
 #include <chrono>
@@ -21,17 +21,16 @@ struct CertificateFacts {
 };
 
 CertificateFacts certificate_facts(x509_st* certificate);
-// Of the first certificate; absent when there is none.
+// The facts of the first certificate; absent if there is none.
 std::optional<CertificateFacts> certificate_facts(const std::string& pem);
 
-// "client.crt (subject CN=…, expired at 2026-01-02T03:04:05Z)"; the part in brackets is
-// missing when `pem` holds no certificate.
+// "client.crt (subject CN=…, expired at 2026-01-02T03:04:05Z)"; only `origin` if `pem` has no certificate.
 std::string describe_certificate(const std::string& origin, const std::string& pem,
                                  std::chrono::system_clock::time_point now);
 
 bool has_expired(const std::string& pem, std::chrono::system_clock::time_point now);
 
-// The origins are for the sentence of the failure.
+// The origins (file or field) are used in error messages.
 base::Status check_authorities(const std::string& pem, const std::string& origin);
 base::Status check_pair(const std::string& certificate_pem, const std::string& certificate_origin,
                         const std::string& key_pem, const std::string& key_origin);

@@ -39,7 +39,7 @@ base::Status Credentials::check() {
 
 base::Result<ConnectionSecrets> Credentials::load(const std::function<bool()>& stopped) {
   ConnectionSecrets out;
-  // Credentials go over TLS only; over plain http they would be readable by anybody.
+  // Credentials are sent over TLS only; plain HTTP would expose them.
   if (!config_.server.tls) return out;
   auto tls = tls_files_.read();
   if (!tls) return tls.status();
@@ -52,13 +52,13 @@ base::Result<ConnectionSecrets> Credentials::load(const std::function<bool()>& s
     out.authorization = "Basic " + base64_encode(config_.username + ":" + config_.password);
   }
   if (exec_ == nullptr) return out;
-  auto handed_out = exec_->credential(out.tls.ca_pem, stopped);
-  if (!handed_out) return handed_out.status();
-  if (out.authorization.empty() && !handed_out->token.empty())
-    out.authorization = std::string(kBearer) + handed_out->token;
-  if (out.tls.certificate_pem.empty() && !handed_out->certificate_pem.empty()) {
-    out.tls.certificate_pem = std::move(handed_out->certificate_pem);
-    out.tls.key_pem = std::move(handed_out->key_pem);
+  auto from_program = exec_->credential(out.tls.ca_pem, stopped);
+  if (!from_program) return from_program.status();
+  if (out.authorization.empty() && !from_program->token.empty())
+    out.authorization = std::string(kBearer) + from_program->token;
+  if (out.tls.certificate_pem.empty() && !from_program->certificate_pem.empty()) {
+    out.tls.certificate_pem = std::move(from_program->certificate_pem);
+    out.tls.key_pem = std::move(from_program->key_pem);
     out.tls.certificate_origin = "the client certificate of " + config_.exec->origin;
     out.tls.key_origin = "the client key of " + config_.exec->origin;
   }
@@ -70,7 +70,7 @@ void Credentials::refused(const ConnectionSecrets& secrets) {
   const std::string token = bearer ? secrets.authorization.substr(kBearer.size()) : std::string();
   if (config_.token.given()) token_.refused(token);
   if (exec_ == nullptr) return;
-  // What was given otherwise says nothing about the program.
+  // Credentials from other sources say nothing about the program.
   exec_->refused(config_.token.given() ? std::string() : token,
                  config_.client_certificate.given() ? std::string() : secrets.tls.certificate_pem);
 }

@@ -1,11 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What proves who we are, put together for a request: files, tokens and the credentials
-// of a program, each renewed by its own rules. What is given in place or in files goes
-// before what the program hands out. Any thread.
+// The credentials for a request: files, tokens and the output of a credential program, each renewed by its own rules.
+// Inline content and files take precedence over the program. Thread-safe.
 //
-// Nothing here is ever printed; sentences name the file or the field instead.
+// Credentials are never printed; messages name the file or the field instead.
 #pragma once
 
 #include <functional>
@@ -24,33 +23,33 @@
 namespace sluice::kube {
 
 struct ConnectionSecrets {
-  TlsMaterial tls;            // what a connection is made with
-  std::string authorization;  // value of the header of a request; empty = none
+  TlsMaterial tls;
+  std::string authorization;  // value of the Authorization header; empty = none
 
   bool operator==(const ConnectionSecrets&) const = default;
 };
 
 class Credentials {
  public:
-  // The clock and the observer, which may be null, outlive it.
+  // The clock and the observer (may be null) must outlive this object.
   explicit Credentials(ConnectionConfig config, const base::Clock& clock = steady_clock(),
                        CredentialObserver* observer = nullptr);
   static const base::Clock& steady_clock();
 
   const ConnectionConfig& config() const { return config_; }
 
-  // Whether all that is named can be used; the program is looked for and not run.
+  // Checks that all configured credentials are usable. Finds the credential program, but does not run it.
   base::Status check();
-  // For the next request. May run the program; ends early when `stopped` says so.
+  // Returns the credentials for the next request. May run the program; returns early if `stopped` returns true.
   base::Result<ConnectionSecrets> load(const std::function<bool()>& stopped = {});
-  // Files alone: what a running connection is compared with.
+  // Only the TLS files, to compare with those of an open connection.
   base::Result<TlsMaterial> tls_files() { return tls_files_.read(); }
-  // A file is being replaced, it seems: worth another look soon.
-  bool unsettled() const { return tls_files_.unsettled(); }
+  // The files were inconsistent or unreadable, probably because they are being replaced: check again soon.
+  bool inconsistent() const { return tls_files_.inconsistent(); }
 
-  // Whether a refusal can be answered with other credentials than those refused.
+  // Whether new credentials can be obtained after a 401.
   bool renewable() const { return config_.server.tls && (!config_.token.file.empty() || exec_ != nullptr); }
-  // The server answered 401 to these: load() gets them anew.
+  // The server answered 401 to `secrets`: load() renews them.
   void refused(const ConnectionSecrets& secrets);
 
  private:

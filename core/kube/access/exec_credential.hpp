@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is said to a credential program and what it says: the two ExecCredential
-// documents of client.authentication.k8s.io. Computes only.
+// Input and output of a credential program: the ExecCredential documents of client.authentication.k8s.io.
 #pragma once
 
 #include <chrono>
@@ -21,11 +20,10 @@ struct ExecCredential {
   std::optional<std::chrono::system_clock::time_point> expires;  // absent: never
 };
 
-// The value of KUBERNETES_EXEC_INFO. `ca_pem` is told when the program wants to know
-// about the cluster.
+// The value of KUBERNETES_EXEC_INFO. `ca_pem` is included if provideClusterInfo is set.
 std::string exec_info(const ConnectionConfig& config, const std::string& ca_pem);
 
-// Failures name the field and never repeat a value: it may be a secret.
+// Errors name the field, never a value, which may be secret.
 base::Result<ExecCredential> parse_exec_credential(const std::string& json, const std::string& api_version);
 
 }  // namespace sluice::kube

@@ -21,11 +21,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kLimit = 60s;
-// A token must not expire on its way to the server.
+// Margin, so that a token does not expire on its way to the server.
 constexpr auto kEarly = 10s;
-// Several requests that fail at the same time are one failure, and one run.
+// Requests that fail at the same time share one failure and one run.
 constexpr auto kFailureShared = 500ms;
-// Exit status in reports: of a program that a signal ended, and of one that did not start.
+// Reported exit status of a program that a signal killed, and of one that did not start.
 constexpr int kNoExitStatus = -1;
 constexpr int kNotStarted = 1;
 constexpr std::string_view kNoError = "no_error";
@@ -84,7 +84,7 @@ base::Program ExecPlugin::program(const std::string& path, const std::string& ca
   out.arguments.push_back(path);
   out.arguments.insert(out.arguments.end(), exec.args.begin(), exec.args.end());
   for (const auto& [name, value] : variables) out.environment.push_back(name + "=" + value);
-  out.limit = kLimit;
+  out.timeout = kLimit;
   return out;
 }
 
@@ -98,28 +98,28 @@ base::Result<ExecCredential> ExecPlugin::run(const std::string& ca_pem, const st
   const auto result = base::run_program(program(*path, ca_pem), stopped);
   if (!result) {
     if (result.status().os_errno() == ECANCELED) return result.status();
-    // Without a number of the system it ran, and was ended because it took too long or wrote too much.
+    // Without an errno the program did run, and was killed because it exceeded its timeout or output limit.
     const bool ran = result.status().os_errno() == 0;
     called(ran ? kNoExitStatus : kNotStarted, ran ? kExecutionError : kNotFoundError);
-    return base::Status(base::StatusCode::denied, what + " gave nothing: " + result.status().message());
+    return base::Status(base::StatusCode::denied, what + " returned no credential: " + result.status().message());
   }
   const bool failed = result->signal != 0 || result->exit_code != 0;
   called(result->signal != 0 ? kNoExitStatus : result->exit_code, failed ? kExecutionError : kNoError);
-  // What it says on standard output is a secret, also when it failed.
-  const std::string complaint = in_one_line(result->complaint);
-  const std::string said = complaint.empty() ? "" : "; it said " + in_quotes(complaint, 400);
+  // Standard output may hold a secret even if the program failed.
+  const std::string error_output = in_one_line(result->error_output);
+  const std::string detail = error_output.empty() ? "" : "; standard error: " + in_quotes(error_output, 400);
   if (result->signal != 0) {
     return base::Status(base::StatusCode::denied,
-                        what + " was ended by signal " + std::to_string(result->signal) + said);
+                        what + " was killed by signal " + std::to_string(result->signal) + detail);
   }
   if (result->exit_code != 0) {
     return base::Status(base::StatusCode::denied,
-                        what + " failed with exit status " + std::to_string(result->exit_code) + said);
+                        what + " failed with exit status " + std::to_string(result->exit_code) + detail);
   }
   auto credential = parse_exec_credential(result->output, config_.exec->api_version);
   if (!credential) {
     return base::Status(base::StatusCode::denied,
-                        what + " answers with no usable ExecCredential: " + credential.status().message() + said);
+                        what + " returned an invalid ExecCredential: " + credential.status().message() + detail);
   }
   return credential;
 }

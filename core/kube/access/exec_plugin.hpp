@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Credentials from a program: run when there are none, they are about to expire, or the
-// server refused them; kept otherwise. One run at a time, and who waits for it takes its
-// result. Any thread.
+// Credentials from a program. The program runs if there are no credentials, they are about to expire, or the server
+// rejected them; otherwise they are cached. One run at a time; concurrent callers share its result. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -26,20 +25,20 @@ class ExecPlugin {
  public:
   using WallClock = std::function<std::chrono::system_clock::time_point()>;
 
-  // `config` has an exec; it, the clock and the observer, which may be null, outlive this.
+  // `config.exec` must be set. `config`, the clock and the observer (may be null) must outlive this object.
   ExecPlugin(const ConnectionConfig& config, const base::Clock& clock, WallClock wall_clock,
              CredentialObserver* observer = nullptr);
   ~ExecPlugin();
   ExecPlugin(const ExecPlugin&) = delete;
   ExecPlugin& operator=(const ExecPlugin&) = delete;
 
-  // Where the program is; fails with the hint how to install it.
+  // The path of the program. The error has the hint how to install it.
   base::Result<std::string> find() const;
 
-  // May take as long as the program does; ends early when `stopped` says so.
+  // Blocks while the program runs. Returns early if `stopped` returns true.
   base::Result<ExecCredential> credential(const std::string& ca_pem, const std::function<bool()>& stopped);
-  // The server did not accept these: unless they are old ones, the next call runs the
-  // program. Empty: it was not ours that was sent.
+  // The server rejected these credentials: the next call of credential() runs the program, unless it has newer ones
+  // already. Empty: not from this program.
   void refused(const std::string& token, const std::string& certificate_pem);
 
  private:
@@ -55,7 +54,7 @@ class ExecPlugin {
   CredentialObserver* const observer_;
   std::mutex mutex_;
   std::optional<ExecCredential> last_;
-  std::string certificate_;  // PEM; of the last credential, also of one that was refused
+  std::string certificate_;  // PEM; of the last credential, even if it was rejected
   std::chrono::system_clock::time_point renew_at_;
   base::Status failure_;
   std::optional<base::Clock::Time> failed_at_;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Says once that something cannot be renewed and its last value stays in force, and
-// once that it could be again. One thread at a time.
+// Logs once that a credential cannot be renewed and its last value is kept, and once that it was renewed again.
+// Not thread-safe.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ class KeptValueLog {
   void kept(const std::string& reason) {
     if (reason == reason_) return;
     reason_ = reason;
-    base::log_warning("kube", reason + "; the one read before stays in use");
+    base::log_warning("kube", reason + "; keeping the one read before");
   }
   // `what` names the value: "the token /run/token".
   void renewed(const std::string& what) {

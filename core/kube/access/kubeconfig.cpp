@@ -28,7 +28,7 @@ base::Result<ConnectionConfig> in_cluster(const ConnectionRequest& request) {
   const std::string port = request.environment("KUBERNETES_SERVICE_PORT");
   if (host.empty() || port.empty()) {
     return base::invalid(
-        "no kubeconfig is given and KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is no "
+        "no kubeconfig is given and KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is not a "
         "pod; give --kubeconfig, or --manifests for a node without an API server");
   }
   auto url = parse_server_url("https://" + in_url(host) + ":" + port);
@@ -48,7 +48,7 @@ base::Result<ConnectionConfig> in_cluster(const ConnectionRequest& request) {
   return out;
 }
 
-// What the first connection would find out, now.
+// Fails now for what the first connection would fail for.
 base::Result<ConnectionConfig> checked(ConnectionConfig config, const Environment& environment) {
   if (!config.proxy) {
     auto proxy = proxy_from_environment(config.server, environment);

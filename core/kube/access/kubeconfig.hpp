@@ -1,10 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// From kubeconfig, --master or the in-cluster environment to a ConnectionConfig
-// (BEH 1.6). What cannot be done (credential programs that need a terminal, proxies of
-// other kinds than http) is refused by name rather than passed over: the connection
-// would fail later with a reason nobody can guess.
+// Makes a ConnectionConfig from a kubeconfig, --master or the in-cluster environment (BEH 1.6). Unsupported settings
+// (credential programs that need a terminal, proxies other than http) are rejected with an error that names them:
+// otherwise the connection would fail later for an unclear reason.
 #pragma once
 
 #include <string>
@@ -22,9 +21,8 @@ struct ConnectionRequest {
   std::string service_account_dir = "/var/run/secrets/kubernetes.io/serviceaccount";
 };
 
-// Reads everything that is named once, so that a start with unusable credentials fails
-// at the start; a credential program is looked for and not run. Each failure is one
-// sentence with file, field, reason and remedy.
+// Reads all files once, so that unusable credentials fail at startup. Finds the credential program, but does not run
+// it. Errors name file, field, reason and remedy.
 base::Result<ConnectionConfig> find_connection(const ConnectionRequest& request);
 
 }  // namespace sluice::kube

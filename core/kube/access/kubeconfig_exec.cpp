@@ -17,7 +17,7 @@ constexpr std::string_view kExtension = "client.authentication.k8s.io/exec";
 constexpr std::string_view kV1 = "client.authentication.k8s.io/v1";
 constexpr std::string_view kV1Beta1 = "client.authentication.k8s.io/v1beta1";
 
-// A daemon has no terminal: the program is told so, and must be able to do without.
+// A daemon has no terminal, so the program must work without one.
 void check_interactive_mode(const KubeconfigNode& exec, const std::string& api_version) {
   const KubeconfigNode field = exec.get("interactiveMode");
   const std::string mode = field.text();
@@ -30,7 +30,7 @@ void check_interactive_mode(const KubeconfigNode& exec, const std::string& api_v
   }
 }
 
-// The element of a list of {name: …} that bears this name.
+// The element called `name` of a list of {name: …}.
 simdjson::dom::element named(const simdjson::dom::element& list, std::string_view name) {
   for (const simdjson::dom::element entry : simdjson::dom::array(list)) {
     if (std::string_view(entry["name"]) == name) return entry;

@@ -9,7 +9,7 @@ namespace sluice::kube {
 
 KubeconfigNode KubeconfigNode::get(const std::string& key) const {
   std::string field = field_.empty() ? key : field_ + "." + key;
-  // The constant node gives nothing for what is missing; the other kind would add it.
+  // operator[] of a non-const node would add a missing key.
   const YAML::Node& self = node_;
   return {*file_, std::move(field), is_map() ? self[key] : YAML::Node(YAML::NodeType::Undefined)};
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One value of a kubeconfig with its place in the file: typed reading that ends with a
-// sentence of file, field, reason and remedy. Only kubeconfig*.cpp see it.
+// One value of a kubeconfig and its field path. Typed readers throw an error with file, field, reason and remedy.
+// Internal to kubeconfig*.cpp.
 #pragma once
 
 #include <yaml-cpp/yaml.h>
@@ -13,14 +13,14 @@
 
 namespace sluice::kube {
 
-// What stops the reading; caught in kubeconfig.cpp.
+// Thrown on the first error; caught in kubeconfig_reader.cpp.
 struct KubeconfigWrong {
   std::string sentence;
 };
 
 class KubeconfigNode {
  public:
-  // `file` outlives the node. An empty `field` is the document itself.
+  // `file` must outlive the node. An empty `field` is the document itself.
   KubeconfigNode(const std::string& file, std::string field, YAML::Node node)
       : file_(&file), field_(std::move(field)), node_(std::move(node)) {}
 
@@ -30,7 +30,7 @@ class KubeconfigNode {
   bool is_map() const { return present() && node_.IsMap(); }
   KubeconfigNode get(const std::string& key) const;
 
-  // Each reads an absent value as an empty one, and ends the reading on a wrong type.
+  // An absent value reads as empty. A wrong type throws.
   std::string text() const;
   bool flag() const;
   std::vector<KubeconfigNode> list() const;
@@ -39,7 +39,7 @@ class KubeconfigNode {
   // The member `key` of the entry called `name` in this list of {name: …, key: {…}};
   // `referrer` is the field that named it.
   KubeconfigNode entry(const std::string& name, const std::string& key, const std::string& referrer) const;
-  // Whether such an entry is in this list; one without a name is called "".
+  // Whether this list has an entry called `name`; an entry without a name is called "".
   bool has_entry(const std::string& name) const;
 
   [[noreturn]] void wrong(const std::string& problem, const std::string& remedy) const;

@@ -29,7 +29,7 @@ class Reader {
     if (root.get("clusters").list().empty() && root.get("contexts").list().empty() && context_name.empty()) {
       return std::nullopt;
     }
-    // client-go finds a context without a name when nothing names one; kubeconfigs of Talos were written so.
+    // Like client-go, accept a context with an empty name; Talos wrote such kubeconfigs.
     if (context_name.empty() && !root.get("contexts").has_entry("")) {
       root.get("current-context").wrong("is missing", "set it with kubectl config use-context");
     }
@@ -166,7 +166,7 @@ base::Result<std::optional<ConnectionConfig>> read_kubeconfig(const std::string&
   } catch (const KubeconfigWrong& wrong) {
     return base::invalid(wrong.sentence);
   } catch (const YAML::Exception& exception) {
-    // Only what the parser says, never the line: it may hold a token.
+    // Only the parser's message, never the line, which may hold a token.
     return base::invalid(path + ": line " + std::to_string(exception.mark.line + 1) +
                          " is not valid YAML: " + exception.msg + "; correct the file");
   }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The text of a kubeconfig → ConnectionConfig, field by field (BEH 1.6).
+// Converts the text of a kubeconfig to a ConnectionConfig (BEH 1.6).
 #pragma once
 
 #include <optional>
@@ -12,9 +12,8 @@
 
 namespace sluice::kube {
 
-// Reads no other file than the text given. With `master_given` the cluster may lack a
-// server, and the name of the server's certificate does not count: both are another's.
-// Absent when the text names no cluster at all.
+// Reads no other files. With `master_given` the server of the cluster is optional and its tls-server-name is ignored:
+// both belong to another server than --master. Absent if the text has no cluster at all.
 base::Result<std::optional<ConnectionConfig>> read_kubeconfig(const std::string& path, const std::string& text,
                                                               bool master_given);
 

@@ -35,7 +35,7 @@ int hex_digit(char c) {
   return -1;
 }
 
-// %40 → @; absent when a percent sign is followed by something else.
+// Decodes %40 to @; absent if a percent sign is not followed by two hex digits.
 std::optional<std::string> percent_decoded(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -58,7 +58,7 @@ bool is_loopback(const std::string& host) {
   return address && address->is_loopback();
 }
 
-// "host:port" of one entry of NO_PROXY; the whole entry is the host when it has no port.
+// Splits "host:port" of a NO_PROXY entry; without a port the whole entry is the host.
 std::pair<std::string, std::string> split_entry(const std::string& entry) {
   if (entry.starts_with('[')) {
     const auto close = entry.find(']');
@@ -71,7 +71,7 @@ std::pair<std::string, std::string> split_entry(const std::string& entry) {
   return {entry.substr(0, colon), entry.substr(colon + 1)};
 }
 
-// Whether one entry of NO_PROXY is about this server.
+// Whether a NO_PROXY entry matches this server.
 bool covers(const std::string& entry, const ServerUrl& server) {
   if (entry == "*") return true;
   const auto address = base::IpAddress::parse(server.host);
@@ -84,7 +84,7 @@ bool covers(const std::string& entry, const ServerUrl& server) {
   if (const auto excepted = base::IpAddress::parse(name)) return address && *address == *excepted;
   if (name.starts_with("*.")) name.erase(0, 1);
   const std::string host = lower(server.host);
-  // ".example" means what is below it, "example" itself too.
+  // ".example" matches subdomains only, "example" also the domain itself.
   if (name.starts_with('.')) return host.ends_with(name);
   return host == name || host.ends_with("." + name);
 }
@@ -99,7 +99,7 @@ bool excepted_by(std::string_view no_proxy, const ServerUrl& server) {
   return false;
 }
 
-// The name of the variable that is set, in upper or in lower case.
+// The name of the variable in upper case if it is set, else in lower case.
 std::string variable(std::string upper, const Environment& environment) {
   return environment(upper).empty() ? lower(upper) : upper;
 }

@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The HTTP proxy on the way to the API server: named by the kubeconfig, or by the
-// environment by the rules of Go's ProxyFromEnvironment. HTTP proxies alone: the HTTP
-// library speaks neither TLS nor SOCKS to a proxy.
+// The HTTP proxy to the API server, from the kubeconfig or the environment (rules of Go's ProxyFromEnvironment). HTTPS
+// and SOCKS proxies are not supported by the HTTP library.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +23,12 @@ struct Proxy {
   std::uint16_t port = 80;
   std::string username;  // empty: no credentials
   std::string password;
-  std::string origin;  // for people: where it was named
+  std::string origin;  // for messages: the field or variable that names it
 
   std::string to_string() const;  // without credentials
 };
 
-// `origin` names the field or the variable. A failure is one sentence that begins with
-// it and never repeats the URL, which may hold a password.
+// `origin` names the field or the variable. Errors begin with it and never contain the URL, which may hold a password.
 base::Result<Proxy> parse_proxy_url(const std::string& text, const std::string& origin);
 
 // HTTPS_PROXY, HTTP_PROXY and NO_PROXY, or in lower case. Absent: connect directly.

@@ -65,7 +65,7 @@ base::Result<ServerUrl> parse_server_url(const std::string& text) {
   }
   const auto path_begin = rest.find('/');
   const std::string_view authority = rest.substr(0, path_begin);
-  // Before any sentence that repeats the text; a password may hold a slash.
+  // Checked before any error that quotes the text. A password may contain a slash.
   if (rest.find('@') != std::string_view::npos) {
     return base::invalid("the address of the server holds credentials; put them into the user's entry");
   }

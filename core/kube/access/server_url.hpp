@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Addresses of servers as people write them, taken apart.
+// Parses the addresses of servers.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace sluice::kube {
 
-// "https://api.example:6443/base" taken apart.
+// The parts of "https://api.example:6443/base".
 struct ServerUrl {
   bool tls = true;
   std::string host;  // a name or an IP literal, without brackets
@@ -30,11 +30,10 @@ struct HostPort {
   std::uint16_t port = 0;
 };
 
-// "host", "host:port", "[address]:port"; `port` is the one when none is written. The
-// failure says only what is wrong.
+// Parses "host", "host:port" or "[address]:port"; `port` is the default. The error has only the reason.
 base::Result<HostPort> parse_authority(std::string_view authority, std::uint16_t port);
 
-// For URLs: an IPv6 address in brackets, anything else as it is.
+// The host for a URL: an IPv6 address in brackets, anything else unchanged.
 std::string in_url(const std::string& host);
 
 }  // namespace sluice::kube

@@ -44,7 +44,7 @@ base::Status TlsFiles::read_ca() {
   return {};
 }
 
-// Only a file that was read before is read again.
+// Reports reloads only: not inline content, and not the first read.
 void TlsFiles::ca_reloaded(bool success, std::string_view reason) const {
   if (observer_ != nullptr && !ca_.file.empty() && !last_.ca_pem.empty()) observer_->ca_reloaded(success, reason);
 }
@@ -62,7 +62,7 @@ base::Status TlsFiles::read_pair() {
                    "the client certificate has changed: " +
                        describe_certificate(certificate_.origin, *certificate, std::chrono::system_clock::now()));
   }
-  expiry_told_ = false;
+  expiry_logged_ = false;
   last_.certificate_pem = std::move(*certificate);
   last_.key_pem = std::move(*key);
   last_.certificate_origin = certificate_.origin;
@@ -70,14 +70,14 @@ base::Status TlsFiles::read_pair() {
   return {};
 }
 
-// A server answers no more than 401 to it, or closes the connection.
-void TlsFiles::tell_expiry() {
+// Logged because the server only answers 401 to an expired certificate, or closes the connection.
+void TlsFiles::log_expiry() {
   const auto now = std::chrono::system_clock::now();
-  if (expiry_told_ || !has_expired(last_.certificate_pem, now)) return;
-  expiry_told_ = true;
+  if (expiry_logged_ || !has_expired(last_.certificate_pem, now)) return;
+  expiry_logged_ = true;
   base::log_warning("kube", "the client certificate " +
                                 describe_certificate(certificate_.origin, last_.certificate_pem, now) +
-                                " is of no use; renew it, or correct this node's clock");
+                                " cannot be used; renew it, or correct this node's clock");
 }
 
 base::Result<TlsMaterial> TlsFiles::read() {
@@ -94,14 +94,14 @@ base::Result<TlsMaterial> TlsFiles::read() {
     pair_kept_.renewed("the client certificate " + certificate_.origin);
   else
     pair_kept_.kept(pair.message());
-  tell_expiry();
-  unsettled_ = !ca.ok() || !pair.ok();
+  log_expiry();
+  inconsistent_ = !ca.ok() || !pair.ok();
   return last_;
 }
 
-bool TlsFiles::unsettled() const {
+bool TlsFiles::inconsistent() const {
   const std::lock_guard lock(mutex_);
-  return unsettled_;
+  return inconsistent_;
 }
 
 }  // namespace sluice::kube

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// CA, client certificate and key, looked at again whenever somebody asks, so that files
-// can be replaced under a running daemon. Any thread.
+// CA, client certificate and key. The files are checked on each read(), so that they can be replaced while the daemon
+// runs. Thread-safe.
 #pragma once
 
 #include <mutex>
@@ -16,12 +16,12 @@
 
 namespace sluice::kube {
 
-// What TLS needs, read. Empty parts are not used.
+// Content of the TLS files. Empty parts are not used.
 struct TlsMaterial {
   std::string ca_pem;
   std::string certificate_pem;
   std::string key_pem;
-  std::string certificate_origin;  // for people
+  std::string certificate_origin;  // for messages
   std::string key_origin;
 
   bool operator==(const TlsMaterial&) const = default;
@@ -32,21 +32,21 @@ struct TlsMaterial {
 
 class TlsFiles {
  public:
-  // The observer may be null, and outlives it.
+  // The observer may be null and must outlive this object.
   TlsFiles(Material ca, Material certificate, Material key, CredentialObserver* observer = nullptr)
       : ca_(std::move(ca)), certificate_(std::move(certificate)), key_(std::move(key)), observer_(observer) {}
 
-  // Fails only while there is nothing usable yet. Later, what cannot be read or does not
-  // fit together (a new certificate beside the old key) leaves the last in force.
+  // Fails only until the files were usable once. Later, files that are unreadable or do not match (a new certificate
+  // with the old key) leave the previous content active.
   base::Result<TlsMaterial> read();
-  // The last read left something old in force: worth another look soon.
-  bool unsettled() const;
+  // Whether the last read() kept previous content because of a problem: check again soon.
+  bool inconsistent() const;
 
  private:
   base::Status read_ca();
   void ca_reloaded(bool success, std::string_view reason) const;
   base::Status read_pair();
-  void tell_expiry();
+  void log_expiry();
 
   const Material ca_;
   const Material certificate_;
@@ -54,8 +54,8 @@ class TlsFiles {
   CredentialObserver* const observer_;
   mutable std::mutex mutex_;
   TlsMaterial last_;
-  bool unsettled_ = false;
-  bool expiry_told_ = false;
+  bool inconsistent_ = false;
+  bool expiry_logged_ = false;
   KeptValueLog ca_kept_;
   KeptValueLog pair_kept_;
 };

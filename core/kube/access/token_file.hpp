@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The bearer token: given in place, or in a file that is read again when the token is
-// fifty seconds old (a minute less ten seconds, as client-go has it) or was refused.
-// Any thread.
+// The bearer token, inline or from a file. The file is read again when the token is 50 seconds old (one minute minus
+// ten seconds, as in client-go) or was rejected. Thread-safe.
 #pragma once
 
 #include <mutex>
@@ -19,13 +18,13 @@ namespace sluice::kube {
 
 class TokenFile {
  public:
-  // The clock outlives it.
+  // The clock must outlive this object.
   TokenFile(Material source, const base::Clock& clock) : source_(std::move(source)), clock_(clock) {}
 
-  // A file that cannot be read leaves the last token in force, as it is replaced in
-  // place by some tools; it fails only while there is none.
+  // If the file cannot be read, the last token is kept, because some tools replace the file in place. Fails only if
+  // there is no token yet.
   base::Result<std::string> token();
-  // The server did not accept `token`: unless it is an old one, the file is read at once.
+  // The server rejected `token`: the next token() reads the file, unless there is already a newer token.
   void refused(const std::string& token);
 
  private:

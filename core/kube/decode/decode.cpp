@@ -73,7 +73,7 @@ Decoded decode_object(model::ResourceKind kind, std::string_view kind_name, cons
   return out;
 }
 
-// An object of which nothing but its name can be told, if that.
+// An invalid object, with its name if that is readable.
 Decoded identified(const SalvagedHead& head, model::ResourceKind kind, std::string_view kind_name,
                    std::string problem) {
   Decoded out;
@@ -122,9 +122,9 @@ bool is_dns_subdomain(std::string_view text) {
 
 class Decoder::Parser {
  public:
-  // The document lives until the next call.
+  // The document is valid until the next call.
   base::Result<simdjson::dom::element> parse(std::string_view json) {
-    // A rare giant must not leave its buffers behind for good.
+    // Do not keep the large buffers of a rare huge object.
     constexpr std::size_t kKept = 1u << 20;
     giant_.reset();
     simdjson::dom::parser* parser = &usual_;
@@ -171,7 +171,7 @@ base::Result<WatchEvent> Decoder::watch_event(model::ResourceKind kind, std::str
       out.status = decode_status(object);
       break;
     case WatchEvent::Type::bookmark: {
-      // Everything but the version may be missing, the name included.
+      // Only the resourceVersion is required in a bookmark.
       const JsonField metadata = object.get("metadata");
       const JsonField version = metadata.get("resourceVersion");
       const JsonField annotations = metadata.get("annotations");
@@ -184,7 +184,7 @@ base::Result<WatchEvent> Decoder::watch_event(model::ResourceKind kind, std::str
     case WatchEvent::Type::modified:
     case WatchEvent::Type::deleted: {
       if (!object.present()) return base::invalid("a watch event has no object");
-      // Errors inside the object name the object's own fields, as for a listed one.
+      // Field paths in errors start at the object, as for listed objects.
       FieldError object_error;
       const JsonField own_root(object.value(), object_error);
       out.object =

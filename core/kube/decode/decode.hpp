@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// JSON text of one Kubernetes object, watch event, list envelope or Status → values.
-// Strict about types and ranges, tolerant of fields it does not know (BEH 1.2-1.4, 1.7).
-// The rules of each kind are in decode_<kind>.cpp.
+// Decodes the JSON of a Kubernetes object, watch event, list envelope or Status. Strict about types and ranges, ignores
+// unknown fields (BEH 1.2-1.4, 1.7). The rules of each kind are in decode_<kind>.cpp.
 #pragma once
 
 #include <chrono>
@@ -21,34 +20,34 @@ namespace sluice::kube {
 
 using Object = decltype(model::Upsert::object);
 
-// The object is fine and of no use to a proxy.
+// A valid object that a proxy does not need.
 struct Ignored {
   std::string reason;
 };
-// The text is an object of another kind, so the answer is not what was asked for.
+// An object of another kind than requested.
 struct WrongKind {
   std::string kind;
 };
-// The object cannot be used.
+// An invalid object.
 struct Failed {
   std::string path;     // "spec.ports[0].port"; empty when the text is not JSON
   std::string problem;  // "0 is not a port (1-65535)"
   std::string to_string() const { return path.empty() ? problem : path + ": " + problem; }
 };
 
-// A core/v1 Endpoints, as the EndpointSlices it stands for; their names are made up.
+// A core/v1 Endpoints converted to EndpointSlices with generated names.
 struct Slices {
   std::vector<model::EndpointSlice> slices;
 };
 
 struct Decoded {
-  model::ObjectName name;  // name.name is empty when it could not be read
+  model::ObjectName name;  // name.name is empty if it could not be read
   std::string resource_version;
   std::variant<Object, Ignored, WrongKind, Failed, Slices> result = Ignored{};
-  std::vector<std::string> notes;  // parts that were left out, each a sentence with its field
+  std::vector<std::string> notes;  // ignored parts: for each a message with its field
 };
 
-// metav1.Status: how the API server says no.
+// metav1.Status: an error of the API server.
 struct ApiStatus {
   int code = 0;
   std::string reason;
@@ -63,8 +62,8 @@ struct WatchEvent {
   enum class Type { added, modified, deleted, bookmark, error, unknown };
   Type type = Type::unknown;
   std::string type_text;
-  Decoded object;                   // deleted and bookmark: the metadata alone
-  bool initial_events_end = false;  // bookmark: everything there was has been sent
+  Decoded object;                   // deleted and bookmark: only the metadata
+  bool initial_events_end = false;  // bookmark: end of the initial events
   ApiStatus status;                 // error
 };
 
@@ -75,7 +74,7 @@ struct ListEnvelope {
   std::string continue_token;
 };
 
-// What has to be known of a document before it is clear what it is.
+// The fields that identify a document before it is decoded.
 struct ObjectHead {
   std::string api_version;
   std::string kind;
@@ -85,16 +84,15 @@ struct ObjectHead {
 };
 
 struct DecoderOptions {
-  // The object was written by a person and passed no API server: fill in what a server
-  // would have (the namespace "default", the empty name of a slice's port).
+  // For manifests, which have not passed an API server: apply its defaults (the namespace "default", the empty name of
+  // a slice's port).
   bool apply_server_defaults = false;
-  // EndpointSlices come as core/v1 Endpoints.
+  // Decode core/v1 Endpoints in place of EndpointSlices.
   bool endpoints = false;
 };
 
-// Keeps the parser's buffers between calls. One thread. A text that is not JSON fails with
-// `unsupported`, one with a wrong content with `invalid`; an object or event that is not
-// JSON still tells its name where that can be read.
+// Keeps the parser's buffers between calls. Not thread-safe. Text that is not JSON fails with `unsupported`, wrong
+// content with `invalid`. An object or event that is not JSON still has its name, if that is readable.
 class Decoder {
  public:
   explicit Decoder(DecoderOptions options = {});
@@ -104,16 +102,16 @@ class Decoder {
 
   Decoded object(model::ResourceKind kind, std::string_view json);
   base::Result<WatchEvent> watch_event(model::ResourceKind kind, std::string_view json);
-  // The same for text that is known to be unusable, whole or not, for this reason: who it
-  // is about, as far as that can be read. A deletion needs no more than that.
+  // The same for text that is known to be invalid or incomplete because of `problem`: only finds the name, if that is
+  // readable. A deletion needs only the name.
   Decoded unreadable_object(model::ResourceKind kind, std::string_view text, std::string problem) const;
   base::Result<WatchEvent> unreadable_event(model::ResourceKind kind, std::string_view text, std::string problem) const;
   base::Result<ListEnvelope> list_envelope(std::string_view json);
-  // Absent when the text is not a Status.
+  // Absent if the text is not a Status.
   std::optional<ApiStatus> status(std::string_view json);
   base::Result<ObjectHead> head(std::string_view json);
 
-  // What an object of this kind calls itself here.
+  // The `kind` field of objects that are decoded as this kind.
   std::string_view kind_name(model::ResourceKind kind) const;
 
  private:

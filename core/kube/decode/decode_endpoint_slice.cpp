@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// discovery.k8s.io/v1 EndpointSlice (BEH 1.3). What is wrong with one port or one
-// endpoint leaves that one out: the others of the slice still carry traffic.
+// discovery.k8s.io/v1 EndpointSlice (BEH 1.3). An invalid port or endpoint is ignored: the others still carry traffic.
 
 #include "core/kube/decode/decode_object.hpp"
 #include "core/kube/decode/rfc3339.hpp"
@@ -24,7 +23,7 @@ void read_endpoint(const JsonField& entry, const DecodeContext& context, model::
   std::optional<base::IpAddress> address;
   std::size_t index = 0;
   addresses.each([&](const JsonField& field) {
-    // Only the first means anything; the others are of no defined use.
+    // Only the first address has a defined meaning.
     if (index++ != 0) return;
     address = read_endpoint_address(field, out.family, context);
   });
@@ -53,7 +52,7 @@ void read_endpoint(const JsonField& entry, const DecodeContext& context, model::
 
 }  // namespace
 
-// The API server rejects the same special addresses: an endpoint at a loopback address would open what listens there on
+// The API server rejects the same special addresses: an endpoint at a loopback address would expose local services of
 // every node.
 std::optional<base::IpAddress> read_endpoint_address(const JsonField& field, std::optional<base::Family> family,
                                                      const DecodeContext& context) {
@@ -67,7 +66,7 @@ std::optional<base::IpAddress> read_endpoint_address(const JsonField& field, std
   } else {
     return address;
   }
-  context.note(field, in_quotes(field.text()) + why + "; the endpoint is left out");
+  context.note(field, in_quotes(field.text()) + why + "; the endpoint is ignored");
   return std::nullopt;
 }
 
@@ -82,12 +81,12 @@ std::optional<model::SlicePort> decode_slice_port(const JsonField& entry, const 
 
   const std::string_view name_text = name.text();
   if (!name_text.empty() && !is_dns_label(name_text)) {
-    context.note(name, in_quotes(name_text) + " is not the name of a port; the port is left out");
+    context.note(name, in_quotes(name_text) + " is not the name of a port; the port is ignored");
     return std::nullopt;
   }
   out.name = base::Symbol(name_text);
   if (!protocol.text().empty() && !model::parse_protocol(protocol.text(), out.protocol)) {
-    context.note(protocol, in_quotes(protocol.text()) + " is not a protocol (TCP, UDP, SCTP); the port is left out");
+    context.note(protocol, in_quotes(protocol.text()) + " is not a protocol (TCP, UDP, SCTP); the port is ignored");
     return std::nullopt;
   }
   return out;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// core/v1 Endpoints, for servers without discovery.k8s.io/v1: each subset becomes a slice
-// for each family it has addresses of. There is no zone, no hint and no draining.
+// core/v1 Endpoints, for servers without discovery.k8s.io/v1: each subset becomes one slice per address family. There
+// are no zones, no topology hints and no terminating endpoints.
 
 #include "core/kube/decode/decode_object.hpp"
 #include "core/kube/decode/rfc3339.hpp"
@@ -35,7 +35,7 @@ Subset read_subset(const JsonField& entry, const DecodeContext& context) {
   const JsonField addresses = entry.get("addresses");
   const JsonField not_ready = entry.get("notReadyAddresses");
   ports.each([&](const JsonField& port) {
-    // Other than in a slice, a port without a name is one: Services with one port have it.
+    // Unlike in a slice, a port without a name is valid: Services with a single port have one.
     if (auto spec = decode_slice_port(port, context, true)) out.ports.push_back(*spec);
   });
   addresses.each([&](const JsonField& address) { read_address(address, true, context, out); });

@@ -15,7 +15,7 @@ void read_address(const JsonField& entry, const DecodeContext& context, model::N
   if (type_text != "InternalIP" && type_text != "ExternalIP") return;
   const auto ip = base::IpAddress::parse(address.text());
   if (!ip) {
-    context.note(address, in_quotes(address.text()) + " is not an IP address; it is left out");
+    context.note(address, in_quotes(address.text()) + " is not an IP address; ignored");
     return;
   }
   (type_text == "InternalIP" ? out.internal_ips : out.external_ips).push_back(*ip);
@@ -25,7 +25,7 @@ void read_pod_cidr(const JsonField& field, const DecodeContext& context, model::
   if (const auto prefix = base::IpPrefix::parse(field.text())) {
     out.pod_cidrs.push_back(*prefix);
   } else {
-    context.note(field, in_quotes(field.text()) + " is not an IP prefix; it is left out");
+    context.note(field, in_quotes(field.text()) + " is not an IP prefix; ignored");
   }
 }
 
@@ -48,7 +48,7 @@ KindResult decode_node(const JsonField& root, const JsonField& metadata, const D
   });
   const JsonField pod_cidrs = spec.get("podCIDRs");
   pod_cidrs.each([&](const JsonField& cidr) { read_pod_cidr(cidr, context, out); });
-  // What a server would have copied, for a Node that passed none.
+  // An API server copies podCIDR to podCIDRs; a manifest may have podCIDR only.
   const JsonField pod_cidr = spec.get("podCIDR");
   if (!pod_cidrs.present() && !pod_cidr.text().empty()) read_pod_cidr(pod_cidr, context, out);
 

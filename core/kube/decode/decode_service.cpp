@@ -45,7 +45,7 @@ void add_cluster_ip(const JsonField& field, std::optional<base::Family> family, 
   }
 }
 
-// The families in the order of spec.ipFamilies; empty when the server is too old to set it.
+// The families in the order of spec.ipFamilies; empty if the server is too old to set it.
 std::vector<base::Family> read_families(const JsonField& families) {
   std::vector<base::Family> out;
   families.each([&](const JsonField& family) {
@@ -154,7 +154,7 @@ void read_source_ranges(const JsonField& ranges, model::Service& out) {
     if (prefix) {
       out.source_ranges.push_back(*prefix);
     } else {
-      // Leaving one out could leave an empty list, and that lets everybody in.
+      // Ignoring a range could leave an empty list, which would allow every client.
       range.fail(in_quotes(range.text()) + " is not an IP prefix (such as 192.0.2.0/24)");
     }
   });
@@ -166,9 +166,9 @@ void add_external(const JsonField& ip, bool link_local, const DecodeContext& con
   const auto address = base::IpAddress::parse(ip.text());
   const std::string_view special = address ? address->special_kind() : std::string_view();
   if (!address) {
-    context.note(ip, in_quotes(ip.text()) + " is not an IP address; it is left out");
+    context.note(ip, in_quotes(ip.text()) + " is not an IP address; ignored");
   } else if (!special.empty() && !(link_local && special == "link-local")) {
-    context.note(ip, in_quotes(ip.text()) + " is a special address (" + std::string(special) + "); it is left out");
+    context.note(ip, in_quotes(ip.text()) + " is a special address (" + std::string(special) + "); ignored");
   } else {
     out.push_back(*address);
   }
@@ -178,8 +178,8 @@ void read_ingress(const JsonField& ingress, const DecodeContext& context, model:
   ingress.each([&](const JsonField& entry) {
     const JsonField ip = entry.get("ip");
     const JsonField mode = entry.get("ipMode");
-    if (ip.text().empty()) return;                       // a host name only
-    if (mode.present() && mode.text() != "VIP") return;  // traffic comes addressed to nodes or endpoints
+    if (ip.text().empty()) return;                       // host name only
+    if (mode.present() && mode.text() != "VIP") return;  // the load balancer sends traffic to nodes or endpoints
     add_external(ip, true, context, out.load_balancer_ips);
   });
 }
@@ -196,7 +196,7 @@ KindResult decode_service(const JsonField& root, const JsonField& metadata, cons
   const JsonField spec = root.get("spec");
   const JsonField type = spec.get("type");
   out.type = read_type(type);
-  // Nothing else of an ExternalName means anything to a proxy.
+  // A proxy needs nothing else of an ExternalName Service.
   if (out.type == model::ServiceType::external_name) return out;
 
   read_cluster_ips(spec, out);

@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// networking.k8s.io ServiceCIDR, v1 and v1beta1 alike (BEH 1.7). As for kube-proxy it counts
-// as long as it exists, whatever its conditions say and though it is being deleted: cluster
-// IPs are taken from it until it is gone.
+// networking.k8s.io ServiceCIDR, v1 and v1beta1 (BEH 1.7). Like in kube-proxy, it applies as long as it exists,
+// whatever its conditions and even while it is being deleted: until then, cluster IPs are allocated from it.
 
 #include "core/kube/decode/decode_object.hpp"
 
@@ -17,10 +16,10 @@ KindResult decode_service_cidr(const JsonField& root, const DecodeContext& conte
   cidrs.each([&](const JsonField& cidr) {
     const auto prefix = base::IpPrefix::parse(cidr.text());
     if (!prefix) {
-      context.note(cidr, in_quotes(cidr.text()) + " is not an IP prefix; it is left out");
+      context.note(cidr, in_quotes(cidr.text()) + " is not an IP prefix; ignored");
     } else if (prefix->length() == 0) {
-      // Packets to all of it that no Service takes are dropped.
-      context.note(cidr, in_quotes(cidr.text()) + " is every address there is; it is left out");
+      // Packets to unused addresses of a ServiceCIDR are dropped, so this one would drop all traffic.
+      context.note(cidr, in_quotes(cidr.text()) + " contains every address; ignored");
     } else {
       out.cidrs.push_back(*prefix);
     }

@@ -29,7 +29,7 @@ ApiStatus decode_status(const JsonField& root) {
     const JsonField cause_reason = cause.get("reason");
     if (cause_reason.text() == "ResourceVersionTooLarge") out.too_large_resource_version = true;
   });
-  // Servers before 1.20 named no cause.
+  // Servers before 1.20 send no cause.
   if (out.message.find("Too large resource version") != std::string::npos) out.too_large_resource_version = true;
   return out;
 }

@@ -69,7 +69,7 @@ std::string JsonField::path() const {
   if (parent_ == nullptr) return {};
   std::string out = parent_->path();
   if (index_) return out + "[" + std::to_string(*index_) + "]";
-  // A key with dots of its own (labels, annotations) must not look like a path.
+  // A key that contains dots (labels, annotations) must not read like a path.
   if (key_.find('.') != std::string_view::npos) return out + "[" + std::string(key_) + "]";
   if (!out.empty()) out += '.';
   return out.append(key_);

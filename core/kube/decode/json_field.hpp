@@ -1,12 +1,11 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One value of a JSON document together with the way to it, so that what is wrong is
-// said with its field: "spec.ports[0].port: 0 is not a port (1-65535)".
+// One value of a JSON document with its path, so that errors name the field:
+// "spec.ports[0].port: 0 is not a port (1-65535)".
 //
-// Reading is sticky: the first thing wrong is kept, everything after it reads as
-// absent. Null reads as absent, as Kubernetes means it. Of duplicate keys the last one
-// counts, as in the API server. Made for the decoders; one thread.
+// Errors are sticky: the first one is kept, and everything after it reads as absent. Like in Kubernetes, null reads as
+// absent, and the last of duplicate keys counts. Not thread-safe.
 #pragma once
 
 #include <simdjson.h>
@@ -19,21 +18,21 @@
 namespace sluice::kube {
 
 struct FieldError {
-  std::string path;     // empty when the text is not JSON at all
-  std::string problem;  // empty = nothing is wrong
+  std::string path;     // empty if the text is not JSON
+  std::string problem;  // empty = no error
   std::string to_string() const { return path.empty() ? problem : path + ": " + problem; }
 };
 
 class JsonField {
  public:
-  // `error` receives the first failure; it and the document outlive the field.
+  // `error` receives the first error. It and the document must outlive the field.
   JsonField(simdjson::dom::element root, FieldError& error) : error_(&error), value_(root) {}
 
   bool present() const { return value_.has_value(); }
   simdjson::dom::element value() const { return *value_; }  // REQUIRES: present()
 
-  // The member `key`; absent if this field is absent. A child refers to its parent, so
-  // the parent must be a named variable and outlive it; `key` must outlive it too.
+  // The member `key`; absent if this field is absent. A child refers to its parent and `key`, which must outlive it; so
+  // the parent must be a named variable.
   JsonField get(std::string_view key) const&;
   JsonField get(std::string_view key) && = delete;
 
@@ -49,7 +48,7 @@ class JsonField {
   std::string_view text() const;  // empty when absent
   bool boolean(bool if_absent) const;
   std::optional<std::int64_t> integer() const;
-  // A number from 1 to 65535, or 0 when absent. With `zero_is_absent`, 0 is no error.
+  // A number from 1 to 65535, or 0 if absent. With `zero_is_absent`, 0 is not an error.
   std::uint16_t port(bool zero_is_absent) const;
 
   std::string path() const;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// JSON texts, written.
+// Writes JSON strings.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@
 namespace sluice::kube {
 namespace {
 
-// Takes `count` digits from the front; -1 when they are not there.
+// Takes `count` digits from the front; -1 if there are fewer.
 int take_digits(std::string_view& text, std::size_t count) {
   if (text.size() < count) return -1;
   int value = 0;
@@ -27,7 +27,7 @@ bool take(std::string_view& text, char expected) {
   return true;
 }
 
-// Digits behind the point, as nanoseconds; what is finer is cut off.
+// Converts the digits after the decimal point to nanoseconds; finer digits are truncated.
 std::optional<std::int64_t> take_fraction(std::string_view& text) {
   std::int64_t nanoseconds = 0;
   std::int64_t unit = 100'000'000;
@@ -76,7 +76,7 @@ std::optional<std::chrono::system_clock::time_point> parse_rfc3339(std::string_v
     if (west) offset = -offset;
   }
   const year_month_day date{year(y), month(static_cast<unsigned>(mo)), day(static_cast<unsigned>(d))};
-  // Nanoseconds since 1970 end in 2262; years beyond would overflow.
+  // Nanoseconds since 1970 overflow in 2262.
   if (!text.empty() || !date.ok() || y < 1970 || y > 2200) return std::nullopt;
   const auto whole = sys_days(date) + hours(h) + minutes(mi) + seconds(s) - offset;
   return system_clock::time_point(

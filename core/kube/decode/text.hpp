@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Foreign text inside sentences of ours.
+// Quotes untrusted text for messages.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace sluice::kube {
 
-// `text` in quotes, shortened, with control characters made visible: fit for a log line.
+// `text` in quotes, truncated, with control characters escaped: safe for a log line.
 std::string in_quotes(std::string_view text, std::size_t shown = 80);
 
 }  // namespace sluice::kube

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Something worth telling the people who look at a Node or a Service with kubectl. A value.
+// A Kubernetes Event about a Node or a Service, shown by kubectl describe.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ struct Regarding {
 struct ClusterEvent {
   enum class Type : std::uint8_t { normal, warning };
   Type type = Type::normal;
-  std::string reason;  // "Starting": a word in capitals that machines may look for
-  std::string action;  // "StartKubeProxy": what was being done
-  std::string note;    // a sentence for people
+  std::string reason;  // "Starting": a machine-readable word in CamelCase
+  std::string action;  // "StartKubeProxy": the action that caused the event
+  std::string note;    // a sentence for the operator
   Regarding regarding;
   auto operator<=>(const ClusterEvent&) const = default;
 };

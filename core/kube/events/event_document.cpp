@@ -32,7 +32,7 @@ std::string micro_time(WallTime at) {
 
 std::string word(std::string_view text) { return std::string(cut_text(text, kMostWord)); }
 
-// An event about something without a namespace lies in the default one.
+// An event about an object without a namespace is in namespace default.
 std::string name_space_of(const Regarding& regarding) {
   return regarding.name_space.empty() ? "default" : regarding.name_space;
 }
@@ -45,7 +45,7 @@ Json series_of(const EventWrite& write) {
   return {{"count", write.count}, {"lastObservedTime", micro_time(write.last)}};
 }
 
-// Names of others may hold what is no UTF-8; it is shown as such, never thrown about.
+// Object names may contain invalid UTF-8: replace it instead of throwing.
 std::string text_of(const Json& document) { return document.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 }  // namespace

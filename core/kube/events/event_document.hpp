@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The requests that write events, within the limits the API server sets to each field.
-// Pure functions.
+// Makes the requests that write events, within the API server's limits for each field.
 #pragma once
 
 #include <chrono>
@@ -15,7 +14,7 @@
 
 namespace sluice::kube {
 
-// Who reports: dashboards and alerts look for kube-proxy.
+// The reporting controller: dashboards and alerts select kube-proxy.
 inline constexpr const char* kReportingController = "kube-proxy";
 
 // "<name>.<nanoseconds in hex>", as client-go makes it.
@@ -23,10 +22,10 @@ std::string event_name(const Regarding& regarding, std::chrono::system_clock::ti
 
 // POST of a first occurrence.
 Request create_request(const EventWrite& write, const std::string& node_name);
-// PATCH that says how often by now.
+// PATCH of the count of a series.
 Request series_request(const EventWrite& write);
 
-// The longest beginning of a text that fits, without half a character of UTF-8.
+// The longest prefix of a text that fits, without a partial UTF-8 character.
 std::string_view cut_text(std::string_view text, std::size_t most);
 
 }  // namespace sluice::kube

@@ -12,8 +12,8 @@
 namespace sluice::kube {
 namespace {
 
-// Retry-After is honoured up to this.
-constexpr std::chrono::minutes kMostAsked{2};
+// The maximum Retry-After that is honoured.
+constexpr std::chrono::minutes kMaxEventRetryAfter{2};
 
 std::string named(const ClusterEvent& event) {
   const Regarding& about = event.regarding;
@@ -38,7 +38,7 @@ void EventRecorder::record(ClusterEvent event) {
     queue_.push_back(std::move(event));
     if (queue_.size() > options_.queue) {
       queue_.pop_front();
-      ++figures_.dropped;
+      ++statistics_.dropped;
       first_dropped = !std::exchange(overflowed_, true);
     }
   }
@@ -54,9 +54,9 @@ void EventRecorder::start(Transport* transport) {
   thread_ = std::thread([this] { run(); });
 }
 
-void EventRecorder::exchange(Transport* transport) {
+void EventRecorder::set_transport(Transport* transport) {
   std::unique_lock lock(mutex_);
-  // First, so that no other request begins on the old way.
+  // First, so that no further request uses the old transport.
   transport_ = transport;
   changed_.wait(lock, [this] { return !sending_; });
 }
@@ -80,9 +80,9 @@ void EventRecorder::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-EventFigures EventRecorder::figures() const {
+EventStatistics EventRecorder::statistics() const {
   const std::lock_guard lock(mutex_);
-  return figures_;
+  return statistics_;
 }
 
 void EventRecorder::run() {
@@ -110,69 +110,70 @@ void EventRecorder::run() {
     }
     busy_ = true;
     lock.unlock();
-    for (const EventWrite& write : writes) carry_out(write);
+    for (const EventWrite& write : writes) write_with_retries(write);
     lock.lock();
     busy_ = false;
     changed_.notify_all();
   }
 }
 
-void EventRecorder::carry_out(const EventWrite& write) {
+void EventRecorder::write_with_retries(const EventWrite& write) {
   {
     std::unique_lock lock(mutex_);
     pause(lock, bucket_.take(clock_.now()));
   }
-  EventTry how;
+  EventAttempt attempt;
   auto wait = options_.pause;
-  for (int tried = 1;; ++tried) {
+  for (int attempts = 1;; ++attempts) {
     std::unique_lock lock(mutex_);
     Transport* const transport = transport_;
-    if (transport == nullptr) return;  // exchanged meanwhile: nobody is there to be told
+    if (transport == nullptr) return;  // replaced meanwhile by no API server
     sending_ = true;
     lock.unlock();
-    const EventAnswer answer = write_event(*transport, write, how, options_.node_name);
+    const EventAnswer answer = write_event(*transport, write, attempt, options_.node_name);
     lock.lock();
     sending_ = false;
     changed_.notify_all();
-    if (answer.fate == EventFate::written) {
-      ++figures_.written;
-      // What is refused for what it is stays said; what had to wait may be news again.
-      std::erase_if(said_, [](const auto& said) { return !said.second; });
+    if (answer.result == EventResult::written) {
+      ++statistics_.written;
+      // After a success, a delay is logged again; an event that was given up is not.
+      std::erase_if(logged_, [](const auto& entry) { return !entry.second; });
       return;
     }
-    how.again = answer.asks_for_another_try();
-    if (answer.fate == EventFate::gone && !how.recreate) {
-      how.recreate = true;
+    attempt.again = answer.asks_for_retry();
+    if (answer.result == EventResult::gone && !attempt.recreate) {
+      attempt.recreate = true;
       continue;
     }
-    const bool last = answer.fate != EventFate::try_later || tried >= options_.tries;
+    const bool last = answer.result != EventResult::try_later || attempts >= options_.tries;
     if (!last && !closing_) {
-      // In the log at the second time: one failed try is nothing.
-      if (tried == 2) say_once(answer.status, false, "events wait: " + answer.sentence);
-      const auto asked = std::min<std::chrono::milliseconds>(answer.retry_after.value_or(std::chrono::seconds(0)), kMostAsked);
+      // Logged after the second attempt: a single failure is not worth a line.
+      if (attempts == 2) log_once(answer.status, false, "events wait: " + answer.sentence);
+      const auto asked = std::min<std::chrono::milliseconds>(answer.retry_after.value_or(std::chrono::seconds(0)),
+                                                             kMaxEventRetryAfter);
       if (pause(lock, std::max(wait, asked))) {
         wait = std::min(2 * wait, options_.longest_pause);
         continue;
       }
     }
-    ++figures_.failed;
+    ++statistics_.failed;
     if (closing_) {
-      queue_.clear();  // the next ones would fare no better
+      queue_.clear();  // further events would fail, too
       return;
     }
     if (write.count == 1) series_.forget(write.event);
-    say_once(answer.status, true, "event " + named(write.event) + " is given up: " + answer.sentence);
+    log_once(answer.status, true, "event " + named(write.event) + " is given up: " + answer.sentence);
     return;
   }
 }
 
-// False when the end has come meanwhile.
+// Returns false if drain() or stop() was called meanwhile.
 bool EventRecorder::pause(std::unique_lock<std::mutex>& lock, base::Clock::Duration time) {
   return !changed_.wait_for(lock, time, [this] { return closing_; });
 }
 
-void EventRecorder::say_once(int status, bool given_up, const std::string& sentence) {
-  if (said_.emplace(status, given_up).second) base::log_warning("events", sentence);
+void EventRecorder::log_once(int status, bool given_up, const std::string& message) {
+  if (logged_.emplace(status, given_up).second) base::log_warning("events", message);
 }
 
 }  // namespace sluice::kube

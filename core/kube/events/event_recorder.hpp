@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Writes events to the API server (events.k8s.io/v1), in a thread of its own. Events are a
-// courtesy: whoever records one never waits and never learns what became of it, and an API
-// server that refuses or stalls costs a bounded queue and a few lines of log.
+// Writes events to the API server (events.k8s.io/v1) in its own thread. Events are best effort: recording never blocks
+// and reports no result, and an API server that rejects or stalls costs only a bounded queue and a few log lines.
 #pragma once
 
 #include <condition_variable>
@@ -25,53 +24,52 @@ namespace sluice::kube {
 
 struct EventRecorderOptions {
   std::string node_name;
-  std::size_t queue = 100;  // events that wait; one more drops the oldest
-  // Tries of one event while the server cannot take it, and the pause after the first,
-  // which doubles up to the longest.
+  std::size_t queue = 100;  // maximum length; when it is full, the oldest event is dropped
+  // Attempts to write one event while the server is unavailable, and the delay after the first, which doubles up to
+  // `longest_pause`.
   int tries = 12;
   std::chrono::milliseconds pause{1000};
   std::chrono::milliseconds longest_pause{30'000};
-  // Requests of its own a second, so that events leave most of the shared budget to watches.
+  // A separate rate limit (requests per second), so that events leave most of the shared one to watches.
   double qps = 1;
   int burst = 10;
 };
 
-struct EventFigures {
-  std::uint64_t written = 0;  // requests the server took
-  std::uint64_t failed = 0;   // given up: refused, or tried often enough
+struct EventStatistics {
+  std::uint64_t written = 0;  // accepted by the server
+  std::uint64_t failed = 0;   // rejected, or all attempts failed
   std::uint64_t dropped = 0;  // the queue was full
 };
 
 class EventRecorder {
  public:
-  // The clock outlives the recorder.
+  // The clock must outlive the recorder.
   EventRecorder(EventRecorderOptions options, const base::Clock& clock);
   ~EventRecorder();  // stops
   EventRecorder(const EventRecorder&) = delete;
   EventRecorder& operator=(const EventRecorder&) = delete;
 
-  // [any thread, also before start()] Never waits. After drain() it does nothing.
+  // [any thread, also before start()] Never blocks. Does nothing after drain().
   void record(ClusterEvent event);
 
-  // [owner] The transport lives until stop() or exchange() has returned; null: there is no API server,
-  // events go to the debug log only. Once.
+  // [owner] Must be called once. The transport must live until stop() or set_transport() has returned. Null: there is no API
+  // server, events go to the debug log only.
   void start(Transport* transport);
-  // [one thread] Another way from now on, null as in start(); what waits goes that way. The one before is not used any
-  // more when it returns, which is soon once that is stopped. REQUIRES: started.
-  void exchange(Transport* transport);
-  // [owner] The end is near: what waits is written without delay, as far as the server takes
-  // it at once and within `at_most`.
+  // [one thread] Replaces the transport (null as in start()); queued events use the new one. Returns when the old one
+  // is no longer used, which is soon if it is stopped. REQUIRES: started.
+  void set_transport(Transport* transport);
+  // [owner] Before shutdown: writes the queued events without retries, for at most `at_most`.
   void drain(base::Clock::Duration at_most);
-  // [owner] After drain(), and after Transport::stop() where the server may be silent.
+  // [owner] Must be called after drain(), and after Transport::stop() if the server may not respond.
   void stop();
 
-  EventFigures figures() const;  // any thread
+  EventStatistics statistics() const;  // any thread
 
  private:
   void run();
-  void carry_out(const EventWrite& write);
+  void write_with_retries(const EventWrite& write);
   bool pause(std::unique_lock<std::mutex>& lock, base::Clock::Duration time);
-  void say_once(int status, bool given_up, const std::string& sentence);
+  void log_once(int status, bool given_up, const std::string& message);
 
   const EventRecorderOptions options_;
   const base::Clock& clock_;
@@ -80,16 +78,16 @@ class EventRecorder {
   std::condition_variable changed_;
   std::deque<ClusterEvent> queue_;  // under mutex_, as is all that follows
   Transport* transport_ = nullptr;
-  bool sending_ = false;  // a request is under way
+  bool sending_ = false;  // a request is in progress
   bool busy_ = false;
   bool closing_ = false;  // drain() or stop(): nothing is added, nothing waits
   bool overflowed_ = false;
-  EventFigures figures_;
+  EventStatistics statistics_;
 
   // The recorder's thread only.
   EventSeries series_;
   TokenBucket bucket_;
-  std::set<std::pair<int, bool>> said_;  // HTTP status (0 = no connection), given up
+  std::set<std::pair<int, bool>> logged_;  // HTTP status (0 = no connection), given up
   std::thread thread_;
 };
 

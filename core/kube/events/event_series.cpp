@@ -69,7 +69,7 @@ base::Clock::Time EventSeries::due_at(const Series& series) {
   return series.written < series.count ? std::min(end, series.written_at + kRefresh) : end;
 }
 
-// What was silent for longest goes; its next occurrence is an event of its own.
+// Drops the series with the oldest event; its next occurrence starts a new series.
 void EventSeries::make_room() {
   if (known_.size() < kMost) return;
   known_.erase(std::min_element(known_.begin(), known_.end(), [](const auto& a, const auto& b) {

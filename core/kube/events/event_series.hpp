@@ -1,10 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Makes one event with a count of what is said again and again, as client-go does: the
-// first is written, the second turns it into a series at once, later ones are counted and
-// written now and then, and what was silent for six minutes begins anew. Writes nothing
-// itself and knows no network. One thread.
+// Aggregates repeated events into a series with a count, like client-go: the first is written, the second turns it into
+// a series at once, later ones are counted and written periodically. A series ends after six minutes without an event.
+// Decides only; EventRecorder writes. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -19,28 +18,28 @@
 
 namespace sluice::kube {
 
-// One request to come.
+// A request to be sent.
 struct EventWrite {
   ClusterEvent event;
-  std::string name;  // of the event's object
+  std::string name;  // metadata.name of the event
   std::chrono::system_clock::time_point first;
   std::chrono::system_clock::time_point last;
-  std::uint32_t count = 1;  // 1 = to be created; more = the series of one that is there
+  std::uint32_t count = 1;  // 1 = create the event; more = update the series of an existing one
 };
 
 class EventSeries {
  public:
-  static constexpr std::chrono::minutes kWindow{6};   // of silence that end a series
-  static constexpr std::chrono::minutes kRefresh{5};  // between two writes of one count
-  static constexpr std::size_t kMost = 200;           // series remembered
+  static constexpr std::chrono::minutes kWindow{6};   // time without an event that ends a series
+  static constexpr std::chrono::minutes kRefresh{5};  // minimum time between writes of a count
+  static constexpr std::size_t kMost = 200;           // maximum number of series
 
-  // What is to be written now, if anything. `wall` is for people, `now` for deadlines.
+  // Adds an event. Returns what to write now, if anything. `wall` goes into the event, `now` is for deadlines.
   std::optional<EventWrite> note(const ClusterEvent& event, std::chrono::system_clock::time_point wall,
                                  base::Clock::Time now);
   // Counts that are due to be written.
   std::vector<EventWrite> due(base::Clock::Time now);
-  base::Clock::Time next_due() const;  // max() when nothing is
-  // It was never written, so the next one like it is a first.
+  base::Clock::Time next_due() const;  // max() if there is none
+  // The event could not be written: the next one like it starts a new series.
   void forget(const ClusterEvent& event);
 
  private:

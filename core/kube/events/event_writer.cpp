@@ -12,7 +12,7 @@
 namespace sluice::kube {
 namespace {
 
-// Keeps the beginning of the answer, which is all that says something.
+// Keeps the beginning of the response body, which has the message.
 class AnswerSink final : public ResponseSink {
  public:
   base::Status on_head(const ResponseHead& head) override {
@@ -23,7 +23,7 @@ class AnswerSink final : public ResponseSink {
     body_ += bytes.substr(0, std::min(bytes.size(), kMost - body_.size()));
     return {};
   }
-  // Events can wait for the next try, their thread not for a minute.
+  // Shorter than the transport's timeout: the event is retried, and its thread must not block for a minute.
   std::optional<std::chrono::milliseconds> patience() const override { return std::chrono::seconds(10); }
 
   const ResponseHead& head() const { return head_; }
@@ -35,13 +35,13 @@ class AnswerSink final : public ResponseSink {
   std::string body_;
 };
 
-EventFate fate_of(int status, bool creates) {
-  if (status >= 200 && status < 300) return EventFate::written;
-  if (status == 409) return creates ? EventFate::written : EventFate::try_later;
-  if (status == 404 && !creates) return EventFate::gone;
-  // 401: somebody may be about to renew the credentials.
-  if (status == 401 || status == 408 || status == 429 || status >= 500) return EventFate::try_later;
-  return EventFate::refused;
+EventResult result_of(int status, bool creates) {
+  if (status >= 200 && status < 300) return EventResult::written;
+  if (status == 409) return creates ? EventResult::written : EventResult::try_later;
+  if (status == 404 && !creates) return EventResult::gone;
+  // 401: the credentials may be about to be renewed.
+  if (status == 401 || status == 408 || status == 429 || status >= 500) return EventResult::try_later;
+  return EventResult::refused;
 }
 
 std::string remedy(int status) {
@@ -52,29 +52,30 @@ std::string remedy(int status) {
 
 }  // namespace
 
-bool EventAnswer::asks_for_another_try() const {
+bool EventAnswer::asks_for_retry() const {
   return (status == 429 || status >= 500) && retry_after.value_or(std::chrono::seconds(0)) > std::chrono::seconds(0);
 }
 
-EventAnswer write_event(Transport& transport, const EventWrite& write, EventTry how, const std::string& node_name) {
-  const bool creates = how.recreate || write.count == 1;
+EventAnswer write_event(Transport& transport, const EventWrite& write, EventAttempt attempt,
+                        const std::string& node_name) {
+  const bool creates = attempt.recreate || write.count == 1;
   AnswerSink sink;
   Request request = creates ? create_request(write, node_name) : series_request(write);
-  request.again = how.again;
+  request.again = attempt.again;
   const base::Status status = transport.send(request, sink);
   EventAnswer out;
   out.status = sink.head().status;
   out.retry_after = sink.head().retry_after;
-  // The head decides: a body that is cut off does not unmake the event.
+  // The status decides: the event is written even if the body is truncated.
   if (out.status != 0) {
-    out.fate = fate_of(out.status, creates);
+    out.result = result_of(out.status, creates);
     Decoder decoder;
-    const ApiStatus said = decoder.status(sink.body()).value_or(ApiStatus());
+    const ApiStatus error = decoder.status(sink.body()).value_or(ApiStatus());
     out.sentence = "the API server " + transport.server() + " answers " + std::to_string(out.status);
-    if (!said.message.empty()) out.sentence += ": " + in_quotes(said.message, 200);
+    if (!error.message.empty()) out.sentence += ": " + in_quotes(error.message, 200);
     out.sentence += remedy(out.status);
   } else {
-    out.sentence = status.ok() ? "the API server " + transport.server() + " gave no answer" : status.message();
+    out.sentence = status.ok() ? "the API server " + transport.server() + " sent no response" : status.message();
   }
   return out;
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One try to write an event, and what its answer means. One thread.
+// One attempt to write an event, and its result. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -13,28 +13,29 @@
 
 namespace sluice::kube {
 
-enum class EventFate {
-  written,    // also when it is there already: an earlier answer was lost
-  gone,       // a series whose event has expired: to be created again
-  try_later,  // the server is not there, or has too much to do
-  refused,    // it will never take this one
+enum class EventResult {
+  written,    // also if it exists already, because an earlier response was lost
+  gone,       // the event of a series has expired and must be created again
+  try_later,  // the server is unavailable or overloaded
+  refused,    // the server rejects this event
 };
 
 struct EventAnswer {
-  EventFate fate = EventFate::try_later;
-  int status = 0;        // HTTP; 0 = none came
+  EventResult result = EventResult::try_later;
+  int status = 0;        // HTTP; 0 = no response
   std::string sentence;  // why it was not written
   std::optional<std::chrono::seconds> retry_after;
 
-  // The server has too much to do, and says when to send this again.
-  bool asks_for_another_try() const;
+  // Whether an overloaded server asks for a retry (Retry-After).
+  bool asks_for_retry() const;
 };
 
-struct EventTry {
-  bool recreate = false;  // create it even though it is a series
-  bool again = false;  // the answer to the try before asked for another one
+struct EventAttempt {
+  bool recreate = false;  // create the event although it is a series
+  bool again = false;     // the response to the previous attempt asked for a retry
 };
 
-EventAnswer write_event(Transport& transport, const EventWrite& write, EventTry how, const std::string& node_name);
+EventAnswer write_event(Transport& transport, const EventWrite& write, EventAttempt attempt,
+                        const std::string& node_name);
 
 }  // namespace sluice::kube

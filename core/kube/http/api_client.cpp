@@ -25,9 +25,9 @@ constexpr int kUnauthorized = 401;
 
 base::Status stopped_status() { return {base::StatusCode::unavailable, "stopped", ECANCELED}; }
 
-// ERESTART: nothing failed, it is to be done again.
+// ERESTART: not a failure; repeat the request.
 base::Status replaced_status() {
-  return {base::StatusCode::unavailable, "the client certificate has changed; connecting anew with it", ERESTART};
+  return {base::StatusCode::unavailable, "the client certificate has changed; reconnecting with it", ERESTART};
 }
 
 // Connections to one address with the same certificates.
@@ -47,7 +47,7 @@ std::shared_ptr<Endpoint> open_endpoint(const ConnectionConfig& config, HttpRout
   return out;
 }
 
-// What is under way.
+// A request in progress.
 struct Running {
   std::shared_ptr<HttpExchange> exchange;
   bool watch = false;
@@ -97,7 +97,7 @@ class ApiClient::Impl {
 
  private:
   base::Status attempt(const Request& request, const ConnectionSecrets& secrets, RefusalSink& sink) {
-    take_over(secrets.tls);
+    replace_tls(secrets.tls);
     const std::string& host = config().proxy ? config().proxy->host : config().server.host;
     const auto addresses = options_.resolver->resolve(host, options_.resolve_limit, [this] { return stopped(); });
     if (stopped()) return stopped_status();
@@ -112,7 +112,7 @@ class ApiClient::Impl {
       exchange->end(stopped_status());
       return stopped_status();
     }
-    const HttpOutcome outcome = exchange->wait(sink, request.watch ? look_for_replacement(secrets.tls) : HttpCheck());
+    const HttpOutcome outcome = exchange->wait(sink, request.watch ? check_certificates(secrets.tls) : HttpCheck());
     leave(exchange);
     const base::Status status = status_of(outcome, *endpoint, sink.answered());
     if (!status.ok()) {
@@ -130,7 +130,7 @@ class ApiClient::Impl {
     std::vector<base::SocketAddress> out;
     for (const auto& address : addresses) out.push_back({address, port});
     std::sort(out.begin(), out.end());
-    // Held during the call, so that the last report is the newest.
+    // Held during the call, so that reports arrive in order.
     const std::lock_guard lock(reported_mutex_);
     if (out == reported_) return;
     reported_ = out;
@@ -145,30 +145,29 @@ class ApiClient::Impl {
                            std::chrono::system_clock::now());
   }
 
-  // A watch can be silent for minutes: it looks for new certificates itself.
-  HttpCheck look_for_replacement(const TlsMaterial& used) {
+  // A watch can be idle for minutes, so it checks for new certificates itself.
+  HttpCheck check_certificates(const TlsMaterial& used) {
     if (!config().server.tls || config().client_certificate.file.empty()) return {};
-    const auto look = [this, used](std::chrono::milliseconds& next) {
+    const auto check = [this, used](std::chrono::milliseconds& next) {
       const auto files = credentials_.tls_files();
-      next = credentials_.unsettled() ? options_.certificate_check_again : options_.certificate_check;
+      next = credentials_.inconsistent() ? options_.certificate_check_again : options_.certificate_check;
       return files && !files->same_identity(used) ? replaced_status() : base::Status();
     };
-    return {credentials_.unsettled() ? options_.certificate_check_again : options_.certificate_check, look};
+    return {credentials_.inconsistent() ? options_.certificate_check_again : options_.certificate_check, check};
   }
 
-  // From now on connections are made with this: what is idle with another certificate or
-  // CA is closed, and so is a watch with another client certificate. Other requests are
-  // left to end, which they do soon.
-  void take_over(const TlsMaterial& material) {
-    std::list<Running> outdated;
+  // Closes idle connections with another certificate or CA, and watches with another client certificate. Other requests
+  // are short and may finish.
+  void replace_tls(const TlsMaterial& material) {
+    std::list<Running> stale;
     {
       const std::lock_guard lock(mutex_);
       if (kept_ != nullptr && kept_->material != material) keep(nullptr);
       for (const auto& one : running_) {
-        if (one.watch && !one.material.same_identity(material)) outdated.push_back(one);
+        if (one.watch && !one.material.same_identity(material)) stale.push_back(one);
       }
     }
-    for (const auto& one : outdated) one.exchange->end(replaced_status());
+    for (const auto& one : stale) one.exchange->end(replaced_status());
   }
 
   bool stopped() const {
@@ -194,8 +193,8 @@ class ApiClient::Impl {
     ++next_address_;
   }
 
-  // Lists share one, whose idle connection serves the next page. A watch, which has
-  // another idle limit, and a tunnel through a proxy are for one request each.
+  // Lists share an endpoint, whose idle connection serves the next page. A watch (with its own idle timeout) and a
+  // tunnel through a proxy get an endpoint for one request.
   std::shared_ptr<Endpoint> endpoint_for(const Request& request, const base::IpAddress& address,
                                          const TlsMaterial& material) {
     const bool shared = !request.watch && !(config().proxy && config().server.tls);
@@ -221,7 +220,7 @@ class ApiClient::Impl {
     const std::lock_guard lock(mutex_);
     if (kept_ == endpoint) keep(nullptr);
   }
-  // REQUIRES: mutex_ is held, or no other thread is left.
+  // REQUIRES: mutex_ is held, or no other thread uses this object.
   void keep(std::shared_ptr<Endpoint> endpoint) {
     const int change = static_cast<int>(endpoint != nullptr) - static_cast<int>(kept_ != nullptr);
     kept_ = std::move(endpoint);

@@ -56,7 +56,7 @@ base::Status failed_lookup(const std::string& host, const std::string& reason) {
 // One lookup; the fields are under the mutex of HostResolver::Shared.
 struct InProgress {
   const std::string host;
-  bool in_vain = false;  // a caller has given it up
+  bool timed_out = false;  // a caller has timed out
   std::optional<LookupResult> result{};
 };
 
@@ -82,10 +82,10 @@ struct HostResolver::Shared {
   std::condition_variable ended;
   std::vector<std::shared_ptr<InProgress>> in_progress;  // under mutex
 
-  // The lookup of `host` that has not been waited for in vain, if any. REQUIRES: the mutex
+  // The lookup of `host` in which no caller has timed out, if any. REQUIRES: the mutex is held.
   std::shared_ptr<InProgress> find(const std::string& host) const {
     const auto same = std::find_if(in_progress.begin(), in_progress.end(),
-                                   [&](const auto& one) { return one->host == host && !one->in_vain; });
+                                   [&](const auto& one) { return one->host == host && !one->timed_out; });
     return same == in_progress.end() ? nullptr : *same;
   }
   // [thread of the lookup]
@@ -137,7 +137,7 @@ base::Result<std::vector<base::IpAddress>> HostResolver::resolve(const std::stri
     if (ends) return base::unavailable("stopped");
     if (lookup->result) break;
     if (std::chrono::steady_clock::now() >= deadline) {
-      lookup->in_vain = true;
+      lookup->timed_out = true;
       return failed_lookup(host, std::string("no answer from the name server") + kRemedy);
     }
     shared_->ended.wait_for(lock, kStopCheck);

@@ -28,11 +28,11 @@ std::string tls_sentence(unsigned code, const std::string& words, const FailedCo
   const TlsMaterial& material = connection.material;
   if (material.certificate_pem.empty())
     return "it wants a client certificate (" + words + "); name one in the user's entry";
-  return "it refuses the client certificate " +
+  return "it rejects the client certificate " +
          describe_certificate(material.certificate_origin, material.certificate_pem, now) + ": " + words + "; renew it";
 }
 
-// A server that refuses a certificate may close before its reason has been read.
+// A server that rejects a certificate may close the connection before its alert is read.
 std::string expiry_hint(const FailedConnection& connection, std::chrono::system_clock::time_point now) {
   const TlsMaterial& material = connection.material;
   if (connection.answered || !has_expired(material.certificate_pem, now)) return {};
@@ -40,13 +40,13 @@ std::string expiry_hint(const FailedConnection& connection, std::chrono::system_
          describe_certificate(material.certificate_origin, material.certificate_pem, now) + ": renew it";
 }
 
-// The library has no number for what a proxy answers, only words that end with it.
+// The library reports the status code of a proxy only at the end of its error text.
 base::Status proxy_refusal(const std::string& words, const ConnectionConfig& config) {
   const auto behind = words.find_last_not_of("0123456789");
   const std::string number = behind == std::string::npos ? std::string() : words.substr(behind + 1);
-  const std::string who = named_proxy(*config.proxy);
-  if (number.size() != 3) return base::unavailable(who + " sent a broken HTTP answer");
-  const std::string refused = who + " answers " + number + " when asked for " + named(config);
+  const std::string proxy = named_proxy(*config.proxy);
+  if (number.size() != 3) return base::unavailable(proxy + " sent a broken HTTP answer");
+  const std::string refused = proxy + " answers " + number + " when asked for " + named(config);
   if (number == "407") return denied(refused + "; give it a user name and password as http://user:password@host:port");
   return base::unavailable(refused);
 }
@@ -74,7 +74,7 @@ base::Status explain_failure(const HttpFailure& failure, const FailedConnection&
       return {base::StatusCode::unavailable,
               server + " has sent nothing for " + std::to_string(failure.silence.count()) + " seconds", failure.code};
     case EHOSTUNREACH: {
-      // Also what a refused connection is reported as.
+      // The library also reports a refused connection with this code.
       const auto port = route.proxy ? route.proxy->port : route.server.port;
       const auto probe = probe_connect(route.address, port, kProbeLimit);
       return unreachable(config, probe.ok() ? "the connection failed; it works again" : probe.message());

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sentences for what went wrong with a connection: which server or proxy, why, and what
-// to do. The library's numbers and words are its input.
+// Error messages for failed connections: server or proxy, reason and remedy, from the error codes and texts of the HTTP
+// library.
 #pragma once
 
 #include <chrono>
@@ -23,8 +23,8 @@ struct FailedConnection {
   bool answered = false;  // a response had begun
 };
 
-// denied: TLS or credentials are the reason; unavailable: the network or the server.
-// Connects once more when that alone can tell why connecting failed.
+// denied: TLS or credentials are the reason; unavailable: the network or the server. Connects again if the reason of a
+// failed connect is unknown.
 base::Status explain_failure(const HttpFailure& failure, const FailedConnection& connection,
                              std::chrono::system_clock::time_point now);
 

@@ -31,17 +31,16 @@ constexpr auto kCancelGrace = std::chrono::milliseconds(300);
 constexpr auto kEndless = std::chrono::milliseconds::max();
 constexpr std::size_t kMaxPending = 256u << 10;
 
-// Shared by the waiting thread and the library's threads. The body is handed over in a
-// small buffer: a full one holds back the library's next read and so, through TCP, the
-// server.
+// Shared by the waiting thread and the library's threads. The body passes through a small buffer: when it is full, the
+// library's next read waits, and TCP flow control slows the server.
 struct Exchange {
   std::mutex mutex;
   std::condition_variable changed;
   std::optional<ResponseHead> head;
   std::string pending;
-  std::optional<pplx::task_completion_event<void>> waiting;  // of a write the buffer had no room for
+  std::optional<pplx::task_completion_event<void>> waiting;  // of a write that waits for space in the buffer
   bool finished = false;
-  base::Status ended;  // not ok: nobody waits for the rest
+  base::Status ended;  // not ok: the rest of the response is discarded
   std::exception_ptr failure;
   pplx::cancellation_token_source cancel;
 
@@ -60,7 +59,7 @@ struct Exchange {
     release();
     cancel.cancel();
   }
-  // Lets a held-back write go on.
+  // Resumes a waiting write.
   void release() {
     std::optional<pplx::task_completion_event<void>> event;
     {
@@ -71,7 +70,7 @@ struct Exchange {
   }
 };
 
-// Takes what the library writes; everything else a stream can do is refused.
+// Receives the library's writes; all other stream operations fail.
 class ExchangeBuffer final : public concurrency::streams::details::streambuf_state_manager<uint8_t> {
   using Base = concurrency::streams::details::streambuf_state_manager<uint8_t>;
 
@@ -109,7 +108,7 @@ class ExchangeBuffer final : public concurrency::streams::details::streambuf_sta
       exchange_->pending.append(reinterpret_cast<const char*>(data), count);
       if (exchange_->pending.size() >= kMaxPending && exchange_->ended.ok()) exchange_->waiting = room.emplace();
     }
-    // Whoever waits wakes up with the lock free, and finds in one go what comes before it looks.
+    // Notified without the lock, and only for the first write, so that the waiting thread takes several writes at once.
     if (first) exchange_->changed.notify_all();
     if (!room) return pplx::task_from_result(count);
     return pplx::create_task(*room).then([count] { return count; });
@@ -131,9 +130,9 @@ class ExchangeBuffer final : public concurrency::streams::details::streambuf_sta
   const std::shared_ptr<Exchange> exchange_;
 };
 
-// Before the library connects. It keeps a socket that is open.
+// Called before the library connects: it uses a socket that is already open.
 void tune_socket(void* handle, bool tls, base::Family family) {
-  // What the library hands out: a TLS stream when the connection begins with TLS.
+  // The library passes a TLS stream if the connection begins with TLS, else a socket.
   using Socket = boost::asio::ip::tcp::socket;
   Socket& socket =
       tls ? static_cast<boost::asio::ssl::stream<Socket&>*>(handle)->next_layer() : *static_cast<Socket*>(handle);
@@ -141,10 +140,10 @@ void tune_socket(void* handle, bool tls, base::Family family) {
   socket.open(family == base::Family::ipv4 ? boost::asio::ip::tcp::v4() : boost::asio::ip::tcp::v6(), failed);
   if (failed) return;
   const auto set = [&](int level, int option, int value) {
-    // A kernel without one of them only notices a dead peer later.
+    // Not fatal: without one of these options a dead peer is only detected later.
     static_cast<void>(::setsockopt(socket.native_handle(), level, option, &value, sizeof value));
   };
-  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);  // not for the tools the daemon runs
+  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);  // do not leak into child processes
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 30);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
@@ -155,8 +154,8 @@ void tune_socket(void* handle, bool tls, base::Family family) {
 
 bool tunnels(const HttpRoute& route) { return route.proxy && route.server.tls; }
 
-// What the library connects to it takes without brackets also for IPv6, as it hands it
-// to the resolver as it is. To a proxy it only repeats the server, as a URL has it.
+// The library passes the host to the resolver unchanged, so an IPv6 address has no brackets. With a proxy, the host is
+// only repeated in the request, where it needs them.
 std::string base_url(const HttpRoute& route) {
   const std::string host = route.proxy ? in_url(route.server.host) : route.address.to_string();
   return std::string(route.server.tls ? "https://" : "http://") + host + ":" + std::to_string(route.server.port);
@@ -174,7 +173,7 @@ std::unique_ptr<HttpClient> make_client(const HttpRoute& route,
                                         const std::function<base::Status(ssl_ctx_st*)>& set_up_tls) {
   http::client::http_client_config options;
   options.set_timeout(route.idle);
-  options.set_max_redirects(0);  // following one would show our credentials to another server
+  options.set_max_redirects(0);  // a redirect would send the credentials to another server
   options.set_request_compressed_response(route.compress);
   options.set_validate_certificates(route.verify);
   if (route.proxy) options.set_proxy(library_proxy(route));
@@ -202,8 +201,8 @@ ResponseHead read_head(const http::http_response& response) {
   return out;
 }
 
-// The library joins headers of one name with a comma, which the API server does not
-// take apart; it sends values as they are, so the others follow as lines of their own.
+// The library joins headers with the same name by a comma, which the API server does not split. It sends values
+// unchanged, so further values are appended as separate header lines.
 void add_headers(http::http_headers& out, const HttpHeaders& headers) {
   for (const auto& [name, value] : headers) {
     const auto before = out.find(name);
@@ -234,23 +233,23 @@ class LibraryExchange final : public HttpExchange {
 
   HttpOutcome wait(ResponseSink& sink, const HttpCheck& check) override {
     Exchange& exchange = *exchange_;
-    auto next_look = Clock::now() + check.first;
+    auto next_check = Clock::now() + check.first;
     base::Status ended;
     std::unique_lock lock(exchange.mutex);
     while (ended.ok()) {
       std::chrono::milliseconds patience = kEndless;
-      if (const auto limit = sink.patience(); head_told_ && limit) patience = *limit;
+      if (const auto limit = sink.patience(); head_delivered_ && limit) patience = *limit;
       const auto silent_at = patience == kEndless ? Clock::time_point::max() : heard_ + patience;
-      const auto look_at = check.look ? next_look : Clock::time_point::max();
-      if (!wait_for_news(lock, std::min(silent_at, look_at))) {
+      const auto check_at = check.check ? next_check : Clock::time_point::max();
+      if (!wait_for_change(lock, std::min(silent_at, check_at))) {
         if (Clock::now() >= silent_at) {
           give_up(lock, base::unavailable("silent"));
           return {{}, HttpFailure{ETIME, {}, silence()}};
         }
         lock.unlock();
         std::chrono::milliseconds next{0};
-        ended = check.look(next);
-        next_look = Clock::now() + next;
+        ended = check.check(next);
+        next_check = Clock::now() + next;
         lock.lock();
       } else if (!exchange.ended.ok()) {
         ended = exchange.ended;
@@ -273,21 +272,21 @@ class LibraryExchange final : public HttpExchange {
 
   std::chrono::seconds silence() const { return std::chrono::round<std::chrono::seconds>(Clock::now() - heard_); }
 
-  // What follows expects the lock to be held.
-  bool has_piece() const { return exchange_->head && (!head_told_ || !exchange_->pending.empty()); }
-  bool wait_for_news(std::unique_lock<std::mutex>& lock, Clock::time_point until) {
-    const auto news = [this] { return !exchange_->ended.ok() || exchange_->finished || has_piece(); };
-    // A wait until the end of time overflows in some C++ libraries.
-    if (until != Clock::time_point::max()) return exchange_->changed.wait_until(lock, until, news);
-    exchange_->changed.wait(lock, news);
+  // The following methods require the lock to be held.
+  bool has_piece() const { return exchange_->head && (!head_delivered_ || !exchange_->pending.empty()); }
+  bool wait_for_change(std::unique_lock<std::mutex>& lock, Clock::time_point until) {
+    const auto changed = [this] { return !exchange_->ended.ok() || exchange_->finished || has_piece(); };
+    // wait_until(time_point::max()) overflows in some C++ libraries.
+    if (until != Clock::time_point::max()) return exchange_->changed.wait_until(lock, until, changed);
+    exchange_->changed.wait(lock, changed);
     return true;
   }
 
-  // One piece to the sink, without the lock.
+  // Passes the head or buffered bytes to the sink, without the lock.
   base::Status hand_over(std::unique_lock<std::mutex>& lock, ResponseSink& sink) {
     base::Status status;
-    if (!head_told_) {
-      head_told_ = true;
+    if (!head_delivered_) {
+      head_delivered_ = true;
       const ResponseHead head = *exchange_->head;
       lock.unlock();
       status = sink.on_head(head);
@@ -306,12 +305,12 @@ class LibraryExchange final : public HttpExchange {
     lock.unlock();
     exchange_->end(reason);
     lock.lock();
-    // The library ends the task within milliseconds; if not, it ends without us.
+    // The library ends the task within milliseconds; if it does not, stop waiting for it.
     exchange_->changed.wait_for(lock, kCancelGrace, [this] { return exchange_->finished; });
   }
 
   const std::shared_ptr<Exchange> exchange_;
-  bool head_told_ = false;
+  bool head_delivered_ = false;
   std::string bytes_;
   Clock::time_point heard_ = Clock::now();
 };
@@ -328,7 +327,7 @@ class HttpSession::Impl {
         // The default of 40 threads costs five times the CPU of two.
         crossplat::threadpool::initialize_with_threads(2);
       } catch (const std::exception&) {
-        // Somebody was first; it works with theirs too.
+        // The thread pool is already initialized, which is fine.
       }
     });
     client_ = make_client(route_, set_up_tls_);
@@ -350,19 +349,19 @@ class HttpSession::Impl {
   void begin(const HttpMessage& wanted, const HttpHeaders& headers, const std::shared_ptr<Exchange>& exchange) {
     http::http_request message(wanted.method);
     add_headers(message.headers(), headers);
-    // The library takes the name to verify and to send as SNI from here, without a port
-    // and brackets. An address it connects to it knows itself.
+    // The library verifies this name and sends it as SNI; it must have no port and no brackets. An IP address that the
+    // library connects to needs no header.
     if (tunnels(route_) || !base::IpAddress::parse(route_.tls_name)) message.headers().add("Host", route_.tls_name);
     message.set_response_stream(
         concurrency::streams::streambuf<uint8_t>(std::make_shared<ExchangeBuffer>(exchange)).create_ostream());
     message.set_request_uri(web::uri(route_.server.base_path + wanted.target));
     if (!wanted.body.empty()) {
       message.headers().set_content_type(wanted.content_type);
-      // As bytes: given text, the library reads a buffer of char through one of another type.
+      // As bytes: with a std::string the library accesses a buffer of char through a buffer of another type.
       message.set_body(std::vector<unsigned char>(wanted.body.begin(), wanted.body.end()));
     }
-    // A connection is set up in this call. (Through a tunnel it is so later, elsewhere.)
-    const SystemRootsNotWanted we_set_up_trust;
+    // A direct connection is set up in this call; a tunnel later, in another thread.
+    const SkipSystemRoots skip_system_roots;
     client_->request(message, exchange->cancel.get_token())
         .then([exchange](const http::http_response& response) {
           {
@@ -372,7 +371,7 @@ class HttpSession::Impl {
           }
           return response.content_ready();
         })
-        // The last one sees every failure: one that nobody looks at would end the process.
+        // The last task must catch every exception: an unobserved one terminates the process.
         .then([exchange](const pplx::task<http::http_response>& task) {
           try {
             task.get();

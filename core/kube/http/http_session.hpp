@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// HTTP over one route: straight to an address, or through a proxy. http_session.cpp is
-// the one file that knows cpprestsdk: its exceptions end there. What goes wrong comes
-// out as the library's numbers and words; http_failure makes sentences of them.
+// HTTP over one route: directly to an address, or through a proxy. Only http_session.cpp uses cpprestsdk and catches
+// its exceptions. http_failure converts the library's error codes and texts to messages.
 #pragma once
 
 #include <chrono>
@@ -26,20 +25,19 @@ namespace sluice::kube {
 
 struct HttpRoute {
   ServerUrl server;
-  // What is connected to, the server or the proxy: the library must never look up a
-  // name, it cannot be interrupted in that.
+  // The address of the server or proxy. The library must never resolve a name, because that cannot be interrupted.
   base::IpAddress address;
   std::optional<Proxy> proxy;
-  std::string tls_name;           // the name the server's certificate must have
-  bool verify = true;             // the server's certificate
-  bool compress = true;           // ask for compressed bodies
-  std::chrono::seconds idle{60};  // the time without a byte after which it counts as dead
+  std::string tls_name;           // the name that the server certificate must have
+  bool verify = true;             // verify the server certificate
+  bool compress = true;           // request compressed bodies
+  std::chrono::seconds idle{60};  // idle timeout of the connection
 };
 
 struct HttpMessage {
-  std::string method;  // in capitals
-  std::string target;  // a path with its query, encoded
-  std::string content_type;  // of the body, where there is one
+  std::string method;        // in upper case
+  std::string target;        // path and query, encoded
+  std::string content_type;  // of the body, if there is one
   std::string body;
 };
 
@@ -47,42 +45,42 @@ struct HttpMessage {
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpFailure {
-  int code = 0;      // of several categories that the library mixes up; the number alone counts
-  std::string text;  // the library's words
+  int code = 0;                     // the library mixes several error categories; only the number is reliable
+  std::string text;                 // the library's error text
   std::chrono::seconds silence{0};  // since the last byte, or since the request
 };
 
 struct HttpOutcome {
-  base::Status ended;                  // by the sink or by end()
+  base::Status ended;                  // not ok: ended by the sink or by end()
   std::optional<HttpFailure> failure;  // of the connection
 };
 
-// Looked at now and then while an answer is awaited: not ok ends the exchange. The
-// number is the time until the next look.
+// Called periodically while waiting for a response. A status that is not ok ends the exchange; `next` is the time until
+// the next call.
 struct HttpCheck {
   std::chrono::milliseconds first{0};
-  std::function<base::Status(std::chrono::milliseconds& next)> look;
+  std::function<base::Status(std::chrono::milliseconds& next)> check;
 };
 
-// One request under way.
+// A request in progress.
 class HttpExchange {
  public:
   virtual ~HttpExchange() = default;
-  // Tells the sink what arrives until the end, in the caller's thread.
+  // Passes the response to the sink as it arrives, in the caller's thread, until it ends.
   virtual HttpOutcome wait(ResponseSink& sink, const HttpCheck& check) = 0;
-  // wait() then returns this status; any thread.
+  // [any thread] Makes wait() return this status.
   virtual void end(base::Status reason) = 0;
 };
 
-// Keeps idle connections for the next request. Any thread.
+// Keeps idle connections for the next request. Thread-safe.
 class HttpSession {
  public:
-  // `set_up_tls` is called for each new connection, in any thread.
+  // `set_up_tls` is called for each new connection, on any thread.
   HttpSession(HttpRoute route, std::function<base::Status(ssl_ctx_st*)> set_up_tls);
   ~HttpSession();
 
   const HttpRoute& route() const;
-  // `headers` hold no line breaks.
+  // `headers` must not contain line breaks.
   std::shared_ptr<HttpExchange> send(const HttpMessage& message, const HttpHeaders& headers);
 
  private:

@@ -10,12 +10,12 @@
 namespace sluice::kube {
 namespace {
 
-// Passes everything on, and reports the request: once the head is there when it is a watch, which has no end that says
-// anything about the server, else at the end.
-class NotingSink final : public ResponseSink {
+// Forwards everything, and reports the request: a watch when its head arrives, because its end says nothing about the
+// server; any other request at its end.
+class MeasuringSink final : public ResponseSink {
  public:
-  NotingSink(ResponseSink& sink, const Request& request, std::string_view host, RequestObserver& observer,
-             const base::Clock& clock)
+  MeasuringSink(ResponseSink& sink, const Request& request, std::string_view host, RequestObserver& observer,
+                const base::Clock& clock)
       : sink_(sink),
         request_(request),
         host_(host),
@@ -79,9 +79,9 @@ MeasuredTransport::MeasuredTransport(std::unique_ptr<Transport> transport, std::
     : transport_(std::move(transport)), host_(std::move(host)), observer_(observer), clock_(clock) {}
 
 base::Status MeasuredTransport::send(const Request& request, ResponseSink& sink) {
-  NotingSink noting(sink, request, host_, observer_, clock_);
-  const auto outcome = transport_->send(request, noting);
-  noting.report();
+  MeasuringSink measuring(sink, request, host_, observer_, clock_);
+  const auto outcome = transport_->send(request, measuring);
+  measuring.report();
   return outcome;
 }
 

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A transport that reports every request that it passes on to another: what was answered,
-// how long that took, and how large both bodies were. Any thread.
+// A transport that forwards requests and reports the status, duration and body sizes of each. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -16,7 +15,7 @@ namespace sluice::kube {
 
 class MeasuredTransport final : public Transport {
  public:
-  // `host` is what the observer is told; it and the clock outlive this.
+  // `host` is passed to the observer. The observer and the clock must outlive this object.
   MeasuredTransport(std::unique_ptr<Transport> transport, std::string host, RequestObserver& observer,
                     const base::Clock& clock);
 

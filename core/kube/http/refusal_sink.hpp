@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Stands before a sink and holds back an answer of 401 until it is known whether the
-// request is tried again. One thread.
+// Wraps a sink and holds back a 401 response until it is known whether the request is retried. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +15,7 @@ namespace sluice::kube {
 
 class RefusalSink final : public ResponseSink {
  public:
-  // With `hold` false everything goes straight through.
+  // If `hold` is false, everything is forwarded at once.
   RefusalSink(ResponseSink& next, bool hold) : next_(next), hold_(hold) {}
 
   base::Status on_head(const ResponseHead& head) override {
@@ -36,7 +35,7 @@ class RefusalSink final : public ResponseSink {
 
   bool answered() const { return answered_; }
   bool refused() const { return refusal_.has_value(); }
-  // Tells the sink after all.
+  // Forwards the 401 that was held back.
   base::Status deliver() {
     if (auto status = next_.on_head(*refusal_); !status.ok()) return status;
     return body_.empty() ? base::Status() : next_.on_body(body_);

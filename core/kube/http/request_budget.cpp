@@ -13,7 +13,7 @@ namespace sluice::kube {
 namespace {
 
 constexpr auto kNoticeable = std::chrono::seconds(1);
-constexpr auto kTellAgain = std::chrono::hours(1);
+constexpr auto kLogInterval = std::chrono::hours(1);
 
 std::optional<TokenBucket> make_bucket(const RequestBudgetOptions& options, base::Clock::Time now) {
   const RequestBudgetOptions kDefault;
@@ -29,7 +29,7 @@ base::Clock::Duration TokenBucket::take(base::Clock::Time now) {
   counted_at_ = now;
   tokens_ = std::min(burst_, tokens_ + passed.count() * qps_) - 1;
   if (tokens_ >= 0) return base::Clock::Duration::zero();
-  // A budget of next to nothing still has a next token: a day is as good as never.
+  // Bounded to a day, so that a tiny rate does not overflow.
   constexpr std::chrono::duration<double> kLongest = std::chrono::hours(24);
   return std::chrono::duration_cast<base::Clock::Duration>(
       std::min(kLongest, std::chrono::duration<double>(-tokens_ / qps_)));
@@ -63,16 +63,17 @@ bool RequestBudget::wait_for_token(const Request& request) {
   if (!bucket_ || stopped_) return !stopped_;
   const auto now = clock_.now();
   const auto delay = bucket_->take(now);
-  if (delay > kNoticeable) tell_of(delay, request, now);
+  if (delay > kNoticeable) log_wait(delay, request, now);
   return !stop_changed_.wait_for(lock, delay, [this] { return stopped_; });
 }
 
-void RequestBudget::tell_of(base::Clock::Duration delay, const Request& request, base::Clock::Time now) {
-  if (told_at_ && now - *told_at_ < kTellAgain) return;
-  told_at_ = now;
+void RequestBudget::log_wait(base::Clock::Duration delay, const Request& request, base::Clock::Time now) {
+  if (logged_at_ && now - *logged_at_ < kLogInterval) return;
+  logged_at_ = now;
   const auto tenths = std::chrono::duration_cast<std::chrono::milliseconds>(delay).count() / 100;
-  base::log_warning("kube", "requests to the API server wait for the client's own limit: " + request.method + " " + request.path + " by " +
-                                std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) +
+  base::log_warning("kube", "requests to the API server wait for the client's own limit: " + request.method + " " +
+                                request.path + " by " + std::to_string(tenths / 10) + "." +
+                                std::to_string(tenths % 10) +
                                 " s; raise the client connection's qps and burst if this goes on");
 }
 

@@ -1,12 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A transport that sends no more requests than it is allowed: a token bucket in front of
-// another transport, shared by everybody who uses it (BEH 1.6). A watch takes one token
-// when it is established, however long it lasts; each page of a list takes one.
+// A transport with a rate limit: a token bucket in front of another transport, shared by all its users (BEH 1.6). A
+// watch takes one token when it is established, each page of a list takes one.
 //
-// TokenBucket is the arithmetic alone. Its caller locks; RequestBudget may be called by
-// several threads.
+// TokenBucket is not thread-safe, RequestBudget is.
 #pragma once
 
 #include <condition_variable>
@@ -23,10 +21,10 @@
 namespace sluice::kube {
 
 struct RequestBudgetOptions {
-  double qps = 5;  // tokens a second; 0 = the default, negative = no limit
-  int burst = 10;  // tokens that gather while nobody asks; 0 = the default
-  RequestObserver* observer = nullptr;  // told of each wait as `host`; may be null, outlives the budget
-  std::string host{};
+  double qps = 5;                       // tokens per second; 0 = the default, negative = no limit
+  int burst = 10;                       // size of the bucket; 0 = the default
+  RequestObserver* observer = nullptr;  // receives each wait; may be null, must outlive the budget
+  std::string host{};                   // passed to the observer
 };
 
 class TokenBucket {
@@ -35,7 +33,7 @@ class TokenBucket {
   TokenBucket(double qps, int burst, base::Clock::Time now)
       : qps_(qps), burst_(burst), tokens_(burst), counted_at_(now) {}
 
-  // Takes a token, one of the future if need be, and returns the time until it is there.
+  // Takes a token, reserving a future one if the bucket is empty, and returns the time until it is available.
   base::Clock::Duration take(base::Clock::Time now);
 
  private:
@@ -47,7 +45,7 @@ class TokenBucket {
 
 class RequestBudget final : public Transport {
  public:
-  // The clock outlives the budget.
+  // The clock must outlive the budget.
   RequestBudget(std::unique_ptr<Transport> transport, RequestBudgetOptions options, const base::Clock& clock);
 
   base::Status send(const Request& request, ResponseSink& sink) override;
@@ -55,9 +53,9 @@ class RequestBudget final : public Transport {
   std::string server() const override { return transport_->server(); }
 
  private:
-  // False when stop() came first.
+  // False if stop() was called first.
   bool wait_for_token(const Request& request);
-  void tell_of(base::Clock::Duration delay, const Request& request, base::Clock::Time now);
+  void log_wait(base::Clock::Duration delay, const Request& request, base::Clock::Time now);
 
   const std::unique_ptr<Transport> transport_;
   const base::Clock& clock_;
@@ -67,7 +65,7 @@ class RequestBudget final : public Transport {
   std::condition_variable stop_changed_;
   bool stopped_ = false;
   std::optional<TokenBucket> bucket_;  // absent = no limit
-  std::optional<base::Clock::Time> told_at_;
+  std::optional<base::Clock::Time> logged_at_;
 };
 
 }  // namespace sluice::kube

@@ -17,8 +17,8 @@ constexpr const char* kPlatform = "linux/arm64";
 constexpr const char* kPlatform = "linux";
 #endif
 
-// A key may be any text; what a header name cannot hold is percent-encoded, which the
-// API server takes back.
+// A key may be any text; characters that a header name cannot contain are percent-encoded, which the API server
+// decodes.
 std::string header_name_part(std::string_view key) {
   constexpr std::string_view kToken = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$&'*+-.^_`|~";
   constexpr std::string_view kHex = "0123456789ABCDEF";
@@ -36,12 +36,12 @@ std::string header_name_part(std::string_view key) {
   return out;
 }
 
-void impersonate(HttpHeaders& out, const Impersonation& who) {
-  if (who.user.empty()) return;
-  out.emplace_back("Impersonate-User", who.user);
-  if (!who.uid.empty()) out.emplace_back("Impersonate-Uid", who.uid);
-  for (const auto& group : who.groups) out.emplace_back("Impersonate-Group", group);
-  for (const auto& [key, values] : who.extra) {
+void impersonate(HttpHeaders& out, const Impersonation& impersonation) {
+  if (impersonation.user.empty()) return;
+  out.emplace_back("Impersonate-User", impersonation.user);
+  if (!impersonation.uid.empty()) out.emplace_back("Impersonate-Uid", impersonation.uid);
+  for (const auto& group : impersonation.groups) out.emplace_back("Impersonate-Group", group);
+  for (const auto& [key, values] : impersonation.extra) {
     for (const auto& value : values) out.emplace_back("Impersonate-Extra-" + header_name_part(key), value);
   }
 }
@@ -63,14 +63,14 @@ HttpHeaders request_headers(const ConnectionConfig& config, const std::string& v
   return out;
 }
 
-base::Status check_impersonation(const Impersonation& who) {
+base::Status check_impersonation(const Impersonation& impersonation) {
   const auto wrong = [](const std::string& field) {
     return base::invalid(field + " holds control characters, which no HTTP header can carry; remove them");
   };
-  if (!fits_header(who.user)) return wrong("as");
-  if (!fits_header(who.uid)) return wrong("as-uid");
-  if (!std::all_of(who.groups.begin(), who.groups.end(), fits_header)) return wrong("as-groups");
-  for (const auto& [key, values] : who.extra) {
+  if (!fits_header(impersonation.user)) return wrong("as");
+  if (!fits_header(impersonation.uid)) return wrong("as-uid");
+  if (!std::all_of(impersonation.groups.begin(), impersonation.groups.end(), fits_header)) return wrong("as-groups");
+  for (const auto& [key, values] : impersonation.extra) {
     if (!std::all_of(values.begin(), values.end(), fits_header)) return wrong("as-user-extra." + key);
   }
   return {};

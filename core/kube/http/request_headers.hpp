@@ -12,11 +12,11 @@
 
 namespace sluice::kube {
 
-// Impersonation goes where credentials go: over TLS only.
+// Impersonation headers are sent over TLS only, like credentials.
 HttpHeaders request_headers(const ConnectionConfig& config, const std::string& version,
                             const std::string& authorization);
 
-// Whether a header can carry what is to be impersonated; names the field that it cannot.
-base::Status check_impersonation(const Impersonation& who);
+// Whether HTTP headers can carry the impersonation; the error names the field that they cannot.
+base::Status check_impersonation(const Impersonation& impersonation);
 
 }  // namespace sluice::kube

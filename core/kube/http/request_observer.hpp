@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Receives every request to the API server and every use of a connection pool. Any thread; every method must return at
-// once.
+// Receives every request to the API server and every use of a connection pool. Methods may be called by any thread and
+// must not block.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +14,29 @@ namespace sluice::kube {
 struct AnsweredRequest {
   std::string_view host;  // "10.0.0.1:6443"
   std::string_view method;
-  int status = 0;      // HTTP; 0: no answer came
-  double seconds = 0;  // until the body was there, or the head of a watch
-  bool again = false;  // the same request was sent before, and its answer asked for another try
-  // Bytes of the bodies, decompressed. Nothing for a watch; the answer's only when there was one.
+  int status = 0;      // HTTP; 0: no response
+  double seconds = 0;  // until the end of the body, or the head of a watch
+  bool again = false;  // a retry that the previous response asked for (Retry-After)
+  // Sizes of the bodies, decompressed. Absent for a watch; `answer_bytes` also without a response.
   std::optional<std::uint64_t> request_bytes{};
   std::optional<std::uint64_t> answer_bytes{};
 };
 
-// Where the connection pool of a request came from.
+// How a request got its connection pool.
 enum class PoolUse : std::uint8_t {
-  hit,         // one that is kept
-  miss,        // made and kept
-  uncacheable  // made for this request alone
+  hit,         // reused
+  miss,        // created and kept
+  uncacheable  // created for this request only
 };
 
 class RequestObserver {
  public:
   virtual ~RequestObserver() = default;
   virtual void answered(const AnsweredRequest& request) = 0;
-  // A request waited for the client's own limit, perhaps not at all.
+  // A request waited `seconds` (may be 0) for the client's rate limit.
   virtual void waited(std::string_view host, std::string_view method, double seconds) = 0;
   virtual void pool_used(PoolUse use) = 0;
-  // So many more connection pools are kept; negative: fewer.
+  // The number of kept connection pools changed by `change`.
   virtual void pools_kept(int change) = 0;
 };
 

@@ -9,17 +9,16 @@
 
 namespace {
 
-thread_local int not_wanted = 0;
+thread_local int skip_count = 0;
 
 }  // namespace
 
-// The dynamic linker takes it for OpenSSL's function of that name, in the whole process.
-// It does nothing in a thread that says so, and calls OpenSSL's for all others. In a
-// process that has no other one (OpenSSL is linked statically) it does what that one does.
-// Why it is worth it: docs/decisions/0030-system-cas-once.md.
+// Interposes OpenSSL's function in the whole process: does nothing in a thread with SkipSystemRoots, else calls
+// OpenSSL's function. If there is none to call (OpenSSL is linked statically), does the same as that function.
+// Rationale: docs/decisions/0030-system-cas-once.md.
 extern "C" __attribute__((visibility("default"))) int SSL_CTX_set_default_verify_paths(SSL_CTX* context) {
   using Function = int (*)(SSL_CTX*);
-  if (not_wanted > 0) return 1;
+  if (skip_count > 0) return 1;
   static const auto of_openssl = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "SSL_CTX_set_default_verify_paths"));
   if (of_openssl != nullptr) return of_openssl(context);
   return X509_STORE_set_default_paths(SSL_CTX_get_cert_store(context));
@@ -27,11 +26,11 @@ extern "C" __attribute__((visibility("default"))) int SSL_CTX_set_default_verify
 
 namespace sluice::kube {
 
-SystemRootsNotWanted::SystemRootsNotWanted() { ++not_wanted; }
-SystemRootsNotWanted::~SystemRootsNotWanted() { --not_wanted; }
+SkipSystemRoots::SkipSystemRoots() { ++skip_count; }
+SkipSystemRoots::~SkipSystemRoots() { --skip_count; }
 
 void trust_system_roots(ssl_ctx_st* context) {
-  // Lives as long as the process; contexts share it.
+  // Never freed; contexts share it.
   static X509_STORE* const store = [] {
     X509_STORE* made = X509_STORE_new();
     X509_STORE_set_default_paths(made);

@@ -1,28 +1,26 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The CAs of this system, loaded when they are needed and once for all connections.
+// The system's CAs, loaded on first use and once for all connections.
 //
-// The HTTP library has OpenSSL load them for every connection, before it asks us whom to
-// trust: 20 ms of CPU and several MB, thrown away at once. SystemRootsNotWanted turns
-// that call of its thread into nothing.
+// The HTTP library makes OpenSSL load them for every connection, before the callback that configures trust: 20 ms of
+// CPU and several MB, discarded at once. SkipSystemRoots suppresses that call in its thread.
 #pragma once
 
 struct ssl_ctx_st;
 
 namespace sluice::kube {
 
-// While it lives, SSL_CTX_set_default_verify_paths() does nothing in this thread.
-class SystemRootsNotWanted {
+// While an instance exists, SSL_CTX_set_default_verify_paths() does nothing in this thread.
+class SkipSystemRoots {
  public:
-  SystemRootsNotWanted();
-  SystemRootsNotWanted(const SystemRootsNotWanted&) = delete;
-  SystemRootsNotWanted& operator=(const SystemRootsNotWanted&) = delete;
-  ~SystemRootsNotWanted();
+  SkipSystemRoots();
+  SkipSystemRoots(const SkipSystemRoots&) = delete;
+  SkipSystemRoots& operator=(const SkipSystemRoots&) = delete;
+  ~SkipSystemRoots();
 };
 
-// Makes `context` trust the CAs of the system, and nobody else. Where they are is
-// OpenSSL's business (SSL_CERT_FILE, SSL_CERT_DIR, its own folder).
+// Makes `context` trust the system's CAs only. OpenSSL finds them (SSL_CERT_FILE, SSL_CERT_DIR, its default directory).
 void trust_system_roots(ssl_ctx_st* context);
 
 }  // namespace sluice::kube

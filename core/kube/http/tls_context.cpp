@@ -20,7 +20,7 @@ namespace {
 base::Status trust(SSL_CTX* context, const Material& ca, const std::string& pem) {
   if (auto status = check_authorities(pem, ca.origin); !status.ok()) return status;
   const PemBio bio = pem_memory(pem);
-  // A store of its own: the context may have come with all of the system's CAs.
+  // A new store, because the context may already have the system's CAs.
   X509_STORE* store = X509_STORE_new();
   SSL_CTX_set_cert_store(context, store);
   while (const PemCertificate certificate = next_certificate(bio.get())) {
@@ -67,7 +67,7 @@ int report_slot() {
   return slot;
 }
 
-// In the place of OpenSSL's own call, to keep what it found out.
+// Replaces OpenSSL's default verification, to keep the reason of a failure.
 int verify_and_report(X509_STORE_CTX* store, void* argument) {
   auto* report = static_cast<VerifyReport*>(argument);
   const int good = X509_verify_cert(store);
@@ -87,7 +87,7 @@ int verify_and_report(X509_STORE_CTX* store, void* argument) {
 void VerifyReport::set(int x509_error, int depth, std::string subject, std::chrono::system_clock::time_point not_before,
                        std::chrono::system_clock::time_point not_after) {
   const std::lock_guard lock(mutex_);
-  // The name is compared by our caller's callback, which sets no code of its own.
+  // The HTTP library's callback compares the host name, and sets no error code.
   error_ = x509_error == X509_V_OK ? X509_V_ERR_UNSPECIFIED : x509_error;
   depth_ = depth;
   subject_ = std::move(subject);
@@ -128,7 +128,7 @@ std::string VerifyReport::sentence(const ConnectionConfig& config) const {
     case X509_V_ERR_CERT_NOT_YET_VALID:
       return whose + " is not valid before " + print_rfc3339(not_before_) + "; correct this node's clock";
     default:
-      return std::string("the server certificate is refused: ") + X509_verify_cert_error_string(error_);
+      return std::string("the server certificate is rejected: ") + X509_verify_cert_error_string(error_);
   }
 }
 
@@ -157,7 +157,7 @@ std::string tls_error_text(unsigned long code) {
 }
 
 bool refuses_client_certificate(unsigned long code) {
-  // Alerts that were received come as reasons from 1000 (SSL_AD_REASON_OFFSET) up.
+  // OpenSSL reports received alerts as reasons from 1000 (SSL_AD_REASON_OFFSET).
   switch (ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) - SSL_AD_REASON_OFFSET : 0) {
     case SSL_AD_BAD_CERTIFICATE:
     case SSL_AD_UNSUPPORTED_CERTIFICATE:

@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sets up TLS for a connection (trust, client certificate), and says in words what went
-// wrong with it. A context trusts the given CA alone; the system's CAs only when none
-// is given.
+// Sets up TLS for a connection (trust, client certificate) and explains TLS errors. A context trusts the configured CA,
+// or the system's CAs if none is configured.
 #pragma once
 
 #include <chrono>
@@ -19,15 +18,14 @@ struct ssl_ctx_st;
 
 namespace sluice::kube {
 
-// Why the last handshake refused the server's certificate; the library above tells
-// only that it did. Any thread.
+// Why the last handshake rejected the server certificate, which the HTTP library does not report. Thread-safe.
 class VerifyReport {
  public:
-  // `depth`: 0 is the server's own certificate, more an authority above it.
+  // `depth`: 0 is the server certificate; higher numbers are CA certificates above it.
   void set(int x509_error, int depth, std::string subject, std::chrono::system_clock::time_point not_before,
            std::chrono::system_clock::time_point not_after);
   void clear();
-  // Empty when no certificate was refused.
+  // Empty if no certificate was rejected.
   std::string sentence(const ConnectionConfig& config) const;
 
  private:
@@ -43,11 +41,10 @@ class VerifyReport {
 base::Status configure_tls(ssl_ctx_st* context, const ConnectionConfig& config, const TlsMaterial& material,
                            std::shared_ptr<VerifyReport> report);
 
-// OpenSSL's words for an error code; empty if it is none of its codes.
+// OpenSSL's text for an error code; empty if it is not an OpenSSL code.
 std::string tls_error_text(unsigned long code);
 
-// Whether the code means that the server did not accept something of ours, which can
-// only be the client certificate or the lack of one.
+// Whether the code is an alert with which a server rejects the client certificate, or the lack of one.
 bool refuses_client_certificate(unsigned long code);
 
 }  // namespace sluice::kube

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One request to the API server, the body of its answer told in pieces while it arrives.
-// Reflectors and events know nothing else of the network, so a script can stand in for it.
+// The interface for requests to the API server; the response body is delivered in chunks as it arrives. Reflectors and
+// events use nothing else of the network, so tests can replace it.
 #pragma once
 
 #include <chrono>
@@ -19,11 +19,11 @@ namespace sluice::kube {
 struct Request {
   std::string path;                                        // "/api/v1/services"
   std::vector<std::pair<std::string, std::string>> query;  // not yet encoded
-  bool watch = false;                                      // answered for minutes, with long silences
+  bool watch = false;                                      // long-running, with long idle times
   std::string method = "GET";                              // or POST, PATCH
   std::string content_type = {};                           // of the body
   std::string body = {};
-  bool again = false;  // it was sent before, and its answer asked for another try
+  bool again = false;  // a retry that the previous response asked for (Retry-After)
 
   std::string target() const;  // path and encoded query
 };
@@ -34,16 +34,15 @@ struct ResponseHead {
   std::optional<std::chrono::seconds> retry_after;
 };
 
-// Called by the thread that called Transport::send(). A failure ends the request.
+// Called on the thread that called Transport::send(). An error ends the request.
 class ResponseSink {
  public:
   virtual ~ResponseSink() = default;
   virtual base::Status on_head(const ResponseHead& head) = 0;
   virtual base::Status on_body(std::string_view bytes) = 0;
-  // How long the next piece of the body may take, where that is less than the transport
-  // would wait; asked anew after each piece.
+  // A timeout for the next chunk of the body, if shorter than the transport's own. Called again after each chunk.
   virtual std::optional<std::chrono::milliseconds> patience() const { return std::nullopt; }
-  // The transport sends the request again by itself. The answer before had this HTTP status (0: none came) and is not
+  // The transport repeats the request. The previous response had this HTTP status (0: no response) and is not
   // delivered.
   virtual void on_repeat(int /*status*/) {}
 };
@@ -51,15 +50,14 @@ class ResponseSink {
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Blocks until the body has been received whole (ok, whatever the HTTP status), the sink
-  // refused something (its status) or the connection failed: denied when TLS or the
-  // credentials are the reason, invalid when files of ours are, else unavailable; with
-  // os_errno ETIMEDOUT for a peer that is silent or cannot be heard any more, ETIME when
-  // the sink's patience was over, ECANCELED after stop(). Several threads may wait in it.
+  // [any thread] Blocks until the complete body has arrived (ok, whatever the HTTP status), the sink returned an error
+  // (that error) or the connection failed: denied because of TLS or credentials, invalid because of local files, else
+  // unavailable; os_errno is ETIMEDOUT if the peer is silent or unreachable, ETIME if the sink's patience expired,
+  // ECANCELED after stop().
   virtual base::Status send(const Request& request, ResponseSink& sink) = 0;
-  // Ends all requests, also later ones; any thread.
+  // [any thread] Ends all requests, including later ones.
   virtual void stop() = 0;
-  // The server's URL, for people.
+  // The server's URL, for messages.
   virtual std::string server() const = 0;
 };
 

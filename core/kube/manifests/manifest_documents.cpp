@@ -15,10 +15,10 @@ namespace sluice::kube {
 namespace {
 
 constexpr std::string_view kSpace = " \t\r\n";
-// A whole List counts as one object here.
+// Large, because a whole List counts as one object here.
 constexpr std::size_t kMaxDocumentBytes = 1u << 30;
 
-// ServiceCIDRs were the same before they were v1.
+// v1beta1 ServiceCIDRs have the same fields as v1.
 bool is_version_of(model::ResourceKind kind, std::string_view api_version) {
   return api_version == model::resource_api_version(kind) ||
          (kind == model::ResourceKind::service_cidr && api_version == "networking.k8s.io/v1beta1");
@@ -31,7 +31,7 @@ std::optional<model::ResourceKind> proxy_kind(std::string_view api_version, std:
   return std::nullopt;
 }
 
-// What an object of a List is that does not repeat it.
+// The default apiVersion of the items of a typed list.
 std::string_view version_in_list(std::string_view kind) {
   for (const auto candidate : model::kResourceKinds) {
     if (kind == model::resource_kind_name(candidate)) return model::resource_api_version(candidate);
@@ -39,14 +39,14 @@ std::string_view version_in_list(std::string_view kind) {
   return "v1";
 }
 
-// The API version of a kind we use that the document gives wrongly, for a useful answer.
+// The error for a supported kind with a wrong apiVersion.
 std::string wrong_version(std::string_view api_version, std::string_view kind) {
   for (const auto candidate : model::kResourceKinds) {
     if (kind != model::resource_kind_name(candidate)) continue;
     const std::string right(model::resource_api_version(candidate));
     if (is_version_of(candidate, api_version)) return {};
     if (api_version.empty()) return "is missing; write apiVersion: " + right;
-    // Another group's kind of the same name (Knative has a Service too) is not ours.
+    // Kinds of the same name in other API groups (Knative has a Service, too) are ignored.
     const std::string group = right.substr(0, right.find('/') + 1);
     if (!group.empty() && api_version.starts_with(group)) {
       return "\"" + std::string(api_version) + "\" is not supported; write " + right;
@@ -55,11 +55,11 @@ std::string wrong_version(std::string_view api_version, std::string_view kind) {
   return {};
 }
 
-// One document of the file, or one element of a List in it.
+// A document of the file, or an item of a List in it.
 struct Document {
   int number = 0;
-  int line = 0;      // 0 = not known yet
-  std::string item;  // "items[3]", empty for a document of its own
+  int line = 0;      // 0 = unknown
+  std::string item;  // "items[3]"; empty for a document
   std::string_view json;
 };
 
@@ -72,7 +72,7 @@ class FileReader {
     const auto first = text_.find_first_not_of(kSpace);
     if (first == std::string::npos) return std::move(out_);
     const bool only_json = path_.ends_with(".json");
-    // JSON is YAML, but its own parser is many times faster and knows all its escapes.
+    // JSON is valid YAML, but the JSON parser is many times faster and supports all escapes.
     if (only_json || text_[first] == '{') {
       std::vector<std::string_view> documents;
       const base::Status status = split_json(documents);
@@ -92,7 +92,7 @@ class FileReader {
   }
 
  private:
-  // Fails if the text is something else: YAML may start with a brace too.
+  // Fails if the text is not JSON: YAML may start with a brace, too.
   base::Status split_json(std::vector<std::string_view>& documents) {
     DocumentSplitter splitter(
         [&](std::string_view document) {
@@ -103,15 +103,15 @@ class FileReader {
           return base::Status();
         },
         kMaxDocumentBytes);
-    if (auto status = splitter.feed(text_); !status.ok()) return status;
+    if (auto status = splitter.append(text_); !status.ok()) return status;
     if (!splitter.at_boundary()) return base::invalid("the text ends in the middle of an object; complete the file");
     return {};
   }
 
-  // A List is looked at without its elements, so that its size costs no memory.
+  // The document without the items of a List, so that its size costs no memory.
   std::pair<std::string, bool> without_items(std::string_view document) {
     ListSplitter splitter([](std::string_view) { return base::Status(); });
-    if (splitter.feed(document).ok() && splitter.items() != 0) {
+    if (splitter.append(document).ok() && splitter.items() != 0) {
       if (auto envelope = splitter.finish()) return {std::move(*envelope), true};
     }
     return {std::string(document), false};
@@ -121,7 +121,7 @@ class FileReader {
     const auto [envelope, is_list] = without_items(document.json);
     const auto head = decoder_.head(envelope);
     if (!head) {
-      error(document, "", "is no Kubernetes object: " + head.status().message());
+      error(document, "", "is not a Kubernetes object: " + head.status().message());
     } else if (head->kind.ends_with("List")) {
       if (is_list) read_list(document, head->kind.substr(0, head->kind.size() - 4));
     } else {
@@ -135,10 +135,10 @@ class FileReader {
       const Document item{document.number, 0, "items[" + std::to_string(index++) + "]", element};
       auto head = decoder_.head(element);
       if (!head) {
-        error(item, "", "is no Kubernetes object: " + head.status().message());
+        error(item, "", "is not a Kubernetes object: " + head.status().message());
         return base::Status();
       }
-      // The elements of a ServiceList and its like do not repeat what they are.
+      // Items of a typed list (ServiceList) may omit kind and apiVersion.
       if (head->kind.empty() && !item_kind.empty()) {
         head->kind = item_kind;
         head->api_version = version_in_list(item_kind);
@@ -146,7 +146,7 @@ class FileReader {
       read_single(item, *head);
       return base::Status();
     });
-    const auto status = splitter.feed(document.json);
+    const auto status = splitter.append(document.json);
     if (!status.ok()) error(document, "items", status.message());
   }
 
@@ -160,15 +160,15 @@ class FileReader {
       return;
     }
     const auto kind = proxy_kind(head.api_version, head.kind);
-    const std::string who = head.kind + " " + head.name.to_string();
+    const std::string object = head.kind + " " + head.name.to_string();
     if (!kind) {
-      skip(document, who + " is of a kind a proxy has no use for");
+      skip(document, object + " is of a kind that a proxy does not need");
     } else if (*kind == model::ResourceKind::service && head.other_proxy) {
-      skip(document, who + " belongs to another proxy, as its label service.kubernetes.io/service-proxy-name says");
+      skip(document, object + " belongs to another proxy, as its label service.kubernetes.io/service-proxy-name says");
     } else if (*kind == model::ResourceKind::endpoint_slice && head.headless) {
-      skip(document, who + " belongs to a headless Service, as its label service.kubernetes.io/headless says");
+      skip(document, object + " belongs to a headless Service, as its label service.kubernetes.io/headless says");
     } else if (*kind == model::ResourceKind::node && head.name.name != node_name_) {
-      skip(document, who + " is not this node");
+      skip(document, object + " is not this node");
     } else {
       read_object(document, *kind);
     }
@@ -177,23 +177,23 @@ class FileReader {
   void read_object(const Document& document, model::ResourceKind kind) {
     Decoded decoded = decoder_.object(kind, document.json);
     const ManifestKey key{kind, decoded.name};
-    const std::string who = key.name.name.empty() ? std::string(model::resource_kind_name(kind)) : key.to_string();
+    const std::string title = key.name.name.empty() ? std::string(model::resource_kind_name(kind)) : key.to_string();
     for (const auto& note : decoded.notes) {
       const std::string field = note.substr(0, note.find(": "));
-      out_.notes.push_back(place(document, field) + who + ": " + note);
+      out_.notes.push_back(place(document, field) + title + ": " + note);
     }
     if (const auto* failed = std::get_if<Failed>(&decoded.result)) {
       refuse(document, key, failed->path, failed->problem);
       return;
     }
     if (const auto* ignored = std::get_if<Ignored>(&decoded.result)) {
-      skip(document, who + " is left out: " + ignored->reason);
+      skip(document, title + " is ignored: " + ignored->reason);
       return;
     }
     auto& object = std::get<Object>(decoded.result);
     if (const auto* service = std::get_if<model::Service>(&object)) {
       if (service->headless) {
-        skip(document, who + " is headless");
+        skip(document, title + " is headless");
         return;
       }
       if (service->type != model::ServiceType::external_name && service->cluster_ips.empty()) {
@@ -202,7 +202,7 @@ class FileReader {
         return;
       }
     }
-    const auto [first, added] = seen_.emplace(key, document.number);
+    const auto [first, added] = first_documents_.emplace(key, document.number);
     if (!added) {
       refuse(document, key, "metadata.name",
              "the object occurs twice, first in document " + std::to_string(first->second) + "; remove one");
@@ -214,8 +214,8 @@ class FileReader {
   void refuse(const Document& document, const ManifestKey& key, const std::string& field, const std::string& problem) {
     const bool named = !key.name.name.empty();
     if (named) out_.unusable.push_back(key);
-    const std::string who = named ? key.to_string() : std::string(model::resource_kind_name(key.kind));
-    out_.errors.push_back(place(document, field) + who + ": " + (field.empty() ? "" : field + ": ") + problem);
+    const std::string title = named ? key.to_string() : std::string(model::resource_kind_name(key.kind));
+    out_.errors.push_back(place(document, field) + title + ": " + (field.empty() ? "" : field + ": ") + problem);
   }
 
   void error(const Document& document, const std::string& field, const std::string& problem) {
@@ -226,7 +226,7 @@ class FileReader {
     out_.skipped.push_back(path_ + ": document " + std::to_string(document.number) + ": " + why);
   }
 
-  // "web.yaml: document 2, line 14: ", with the element's place in a List.
+  // "web.yaml: document 2, line 14: ", with the index of an item of a List.
   std::string place(const Document& document, const std::string& field) {
     std::string full_path = document.item;
     if (!full_path.empty() && !field.empty()) full_path += '.';
@@ -241,7 +241,7 @@ class FileReader {
     return out + ": ";
   }
 
-  // Reads the file a second time, so only for what goes wrong, and only a few times.
+  // Parses the whole file again, so this is done for errors only, and only a few times.
   int line_of(int document, const std::string& field) {
     constexpr int kLookups = 20;
     return line_lookups_++ < kLookups ? yaml_line_of(text_, document, field) : 0;
@@ -252,7 +252,7 @@ class FileReader {
   const std::string& node_name_;
   Decoder decoder_;
   ManifestContent out_;
-  std::map<ManifestKey, int> seen_;  // object → number of its document
+  std::map<ManifestKey, int> first_documents_;  // number of the document in which an object first occurs
   int line_lookups_ = 0;
 };
 

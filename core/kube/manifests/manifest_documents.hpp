@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The text of one manifest file → objects, by the decoder the API server's objects
-// take too. Does for them what a server would have done: fills in defaults, applies the
-// selectors a proxy lists with, refuses what has no address. No I/O.
+// Decodes the text of a manifest file with the same decoder as objects of the API server. Does what a server would have
+// done: applies defaults and the selectors of a proxy's lists, and rejects Services without an address. No I/O.
 #pragma once
 
 #include <string>
@@ -29,14 +28,14 @@ struct ManifestObject {
 
 struct ManifestContent {
   std::vector<ManifestObject> objects;
-  std::vector<ManifestKey> unusable;  // objects with a name that could not be used
-  // Sentences for people, each with file, document, line and field.
-  std::vector<std::string> errors;   // what stops the file from being taken
-  std::vector<std::string> notes;    // parts of objects that were left out
-  std::vector<std::string> skipped;  // documents of no use to a proxy
+  std::vector<ManifestKey> unusable;  // invalid objects with a readable name
+  // Messages with file, document, line and field.
+  std::vector<std::string> errors;   // any of them makes the file broken
+  std::vector<std::string> notes;    // ignored parts of objects
+  std::vector<std::string> skipped;  // documents that a proxy does not need
 };
 
-// `path` names the file in the sentences; ".json" at its end means JSON and nothing else.
+// `path` is the name of the file in messages; with the extension ".json" only JSON is accepted.
 ManifestContent read_manifest(const std::string& path, const std::string& text, const std::string& node_name);
 
 }  // namespace sluice::kube

@@ -18,7 +18,7 @@ const Object* ManifestSet::find(const ManifestKey& key) const {
 
 ManifestSet::Outcome ManifestSet::apply(const std::vector<ManifestFileChange>& changes) {
   Outcome out;
-  std::map<ManifestKey, std::optional<Object>> before;  // of every object a changed file holds or held
+  std::map<ManifestKey, std::optional<Object>> before;  // of every object that a changed file has or had
   std::set<ManifestKey> unusable;
   const auto touch = [&](const ManifestKey& key) {
     if (before.contains(key)) return;
@@ -50,7 +50,7 @@ ManifestSet::Outcome ManifestSet::apply(const std::vector<ManifestFileChange>& c
     }
   }
 
-  // What goes is told last: an endpoint that moves to another slice is there all the time.
+  // Removals come last, so that an endpoint that moves to another slice is never missing.
   std::vector<model::Event> removals;
   for (const auto& [key, old] : before) {
     const Object* now = find(key);

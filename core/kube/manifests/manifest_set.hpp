@@ -1,13 +1,11 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The objects of several manifest files as one set: which file an object is taken from,
-// and what changes for the store when files change. No I/O.
+// Merges the objects of several manifest files, and computes the events for the store when files change. No I/O.
 //
-// A file is taken whole or not at all: while it is broken, what it said before stays in
-// force. Only a file that was broken from the start gives what can be used of it, so
-// that a restart does not take down its healthy rest. Where several files hold the same
-// object, the first by path counts, which is the same after a restart.
+// A file is applied as a whole or not at all: while it is broken, its last valid content is kept. Only of a file that
+// was broken from the start are the valid objects used, so that a restart does not remove them. If several files have
+// the same object, the first by path is used, which is the same after a restart.
 #pragma once
 
 #include <map>
@@ -29,10 +27,10 @@ class ManifestSet {
  public:
   struct Outcome {
     std::vector<model::Event> events;     // upserts, removals, unusable objects
-    std::vector<std::string> duplicates;  // one sentence for each object that several files hold
+    std::vector<std::string> duplicates;  // a message for each object that several files have
   };
 
-  // All changes at once, so that an object that moves between files is not removed.
+  // Applies all changes at once, so that an object that moves between files is not removed.
   Outcome apply(const std::vector<ManifestFileChange>& changes);
 
   std::size_t objects() const { return owners_.size(); }
@@ -43,7 +41,7 @@ class ManifestSet {
   const Object* find(const ManifestKey& key) const;
 
   std::map<std::string, Objects> files_;
-  std::map<ManifestKey, std::set<std::string>> owners_;  // paths of the files that hold the object
+  std::map<ManifestKey, std::set<std::string>> owners_;  // paths of the files that have the object
 };
 
 }  // namespace sluice::kube

@@ -22,14 +22,14 @@ namespace {
 
 constexpr std::string_view kComponent = "manifests";
 constexpr std::size_t kMaxFileBytes = 512u << 20;
-// What inotify cannot see (a link to elsewhere, a network file system) is found this late.
+// Polling interval for changes that inotify does not report (links to other folders, network file systems).
 constexpr int kSlowPollMs = 10'000;
 constexpr int kNoWatchPollMs = 1'000;
 // A change often comes as several events; reading waits until they stop.
 constexpr int kQuietMs = 100;
 constexpr int kMaxQuietRounds = 10;
-// A folder that is never the same twice is taken as it is.
-constexpr int kMaxLooks = 50;
+// Bounds the scans of a folder that changes all the time.
+constexpr int kMaxScans = 50;
 
 constexpr std::uint32_t kWatchMask = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB |
                                      IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
@@ -44,14 +44,14 @@ bool is_folder(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
-// The folder whose entries decide what is read.
+// The folder to watch.
 std::string watched_folder(const std::string& path) {
   if (is_folder(path)) return path;
   const auto parent = std::filesystem::path(path).parent_path();
   return parent.empty() ? "." : parent.string();
 }
 
-// The manifest files at `path`, in the order in which they count.
+// The manifest files at `path`, in order of precedence.
 base::Result<std::map<std::string, struct stat>> list_files(const std::string& path) {
   std::map<std::string, struct stat> out;
   struct stat data {};
@@ -66,7 +66,7 @@ base::Result<std::map<std::string, struct stat>> list_files(const std::string& p
   std::error_code error;
   for (std::filesystem::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
     if (!is_manifest_name(it->path().filename().string())) continue;
-    // stat() follows links: a swapped link is a different file.
+    // stat() follows links, so a swapped link is a different file.
     if (::stat(it->path().c_str(), &data) == 0 && S_ISREG(data.st_mode)) out.emplace(it->path().string(), data);
   }
   if (error) return base::errno_status("cannot read manifests in " + path, error.value());
@@ -101,9 +101,9 @@ std::vector<ManifestFileChange> ManifestsSource::read_changes(const std::map<std
     const auto known = files_.find(path);
     if (known != files_.end() && known->second.fingerprint == now) continue;
     const auto text = base::read_file(path, kMaxFileBytes);
-    if (!text && text.status().code() == base::StatusCode::not_found) continue;  // the next look knows it is gone
+    if (!text && text.status().code() == base::StatusCode::not_found) continue;  // the next scan finds that it is gone
     if (!text) {
-      // Without a fingerprint the next look tries again, but the same reason is not logged again.
+      // Without a fingerprint the next scan retries, but does not log the same reason again.
       File& file = files_[path];
       if (file.error != text.status().message()) base::log_error(kComponent, text.status().message());
       file = {{}, text.status().message()};
@@ -127,7 +127,7 @@ std::vector<ManifestFileChange> ManifestsSource::read_changes(const std::map<std
 
 void ManifestsSource::report(const std::string& path, const ManifestContent& content, bool known) {
   if (!content.errors.empty()) {
-    base::log_error(kComponent, summary(content) + (known ? "; what " + path + " said before stays in force"
+    base::log_error(kComponent, summary(content) + (known ? "; keeping the last valid content of " + path
                                                           : "; the rest of the file is used"));
   }
   for (const auto& note : content.notes) base::log_warning(kComponent, note);
@@ -136,22 +136,21 @@ void ManifestsSource::report(const std::string& path, const ManifestContent& con
 }
 
 base::Status ManifestsSource::rescan() {
-  // Reading a folder takes time, and what changes meanwhile may be seen in another order
-  // than it happened: a file that went, and not yet the one that came before. So nothing
-  // is told until a look finds what the look before it found.
+  // Changes during a scan can be read out of order: the removal of a file without the earlier creation of another. So
+  // nothing is delivered until a scan finds no further changes.
   std::vector<ManifestFileChange> changes;
-  for (int look = 0; look < kMaxLooks; ++look) {
+  for (int scan = 0; scan < kMaxScans; ++scan) {
     const auto found = list_files(path_);
-    if (!found && look == 0) {
-      // Everything stays in force: a folder that is being replaced must not empty the node.
+    if (!found && scan == 0) {
+      // Keep all objects: a folder that is being replaced must not remove all Services.
       if (folder_error_ != found.status().message() && listed_) {
-        base::log_error(kComponent, found.status().message() + "; what was read before stays in force");
+        base::log_error(kComponent, found.status().message() + "; keeping the objects read before");
       }
       folder_error_ = found.status().message();
       publish_status(folder_error_);
       return found.status();
     }
-    if (!found) break;  // gone after it was read; the next time says so
+    if (!found) break;  // gone since the last scan; the next rescan() reports it
     auto more = read_changes(*found);
     if (more.empty()) break;
     std::move(more.begin(), more.end(), std::back_inserter(changes));
@@ -204,9 +203,9 @@ base::Status ManifestsSource::start() {
   inotify_ = base::Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   if (!inotify_.valid()) {
     base::log_warning(kComponent, base::errno_status("cannot watch " + path_, errno).message() +
-                                      "; looking every second instead (see fs.inotify.max_user_instances)");
+                                      "; polling every second instead (see fs.inotify.max_user_instances)");
   }
-  // Watching begins before reading, so that no change falls between the two.
+  // Watch before reading, so that no change is missed between the two.
   watch_folder();
   if (auto status = rescan(); !status.ok()) return status;
   thread_ = std::thread([this] { run(); });
@@ -221,14 +220,14 @@ void ManifestsSource::stop() {
 
 void ManifestsSource::watch_folder() {
   if (!inotify_.valid()) return;
-  // Adding again is how a folder that was replaced gets a watch; for the same one it changes
-  // nothing. While the folder is away its parent is watched for its return.
+  // Added again because the folder may have been replaced; for the same folder this has no effect. While the folder
+  // does not exist, its parent is watched.
   const int watch = ::inotify_add_watch(inotify_.get(), watched_folder(path_).c_str(), kWatchMask);
   if (watch != folder_watch_ && folder_watch_ >= 0) ::inotify_rm_watch(inotify_.get(), folder_watch_);
   folder_watch_ = watch;
 }
 
-// Takes all waiting events; whether one of them can concern us.
+// Reads all pending inotify events. Returns whether one of them may concern the manifests.
 bool ManifestsSource::drain_events() {
   const std::string own_name = std::filesystem::path(path_).filename().string();
   const bool folder = is_folder(path_);
@@ -240,7 +239,7 @@ bool ManifestsSource::drain_events() {
     for (ssize_t at = 0; at < size;) {
       const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
       const std::string name = event->len > 0 ? event->name : "";
-      // "..data" and its like: the links through which a mounted ConfigMap is swapped.
+      // "..data": the links through which kubelet swaps the content of a mounted ConfigMap.
       concerned =
           concerned || name.empty() || name.starts_with("..") || name == own_name || (folder && is_manifest_name(name));
       at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
@@ -263,7 +262,7 @@ void ManifestsSource::run() {
       }
     }
     watch_folder();
-    // What went wrong is logged and in the status; the next look tries again.
+    // Errors are logged and in the status; the next scan retries.
     static_cast<void>(rescan());
   }
 }

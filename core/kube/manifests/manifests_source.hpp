@@ -1,13 +1,12 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Services, EndpointSlices and this node's Node from YAML or JSON files, kept up to
-// date while they change: the source for nodes without an API server.
+// The source for nodes without an API server: Services, EndpointSlices and this node's Node from YAML or JSON files,
+// which are watched for changes.
 //
-// A folder is read one level deep, files *.yaml, *.yml and *.json, no hidden ones. The
-// folder is watched, not the files, so that atomic renames, editors and the symbolic
-// links of a mounted ConfigMap are all seen; what a file said is read again only when
-// its stat data changed.
+// Reads the files *.yaml, *.yml and *.json of a folder, without subfolders and hidden files. Watches the folder, not
+// the files, to detect atomic renames, editors and the symbolic links of a mounted ConfigMap. A file is read again only
+// if its stat data changed.
 #pragma once
 
 #include <sys/stat.h>
@@ -29,26 +28,25 @@ namespace sluice::kube {
 struct ManifestsStatus {
   std::size_t files = 0;
   std::size_t objects = 0;
-  std::uint64_t changes = 0;        // events told after the first reading
-  std::vector<std::string> errors;  // one a broken file, and what is wrong with the folder
+  std::uint64_t changes = 0;        // events delivered after the initial list
+  std::vector<std::string> errors;  // one per broken file, and the error of the folder
 };
 
 class ManifestsSource {
  public:
-  // `path`: a file or a folder. The sink outlives the source.
+  // `path`: a file or a folder. The sink must outlive the source.
   ManifestsSource(std::string path, std::string node_name, model::EventSink& sink);
   ~ManifestsSource();
   ManifestsSource(const ManifestsSource&) = delete;
   ManifestsSource& operator=(const ManifestsSource&) = delete;
 
-  // Tells the first lists, then follows changes in a thread of its own. Fails if the
-  // path cannot be read at all.
+  // Delivers the initial lists, then watches for changes in its own thread. Fails if the path cannot be read.
   base::Status start();
-  // Returns within a moment, as long as the sink does not block.
+  // Returns soon, unless the sink blocks.
   void stop();
 
-  // Looks at the files once and tells what changed; the first call tells the lists.
-  // For the own thread, and for tests instead of start().
+  // Scans the files once and delivers the changes; the first call delivers the initial lists. Called by the source's
+  // thread, and by tests instead of start().
   base::Status rescan();
 
   ManifestsStatus status() const;  // any thread
@@ -64,7 +62,7 @@ class ManifestsSource {
   };
   struct File {
     Fingerprint fingerprint;
-    std::string error;  // the file is broken, or cannot be read
+    std::string error;  // empty if the file is valid
   };
 
   static Fingerprint fingerprint(const struct stat& data);
@@ -95,7 +93,7 @@ class ManifestsSource {
   ManifestsStatus status_;
 };
 
-// Reads everything once and returns all that is wrong, for --check; empty = fine.
+// Reads all files once and returns all errors, for --check.
 std::vector<std::string> check_manifests(const std::string& path, const std::string& node_name);
 
 }  // namespace sluice::kube

@@ -36,7 +36,7 @@ std::optional<YamlProblem> check_yaml(const std::string& text) {
   } catch (const YamlRefused& refused) {
     return YamlProblem{refused.mark.line + 1, refused.problem};
   } catch (const YAML::Exception& error) {
-    // The mark of an error without a place has line -1.
+    // Errors without a position have line -1.
     return YamlProblem{error.mark.is_null() ? 0 : error.mark.line + 1, error.msg};
   }
   return std::nullopt;

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whether a text is YAML that can be read to its end; for readers that build trees, which
-// cannot be stopped on the way.
+// Checks that a text is valid YAML, before yaml-cpp builds a tree of it, which cannot be interrupted.
 #pragma once
 
 #include <optional>
@@ -11,7 +10,7 @@
 namespace sluice::kube {
 
 struct YamlProblem {
-  int line = 0;  // counted from 1; 0 = no place
+  int line = 0;  // counted from 1; 0 = unknown
   std::string text;
 };
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the two readers of YAML events share; nobody else includes this.
+// The common base of the two YAML event handlers; internal to this folder.
 #pragma once
 
 #include <yaml-cpp/eventhandler.h>
@@ -11,14 +11,14 @@
 
 namespace sluice::kube {
 
-// Thrown through the parser, caught where it was called.
+// Thrown through the parser, caught by the code that called it.
 struct YamlRefused {
   YAML::Mark mark;
   std::string problem;
 };
 
-// Ends the reading of text that yaml-cpp (seen with 0.7) never gets past: at a stray
-// "}" or "]" it reports one empty document after the other without taking it.
+// Works around an endless loop of yaml-cpp 0.7: at a stray "}" or "]" it reports one empty document after the other
+// without consuming the character.
 class YamlEvents : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& mark) final {

@@ -15,7 +15,7 @@
 namespace sluice::kube {
 namespace {
 
-// "spec.ports[0].port" → spec, ports, 0, port; "labels[a.b/c]" → labels, a.b/c.
+// Splits "spec.ports[0].port" into spec, ports, 0, port, and "labels[a.b/c]" into labels, a.b/c.
 std::vector<std::string> steps_of(std::string_view path) {
   std::vector<std::string> out;
   while (!path.empty()) {
@@ -30,7 +30,7 @@ std::vector<std::string> steps_of(std::string_view path) {
   return out;
 }
 
-// Follows the events and remembers the deepest part of the path it has met.
+// Finds the deepest existing part of the path.
 class LineFinder final : public YamlEvents {
  public:
   explicit LineFinder(std::vector<std::string> steps) : steps_(std::move(steps)) {}
@@ -67,7 +67,7 @@ class LineFinder final : public YamlEvents {
     int key_line = 0;
   };
 
-  // A key or a value at this place; whether it is a value on the path.
+  // Handles a key or a value. Returns whether it is a value on the path.
   bool value(const YAML::Mark& mark, const std::string& text) {
     int line = mark.line + 1;
     bool on_path = true;
@@ -84,7 +84,7 @@ class LineFinder final : public YamlEvents {
       if (level.map) line = level.key_line;
       on_path = level.on_path && levels_.size() <= steps_.size() && step == steps_[levels_.size() - 1];
     }
-    // Of duplicate keys the last one counts, here too.
+    // The last of duplicate keys counts, as in the decoder.
     if (on_path && levels_.size() >= found_) {
       found_ = levels_.size();
       line_ = line;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where a field stands in a YAML or JSON text; for error messages.
+// Finds the line of a field in a YAML or JSON text, for error messages.
 #pragma once
 
 #include <string>
@@ -9,9 +9,8 @@
 
 namespace sluice::kube {
 
-// The line of `path` ("spec.ports[0].port") in the given document, counted from 1 as in
-// yaml_to_json(), or that of the nearest part of it that exists. 0 when the text cannot
-// be read that far.
+// The line of `path` ("spec.ports[0].port"), or of its deepest part that exists. `document` counts from 1 as in
+// yaml_to_json(). 0 if the text cannot be parsed that far.
 int yaml_line_of(const std::string& text, int document, std::string_view path);
 
 }  // namespace sluice::kube

@@ -24,7 +24,7 @@
 namespace sluice::kube {
 namespace {
 
-// Aliases can multiply: a kilobyte of YAML may mean gigabytes.
+// Aliases can expand a kilobyte of YAML to gigabytes.
 constexpr std::size_t kMaxJsonBytes = 256u << 20;
 constexpr std::size_t kMaxDepth = 200;
 
@@ -56,7 +56,7 @@ bool is_float(std::string_view text) {
   return i == text.size();
 }
 
-// A plain scalar by the core schema, as JSON.
+// Converts a plain scalar to JSON by the core schema.
 std::string plain_to_json(const YAML::Mark& mark, const std::string& text) {
   const auto is_any = [&](std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), text) != names.end();
@@ -93,7 +93,7 @@ std::string plain_to_json(const YAML::Mark& mark, const std::string& text) {
     char buffer[40];
     std::snprintf(buffer, sizeof buffer, "%.17g", value);
     std::string out = buffer;
-    // A float stays one, so that 80.0 is not mistaken for a whole number.
+    // A float stays a float: 80.0 must not become an integer.
     if (out.find_first_of(".e") == std::string::npos) out += ".0";
     return out;
   }
@@ -102,7 +102,7 @@ std::string plain_to_json(const YAML::Mark& mark, const std::string& text) {
   return out;
 }
 
-// Writes JSON while the parser reads, so that no tree is built for what is fine.
+// Writes JSON while the parser reads, without building a tree.
 class JsonWriter final : public YamlEvents {
  public:
   std::string& json() { return json_; }
@@ -133,11 +133,11 @@ class JsonWriter final : public YamlEvents {
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    // The parser takes any bytes; in JSON they would be refused without a line.
+    // The YAML parser accepts any bytes; the JSON parser would reject them without a line number.
     if (!simdjson::validate_utf8(value)) throw YamlRefused{mark, "the text is not valid UTF-8"};
     if (begin_value(mark, value)) return;
     const std::size_t begin = json_.size();
-    // "?" marks a plain scalar, "!" a quoted one; !!int and its like force the plain rules.
+    // "?" marks a plain scalar, "!" a quoted one; explicit tags such as !!int select the rules for plain scalars.
     if (tag == "?" || (tag.starts_with("tag:yaml.org,2002:") && tag != "tag:yaml.org,2002:str")) {
       json_ += plain_to_json(mark, value);
     } else {
@@ -170,8 +170,7 @@ class JsonWriter final : public YamlEvents {
 
   bool at_key() const { return !levels_.empty() && levels_.back().map && levels_.back().at_key; }
 
-  // Writes what separates the value from the one before. True if `text` was a key,
-  // which is then written already.
+  // Writes the separator before a value. Returns true if `text` is a key, which it has then written.
   bool begin_value(const YAML::Mark& mark, const std::string& text) {
     if (levels_.empty()) {
       line_ = mark.line + 1;

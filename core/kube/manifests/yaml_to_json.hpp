@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A YAML stream as one JSON text a document. Plain scalars are typed by the core
-// schema of YAML 1.2, quoted ones are texts. What Kubernetes' own reader refuses is
-// refused: duplicate keys, keys that are no scalars; merge keys are not offered.
+// Converts each document of a YAML stream to JSON. Plain scalars are typed by the YAML 1.2 core schema, quoted ones are
+// strings. Like Kubernetes, rejects duplicate keys and keys that are not scalars. Merge keys are not supported.
 #pragma once
 
 #include <string>
@@ -26,8 +25,8 @@ struct YamlError {
 };
 
 struct YamlStream {
-  std::vector<YamlDocument> documents;  // those in front of the error, without empty ones
-  std::vector<YamlError> errors;        // at most one: a broken stream cannot be read on
+  std::vector<YamlDocument> documents;  // documents before the error, without empty ones
+  std::vector<YamlError> errors;        // at most one: the parser cannot continue after an error
 };
 
 YamlStream yaml_to_json(const std::string& text);

@@ -12,7 +12,7 @@
 namespace sluice::kube {
 namespace {
 
-// Fields in the order in which they are added, as people expect them.
+// Keeps fields in insertion order, for readers.
 using Json = nlohmann::ordered_json;
 
 std::string protocol_text(model::Protocol protocol) {
@@ -44,15 +44,15 @@ Json head(model::ResourceKind kind, const model::ObjectName& name) {
   return out;
 }
 
-template <class Values>
-Json texts(const Values& values) {
+template <class Range>
+Json texts(const Range& values) {
   Json out = Json::array();
   for (const auto& value : values) out.push_back(value.to_string());
   return out;
 }
 
-template <class Values>
-void set_texts(Json& object, const char* field, const Values& values) {
+template <class Range>
+void set_texts(Json& object, const char* field, const Range& values) {
   if (!values.empty()) object[field] = texts(values);
 }
 
@@ -115,7 +115,7 @@ Json to_json(const model::Service& service) {
 Json slice_ports(const std::vector<model::SlicePort>& ports) {
   Json out = Json::array();
   for (const auto& port : ports) {
-    // The empty name is written: without the field the port would mean something else.
+    // An empty name is written, because a port without a name has another meaning.
     out.push_back(
         {{"name", std::string(port.name.text())}, {"protocol", protocol_text(port.protocol)}, {"port", port.port}});
   }
@@ -170,7 +170,7 @@ Json to_json(const model::Node& node) {
   Json out = head(model::ResourceKind::node, {base::Symbol(), node.name});
   if (!node.zone.empty()) out["metadata"]["labels"]["topology.kubernetes.io/zone"] = node.zone;
   set_texts(out["spec"] = Json::object(), "podCIDRs", node.pod_cidrs);
-  // Stands for a deletion too: which of the two it was makes no difference here.
+  // Also used for a Node that is being deleted; the effect is the same.
   if (node.leaving) {
     out["spec"]["taints"].push_back({{"key", "ToBeDeletedByClusterAutoscaler"}, {"effect", "NoSchedule"}});
   }
@@ -188,7 +188,7 @@ Json to_json(const model::ServiceCidr& service_cidr) {
   return out;
 }
 
-// Everything decoded was checked to be UTF-8; a text that is not must not end the daemon.
+// Decoded text is valid UTF-8; if not, replace invalid characters instead of throwing.
 std::string text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 }  // namespace

@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Values → Kubernetes' own JSON form of the object, the reverse of decode.hpp: what is
-// decoded from it equals what it was made of. Only the fields a decoder reads are
-// written, and of those only the ones that differ from their default. Pure.
+// Encodes objects as Kubernetes JSON, the inverse of decode.hpp: decoding the result gives an equal object. Writes only
+// fields that the decoder reads and that differ from their default.
 #pragma once
 
 #include <string>
@@ -12,10 +11,10 @@
 
 namespace sluice::kube {
 
-// One line, without a line feed.
+// One line, without a newline.
 std::string encode_object(const Object& object);
 
-// The metadata alone: which object is meant.
+// Only the metadata that identifies the object.
 std::string encode_reference(model::ResourceKind kind, const model::ObjectName& name);
 
 }  // namespace sluice::kube

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kKept = ".old";
 
-// A file that may be renamed or replaced: one of ours. Nothing there is fine too.
+// Fails if there is a file that must not be renamed or replaced, because it is not a recording of this user.
 base::Status check_replaceable(const std::string& path) {
   const std::string what = "cannot record to " + path;
   struct stat data {};
@@ -28,10 +28,10 @@ base::Status check_replaceable(const std::string& path) {
     return errno == ENOENT ? base::Status() : base::errno_status(what, errno);
   }
   if (S_ISLNK(data.st_mode)) return base::invalid(what + ": it is a symbolic link; name the file itself");
-  if (!S_ISREG(data.st_mode)) return base::invalid(what + ": it is no regular file");
-  // An empty file is what a disk that was full leaves behind.
+  if (!S_ISREG(data.st_mode)) return base::invalid(what + ": it is not a regular file");
+  // A full disk leaves an empty file.
   const bool ours = data.st_uid == ::geteuid() && (data.st_size == 0 || RecordingReader::open(path).ok());
-  if (!ours) return base::invalid(what + ": the file exists and is no recording of this user; name another one");
+  if (!ours) return base::invalid(what + ": the file exists and is not a recording of this user; name another file");
   return {};
 }
 
@@ -52,7 +52,7 @@ RecordingFile::~RecordingFile() { close(); }
 
 base::Status RecordingFile::open() {
   if (auto status = check_recording_path(path_); !status.ok()) return status;
-  // After a crash the daemon is started again, and what led to the crash must not be lost.
+  // Keep the previous recording: after a crash and restart, it has the events that led to the crash.
   if (::rename(path_.c_str(), (path_ + std::string(kKept)).c_str()) != 0 && errno != ENOENT) {
     return base::errno_status("cannot rename " + path_, errno);
   }
@@ -105,7 +105,7 @@ base::Status RecordingFile::write(const std::string& lines) {
     if (size > 0) done += static_cast<std::size_t>(size);
     if (size >= 0 || errno == EINTR) continue;
     const int error = errno;
-    // What is there stays a recording that can be replayed: whole lines.
+    // Truncate to complete lines, so that the recording can be replayed.
     const std::size_t last = done == 0 ? std::string::npos : lines.rfind('\n', done - 1);
     const std::size_t whole = last == std::string::npos ? 0 : last + 1;
     const std::lock_guard lock(mutex_);
@@ -131,7 +131,7 @@ void RecordingFile::end(const std::string& reason) {
   }
   changed_.notify_all();
   base::log_error("record", "recording to " + path_ + " has ended: " + reason + "; the " + std::to_string(bytes) +
-                                " bytes it has can be replayed, and everything else goes on");
+                                " bytes it has can be replayed, and everything else continues");
 }
 
 RecordingFile::Status RecordingFile::status() const {

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The file a recording is written to, by a thread of its own: a disk that is full or
-// slow ends the recording, and holds up nobody.
+// The file of a recording, written by its own thread: a full or slow disk ends the recording, and blocks nothing else.
 #pragma once
 
 #include <sys/types.h>
@@ -18,29 +17,29 @@
 
 namespace sluice::kube {
 
-// Whether a recording can be made at `path`: nothing is there, or an earlier recording
-// of this user, which is then kept as `path`.old. Changes nothing.
+// Checks that a recording can be made at `path`: there is no file, or an earlier recording of this user, which open()
+// renames to `path`.old. Changes nothing.
 base::Status check_recording_path(const std::string& path);
 
 class RecordingFile {
  public:
   struct Status {
     std::uint64_t bytes = 0;  // in the file
-    std::string error;        // why it has ended; empty while it goes on
+    std::string error;        // why the recording has ended; empty while it continues
   };
 
-  // `backlog`: bytes that may wait for the disk; when there are more the recording ends.
+  // `backlog`: maximum number of bytes that wait for the disk; the recording ends when there are more.
   explicit RecordingFile(std::string path, std::size_t backlog = 64u << 20)
       : path_(std::move(path)), backlog_(backlog) {}
   ~RecordingFile();  // closes
   RecordingFile(const RecordingFile&) = delete;
   RecordingFile& operator=(const RecordingFile&) = delete;
 
-  // Makes the file: mode 0600, new, no symbolic link followed.
+  // Creates a new file with mode 0600, without following symbolic links.
   base::Status open();
-  // Whole lines. False when the recording has ended. Any thread; never waits for the disk.
+  // [any thread] Appends complete lines. Never waits for the disk. Returns false if the recording has ended.
   bool append(const std::string& lines);
-  // Writes what waits; nothing can be appended after it.
+  // Writes the remaining lines; nothing can be appended afterwards.
   void close();
 
   const std::string& path() const { return path_; }

@@ -18,7 +18,7 @@ namespace sluice::kube {
 namespace {
 
 constexpr std::string_view kFormat = "sluice-recording";
-// Ten years; what is more is a slip of the pen, and would overflow further on.
+// Ten years; more is an error, and would overflow later.
 constexpr double kMaxMilliseconds = 10 * 365.0 * 86400e3;
 
 constexpr std::array kTypes = std::to_array<std::pair<std::string_view, LineType>>({
@@ -61,7 +61,7 @@ void read_type(const JsonField& type, LineType& out) {
     out = value;
     return;
   }
-  type.fail(type.present() ? in_quotes(type.text()) + " is no type of event" : "is missing");
+  type.fail(type.present() ? in_quotes(type.text()) + " is not an event type" : "is missing");
 }
 
 void read_kind(const JsonField& kind, model::ResourceKind& out) {
@@ -70,7 +70,8 @@ void read_kind(const JsonField& kind, model::ResourceKind& out) {
     out = known;
     return;
   }
-  kind.fail(kind.present() ? in_quotes(kind.text()) + " is no kind of a recording (Service, EndpointSlice, Node, ServiceCIDR)"
+  kind.fail(kind.present() ? in_quotes(kind.text()) +
+                                 " is not a kind of object in a recording (Service, EndpointSlice, Node, ServiceCIDR)"
                            : "is missing");
 }
 
@@ -120,7 +121,7 @@ std::string event_body(const model::Event& event) {
 
 class RecordingLineParser::Parser {
  public:
-  // The document lives until the next call.
+  // The document is valid until the next call.
   base::Result<simdjson::dom::element> parse(std::string_view json) {
     simdjson::dom::element root;
     const auto code = parser_.parse(json.data(), json.size()).get(root);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The lines of a recording: one JSON document each, the first a header, the others
-// what a source told, in its order.
+// The lines of a recording: one JSON document each. The first is a header, the others are the events of a source in
+// order.
 //
 //   {"format":"sluice-recording","version":1,"program":"sluiced 0.1.0","node":"n1","started":"2026-11-21T06:00:00Z"}
 //   {"ms":12.034,"type":"LIST_BEGIN","kind":"Service"}
@@ -10,9 +10,8 @@
 //   {"ms":12.230,"type":"LIST_END","kind":"Service"}
 //   {"ms":93.512,"type":"DELETED","object":{"apiVersion":"v1","kind":"Service","metadata":{…}}}
 //
-// An event about an object has the form of an event of a watch, with the milliseconds
-// since the start beside it; ADDED means the same as MODIFIED. UNUSABLE names an object
-// that the source could not decode.
+// An event about an object has the form of a watch event, plus the milliseconds since the start. ADDED means the same
+// as MODIFIED. UNUSABLE names an object that the source could not decode.
 #pragma once
 
 #include <chrono>
@@ -34,16 +33,16 @@ struct RecordingHeader {
   std::chrono::system_clock::time_point started;
 };
 
-// Both with their line feed.
+// Both include the newline.
 std::string header_line(const RecordingHeader& header);
 std::string event_line(base::Clock::Duration since_start, const std::string& body);
 
-// An event_line without its time: what takes long to make.
+// An event_line without its time, which is expensive to make.
 std::string event_body(const model::Event& event);
 
 enum class LineType { list_begin, list_end, changed, deleted, unusable };
 
-// A line that is well formed. The object of a `changed` one is the decoder's to read.
+// A well-formed line. The object of a `changed` line is not decoded here.
 struct RecordingLine {
   LineType type = LineType::changed;
   model::ResourceKind kind = model::ResourceKind::service;
@@ -51,15 +50,15 @@ struct RecordingLine {
   base::Clock::Duration since_start{};
 };
 
-// Keeps the parser's buffers between calls. One thread.
+// Keeps the parser's buffers between calls. Not thread-safe.
 class RecordingLineParser {
  public:
   RecordingLineParser();
   ~RecordingLineParser();
 
-  // The program that wrote it is named when its version is too new.
+  // If the version is too new, the error names the program that wrote the recording.
   base::Result<RecordingHeader> header(std::string_view line);
-  // A line without a time has the time `before`, that of the line before.
+  // A line without a time gets the time `before` of the previous line.
   base::Result<RecordingLine> line(std::string_view line, base::Clock::Duration before);
 
  private:

@@ -21,23 +21,23 @@ namespace {
 
 constexpr std::size_t kPiece = 256u << 10;
 constexpr std::size_t kMaxLineBytes = 16u << 20;
-// What a check names of a file that is wrong in every line.
+// The maximum number of errors that a check reports.
 constexpr std::size_t kMaxProblems = 20;
 
 bool blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
 
-// Which kinds of object have been listed as a whole.
+// Tracks which kinds of object have been listed completely.
 class Lists {
  public:
   base::Status take(const RecordingLine& line) {
     State& state = states_[static_cast<std::size_t>(line.kind)];
-    if (line.type == LineType::list_begin) state.begun = true;  // one that broke off begins again
+    if (line.type == LineType::list_begin) state.begun = true;  // an incomplete list starts again
     if (line.type != LineType::list_end) return {};
     if (!std::exchange(state.begun, false)) return base::invalid("ends a list that was not begun");
     state.listed = true;
     return {};
   }
-  // Those without a list, for people; empty when there are none.
+  // The kinds without a complete list, for messages; empty if there are none.
   std::string missing() const {
     std::string out;
     for (const auto kind : model::kResourceKinds) {
@@ -55,7 +55,7 @@ class Lists {
   std::array<State, model::kResourceKinds.size()> states_;
 };
 
-// The problems of an object that is told with `line`, which is well formed.
+// The errors of the object in the well-formed `line`.
 std::vector<std::string> object_problems(Decoder& decoder, const RecordingLine& line, std::string_view text) {
   if (line.type != LineType::changed) return {};
   const auto event = decoder.watch_event(line.kind, text);
@@ -67,7 +67,7 @@ std::vector<std::string> object_problems(Decoder& decoder, const RecordingLine& 
 
 using LineVisitor = std::function<void(const RecordingLine& line, std::string_view text)>;
 
-// Walks to the end; fails with the first line that is damaged.
+// Reads to the end; fails at the first malformed line.
 base::Result<RecordingSummary> walk(RecordingReader& reader, const LineVisitor& visit) {
   RecordingSummary out;
   RecordingLineParser parser;
@@ -79,7 +79,7 @@ base::Result<RecordingSummary> walk(RecordingReader& reader, const LineVisitor& 
     if (!*text) break;
     const auto line = parser.line(**text, out.duration);
     if (!line && reader.unfinished()) {
-      out.warning = reader.wrong("the last line is cut off and is left out").message();
+      out.warning = reader.wrong("the last line is truncated and is ignored").message();
       break;
     }
     if (!line) return reader.wrong(line.status().message());
@@ -99,12 +99,12 @@ base::Result<RecordingSummary> walk(RecordingReader& reader, const LineVisitor& 
 }  // namespace
 
 base::Result<RecordingReader> RecordingReader::open(const std::string& path) {
-  // O_NONBLOCK: a named pipe is refused instead of waited for.
+  // O_NONBLOCK: opening a named pipe must not block; it is rejected below.
   base::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return base::errno_status("cannot read the recording " + path, errno);
   struct stat data {};
   if (::fstat(fd.get(), &data) != 0) return base::errno_status("cannot read the recording " + path, errno);
-  if (!S_ISREG(data.st_mode)) return base::invalid("cannot read the recording " + path + ": it is no regular file");
+  if (!S_ISREG(data.st_mode)) return base::invalid("cannot read the recording " + path + ": it is not a regular file");
   RecordingReader out(path, std::move(fd));
   if (auto status = out.read_header(); !status.ok()) return status;
   return out;
@@ -152,7 +152,7 @@ base::Result<std::optional<std::string_view>> RecordingReader::next() {
   }
 }
 
-// One more piece of the file behind what is not handed out yet.
+// Appends the next chunk of the file to the buffer.
 base::Status RecordingReader::fill() {
   buffer_.erase(0, begin_);
   begin_ = 0;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A recording on disk, read line by line in constant memory. One thread.
+// Reads a recording line by line in constant memory. Not thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -25,18 +25,17 @@ class RecordingReader {
 
   const RecordingHeader& header() const { return header_; }
 
-  // The next line that is not empty, without its line feed; valid until the next call.
-  // Nothing at the end.
+  // The next nonempty line, without its newline; valid until the next call. Absent at the end.
   base::Result<std::optional<std::string_view>> next();
-  std::size_t line_number() const { return line_number_; }  // of the line next() gave
-  // "FILE:12: " and `problem`, about the line next() gave.
+  std::size_t line_number() const { return line_number_; }  // of the line that next() returned
+  // The error "FILE:12: `problem`" for the line that next() returned.
   base::Status wrong(const std::string& problem) const;
 
-  // Whether the line next() gave has no line feed, because the file ends with it.
+  // Whether the file ends within the line that next() returned (it has no newline).
   bool unfinished() const { return unfinished_; }
-  // Back to the first line after the header. What lies behind `end` is not read.
+  // Goes back to the first line after the header. Reading then stops at `end`.
   base::Status rewind(off_t end);
-  off_t position() const { return position_; }  // behind the line next() gave
+  off_t position() const { return position_; }  // after the line that next() returned
 
  private:
   RecordingReader(std::string path, base::Fd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
@@ -46,29 +45,27 @@ class RecordingReader {
   std::string path_;
   base::Fd fd_;
   RecordingHeader header_;
-  off_t end_ = 0;       // 0 = where the file ends
-  off_t read_ = 0;      // bytes taken from the file
-  off_t position_ = 0;  // bytes handed out
+  off_t end_ = 0;       // 0 = end of the file
+  off_t read_ = 0;      // bytes read from the file
+  off_t position_ = 0;  // bytes returned by next()
   off_t first_line_ = 0;
   std::string buffer_;
-  std::size_t begin_ = 0;  // of what is not handed out yet, in buffer_
+  std::size_t begin_ = 0;  // offset in buffer_ of the bytes that next() has not returned yet
   std::size_t line_number_ = 0;
   bool unfinished_ = false;
 };
 
-// What a recording holds, found by looking at each line once.
+// The result of a scan of all lines.
 struct RecordingSummary {
   std::uint64_t events = 0;          // lines after the header
-  off_t end = 0;                     // behind the last line that can be used
-  base::Clock::Duration duration{};  // until the last of them
-  std::string warning;               // empty when it ends well
+  off_t end = 0;                     // after the last valid line
+  base::Clock::Duration duration{};  // until the last event
+  std::string warning;               // about a truncated last line; else empty
 };
-// Fails with the first line that is damaged. Objects are not decoded. The reader is
-// rewound to the first line.
+// Fails at the first malformed line. Does not decode objects. Rewinds the reader to the first line.
 base::Result<RecordingSummary> scan_recording(RecordingReader& reader);
 
-// Reads all of it, objects too, and returns everything that is wrong, for --check;
-// empty = fine.
+// Reads and decodes the whole recording and returns all errors, for --check.
 std::vector<std::string> check_recording(const std::string& path);
 
 }  // namespace sluice::kube

@@ -13,14 +13,14 @@ base::Status RecordingSink::start(const RecordingHeader& header) {
   if (auto status = file_.open(); !status.ok()) return status;
   started_ = clock_.now();
   recording_ = file_.append(header_line(header));
-  base::log_info("record", "recording what the source tells to " + file_.path());
+  base::log_info("record", "recording the events of the source to " + file_.path());
   return {};
 }
 
 void RecordingSink::deliver(model::Event event) {
   if (!recording_) return next_.deliver(std::move(event));
   const std::string body = event_body(event);
-  // Held while the event is handed on, so that no other one comes between.
+  // Held while the event is forwarded, so that the file has the same order.
   const std::lock_guard lock(order_);
   if (file_.append(event_line(clock_.now() - started_, body))) {
     ++events_;

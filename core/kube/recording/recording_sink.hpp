@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Stands between a source and the store, and writes down what passes: events in the
-// order in which the store gets them, each with its time. Credentials never pass here,
-// and of objects only what a decoder has read.
+// Forwards events from a source to the store and records them in the same order, each with its time. Events contain no
+// credentials, and of objects only the decoded fields.
 #pragma once
 
 #include <atomic>
@@ -22,18 +21,18 @@ struct RecordingStatus {
   std::string path;
   std::uint64_t events = 0;
   std::uint64_t bytes = 0;
-  std::string error;  // why it has ended; empty while it goes on
+  std::string error;  // why the recording has ended; empty while it continues
 };
 
 class RecordingSink final : public model::EventSink {
  public:
-  // `next` gets every event, whatever becomes of the file. It and the clock outlive the sink.
+  // `next` receives every event, even if the file cannot be written. It and the clock must outlive the sink.
   RecordingSink(std::string path, model::EventSink& next, const base::Clock& clock)
       : file_(std::move(path)), next_(next), clock_(clock) {}
 
-  // Makes the file and writes the header; before the source starts.
+  // Creates the file and writes the header. Must be called before the source starts.
   base::Status start(const RecordingHeader& header);
-  // Everything delivered so far is in the file afterwards.
+  // Writes all events delivered so far and closes the file.
   void stop() { file_.close(); }
 
   void deliver(model::Event event) override;

@@ -79,7 +79,7 @@ void ReplaySource::run() {
 std::optional<base::Clock::Duration> ReplaySource::step() {
   while (pending_ && !stopped_) {
     if (const auto wait = due(pending_->line) - clock_.now(); wait.count() > 0) return wait;
-    tell();
+    deliver();
     if (const auto status = read_next(); !status.ok()) end(status.message());
   }
   return std::nullopt;
@@ -88,18 +88,17 @@ std::optional<base::Clock::Duration> ReplaySource::step() {
 base::Clock::Time ReplaySource::due(const RecordingLine& line) const {
   if (options_.speed <= 0) return started_;
   const auto since_start = static_cast<double>(line.since_start.count()) / options_.speed;
-  // Slowed down a thousandfold, ten years would overflow; a century is never, too.
+  // Bounded to a century, because ten years slowed down a thousandfold would overflow.
   constexpr double kNever = 100 * 365.0 * 86400e9;
   return started_ + base::Clock::Duration(static_cast<base::Clock::Duration::rep>(std::min(since_start, kNever)));
 }
 
-void ReplaySource::tell() {
+void ReplaySource::deliver() {
   Pending pending = std::move(*pending_);
   pending_.reset();
   if (pending.event) {
     if (auto* upsert = std::get_if<model::Upsert>(&*pending.event)) {
-      // The time from a change to the kernel is counted from its trigger; as much as the
-      // event is later than it was, the trigger is.
+      // The programming latency is measured from the trigger time, so shift that by the age of the recording.
       auto* slice = std::get_if<model::EndpointSlice>(&upsert->object);
       if (slice != nullptr && slice->trigger_time) {
         const auto then = header().started + pending.line.since_start;
@@ -108,17 +107,17 @@ void ReplaySource::tell() {
     }
     sink_.deliver(std::move(*pending.event));
   }
-  if (++told_ == summary_.events) {
-    base::log_info(kReplay, "all " + std::to_string(summary_.events) + " events of " + path_ + " are told, after " +
-                                   seconds_text(clock_.now() - started_) + "; what they say stays in force");
+  if (++delivered_ == summary_.events) {
+    base::log_info(kReplay, "all " + std::to_string(summary_.events) + " events of " + path_ + " replayed in " +
+                                seconds_text(clock_.now() - started_) + "; keeping the replayed state");
   }
 }
 
 base::Status ReplaySource::read_next() {
   const auto text = reader_->next();
   if (!text) return text.status();
-  if (!*text) return told_ == summary_.events ? base::Status() : reader_->wrong("the file has become shorter");
-  // Looked at once already, unless somebody has changed the file since.
+  if (!*text) return delivered_ == summary_.events ? base::Status() : reader_->wrong("the file has become shorter");
+  // open() has checked this line, but the file may have changed since.
   const auto line = parser_.line(**text, last_time_);
   if (!line) return reader_->wrong(line.status().message());
   last_time_ = line->since_start;
@@ -161,14 +160,14 @@ std::optional<model::Event> ReplaySource::changed(model::ResourceKind kind, std:
 }
 
 void ReplaySource::end(const std::string& error) {
-  base::log_error(kReplay, error + "; the replay has ended, and what was told before stays in force");
+  base::log_error(kReplay, error + "; the replay has ended; keeping the state replayed so far");
   const std::lock_guard lock(mutex_);
   error_ = error;
 }
 
 ReplayStatus ReplaySource::status() const {
   ReplayStatus out;
-  out.told = told_;
+  out.delivered = delivered_;
   out.total = summary_.events;
   out.unusable = unusable_;
   const std::lock_guard lock(mutex_);

@@ -1,11 +1,11 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A recording as a source: tells again what was told to the recorder, at its pace or
-// faster. After the last event it stays, and so does what it told.
+// A source that replays a recording, at the original speed or another one. After the last event the replayed state is
+// kept.
 //
-// A state machine: step() tells what is due and says how long to wait. Who calls it is
-// a thread of its own, or a test.
+// A state machine: step() delivers the events that are due and returns how long to wait. It is called by the source's
+// thread, or by a test.
 #pragma once
 
 #include <array>
@@ -29,39 +29,37 @@
 namespace sluice::kube {
 
 struct ReplayOptions {
-  double speed = 1;  // 2 = twice as fast; 0 = without waiting
+  double speed = 1;  // 2 = twice as fast; 0 = without delays
 };
 
 struct ReplayStatus {
-  std::uint64_t told = 0;
+  std::uint64_t delivered = 0;
   std::uint64_t total = 0;
   std::uint64_t unusable = 0;  // objects that could not be decoded
-  std::string error;           // why it has ended before the last event
+  std::string error;           // why the replay ended before the last event
 
-  bool complete() const { return told == total; }
+  bool complete() const { return delivered == total; }
 };
 
 class ReplaySource {
  public:
   using WallClock = std::function<std::chrono::system_clock::time_point()>;
 
-  // The sink and the clock outlive the source.
+  // The sink and the clock must outlive the source.
   ReplaySource(std::string path, ReplayOptions options, model::EventSink& sink, const base::Clock& clock,
                WallClock wall_clock = &std::chrono::system_clock::now);
   ~ReplaySource();
   ReplaySource(const ReplaySource&) = delete;
   ReplaySource& operator=(const ReplaySource&) = delete;
 
-  // Looks at every line, and fails when one is damaged. The time of the recording
-  // begins now.
+  // Reads every line, and fails if one is malformed. The replay starts now.
   base::Status open();
-  // Opens, and tells events from then on, in a thread of its own.
+  // Calls open(), then replays in its own thread.
   base::Status start();
-  // Returns within a moment, as long as the sink does not block.
+  // Returns soon, unless the sink blocks.
   void stop();
 
-  // REQUIRES: open(). Tells what is due. Returns the time until the next event;
-  // nothing when there is none.
+  // REQUIRES: open(). Delivers the events that are due. Returns the time until the next event; absent after the last.
   std::optional<base::Clock::Duration> step();
 
   const RecordingHeader& header() const { return reader_->header(); }  // REQUIRES: open()
@@ -70,7 +68,7 @@ class ReplaySource {
  private:
   struct Pending {
     RecordingLine line;
-    std::optional<model::Event> event;  // absent when the line asks for none
+    std::optional<model::Event> event;  // absent if the line has no usable event
   };
 
   void run();
@@ -78,7 +76,7 @@ class ReplaySource {
   std::optional<model::Event> event_of(const RecordingLine& line, std::string_view text);
   std::optional<model::Event> changed(model::ResourceKind kind, std::string_view text);
   base::Clock::Time due(const RecordingLine& line) const;
-  void tell();
+  void deliver();
   void end(const std::string& error);
 
   const std::string path_;
@@ -96,7 +94,7 @@ class ReplaySource {
   base::Clock::Duration last_time_{};
   std::optional<Pending> pending_;
 
-  std::atomic<std::uint64_t> told_{0};
+  std::atomic<std::uint64_t> delivered_{0};
   std::atomic<std::uint64_t> unusable_{0};
   std::atomic<bool> stopped_{false};
   mutable std::mutex mutex_;

@@ -65,7 +65,7 @@ base::Status ListReader::take(Decoded decoded) {
   if (const auto* wrong = std::get_if<WrongKind>(&decoded.result)) {
     return {base::StatusCode::unsupported, "the list holds a " + in_quotes(wrong->kind)};
   }
-  // Going on without an object of unknown name would remove it.
+  // Skipping an object without a readable name would remove it from the store.
   const auto* failed = std::get_if<Failed>(&decoded.result);
   if (!tolerant_ && failed != nullptr && failed->path.empty() && decoded.name.name.empty()) {
     return base::invalid("items[" + std::to_string(splitter_.items()) + "] " + failed->problem);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The API server's answers to LIST and WATCH, read while they arrive. Knows HTTP
-// status, lists and watch events; what objects mean for the store is the reflector's.
+// Reads responses to LIST and WATCH as they arrive: HTTP status, lists and watch events. The reflector handles the
+// decoded objects.
 #pragma once
 
 #include <chrono>
@@ -23,10 +23,10 @@ class AnswerReader : public ResponseSink {
   base::Status on_head(const ResponseHead& head) final;
   base::Status on_body(std::string_view bytes) final;
 
-  int http_status() const { return head_.status; }  // 0 = no answer came
-  // Why reading was given up; ok if it was not.
+  int http_status() const { return head_.status; }  // 0 = no response
+  // Why reading was aborted; ok if it was not.
   const base::Status& failure() const { return failure_; }
-  // What the server said instead of 200.
+  // The error that the server sent instead of 200.
   ApiStatus refusal();
 
  protected:
@@ -44,18 +44,17 @@ class AnswerReader : public ResponseSink {
 // One page of a list.
 class ListReader final : public AnswerReader {
  public:
-  // `begun` is called when the list starts to arrive.
+  // `begun` is called when the response starts.
   ListReader(Decoder& decoder, model::ResourceKind kind, std::function<void()> begun,
              std::function<base::Status(Decoded)> visit);
-  // An object that is damaged so much that its name cannot be read fails the list, unless
-  // this is set: then it is like any other that cannot be used.
+  // An object without a readable name fails the list, unless this is set: then it is handled like any invalid object.
   void set_tolerant(bool tolerant) { tolerant_ = tolerant; }
-  // Fails unless the page arrived whole and is of the right kind.
+  // Fails unless the page is complete and of the right kind.
   base::Result<ListEnvelope> finish();
 
  private:
   void begin() override { begun_(); }
-  base::Status read(std::string_view bytes) override { return splitter_.feed(bytes); }
+  base::Status read(std::string_view bytes) override { return splitter_.append(bytes); }
 
   base::Status take(Decoded decoded);
 
@@ -77,14 +76,14 @@ class WatchReader final : public AnswerReader {
 
  private:
   void begin() override { begun_(); }
-  base::Status read(std::string_view bytes) override { return splitter_.feed(bytes); }
+  base::Status read(std::string_view bytes) override { return splitter_.append(bytes); }
 
   std::function<void()> begun_;
   Patience patience_;
   DocumentSplitter splitter_;
 };
 
-// An answer of which the HTTP status says everything.
+// A response of which only the HTTP status matters.
 class ProbeReader final : public AnswerReader {
  public:
   using AnswerReader::AnswerReader;

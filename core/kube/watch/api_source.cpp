@@ -15,7 +15,7 @@ namespace sluice::kube {
 namespace {
 
 std::function<double()> random_numbers() {
-  // Different on every node, or their retries would meet.
+  // Different on every node, so that their retries do not coincide.
   auto engine = std::make_shared<std::mt19937_64>(std::random_device{}());
   return [engine] { return std::uniform_real_distribution<double>(0.0, 1.0)(*engine); };
 }
@@ -23,21 +23,24 @@ std::function<double()> random_numbers() {
 }  // namespace
 
 bool ApiSourceStatus::connected() const {
-  return std::all_of(resources.begin(), resources.end(), [](const auto& resource) { return resource.connected || resource.absent; });
+  return std::all_of(resources.begin(), resources.end(),
+                     [](const auto& resource) { return resource.connected || resource.absent; });
 }
 
 bool ApiSourceStatus::listed() const {
   return std::all_of(resources.begin(), resources.end(), [](const auto& resource) { return resource.listed || resource.absent; });
 }
 
-class Follower {
+class ReflectorThread {
  public:
-  Follower(const Resource& resource, Transport& transport, model::EventSink& sink, const base::Clock& clock,
-           FailureLog& failures, StreamingSupport& streaming)
-      : transport_(transport), sink_(sink), reflector_(resource, {transport_, sink_, clock, random_numbers(), failures, streaming}) {}
+  ReflectorThread(const Resource& resource, Transport& transport, model::EventSink& sink, const base::Clock& clock,
+                  FailureLog& failures, StreamingSupport& streaming)
+      : transport_(transport),
+        sink_(sink),
+        reflector_(resource, {transport_, sink_, clock, random_numbers(), failures, streaming}) {}
 
   Reflector& reflector() { return reflector_; }
-  // Nothing is delivered afterwards. The thread goes on for as long as its request takes.
+  // Nothing is delivered afterwards. The thread runs until its request ends.
   void end() {
     ended_ = true;
     transport_.end();
@@ -46,7 +49,7 @@ class Follower {
   bool ended() const { return ended_; }
 
   std::thread thread;
-  bool over = false;  // the thread has nothing left to do; under the mutex of the source
+  bool finished = false;  // the thread is about to exit; under the mutex of the source
 
  private:
   std::atomic<bool> ended_{false};
@@ -62,51 +65,51 @@ ApiSource::ApiSource(std::unique_ptr<Transport> transport, const ApiSourceOption
       clock_(clock),
       streaming_(options.streaming_lists, clock) {
   for (const auto& resource : {services_resource(), endpoint_slices_resource(), node_resource(options.node_name)}) {
-    followers_.push_back(follower(resource));
+    reflectors_.push_back(make_reflector(resource));
   }
-  if (options.service_cidrs) service_cidrs_ = follower(service_cidrs_resource());
+  if (options.service_cidrs) service_cidrs_ = make_reflector(service_cidrs_resource());
 }
 
 ApiSource::~ApiSource() { stop(); }
 
-std::unique_ptr<Follower> ApiSource::follower(const Resource& resource) {
-  return std::make_unique<Follower>(resource, *transport_, sink_, clock_, failures_, streaming_);
+std::unique_ptr<ReflectorThread> ApiSource::make_reflector(const Resource& resource) {
+  return std::make_unique<ReflectorThread>(resource, *transport_, sink_, clock_, failures_, streaming_);
 }
 
 void ApiSource::start() {
   const std::lock_guard lock(mutex_);
   started_ = true;
-  for (const auto& one : followers_) begin(*one);
+  for (const auto& one : reflectors_) begin(*one);
   if (service_cidrs_) begin(*service_cidrs_);
 }
 
-void ApiSource::begin(Follower& follower) {
-  follower.thread = std::thread([this, &follower] { run(follower); });
+void ApiSource::begin(ReflectorThread& reflector) {
+  reflector.thread = std::thread([this, &reflector] { run(reflector); });
 }
 
 void ApiSource::set_service_cidrs(bool wanted) {
-  Follower* ended = nullptr;
+  ReflectorThread* ended = nullptr;
   {
     const std::lock_guard lock(mutex_);
     sweep();
     if (stopped_ || wanted == (service_cidrs_ != nullptr)) return;
     if (wanted) {
-      service_cidrs_ = follower(service_cidrs_resource());
+      service_cidrs_ = make_reflector(service_cidrs_resource());
       if (started_) begin(*service_cidrs_);
       return;
     }
     ended = service_cidrs_.get();
-    leaving_.push_back(std::move(service_cidrs_));
+    ending_.push_back(std::move(service_cidrs_));
   }
-  // Without the mutex: it may be telling the sink something, which takes as long as the sink needs.
+  // Without the mutex, because end() waits until the sink has accepted an event that is being delivered.
   ended->end();
   stop_changed_.notify_all();
 }
 
-// Lets go of those that have ended meanwhile.
+// Destroys reflectors that have ended.
 void ApiSource::sweep() {
-  std::erase_if(leaving_, [](const std::unique_ptr<Follower>& one) {
-    if (one->thread.joinable() && !one->over) return false;
+  std::erase_if(ending_, [](const std::unique_ptr<ReflectorThread>& one) {
+    if (one->thread.joinable() && !one->finished) return false;
     if (one->thread.joinable()) one->thread.join();
     return true;
   });
@@ -119,30 +122,30 @@ void ApiSource::stop() {
   }
   stop_changed_.notify_all();
   transport_->stop();
-  // From here on nothing is added.
-  const auto join = [](const std::unique_ptr<Follower>& one) {
+  // No reflectors are added any more.
+  const auto join = [](const std::unique_ptr<ReflectorThread>& one) {
     if (one && one->thread.joinable()) one->thread.join();
   };
-  for (const auto& one : followers_) join(one);
+  for (const auto& one : reflectors_) join(one);
   join(service_cidrs_);
-  for (const auto& one : leaving_) join(one);
+  for (const auto& one : ending_) join(one);
 }
 
-void ApiSource::run(Follower& follower) {
+void ApiSource::run(ReflectorThread& reflector) {
   std::unique_lock lock(mutex_);
-  while (!stopped_ && !follower.ended()) {
+  while (!stopped_ && !reflector.ended()) {
     lock.unlock();
-    const auto delay = follower.reflector().step();
+    const auto delay = reflector.reflector().step();
     lock.lock();
-    stop_changed_.wait_for(lock, delay, [&] { return stopped_ || follower.ended(); });
+    stop_changed_.wait_for(lock, delay, [&] { return stopped_ || reflector.ended(); });
   }
-  follower.over = true;
+  reflector.finished = true;
 }
 
 ApiSourceStatus ApiSource::status() const {
   const std::lock_guard lock(mutex_);
   ApiSourceStatus out;
-  for (const auto& one : followers_) out.resources.push_back(one->reflector().status());
+  for (const auto& one : reflectors_) out.resources.push_back(one->reflector().status());
   if (service_cidrs_) out.resources.push_back(service_cidrs_->reflector().status());
   return out;
 }

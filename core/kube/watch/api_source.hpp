@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The API server as a source: a reflector each for Services, EndpointSlices, this node's
-// Node and, where wanted, ServiceCIDRs, each in a thread of its own.
+// The API server as a source: reflectors for Services, EndpointSlices, this node's Node and optionally ServiceCIDRs,
+// each in its own thread.
 #pragma once
 
 #include <condition_variable>
@@ -20,27 +20,27 @@
 
 namespace sluice::kube {
 
-// A reflector and its thread, and what ends them apart from the others.
-class Follower;
+// A reflector with its thread, which can be ended separately.
+class ReflectorThread;
 
 struct ApiSourceStatus {
   std::vector<ReflectorStatus> resources;  // in the order of kResourceKinds
 
-  bool connected() const;  // every watch is running, but of what the server does not have
-  bool listed() const;     // everything was listed once, likewise
+  bool connected() const;  // every watch is running, except for absent resources
+  bool listed() const;     // every resource was listed once, except for absent ones
 };
 
 struct ApiSourceOptions {
   std::string node_name;
-  // Ask for lists as the beginning of a watch, where the server can.
+  // Use streaming lists (WatchList) if the server supports them.
   bool streaming_lists = true;
-  // Whether anybody has a use for ServiceCIDRs: they are a watch more for the server.
+  // Whether to watch ServiceCIDRs, which costs the server one more watch.
   bool service_cidrs = false;
 };
 
 class ApiSource {
  public:
-  // The sink and the clock outlive the source.
+  // The sink and the clock must outlive the source.
   ApiSource(std::unique_ptr<Transport> transport, const ApiSourceOptions& options, model::EventSink& sink,
             const base::Clock& clock);
   ~ApiSource();
@@ -48,21 +48,20 @@ class ApiSource {
   ApiSource& operator=(const ApiSource&) = delete;
 
   void start();
-  // [any thread] Begins or ends to ask for ServiceCIDRs. Of those nothing is delivered after the end; a watch that is
-  // running is given up with its next word, without waiting for that.
+  // [any thread] Starts or stops watching ServiceCIDRs. After a stop none are delivered; a running watch is ended with
+  // its next event, without waiting for it.
   void set_service_cidrs(bool wanted);
-  // Returns within a moment, whatever the server does. REQUIRES: the sink does not
-  // block for ever; close the queue behind it first.
+  // Returns soon, whatever the server does. REQUIRES: the sink does not block forever; close its queue first.
   void stop();
 
   ApiSourceStatus status() const;  // any thread
-  // [any thread] For other requests to the same server, within the same budget; ends with stop().
+  // [any thread] For other requests to the same server, with the same rate limit. Stopped by stop().
   Transport& transport() { return *transport_; }
 
  private:
-  std::unique_ptr<Follower> follower(const Resource& resource);
-  void begin(Follower& follower);
-  void run(Follower& follower);
+  std::unique_ptr<ReflectorThread> make_reflector(const Resource& resource);
+  void begin(ReflectorThread& reflector);
+  void run(ReflectorThread& reflector);
   void sweep();
 
   const std::unique_ptr<Transport> transport_;
@@ -75,9 +74,9 @@ class ApiSource {
   std::condition_variable stop_changed_;
   bool started_ = false;  // under mutex_, as is all that follows
   bool stopped_ = false;
-  std::vector<std::unique_ptr<Follower>> followers_;
-  std::unique_ptr<Follower> service_cidrs_;         // null: not wanted
-  std::vector<std::unique_ptr<Follower>> leaving_;  // ended, with a request that is still under way
+  std::vector<std::unique_ptr<ReflectorThread>> reflectors_;
+  std::unique_ptr<ReflectorThread> service_cidrs_;        // null: not wanted
+  std::vector<std::unique_ptr<ReflectorThread>> ending_;  // ended, with a request in progress
 };
 
 }  // namespace sluice::kube

@@ -8,7 +8,9 @@
 namespace sluice::kube {
 namespace {
 
-base::Status ended_status() { return {base::StatusCode::unavailable, "it is not wanted any more", ECANCELED}; }
+base::Status ended_status() {
+  return {base::StatusCode::unavailable, "cancelled: the resource is no longer needed", ECANCELED};
+}
 
 class Watched final : public ResponseSink {
  public:

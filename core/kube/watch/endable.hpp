@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A transport's requests, and a sink's events, of one who can be ended apart from the others that use the same.
+// Wrappers for a shared transport and a shared sink, which end the requests and events of one of their users.
 #pragma once
 
 #include <atomic>
@@ -17,11 +17,11 @@ namespace sluice::kube {
 
 class EndableTransport final : public Transport {
  public:
-  // `next` outlives it.
+  // `next` must outlive this object.
   explicit EndableTransport(Transport& next) : next_(next) {}
 
   base::Status send(const Request& request, ResponseSink& sink) override;
-  // [any thread] Later requests fail at once; one that is under way ends with the next piece of its answer. Both with
+  // [any thread] Later requests fail at once; a request in progress ends with the next chunk of its response. Both with
   // ECANCELED.
   void end() { ended_ = true; }
   void stop() override { end(); }
@@ -34,14 +34,14 @@ class EndableTransport final : public Transport {
 
 class EndableSink final : public model::EventSink {
  public:
-  // `next` outlives it.
+  // `next` must outlive this object.
   explicit EndableSink(model::EventSink& next) : next_(next) {}
 
   void deliver(model::Event event) override {
     const std::lock_guard lock(mutex_);
     if (!ended_) next_.deliver(std::move(event));
   }
-  // [any thread] Nothing passes afterwards.
+  // [any thread] No event is delivered afterwards.
   void end() {
     const std::lock_guard lock(mutex_);
     ended_ = true;

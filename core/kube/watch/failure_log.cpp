@@ -28,7 +28,7 @@ void FailureLog::failed(const std::string& topic, const std::string& reason) {
     same = ++entry.same;
   }
   if (!is_power_of_four(same)) return;
-  const std::string again = same == 1 ? "; trying again" : "; failed " + std::to_string(same) + " times, trying on";
+  const std::string again = same == 1 ? "; retrying" : "; failed " + std::to_string(same) + " times, retrying";
   base::log_warning(component_, topic + ": " + reason + again);
 }
 

@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Says that something keeps failing without saying it each time: at once when it
-// starts or its reason changes, then the 4th, 16th, 64th time, and once when it works
-// again. Any thread.
+// Limits log lines about repeated failures: logs the first one, a changed reason, then the 4th, 16th, 64th time, and
+// the recovery. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +24,8 @@ class FailureLog {
  private:
   struct Entry {
     std::string reason;
-    std::uint64_t same = 0;   // times in a row for this reason
-    std::uint64_t total = 0;  // times in a row at all
+    std::uint64_t same = 0;   // consecutive failures with this reason
+    std::uint64_t total = 0;  // consecutive failures
   };
   const std::string component_;
   std::mutex mutex_;

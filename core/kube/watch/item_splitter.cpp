@@ -9,13 +9,13 @@
 namespace sluice::kube {
 namespace {
 
-// kind, apiVersion and metadata; a continue token is a few hundred bytes.
+// For kind, apiVersion and metadata; a continue token is a few hundred bytes.
 constexpr std::size_t kMaxEnvelopeBytes = 256u << 10;
 
-// An object that is only skipped still has to end some time.
+// The limit for an object that is skipped.
 constexpr std::size_t kMaxSkippedBytes = 256u << 20;
 
-// Room that is kept from object to object; that of a rare giant is given back.
+// Buffer space that is kept between objects; larger buffers are freed.
 constexpr std::size_t kUsualRoom = 1u << 20;
 
 bool is_json_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -64,7 +64,7 @@ base::Status ObjectCutter::take(std::string_view& bytes, bool& done) {
   bytes.remove_prefix(used);
   done = scanner_.complete();
   if (done) scanner_.reset();
-  // Whole objects inside one piece are visited in place, without a copy.
+  // Complete objects inside one chunk are visited without a copy.
   if (done && partial_.empty() && part.size() <= limit_) return visit_(part);
   if (auto status = keep(part); !status.ok() || !done) return status;
   base::Status status = skipped_ != 0 ? visit_oversized() : visit_(partial_);
@@ -100,7 +100,7 @@ base::Status ObjectCutter::visit_oversized() {
   return oversized_(partial_);
 }
 
-base::Status DocumentSplitter::feed(std::string_view bytes) {
+base::Status DocumentSplitter::append(std::string_view bytes) {
   while (!bytes.empty()) {
     if (!inside_) {
       const char c = bytes.front();
@@ -118,19 +118,19 @@ base::Status DocumentSplitter::feed(std::string_view bytes) {
   return {};
 }
 
-base::Status ListSplitter::feed(std::string_view bytes) {
+base::Status ListSplitter::append(std::string_view bytes) {
   while (!bytes.empty()) {
     base::Status status;
     switch (place_) {
       case Place::envelope:
-        status = feed_envelope(bytes);
+        status = consume_envelope(bytes);
         break;
       case Place::before_item:
       case Place::after_item:
-        status = feed_between(bytes);
+        status = consume_between(bytes);
         break;
       case Place::item:
-        status = feed_item(bytes);
+        status = consume_item(bytes);
         break;
     }
     if (!status.ok()) return status;
@@ -138,7 +138,7 @@ base::Status ListSplitter::feed(std::string_view bytes) {
   return {};
 }
 
-base::Status ListSplitter::feed_envelope(std::string_view& bytes) {
+base::Status ListSplitter::consume_envelope(std::string_view& bytes) {
   while (!bytes.empty()) {
     const char c = bytes.front();
     if (depth_ == 0) {
@@ -197,7 +197,7 @@ bool ListSplitter::last_key_is_items() const {
   return colon;
 }
 
-base::Status ListSplitter::feed_between(std::string_view& bytes) {
+base::Status ListSplitter::consume_between(std::string_view& bytes) {
   const char c = bytes.front();
   if (is_json_space(c)) {
     bytes.remove_prefix(1);
@@ -223,7 +223,7 @@ base::Status ListSplitter::feed_between(std::string_view& bytes) {
   return base::invalid("items[" + std::to_string(items_) + "]: an object was expected, not " + shown(c));
 }
 
-base::Status ListSplitter::feed_item(std::string_view& bytes) {
+base::Status ListSplitter::consume_item(std::string_view& bytes) {
   bool done = false;
   auto status = cutter_.take(bytes, done);
   if (status.ok() && done) {

@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Cuts JSON text that arrives in pieces into objects, so that a list is never held
-// whole and a watch event is decoded as soon as its last byte is there. Looks at
-// nothing but braces and strings: what is inside an object is checked by its decoder.
+// Splits JSON text that arrives in chunks into objects, so that a list is never held in memory as a whole and a watch
+// event is decoded as soon as its last byte arrives. Parses only braces and strings; the decoder checks the objects.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +14,19 @@
 
 namespace sluice::kube {
 
-// Twice of what an API server stores.
+// Twice the maximum size of an object in an API server.
 inline constexpr std::size_t kMaxObjectBytes = 4u << 20;
-// What is kept of a larger one.
+// The part that is kept of a larger object.
 inline constexpr std::size_t kKeptOfOversized = 64u << 10;
 
-// Receives one complete object; the view lives for the call. A failure ends the cutting.
+// Receives one complete object; the view is valid during the call. An error ends the parsing.
 using ObjectVisitor = std::function<base::Status(std::string_view object)>;
 
 // Finds the end of one JSON object.
 class ObjectScanner {
  public:
-  // Looks through `text`, which goes on where the last call ended and starts with '{'
-  // on the first. Returns how many bytes belong to the object.
+  // Scans `text`, which continues after the previous call and starts with '{' on the first one. Returns the number of
+  // bytes that belong to the object.
   std::size_t scan(std::string_view text);
   bool complete() const { return depth_ == 0 && started_; }
   void reset() { *this = ObjectScanner(); }
@@ -39,16 +38,14 @@ class ObjectScanner {
   bool escaped_ = false;
 };
 
-// Takes one object after another off text that arrives in pieces. An object beyond the
-// limit is read to its end without being kept, and its beginning goes to `oversized`;
-// without such a visitor it is a failure.
+// Extracts objects from text that arrives in chunks. An object beyond the limit is skipped, and its beginning goes to
+// `oversized`; without that visitor it is an error.
 class ObjectCutter {
  public:
   ObjectCutter(ObjectVisitor visit, std::size_t limit, ObjectVisitor oversized)
       : visit_(std::move(visit)), oversized_(std::move(oversized)), limit_(limit) {}
 
-  // Takes the object at the front of `bytes`, or its next part, off `bytes`. `done`: it
-  // was complete and has been visited.
+  // Removes the object at the front of `bytes`, or its next part. Sets `done` if the object was complete and visited.
   base::Status take(std::string_view& bytes, bool& done);
 
  private:
@@ -63,14 +60,14 @@ class ObjectCutter {
   std::size_t skipped_ = 0;  // size so far of an object beyond the limit
 };
 
-// One object after another with nothing but white space between: the body of a watch.
+// Splits the body of a watch: objects separated by white space.
 class DocumentSplitter {
  public:
   explicit DocumentSplitter(ObjectVisitor visit, std::size_t limit = kMaxObjectBytes, ObjectVisitor oversized = {})
       : cutter_(std::move(visit), limit, std::move(oversized)) {}
 
-  base::Status feed(std::string_view bytes);
-  // Whether the text fed so far ends between two objects.
+  base::Status append(std::string_view bytes);
+  // Whether the text so far ends between two objects.
   bool at_boundary() const { return !inside_; }
 
  private:
@@ -78,24 +75,24 @@ class DocumentSplitter {
   bool inside_ = false;
 };
 
-// A list: each element of the top-level "items" goes to the visitor, the rest is kept
-// as a small document with an empty "items".
+// Splits a list: each element of the top-level "items" goes to the visitor, the rest is kept as a small document with
+// empty "items".
 class ListSplitter {
  public:
   explicit ListSplitter(ObjectVisitor visit, std::size_t limit = kMaxObjectBytes, ObjectVisitor oversized = {})
       : cutter_(std::move(visit), limit, std::move(oversized)) {}
 
-  base::Status feed(std::string_view bytes);
-  // The rest of the list; fails if the text ended too early.
+  base::Status append(std::string_view bytes);
+  // The list without its items; fails if the text is incomplete.
   base::Result<std::string> finish() const;
   std::size_t items() const { return items_; }
 
  private:
   enum class Place { envelope, before_item, item, after_item };
 
-  base::Status feed_envelope(std::string_view& bytes);
-  base::Status feed_between(std::string_view& bytes);
-  base::Status feed_item(std::string_view& bytes);
+  base::Status consume_envelope(std::string_view& bytes);
+  base::Status consume_between(std::string_view& bytes);
+  base::Status consume_item(std::string_view& bytes);
   bool last_key_is_items() const;
 
   ObjectCutter cutter_;

@@ -10,11 +10,11 @@
 namespace sluice::kube {
 namespace {
 
-// Nothing that is looked for lies deeper.
+// The wanted fields are not deeper than this.
 constexpr std::size_t kDepth = 3;
 
-// Calls visit(path, text) for each text that is the value of a member, its path being the
-// keys joined by dots. Ends where the text does.
+// Calls visit(path, text) for each member with a string value; the path is the keys joined by dots. Stops at the end of
+// the text.
 class TextWalker {
  public:
   using Visitor = std::function<void(const std::string& path, std::string_view text)>;

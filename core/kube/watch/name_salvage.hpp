@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The identity of an object whose text cannot be parsed, because it is too large, cut off
-// or damaged: found by reading along as far as the text makes sense. What comes out is a
-// guess about whom a failure concerns, never content. Pure.
+// Finds the identity of an object that cannot be parsed (too large, truncated or malformed), by reading as far as the
+// text is well-formed. The result is a guess, used only to name the object in errors.
 #pragma once
 
 #include <string>
@@ -19,9 +18,9 @@ struct SalvagedHead {
   std::string resource_version;
 };
 
-// Of an object, as in a list.
+// From the text of an object.
 SalvagedHead salvage_object(std::string_view text);
-// Of a watch event and the object in it.
+// From the text of a watch event.
 SalvagedHead salvage_event(std::string_view text);
 
 }  // namespace sluice::kube

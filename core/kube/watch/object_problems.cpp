@@ -8,9 +8,9 @@
 namespace sluice::kube {
 namespace {
 
-// A cluster with more broken objects than this has one reason for all of them.
+// A cluster with more invalid objects than this probably has one reason for all of them.
 constexpr std::size_t kMaxKnown = 1000;
-constexpr std::size_t kLongestText = 600;  // bytes, after which notes are only counted
+constexpr std::size_t kLongestText = 600;  // bytes; further notes are only counted
 
 }  // namespace
 
@@ -21,14 +21,14 @@ void ObjectProblems::report(const model::ObjectName& name, const std::string& pr
     return;
   }
   std::string text = problem;
-  std::size_t said = 0;
-  for (; said < notes.size() && text.size() < kLongestText; ++said) text += (text.empty() ? "" : "; ") + notes[said];
-  if (said < notes.size()) text += "; and " + std::to_string(notes.size() - said) + " more";
+  std::size_t shown = 0;
+  for (; shown < notes.size() && text.size() < kLongestText; ++shown) text += (text.empty() ? "" : "; ") + notes[shown];
+  if (shown < notes.size()) text += "; and " + std::to_string(notes.size() - shown) + " more";
   const auto known = known_.find(name);
   if (known != known_.end() ? known->second == text : known_.size() >= kMaxKnown) return;
   known_[name] = text;
   const std::string object = kind_ + " " + (name.name.empty() ? "without a readable name" : name.to_string());
-  if (!problem.empty()) text += "; what was known of the object before stays in force";
+  if (!problem.empty()) text += "; keeping the last valid state of the object";
   budget_.log(base::LogLevel::warning, "kube", object + ": " + text);
   if (known_.size() == kMaxKnown && known == known_.end()) {
     base::log_warning("kube", "further " + kind_ + " objects with problems are not named");

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is wrong with single objects, logged when it appears or changes, not with each
-// of the object's many updates. One thread.
+// Logs errors of objects when they appear or change, not with each update of the object. Not thread-safe.
 #pragma once
 
 #include <string>
@@ -17,10 +16,10 @@ namespace sluice::kube {
 
 class ObjectProblems {
  public:
-  // `kind`: what the objects call themselves, "Service".
+  // `kind`: the kind of the objects, such as "Service".
   explicit ObjectProblems(std::string kind, base::LogBudget budget = {}) : kind_(std::move(kind)), budget_(budget) {}
 
-  // `problem`: why the object cannot be used; empty if it can. `notes`: what of it is left out.
+  // `problem`: why the object is invalid; empty if it is valid. `notes`: its ignored parts.
   void report(const model::ObjectName& name, const std::string& problem, const std::vector<std::string>& notes);
   void forget(const model::ObjectName& name) { known_.erase(name); }
 

@@ -23,13 +23,13 @@ void ObjectRelay::begin_list() {
 }
 
 void ObjectRelay::end_list() {
-  // The store does the same with their slices.
+  // The store removes the slices of these when the list ends.
   std::erase_if(origins_, [](const auto& entry) { return !entry.second.in_list; });
   sink_->deliver(model::ListEnd{kind_});
 }
 
 bool ObjectRelay::listed(Decoded decoded) {
-  // An object of no use is gone after the list by not being in it.
+  // Objects that are not delivered are removed at the end of the list.
   if (std::holds_alternative<Ignored>(decoded.result)) return true;
   return changed(std::move(decoded));
 }
@@ -40,14 +40,14 @@ bool ObjectRelay::changed(Decoded decoded) {
     sink_->deliver(model::Upsert{std::move(*object)});
   } else if (auto* made = std::get_if<Slices>(&decoded.result)) {
     problems_.report(decoded.name, {}, decoded.notes);
-    tell_slices(decoded.name, std::move(made->slices));
+    deliver_slices(decoded.name, std::move(made->slices));
   } else if (const auto* ignored = std::get_if<Ignored>(&decoded.result)) {
-    base::log_debug("kube", object_kind_ + " " + decoded.name.to_string() + " is left out: " + ignored->reason);
-    // It may have been of use before.
+    base::log_debug("kube", object_kind_ + " " + decoded.name.to_string() + " is ignored: " + ignored->reason);
+    // An earlier version of it may be in the store.
     sink_->deliver(model::Remove{kind_, std::move(decoded.name)});
   } else if (const auto* failed = std::get_if<Failed>(&decoded.result)) {
     problems_.report(decoded.name, failed->to_string(), decoded.notes);
-    if (!decoded.name.name.empty()) tell_unusable(decoded.name);
+    if (!decoded.name.name.empty()) deliver_unusable(decoded.name);
     return false;
   }
   return true;
@@ -56,13 +56,13 @@ bool ObjectRelay::changed(Decoded decoded) {
 void ObjectRelay::removed(model::ObjectName name) {
   problems_.forget(name);
   if (endpoints_) {
-    tell_slices(name, {});
+    deliver_slices(name, {});
   } else {
     sink_->deliver(model::Remove{kind_, std::move(name)});
   }
 }
 
-void ObjectRelay::tell_slices(const model::ObjectName& name, std::vector<model::EndpointSlice> slices) {
+void ObjectRelay::deliver_slices(const model::ObjectName& name, std::vector<model::EndpointSlice> slices) {
   Origin now;
   now.in_list = true;
   for (auto& slice : slices) {
@@ -83,7 +83,7 @@ void ObjectRelay::tell_slices(const model::ObjectName& name, std::vector<model::
   }
 }
 
-void ObjectRelay::tell_unusable(const model::ObjectName& name) {
+void ObjectRelay::deliver_unusable(const model::ObjectName& name) {
   if (!endpoints_) {
     sink_->deliver(model::Unusable{kind_, name});
     return;

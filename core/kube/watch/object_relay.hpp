@@ -1,10 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a reflector reads, told to the store; what is wrong with single objects, told to
-// the log. Knows what decoded objects mean, nothing of lists, watches and versions. Where
-// Endpoints stand for EndpointSlices it remembers which slices each was made into. One
-// thread.
+// Delivers decoded objects to the store and logs errors of objects. Independent of lists, watches and versions. If
+// Endpoints replace EndpointSlices, it keeps track of the slices made of each. Not thread-safe.
 #pragma once
 
 #include <unordered_map>
@@ -19,25 +17,25 @@ namespace sluice::kube {
 
 class ObjectRelay {
  public:
-  // The sink outlives the relay.
+  // The sink must outlive the relay.
   ObjectRelay(const Resource& resource, model::EventSink& sink);
 
   void begin_list();
   void end_list();
-  // An object as a list has it. These two say whether the object could be used.
+  // An object in a list. Returns whether the object is valid.
   bool listed(Decoded decoded);
-  // An object that is new or has changed.
+  // A new or changed object. Returns whether the object is valid.
   bool changed(Decoded decoded);
   void removed(model::ObjectName name);
 
  private:
   struct Origin {
     std::vector<model::ObjectName> slices;
-    bool in_list = false;  // the running list, or the last
+    bool in_list = false;  // in the current list, or in the last one
   };
 
-  void tell_slices(const model::ObjectName& name, std::vector<model::EndpointSlice> slices);
-  void tell_unusable(const model::ObjectName& name);
+  void deliver_slices(const model::ObjectName& name, std::vector<model::EndpointSlice> slices);
+  void deliver_unusable(const model::ObjectName& name);
 
   model::ResourceKind kind_;
   std::string object_kind_;

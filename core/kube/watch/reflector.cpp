@@ -15,9 +15,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr const char* kConnection = "connection";  // the topic all reflectors share
-// How often a server's word on when to come back counts alone.
-constexpr int kMaxToldToWait = 10;
+constexpr const char* kConnection = "connection";  // the topic that all reflectors share
+// After this many consecutive responses with Retry-After, the own backoff applies, too.
+constexpr int kMaxRetryAfter = 10;
 constexpr std::chrono::seconds kNone{0};
 
 }  // namespace
@@ -30,7 +30,7 @@ Reflector::Reflector(Resource resource, ReflectorContext context)
       relay_(resource_, context_.sink) {}
 
 milliseconds Reflector::step() {
-  if (phase_ == Phase::stream && !context_.streaming.worth_trying()) phase_ = Phase::list;
+  if (phase_ == Phase::stream && !context_.streaming.may_be_supported()) phase_ = Phase::list;
   switch (phase_) {
     case Phase::discover:
       return discover();
@@ -53,7 +53,7 @@ bool Reflector::drop_field_selector(const ApiStatus& refusal) {
   return true;
 }
 
-// Whether the refusal says too little: perhaps the server has no EndpointSlices.
+// Whether the error may mean that the server does not offer EndpointSlices. If so, discovery comes next.
 bool Reflector::ask_discovery(const ApiStatus& refusal) {
   if (resource_.discovery_path.empty() || !maybe_no_such_resource(refusal)) return false;
   before_discovery_ = refusal;
@@ -68,7 +68,7 @@ std::string Reflector::unusable_answer(const std::string& reason) const {
 void Reflector::report_refusal(const std::string& action, const ApiStatus& refusal) {
   const std::string reason = refusal_text(context_.transport.server(), refusal) + refusal_remedy(refusal, resource_);
   count_error(reason);
-  // Wrong credentials are one failure for all reflectors, like a server that is away.
+  // Wrong credentials are one failure for all reflectors, like an unreachable server.
   context_.failures.failed(refusal.code == 401 ? kConnection : action + resource_.plural, reason);
 }
 
@@ -79,13 +79,14 @@ base::Status Reflector::send(Request request, ResponseSink& sink) {
 
 milliseconds Reflector::wait_for(const ApiStatus& refusal) {
   const milliseconds own_pace = backoff_.next();
-  const bool is_told = (refusal.code == 429 || refusal.code >= 500) && refusal.retry_after.value_or(kNone) > kNone;
-  again_ = is_told;
-  if (!is_told) return own_pace;
-  // All nodes were told the same number.
+  const bool has_retry_after =
+      (refusal.code == 429 || refusal.code >= 500) && refusal.retry_after.value_or(kNone) > kNone;
+  again_ = has_retry_after;
+  if (!has_retry_after) return own_pace;
+  // Jitter, because all nodes receive the same Retry-After.
   const auto jitter = milliseconds(static_cast<long>(1000 * context_.random()));
-  const milliseconds told = milliseconds(*refusal.retry_after) + jitter;
-  return ++told_to_wait_ > kMaxToldToWait ? std::max(told, own_pace) : told;
+  const milliseconds requested = milliseconds(*refusal.retry_after) + jitter;
+  return ++retry_after_count_ > kMaxRetryAfter ? std::max(requested, own_pace) : requested;
 }
 
 milliseconds Reflector::connection_failed(const base::Status& status) {

@@ -1,14 +1,13 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Follows one kind of object (BEH 1.5). Where the server can, one WATCH that begins with
-// everything there is; else LIST, then WATCH from there. Resumed after each end, and
-// started over when the server has forgotten where we were. EndpointSlices become core/v1
-// Endpoints while the server says that it has no such group; what can be done without is
-// done without while the server does not have it or does not show it, and asked for slowly.
+// Lists and watches one kind of object (BEH 1.5). Uses a streaming list if the server supports it, else LIST, then
+// WATCH from its version. Resumes the watch when it ends, and lists again when the version has expired. Falls back from
+// EndpointSlices to core/v1 Endpoints if the server does not offer discovery.k8s.io/v1. Does without an optional
+// resource while the server does not offer it or denies access, and retries slowly.
 //
-// A state machine: step() does one request and says how long to wait before the next.
-// Who calls it, and the waiting, is ApiSource's. One thread, but for status().
+// A state machine: step() does one request and returns how long to wait before the next. ApiSource calls it and waits.
+// Not thread-safe, except for status().
 #pragma once
 
 #include <atomic>
@@ -33,15 +32,15 @@
 namespace sluice::kube {
 
 struct ReflectorStatus {
-  std::string object_kind;     // "EndpointSlice", or what is read in its place
+  std::string object_kind;     // "EndpointSlice", or "Endpoints" in its place
   bool listed = false;         // at least once
   bool connected = false;      // a watch is running
-  bool absent = false;         // the server does not have it, and it can be done without
-  std::uint64_t lists = 0;     // completed ones, however they came
-  std::uint64_t streamed = 0;  // of them, those that came as a stream
-  std::uint64_t watches = 0;   // accepted ones
-  std::uint64_t relists = 0;   // lists that had to follow a first one
-  std::uint64_t events = 0;    // of watches, without those that make up a list
+  bool absent = false;         // an optional resource that the server does not offer
+  std::uint64_t lists = 0;     // completed lists, including streaming lists
+  std::uint64_t streamed = 0;  // completed streaming lists
+  std::uint64_t watches = 0;   // accepted watches
+  std::uint64_t relists = 0;   // completed lists after the first
+  std::uint64_t events = 0;    // watch events, without the initial events of streaming lists
   std::uint64_t unusable = 0;  // objects that could not be decoded
   std::uint64_t errors = 0;
   std::string last_error;
@@ -61,7 +60,7 @@ class Reflector {
  public:
   Reflector(Resource resource, ReflectorContext context);
 
-  // One request. Returns the time to wait before the next.
+  // Does one request. Returns the time to wait before the next.
   std::chrono::milliseconds step();
   ReflectorStatus status() const;  // any thread
 
@@ -74,11 +73,11 @@ class Reflector {
   Delay list_refused(const ApiStatus& refusal);
   Delay list_failed(const std::string& reason);
   void list_done(const std::string& version);
-  void begin_anew(std::string version);
+  void restart(std::string version);
   Delay discover();
   bool use(Resource resource);
-  std::optional<Delay> do_without(const ApiStatus& refusal);
-  void tell_that_there_are_none();
+  std::optional<Delay> skip_if_optional(const ApiStatus& refusal);
+  void deliver_empty_list();
 
   // reflector_watch.cpp
   Delay watch();
@@ -88,7 +87,7 @@ class Reflector {
   Delay watch_ended(const base::Status& status, base::Clock::Duration lasted);
   Delay stream_over(const base::Status& status, WatchReader& reader, base::Clock::Duration lasted);
   Delay stream_refused(const ApiStatus& refusal);
-  Delay stream_not_offered(const std::string& reason);
+  Delay stream_unsupported(const std::string& reason);
   base::Status take_event(WatchEvent event);
   base::Status take_change(WatchEvent event);
   base::Status take_bookmark(const WatchEvent& event);
@@ -108,7 +107,7 @@ class Reflector {
   void count_usable(bool usable);
   void answered();
 
-  const std::string object_kind_;  // at first
+  const std::string object_kind_;  // before a fallback
   Resource resource_;
   ReflectorContext context_;
   base::Backoff backoff_;
@@ -117,25 +116,25 @@ class Reflector {
 
   enum class Phase { discover, stream, list, watch };
   Phase phase_ = Phase::stream;
-  std::string list_version_ = "0";             // to begin from; empty = the newest
+  std::string list_version_ = "0";             // resourceVersion to list from; empty = the newest
   std::string continue_token_;                 // of the next page
   bool paged_ = false;                         // the server pages even lists from its cache
-  bool unlimited_ = false;                     // paging took too long once
-  int damaged_lists_ = 0;                      // in a row
-  int cut_streams_ = 0;                        // in a row
-  int told_to_wait_ = 0;                       // by Retry-After, in a row
-  bool again_ = false;                         // the next request is another try that the server asked for
-  std::optional<ApiStatus> before_discovery_;  // the refusal that led to it
-  std::string watch_version_;                  // last seen
+  bool unlimited_ = false;                     // list without pages, because a continue token has expired
+  int broken_lists_ = 0;                       // consecutive
+  int broken_streams_ = 0;                     // consecutive
+  int retry_after_count_ = 0;                  // consecutive responses with Retry-After
+  bool again_ = false;                         // the next request is a retry that the server asked for
+  std::optional<ApiStatus> before_discovery_;  // the error that led to the discovery request
+  std::string watch_version_;                  // resourceVersion of the last event
   bool expired_before_ = false;                // no watch has worked since the last "expired"
-  bool initial_ = false;                       // the running watch is still a list
-  bool no_initial_end_ = false;                // it never becomes a watch
+  bool initial_ = false;                       // the running watch still sends initial events
+  bool no_initial_end_ = false;                // the server does not support streaming lists
   std::uint64_t watch_events_ = 0;             // of the running watch
   std::optional<ApiStatus> watch_error_;
-  std::string skipped_;     // what was last said to be skipped
-  int unknown_paths_ = 0;   // of an optional resource, in a row
-  std::string without_;     // why it was said to be done without
-  bool none_told_ = false;  // the sink was told an empty list in its place
+  std::string skipped_;                // the kind of events that was last logged as skipped
+  int unknown_paths_ = 0;              // of an optional resource, consecutive 404s
+  std::string without_;                // the logged reason why an optional resource is not used
+  bool empty_list_delivered_ = false;  // in place of an optional resource
 
   struct Counters {
     std::atomic<bool> endpoints{false};

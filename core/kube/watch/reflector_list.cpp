@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The reflector's LIST, which resource it is, and doing without it.
+// The reflector's LIST, the choice of the resource, and optional resources.
 
 #include <cerrno>
 #include <utility>
@@ -15,10 +15,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// After so many damaged lists in a row, what is damaged is left out.
-constexpr int kMaxDamagedLists = 3;
-// How often a server is asked for what it does not have or does not show; between this and
-// a minute more.
+// After this many consecutive broken lists, invalid objects are skipped.
+constexpr int kMaxBrokenLists = 3;
+// Retry interval for an optional resource that the server does not offer or to which it denies access, plus up to a
+// minute of jitter.
 constexpr std::chrono::minutes kSeldom{5};
 
 }  // namespace
@@ -33,10 +33,10 @@ milliseconds Reflector::list() {
     count_usable(relay_.listed(std::move(decoded)));
     return base::Status();
   });
-  reader.set_tolerant(damaged_lists_ >= kMaxDamagedLists);
+  reader.set_tolerant(broken_lists_ >= kMaxBrokenLists);
   const auto status = send(list_request(resource_, {list_version_, continue_token_, !unlimited_}), reader);
   if (!reader.failure().ok()) {
-    ++damaged_lists_;
+    ++broken_lists_;
     return list_failed(unusable_answer(reader.failure().message()));
   }
   if (reader.http_status() == 0) {
@@ -49,7 +49,7 @@ milliseconds Reflector::list() {
   const auto envelope = reader.finish();
   if (!envelope) return list_failed(unusable_answer(envelope.status().message()));
   if (!envelope->continue_token.empty()) {
-    // Asked from its cache a server gives everything; this one has none.
+    // A list from the server's cache has no pages, so this server has no cache.
     if (list_version_ == "0") paged_ = true;
     continue_token_ = envelope->continue_token;
     return kNow;
@@ -58,16 +58,16 @@ milliseconds Reflector::list() {
   return kNow;
 }
 
-// Everything there is has been told.
+// The list is complete.
 void Reflector::list_done(const std::string& version) {
   continue_token_.clear();
   unlimited_ = false;
-  damaged_lists_ = 0;
-  cut_streams_ = 0;
-  told_to_wait_ = 0;
+  broken_lists_ = 0;
+  broken_streams_ = 0;
+  retry_after_count_ = 0;
   watch_version_ = version;
   unknown_paths_ = 0;
-  none_told_ = false;
+  empty_list_delivered_ = false;
   counters_.absent = false;
   phase_ = Phase::watch;
   relay_.end_list();
@@ -77,8 +77,8 @@ void Reflector::list_done(const std::string& version) {
 }
 
 milliseconds Reflector::list_refused(const ApiStatus& refusal) {
-  if (lost_version(refusal)) {
-    // A page's token lives five minutes; who needs longer is better off with one answer.
+  if (version_expired(refusal)) {
+    // A continue token expires after five minutes. If paging takes longer, request the list in one response.
     if (!continue_token_.empty()) unlimited_ = true;
     const bool had_version = !list_version_.empty() || !continue_token_.empty();
     continue_token_.clear();
@@ -88,12 +88,12 @@ milliseconds Reflector::list_refused(const ApiStatus& refusal) {
   if (drop_field_selector(refusal)) return kNow;
   continue_token_.clear();
   if (ask_discovery(refusal)) return kNow;
-  if (const auto delay = do_without(refusal)) return *delay;
+  if (const auto delay = skip_if_optional(refusal)) return *delay;
   report_refusal("list ", refusal);
   return wait_for(refusal);
 }
 
-// What arrived is not a list, or not the whole of it.
+// The response is not a list, or is incomplete.
 milliseconds Reflector::list_failed(const std::string& reason) {
   continue_token_.clear();
   counters_.connected = false;
@@ -102,16 +102,16 @@ milliseconds Reflector::list_failed(const std::string& reason) {
   return backoff_.next();
 }
 
-void Reflector::begin_anew(std::string version) {
+void Reflector::restart(std::string version) {
   again_ = false;
   continue_token_.clear();
   list_version_ = paged_ ? std::string() : std::move(version);
-  // A server that had no EndpointSlices may have been upgraded.
+  // A server without EndpointSlices may have been upgraded.
   phase_ = resource_.endpoints ? Phase::discover : Phase::stream;
 }
 
-// Asks whether the server has EndpointSlices at all. Only its clear "no" is one: whatever
-// else happens, what is used stays in use.
+// Asks whether the server offers EndpointSlices. Only 404 means that it does not; after any other error the current
+// resource stays in use.
 milliseconds Reflector::discover() {
   ProbeReader reader(decoder_);
   const auto status = send(discovery_request(resource_), reader);
@@ -128,7 +128,7 @@ milliseconds Reflector::discover() {
   return wait_for(*refusal);
 }
 
-// Whether it was another one before.
+// Switches between EndpointSlices and Endpoints. Returns whether the resource has changed.
 bool Reflector::use(Resource resource) {
   if (resource.endpoints == resource_.endpoints) return false;
   if (resource.endpoints) {
@@ -147,9 +147,9 @@ bool Reflector::use(Resource resource) {
   return true;
 }
 
-// For a resource that can be done without and that the server does not have, or does not
-// let us list or watch: the time until it is asked again. Nobody waits for a list of it.
-std::optional<milliseconds> Reflector::do_without(const ApiStatus& refusal) {
+// If the resource is optional and the server does not offer it or denies access, returns the time until the next
+// attempt. The initial sync does not wait for such a resource.
+std::optional<milliseconds> Reflector::skip_if_optional(const ApiStatus& refusal) {
   if (!resource_.optional || !maybe_no_such_resource(refusal)) return std::nullopt;
   counters_.connected = false;
   continue_token_.clear();
@@ -163,27 +163,27 @@ std::optional<milliseconds> Reflector::do_without(const ApiStatus& refusal) {
     why = "the API server " + context_.transport.server() + " does not have any; " + resource_.without;
     if (without_ != why) base::log_info("kube", "list " + resource_.plural + ": " + why);
     counters_.absent = true;
-    tell_that_there_are_none();
+    deliver_empty_list();
   } else {
     why = refusal_text(context_.transport.server(), refusal) + "; " + resource_.without +
           "; grant what ClusterRole system:node-proxier grants, " + resource_.rule;
     count_error(why);
     if (without_ != why) {
-      base::log_warning("kube", "list " + resource_.plural + ": " + why + "; asked again every " +
+      base::log_warning("kube", "list " + resource_.plural + ": " + why + "; retrying every " +
                                     std::to_string(kSeldom.count()) + " minutes");
     }
     unknown_paths_ = 0;
     counters_.absent = false;
-    // What was listed before it was hidden stays in force.
-    if (!counters_.listed) tell_that_there_are_none();
+    // Objects that were listed before access was denied are kept.
+    if (!counters_.listed) deliver_empty_list();
   }
   without_ = why;
-  // Not all nodes at the same time.
+  // Jitter, so that nodes do not retry at the same time.
   return kSeldom + milliseconds(static_cast<long>(60'000 * context_.random()));
 }
 
-void Reflector::tell_that_there_are_none() {
-  if (std::exchange(none_told_, true)) return;
+void Reflector::deliver_empty_list() {
+  if (std::exchange(empty_list_delivered_, true)) return;
   relay_.begin_list();
   relay_.end_list();
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The reflector's WATCH, and the list that comes as the beginning of one.
+// The reflector's WATCH and streaming list.
 
 #include <algorithm>
 #include <cerrno>
@@ -20,17 +20,16 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr auto kShortWatch = std::chrono::seconds(1);
-// A server that knows streaming lists sends the end of the initial events right after the
-// last one; one that does not falls silent there.
+// A server that supports streaming lists sends the bookmark right after the initial events; without support it sends
+// nothing.
 constexpr milliseconds kInitialPatience = std::chrono::seconds(10);
-// After so many streams that break off, a list in pages has the better chance.
-constexpr int kMaxCutStreams = 3;
+// After this many consecutive broken streams, list in pages, which is more likely to succeed.
+constexpr int kMaxBrokenStreams = 3;
 constexpr double kMinWatchSeconds = 300;
 constexpr double kMoreWatchSeconds = 300;
 
-// Whether `now` is an earlier version than `before`. Versions are opaque but for this:
-// where both are numbers, they count up.
-bool went_back(const std::string& before, const std::string& now) {
+// Whether `now` is an earlier resourceVersion than `before`. Versions are opaque, except that numbers increase.
+bool is_earlier_version(const std::string& before, const std::string& now) {
   const auto number = [](const std::string& text, std::uint64_t& out) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
     return error == std::errc() && end == text.data() + text.size();
@@ -61,7 +60,7 @@ milliseconds Reflector::watch() {
   WatchReader reader(
       decoder_, resource_.kind, begun, [this](WatchEvent event) { return take_event(std::move(event)); },
       [this] { return initial_ ? std::optional(kInitialPatience) : std::nullopt; });
-  // Different for every node and every watch, so that they do not all end together.
+  // Random, so that watches do not all end at the same time.
   const auto seconds = static_cast<int>(kMinWatchSeconds + kMoreWatchSeconds * context_.random());
   const std::string from = list_version_ == "0" ? std::string() : list_version_;
   const auto began = context_.clock.now();
@@ -74,7 +73,7 @@ milliseconds Reflector::watch() {
 
 void Reflector::watch_runs() {
   counters_.connected = true;
-  told_to_wait_ = 0;
+  retry_after_count_ = 0;
   context_.failures.succeeded("watch " + resource_.plural);
   if (!std::exchange(without_, {}).empty()) base::log_info("kube", "watch " + resource_.plural + ": works now");
 }
@@ -84,7 +83,7 @@ void Reflector::watch_runs() {
 milliseconds Reflector::watch_over(const base::Status& status, WatchReader& reader, base::Clock::Duration lasted) {
   if (watch_error_) return watch_refused(*watch_error_, true);
   if (!reader.failure().ok()) {
-    // Whatever that was, events may be lost behind it.
+    // Events after the error may be lost.
     return watch_failed(unusable_answer(reader.failure().message()));
   }
   if (reader.http_status() == 0) return connection_failed(status);
@@ -92,29 +91,29 @@ milliseconds Reflector::watch_over(const base::Status& status, WatchReader& read
   return watch_ended(status, lasted);
 }
 
-// The server refuses to watch, with an HTTP status or with an ERROR event.
+// The server rejects the watch, with an HTTP status or an ERROR event.
 milliseconds Reflector::watch_refused(const ApiStatus& refusal, bool as_event) {
   counters_.connected = false;
-  if (lost_version(refusal)) {
+  if (version_expired(refusal)) {
     base::log_debug("kube", "watch " + resource_.plural + ": " + refusal_text(context_.transport.server(), refusal) +
                                 "; listing again");
-    // A version of the future comes from a server that was set back: only its newest helps.
-    begin_anew(refusal.too_large_resource_version ? std::string() : watch_version_);
+    // The version is too large after a restore of the server from a backup: list the newest state.
+    restart(refusal.too_large_resource_version ? std::string() : watch_version_);
     return std::exchange(expired_before_, true) ? backoff_.next() : kNow;
   }
-  if (const auto delay = do_without(refusal)) return std::max(*delay, backoff_.next());
+  if (const auto delay = skip_if_optional(refusal)) return std::max(*delay, backoff_.next());
   report_refusal("watch ", refusal);
-  // An answer that has nothing to do with our version leaves it usable.
-  const bool resume = refusal.code == 429 || (!as_event && (worth_repeating(refusal) || refusal.code == 403));
+  // After errors that do not concern the resourceVersion, the watch can be resumed.
+  const bool resume = refusal.code == 429 || (!as_event && (is_transient(refusal) || refusal.code == 403));
   const milliseconds delay = wait_for(refusal);
-  if (!resume) begin_anew(watch_version_);
+  if (!resume) restart(watch_version_);
   return delay;
 }
 
-// The watch was accepted and is over: in good order, or its connection broke.
+// The watch was accepted and has ended, normally or because the connection broke.
 milliseconds Reflector::watch_ended(const base::Status& status, base::Clock::Duration lasted) {
   if (status.os_errno() == ECANCELED) return kNow;
-  // Silence is told of: changes may have waited for as long as it lasted.
+  // An idle timeout is reported as an error, because changes may have been delayed meanwhile.
   if (status.os_errno() == ETIMEDOUT) return connection_failed(status);
   if (!status.ok()) {
     counters_.connected = false;
@@ -128,20 +127,20 @@ milliseconds Reflector::watch_ended(const base::Status& status, base::Clock::Dur
   return backoff_.next();
 }
 
-// It cannot be gone on with.
+// The watch cannot be resumed.
 milliseconds Reflector::watch_failed(const std::string& reason) {
   counters_.connected = false;
   count_error(reason);
   context_.failures.failed("watch " + resource_.plural, reason);
-  begin_anew(watch_version_);
+  restart(watch_version_);
   return backoff_.next();
 }
 
-// ---- the end of a stream that has not become a watch ----
+// ---- the end of a streaming list before its initial events were complete ----
 
 milliseconds Reflector::stream_over(const base::Status& status, WatchReader& reader, base::Clock::Duration lasted) {
   if (watch_error_) return stream_refused(*watch_error_);
-  if (no_initial_end_) return stream_not_offered("an ordinary bookmark comes before the end of the initial events");
+  if (no_initial_end_) return stream_unsupported("an ordinary bookmark comes before the end of the initial events");
   if (!reader.failure().ok()) {
     phase_ = Phase::list;
     return list_failed(unusable_answer(reader.failure().message()));
@@ -149,32 +148,32 @@ milliseconds Reflector::stream_over(const base::Status& status, WatchReader& rea
   if (reader.http_status() == 0) return connection_failed(status);
   if (reader.http_status() != 200) return stream_refused(reader.refusal());
   if (status.os_errno() == ECANCELED) return kNow;
-  if (status.os_errno() == ETIME) return stream_not_offered("the end of the initial events does not come");
+  if (status.os_errno() == ETIME) return stream_unsupported("the end of the initial events does not come");
   if (status.os_errno() == ETIMEDOUT) return connection_failed(status);
   const bool at_once = status.ok() && watch_events_ == 0 && lasted < kShortWatch;
-  if (at_once || ++cut_streams_ >= kMaxCutStreams) phase_ = Phase::list;
+  if (at_once || ++broken_streams_ >= kMaxBrokenStreams) phase_ = Phase::list;
   return list_failed(status.ok() ? unusable_answer("the stream ended too early, before its list was complete")
                                  : status.message());
 }
 
 milliseconds Reflector::stream_refused(const ApiStatus& refusal) {
   counters_.connected = false;
-  if (lost_version(refusal)) {
+  if (version_expired(refusal)) {
     const bool had_version = !list_version_.empty() && list_version_ != "0";
     list_version_.clear();
     if (had_version) return kNow;
   }
   if (drop_field_selector(refusal)) return kNow;
-  if (not_understood(refusal)) return stream_not_offered(refusal_text(context_.transport.server(), refusal));
+  if (is_unsupported_request(refusal)) return stream_unsupported(refusal_text(context_.transport.server(), refusal));
   if (ask_discovery(refusal)) return kNow;
-  if (const auto delay = do_without(refusal)) return *delay;
-  if (!worth_repeating(refusal)) phase_ = Phase::list;
+  if (const auto delay = skip_if_optional(refusal)) return *delay;
+  if (!is_transient(refusal)) phase_ = Phase::list;
   report_refusal("list ", refusal);
   return wait_for(refusal);
 }
 
-milliseconds Reflector::stream_not_offered(const std::string& reason) {
-  context_.streaming.missing(reason);
+milliseconds Reflector::stream_unsupported(const std::string& reason) {
+  context_.streaming.mark_unsupported(reason);
   phase_ = Phase::list;
   return kNow;
 }
@@ -206,7 +205,7 @@ base::Status Reflector::take_change(WatchEvent event) {
     skip_event("events about a " + in_quotes(wrong->kind));
     return {};
   }
-  // The versions of a list's objects are in no order, and none is that of the list.
+  // The versions of initial events are unordered, and none of them is the version of the list.
   if (!initial_ && !event.object.resource_version.empty()) watch_version_ = event.object.resource_version;
   if (event.type == WatchEvent::Type::deleted && !event.object.name.name.empty()) {
     relay_.removed(std::move(event.object.name));
@@ -219,8 +218,8 @@ base::Status Reflector::take_change(WatchEvent event) {
 }
 
 base::Status Reflector::take_bookmark(const WatchEvent& event) {
-  if (went_back(watch_version_, event.object.resource_version)) {
-    // Restored from a backup, the server waits for our version and tells nothing till then.
+  if (is_earlier_version(watch_version_, event.object.resource_version)) {
+    // After a restore from a backup, the server would send nothing until it reaches the version of this watch.
     watch_error_ = ApiStatus{410, "Expired", "the server was set back to an earlier version", {}, true};
     return ends_with_error();
   }
@@ -228,7 +227,7 @@ base::Status Reflector::take_bookmark(const WatchEvent& event) {
   return {};
 }
 
-// From here on the stream is a watch like any other.
+// The initial events are complete: from now on this is an ordinary watch.
 base::Status Reflector::end_of_initial_events(const WatchEvent& event) {
   if (!event.initial_events_end) {
     no_initial_end_ = true;

@@ -27,13 +27,13 @@ std::string refusal_remedy(const ApiStatus& refusal, const Resource& resource) {
   }
 }
 
-bool lost_version(const ApiStatus& refusal) { return refusal.expired() || refusal.too_large_resource_version; }
+bool version_expired(const ApiStatus& refusal) { return refusal.expired() || refusal.too_large_resource_version; }
 
-bool worth_repeating(const ApiStatus& refusal) {
+bool is_transient(const ApiStatus& refusal) {
   return refusal.code == 401 || refusal.code == 429 || refusal.code == 502 || refusal.code == 503;
 }
 
-bool not_understood(const ApiStatus& refusal) {
+bool is_unsupported_request(const ApiStatus& refusal) {
   return refusal.code == 400 || refusal.code == 405 || refusal.code == 422 || refusal.code == 501;
 }
 

@@ -80,7 +80,7 @@ Resource service_cidrs_resource() {
 
 Request list_request(const Resource& resource, const ListPlace& place) {
   Request out = selected(resource);
-  // With a version and a limit a server gives exactly that version, or 410.
+  // With both resourceVersion and limit, a server returns exactly that version or 410.
   const bool not_older_than = !place.version.empty() && place.version != "0";
   if (!not_older_than && place.paged) out.query.emplace_back("limit", kPageSize);
   if (!place.continue_token.empty()) {

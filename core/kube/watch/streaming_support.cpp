@@ -14,7 +14,7 @@ namespace sluice::kube {
 namespace {
 
 constexpr const char* kSwitch = "KUBE_FEATURE_WatchListClient";
-constexpr auto kTryAgain = std::chrono::hours(1);
+constexpr auto kRetryInterval = std::chrono::hours(1);
 
 template <std::size_t N>
 bool holds(const std::array<std::string_view, N>& words, std::string_view word) {
@@ -24,7 +24,7 @@ bool holds(const std::array<std::string_view, N>& words, std::string_view word) 
 }  // namespace
 
 bool streaming_lists_wanted(const std::function<std::string(const std::string& name)>& environment) {
-  // The words client-go takes.
+  // The values that client-go accepts.
   constexpr std::array<std::string_view, 6> kTrue{"1", "t", "T", "true", "TRUE", "True"};
   constexpr std::array<std::string_view, 6> kFalse{"0", "f", "F", "false", "FALSE", "False"};
   const std::string value = environment(kSwitch);
@@ -36,24 +36,24 @@ bool streaming_lists_wanted(const std::function<std::string(const std::string& n
   return true;
 }
 
-bool StreamingSupport::worth_trying() const {
+bool StreamingSupport::may_be_supported() const {
   const std::lock_guard lock(mutex_);
-  return wanted_ && !(missing_since_ && clock_.now() - *missing_since_ < kTryAgain);
+  return wanted_ && !(unsupported_since_ && clock_.now() - *unsupported_since_ < kRetryInterval);
 }
 
-void StreamingSupport::missing(const std::string& reason) {
+void StreamingSupport::mark_unsupported(const std::string& reason) {
   {
     const std::lock_guard lock(mutex_);
-    missing_since_ = clock_.now();
-    if (told_) return;
-    told_ = true;
+    unsupported_since_ = clock_.now();
+    if (logged_) return;
+    logged_ = true;
   }
   base::log_info("kube", "the server does not offer streaming lists: " + reason + "; listing instead");
 }
 
 void StreamingSupport::unreachable() {
   const std::lock_guard lock(mutex_);
-  missing_since_.reset();
+  unsupported_since_.reset();
 }
 
 }  // namespace sluice::kube

@@ -1,10 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whether the server is worth asking for a list as a stream, shared by the reflectors: one
-// that refuses it once refuses it for every resource. Forgotten when the server cannot be
-// reached, for what answers next may be another one, and after an hour, for servers are
-// upgraded behind one address. Any thread.
+// Whether the server supports streaming lists, shared by the reflectors, because support does not depend on the
+// resource. Forgotten when the server is unreachable, because the next one may be another, and after an hour, because
+// servers are upgraded behind one address. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -16,26 +15,25 @@
 
 namespace sluice::kube {
 
-// What client-go's switch of the same meaning says, KUBE_FEATURE_WatchListClient; true
-// when it is not set.
+// The value of client-go's feature gate KUBE_FEATURE_WatchListClient; true if it is not set.
 bool streaming_lists_wanted(const std::function<std::string(const std::string& name)>& environment);
 
 class StreamingSupport {
  public:
-  // The clock outlives this. Not `wanted`: never.
+  // If `wanted` is false, streaming lists are never used. The clock must outlive this object.
   StreamingSupport(bool wanted, const base::Clock& clock) : wanted_(wanted), clock_(clock) {}
 
-  bool worth_trying() const;
-  // The server does not offer it; `reason` goes to the log when this is news.
-  void missing(const std::string& reason);
+  bool may_be_supported() const;
+  // The server does not support streaming lists. Logs `reason` the first time.
+  void mark_unsupported(const std::string& reason);
   void unreachable();
 
  private:
   const bool wanted_;
   const base::Clock& clock_;
   mutable std::mutex mutex_;
-  std::optional<base::Clock::Time> missing_since_;
-  bool told_ = false;
+  std::optional<base::Clock::Time> unsupported_since_;
+  bool logged_ = false;
 };
 
 }  // namespace sluice::kube

@@ -14,7 +14,7 @@ namespace sluice::observe {
 
 base::Result<std::shared_ptr<ReplyMailbox>> ReplyMailbox::make() {
   base::Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.valid()) return base::errno_status("cannot make a mailbox for answers", errno);
+  if (!wake.valid()) return base::errno_status("cannot create the reply queue of the control server", errno);
   return std::shared_ptr<ReplyMailbox>(new ReplyMailbox(std::move(wake)));
 }
 
@@ -30,7 +30,7 @@ void ReplyMailbox::put(Letter letter) {
 
 std::deque<ReplyMailbox::Letter> ReplyMailbox::take_all() {
   std::uint64_t count = 0;
-  // Nothing to read is fine; the count itself says nothing.
+  // Only clears the eventfd; the count does not matter.
   [[maybe_unused]] const ssize_t read = ::read(wake_.get(), &count, sizeof count);
   const std::lock_guard lock(mutex_);
   return std::exchange(letters_, {});
@@ -45,7 +45,7 @@ ControlReply::State::~State() {
   try {
     answer([]() -> nlohmann::json { throw std::runtime_error("request cancelled: the daemon is shutting down"); });
   } catch (...) {
-    // Out of memory: the client is told when its time is over.
+    // Out of memory: the request times out.
   }
 }
 

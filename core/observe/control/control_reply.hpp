@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An answer of the control socket that comes later, from another thread.
+// Deferred answers of the control socket, from any thread.
 #pragma once
 
 #include <atomic>
@@ -17,10 +17,10 @@
 
 namespace sluice::observe {
 
-// Makes the result, on the control thread; an exception becomes an error answer.
+// Builds the result on the control thread; an exception becomes an error answer.
 using MakeResult = std::function<nlohmann::json()>;
 
-// Where answers wait for the control thread. Outlives the server as long as somebody may answer.
+// Queue of answers for the control thread. Shared by all replies, so it may outlive the server.
 class ReplyMailbox {
  public:
   struct Letter {
@@ -31,7 +31,7 @@ class ReplyMailbox {
 
   void put(Letter letter);  // any thread
   std::deque<Letter> take_all();
-  int fd() const { return wake_.get(); }  // readable while there is something
+  int fd() const { return wake_.get(); }  // readable while the queue is not empty
 
  private:
   explicit ReplyMailbox(base::Fd wake) : wake_(std::move(wake)) {}
@@ -41,16 +41,16 @@ class ReplyMailbox {
   std::deque<Letter> letters_;  // under mutex_
 };
 
-// The right to answer one request, once. Copies are the same right. When the last one goes without an answer, the
-// client is told so. Any thread.
+// Answers one request, once; copies refer to the same request. If the last copy is destroyed without an answer, the
+// client receives an error. Any thread.
 class ControlReply {
  public:
   ControlReply(std::shared_ptr<ReplyMailbox> mailbox, std::uint64_t ticket)
       : state_(std::make_shared<State>(std::move(mailbox), ticket)) {}
 
-  // Only the first call counts.
+  // Later calls have no effect.
   void answer(MakeResult make) const { state_->answer(std::move(make)); }
-  // False when nobody waits for it any more: the client has gone, or was told that it came too late.
+  // False when the client has disconnected or its request has timed out.
   bool wanted() const { return state_->wanted; }
 
  private:

@@ -27,7 +27,7 @@ constexpr int kControlBacklog = 16;
 constexpr std::chrono::seconds kControlAcceptPause{1};
 
 std::string to_line(const nlohmann::json& value) {
-  // Names from outside may be no UTF-8; an answer must not fail over it.
+  // Names from clients may be invalid UTF-8, which must not make dump() throw.
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -46,8 +46,8 @@ base::Result<sockaddr_un> socket_address(const std::string& path) {
   sockaddr_un out{};
   out.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof out.sun_path) {
-    return base::invalid("control socket " + path +
-                         ": the path is too long; allowed: " + std::to_string(sizeof out.sun_path - 1) + " letters");
+    return base::invalid("invalid control socket path " + path + ": must be 1 to " +
+                         std::to_string(sizeof out.sun_path - 1) + " bytes");
   }
   std::memcpy(out.sun_path, path.data(), path.size());
   return out;
@@ -64,16 +64,16 @@ bool bind_to(const base::Fd& fd, const sockaddr_un& address) {
 base::Status ControlServer::bind_socket() {
   const auto address = socket_address(path_);
   if (!address) return address.status();
-  const std::string action = "cannot make the control socket " + path_;
+  const std::string action = "cannot create the control socket " + path_;
   listener_ = unix_socket();
   if (!listener_.valid()) return base::errno_status(action, errno);
-  // Before bind(): the file then has this mode from the first moment.
+  // Before bind(), so that the file never has another mode.
   if (::fchmod(listener_.get(), 0600) != 0) return base::errno_status(action, errno);
   if (!bind_to(listener_, *address)) {
     if (errno != EADDRINUSE) return base::errno_status(action, errno);
     struct stat info {};
     if (::lstat(path_.c_str(), &info) == 0 && !S_ISSOCK(info.st_mode)) {
-      return base::invalid(action + ": something that is no socket is in its place; remove it");
+      return base::invalid(action + ": the path exists and is not a socket; remove it");
     }
     if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return base::errno_status(action, errno);
     if (!bind_to(listener_, *address)) return base::errno_status(action, errno);
@@ -116,7 +116,7 @@ void ControlServer::run() {
     std::vector<pollfd> waits{
         {wake_.get(), POLLIN, 0}, {mailbox_->fd(), POLLIN, 0}, {accepting ? listener_.get() : -1, POLLIN, 0}};
     for (const Client& client : clients_) {
-      // Of one that waits for its answer only the end is of interest, which always shows.
+      // While a slow request is pending, only a disconnect matters, which poll() always reports.
       const int events = client.ticket != 0 ? 0 : client.output.empty() ? POLLIN : POLLOUT;
       waits.push_back({client.fd.get(), static_cast<short>(events), 0});
       due = std::min(due, client.deadline);
@@ -127,7 +127,7 @@ void ControlServer::run() {
       timeout = static_cast<int>(std::clamp<std::int64_t>(wait, 0, 60'000));
     }
     if (::poll(waits.data(), waits.size(), timeout) < 0 && errno != EINTR) {
-      base::log_error("serve", "the control socket is closed: " + base::errno_status("poll", errno).message());
+      base::log_error("serve", "control socket closed: " + base::errno_status("poll", errno).message());
       return;
     }
     if (waits[0].revents != 0) return;
@@ -166,7 +166,7 @@ void ControlServer::accept_clients(Time now) {
     else if (clients_.size() >= options_.max_clients)
       refusal = error_line("too many clients; try again later");
     if (!refusal.empty()) {
-      // Fits into the empty buffer of a new socket; whoever does not read it learns nothing.
+      // Fits into the empty buffer of a new socket.
       [[maybe_unused]] const ssize_t sent = ::send(fd.get(), refusal.data(), refusal.size(), MSG_NOSIGNAL);
       continue;
     }
@@ -177,7 +177,7 @@ void ControlServer::accept_clients(Time now) {
   }
 }
 
-// Whose answer nobody waits for any more is dropped when it comes.
+// Drops answers whose client has disconnected or timed out.
 void ControlServer::deliver_answers(Time now) {
   for (auto& letter : mailbox_->take_all()) {
     const auto client =
@@ -189,7 +189,7 @@ void ControlServer::deliver_answers(Time now) {
 void ControlServer::answered(Client& client, std::string line, Time now) {
   forget_reply(client.reply);
   client.ticket = 0;
-  client.when_late = nullptr;
+  client.on_timeout = nullptr;
   client.output = std::move(line);
   client.deadline = now + options_.response_time;
 }
@@ -198,14 +198,13 @@ bool ControlServer::serve(Client& client, short events, Time now) {
   if (client.ticket != 0) {
     if ((events & (POLLERR | POLLHUP | POLLNVAL)) != 0) return false;
     if (now < client.deadline) return true;
-    const MakeResult when_late = std::move(client.when_late);
-    answered(client, result_line("", when_late), now);
+    const MakeResult on_timeout = std::move(client.on_timeout);
+    answered(client, result_line("", on_timeout), now);
     events = 0;
   }
   if (client.deadline <= now || (events & (POLLERR | POLLNVAL)) != 0) return false;
   if (events != 0 && client.output.empty() && !read_input(client)) return false;
-  // Several requests may have come at once; each next one is looked at when the
-  // answer before it is gone.
+  // The input may hold several requests; each is handled after the answer before it is written.
   while (true) {
     if (client.output.empty()) answer_next(client, now);
     if (client.ticket != 0) return true;
@@ -221,7 +220,7 @@ bool ControlServer::read_input(Client& client) {
   const ssize_t n = ::recv(client.fd.get(), buffer, sizeof buffer, 0);
   if (n < 0) return errno == EAGAIN || errno == EINTR;
   if (n == 0) {
-    // The end of the requests; what came completely is still answered.
+    // No more input; complete requests are still answered.
     client.closing = true;
     return true;
   }
@@ -286,15 +285,15 @@ void ControlServer::begin(Client& client, const SlowHandler& handler, const std:
   try {
     Pending pending = handler(request, reply);
     client.ticket = last_ticket_;
-    client.when_late = std::move(pending.when_late);
-    client.deadline = now + pending.patience;
+    client.on_timeout = std::move(pending.on_timeout);
+    client.deadline = now + pending.timeout;
   } catch (const std::exception& e) {
     forget_reply(client.reply);
     client.output = error_line(command + " failed: " + e.what());
   }
 }
 
-// The work may be spared.
+// Lets the operation skip the work for an unwanted answer.
 void ControlServer::forget_reply(std::weak_ptr<ControlReply::State>& reply) {
   if (const auto state = reply.lock()) state->wanted = false;
   reply.reset();

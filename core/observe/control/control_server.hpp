@@ -1,14 +1,14 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The control socket: a Unix socket that speaks JSON lines with root only. A request
+// The control socket: a Unix socket with a JSON lines protocol, for root only. A request
 // is {"command":"status", …}; the answer is {"result":…} or {"error":"sentence"}, each
 // on one line; a client may send any number of requests, one after the other.
 //
-// One thread serves all clients with poll(). What a client can cost is bounded: the
-// length of a request, one answer waiting, the time for each, the number of clients.
-// Handlers run on that thread and must be quick; what has to wait for another thread is
-// answered later, and the client's next request waits for that.
+// One thread serves all clients with poll(). The cost of clients is bounded: the length
+// of a request, one pending answer, the time for each, the number of clients. Handlers
+// run on that thread and must be quick; a slow handler answers later from another thread,
+// and the next request of its client waits for that.
 #pragma once
 
 #include <sys/types.h>
@@ -35,7 +35,7 @@
 namespace sluice::observe {
 
 struct ControlOptions {
-  std::vector<uid_t> users{0, ::geteuid()};  // who may connect: root, and whoever runs the daemon
+  std::vector<uid_t> users{0, ::geteuid()};  // that may connect: root and the user of the daemon
   std::size_t max_clients = 32;
   std::size_t request_limit = 64u << 10;            // bytes of one line
   std::chrono::milliseconds request_time{10'000};   // from connecting to the end of the first request
@@ -45,13 +45,13 @@ struct ControlOptions {
 
 class ControlServer {
  public:
-  // The request in, the result out; an exception becomes an error answer.
+  // Returns the result of a request; an exception becomes an error answer.
   using Handler = std::function<nlohmann::json(const nlohmann::json&)>;
 
-  // Begins something and returns at once; whoever has the reply answers, on any thread.
+  // Starts an operation and returns at once; the operation answers with the ControlReply, on any thread.
   struct Pending {
-    std::chrono::milliseconds patience;  // how long the answer may take
-    MakeResult when_late;                // what the client gets when it takes longer
+    std::chrono::milliseconds timeout;
+    MakeResult on_timeout;  // builds the answer after the timeout
   };
   using SlowHandler = std::function<Pending(const nlohmann::json&, ControlReply)>;
 
@@ -66,8 +66,8 @@ class ControlServer {
 
   void on_slow(std::string command, SlowHandler handler) { slow_handlers_[std::move(command)] = std::move(handler); }
 
-  // Makes the socket (mode 0600) and starts the thread. A socket at the path is replaced.
-  // REQUIRES: nobody else serves there; whoever holds the state directory knows that.
+  // Creates the socket (mode 0600) and starts the thread. Replaces a socket at the path.
+  // REQUIRES: no other process serves there, which the lock of the state directory ensures.
   base::Status start();
   // Ends the thread, closes all clients, removes the socket. Not from a handler.
   void stop();
@@ -77,13 +77,13 @@ class ControlServer {
   struct Client {
     base::Fd fd;
     std::string input;        // at most request_limit
-    std::string output;       // one answer; nothing is read while it waits
-    std::size_t written = 0;  // bytes of output the client has taken
-    bool closing = false;     // no more requests; close when output is gone
-    // Of a request that is answered later; 0: there is none. Nothing is read while it waits.
+    std::string output;       // one answer; no input is read until it is written
+    std::size_t written = 0;  // bytes of output
+    bool closing = false;     // no more requests; close when output is written
+    // Of the pending slow request; 0: none. No input is read while it is pending.
     std::uint64_t ticket = 0;
     std::weak_ptr<ControlReply::State> reply;
-    MakeResult when_late;
+    MakeResult on_timeout;
     Time deadline;
   };
 
@@ -113,7 +113,7 @@ class ControlServer {
   std::shared_ptr<ReplyMailbox> mailbox_;
   std::uint64_t last_ticket_ = 0;
   std::list<Client> clients_;
-  Time accept_from_{};  // not before; later than now when descriptors ran out
+  Time accept_from_{};  // no accept() before this time; in the future after descriptors ran out
   std::thread thread_;
 };
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the control socket answers to {"command":"reload"}: the result of a reload that reads the files after that, or,
-// after "timeout_seconds", that it goes on and where it is.
+// Handles {"command":"reload"}: answers with the result of a reload that reads the files after the request or, after
+// "timeout_seconds", with the state of the running reload.
 #pragma once
 
 #include "core/observe/control/control_server.hpp"
@@ -10,7 +10,7 @@
 
 namespace sluice::observe {
 
-// The reloader outlives the server that has this.
+// The reloader must outlive the server.
 ControlServer::SlowHandler reload_command(reload::Reloader& reloader);
 
 }  // namespace sluice::observe

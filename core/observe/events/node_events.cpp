@@ -20,7 +20,7 @@ ClusterEvent starting_event(const std::string& node, const std::string& version)
 ClusterEvent ipvs_deprecation_event(const std::string& node) {
   return {ClusterEvent::Type::warning, "IPVSDeprecation", kStart,
           "mode ipvs is deprecated in Kubernetes since 1.35; kube-proxy turns it off in 1.40 and removes it in 1.43. "
-          "sluiced goes on serving it, and a node can be changed to another mode at any time",
+          "sluiced continues to support it, and can switch a node to another mode at any time",
           Regarding::node(node)};
 }
 
@@ -39,9 +39,9 @@ ClusterEvent service_health_event(const std::string& name_space, const std::stri
           Regarding::service(name_space, name)};
 }
 
-ClusterEvent left_out_event(const std::string& backend, const plugin::FailedServicePort& failed) {
-  return {ClusterEvent::Type::warning, "ServicePortLeftOut", "SyncProxyRules",
-          "backend " + backend + " left out " + failed.port.printed() + ": " + failed.message,
+ClusterEvent not_programmed_event(const std::string& backend, const plugin::FailedServicePort& failed) {
+  return {ClusterEvent::Type::warning, "ServicePortNotProgrammed", "SyncProxyRules",
+          "backend " + backend + " did not program " + failed.port.printed() + ": " + failed.message,
           Regarding::service(failed.port.name_space, failed.port.service)};
 }
 
@@ -52,7 +52,7 @@ ClusterEvent reload_event(const std::string& node, const reload::ReloadResult& r
     return {ClusterEvent::Type::normal, "ConfigurationReloaded", "Reload", note, Regarding::node(node)};
   }
   return {ClusterEvent::Type::warning, "ConfigurationReloadFailed", "Reload",
-          std::string(result.in_force ? "in force but for what failed (" : "what is in force stays (") +
+          std::string(result.partly_applied ? "partially applied (" : "keeping the running configuration (") +
               result.trigger + "): " + note,
           Regarding::node(node)};
 }

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the daemon tells as events, in the words of kube-proxy where it has such (BEH 11.8).
-// Pure.
+// Builds the Kubernetes events of the daemon, with the texts of kube-proxy if it has the same event (BEH 11.8). Pure.
 #pragma once
 
 #include <optional>
@@ -17,7 +16,7 @@
 namespace sluice::observe {
 
 kube::ClusterEvent starting_event(const std::string& node, const std::string& version);
-// What is said at each start in mode ipvs, as kube-proxy does.
+// Reported at each start in mode ipvs, as kube-proxy does.
 kube::ClusterEvent ipvs_deprecation_event(const std::string& node);
 // `reason` is FailedToStartProxierHealthcheck or FailedToStartMetricServer.
 kube::ClusterEvent bind_failed_event(const std::string& node, const std::string& reason, const std::string& sentence);
@@ -25,9 +24,9 @@ kube::ClusterEvent bind_failed_event(const std::string& node, const std::string&
 kube::ClusterEvent kernel_settings_event(const std::string& node, const std::vector<std::string>& sentences);
 kube::ClusterEvent service_health_event(const std::string& name_space, const std::string& name,
                                         const std::string& sentence);
-// A service port that the backend leaves out.
-kube::ClusterEvent left_out_event(const std::string& backend, const plugin::FailedServicePort& failed);
-// REQUIRES: something came of it.
+// A service port that the backend does not program.
+kube::ClusterEvent not_programmed_event(const std::string& backend, const plugin::FailedServicePort& failed);
+// REQUIRES: the outcome is not `unchanged`.
 kube::ClusterEvent reload_event(const std::string& node, const reload::ReloadResult& result);
 kube::ClusterEvent backend_event(const std::string& node, const std::string& backend, abi::Severity severity,
                                  const std::string& reason, const std::string& note,

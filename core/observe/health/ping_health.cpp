@@ -14,7 +14,7 @@
 namespace sluice::observe {
 namespace {
 
-// The bytes behind "+" and "%41".
+// Decodes "+" and "%41".
 std::string decoded(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -41,7 +41,7 @@ std::vector<std::pair<std::string, std::string>> pairs_of(std::string_view query
   return out;
 }
 
-// As Go prints it with %q; other bytes than ASCII as numbers.
+// Like Go's %q, but non-ASCII bytes are escaped.
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// /healthz of the metrics address, and how often it was asked: the one check "ping" of Kubernetes' library, which
-// always passes, and its service level indicators under /metrics/slis. Any thread.
+// /healthz of the metrics address, with the single check "ping" of Kubernetes' library, which always passes, and its
+// request counters under /metrics/slis. Any thread.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ class PingHealth {
  public:
   // `query` may have "verbose" and "exclude=NAME".
   HttpResponse answer(std::string_view query);
-  // The text of /metrics/slis for a process that started then.
+  // The text of /metrics/slis.
   std::string slis(std::chrono::system_clock::time_point started) const;
   void reset() { passed_ = 0; }
 

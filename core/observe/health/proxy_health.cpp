@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kZeroTime = "0001-01-01T00:00:00Z";
 
-// What is written here by hand is in the order of kube-proxy, which a JSON library would sort.
+// By hand, because a JSON library would sort the keys, and kube-proxy does not.
 std::string json_string(std::string_view text) { return "\"" + std::string(text) + "\""; }
 const char* word(bool value) { return value ? "true" : "false"; }
 
@@ -64,23 +64,23 @@ HttpResponse healthz(const ProxyHealth& health) { return health_answer(health, t
 HttpResponse livez(const ProxyHealth& health) { return health_answer(health, false); }
 
 std::optional<base::Clock::Duration> oldest_pending(const FamilyHealth& family) {
-  return family.last_synced ? family.pending_for : family.begun_for;
+  return family.last_synced ? family.pending_for : family.running_for;
 }
 
 HttpResponse readyz(const ProxyHealth& health) {
   bool ready = !health.families.empty();
   nlohmann::ordered_json families = nlohmann::ordered_json::object();
   for (const auto& family : health.families) {
-    std::string reason = family.trouble;
-    if (reason.empty() && !family.last_synced) reason = "the rules have not been written since the start";
+    std::string reason = family.error;
+    if (reason.empty() && !family.last_synced) reason = "no successful sync since the start";
     nlohmann::ordered_json& one = families[std::string(base::family_name(family.family))];
     one["ready"] = reason.empty();
     if (!reason.empty()) one["reason"] = reason;
     ready = ready && reason.empty();
   }
   nlohmann::ordered_json out = {{"ready", ready}, {"currentTime", rfc3339_nano(health.now)}, {"families", families}};
-  if (health.families.empty()) out["reason"] = "no backend serves yet";
-  // What a backend quotes need not be UTF-8.
+  if (health.families.empty()) out["reason"] = "no backend is active yet";
+  // Backend messages may be invalid UTF-8.
   return answer(ready ? 200 : 503, out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 

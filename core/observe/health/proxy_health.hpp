@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whether the proxy and its node are healthy (BEH 10.1), and how that is told. Pure.
+// Health of the proxy and its node, and the HTTP answers that report it (BEH 10.1). Pure.
 #pragma once
 
 #include <chrono>
@@ -19,36 +19,36 @@ using WallTime = std::chrono::system_clock::time_point;
 
 struct FamilyHealth {
   base::Family family = base::Family::ipv4;
-  std::optional<WallTime> last_updated{};              // nothing: its loop has not begun, and it is not listed
+  std::optional<WallTime> last_updated{};              // nothing: its sync loop has not started; not listed then
   std::optional<base::Clock::Duration> pending_for{};  // age of the oldest change that is not in the kernel
-  std::optional<WallTime> last_synced{};               // everything asked for was in the kernel; nothing: never
-  std::optional<base::Clock::Duration> begun_for{};    // since when its loop runs; nothing: it has not begun
-  std::string trouble{};                               // why its backend fails, or empty
+  std::optional<WallTime> last_synced{};               // last time that no change was pending; nothing: never
+  std::optional<base::Clock::Duration> running_for{};  // run time of its sync loop; nothing: not started
+  std::string error{};                                 // why its backend fails, or empty
 };
 
-// How long the family has waited for its first sync, or the oldest change for the kernel.
+// Age of the oldest pending change, or run time without a first sync.
 std::optional<base::Clock::Duration> oldest_pending(const FamilyHealth& family);
 
 struct ProxyHealth {
   std::vector<FamilyHealth> families;
-  base::Clock::Duration late;  // a change that waits this long makes its family unhealthy
-  bool node_eligible = false;  // seen, and not about to be deleted
+  base::Clock::Duration late;  // maximum age of a pending change of a healthy family
+  bool node_eligible = false;  // the Node exists and is not being deleted
   WallTime now;
 };
 
 bool family_healthy(const FamilyHealth& family, base::Clock::Duration late);
-// Of all families; says nothing about the node.
+// Whether all families are healthy; ignores the node.
 bool proxy_healthy(const ProxyHealth& health);
 
-// The answers of the paths, byte for byte.
+// The answers to /healthz, /livez, /readyz and /sync. The first two match kube-proxy byte for byte.
 HttpResponse healthz(const ProxyHealth& health);
 HttpResponse livez(const ProxyHealth& health);
 // Ready: the backend has programmed this node for every family, and does not fail.
 HttpResponse readyz(const ProxyHealth& health);
-// How old the oldest change is that is not in the kernel, and since when it waits.
+// Age and time of the oldest pending change of each family.
 HttpResponse sync_ages(const ProxyHealth& health);
 
-// "2026-01-02T03:04:05.000000006Z", zeros at the end left out as Go does it.
+// "2026-01-02T03:04:05.000000006Z", without trailing zeros, like Go's RFC3339Nano.
 std::string rfc3339_nano(WallTime time);
 
 }  // namespace sluice::observe

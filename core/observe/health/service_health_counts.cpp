@@ -17,7 +17,7 @@ std::vector<ServiceHealthUpdate> ServiceHealthCounts::update(const snapshot::Tra
     }
   }
   for (const auto& port : transaction.service_ports) {
-    // A service port that has lost its health check port counts for nothing.
+    // Its health check port may have been removed.
     if (port->health_check_node_port != 0) {
       put(*port);
     } else {

@@ -1,10 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How many endpoints of each Service with a health check node port run on this node
-// (BEH 2.6), kept up to date from the transactions of one family. Pure. What it holds
-// grows with the Services that have such a port and with their local endpoints, not
-// with the cluster.
+// Counts the local endpoints of each Service with a health check node port (BEH 2.6), from
+// the transactions of one family. Pure. Its size depends on the Services with such a port
+// and their local endpoints, not on the cluster.
 #pragma once
 
 #include <array>
@@ -22,14 +21,14 @@ namespace sluice::observe {
 struct ServiceHealthUpdate {
   std::string name_space;
   std::string name;
-  std::uint16_t port = 0;           // 0: no port any more
-  std::size_t local_endpoints = 0;  // different addresses, ready and local
+  std::uint16_t port = 0;           // 0: the port was removed
+  std::size_t local_endpoints = 0;  // distinct addresses of ready local endpoints
   bool operator==(const ServiceHealthUpdate&) const = default;
 };
 
 class ServiceHealthCounts {
  public:
-  // What is different now: ports that close first, then sorted by name.
+  // Returns the changes: removed ports first, then sorted by name.
   std::vector<ServiceHealthUpdate> update(const snapshot::Transaction& transaction);
 
   std::size_t service_count() const { return services_.size(); }
@@ -43,7 +42,7 @@ class ServiceHealthCounts {
   };
   struct Service {
     std::uint16_t port = 0;
-    std::vector<ServicePort> service_ports;  // none: gone
+    std::vector<ServicePort> service_ports;  // empty: the Service is gone
     ServiceHealthUpdate published;
     bool touched = false;
   };
@@ -53,7 +52,7 @@ class ServiceHealthCounts {
   void touch(const model::ObjectName& name, Service& service);
 
   std::map<model::ObjectName, Service> services_;
-  std::vector<model::ObjectName> touched_;  // by the transaction at hand
+  std::vector<model::ObjectName> touched_;  // by the current transaction
 };
 
 }  // namespace sluice::observe

@@ -50,14 +50,13 @@ struct Service {
   std::uint16_t port = 0;
   std::size_t local_endpoints = 0;
   const Key* key = nullptr;                                            // in the map that holds the Service
-  std::map<base::IpAddress, std::shared_ptr<HttpListener>> listeners;  // all that are wanted, or what is left of them
-  std::string problem;                                                 // why some are missing
+  std::map<base::IpAddress, std::shared_ptr<HttpListener>> listeners;  // open ones
+  std::string problem;                                                 // why some are missing, or empty
 };
 
 }  // namespace
 
-// Everything behind the functions of the server; runs on its thread but for start, stop
-// and post.
+// The implementation. Runs on the server's thread, except start, stop and post.
 class ServiceHealthServer::Loop {
  public:
   Loop(Healthy proxy_healthy, ServiceHealthOptions options, OnProblem on_problem)
@@ -133,13 +132,13 @@ class ServiceHealthServer::Loop {
  private:
   using ListenerPtr = std::shared_ptr<HttpListener>;
 
-  // Ends when all is closed and every handler has seen it.
+  // Ends when all sockets are closed and every handler has run.
   void run() {
     for (;;) {
       try {
         io_.run();
         return;
-      } catch (const std::exception& e) {  // costs no more than the connection it happened on
+      } catch (const std::exception& e) {  // affects a single connection
         base::log_error("serve", std::string("health check node ports: ") + e.what());
       }
     }
@@ -154,8 +153,8 @@ class ServiceHealthServer::Loop {
     work_.reset();
   }
 
-  // After everything that is already waiting: ports are closed before others open, so
-  // that one may pass from Service to Service in any order.
+  // Runs after all queued calls of set(), so that ports close before others open, and a port
+  // may move between Services in any order.
   void open_later() {
     if (incomplete_.empty() || opening_) return;
     opening_ = true;
@@ -175,16 +174,16 @@ class ServiceHealthServer::Loop {
     });
   }
 
-  // False: not open, and why has been said.
+  // False: not open; the reason is logged.
   bool open(Service& service) {
     std::map<base::IpAddress, ListenerPtr> opened;
     for (const base::IpAddress& address : addresses_[base::family_index(service.key->family)]) {
       if (service.listeners.contains(address)) continue;
-      // The Service outlives its listeners: it closes them before it goes.
+      // The Service outlives its listeners, because it closes them when it is removed.
       auto listener =
           std::make_shared<HttpListener>(io_, [this, &service](const HttpRequest&) { return answer(service); });
       const error_code error = listener->open(address, service.port);
-      if (error) {  // what `opened` holds closes with it
+      if (error) {  // the listeners in `opened` close, too
         report(service, address, error);
         return false;
       }
@@ -214,7 +213,7 @@ class ServiceHealthServer::Loop {
     } else {
       problem += "check the addresses of this node and --nodeport-addresses";
     }
-    problem += "; load balancers take this node for down; trying again";
+    problem += "; load balancers consider this node down; retrying";
     if (problem == service.problem) return;
     lines_.log(base::LogLevel::warning, "serve", problem);
     if (on_problem_) on_problem_(service.key->name_space, service.key->name, problem);
@@ -267,7 +266,7 @@ class ServiceHealthServer::Loop {
       [this](net::ip::tcp::socket socket, const std::shared_ptr<HttpListener>& from) {
         clients_.begin(std::move(socket), from);
       }};
-  net::io_context io_;                                                                 // outlives all that waits in it
+  net::io_context io_;                                                                 // must outlive its handlers
   net::executor_work_guard<net::io_context::executor_type> work_{io_.get_executor()};  // until close_all()
   net::steady_timer retry_{io_};
   HttpClients clients_;
@@ -275,8 +274,8 @@ class ServiceHealthServer::Loop {
   std::array<std::set<base::IpAddress>, 2> addresses_{std::set{base::IpAddress::any(base::Family::ipv4)},
                                                       std::set{base::IpAddress::any(base::Family::ipv6)}};
   std::map<Key, Service> services_;
-  std::set<Key> incomplete_;  // those of services_ whose port is not open
-  bool opening_ = false;      // open_missing() is under way
+  std::set<Key> incomplete_;  // Services whose port is not open
+  bool opening_ = false;      // open_missing() is queued
   std::thread thread_;
 };
 

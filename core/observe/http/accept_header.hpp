@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the header Accept of a request says. Pure; accepts any text.
+// Parses the Accept header of a request. Pure; accepts any text.
 #pragma once
 
 #include <map>
@@ -16,14 +16,13 @@ struct AcceptClause {
   std::string subtype;                            // "json" or "*"
   std::map<std::string, std::string> parameters;  // without q
 
-  // Whether it asks for this type, also by a wildcard.
+  // Whether it accepts this type, also by a wildcard.
   bool matches(std::string_view wanted_type, std::string_view wanted_subtype) const;
-  // Empty when it is not there.
+  // Empty if missing.
   std::string parameter(const std::string& name) const;
 };
 
-// In the order of their q, those with the same in the order of the header. What is not of the form "type/subtype" is
-// left out.
+// Sorted by q; clauses with the same q stay in the order of the header. Skips clauses not of the form "type/subtype".
 std::vector<AcceptClause> parse_accept(std::string_view header);
 
 }  // namespace sluice::observe

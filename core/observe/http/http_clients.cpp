@@ -29,7 +29,7 @@ namespace http = beast::http;
 using boost::system::error_code;
 using net::ip::tcp;
 
-// What a request that cannot be read is answered with; ok when it is not worth an answer.
+// The status for a malformed request; ok when no answer is sent.
 http::status refusal(const error_code& error) {
   if (error == http::error::header_limit || error == http::error::buffer_overflow) {
     return http::status::request_header_fields_too_large;
@@ -41,7 +41,7 @@ http::status refusal(const error_code& error) {
              : http::status::ok;
 }
 
-// A proxy may send "http://host/path" where others send "/path".
+// A proxy may send the absolute form "http://host/path".
 std::string without_host(std::string target) {
   constexpr std::string_view kScheme = "http://";
   if (!target.starts_with(kScheme)) return target;
@@ -71,9 +71,9 @@ struct HttpClients::Client {
   beast::tcp_stream stream;
   const std::shared_ptr<HttpListener> listener;
   beast::flat_buffer buffer;
-  std::optional<http::request_parser<http::string_body>> parser;  // one a request
+  std::optional<http::request_parser<http::string_body>> parser;  // new for each request
   http::response<http::string_body> response;
-  std::size_t answer_bytes = 0;  // of a response under way
+  std::size_t answer_bytes = 0;  // of the response being sent
   bool closed = false;
   Clients::iterator place;
 };
@@ -124,7 +124,7 @@ void HttpClients::answer(const ClientPtr& client) {
   try {
     made = client->listener->handler()(request_of(std::move(message)));
   } catch (const std::exception& e) {
-    base::log_error("serve", std::string("an HTTP request was not answered: ") + e.what());
+    base::log_error("serve", std::string("cannot answer HTTP request: ") + e.what());
     refuse(client, http::status::internal_server_error);
     return;
   }
@@ -166,7 +166,7 @@ void HttpClients::write(const ClientPtr& client) {
   });
 }
 
-// Those who have been slowest to take theirs go, never the one who asked last.
+// Closes the clients with the oldest unsent answers, but never the latest one.
 void HttpClients::make_room_for_answers(const Client& latest) {
   for (auto at = clients_.begin(); bytes_in_answers_ > limits_.answers_limit && at != clients_.end();) {
     const ClientPtr client = *at++;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The connections of an HTTP server, from accept to close, within its limits. Used on
-// the thread of the io_context only; the io_context ends before this does.
+// The connections of an HTTP server, from accept to close, within its limits. Used only on
+// the thread of the io_context, which must be destroyed first.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -25,7 +25,7 @@ class HttpClients {
   HttpClients& operator=(const HttpClients&) = delete;
 
   void begin(boost::asio::ip::tcp::socket socket, const std::shared_ptr<HttpListener>& from);
-  // Those who came in there.
+  // Closes the connections accepted by this listener.
   void close_from(const HttpListener& listener);
 
  private:
@@ -42,8 +42,8 @@ class HttpClients {
   void close(Client& client);
 
   const HttpLimits limits_;
-  Clients clients_;                   // the longest silent one first
-  std::size_t bytes_in_answers_ = 0;  // of all clients, until they have taken them
+  Clients clients_;                   // by the time of the last request, oldest first
+  std::size_t bytes_in_answers_ = 0;  // unsent, of all clients
 };
 
 }  // namespace sluice::observe

@@ -21,7 +21,7 @@ using boost::system::error_code;
 using net::ip::tcp;
 
 constexpr int kBacklog = 512;
-constexpr int kAcceptsAtOnce = 32;  // then other work has its turn
+constexpr int kAcceptsAtOnce = 32;  // before other handlers run
 constexpr std::chrono::seconds kAcceptPause{1};
 
 error_code last_error() { return {errno, boost::system::system_category()}; }
@@ -40,7 +40,7 @@ tcp::endpoint endpoint_of(const base::IpAddress& address, std::uint16_t port) {
 HttpListener::HttpListener(net::io_context& io, HttpHandler handler)
     : handler_(std::move(handler)), io_(io), acceptor_(io), pause_(io) {}
 
-// Not by Asio itself: its sockets lack close-on-exec, and programs that a backend runs
+// Creates the socket itself, because sockets of Asio lack close-on-exec, and a child process
 // would keep the port open.
 error_code HttpListener::open(const base::IpAddress& address, std::uint16_t port, bool shared) {
   const tcp::endpoint where = endpoint_of(address, port);
@@ -61,8 +61,7 @@ error_code HttpListener::open(const base::IpAddress& address, std::uint16_t port
   return error;
 }
 
-// Looked at when a port is bound, of the one that has it and of the one that wants it. Where it cannot be set, binding
-// fails and says so.
+// The kernel checks SO_REUSEPORT of both sockets in bind(), so an error here shows there.
 void HttpListener::share(bool on) {
   const int value = on ? 1 : 0;
   ::setsockopt(acceptor_.native_handle(), SOL_SOCKET, SO_REUSEPORT, &value, sizeof value);
@@ -87,7 +86,7 @@ bool HttpListener::accept_clients(const OnClient& on_client) {
     if (fd < 0) {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) return false;
-      continue;  // the client is gone already
+      continue;  // the client has disconnected
     }
     tcp::socket socket(io_);
     error_code error;

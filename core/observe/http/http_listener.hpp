@@ -20,14 +20,15 @@ class HttpListener : public std::enable_shared_from_this<HttpListener> {
  public:
   using OnClient = std::function<void(boost::asio::ip::tcp::socket, const std::shared_ptr<HttpListener>&)>;
 
-  // `handler` answers the requests of those who come in here.
+  // `handler` answers the requests of clients of this listener.
   HttpListener(boost::asio::io_context& io, HttpHandler handler);
 
-  // `shared`: beside another listener that shares its port.
+  // `shared`: another listener has the same port and shares it.
   boost::system::error_code open(const base::IpAddress& address, std::uint16_t port, bool shared = false);
-  // Whether another listener of this user may have the same port. REQUIRES: open.
+  // Whether another listener of this user may bind the same port. REQUIRES: open.
   void share(bool on);
-  // Gives away clients until close(). REQUIRES: open; in a shared_ptr. `on_client` outlives close().
+  // Passes new clients to `on_client` until close(). REQUIRES: open; owned by a shared_ptr; `on_client` outlives
+  // close().
   void accept(const OnClient& on_client);
   void close();
 
@@ -35,7 +36,7 @@ class HttpListener : public std::enable_shared_from_this<HttpListener> {
   const HttpHandler& handler() const { return handler_; }
 
  private:
-  // False: try again later.
+  // False: retry later.
   bool accept_clients(const OnClient& on_client);
   void pause(const OnClient& on_client);
 
@@ -43,11 +44,11 @@ class HttpListener : public std::enable_shared_from_this<HttpListener> {
   boost::asio::io_context& io_;
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::ip::tcp protocol_ = boost::asio::ip::tcp::v4();
-  boost::asio::steady_timer pause_;  // descriptors ran out
+  boost::asio::steady_timer pause_;  // after descriptors ran out
   bool closed_ = false;
 };
 
-// What to do about an address that cannot be listened on, as the middle of a sentence.
+// The remedy for a listen error, as part of a sentence; null if none is known.
 const char* advice_for_listening(const boost::system::error_code& error);
 
 }  // namespace sluice::observe

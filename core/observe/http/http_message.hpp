@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A request and its answer as plain values, for those who answer.
+// An HTTP request and its response as plain values, for handlers.
 #pragma once
 
 #include <functional>
@@ -13,10 +13,10 @@ namespace sluice::observe {
 
 struct HttpRequest {
   std::string method;  // "GET"
-  std::string path;    // before "?", as it was sent
-  std::string query;   // behind it
+  std::string path;    // before "?", not decoded
+  std::string query;   // after "?"
   std::string accept;  // the header's value
-  std::string body;    // all of it, within the limits
+  std::string body;    // complete
 };
 
 struct HttpResponse {

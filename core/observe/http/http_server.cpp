@@ -26,7 +26,7 @@ namespace sluice::observe {
 namespace net = boost::asio;
 using boost::system::error_code;
 
-// Everything behind the functions of the server; runs on its thread but for start and stop.
+// The implementation. Runs on the server's thread, except start and stop.
 class HttpServer::Loop {
  public:
   Loop(std::string name, base::SocketAddress where, Handler handler, OnBindFailure on_bind_failure, HttpLimits limits)
@@ -65,13 +65,13 @@ class HttpServer::Loop {
   }
 
  private:
-  // Ends when all is closed and every handler has seen it.
+  // Ends when all sockets are closed and every handler has run.
   void run() {
     for (;;) {
       try {
         io_.run();
         return;
-      } catch (const std::exception& e) {  // costs no more than the connection it happened on
+      } catch (const std::exception& e) {  // affects a single connection
         base::log_error("serve", name_ + ": " + e.what());
       }
     }
@@ -82,7 +82,7 @@ class HttpServer::Loop {
     error_code error;
   };
 
-  // All addresses or none: half a server would hide what is wrong.
+  // All addresses or none, because a server on some of them would hide the error.
   std::optional<Failure> open_all(bool shared) {
     std::vector<base::IpAddress> addresses{where_.address};
     if (where_.address.is_unspecified()) {
@@ -93,7 +93,7 @@ class HttpServer::Loop {
     for (const base::IpAddress& address : addresses) {
       auto listener = std::make_shared<HttpListener>(io_, handler_);
       const error_code error = listener->open(address, where_.port, shared);
-      // A host without the other family is no reason to be silent in this one.
+      // A host without the other family still listens in this one.
       if (!opened.empty() &&
           (error == net::error::address_family_not_supported || error == boost::system::errc::address_not_available)) {
         continue;
@@ -134,7 +134,7 @@ class HttpServer::Loop {
   }
 
   void report(const Failure& failure) {
-    const std::string problem = why_not(failure) + "; trying again";
+    const std::string problem = why_not(failure) + "; retrying";
     if (problem == problem_) return;
     base::log_warning("serve", problem);
     problem_ = problem;
@@ -159,12 +159,12 @@ class HttpServer::Loop {
       [this](net::ip::tcp::socket socket, const std::shared_ptr<HttpListener>& from) {
         clients_.begin(std::move(socket), from);
       }};
-  net::io_context io_;                                                                 // outlives all that waits in it
+  net::io_context io_;                                                                 // must outlive its handlers
   net::executor_work_guard<net::io_context::executor_type> work_{io_.get_executor()};  // until close_all()
   net::steady_timer retry_{io_};
   HttpClients clients_;
   std::vector<std::shared_ptr<HttpListener>> listeners_;
-  std::string problem_;  // why it does not listen
+  std::string problem_;  // why it does not listen, or empty
   std::thread thread_;
 };
 

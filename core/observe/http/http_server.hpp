@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A small HTTP server for what the daemon tells about itself: answers that are made at
-// once, no TLS, no bodies of interest. One thread of its own serves all clients. What
-// they can cost is bounded: their number, the time for each step, the length of a request.
+// A small HTTP server for health, metrics and debug pages: no TLS, small request bodies,
+// immediate answers. A dedicated thread serves all clients. Their cost is bounded: their
+// number, the time for each step, the length of a request.
 #pragma once
 
 #include <functional>
@@ -20,25 +20,25 @@ namespace sluice::observe {
 class HttpServer {
  public:
   using Handler = HttpHandler;
-  // Called with the sentence that is logged, once for each reason: the address could not
-  // be bound. It is tried again. On the thread that calls start() or on the server's;
-  // must not stop the server.
+  // Called when the address cannot be bound, once for each reason, with the sentence that is
+  // logged. The server retries. Runs on the thread of start() or of the server; must not stop
+  // the server.
   using OnBindFailure = std::function<void(const std::string&)>;
 
-  // `name` is for the log. An unspecified address listens in both families, as Go does it.
+  // `name` is for the log. An unspecified address listens in both families, as in Go.
   HttpServer(std::string name, base::SocketAddress where, Handler handler, OnBindFailure on_bind_failure,
              HttpLimits limits = {});
   ~HttpServer();  // stops
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // Has the address, or fails with the sentence; connections wait until start(). Where it is not called, or fails,
-  // start() listens. `shared`: beside a server that shares its port. REQUIRES: not started.
+  // Binds the address or fails; connections wait until start(). Optional: start() listens if needed. `shared`: another
+  // server has the port and shares it. REQUIRES: not started.
   base::Status listen(bool shared = false);
-  // Has tried to listen once when it returns. At most once.
+  // Makes the first attempt to listen before it returns. Called at most once.
   void start();
-  // [any thread, started] While `on`, listen(true) of another server may take a port of this one, as of 0.0.0.0 for
-  // 127.0.0.1.
+  // [any thread, started] While `on`, listen(true) of another server may bind the same port, for example on 127.0.0.1
+  // while this one has 0.0.0.0.
   void share_port(bool on);
   // Closes everything. Not from a handler.
   void stop();

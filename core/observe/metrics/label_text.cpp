@@ -16,7 +16,7 @@ bool is_label_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || is_digit(c); });
 }
 
-// Well-formed as RFC 3629 has it: Prometheus refuses a whole scrape over one such byte.
+// Well-formed UTF-8 (RFC 3629): Prometheus rejects a whole scrape for one invalid byte.
 bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto at = [&](std::size_t n) { return static_cast<unsigned char>(text[n]); };
@@ -40,7 +40,7 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-// From behind the opening quote to behind the closing one.
+// Consumes a value and its closing quote.
 std::optional<std::string> take_value(std::string_view& rest) {
   std::string value;
   for (std::size_t i = 0; i < rest.size(); ++i) {
@@ -75,13 +75,13 @@ std::optional<std::string> take_value(std::string_view& rest) {
 
 bool is_metric_name(std::string_view name) {
   const auto first = [](char c) { return is_letter(c) || c == ':'; };
-  return !name.empty() && name.size() <= kLongestMetricName && first(name.front()) &&
+  return !name.empty() && name.size() <= kMaxMetricNameLength && first(name.front()) &&
          std::all_of(name.begin(), name.end(), [&](char c) { return first(c) || is_digit(c); });
 }
 
 std::optional<std::vector<std::pair<std::string, std::string>>> parse_labels(std::string_view text) {
   std::vector<std::pair<std::string, std::string>> out;
-  if (text.size() > kLongestLabelText || !is_utf8(text)) return std::nullopt;
+  if (text.size() > kMaxLabelTextLength || !is_utf8(text)) return std::nullopt;
   while (!text.empty()) {
     const auto equals = text.find('=');
     if (equals == std::string_view::npos || !is_label_name(text.substr(0, equals))) return std::nullopt;

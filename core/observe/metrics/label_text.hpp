@@ -13,15 +13,15 @@
 
 namespace sluice::observe {
 
-inline constexpr std::size_t kLongestMetricName = 200;
-inline constexpr std::size_t kLongestLabelText = 1000;  // all labels of one series
+inline constexpr std::size_t kMaxMetricNameLength = 200;
+inline constexpr std::size_t kMaxLabelTextLength = 1000;  // all labels of one series
 
-// [a-zA-Z_:][a-zA-Z0-9_:]*, not endless.
+// [a-zA-Z_:][a-zA-Z0-9_:]*, at most kMaxMetricNameLength bytes.
 bool is_metric_name(std::string_view name);
 
-// `name="value",…` with \\, \" and \n in values, as the text format has it; sorted by name.
-// Nothing when it is not that, a name is there twice or begins with __, or a value is no
-// UTF-8. An empty value is no label.
+// Parses `name="value",…` with \\, \" and \n in values, as in the text format; sorted by
+// name. Nothing if malformed, if a name is repeated or begins with __, or if a value is not
+// UTF-8. Labels with an empty value are skipped.
 std::optional<std::vector<std::pair<std::string, std::string>>> parse_labels(std::string_view text);
 
 }  // namespace sluice::observe

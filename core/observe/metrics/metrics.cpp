@@ -20,7 +20,7 @@ namespace {
 
 prometheus::Labels family_label(base::Family family) { return {{"ip_family", std::string(base::family_name(family))}}; }
 
-// One shape whoever filled the family, so that two scrapes differ only where values do.
+// A fixed order, so that two scrapes differ only in values.
 void put_in_order(std::vector<prometheus::MetricFamily>& families) {
   std::sort(families.begin(), families.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   for (auto& family : families) {
@@ -74,7 +74,7 @@ Metrics::Metrics()
       exec_rotation_age_(
           add(family(prometheus::BuildHistogram(), "rest_client_exec_plugin_certificate_rotation_age"), {})),
       exec_ttl_(family(prometheus::BuildGauge(), "rest_client_exec_plugin_ttl_seconds").Add({})) {
-  // The start was one, or there would be no daemon.
+  // A start counts as a successful load.
   for (const auto outcome :
        {reload::ReloadOutcome::success, reload::ReloadOutcome::unchanged, reload::ReloadOutcome::failed}) {
     reloads_.Add({{"result", reload::reload_outcome_name(outcome)}});
@@ -180,10 +180,10 @@ std::string Metrics::text() const {
   const auto append = [&families](std::vector<prometheus::MetricFamily> more) {
     std::move(more.begin(), more.end(), std::back_inserter(families));
   };
-  std::vector<prometheus::MetricFamily> of_plugins = plugins_.Collect();
-  append(registered_families(of_plugins));
-  append(std::move(of_plugins));
-  append(to_families(figures_ ? figures_() : Figures()));
+  std::vector<prometheus::MetricFamily> plugin_families = plugins_.Collect();
+  append(registered_families(plugin_families));
+  append(std::move(plugin_families));
+  append(to_families(scrape_source_ ? scrape_source_() : ScrapeData()));
   put_in_order(families);
   return prometheus::TextSerializer().Serialize(families);
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// All figures the daemon serves under /metrics: those it is told as they happen, those of
-// backends, and those it fetches when somebody asks. Registry and text are prometheus-cpp's.
+// All metrics that the daemon serves under /metrics: recorded ones, those of backends, and
+// values read at scrape time. Registry and text format are prometheus-cpp's.
 //
 // Every method may be called by any thread. Recording takes the short lock of one series;
 // text() holds none while it fetches or prints.
@@ -25,7 +25,7 @@
 #include "core/base/ip.hpp"
 #include "core/kube/access/credential_observer.hpp"
 #include "core/kube/http/request_observer.hpp"
-#include "core/observe/metrics/figures.hpp"
+#include "core/observe/metrics/scrape_data.hpp"
 #include "core/observe/metrics/plugin_metrics.hpp"
 #include "core/reload/reload_result.hpp"
 #include "core/sync/sync_report.hpp"
@@ -55,12 +55,13 @@ class Metrics final : public kube::RequestObserver, public kube::CredentialObser
   void exec_certificate_rotated(double age_seconds) override;
   void ca_reloaded(bool success, std::string_view reason) override;
 
-  // Where backends report to; lives as long as this.
-  plugin::MetricSink& of_plugins() { return plugins_; }
+  // The sink for metrics of backends; lives as long as this.
+  plugin::MetricSink& plugin_sink() { return plugins_; }
 
-  // Where text() gets what nobody records. It must be quick and wait for nobody. REQUIRES:
-  // what it reads lives until it is replaced, and no other thread calls text() meanwhile.
-  void set_figures(std::function<Figures()> figures) { figures_ = std::move(figures); }
+  // Called by text() for values that are not recorded; must be quick and must not block.
+  // REQUIRES: the objects it reads outlive it, and no other thread calls text() during the
+  // call.
+  void set_scrape_source(std::function<ScrapeData()> source) { scrape_source_ = std::move(source); }
 
   // Everything in the text format 0.0.4, families and series in order.
   std::string text() const;
@@ -75,7 +76,7 @@ class Metrics final : public kube::RequestObserver, public kube::CredentialObser
 
   prometheus::Registry registry_;
   PluginMetrics plugins_;
-  std::function<Figures()> figures_;
+  std::function<ScrapeData()> scrape_source_;
 
   prometheus::Family<prometheus::Histogram>& sync_duration_;
   prometheus::Family<prometheus::Histogram>& full_duration_;
@@ -109,7 +110,7 @@ class Metrics final : public kube::RequestObserver, public kube::CredentialObser
   prometheus::Gauge& exec_ttl_;
 
   mutable std::mutex mutex_;
-  // When the client certificate of each credential program expires; under mutex_.
+  // Expiry of the client certificate of each exec credential plugin; under mutex_.
   std::map<const void*, std::chrono::system_clock::time_point> certificates_;
 };
 

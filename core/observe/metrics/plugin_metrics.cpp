@@ -15,14 +15,13 @@
 namespace sluice::observe {
 namespace {
 
-// Names that belong to the daemon and to the libraries it stands in for. Backends use
-// those of the catalogue that are theirs, and names of their own.
+// Prefixes of kube-proxy and its libraries. Backends may use the names that the catalogue reserves for them, and their
+// own.
 constexpr auto kReservedPrefixes = std::to_array<std::string_view>(
     {"aggregator_", "apiserver_", "cardinality_enforcement_", "disabled_metrics_", "go_", "hidden_metrics_",
      "informer_", "kubeproxy_", "kubernetes_", "leader_election_", "process_", "registered_metrics_", "rest_client_",
      "workqueue_"});
 
-// Those of the daemon begin like this; a plugin's may as well, but not any of them.
 bool is_reserved(std::string_view name) {
   return std::any_of(kReservedPrefixes.begin(), kReservedPrefixes.end(),
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
@@ -41,7 +40,7 @@ std::optional<prometheus::MetricType> type_of(abi::MetricKind kind) {
   return std::nullopt;
 }
 
-// What a histogram puts behind its name: another metric must not be called that.
+// Suffixes of histogram series, which must not collide with other metrics.
 std::string_view without_suffix(std::string_view name) {
   for (const std::string_view suffix : {"_bucket", "_count", "_sum"}) {
     if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
@@ -63,16 +62,16 @@ void PluginMetrics::record(std::string_view plugin, abi::MetricKind kind, std::s
       ++found->second;
     else
       dropped_.emplace(plugin, 1);
-    if (!told_.emplace(plugin, reason).second) return;
+    if (!logged_.emplace(plugin, reason).second) return;
   }
-  std::string shown(name.substr(0, kLongestLabelText));
+  std::string shown(name.substr(0, kMaxLabelTextLength));
   base::log_warning("plugin", "backend " + std::string(plugin) + ": metric \"" + plugin::one_line(shown) +
-                                  "\" is dropped: " + reason +
-                                  "; further ones for this reason are only counted, in "
+                                  "\" dropped: " + reason +
+                                  "; later ones with this reason are only counted in "
                                   "sluice_plugin_metrics_dropped_total");
 }
 
-// The reason why it cannot be, or nothing. REQUIRES: mutex_ is held.
+// Returns the reason for a rejection, or an empty string. REQUIRES: mutex_ is held.
 std::string PluginMetrics::try_record(std::string_view plugin, abi::MetricKind kind, std::string_view name,
                                       std::string_view labels, double value) {
   const auto type = type_of(kind);
@@ -107,7 +106,7 @@ std::string PluginMetrics::try_record(std::string_view plugin, abi::MetricKind k
     return "a histogram cannot have the label le";
   }
 
-  // The limit is checked before anything is made, so that what is dropped leaves nothing.
+  // Checked before anything is created, so that a dropped value leaves no empty metric.
   if (!known || !metric->second.series.contains(*parsed)) {
     const bool per_service = known ? metric->second.per_service : definition != nullptr && definition->per_service;
     const std::size_t most = per_service ? kMaxServiceSeries : kMaxSeries;

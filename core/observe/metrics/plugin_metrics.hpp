@@ -1,10 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What backends report of themselves. A plugin is not trusted with the shape of what is
-// served: names and labels are checked, a name keeps the type it began with, and the
-// number of series of a plugin is bounded. What does not fit is dropped and counted, and
-// said in the log once for each plugin and reason. Any thread; nothing waits.
+// Metrics reported by backends, which are not trusted: names and labels are checked, a name
+// keeps its first type, and the number of series of a plugin is bounded. Invalid values are
+// dropped and counted, and logged once for each plugin and reason. Any thread; never blocks.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -26,9 +25,9 @@ namespace sluice::observe {
 
 class PluginMetrics final : public plugin::MetricSink, public prometheus::Collectable {
  public:
-  // Series of one plugin in both families together. Ours have some fifty at most.
+  // Series of one plugin, in both families together. The plugins of Sluice have at most fifty.
   static constexpr std::size_t kMaxSeries = 1000;
-  // Beside them, of those that the catalogue has for each Service.
+  // In addition, series of metrics with `per_service`.
   static constexpr std::size_t kMaxServiceSeries = 250000;
 
   void record(std::string_view plugin, abi::MetricKind kind, std::string_view name, std::string_view labels,
@@ -39,8 +38,8 @@ class PluginMetrics final : public plugin::MetricSink, public prometheus::Collec
   using Labels = std::vector<std::pair<std::string, std::string>>;  // sorted
 
   struct Series {
-    double value = 0;                    // or the sum
-    std::vector<std::uint64_t> buckets;  // of a histogram, the last is above all bounds
+    double value = 0;                    // sum of a histogram
+    std::vector<std::uint64_t> buckets;  // of a histogram; the last is +Inf
   };
   struct Metric {
     prometheus::MetricType type = prometheus::MetricType::Untyped;
@@ -58,7 +57,7 @@ class PluginMetrics final : public plugin::MetricSink, public prometheus::Collec
   std::map<std::string, std::size_t, std::less<>> series_of_;          // under mutex_, by plugin
   std::map<std::string, std::size_t, std::less<>> service_series_of_;  // under mutex_, by plugin
   std::map<std::string, std::uint64_t, std::less<>> dropped_;          // under mutex_, by plugin
-  std::set<std::pair<std::string, std::string>> told_;                 // under mutex_, plugin and reason
+  std::set<std::pair<std::string, std::string>> logged_;               // under mutex_, plugin and reason
 };
 
 }  // namespace sluice::observe

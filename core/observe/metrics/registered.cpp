@@ -26,7 +26,8 @@ prometheus::MetricFamily zero(std::string_view name) {
 
 }  // namespace
 
-std::vector<prometheus::MetricFamily> registered_families(const std::vector<prometheus::MetricFamily>& of_plugins) {
+std::vector<prometheus::MetricFamily> registered_families(
+    const std::vector<prometheus::MetricFamily>& plugin_families) {
   std::map<std::string_view, double> counts;  // by stability level
   const auto count = [&counts](const MetricDefinition& definition) {
     if (const auto level = stability_level(definition); !level.empty()) ++counts[level];
@@ -34,7 +35,7 @@ std::vector<prometheus::MetricFamily> registered_families(const std::vector<prom
   for (const MetricDefinition& definition : metric_catalogue()) {
     if (definition.origin == MetricOrigin::daemon) count(definition);
   }
-  for (const auto& family : of_plugins) {
+  for (const auto& family : plugin_families) {
     const MetricDefinition* definition = find_metric(family.name);
     if (definition != nullptr && definition->origin == MetricOrigin::backend) count(*definition);
   }

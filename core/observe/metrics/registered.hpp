@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Metrics about metrics, as the shared library of Kubernetes has them. Pure.
+// Metrics about metrics, as in the shared library of Kubernetes. Pure.
 #pragma once
 
 #include <prometheus/metric_family.h>
@@ -10,8 +10,8 @@
 
 namespace sluice::observe {
 
-// How many metrics there are of each stability level: those that the daemon fills, and those of `of_plugins`, what
-// backends have reported. None is ever hidden or disabled, and no list of allowed label values is enforced.
-std::vector<prometheus::MetricFamily> registered_families(const std::vector<prometheus::MetricFamily>& of_plugins);
+// Counts the metrics of each stability level, of the daemon and in `plugin_families`, the metrics reported by backends.
+// No metric is hidden or disabled, and no allow-list of label values is enforced.
+std::vector<prometheus::MetricFamily> registered_families(const std::vector<prometheus::MetricFamily>& plugin_families);
 
 }  // namespace sluice::observe

@@ -22,7 +22,7 @@ struct Request {
   bool objects = false;
 };
 
-// The parts of one answer, as they come from the threads of the families.
+// Collects the parts of one answer from the threads of the families.
 class Gathering {
  public:
   Gathering(std::vector<ServiceView> views, Request request, ControlReply reply)
@@ -39,16 +39,16 @@ class Gathering {
   std::size_t size() const { return parts_.size(); }
   bool reads_kernel(std::size_t part) const { return parts_[part].reads_kernel; }
 
-  // [any thread] The last one answers.
+  // [any thread] The last part sends the answer.
   void put(std::size_t part, snapshot::Description description) {
     put([&] { parts_[part].description = std::make_shared<const snapshot::Description>(std::move(description)); });
   }
-  void put(std::size_t part, plugin::InspectionOutcome seen) {
-    put([&] { parts_[part].seen = std::make_shared<const plugin::InspectionOutcome>(std::move(seen)); });
+  void put(std::size_t part, plugin::InspectionOutcome inspection) {
+    put([&] { parts_[part].inspection = std::make_shared<const plugin::InspectionOutcome>(std::move(inspection)); });
   }
 
-  // [control thread] What there is, and why there is no more.
-  json late(std::chrono::milliseconds patience) {
+  // [control thread] The answer after the timeout: complete parts, and errors for the others.
+  json late(std::chrono::milliseconds timeout) {
     std::vector<Part> parts;
     {
       const std::lock_guard lock(mutex_);
@@ -56,7 +56,7 @@ class Gathering {
     }
     json families = json::array();
     for (const Part& part : parts)
-      families.push_back(part.complete() ? answer(part, request_) : missing(part, patience));
+      families.push_back(part.complete() ? answer(part, request_) : missing(part, timeout));
     return {{"families", std::move(families)}};
   }
 
@@ -65,10 +65,12 @@ class Gathering {
     ServiceView view;
     bool reads_kernel;
     std::shared_ptr<const snapshot::Description> description;
-    std::shared_ptr<const plugin::InspectionOutcome> seen;
+    std::shared_ptr<const plugin::InspectionOutcome> inspection;
 
-    // A failure needs no description beside it.
-    bool complete() const { return (!reads_kernel || seen) && (description || (seen && !seen->ok())); }
+    // A failed inspection needs no description.
+    bool complete() const {
+      return (!reads_kernel || inspection) && (description || (inspection && !inspection->ok()));
+    }
   };
 
   template <class F>
@@ -90,22 +92,22 @@ class Gathering {
   }
 
   static json answer(const Part& part, const Request& request) {
-    if (part.seen && !part.seen->ok()) {
-      return failure(part, part.seen->status(part.view.backend, "services").message() +
-                               "; what the backend was given is shown with --no-kernel");
+    if (part.inspection && !part.inspection->ok()) {
+      return failure(part, part.inspection->status(part.view.backend, "services").message() +
+                               "; use --no-kernel to show the delivered state");
     }
     const FamilyAnswer out{part.view.family, part.view.backend, *part.description,
-                           part.seen ? &part.seen->lines : nullptr};
+                           part.inspection ? &part.inspection->lines : nullptr};
     return request.objects ? services_document(out, request.query) : services_page(out, request.query);
   }
 
-  static json missing(const Part& part, std::chrono::milliseconds patience) {
-    std::string sentence = "no answer within " + std::to_string(patience.count() / 1000) + " s: ";
+  static json missing(const Part& part, std::chrono::milliseconds timeout) {
+    std::string sentence = "no answer within " + std::to_string(timeout.count() / 1000) + " s: ";
     const std::string call = part.view.in_progress();
-    if (!part.reads_kernel || part.seen || call.empty())
-      return failure(part, sentence + "sluiced is busy with changes; try again");
+    if (!part.reads_kernel || part.inspection || call.empty())
+      return failure(part, sentence + "sluiced is busy; try again");
     return failure(part, sentence + "the backend is busy with " + call +
-                             "; try again, or ask with --no-kernel for what the backend was given");
+                             "; try again, or use --no-kernel to show the delivered state");
   }
 
   const Request request_;
@@ -117,8 +119,9 @@ class Gathering {
 void ask(std::size_t part, const std::shared_ptr<Gathering>& gathering) {
   const ServiceView& view = gathering->view(part);
   if (gathering->reads_kernel(part)) {
-    view.inspect({gathering->request().query.service_name(), [gathering] { return gathering->wanted(); },
-                  [gathering, part](plugin::InspectionOutcome seen) { gathering->put(part, std::move(seen)); }});
+    view.inspect(
+        {gathering->request().query.service_name(), [gathering] { return gathering->wanted(); },
+         [gathering, part](plugin::InspectionOutcome inspection) { gathering->put(part, std::move(inspection)); }});
   }
   snapshot::DescribeRequest request;
   request.may_want = [gathering](const model::ObjectName& name) { return gathering->request().query.may_match(name); };
@@ -144,16 +147,16 @@ T value_of(const json& request, const char* key, T otherwise, const char* compla
 }
 
 Request read(const json& request) {
-  const auto query = ServiceQuery::parse(value_of<std::string>(request, "query", {}, "query is no text"));
+  const auto query = ServiceQuery::parse(value_of<std::string>(request, "query", {}, "query must be a string"));
   if (!query) throw std::runtime_error(query.status().message());
-  return {*query, value_of(request, "kernel", true, "kernel is neither true nor false"),
-          value_of(request, "objects", false, "objects is neither true nor false")};
+  return {*query, value_of(request, "kernel", true, "kernel must be true or false"),
+          value_of(request, "objects", false, "objects must be true or false")};
 }
 
 std::vector<ServiceView> views_in(const json& request, const std::vector<ServiceView>& all) {
   const auto found = request.find("family");
   if (found == request.end()) return all;
-  if (*found != json(4) && *found != json(6)) throw std::runtime_error("family is neither 4 nor 6");
+  if (*found != json(4) && *found != json(6)) throw std::runtime_error("family must be 4 or 6");
   const base::Family family = *found == json(4) ? base::Family::ipv4 : base::Family::ipv6;
   for (const auto& view : all) {
     if (view.family == family) return {view};
@@ -167,7 +170,7 @@ ControlServer::Pending ServicesCommand::operator()(const json& request, ControlR
   Request wanted = read(request);
   const auto gathering = std::make_shared<Gathering>(views_in(request, views_()), std::move(wanted), std::move(reply));
   for (std::size_t part = 0; part < gathering->size(); ++part) ask(part, gathering);
-  return {patience_, [gathering, patience = patience_] { return gathering->late(patience); }};
+  return {timeout_, [gathering, timeout = timeout_] { return gathering->late(timeout); }};
 }
 
 }  // namespace sluice::observe

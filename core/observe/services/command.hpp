@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// `sluicectl services`: where packets for Services go, by family. A backend that can is asked on its apply thread what
-// the kernel has; the store thread says what the backend was given, and why. Called on the control thread, which never
-// waits.
+// `sluicectl services`: where packets for Services go, by family. The apply thread reads the rules from the kernel, if
+// the backend supports it; the store thread describes the delivered service ports. Called on the control thread, which
+// never waits.
 #pragma once
 
 #include <chrono>
@@ -19,32 +19,32 @@
 
 namespace sluice::observe {
 
-// Where the answer for one family comes from. What is called for a backend that is gone does nothing.
+// Sources of the answer for one family. The callbacks do nothing when the backend is gone.
 struct ServiceView {
   base::Family family = base::Family::ipv4;
   std::string backend;                                   // its id
   std::function<void(sync::SyncLoop::Inspect)> inspect;  // empty: the backend cannot read the kernel
   std::function<void(snapshot::DescribeRequest)> describe;
-  std::function<std::string()> in_progress;  // the backend call that runs, or empty
+  std::function<std::string()> in_progress;  // the running backend call, or empty
 };
 
 class ServicesCommand {
  public:
-  static constexpr std::chrono::milliseconds kPatience{15'000};  // longer than a backend may take to answer
+  static constexpr std::chrono::milliseconds kTimeout{15'000};  // longer than the time limit of an inspection
 
-  // `views` [control thread] is asked for each request: the backend that serves changes.
+  // `views` [control thread] is called for each request, because the active backend may change.
   explicit ServicesCommand(std::function<std::vector<ServiceView>()> views,
-                           std::chrono::milliseconds patience = kPatience)
-      : views_(std::move(views)), patience_(patience) {}
+                           std::chrono::milliseconds timeout = kTimeout)
+      : views_(std::move(views)), timeout_(timeout) {}
 
   // {"command":"services","query":"shop/cart:http","family":4,"kernel":false,"objects":true}; all but the first may be
-  // missing. Answers with {"families":[...]}, each as services_page() or, with objects, services_document() makes it;
-  // {"family","error"} where there is no answer. Throws std::runtime_error with a sentence when the request is wrong.
+  // missing. Answers with {"families":[...]}, each from services_page() or, with objects, from services_document();
+  // {"family","error"} after a failure. Throws std::runtime_error for an invalid request.
   ControlServer::Pending operator()(const nlohmann::json& request, ControlReply reply) const;
 
  private:
   std::function<std::vector<ServiceView>()> views_;
-  std::chrono::milliseconds patience_;
+  std::chrono::milliseconds timeout_;
 };
 
 }  // namespace sluice::observe

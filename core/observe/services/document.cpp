@@ -21,7 +21,7 @@ using store::ExplainedEndpoint;
 using store::FrontendKind;
 using store::Use;
 
-// Of an enumeration whose values are 0, 1, 2, …: the words of documents, and those of pages.
+// Texts for an enumeration with the values 0, 1, 2, …: in documents, and on pages.
 struct Words {
   const char* value;
   const char* phrase;
@@ -103,10 +103,10 @@ json frontend_json(const store::ServicePort& port, const store::Frontend& fronte
 }
 
 json port_json(const DescribedPort& described, const NodePortAddresses& node_ports, KernelLines* kernel) {
-  const store::ServicePort& port = described.is.port;
+  const store::ServicePort& port = described.explained.port;
   json frontends = json::array(), endpoints = json::array(), ranges = json::array();
   for (const auto& frontend : port.frontends) frontends.push_back(frontend_json(port, frontend, node_ports, kernel));
-  for (const auto& one : described.is.endpoints) endpoints.push_back(endpoint_json(one, port.family));
+  for (const auto& one : described.explained.endpoints) endpoints.push_back(endpoint_json(one, port.family));
   for (const auto& range : port.source_ranges) ranges.push_back(range.to_string());
   return {{"namespace", std::string(port.key.service.name_space.text())},
           {"service", port.key.service.name},
@@ -149,25 +149,25 @@ std::string use_phrase(const ExplainedEndpoint& one) {
 
 void add_endpoint_rows(const DescribedPort& described, std::vector<std::string>& lines) {
   std::vector<const ExplainedEndpoint*> rows;
-  for (const auto& one : described.is.endpoints) rows.push_back(&one);
-  // Where not all have a row, those that raise questions have one.
+  for (const auto& one : described.explained.endpoints) rows.push_back(&one);
+  // Unused endpoints first, in case not all get a row.
   std::stable_partition(rows.begin(), rows.end(),
                         [](const auto* one) { return !is_used(one->cluster) && !is_used(one->local); });
-  for (std::size_t i = 0; i < std::min(rows.size(), kMostEndpointRows); ++i) {
+  for (std::size_t i = 0; i < std::min(rows.size(), kMaxEndpointRows); ++i) {
     const ExplainedEndpoint& one = *rows[i];
-    const auto address = base::IpAddress::from_bytes(described.is.port.family, one.endpoint.address.data());
+    const auto address = base::IpAddress::from_bytes(described.explained.port.family, one.endpoint.address.data());
     lines.push_back("  endpoint " + base::host_port(address, one.endpoint.port) +
                     (one.node.empty() ? "" : " on node " + std::string(one.node.text())) + ": " + use_phrase(one));
   }
-  if (rows.size() > kMostEndpointRows) {
-    lines.push_back("  and " + std::to_string(rows.size() - kMostEndpointRows) + " endpoints more; all are in -o json");
+  if (rows.size() > kMaxEndpointRows) {
+    lines.push_back("  and " + std::to_string(rows.size() - kMaxEndpointRows) + " endpoints more; all are in -o json");
   }
 }
 
 void add_frontend(const DescribedPort& described, const store::Frontend& frontend, const NodePortAddresses& node_ports,
                   KernelLines* kernel, std::vector<std::string>& lines) {
-  const store::ServicePort& port = described.is.port;
-  const auto given = [&] { return shortened(given_line(port, frontend, node_ports), kMostListedEndpoints); };
+  const store::ServicePort& port = described.explained.port;
+  const auto given = [&] { return shortened(given_line(port, frontend, node_ports), kMaxListedEndpoints); };
   if (kernel == nullptr) {
     lines.push_back(given());
     return;
@@ -175,19 +175,19 @@ void add_frontend(const DescribedPort& described, const store::Frontend& fronten
   const std::string_view line = kernel->take(frontend_text(port, frontend));
   const Agreement agreement = compare(line, endpoints_for(port, frontend));
   lines.push_back(line.empty() ? frontend_text(port, frontend) + " is not in the kernel"
-                               : shortened(line, kMostListedEndpoints));
-  if (agreement != Agreement::as_given && described.progress == Progress::given)
+                               : shortened(line, kMaxListedEndpoints));
+  if (agreement != Agreement::as_given && described.progress == Progress::delivered)
     lines.push_back("  the backend was given: " + given());
 }
 
 void add_port(const DescribedPort& described, const NodePortAddresses& node_ports, KernelLines* kernel, bool rows,
               std::vector<std::string>& lines) {
-  for (const auto& frontend : described.is.port.frontends) add_frontend(described, frontend, node_ports, kernel, lines);
-  if (described.progress != Progress::given) {
-    lines.push_back("  " + described.is.port.key.to_string() + " " + words(described.progress, kProgress).phrase);
+  for (const auto& frontend : described.explained.port.frontends) add_frontend(described, frontend, node_ports, kernel, lines);
+  if (described.progress != Progress::delivered) {
+    lines.push_back("  " + described.explained.port.key.to_string() + " " + words(described.progress, kProgress).phrase);
   }
-  if (const auto& why = described.is.port.withheld; !why.empty()) {
-    lines.push_back("  " + described.is.port.key.to_string() + " is served in part: " + why);
+  if (const auto& why = described.explained.port.withheld; !why.empty()) {
+    lines.push_back("  " + described.explained.port.key.to_string() + " is served in part: " + why);
   }
   if (rows) add_endpoint_rows(described, lines);
 }
@@ -198,7 +198,7 @@ json services_page(const FamilyAnswer& answer, const ServiceQuery& query) {
   std::optional<KernelLines> kernel;
   if (answer.kernel != nullptr) kernel.emplace(*answer.kernel);
   const NodePortAddresses node_ports = node_port_addresses(answer.description.node.get());
-  const bool rows = !query.everything() && answer.description.ports.size() <= kMostPortsWithRows;
+  const bool rows = !query.everything() && answer.description.ports.size() <= kMaxPortsWithRows;
   std::vector<std::string> lines;
   for (const auto& described : answer.description.ports) {
     add_port(described, node_ports, kernel ? &*kernel : nullptr, rows, lines);
@@ -206,7 +206,7 @@ json services_page(const FamilyAnswer& answer, const ServiceQuery& query) {
   for (const auto& one : answer.description.not_proxied)
     lines.push_back(one.name.to_string() + " is not proxied: " + one.reason);
   if (kernel) {
-    for (auto& line : unwanted(*kernel, query)) lines.push_back(shortened(line, kMostListedEndpoints));
+    for (auto& line : unwanted(*kernel, query)) lines.push_back(shortened(line, kMaxListedEndpoints));
   }
   json out = head(answer);
   out["lines"] = std::move(lines);
@@ -215,11 +215,11 @@ json services_page(const FamilyAnswer& answer, const ServiceQuery& query) {
 
 json services_document(const FamilyAnswer& answer, const ServiceQuery& query) {
   std::size_t endpoints = 0;
-  for (const auto& described : answer.description.ports) endpoints += described.is.endpoints.size();
-  if (endpoints > kMostDocumentEndpoints) {
+  for (const auto& described : answer.description.ports) endpoints += described.explained.endpoints.size();
+  if (endpoints > kMaxDocumentEndpoints) {
     return {{"family", base::family_name(answer.family)},
             {"error", std::to_string(endpoints) + " endpoints are too many for one document, which has at most " +
-                          std::to_string(kMostDocumentEndpoints) + "; ask for a namespace or for one Service"}};
+                          std::to_string(kMaxDocumentEndpoints) + "; ask for a namespace or for one Service"}};
   }
   std::optional<KernelLines> kernel;
   if (answer.kernel != nullptr) kernel.emplace(*answer.kernel);

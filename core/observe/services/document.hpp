@@ -14,13 +14,13 @@
 
 namespace sluice::observe {
 
-// In a document; more are refused with a sentence, because the daemon's memory is the node's.
-inline constexpr std::size_t kMostDocumentEndpoints = 50'000;
-// On a page: of each list in a line, and rows about single endpoints of a service port. A document has all.
-inline constexpr std::size_t kMostListedEndpoints = 8;
-inline constexpr std::size_t kMostEndpointRows = 20;
-// On a page: with more service ports than these there are no rows about single endpoints.
-inline constexpr std::size_t kMostPortsWithRows = 10;
+// Maximum in a document, to bound the memory of the daemon; more are an error.
+inline constexpr std::size_t kMaxDocumentEndpoints = 50'000;
+// Maximum on a page: endpoints in each list of a line, and endpoint rows of a service port. A document has all.
+inline constexpr std::size_t kMaxListedEndpoints = 8;
+inline constexpr std::size_t kMaxEndpointRows = 20;
+// A page with more service ports has no endpoint rows.
+inline constexpr std::size_t kMaxPortsWithRows = 10;
 
 struct FamilyAnswer {
   base::Family family;
@@ -33,7 +33,7 @@ struct FamilyAnswer {
 nlohmann::json services_page(const FamilyAnswer& answer, const ServiceQuery& query);
 
 // {"family","backend","view","generation","service_ports":[...],"not_proxied":[...],"unwanted":[...]}, or
-// {"family","error"} when that would be too long.
+// {"family","error"} if that would be too long.
 nlohmann::json services_document(const FamilyAnswer& answer, const ServiceQuery& query);
 
 }  // namespace sluice::observe

@@ -22,7 +22,7 @@ std::vector<std::string> list(const ServicePort& port, bool local) {
   return out;
 }
 
-// Pods of this node and the node itself are inside of the cluster, whatever address they use.
+// Connections from this node and its pods count as internal, even to an external address.
 bool inside_differs(const ServicePort& port, const Frontend& frontend) {
   return frontend.kind != FrontendKind::cluster_ip && uses_local_list(port, frontend);
 }

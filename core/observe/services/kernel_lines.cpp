@@ -14,7 +14,7 @@ namespace sluice::observe {
 namespace {
 
 constexpr std::string_view kArrow = " -> ";
-// Behind an endpoint that takes no new connections, and so was not given for them.
+// Follows an endpoint that gets no new connections, and is thus not among the delivered endpoints.
 constexpr std::string_view kDrains = " (drains)";
 
 // "10.180.0.1:80", "[fd00::1]:80".
@@ -29,7 +29,7 @@ bool is_endpoint(std::string_view text) {
   return base::IpAddress::parse(host).has_value();
 }
 
-// What stands between " -> " and the next ";", in pieces between ", ".
+// Calls `piece` for each part, separated by ", ", between " -> " and the next ";".
 template <class F>
 void each_piece(std::string_view line, F&& piece) {
   for (auto arrow = line.find(kArrow); arrow != std::string_view::npos; arrow = line.find(kArrow, arrow + 1)) {
@@ -87,20 +87,20 @@ std::string shortened(std::string_view line, std::size_t most) {
   std::string out;
   std::size_t copied = 0;  // of `line`
   std::size_t in_list = 0;
-  std::size_t left_out = 0;
+  std::size_t hidden = 0;
   const auto close = [&] {
-    if (left_out != 0) out += " and " + std::to_string(left_out) + " more";
-    left_out = 0;
+    if (hidden != 0) out += " and " + std::to_string(hidden) + " more";
+    hidden = 0;
   };
   each_piece(line, [&](std::size_t begin, std::size_t end, bool first) {
     if (first) {
       close();
       in_list = 0;
     }
-    // A remark may stand behind an endpoint: "10.180.0.1:80 (drains)".
+    // A remark may follow an endpoint: "10.180.0.1:80 (drains)".
     const std::string_view piece = line.substr(begin, end - begin);
     if (is_endpoint(piece.substr(0, piece.find(' '))) && ++in_list > most) {
-      ++left_out;
+      ++hidden;
       copied = end;
       return;
     }

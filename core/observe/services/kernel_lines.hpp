@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The lines in which a backend prints what the kernel has (abi::Inspection), by the frontend that each is about. Pure.
+// The lines in which a backend prints the kernel state (abi::Inspection), by frontend. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace sluice::observe {
 
 class KernelLines {
  public:
-  // `lines` outlives it.
+  // `lines` must outlive it.
   explicit KernelLines(const std::vector<std::string>& lines);
 
-  // The line that begins with this frontend_text(), or empty. Two frontends may ask for the same.
+  // The line that begins with this frontend_text(), or empty. Two frontends may share a line.
   std::string_view take(const std::string& frontend);
-  // Those that no take() has returned, in their order.
+  // The lines that no take() has returned, in order.
   std::vector<std::string> untaken() const;
 
  private:
@@ -30,14 +30,14 @@ class KernelLines {
 };
 
 enum class Agreement : std::uint8_t {
-  not_read,  // the backend cannot read the kernel, or was not asked to
+  not_read,  // the backend cannot read the kernel, or the request excludes it
   as_given,
-  differs,  // the kernel leads to other endpoints, or the line has a remark in parentheses
-  missing,  // the kernel has nothing for this frontend
+  differs,  // the kernel has other endpoints, or the line has a remark in parentheses
+  missing,  // the kernel has no rule for this frontend
 };
 Agreement compare(std::string_view kernel_line, const std::set<std::string>& endpoints);
 
-// `line` with at most `most` endpoints in each of its lists, and how many more there are.
+// `line` with at most `most` endpoints in each list, followed by "and N more".
 std::string shortened(std::string_view line, std::size_t most);
 
 }  // namespace sluice::observe

@@ -12,15 +12,14 @@
 namespace sluice::observe {
 namespace {
 
-constexpr std::size_t kLongestQuery = 512;  // bytes; a name, a namespace and a port name are 63 + 63 + 15 of them
+constexpr std::size_t kMaxQueryLength = 512;  // bytes; a name, a namespace and a port name are 63 + 63 + 15 of them
 
 base::Status not_understood(std::string_view text) {
-  return base::invalid("'" + std::string(text.substr(0, kLongestQuery)) +
-                       "' is no Service, namespace, address or node port; allowed: NAMESPACE/NAME[:PORT], NAMESPACE, "
-                       "NAME, IP, IP:PORT, [IPv6]:PORT, :NODEPORT");
+  return base::invalid("invalid query '" + std::string(text.substr(0, kMaxQueryLength)) +
+                       "': use NAMESPACE/NAME[:PORT], NAMESPACE, NAME, IP, IP:PORT, [IPv6]:PORT or :NODEPORT");
 }
 
-// Takes "/tcp" and the like off the end.
+// Removes "/tcp", "/udp" or "/sctp" from the end.
 std::optional<model::Protocol> take_protocol(std::string_view& text) {
   using Named = std::pair<std::string_view, model::Protocol>;
   static constexpr std::array<Named, 3> kAll{Named{"/tcp", model::Protocol::tcp}, Named{"/udp", model::Protocol::udp},
@@ -52,10 +51,10 @@ bool is_object_name(std::string_view text) {
 base::Result<ServiceQuery> ServiceQuery::parse(std::string_view text) {
   ServiceQuery out;
   if (text.empty()) return out;
-  if (text.size() > kLongestQuery) return not_understood(text);
+  if (text.size() > kMaxQueryLength) return not_understood(text);
   std::string_view rest = text;
   const auto protocol = take_protocol(rest);
-  // Addresses first: of what is left, none is a name.
+  // Addresses and ports first, because the rest may be a name.
   if (const auto address = base::IpAddress::parse(rest)) {
     out.form_ = Address{*address, 0};
   } else if (const auto port = parse_port(rest.starts_with(':') ? rest.substr(1) : rest)) {

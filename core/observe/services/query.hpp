@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What `sluicectl services` is asked for: a Service, a namespace, or an address and port as packets carry them. Pure.
+// The query of `sluicectl services`: a Service, a namespace, or an address and port of a packet. Pure.
 #pragma once
 
 #include <optional>
@@ -16,29 +16,29 @@ namespace sluice::observe {
 
 class ServiceQuery {
  public:
-  // Of one of these forms; a failure is a sentence that lists them.
+  // Parses one of these forms; the error lists them.
   //   ""                                  everything
   //   shop/cart, shop/cart:http           a Service, or one port of it
   //   shop                                a namespace, or Services of this name in any namespace
   //   172.30.0.41, fd00::1                an address of a Service or of an endpoint
-  //   172.30.0.41:80, [fd00::1]:80        the same with a port; of a node port, an address that answers it
+  //   172.30.0.41:80, [fd00::1]:80        the same with a port; for a node port, an address of the node
   //   :30080, 30080                       a node port
-  // The last two may have "/tcp", "/udp" or "/sctp" behind them, as pages print them.
+  // The last two may end with "/tcp", "/udp" or "/sctp", as pages print them.
   static base::Result<ServiceQuery> parse(std::string_view text);
 
-  // Whether any service port of this Service may match, by its name alone.
+  // Whether a service port of this Service may match, judged by name only.
   bool may_match(const model::ObjectName& service) const;
-  // `node`: may be null; then no node port has an address.
+  // `node` may be null; node ports then have no addresses.
   bool matches(const store::ExplainedPort& port, const snapshot::NodeFacts* node) const;
 
   bool everything() const { return std::holds_alternative<Everything>(form_); }
-  // It names one Service or service port.
+  // Names one Service or service port.
   bool one_service() const { return std::holds_alternative<OneService>(form_); }
-  // It names Services, not addresses, so those without a service port match as well.
+  // Names Services, not addresses, so that Services without a service port match, too.
   bool by_name() const { return one_service() || std::holds_alternative<Word>(form_); }
-  // "shop/cart" or "shop/cart:http" where it is one Service, otherwise empty.
+  // "shop/cart" or "shop/cart:http" if it names one Service, otherwise empty.
   std::string service_name() const;
-  // Whether a line about what no Service wants is of interest.
+  // Whether a kernel line that belongs to no Service matches.
   bool wants_unwanted(std::string_view line) const;
 
  private:
@@ -69,7 +69,7 @@ class ServiceQuery {
   std::optional<model::Protocol> protocol_;
 };
 
-// Where this node answers node ports; empty and `every`: at each of its addresses.
+// The addresses of this node that serve node ports; with `every`, all of them, and the list is empty.
 struct NodePortAddresses {
   bool every = false;
   std::vector<base::IpAddress> addresses;  // sorted

@@ -13,7 +13,7 @@
 
 namespace sluice::inspection {
 void refuse_before_first_apply() {
-  throw sdk::Failure(abi::Code::kRetry, {}, "nothing has been asked for yet: the daemon still waits for Services");
+  throw sdk::Failure(abi::Code::kRetry, {}, "no Services applied yet: the daemon is still waiting for Services");
 }
 
 bool Place::operator<(const Place& other) const noexcept {

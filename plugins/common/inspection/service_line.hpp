@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The lines of sluice::abi::Inspection, so that all backends print one form. Pure; one thread per object.
+// Formats the lines of sluice::abi::Inspection for all backends. Pure; one thread per object.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +16,17 @@
 
 namespace sluice::inspection {
 
-// What an answer begins with if no Service port wants the object.
+// The prefix of a line about an object that no Service port needs.
 inline constexpr std::string_view kNotWanted = "not wanted by any Service: ";
 
 // Reasons, as the core prints them.
 inline constexpr std::string_view kRejected = "rejected, no endpoints";
 inline constexpr std::string_view kDropped = "dropped, no endpoints on this node";
 
-// Throws sdk::Failure (kRetry): no apply() has succeeded yet, so there is nothing to compare the kernel with.
+// Throws sdk::Failure (kRetry), because no apply() has succeeded yet.
 [[noreturn]] void refuse_before_first_apply();
 
-// Where clients send to.
+// The destination of client traffic: address, port and protocol, or a node port.
 struct Place {
   bool node_port = false;
   abi::Address address{};  // of a node port: zero
@@ -38,26 +38,26 @@ struct Place {
 // "172.30.0.41:80/tcp", "[fd00::1]:80/udp", ":30080/tcp".
 std::string to_string(const Place& place, abi::Family family);
 
-// The addresses that answer a node port: "192.0.2.7, 198.51.100.1" or "no address"; sorted as text.
+// The addresses of a node port: "192.0.2.7, 198.51.100.1" or "no address"; sorted as text.
 std::string addresses_text(std::vector<std::string> addresses);
 inline constexpr std::string_view kEveryAddress = "every address of this node";
 
-// A list with what is wrong or special in the kernel: "a, b (first, second)".
+// Appends remarks about the kernel state to a list: "a, b (first, second)".
 std::string with_remarks(std::string list, const std::vector<std::string>& remarks);
 // "a, b", sorted as text.
 std::string sorted_list(std::vector<std::string> items);
 
-// The source ranges of a load balancer. Backends append the addresses of the load balancer, `balancer`, to the sources
-// of the ranges if one of them contains the node: a process of the node may have such an address as its source. Returns
-// `sources` without them.
+// The configured source ranges of a load balancer. If one of them contains the node, backends also allow the addresses
+// of the load balancer, `balancer`, because processes of the node may use them as source. Returns `sources` without
+// these addresses.
 std::vector<abi::Prefix> without_own_addresses(std::vector<abi::Prefix> sources, std::vector<abi::Address> balancer,
                                                const abi::Address& node_ip, abi::Family family);
 
 // One frontend. The text is NAME FRONTEND[ at ADDRESSES][ sticky for N s][ masqueraded] -> TARGETS
-// [; from this node -> TARGETS][; else REASON][; only for PREFIX, PREFIX]. Empty parts are left out; without `targets`
+// [; from this node -> TARGETS][; else REASON][; only for PREFIX, PREFIX]. Empty parts are omitted; without `targets`
 // it is NAME FRONTEND… from this node -> TARGETS, or NAME FRONTEND… -> REASON.
 struct ServiceLine {
-  std::string service_port;  // printed name; empty: no Service port wants the frontend
+  std::string service_port;  // printed name; empty: no Service port needs the frontend
   std::string frontend;
   std::string addresses;  // of a node port
   std::uint32_t sticky_seconds = 0;
@@ -70,17 +70,17 @@ struct ServiceLine {
 // Without the name.
 std::string to_string(const ServiceLine& line);
 
-// Collects the answer to one call and delivers it in order: lines by name, then what no Service port wants.
+// Collects the lines of one call and delivers them in order: lines by name, then objects that no Service port needs.
 class Answer {
  public:
-  // At most this many objects that no Service port wants are printed; the others are counted.
+  // At most this many objects that no Service port needs are printed; the remaining ones are counted.
   static constexpr std::size_t kMostNotWanted = 1000;
 
   // `name`: "shop/cart" or "shop/cart:http"; empty: everything.
   explicit Answer(std::string_view name) : name_(name) {}
 
   bool is_complete() const noexcept { return name_.empty(); }
-  // Whether a line of this service port belongs to the answer. Empty: whether one that no Service port wants does.
+  // Whether lines of this service port belong to the answer. Empty name: lines of objects that no Service port needs.
   bool wants(std::string_view service_port) const noexcept;
 
   // Lines of one service port keep their order.

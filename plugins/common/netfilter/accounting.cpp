@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint16_t kNew = (NFNL_SUBSYS_ACCT << 8) | NFNL_MSG_ACCT_NEW;
 constexpr std::uint16_t kGet = (NFNL_SUBSYS_ACCT << 8) | NFNL_MSG_ACCT_GET;
-constexpr std::chrono::milliseconds kAccountingTimeout{1000};  // counters only count
+constexpr std::chrono::milliseconds kAccountingTimeout{1000};  // short: rules work without counters
 
 Message request(std::uint16_t type, std::uint16_t flags, const std::string& name) {
   nfgenmsg header{};
@@ -38,7 +38,7 @@ Message make_counter(const std::string& name) { return request(kNew, NLM_F_ACK |
 
 Accounting::Accounting() : socket_([] { return netlink::open_kernel(NETLINK_NETFILTER); }, "nfacct", kAccountingTimeout) {}
 
-int Accounting::talk(const Message& request, std::optional<std::uint64_t>& packets) {
+int Accounting::exchange(const Message& request, std::optional<std::uint64_t>& packets) {
   try {
     // The kernel answers with an object of type "new", then with the acknowledgement.
     return socket_.request(request, [&packets](nlmsghdr* answer) {
@@ -53,15 +53,15 @@ int Accounting::talk(const Message& request, std::optional<std::uint64_t>& packe
 
 int Accounting::ensure(const std::string& name) {
   std::optional<std::uint64_t> packets;
-  const int found = talk(ask_for_counter(name), packets);
+  const int found = exchange(ask_for_counter(name), packets);
   if (found != ENOENT) return found;
-  const int made = talk(make_counter(name), packets);
+  const int made = exchange(make_counter(name), packets);
   return made == EEXIST ? 0 : made;
 }
 
 std::optional<std::uint64_t> Accounting::packets(const std::string& name) {
   std::optional<std::uint64_t> packets;
-  if (talk(ask_for_counter(name), packets) != 0) return std::nullopt;
+  if (exchange(ask_for_counter(name), packets) != 0) return std::nullopt;
   return packets;
 }
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Named counters of the kernel (nfacct), which rules count packets with: one name space
-// per network namespace, shared by both IP families. They outlive rules and processes.
+// Named packet counters of the kernel (nfacct) that rules refer to. Names are unique per
+// network namespace, shared by both IP families. Counters outlive rules and processes.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace sluice::netfilter {
 using netlink::bytes;  // for tests
 using netlink::Message;
 
-// The requests as they go to the kernel. Throw std::bad_alloc.
+// The netlink requests. Throw std::bad_alloc.
 Message ask_for_counter(const std::string& name);
 Message make_counter(const std::string& name);
 
@@ -26,16 +26,16 @@ class Accounting {
  public:
   Accounting();
 
-  // Makes the counter unless it is there. 0, or the errno that tells why it cannot be:
-  // EINVAL and EOPNOTSUPP come from a kernel without nfacct.
+  // Creates the counter unless it exists. Returns 0 or an errno; EINVAL and EOPNOTSUPP mean
+  // a kernel without nfacct.
   [[nodiscard]] int ensure(const std::string& name);
 
-  // Packets counted; empty when there is no such counter.
+  // Packets counted; empty if there is no such counter.
   std::optional<std::uint64_t> packets(const std::string& name);
 
  private:
-  // 0 or an errno; what the kernel says of a counter goes into `packets`.
-  int talk(const Message& request, std::optional<std::uint64_t>& packets);
+  // Returns 0 or an errno. Sets `packets` if the kernel answers with a counter.
+  int exchange(const Message& request, std::optional<std::uint64_t>& packets);
 
   netlink::Socket socket_;
 };

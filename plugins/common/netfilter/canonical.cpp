@@ -19,7 +19,7 @@ namespace {
 
 bool is_basic(std::string_view name) { return name.size() == 2 && std::strchr("sdiopf", name[1]) != nullptr; }
 bool is_port(std::string_view name) { return name == "--dport" || name == "--sport"; }
-// Exactly one value, whatever it looks like.
+// The option takes exactly one value, even one that begins with a dash.
 bool takes_one(std::string_view name) {
   return (is_basic(name) && name != "-f") || name == "-m" || name == "-j" || name == "-g" || name == "--comment";
 }
@@ -59,7 +59,7 @@ std::string print(const Marked& mark) {
   }(mark.value) + "/" + std::to_string(mark.mask);
 }
 
-// Every way to set a mark is (mark & ~mask) ^ value.
+// Every option that sets a mark computes (mark & ~mask) ^ value.
 std::optional<Marked> as_xmark(std::string_view option, std::string_view value) {
   const auto given = marked(value);
   if (!given) return std::nullopt;
@@ -83,7 +83,7 @@ std::optional<unsigned> prefix_length(std::string_view text, bool ipv6) {
   return ones;
 }
 
-// "10.1.2.3/8" → "10.0.0.0/8", "fd00::1" → "fd00::1/128"; other text as it is.
+// "10.1.2.3/8" → "10.0.0.0/8", "fd00::1" → "fd00::1/128"; other text is unchanged.
 std::string address(std::string_view text) {
   std::array<char, 64> host{};
   const std::size_t slash = std::min(text.find('/'), text.size());
@@ -176,8 +176,8 @@ Canonicaliser::Part& Canonicaliser::open_part(std::string_view name) {
   return part;
 }
 
-// The match an option belongs to: the one named last, but ports go to the protocol,
-// which iptables loads by itself where -p is given without -m.
+// The match that an option belongs to: the last one named, except for ports. They belong to
+// the protocol match, which iptables loads implicitly for -p without -m.
 Canonicaliser::Part& Canonicaliser::part_for(const Option& option) {
   const bool port = is_port(option.name) && !protocol_.empty();
   const std::string_view last = used_parts_ == 0 ? std::string_view() : parts_[used_parts_ - 1].name;
@@ -244,7 +244,7 @@ void Canonicaliser::read_words() {
   }
 }
 
-// What the tools print although nobody wrote it.
+// A default that the tools print although the rule was written without it.
 bool Canonicaliser::is_default(std::string_view part, const Option& option, bool target) const {
   const std::string_view value = option.count == 0 ? std::string_view() : word(option.first);
   if (target && part == "REJECT") {
@@ -301,7 +301,7 @@ void Canonicaliser::print_part(Part& part, bool target) {
     print_option(part.text, part.name, option, target);
     any = true;
   }
-  // "-m tcp" without options says no more than "-p tcp".
+  // "-m tcp" without options means the same as "-p tcp".
   if (!target && !any && part.name == protocol_) part.text.clear();
 }
 

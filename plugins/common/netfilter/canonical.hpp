@@ -1,12 +1,11 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One form for one rule. What we write and what iptables-save prints of it differ in
-// order, in addresses ("10.0.0.1" / "10.0.0.1/32"), in marks (--or-mark / --set-xmark),
-// in digits of probabilities, in quotes and in options that were left at their default.
-// Rules that mean the same become the same text here; rules that mean something else
-// never do. Text that is no rule keeps its words, so that nothing is equal to it by
-// accident.
+// The canonical form of a rule. A rule as written and as iptables-save prints it differ in
+// order, addresses ("10.0.0.1" / "10.0.0.1/32"), marks (--or-mark / --set-xmark), digits of
+// probabilities, quotes and default options. Rules with the same meaning have the same
+// canonical text; rules with different meanings never do. Text that is not a rule keeps its
+// words.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +25,10 @@ class Canonicaliser {
 
   // A 64-bit hash of the canonical form.
   std::uint64_t hash(std::string_view rule);
-  // The same for rules that only differ in their comments.
+  // Equal for rules that differ only in their comments.
   std::uint64_t hash_without_comments(std::string_view rule);
 
-  // The chain or target of the rule given last; empty for a rule without.
+  // The chain or target of the last rule; empty for a rule without.
   std::string_view target() const noexcept { return target_; }
 
  private:
@@ -68,7 +67,7 @@ class Canonicaliser {
   std::string result_;
 };
 
-// Hashes of rules in their order, folded into one for a chain.
+// Folds the hashes of a chain's rules, in order, into one.
 inline std::uint64_t fold(std::uint64_t chain, std::uint64_t rule) noexcept {
   std::uint64_t mixed = (chain ^ (rule + 0x9E3779B97F4A7C15ull)) * 0xFF51AFD7ED558CCDull;
   return mixed ^ (mixed >> 32);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How iptables backends name what they own (sdk/claims.hpp). Pure.
+// Names of the objects that iptables backends own (sdk/claims.hpp). Pure.
 #pragma once
 
 #include <string>

@@ -22,8 +22,8 @@ void write(const ExactChain& chain, RestoreInput& input) {
   for (const std::string& rule : chain.rules) input.append(chain.table, chain.name, rule);
 }
 
-bool holds(const Ruleset& seen, Table table, std::string_view chain, std::uint64_t content) {
-  const Chain* found = seen.chain(table_name(table), chain);
+bool holds(const Ruleset& kernel_rules, Table table, std::string_view chain, std::uint64_t content) {
+  const Chain* found = kernel_rules.chain(table_name(table), chain);
   return found != nullptr && found->content == content;
 }
 
@@ -31,22 +31,23 @@ bool contains(const Chain& chain, std::uint64_t hash) {
   return std::any_of(chain.rules.begin(), chain.rules.end(), [&](const auto& rule) { return rule.hash == hash; });
 }
 
-bool contains(const Ruleset& seen, Table table, std::string_view chain, std::string_view rule,
+bool contains(const Ruleset& kernel_rules, Table table, std::string_view chain, std::string_view rule,
               Canonicaliser& canonicaliser) {
-  const Chain* found = seen.chain(table_name(table), chain);
+  const Chain* found = kernel_rules.chain(table_name(table), chain);
   return found != nullptr && contains(*found, canonicaliser.hash(rule));
 }
 
-void expect_content(const Ruleset& seen, Table table, std::string_view chain, std::uint64_t content, Damage& damage) {
-  if (holds(seen, table, chain, content)) return;
-  const bool gone = seen.chain(table_name(table), chain) == nullptr;
-  damage.add([&] { return in_table(table, chain) + (gone ? " is gone" : " was changed"); });
+void expect_content(const Ruleset& kernel_rules, Table table, std::string_view chain, std::uint64_t content,
+                    Drift& drift) {
+  if (holds(kernel_rules, table, chain, content)) return;
+  const bool gone = kernel_rules.chain(table_name(table), chain) == nullptr;
+  drift.add([&] { return in_table(table, chain) + (gone ? " is gone" : " was changed"); });
 }
 
-void expect_rule(const Ruleset& seen, Table table, std::string_view chain, std::string_view rule,
-                 Canonicaliser& canonicaliser, Damage& damage) {
-  if (contains(seen, table, chain, rule, canonicaliser)) return;
-  damage.add([&] { return "the rule \"" + std::string(rule) + "\" in " + in_table(table, chain) + " is gone"; });
+void expect_rule(const Ruleset& kernel_rules, Table table, std::string_view chain, std::string_view rule,
+                 Canonicaliser& canonicaliser, Drift& drift) {
+  if (contains(kernel_rules, table, chain, rule, canonicaliser)) return;
+  drift.add([&] { return "the rule \"" + std::string(rule) + "\" in " + in_table(table, chain) + " is gone"; });
 }
 
 }  // namespace sluice::netfilter

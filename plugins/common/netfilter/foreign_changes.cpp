@@ -18,10 +18,9 @@ void ForeignChanges::note(std::optional<std::uint32_t> now) {
 }
 
 std::optional<std::uint64_t> ForeignChanges::count(const Read& read) {
-  const auto told = read();
-  if (!told) return std::nullopt;
+  if (!read()) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  // Read again: while we waited, a writer of ours may have counted his.
+  // Read under the lock: another writer of this process may have counted its transactions meanwhile.
   note(read());
   return count_;
 }
@@ -34,7 +33,7 @@ ForeignChanges::Written ForeignChanges::write(const Read& read, std::size_t comm
   }
   std::unique_lock lock(mutex_, kLockTimeout);
   if (!lock.owns_lock()) {
-    restore();  // counted as a change of others, and looked at by all
+    restore();  // counted as a foreign change, so all families read their rules back
     return {};
   }
   note(read());

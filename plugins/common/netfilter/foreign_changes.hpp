@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whether anybody but us changes nf_tables. The kernel counts transactions, not whose they
-// are; so all writers of this process, one per family, count theirs together here. What
-// the number has grown by besides is somebody else's. Any thread.
+// Detects changes of nf_tables by other processes. The kernel counts transactions without
+// their author, so all writers of this process, one per family, count their own here. Any
+// other growth of the generation number is a foreign change. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -16,27 +16,27 @@ namespace sluice::netfilter {
 
 class ForeignChanges {
  public:
-  // The kernel's generation; empty when it does not tell.
+  // Returns the kernel's generation; empty if the kernel does not report one.
   using Read = std::function<std::optional<std::uint32_t>()>;
 
-  // Changes of others noticed so far: a number to compare with an earlier one. Empty when
-  // the kernel does not tell.
+  // Foreign changes noticed so far, to be compared with an earlier result. Empty if the
+  // kernel does not report its generation.
   std::optional<std::uint64_t> count(const Read& read);
 
   struct Written {
     std::optional<std::uint64_t> before;   // count() just before
     std::optional<std::uint32_t> commits;  // transactions in the meantime
   };
-  // Carries out `restore`, which makes `commits` transactions and returns true, or fails and
-  // makes some of them. Other writers of ours wait, but not for ever: a tool that hangs
-  // holds up its own family only, at the price of one more look at the kernel.
+  // Runs `restore`, which commits `commits` transactions and returns true, or commits some of
+  // them and returns false. Other writers of this process wait with a timeout, so that a hung
+  // tool blocks its own family only. After the timeout the write counts as a foreign change.
   Written write(const Read& read, std::size_t commits, const std::function<bool()>& restore);
 
  private:
   void note(std::optional<std::uint32_t> now);
 
   std::timed_mutex mutex_;
-  std::optional<std::uint32_t> generation_;  // when last looked at
+  std::optional<std::uint32_t> generation_;  // at the last check
   std::uint64_t count_ = 0;
 };
 

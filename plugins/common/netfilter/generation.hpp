@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The generation number of nf_tables in this network namespace. It grows by one with
-// every transaction anybody commits, so equal numbers mean that nothing was changed.
+// The generation number of nf_tables in this network namespace. It grows by one with every
+// committed transaction of any process, so equal numbers mean that nothing changed.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class GenerationReader {
  public:
   GenerationReader();
 
-  // Empty when the kernel does not tell (no nf_tables, no privilege).
+  // Empty if the kernel does not report it (no nf_tables, no privilege).
   std::optional<std::uint32_t> read();
 
  private:

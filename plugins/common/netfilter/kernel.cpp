@@ -31,21 +31,21 @@ bool contains_any(std::string_view text, std::initializer_list<std::string_view>
   return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return text.find(part) != text.npos; });
 }
 
-// The one for nf_tables ends with the status of a lock problem whenever the kernel
-// refuses something, so the words count as well.
+// iptables-nft exits with the status of a lock problem whenever the kernel rejects something,
+// so the error text is checked as well.
 bool is_lock_problem(const process::Outcome& outcome) {
   return outcome.exit_code == kResourceProblem &&
-         contains_any(outcome.complaint, {"xtables lock", "xtables.lock", "Resource temporarily unavailable"});
+         contains_any(outcome.error_output, {"xtables lock", "xtables.lock", "Resource temporarily unavailable"});
 }
 
 bool lacks_privilege(const process::Outcome& outcome) {
-  return contains_any(outcome.complaint, {"you must be root", "Permission denied", "Operation not permitted"});
+  return contains_any(outcome.error_output, {"you must be root", "Permission denied", "Operation not permitted"});
 }
 
 }  // namespace
 
 const Tools& NodeKernel::tools() {
-  if (!tools_) tools_ = find_tools(family_, Surroundings::of_this_node());
+  if (!tools_) tools_ = find_tools(family_, NodePrograms::of_this_node());
   return *tools_;
 }
 
@@ -56,7 +56,7 @@ process::Outcome NodeKernel::save(std::optional<Table> only, const std::function
     command.arguments.emplace_back("-t");
     command.arguments.emplace_back(table_name(*only));
   }
-  command.limit = kSaveTimeout;
+  command.timeout = kSaveTimeout;
   command.on_output = sink;
   return run(command);
 }
@@ -65,15 +65,15 @@ process::Outcome NodeKernel::run(const process::Command& command) {
   try {
     return process::run(command);
   } catch (const std::system_error& caught) {
-    tools_.reset();  // removed or replaced while we run: looked for again next time
+    tools_.reset();  // removed or replaced at run time: find the tools again next time
     throw sdk::Failure(abi::Code::kKernel, {}, caught.what(), caught.code().value());
   }
 }
 
 Restored NodeKernel::restore(std::string_view input) {
   if (tools().variant == Variant::kNft) return {run(restore_command(tools(), input))};
-  // A tool that waits by itself does not say how long. So we wait, and hand over; one that
-  // knows no lock runs under ours.
+  // A tool that waits by itself does not report how long, so wait here and then start it. A
+  // tool without locking runs while the daemon holds the lock.
   const bool instead = tools().wait == RestoreWait::kNot;
   XtablesLock::Place place = XtablesLock::usual_place();
   if (!instead) place.socket.clear();
@@ -88,7 +88,8 @@ Restored NodeKernel::restore(std::string_view input) {
   if (!held) {
     process::Outcome busy;
     busy.exit_code = kResourceProblem;
-    busy.complaint = "another program holds the xtables lock; waited " + std::to_string(lock.waited().count()) + " ms";
+    busy.error_output =
+        "another program holds the xtables lock; waited " + std::to_string(lock.waited().count()) + " ms";
     return {std::move(busy), lock.waited()};
   }
   if (!instead) lock.release();
@@ -112,7 +113,7 @@ std::optional<std::uint32_t> NodeKernel::generation() {
 }
 
 ForeignChanges& NodeKernel::foreign_changes() {
-  static ForeignChanges changes;  // the families of this process work on one node
+  static ForeignChanges changes;  // all families of this process share one node
   return changes;
 }
 
@@ -128,7 +129,7 @@ sdk::Failure failure_of(const std::string& program, const process::Outcome& outc
 bool may_be_the_rules(const process::Outcome& outcome) {
   if (outcome.timed_out || outcome.signal != 0 || outcome.exit_code <= 0) return false;
   if (is_lock_problem(outcome) || lacks_privilege(outcome)) return false;
-  return !contains_any(outcome.complaint, {"Cannot allocate memory", "Memory allocation problem", "Out of memory"});
+  return !contains_any(outcome.error_output, {"Cannot allocate memory", "Memory allocation problem", "Out of memory"});
 }
 
 }  // namespace sluice::netfilter

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The one seam between a backend that writes iptables rules and the node. Everything above it is replaced by
-// nothing in tests; everything below it is programs and the kernel.
+// The interface between a backend that writes iptables rules and the node. Tests replace its implementation.
 #pragma once
 
 #include <chrono>
@@ -23,7 +22,7 @@
 
 namespace sluice::netfilter {
 
-// How iptables-restore ended, and how long somebody else's lock kept us from starting it.
+// The result of iptables-restore, and how long its start was delayed by the lock of another process.
 struct Restored {
   process::Outcome outcome;
   std::chrono::milliseconds lock_wait{0};
@@ -33,30 +32,30 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
 
-  // Found on first use. Throws sdk::Failure when there are none.
+  // Found on first use. Throws sdk::Failure if there are none.
   virtual const Tools& tools() = 0;
-  // All tables, or one, as iptables-save prints them, to `sink` piece by piece.
+  // Passes the iptables-save output of all tables, or of one, to `sink` piece by piece.
   virtual process::Outcome save(std::optional<Table> only, const std::function<void(std::string_view)>& sink) = 0;
-  // One run of iptables-restore --noflush. Waits some seconds for the lock of the old
-  // iptables, where there is one; not getting it looks as if the tool had not.
+  // One run of iptables-restore --noflush. Waits some seconds for the lock of legacy
+  // iptables. A timeout is reported like a timeout of the tool itself.
   virtual Restored restore(std::string_view input) = 0;
-  // The same in a network namespace that ends with it, for trying what this kernel can
-  // do. Without the privilege for one it runs in ours, where the input has to remove what
-  // it makes; iptables then leaves its empty built-in chains.
+  // The same in a temporary network namespace, to probe what the kernel supports. Without
+  // the privilege to create one it runs in the daemon's namespace, so the input must remove
+  // all that it creates; iptables then leaves its empty built-in chains.
   virtual process::Outcome try_restore(std::string_view input) = 0;
-  // Grows by one with every change anybody makes; empty when the kernel does not tell.
+  // Grows by one with every change of any process; empty if the kernel does not report it.
   virtual std::optional<std::uint32_t> generation() = 0;
-  // What others did to the same generation; shared by the families of a node.
+  // Counts foreign changes; shared by the IP families of a node.
   virtual ForeignChanges& foreign_changes() = 0;
-  // 0, or the errno of the failure.
+  // Sets the sysctl route_localnet. Returns 0 or an errno.
   virtual int allow_localnet_routing() = 0;
-  // Makes a counter of packets unless it is there. 0, or the errno of the failure.
+  // Creates a packet counter unless it exists. Returns 0 or an errno.
   virtual int ensure_counter(const std::string& name) = 0;
-  // Empty when there is no such counter.
+  // Empty if there is no such counter.
   virtual std::optional<std::uint64_t> counted_packets(const std::string& name) = 0;
 };
 
-// The real one. One thread at a time.
+// Uses the programs and the kernel of this node. One thread at a time.
 class NodeKernel final : public Kernel {
  public:
   explicit NodeKernel(abi::Family family) : family_(family) {}
@@ -80,11 +79,11 @@ class NodeKernel final : public Kernel {
   Accounting accounting_;
 };
 
-// The failure the outcome deserves: kRetry for a lock that was held, kDenied for missing
-// privilege, else kKernel.
+// The failure for an outcome: kRetry if the lock was held, kDenied for missing privilege,
+// otherwise kKernel.
 sdk::Failure failure_of(const std::string& program, const process::Outcome& outcome);
 
-// The rules may be to blame: not a lock, not privilege, not memory, not the limit of time.
+// Whether the rules may have caused the failure, and not a lock, privilege, memory or a timeout.
 bool may_be_the_rules(const process::Outcome& outcome);
 
 }  // namespace sluice::netfilter

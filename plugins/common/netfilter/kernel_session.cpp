@@ -11,8 +11,8 @@
 namespace sluice::netfilter {
 namespace {
 
-// How many COMMITs were carried out. One transaction each, so the generation counts them;
-// else the line tells, since the tool stops at the table it cannot write.
+// How many COMMITs succeeded. Each is one transaction, so the generation counts them. Without
+// a generation the failed line shows it, since the tool stops at the first table it cannot write.
 std::optional<std::size_t> committed_of(const RestoreInput& input, std::optional<std::uint32_t> transactions,
                                         std::optional<std::size_t> line) {
   const std::size_t commits = input.commits();
@@ -21,7 +21,7 @@ std::optional<std::size_t> committed_of(const RestoreInput& input, std::optional
   return line ? input.find_commit(*line) : std::nullopt;
 }
 
-// Adds its own life to a sum, on every way out.
+// Adds its lifetime to a sum.
 class Timed {
  public:
   explicit Timed(std::chrono::nanoseconds& sum) noexcept : sum_(sum) {}
@@ -40,23 +40,24 @@ std::string sentence(const Refusal& refusal) {
   return (refusal.line ? "the line \"" + refusal.line->text + "\": " : "") + refusal.why.what();
 }
 
-void KernelSession::look(SaveReader& reader) {
-  looked_ = changes_of_others();  // before: what comes in between shows up as a change
+void KernelSession::list(SaveReader& reader) {
+  listed_ = foreign_changes();  // before the listing, so that a change during it is noticed later
   read(reader);
 }
 
 void KernelSession::read(SaveReader& reader) {
   const Timed timed(tool_time_);
   const process::Outcome outcome =
-      kernel_.save(std::nullopt, [&reader](std::string_view piece) { reader.feed(piece); });
+      kernel_.save(std::nullopt, [&reader](std::string_view piece) { reader.append(piece); });
   if (!outcome.ok()) throw failure_of(kernel_.tools().save, outcome);
   reader.finish();
   if (!reader.complete()) {
-    throw sdk::Failure(abi::Code::kKernel, "", "read the rules: the output of " + kernel_.tools().save + " is cut off");
+    throw sdk::Failure(abi::Code::kKernel, "",
+                       "read the rules: the output of " + kernel_.tools().save + " is truncated");
   }
 }
 
-std::optional<std::uint64_t> KernelSession::changes_of_others() {
+std::optional<std::uint64_t> KernelSession::foreign_changes() {
   return kernel_.foreign_changes().count([this] { return kernel_.generation(); });
 }
 
@@ -81,11 +82,11 @@ std::optional<Refusal> KernelSession::try_send(const RestoreInput& input) {
     for (std::size_t i = 0; i < lines_.size(); ++i) lines_[i] += input.lines(static_cast<Table>(i));
     return std::nullopt;
   }
-  const bool alone = known_ && written.before == known_;
-  known_.reset();
+  const bool alone = accepted_ && written.before == accepted_;
+  accepted_.reset();
   sdk::Failure why = failure_of(kernel_.tools().restore, restored.outcome);
   if (!may_be_the_rules(restored.outcome)) throw why;
-  const auto number = failed_line(restored.outcome.complaint);
+  const auto number = failed_line(restored.outcome.error_output);
   return Refusal{std::move(why), number ? input.find_line(*number) : std::nullopt,
                  committed_of(input, written.commits, number), alone};
 }
@@ -96,6 +97,6 @@ void KernelSession::send(const RestoreInput& input) {
   throw sdk::Failure(refusal->why.code(), {}, sentence(*refusal));
 }
 
-bool KernelSession::untouched() { return known_ && changes_of_others() == known_; }
+bool KernelSession::untouched() { return accepted_ && foreign_changes() == accepted_; }
 
 }  // namespace sluice::netfilter

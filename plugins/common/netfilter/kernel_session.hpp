@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Writes to the kernel with book-keeping: how much was written, how long the lock was
-// waited for, and whether anybody else has written since. Not thread-safe.
+// Writes to the kernel and records how much was written, how long it waited for the lock,
+// and whether another process has written since. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -18,18 +18,18 @@
 
 namespace sluice::netfilter {
 
-// A restore that was refused because of what it said.
+// A restore that was rejected because of its content.
 struct Refusal {
   sdk::Failure why;
-  // The line that is complained about. Not to be relied on: some complaints name the next
-  // one, or the COMMIT.
+  // The line that the error message names. Unreliable: some messages name the next line or
+  // the COMMIT.
   std::optional<RestoreInput::Line> line;
-  // How many COMMITs had been carried out before; empty when that cannot be told.
+  // How many COMMITs succeeded before; empty if unknown.
   std::optional<std::size_t> committed;
-  // Nobody but us had written before, so what we know of the kernel is true.
+  // No other process had written before, so the recorded state of the kernel was true.
   bool alone;
 };
-// With the line, where one is named.
+// The error message, with the line if one is named.
 std::string sentence(const Refusal& refusal);
 
 class KernelSession {
@@ -39,26 +39,26 @@ class KernelSession {
 
   Kernel& kernel() noexcept { return kernel_; }
 
-  // One look at the kernel, with the generation it has: what it holds goes through `reader`.
-  // Throws sdk::Failure when the tool fails or its output is cut off.
-  void look(SaveReader& reader);
-  // The same without the generation: what accept() means stays as it is.
+  // Lists all rules of the kernel into `reader` and records the count of foreign changes for
+  // accept(). Throws sdk::Failure if the tool fails or its output is truncated.
+  void list(SaveReader& reader);
+  // The same without recording, so accept() still refers to the last list().
   void read(SaveReader& reader);
 
-  // Writes `input`; nothing when it is empty. Empty when it was taken. Throws sdk::Failure
-  // when the reason is not in `input`.
+  // Writes `input` unless it is empty. Returns empty on success. Throws sdk::Failure if
+  // `input` is not the cause of the failure.
   std::optional<Refusal> try_send(const RestoreInput& input);
-  // The same where every refusal is a failure.
+  // The same, but every refusal throws.
   void send(const RestoreInput& input);
 
-  // Nobody but this process has committed anything since the last look() that was accepted.
-  // False as well when the kernel does not tell.
+  // Whether no other process has committed anything since the last accepted list(). False if
+  // the kernel does not report its generation.
   bool untouched();
-  // What look() showed just now was good.
-  void accept() noexcept { known_ = looked_; }
+  // The rules of the last list() are as they should be.
+  void accept() noexcept { accepted_ = listed_; }
 
-  // Since reset_counters(): lines sent, time spent waiting for the lock, at once and in all,
-  // and for the tools, the lock included.
+  // Since reset_counters(): lines sent, the longest and the total wait for the lock, and the
+  // time spent in the tools, including these waits.
   std::size_t lines(Table table) const noexcept { return lines_[static_cast<std::size_t>(table)]; }
   std::size_t lines() const noexcept { return lines_[0] + lines_[1] + lines_[2]; }
   std::chrono::milliseconds longest_lock_wait() const noexcept { return longest_wait_; }
@@ -67,12 +67,12 @@ class KernelSession {
   void reset_counters() noexcept;
 
  private:
-  std::optional<std::uint64_t> changes_of_others();
+  std::optional<std::uint64_t> foreign_changes();
 
   Kernel& kernel_;
   // Counts of foreign changes.
-  std::optional<std::uint64_t> looked_;  // at the last look()
-  std::optional<std::uint64_t> known_;   // with which the kernel holds just what we wrote or saw
+  std::optional<std::uint64_t> listed_;    // at the last list()
+  std::optional<std::uint64_t> accepted_;  // as long as it is current, the kernel holds what was written or accepted
   std::array<std::size_t, kTables> lines_{};
   std::chrono::milliseconds lock_wait_{0};
   std::chrono::milliseconds longest_wait_{0};

@@ -15,7 +15,7 @@ LocalMatch local_match(abi::Family family, const abi::NodeFacts& node) {
   const bool by_interface = node.detector == abi::LocalDetectorKind::kBridgeInterface ||
                             node.detector == abi::LocalDetectorKind::kInterfaceNamePrefix;
   if (by_interface && (interface.empty() || interface.size() > 15 || !is_plain_name(interface))) {
-    throw sdk::Failure(abi::Code::kInvalid, "detectLocal", "'" + interface + "' is no name of an interface");
+    throw sdk::Failure(abi::Code::kInvalid, "detectLocal", "'" + interface + "' is not an interface name");
   }
   LocalMatch match;
   switch (node.detector) {
@@ -23,7 +23,7 @@ LocalMatch local_match(abi::Family family, const abi::NodeFacts& node) {
       return match;
     case abi::LocalDetectorKind::kCidr:
       match.is_local = "-s " + sdk::to_string(node.detector_cidr, family);
-      // iptables refuses "! -s 0.0.0.0/0": no packet could match it.
+      // iptables rejects "! -s 0.0.0.0/0" because no packet can match it.
       if (node.detector_cidr.length == 0) return match;
       break;
     case abi::LocalDetectorKind::kBridgeInterface:

@@ -10,11 +10,11 @@ namespace sluice::netfilter {
 namespace {
 
 constexpr std::string_view kChain = "SLUICE-PROBE";
-// How often somebody who holds the lock of iptables is waited for, five seconds each time.
+// Attempts if another process holds the xtables lock, five seconds each.
 constexpr int kTries = 3;
 
-// Makes a chain, fills it, empties it and removes it again, in one go: the kernel
-// judges the rules and keeps nothing.
+// Creates a chain, fills it, flushes it and removes it in one COMMIT: the kernel checks the
+// rules and keeps nothing.
 std::string input_for(const std::vector<Need>& tried) {
   std::string text;
   for (const Table table : {Table::kFilter, Table::kNat}) {
@@ -29,7 +29,7 @@ std::string input_for(const std::vector<Need>& tried) {
   return text;
 }
 
-// What the kernel makes of them, unless it could not be asked.
+// The result of the kernel; throws if the tool could not reach it.
 process::Outcome try_out(Kernel& kernel, const std::vector<Need>& needs) {
   process::Outcome outcome;
   for (int count = 0; count < kTries; ++count) {
@@ -50,7 +50,7 @@ void probe_needs(Kernel& kernel, const std::vector<Need>& needs) {
     if (try_out(kernel, {need}).ok()) continue;
     missing.append(missing.empty() ? "" : ", ").append(need.option);
   }
-  // Only all of them at once: the tool says itself what is the matter.
+  // Each rule works alone and all of them together fail: report the error of the tool.
   if (missing.empty()) throw failure_of(kernel.tools().restore, outcome);
   throw sdk::Failure(abi::Code::kUnsupported, "kernel",
                      "the kernel refuses rules that need " + missing + ": enable or load these options (" +

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Can this kernel do what a backend's rules need? Tried with one rule of each kind.
+// Probes the kernel features that a backend's rules need, with one rule of each kind.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct Need {
   std::string rule;
 };
 
-// Throws sdk::Failure that names what is missing. Nothing stays in the kernel.
+// Throws sdk::Failure that names the missing options. Leaves nothing in the kernel.
 void probe_needs(Kernel& kernel, const std::vector<Need>& needs);
 
 }  // namespace sluice::netfilter

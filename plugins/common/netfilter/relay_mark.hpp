@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The packet mark of connections that the daemon itself makes to endpoints (mode userspace), and the match by which
-// rules of the OUTPUT chains leave these packets alone. Pure; any thread.
+// The packet mark of connections from the daemon to endpoints in userspace mode, and the match that excludes these
+// packets from rules in OUTPUT chains. Pure; any thread.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace sluice::netfilter {
 // them only together with its own number in bits 8 to 11. Calico accepts packets by bits above 15.
 inline constexpr std::array<std::uint32_t, 2> kRelayMarks{0x1000, 0x40};
 
-// A mark that shares no bit with the one that asks for masquerading.
+// A mark that shares no bit with the masquerade mark.
 constexpr std::uint32_t relay_mark(std::uint32_t masquerade_mark) noexcept {
   return (masquerade_mark & kRelayMarks[0]) == 0 ? kRelayMarks[0] : kRelayMarks[1];
 }

@@ -24,7 +24,7 @@ void RestoreInput::Lines::add(Owner owner, std::initializer_list<std::string_vie
   owners.push_back(owner);
 }
 
-// Visits each line, without its line feed, with its owner.
+// Visits each line, without its newline, and its owner.
 template <class Visit>
 void RestoreInput::Lines::each(Visit visit) const {
   std::size_t begin = 0;
@@ -161,10 +161,11 @@ RestoreInput RestoreInput::undo_insertions(const std::function<bool(Owner, std::
   return made;
 }
 
-std::optional<std::size_t> failed_line(std::string_view complaint) {
+std::optional<std::size_t> failed_line(std::string_view error_output) {
   for (const std::string_view before : {std::string_view("at line: "), std::string_view("line ")}) {
-    for (std::size_t at = complaint.find(before); at != std::string_view::npos; at = complaint.find(before, at + 1)) {
-      const std::string_view rest = complaint.substr(at + before.size());
+    for (std::size_t at = error_output.find(before); at != std::string_view::npos;
+         at = error_output.find(before, at + 1)) {
+      const std::string_view rest = error_output.substr(at + before.size());
       std::size_t number = 0;
       const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
       if (error != std::errc() || number == 0) continue;

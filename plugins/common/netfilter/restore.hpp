@@ -1,12 +1,11 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The input of one iptables-restore --noflush, and what it says when it refuses it.
+// The input of one iptables-restore --noflush, and the errors it reports.
 //
-// Inside a table: chains first (a declaration makes the chain, or empties it), then
-// rules that go, then rules that come, in the order they were added, then chains that
-// go. Tables come in the order filter, nat, mangle: a service that gets its first
-// endpoint loses its REJECT just before it gets its DNAT, never the other way round.
+// Order inside a table: chain declarations (each creates or empties a chain), rule
+// deletions, new rules in the order they were added, chain deletions. The order of tables is
+// filter, nat, mangle; see Block for the removal of filter rules.
 #pragma once
 
 #include <array>
@@ -25,14 +24,14 @@ std::string_view table_name(Table table) noexcept;
 
 class RestoreInput {
  public:
-  // Whom a line is for: a number from 2 up for each owner in the order they came.
+  // The service port that a line belongs to: numbers from 2, in the order of set_owner().
   using Owner = std::size_t;
-  static constexpr Owner kCommon = 0;     // for nobody in particular
-  static constexpr Owner kLeftovers = 1;  // takes away what nobody wants any more
+  static constexpr Owner kCommon = 0;     // lines that no single service port owns
+  static constexpr Owner kLeftovers = 1;  // removal of leftover state
   static constexpr Owner kFirstOwner = 2;
   using Chosen = std::function<bool(Owner)>;
 
-  // Whom the lines added from now on are for; empty: kCommon.
+  // The owner of the lines that are added from now on; empty: kCommon.
   void set_owner(std::string_view owner);
   void set_leftovers() noexcept { current_ = kLeftovers; }
   Owner owners_end() const noexcept { return owners_.size(); }
@@ -45,7 +44,7 @@ class RestoreInput {
   void remove_chain(Table table, std::string_view chain);
 
   bool empty() const noexcept { return lines() == 0; }
-  // Lines that do something; headers and COMMIT do not count.
+  // Lines, excluding table headers and COMMIT.
   std::size_t lines() const noexcept;
   std::size_t lines(Table table) const noexcept;
   // COMMITs of text(); each is one transaction in the kernel.
@@ -57,15 +56,15 @@ class RestoreInput {
     Owner owner;
     bool removes() const { return text.starts_with("-D") || text.starts_with("-X"); }
   };
-  // Line `number` of text(), counted from 1; empty when it is no line of ours.
+  // Line `number` of text(), counted from 1; empty for a header, a COMMIT or a number out of range.
   std::optional<Line> find_line(std::size_t number) const;
   // Which COMMIT line `number` belongs to, counted from 0.
   std::optional<std::size_t> find_commit(std::size_t number) const;
 
-  // What COMMIT number `commit` ends, as far as it is for a chosen owner: one COMMIT, so
-  // the kernel takes all of it or nothing.
+  // The lines of COMMIT number `commit` that belong to chosen owners. It is one COMMIT, so
+  // the kernel applies all of them or none.
   RestoreInput part(std::size_t commit, const Chosen& chosen) const;
-  // Takes back the rules that were inserted for the owners chosen in the COMMITs chosen.
+  // Deletes the rules that the chosen COMMITs inserted for the chosen owners.
   RestoreInput undo_insertions(const std::function<bool(Owner, std::size_t commit)>& chosen) const;
 
  private:
@@ -85,10 +84,10 @@ class RestoreInput {
     std::size_t lines() const noexcept;
   };
   using SectionPart = Lines Section::*;
-  // What one COMMIT ends. Tables are committed one after the other, so when both filter
-  // and nat change, filter rules that go are taken away last: a Service that gains its
-  // first endpoint is translated before it stops being rejected, and one that loses its
-  // last is rejected before it stops being translated. No packet meets neither.
+  // The lines of one COMMIT. Tables are committed one after the other, so if filter and nat
+  // change, filter rules are removed last: a Service that gains its first endpoint gets its
+  // DNAT before its REJECT goes, and one that loses its last endpoint gets its REJECT before
+  // its DNAT goes. At every instant at least one of them is there.
   struct Block {
     Table table;
     std::vector<SectionPart> parts;
@@ -102,9 +101,9 @@ class RestoreInput {
   Owner current_ = kCommon;
 };
 
-// The line a failed restore complains about; empty when it names none. Knows the forms
+// The line number in the error message of a failed restore; empty if it names none. Parses
 // "line 5 failed", "line 5: RULE_APPEND failed (…)" and "Error occurred at line: 5".
-std::optional<std::size_t> failed_line(std::string_view complaint);
+std::optional<std::size_t> failed_line(std::string_view error_output);
 
 // The exit status that means "the lock or another resource was not available".
 inline constexpr int kResourceProblem = 4;

@@ -10,16 +10,16 @@
 namespace sluice::netfilter {
 namespace {
 
-// For a tool that hangs. An input of tens of thousands of lines takes its time, all the
-// more on a node that is busy: a second for each thousand on top.
+// Ends a hung tool. Tens of thousands of lines take long, above all on a busy node, so one
+// second is added for each thousand.
 constexpr std::chrono::seconds kRestoreTimeout(45);
 constexpr std::ptrdiff_t kLinesPerSecond = 1000;
 
-// Some complaints come on two lines, the first of which only names the program.
-std::string in_one_line(std::string_view complaint) {
+// Some error messages have two lines, of which the first only names the program.
+std::string in_one_line(std::string_view message) {
   std::string line;
   bool blank = false;
-  for (const char c : complaint) {
+  for (const char c : message) {
     if (c == '\n' || c == '\r' || c == ' ') {
       blank = !line.empty();
       continue;
@@ -46,7 +46,8 @@ process::Command restore_command(const Tools& tools, std::string_view input) {
   }
   command.arguments.emplace_back("--noflush");
   command.input = input;
-  command.limit = kRestoreTimeout + std::chrono::seconds(std::count(input.begin(), input.end(), '\n') / kLinesPerSecond);
+  command.timeout =
+      kRestoreTimeout + std::chrono::seconds(std::count(input.begin(), input.end(), '\n') / kLinesPerSecond);
   return command;
 }
 
@@ -54,9 +55,9 @@ std::string explain(const std::string& program, const process::Outcome& outcome)
   const std::string name = program.substr(program.rfind('/') + 1);
   if (outcome.timed_out) return name + " did not end in time and was killed";
   if (outcome.signal != 0) return name + " was ended by signal " + std::to_string(outcome.signal);
-  const std::string complaint = in_one_line(outcome.complaint);
-  if (complaint.empty()) return name + " ended with status " + std::to_string(outcome.exit_code);
-  return complaint.starts_with(name) ? complaint : name + ": " + complaint;
+  const std::string message = in_one_line(outcome.error_output);
+  if (message.empty()) return name + " ended with status " + std::to_string(outcome.exit_code);
+  return message.starts_with(name) ? message : name + ": " + message;
 }
 
 }  // namespace sluice::netfilter

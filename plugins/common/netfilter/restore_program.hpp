@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How iptables-restore is called, and what it means when it fails. Any thread.
+// Command lines of iptables-restore, and the text of its failures. Any thread.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@
 
 namespace sluice::netfilter {
 
-// One iptables-restore --noflush that waits for the lock as far as this version can, with
-// more time for more lines. `input` outlives the command.
+// An iptables-restore --noflush that waits for the lock if this version can. Its timeout grows
+// with the number of lines. `input` outlives the command.
 process::Command restore_command(const Tools& tools, std::string_view input);
 
-// What went wrong with a program, in one sentence without line feeds.
+// Describes the failure of a program in one sentence without newlines.
 std::string explain(const std::string& program, const process::Outcome& outcome);
 
 }  // namespace sluice::netfilter

@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The two steps in which rules retire (abi::Backend::retire): first what leads new connections in, and the rest when the
-// packets that were on their way at that moment have left the node. One that was translated and marked, but not
-// masqueraded yet, would leave with an address that nobody answers to. Pure.
+// The two steps of removing rules (abi::Backend::retire): first the jumps for new connections, then the rest after the
+// packets in flight have left the node. A packet that is translated and marked but not yet masqueraded would otherwise
+// leave with its original source address and get no reply. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace sluice::netfilter {
 
 class Retirement {
  public:
-  // Nanoseconds; a packet is on its way through the node for microseconds, one in the queue of a program somewhat longer.
+  // Nanoseconds; packets need microseconds through the node, packets in a queue of a program somewhat longer.
   static constexpr std::uint64_t kRest = 200ull * 1000 * 1000;
 
   enum class Step {
-    kClose,   // the way in; then closed()
-    kWait,    // answer kRetry
-    kRemove,  // everything else; and the way in, where that was not closed before
+    kClose,   // remove the jumps for new connections, then call closed()
+    kWait,    // return kRetry
+    kRemove,  // remove everything that is left, including these jumps
   };
   Step next(std::uint32_t drain_seconds, std::uint64_t now) const noexcept {
     if (drain_seconds == 0) return Step::kRemove;
@@ -27,7 +27,7 @@ class Retirement {
     return now < *closed_ + kRest ? Step::kWait : Step::kRemove;
   }
   void closed(std::uint64_t now) noexcept { closed_ = now; }
-  // Somebody serves with these rules again, or they are gone.
+  // The rules are in use again, or they are gone.
   void forget() noexcept { closed_.reset(); }
 
  private:

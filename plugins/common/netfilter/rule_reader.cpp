@@ -33,7 +33,7 @@ std::optional<std::uint32_t> hexadecimal(std::string_view text) noexcept {
   return value;
 }
 
-// Matches without a condition of their own: those of their options are decoded.
+// Matches without a condition of their own; their options are decoded.
 constexpr std::array<std::string_view, 14> kMatches{"comment", "tcp",       "udp",       "sctp",    "addrtype",
                                                     "recent",  "statistic", "nfacct",    "physdev", "state",
                                                     "set",     "ipvs",      "conntrack", "mark"};
@@ -118,7 +118,7 @@ struct RuleReader::Value {
   abi::Family family;
 };
 
-// Each returns whether the option is decoded with this value.
+// Each handler returns whether it could decode the value.
 RuleReader::Handler RuleReader::find_handler(std::string_view option) noexcept {
   using Named = std::pair<std::string_view, Handler>;
   const auto local = [](const Value& value, RuleFields::Local& to) {
@@ -262,7 +262,7 @@ void RuleReader::read_option(std::string_view name, const Value& value) {
   if (handler != nullptr) {
     if (!handler(value, fields_)) fields_.other = true;
   } else if (fields_.target.empty()) {
-    fields_.other = true;  // an option of a target, such as --reject-with, is no condition
+    fields_.other = true;  // an option of a target, such as --reject-with, is not a condition
   }
 }
 
@@ -286,7 +286,7 @@ const RuleFields& RuleReader::read(std::string_view rule) {
     }
     const std::string_view name = canonical_option(words_[i].text);
     const std::size_t first = ++i;
-    // Whatever it looks like, a comment is one value.
+    // A comment is one value even if it begins with a dash.
     if (name == "--comment" && i < words_.size()) ++i;
     while (i < words_.size() && !is_option(words_[i])) ++i;
     Value value{{}, {}, i - first, std::exchange(negated, false), family_};

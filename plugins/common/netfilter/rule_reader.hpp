@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The meaning of a rule that iptables-save prints, as far as rules of our backends go. Tolerant: what cannot be
-// understood sets `other`, so that a rule with a condition that is not decoded never looks like one without. Pure.
+// Decodes rules that iptables-save prints, as far as the built-in backends write them. Tolerant: an unknown condition
+// sets `other`, so that a rule with such a condition differs from one without. Pure.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ struct RuleFields {
   std::string_view translate_to;  // --to-destination, --to-ports
   bool other = false;             // conditions that are not decoded
 
-  // What a packet must meet besides the protocol, as bits of Condition.
+  // The conditions of the rule besides the protocol, as bits of Condition.
   enum Condition : std::uint32_t {
     kSource = 1u << 0,
     kDestination = 1u << 1,
@@ -83,7 +83,7 @@ class RuleReader {
  public:
   explicit RuleReader(abi::Family family) noexcept : family_(family) {}
 
-  // `rule` is what follows the name of the chain. The result shows `rule` and lives until the next call.
+  // `rule` is the text after the name of the chain. The result points into `rule` and lives until the next call.
   const RuleFields& read(std::string_view rule);
 
  private:
@@ -98,7 +98,7 @@ class RuleReader {
   RuleFields fields_;
 };
 
-// "10.0.0.0/8", "10.0.0.1"; bits behind the length are cleared. Empty for anything else.
+// "10.0.0.0/8", "10.0.0.1"; host bits are cleared. Empty for anything else.
 std::optional<abi::Prefix> parse_prefix(std::string_view text, abi::Family family);
 // "10.0.0.1:80", "[fd00::1]:80". Empty for anything else.
 struct HostPort {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Pieces of rules that every backend writes. Pure.
+// Parts of rules that every backend writes. Pure.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace sluice::netfilter {
 
-// A restore input is made of lines and words: a name with a blank, a quote or a line
-// feed could say anything. The API server allows none of them; a file may.
+// Whether `name` has no blank, quote or newline, which could inject rules into a restore
+// input. The API server rejects such names; a manifest file may contain them.
 bool is_plain_name(std::string_view name) noexcept;
 
-// '-m comment --comment "text"'. REQUIRES: neither quotes nor backslashes in `text`.
+// '-m comment --comment "text"'. REQUIRES: no quotes or backslashes in `text`.
 std::string quoted_comment(std::string_view text);
 
 bool contains(const abi::Prefix& range, const abi::Address& address) noexcept;

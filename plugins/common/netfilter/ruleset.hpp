@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What iptables-save showed: tables, chains, rules. Of a chain that only has to be
-// compared, no rule is kept, just their number and one hash over all of them, so that
-// a hundred thousand chains cost a few megabytes and not the size of the text.
+// The parsed output of iptables-save: tables, chains, rules. Chains that are only compared
+// store the number of rules and one hash over all of them, so that a hundred thousand chains
+// take a few megabytes.
 #pragma once
 
 #include <cstdint>
@@ -24,21 +24,21 @@ struct TextHash {
 // A rule as text and as the hash of its canonical form.
 struct Rule {
   std::uint64_t hash = 0;
-  std::string text;  // what follows the name of the chain
+  std::string text;  // without the name of the chain
 };
 
 struct Chain {
   bool built_in = false;
   std::uint32_t rule_count = 0;
   std::uint64_t content = 0;  // fold() of the hashes of its rules, in order
-  std::vector<Rule> rules;    // only where the text is kept
+  std::vector<Rule> rules;    // only for chains whose text is stored
 };
 
 class Ruleset {
  public:
   using Chains = std::unordered_map<std::string, Chain, TextHash, std::equal_to<>>;
 
-  // Null when there is none.
+  // Null if there is none.
   const Chains* table(std::string_view name) const;
   const Chain* chain(std::string_view table, std::string_view name) const;
 

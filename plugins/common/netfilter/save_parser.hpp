@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The output of iptables-save, piece by piece as it arrives, into a Ruleset. The text may come from anywhere; nothing
-// in it can do more than make wrong entries in the Ruleset.
+// Parses the output of iptables-save, piece by piece as it arrives, into a Ruleset. Any input is safe: bad text only
+// leads to wrong entries in the Ruleset.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ namespace sluice::netfilter {
 
 class SaveParser final : public SaveReader {
  public:
-  // Whether the text of the rules of this chain is wanted.
+  // Whether to store the text of the rules of this chain.
   using KeepText = std::function<bool(std::string_view table, std::string_view chain, bool built_in)>;
-  // Sees each rule: the chain it is in, its target, its hash.
+  // Called for each rule with its chain, target and hash.
   using OnRule = std::function<void(std::string_view table, std::string_view chain, std::string_view target,
                                     std::uint64_t hash)>;
 
-  // Whether rules of this chain count as equal whatever their comments say.
+  // Whether comments of rules in this chain are ignored.
   using IgnoreComments = std::function<bool(std::string_view table, std::string_view chain)>;
 
   // `into` outlives the parser.
@@ -43,7 +43,7 @@ class SaveParser final : public SaveReader {
   Canonicaliser canonicaliser_;
   Ruleset::Chains* table_ = nullptr;
   std::string table_name_;
-  // Rules come grouped by chain: the one of the last rule, to look up each chain once.
+  // The chain of the last rule. Rules come grouped by chain, so each chain is looked up once.
   Chain* chain_ = nullptr;
   std::string chain_name_;
   bool keep_ = false;

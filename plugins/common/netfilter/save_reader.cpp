@@ -8,7 +8,7 @@
 namespace sluice::netfilter {
 namespace {
 
-// The first word of `text`, which is moved behind it.
+// Removes the first word from `text` and returns it.
 std::string_view next_word(std::string_view& text) {
   const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
   const std::size_t end = std::min(text.find_first_of(" \t", begin), text.size());
@@ -19,7 +19,7 @@ std::string_view next_word(std::string_view& text) {
 
 }  // namespace
 
-void SaveReader::feed(std::string_view piece) {
+void SaveReader::append(std::string_view piece) {
   while (!piece.empty()) {
     const std::size_t end = piece.find('\n');
     const bool whole = end != std::string_view::npos;
@@ -64,7 +64,7 @@ void SaveReader::line(std::string_view text) {
   }
 }
 
-// ":NAME POLICY [packets:bytes]"; a chain made by a user has "-" for a policy.
+// ":NAME POLICY [packets:bytes]"; a user-defined chain has the policy "-".
 void SaveReader::chain_line(std::string_view text) {
   const std::string_view name = next_word(text);
   const std::string_view policy = next_word(text);
@@ -75,7 +75,7 @@ void SaveReader::chain_line(std::string_view text) {
   on_chain(name, policy != "-");
 }
 
-// "[packets:bytes] -A NAME rule", the counters being there only with --counters.
+// "[packets:bytes] -A NAME rule"; the counters are printed only with --counters.
 void SaveReader::rule_line(std::string_view text) {
   if (text[0] == '[') next_word(text);
   const std::string_view verb = next_word(text);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The output of iptables-save, piece by piece as it arrives, as tables, chains and rules. Tolerant: what cannot be
-// understood is counted and skipped. Holds one line at most.
+// Splits the output of iptables-save, piece by piece as it arrives, into tables, chains and rules. Tolerant: malformed
+// lines are counted and skipped. Buffers one line at most.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ class SaveReader {
   SaveReader(const SaveReader&) = delete;
   SaveReader& operator=(const SaveReader&) = delete;
 
-  void feed(std::string_view piece);
-  // Call once at the end: takes a last line without line feed.
+  void append(std::string_view piece);
+  // Call once at the end: processes a last line without a newline.
   void finish();
 
-  // Each table that was opened has been closed: the text is not cut off.
+  // Every table ends with COMMIT, so the text is not truncated.
   bool complete() const noexcept { return !in_table_ && !cut_; }
   std::size_t malformed() const noexcept { return malformed_; }
 
@@ -29,13 +29,13 @@ class SaveReader {
   ~SaveReader() = default;
 
   virtual void on_table(std::string_view name) = 0;
-  // Of the last table.
+  // A chain of the last table.
   virtual void on_chain(std::string_view name, bool built_in) = 0;
-  // `rule` is what follows the name of the chain, which has not always been announced by on_chain().
+  // `rule` is the text after the name of the chain. There may be no on_chain() call for that chain.
   virtual void on_rule(std::string_view chain, std::string_view rule) = 0;
 
  private:
-  // Longer lines are skipped: no rule of iptables comes near.
+  // Longer lines are skipped; iptables rules are much shorter.
   static constexpr std::size_t kLineLimit = 64 * 1024;
 
   void line(std::string_view text);

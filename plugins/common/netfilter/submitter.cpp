@@ -19,14 +19,14 @@ bool Submitter::send(const RestoreInput& input, const Explain& explain) {
     if (!refusal->committed) {
       one_by_one_ = starts_over_ = true;
       throw sdk::Failure(refusal->why.code(), {},
-                         std::string("it does not say how much was done: ") + refusal->why.what());
+                         std::string("cannot determine how many COMMITs succeeded: ") + refusal->why.what());
     }
     commit = *refusal->committed;
     clean = false;
     settle(input, commit++, suspect_of(*refusal));
   }
   for (; commit < input.commits(); ++commit) {
-    Owner suspect = kNobody;
+    Owner suspect = kNoSuspect;
     if (clean) {
       const auto refusal = session_.try_send(input.part(commit, [](Owner) { return true; }));
       if (!refusal) continue;
@@ -68,13 +68,13 @@ void Submitter::settle(const RestoreInput& input, std::size_t commit, Owner susp
 
 void Submitter::settle(const RestoreInput& input, std::size_t commit, Owners owners, Owner suspect) {
   while (!owners.empty()) {
-    if (suspect != kNobody && std::erase(owners, suspect) != 0) {
+    if (suspect != kNoSuspect && std::erase(owners, suspect) != 0) {
       if (const auto alone = attempt(input, commit, {suspect})) {
         refuse(input, commit, suspect, *alone);
       } else {
         trusts_lines_ = false;
       }
-      suspect = kNobody;
+      suspect = kNoSuspect;
       continue;
     }
     const auto refusal = attempt(input, commit, owners);
@@ -86,8 +86,8 @@ void Submitter::settle(const RestoreInput& input, std::size_t commit, Owners own
     suspect = suspect_of(*refusal);
     if (std::find(owners.begin(), owners.end(), suspect) != owners.end()) continue;
     const auto middle = owners.begin() + static_cast<std::ptrdiff_t>(owners.size() / 2);
-    settle(input, commit, Owners(owners.begin(), middle), kNobody);
-    settle(input, commit, Owners(middle, owners.end()), kNobody);
+    settle(input, commit, Owners(owners.begin(), middle), kNoSuspect);
+    settle(input, commit, Owners(middle, owners.end()), kNoSuspect);
     return;
   }
 }
@@ -96,7 +96,7 @@ std::optional<Refusal> Submitter::attempt(const RestoreInput& input, std::size_t
   if (attempts_++ >= kMostAttempts || now_() - begin_ > kMostTime) {
     std::string first = refused_.empty() ? "" : "; one is " + refused_.begin()->first + ": " + refused_.begin()->second;
     throw sdk::Failure(abi::Code::kKernel, {},
-                       "the rules of more service ports are refused than can be told apart in time" + first);
+                       "the kernel refuses the rules of too many service ports to find them all in time" + first);
   }
   // Owners are in ascending order.
   return session_.try_send(
@@ -104,12 +104,12 @@ std::optional<Refusal> Submitter::attempt(const RestoreInput& input, std::size_t
 }
 
 Submitter::Owner Submitter::suspect_of(const Refusal& refusal) const {
-  if (!trusts_lines_ || !refusal.line || refusal.line->owner < RestoreInput::kFirstOwner) return kNobody;
+  if (!trusts_lines_ || !refusal.line || refusal.line->owner < RestoreInput::kFirstOwner) return kNoSuspect;
   return refusal.line->owner;
 }
 
 void Submitter::refuse(const RestoreInput& input, std::size_t commit, Owner owner, const Refusal& why) {
-  // Whose rule is removed is not to blame for its absence: somebody else has been here.
+  // A rule to be deleted is missing: another process has changed the table, so the service port is not the cause.
   if (why.line && why.line->removes()) throw sdk::Failure(why.why.code(), {}, sentence(why));
   refused_at_.emplace(owner, commit);
   refused_.emplace(input.owner_name(owner), sentence(why));

@@ -21,7 +21,7 @@ std::string read_legacy_tables(abi::Family family) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-std::optional<VersionLine> version_of(const std::string& program, const Surroundings& node) {
+std::optional<VersionLine> version_of(const std::string& program, const NodePrograms& node) {
   if (program.empty()) return std::nullopt;
   try {
     process::Command command;
@@ -29,63 +29,63 @@ std::optional<VersionLine> version_of(const std::string& program, const Surround
     const process::Outcome outcome = node.run(command);
     return outcome.ok() ? parse_version(outcome.output) : std::nullopt;
   } catch (const std::system_error&) {
-    return std::nullopt;  // there but not for us: as good as missing
+    return std::nullopt;  // not executable for this process: treated as missing
   }
 }
 
-// Who asks is about to serve, and somebody waits for it.
+// Short, because the start of the backend waits for the result.
 constexpr std::chrono::seconds kToolTimeout(3);
 
-// Of the one for nf_tables, whose save reads all tables whatever it is asked for, and begins anew when a rule has changed
-// meanwhile: with many Services that does not end.
-bool has_chain(const Tools& tools, const char* table, const char* chain, const Surroundings& node) {
+// For iptables-nft, whose save command reads all tables even for one, and restarts when a rule changes meanwhile. With
+// many Services it would not end.
+bool has_chain(const Tools& tools, const char* table, const char* chain, const NodePrograms& node) {
   process::Command command;
   command.arguments = {tools.program, "-t", table, "-S", chain};
-  command.limit = kToolTimeout;
+  command.timeout = kToolTimeout;
   command.on_output = [](std::string_view) {};
   try {
     return node.run(command).ok();
   } catch (const std::system_error&) {
-    return false;  // cannot be asked: as good as empty
+    return false;  // the tool does not run: treated as empty
   }
 }
 
-bool has_hint(const Tools& nft, const Surroundings& node) {
+bool has_hint(const Tools& nft, const NodePrograms& node) {
   return has_chain(nft, "mangle", "KUBE-IPTABLES-HINT", node) || has_chain(nft, "mangle", "KUBE-KUBELET-CANARY", node);
 }
 
-// What a variant has in the kernel, as far as it matters for the choice. Counts lines as
-// they come: the rules of a big cluster are no text to keep.
+// The rules of a variant in the kernel, as far as the selection depends on them. Counts lines
+// as they arrive, because the rules of a large cluster are too much text to store.
 class Content {
  public:
-  Content(const std::string& save, const char* table, const Surroundings& node) {
+  Content(const std::string& save, const char* table, const NodePrograms& node) {
     process::Command command;
     command.arguments = {save};
     if (table != nullptr) command.arguments.insert(command.arguments.end(), {"-t", table});
-    command.limit = kToolTimeout;
-    command.on_output = [this](std::string_view piece) { feed(piece); };
+    command.timeout = kToolTimeout;
+    command.on_output = [this](std::string_view piece) { append(piece); };
     try {
       const process::Outcome outcome = node.run(command);
       busy_ = outcome.timed_out;
-      if (!busy_ && !outcome.ok()) note_refusal(outcome.complaint);
+      if (!busy_ && !outcome.ok()) note_refusal(outcome.error_output);
     } catch (const std::system_error&) {
-      return;  // cannot be asked: as good as empty
+      return;  // the tool does not run: treated as empty
     }
     line();
   }
 
-  // What it says when we may not read it, which makes it as good as empty; empty otherwise.
+  // The error message if permission was denied, in which case the content counts as empty; otherwise empty.
   const std::string& refusal() const noexcept { return refusal_; }
-  // There is so much of it, or it changes so often, that it cannot be read in time.
+  // Listing timed out: there are too many rules, or they change too often.
   bool is_busy() const noexcept { return busy_; }
   std::size_t rules() const noexcept { return rules_; }
   bool has_hint() const noexcept { return hint_; }
   bool has_services() const noexcept { return services_; }
 
  private:
-  static constexpr std::size_t kBegin = 32;  // of a line; more says nothing here
+  static constexpr std::size_t kBegin = 32;  // characters of a line that are compared
 
-  void feed(std::string_view piece) {
+  void append(std::string_view piece) {
     for (const char c : piece) {
       if (c == '\n') {
         line();
@@ -101,10 +101,10 @@ class Content {
     line_.clear();
   }
 
-  // A table that is not there is a failure too, and as it should be.
-  void note_refusal(const std::string& complaint) {
+  // Other failures, such as a missing table, are expected.
+  void note_refusal(const std::string& error_output) {
     for (const char* words : {"Permission denied", "Operation not permitted", "you must be root"}) {
-      if (complaint.find(words) != std::string::npos) refusal_ = complaint.substr(0, complaint.find('\n'));
+      if (error_output.find(words) != std::string::npos) refusal_ = error_output.substr(0, error_output.find('\n'));
     }
   }
 
@@ -116,19 +116,22 @@ class Content {
   bool services_ = false;
 };
 
-RestoreWait wait_of(const Tools& tools, const Surroundings& node) {
+RestoreWait wait_of(const Tools& tools, const NodePrograms& node) {
   if (tools.version >= Version{1, 6, 2}) return RestoreWait::kSeconds;
-  // In between, the patch that brought the wait brought --version as well.
+  // Between the versions, the patch that added waiting also added --version.
   return version_of(tools.restore, node) ? RestoreWait::kForever : RestoreWait::kNot;
 }
 
-// The candidates of one family, and who of them is in use.
+// The candidates of one family, and the selection among them.
 class Choice {
  public:
-  Choice(abi::Family family, const Surroundings& node)
-      : node_(node), plain_(family == abi::Family::kIpv6 ? "ip6tables" : "iptables"), common_(find(plain_)),
-        nft_(find(plain_ + "-nft")), legacy_tables_(node.legacy_tables(family)) {
-    // Asking the old tools would load modules of the kernel that nobody may want.
+  Choice(abi::Family family, const NodePrograms& node)
+      : node_(node),
+        plain_(family == abi::Family::kIpv6 ? "ip6tables" : "iptables"),
+        common_(find(plain_)),
+        nft_(find(plain_ + "-nft")),
+        legacy_tables_(node.legacy_tables(family)) {
+    // Running the legacy tools would load their kernel modules.
     if (!legacy_tables_.empty() || !common_) legacy_ = find(plain_ + "-legacy");
     if (common_ && common_->variant == Variant::kNft && !nft_) nft_ = common_;
     if (common_ && common_->variant == Variant::kLegacy && !legacy_) legacy_ = common_;
@@ -189,7 +192,7 @@ class Choice {
       if (in_nft > in_legacy) return because(*nft_, counts);
       if (in_legacy > in_nft) return because(*legacy_, counts);
     }
-    // The name with the variant says which it is, even when an alternative is switched while we run.
+    // The program name with the variant stays correct if update-alternatives switches "iptables" at run time.
     if (common_ && common_->variant == Variant::kNft) return because(*nft_, "it is the usual one here");
     if (common_) return because(*common_, "it is the usual one here");
     if (nft_) return because(*nft_, "there is no other");
@@ -204,7 +207,7 @@ class Choice {
     return tools;
   }
 
-  // Packets pass the rules of both: whoever is translated by one is not by the other.
+  // Packets pass the rules of both variants, and only the first one translates a connection.
   void warn(Tools& tools) const {
     const bool nft = tools.variant == Variant::kNft;
     const std::optional<Tools>& other = nft ? legacy_ : nft_;
@@ -215,7 +218,7 @@ class Choice {
       services = legacy.has_services();
       if (!legacy.refusal().empty()) {
         tools.warning = "the legacy tables, which this node has, cannot be read: " + legacy.refusal() +
-                        "; rules are written to nf_tables, and packets pass both; the old iptables needs the "
+                        "; rules are written to nf_tables, and packets pass both; legacy iptables needs the "
                         "capability CAP_NET_RAW beside CAP_NET_ADMIN";
         return;
       }
@@ -229,7 +232,7 @@ class Choice {
                     ": packets pass both; remove those that " + other->save + " shows, or restart the node";
   }
 
-  const Surroundings& node_;
+  const NodePrograms& node_;
   std::string plain_;
   std::optional<Tools> common_;
   std::optional<Tools> nft_;
@@ -256,11 +259,11 @@ std::optional<VersionLine> parse_version(std::string_view text) {
   return read < 2 ? std::nullopt : std::optional(line);
 }
 
-Surroundings Surroundings::of_this_node() { return {&process::find_program, &process::run, &read_legacy_tables}; }
+NodePrograms NodePrograms::of_this_node() { return {&process::find_program, &process::run, &read_legacy_tables}; }
 
-Tools find_tools(abi::Family family, const Surroundings& node) { return Choice(family, node).make(); }
+Tools find_tools(abi::Family family, const NodePrograms& node) { return Choice(family, node).make(); }
 
-std::vector<Tools> find_all_tools(abi::Family family, const Surroundings& node) { return Choice(family, node).all(); }
+std::vector<Tools> find_all_tools(abi::Family family, const NodePrograms& node) { return Choice(family, node).all(); }
 
 std::string describe(const Tools& tools) {
   const Version& v = tools.version;

@@ -1,10 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which iptables to call. A node may have two of them: one that speaks to nf_tables and
-// the old one with tables of its own. Rules in both are a mess, so we follow whoever
-// was there first: kubelet, which leaves a chain as a hint in table mangle; then whoever
-// has written more rules; then the distribution, which says what plain "iptables" is.
+// Selects the iptables variant. A node may have two: iptables-nft, and legacy iptables with
+// tables of its own. Packets pass both, so the variant in use is selected: first the one with
+// kubelet's hint chain in table mangle, then the one with more rules, then the one that the
+// distribution installs as "iptables".
 #pragma once
 
 #include <compare>
@@ -28,11 +28,11 @@ struct Version {
   auto operator<=>(const Version&) const = default;
 };
 
-// What iptables-restore does about a lock that somebody else holds.
+// What iptables-restore does if another process holds the lock.
 enum class RestoreWait {
-  kSeconds,  // from 1.6.2: waits as long as it is told
-  kForever,  // between: waits for it
-  kNot,      // older: knows no lock, so whoever calls it holds the lock
+  kSeconds,  // from 1.6.2: waits up to a given time
+  kForever,  // in between: waits without a limit
+  kNot,      // older: no locking, so the caller must hold the lock
 };
 
 struct Tools {
@@ -42,8 +42,8 @@ struct Tools {
   Variant variant = Variant::kNft;
   Version version;
   RestoreWait wait = RestoreWait::kSeconds;
-  std::string why;      // these were chosen: "kubelet uses them"
-  std::string warning;  // empty when all is well
+  std::string why;      // reason for the selection, for the log
+  std::string warning;  // empty: none
 
   bool has_random_fully() const noexcept { return version >= Version{1, 6, 2}; }
 };
@@ -53,27 +53,27 @@ struct VersionLine {
   Variant variant;
 };
 
-// "iptables v1.8.9 (nf_tables)"; without parentheses it is the old one.
+// "iptables v1.8.9 (nf_tables)"; without parentheses it is the legacy variant.
 std::optional<VersionLine> parse_version(std::string_view text);
 
-// What the choice depends on; replaced in tests.
-struct Surroundings {
+// The node as far as the selection depends on it; replaced in tests.
+struct NodePrograms {
   std::function<std::string(std::string_view)> find_program;
   std::function<process::Outcome(const process::Command&)> run;
-  // Names of the tables the old iptables holds, one per line; asking the old tools
-  // themselves would load their kernel modules.
+  // Names of the legacy tables in the kernel, one per line. Running the legacy tools would load
+  // their kernel modules.
   std::function<std::string(abi::Family)> legacy_tables;
 
-  static Surroundings of_this_node();
+  static NodePrograms of_this_node();
 };
 
-// Throws sdk::Failure (kUnsupported) that names what to install.
-Tools find_tools(abi::Family family, const Surroundings& node);
+// Throws sdk::Failure (kUnsupported) that names the package to install.
+Tools find_tools(abi::Family family, const NodePrograms& node);
 
-// The tools of each variant that may have rules here, for taking rules away wherever they
-// are. None at all is no failure. The old one counts only where its tables are: asking it
-// would load them.
-std::vector<Tools> find_all_tools(abi::Family family, const Surroundings& node);
+// The tools of each variant that may have rules on this node, for cleanup. The result may be
+// empty. Legacy tools are included only if their tables exist, since running them would
+// create these.
+std::vector<Tools> find_all_tools(abi::Family family, const NodePrograms& node);
 
 // "iptables 1.8.9 (nf_tables), /usr/sbin/iptables-nft-restore, because …": for the log.
 std::string describe(const Tools& tools);

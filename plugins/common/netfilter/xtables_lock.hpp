@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The lock under which the old iptables rewrites its tables: a file that is held with
-// flock(), and before iptables 1.6 an abstract socket. The one for nf_tables needs none.
-// One thread at a time.
+// The lock under which legacy iptables rewrites its tables: a file locked with flock(), and
+// before iptables 1.6 an abstract socket. iptables-nft needs none. One thread at a time.
 #pragma once
 
 #include <chrono>
@@ -15,8 +14,8 @@ namespace sluice::netfilter {
 class XtablesLock {
  public:
   struct Place {
-    std::string file;    // "/run/xtables.lock", or what XTABLES_LOCKFILE says
-    std::string socket;  // abstract name; empty: the socket is not asked for
+    std::string file;    // "/run/xtables.lock", or the value of XTABLES_LOCKFILE
+    std::string socket;  // abstract name; empty: do not use the socket
   };
   static Place usual_place();
 
@@ -25,8 +24,8 @@ class XtablesLock {
   XtablesLock(const XtablesLock&) = delete;
   XtablesLock& operator=(const XtablesLock&) = delete;
 
-  // Tries until `limit` has passed, each `pause`; whether the lock is held then. Throws
-  // std::system_error when there can be no lock here at all.
+  // Tries every `pause` until `limit` has passed; returns whether the lock is held. Throws
+  // std::system_error if locking is impossible on this node.
   bool acquire(std::chrono::milliseconds limit, std::chrono::milliseconds pause);
   void release() noexcept;
 

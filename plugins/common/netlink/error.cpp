@@ -36,7 +36,7 @@ abi::Code code_of(int error) noexcept {
 }
 
 std::string error_text(int error) {
-  // Neither of these touches memory that threads share.
+  // Thread-safe, unlike strerror().
   const char* const words = strerrordesc_np(error);
   const char* const name = strerrorname_np(error);
   if (words == nullptr || name == nullptr) return "error " + std::to_string(error);

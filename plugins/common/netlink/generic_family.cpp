@@ -24,8 +24,8 @@ std::uint16_t GenericFamily::id(Socket& socket) {
   must(nla_put_string(ask.get(), CTRL_ATTR_FAMILY_NAME, name_.c_str()));
   std::uint16_t id = 0;
   const int error = socket.request(ask, [&id](nlmsghdr* answer) {
-    const nlattr* const told = nlmsg_find_attr(answer, GENL_HDRLEN, CTRL_ATTR_FAMILY_ID);
-    if (answer->nlmsg_type == GENL_ID_CTRL && told != nullptr) id = static_cast<std::uint16_t>(number(told));
+    const nlattr* const attribute = nlmsg_find_attr(answer, GENL_HDRLEN, CTRL_ATTR_FAMILY_ID);
+    if (answer->nlmsg_type == GENL_ID_CTRL && attribute != nullptr) id = static_cast<std::uint16_t>(number(attribute));
   });
   if (error == ENOENT || (error == 0 && id == 0)) {
     throw sdk::Failure(abi::Code::kUnsupported, module_,

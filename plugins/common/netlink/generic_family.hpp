@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The number a family of generic netlink has in the running kernel. One thread at a time.
+// The number of a generic netlink family in the running kernel. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,13 @@ namespace sluice::netlink {
 
 class GenericFamily {
  public:
-  // `name`: "IPVS"; `module`: what to load where it is missing, for failures.
+  // `name`: "IPVS"; `module`: the kernel module that error messages suggest to load.
   GenericFamily(std::string name, std::string module);
 
-  // Asked once; the kernel loads the module itself where it may. Throws sdk::Failure: kUnsupported when there is no such family.
+  // Requested once; the kernel loads the module automatically if it can. Throws sdk::Failure: kUnsupported for an
+  // unknown family.
   std::uint16_t id(Socket& socket);
-  // Asks again at the next id(): the module was unloaded and loaded meanwhile.
+  // The next id() requests the number again, in case the module was reloaded.
   void forget() noexcept { id_ = 0; }
 
  private:

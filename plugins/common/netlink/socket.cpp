@@ -18,7 +18,7 @@
 namespace sluice::netlink {
 namespace {
 
-// Dumps come in datagrams of at most this size; a larger single answer makes room for itself.
+// The kernel sends dumps in datagrams of at most this size; a larger single reply grows the buffer.
 constexpr std::size_t kFirstBuffer = 64 * 1024;
 
 nlmsghdr* header_of(const Message& message) { return nlmsg_hdr(message.get()); }
@@ -46,7 +46,7 @@ void Socket::give_up(int error, const std::string& why) {
 }
 
 std::uint32_t Socket::stamp(nlmsghdr* header, int flags) {
-  if (++sequence_ == 0) ++sequence_;  // 0 is what notifications carry
+  if (++sequence_ == 0) ++sequence_;  // notifications have 0
   header->nlmsg_seq = sequence_;
   header->nlmsg_pid = wire().port();
   header->nlmsg_flags = static_cast<std::uint16_t>(header->nlmsg_flags | NLM_F_REQUEST | flags);
@@ -69,7 +69,7 @@ long Socket::receive() {
   return size;
 }
 
-// The errno an NLMSG_ERROR carries, 0 for an acknowledgement.
+// The errno of an NLMSG_ERROR message, 0 for an acknowledgement.
 int Socket::answer(nlmsghdr* header) {
   if (header->nlmsg_len < NLMSG_LENGTH(sizeof(nlmsgerr))) return EPROTO;
   const auto* const error = static_cast<const nlmsgerr*>(nlmsg_data(header));
@@ -104,7 +104,7 @@ void Socket::take_answers(std::uint32_t first, std::size_t count, int* answers, 
     for (; nlmsg_ok(message, left); message = nlmsg_next(message, &left)) {
       const std::size_t index = message->nlmsg_seq - first;
       if (message->nlmsg_pid != wire_->port() || index >= count) continue;
-      if (message->nlmsg_type == NLMSG_OVERRUN) give_up(ENOBUFS, "the kernel says that answers were lost");
+      if (message->nlmsg_type == NLMSG_OVERRUN) give_up(ENOBUFS, "the kernel reports lost replies (NLMSG_OVERRUN)");
       if (message->nlmsg_type == NLMSG_ERROR) {
         if (answers[index] == kNone) --missing;
         answers[index] = answer(message);
@@ -112,7 +112,7 @@ void Socket::take_answers(std::uint32_t first, std::size_t count, int* answers, 
         take(message);
       }
     }
-    if (size == 0 || left > 0) give_up(EAGAIN, "an answer of " + std::to_string(size) + " bytes was cut off");
+    if (size == 0 || left > 0) give_up(EAGAIN, "a reply of " + std::to_string(size) + " bytes was truncated");
   }
 }
 
@@ -151,7 +151,7 @@ std::vector<int> Socket::batch(std::size_t count, const std::function<Message(st
   return answers;
 }
 
-int Socket::dump(const Message& message, const std::function<void()>& begin, const Take& take, Loose* loose) {
+int Socket::dump(const Message& message, const std::function<void()>& begin, const Take& take, InterruptibleDump* loose) {
   std::string why;
   int silences = 0;
   for (int attempt = 0; attempt < kTries && silences < 2; ++attempt) {
@@ -161,22 +161,22 @@ int Socket::dump(const Message& message, const std::function<void()>& begin, con
     if (broken == Broken::kNo) return error;
     if (broken == Broken::kSilent) ++silences;
   }
-  give_up(EAGAIN, "a dump was broken again and again, last because " + why);
+  give_up(EAGAIN, "a dump failed repeatedly, the last time because " + why);
 }
 
-int Socket::try_dump(const Message& message, const Take& take, Loose* loose, Broken& broken, std::string& why) {
+int Socket::try_dump(const Message& message, const Take& take, InterruptibleDump* loose, Broken& broken, std::string& why) {
   const std::uint32_t number = stamp(header_of(message), NLM_F_DUMP);
   send(bytes(message));
   bool changed = false;
   const auto again = [&](Broken how, std::string reason) {
-    close();  // the rest of it may still come
+    close();  // the rest of the dump may still arrive
     broken = how;
     why = std::move(reason);
     return 0;
   };
   for (;;) {
     const long size = receive();
-    if (size == -EAGAIN) return again(Broken::kSilent, "its end did not come");
+    if (size == -EAGAIN) return again(Broken::kSilent, "its end did not arrive in time");
     if (size < 0 && code_of(static_cast<int>(-size)) == abi::Code::kRetry) {
       return again(Broken::kAgain, "of " + error_text(static_cast<int>(-size)));
     }
@@ -190,7 +190,7 @@ int Socket::try_dump(const Message& message, const Take& take, Loose* loose, Bro
     for (; nlmsg_ok(message_in, left); message_in = nlmsg_next(message_in, &left)) {
       if (message_in->nlmsg_pid != wire_->port() || message_in->nlmsg_seq != number) continue;
       if ((message_in->nlmsg_flags & NLM_F_DUMP_INTR) != 0) changed = true;
-      if (message_in->nlmsg_type == NLMSG_OVERRUN) return again(Broken::kAgain, "answers were lost");
+      if (message_in->nlmsg_type == NLMSG_OVERRUN) return again(Broken::kAgain, "replies were lost");
       if (message_in->nlmsg_type == NLMSG_ERROR) {
         const int error = answer(message_in);
         return code_of(error) == abi::Code::kRetry ? again(Broken::kAgain, "of " + error_text(error)) : error;
@@ -200,13 +200,13 @@ int Socket::try_dump(const Message& message, const Take& take, Loose* loose, Bro
         if (message_in->nlmsg_len >= NLMSG_LENGTH(sizeof(int))) result = *static_cast<const int*>(nlmsg_data(message_in));
         if (result == INT_MIN) result = -EPROTO;
         if (result < 0 && code_of(-result) == abi::Code::kRetry) return again(Broken::kAgain, "of " + error_text(-result));
-        if (changed && loose == nullptr) return again(Broken::kAgain, "something was changed meanwhile");
+        if (changed && loose == nullptr) return again(Broken::kAgain, "the data changed meanwhile");
         if (loose != nullptr) loose->interrupted = changed;
         return result < 0 ? -result : 0;
       }
       if (message_in->nlmsg_type >= NLMSG_MIN_TYPE) take(message_in);
     }
-    if (size == 0 || left > 0) return again(Broken::kAgain, "a part of it was cut off");
+    if (size == 0 || left > 0) return again(Broken::kAgain, "a part of it was truncated");
   }
 }
 

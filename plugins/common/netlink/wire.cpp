@@ -23,10 +23,10 @@
 namespace sluice::netlink {
 namespace {
 
-// Acknowledgements of a window of requests, and what comes of a dump before we read it.
+// Holds the acknowledgements of a window of requests, and the parts of a dump until they are read.
 constexpr int kReceiveBuffer = 1 << 20;
 constexpr int kSendBuffer = 256 << 10;
-constexpr std::size_t kMostPorts = 16;  // to leave out; a process has one for each family
+constexpr std::size_t kMostPorts = 16;  // to ignore; a process has one per address family
 
 class KernelWire final : public Wire {
  public:
@@ -39,8 +39,8 @@ class KernelWire final : public Wire {
     const int descriptor = nl_socket_get_fd(socket_.get());
     set(descriptor, SOL_SOCKET, SO_SNDBUF, kSendBuffer);
     if (!set(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, kReceiveBuffer)) set(descriptor, SOL_SOCKET, SO_RCVBUF, kReceiveBuffer);
-    // Conveniences, each absent from some kernel: refusals without a copy of the request and with a reason in words; dumps that are
-    // filtered by the kernel as the request's header says.
+    // Optional, since older kernels lack some of them: error replies without a copy of the request and with a message;
+    // dumps that the kernel filters by the request's header.
     set(descriptor, SOL_NETLINK, NETLINK_CAP_ACK, 1);
     set(descriptor, SOL_NETLINK, NETLINK_EXT_ACK, 1);
     if (protocol == NETLINK_ROUTE) set(descriptor, SOL_NETLINK, NETLINK_GET_STRICT_CHK, 1);
@@ -77,7 +77,7 @@ class KernelWire final : public Wire {
   std::uint32_t port() const noexcept override { return nl_socket_get_local_port(socket_.get()); }
 
   int make_room(std::size_t bytes) noexcept override {
-    // The kernel keeps a little of it for itself, and doubles what it is told.
+    // The kernel doubles the given size and uses a part of it for itself.
     const std::size_t wanted = bytes + kSendBuffer;
     if (wanted > INT_MAX / 2) return EMSGSIZE;
     const int size = static_cast<int>(wanted);
@@ -93,11 +93,11 @@ class KernelWire final : public Wire {
                : errno;
   }
 
-  int leave_out(std::span<const std::uint32_t> ports) noexcept override {
+  int ignore_senders(std::span<const std::uint32_t> ports) noexcept override {
     int error = ports.size() > kMostPorts ? E2BIG : 0;
     if (error == 0 && !ports.empty()) {
-      // A notification has the port of who caused it where a request has that of who sends it. All in one datagram are of the
-      // same one.
+      // A notification has the port of the socket that caused the change in nlmsg_pid. All messages of a datagram have
+      // the same one.
       std::array<sock_filter, kMostPorts + 3> program;
       std::size_t size = 0;
       program[size++] = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(nlmsghdr, nlmsg_pid));
@@ -115,11 +115,11 @@ class KernelWire final : public Wire {
     return error != 0 ? error : errno;
   }
 
-  int only_with(std::uint16_t attribute, std::size_t header) noexcept override {
+  int filter_by_attribute(std::uint16_t attribute, std::size_t header) noexcept override {
     std::array<sock_filter, 6> program{{
         BPF_STMT(BPF_LD | BPF_IMM, static_cast<std::uint32_t>(NLMSG_HDRLEN + NLMSG_ALIGN(header))),
         BPF_STMT(BPF_LDX | BPF_IMM, attribute),
-        // Where it stands, looked for from there; 0: nowhere.
+        // The offset of the attribute, searched from there; 0: not found.
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(SKF_AD_OFF + SKF_AD_NLATTR)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, UINT_MAX),
@@ -149,8 +149,8 @@ class KernelWire final : public Wire {
 
 int Wire::make_room(std::size_t) noexcept { return 0; }
 int Wire::listen(std::uint32_t, bool) noexcept { return EOPNOTSUPP; }
-int Wire::only_with(std::uint16_t, std::size_t) noexcept { return EOPNOTSUPP; }
-int Wire::leave_out(std::span<const std::uint32_t>) noexcept { return EOPNOTSUPP; }
+int Wire::filter_by_attribute(std::uint16_t, std::size_t) noexcept { return EOPNOTSUPP; }
+int Wire::ignore_senders(std::span<const std::uint32_t>) noexcept { return EOPNOTSUPP; }
 
 std::unique_ptr<Wire> open_kernel(int protocol) { return std::make_unique<KernelWire>(protocol); }
 

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The seam below the encoding: datagrams to and from the kernel. Tests put theirs here, in order to break what a kernel
-// rarely breaks.
+// Datagrams to and from the kernel. Tests replace this interface to simulate rare kernel errors.
 #pragma once
 
 #include <chrono>
@@ -18,25 +17,25 @@ namespace sluice::netlink {
 class Wire {
  public:
   virtual ~Wire() = default;
-  // One datagram, in which there may be many requests. 0 or an errno.
+  // Sends one datagram, which may contain many requests. Returns 0 or an errno.
   virtual int send(std::string_view datagram) noexcept = 0;
-  // The next datagram of the kernel, those of other senders left out: its size, which is larger than `into` where it has been
-  // cut. Negative: an errno, EAGAIN when nothing came in time.
+  // Receives the next datagram of the kernel; ignores other senders. Returns its size, which is larger than `into` if
+  // it was truncated, or a negative errno: -EAGAIN after a timeout.
   virtual long receive(std::span<char> into, std::chrono::milliseconds patience) noexcept = 0;
-  // What the kernel calls this end: it stands in its answers.
+  // The netlink port of this socket, which replies contain.
   virtual std::uint32_t port() const noexcept = 0;
 
-  // What only some need. Each returns 0 or an errno.
-  // Room for one datagram of this size to the kernel, beyond the limits of the system where there is CAP_NET_ADMIN.
+  // Optional operations. Each returns 0 or an errno.
+  // Grows the send buffer for one datagram of this size, with CAP_NET_ADMIN beyond the system limit.
   virtual int make_room(std::size_t bytes) noexcept;
-  // Notifications of this group come in from now on, or do not any more.
+  // Joins or leaves a notification group.
   virtual int listen(std::uint32_t group, bool on) noexcept;
-  // Notifications of what the sockets of these ports do, and of none else, do not come in from now on, in the kernel already.
-  // After an error all come in. Any thread.
-  virtual int leave_out(std::span<const std::uint32_t> ports) noexcept;
-  // Only messages that have this attribute, after a header of that many bytes behind nlmsghdr, come in from now on.
-  virtual int only_with(std::uint16_t attribute, std::size_t header) noexcept;
-  // To poll for input; -1: there is none.
+  // Drops notifications about changes by the sockets with these netlink ports, with a filter in the kernel. Replaces
+  // the ports of the last call. After an error nothing is dropped. Any thread.
+  virtual int ignore_senders(std::span<const std::uint32_t> ports) noexcept;
+  // Drops messages without this attribute. `header`: the size of the header between nlmsghdr and the attributes.
+  virtual int filter_by_attribute(std::uint16_t attribute, std::size_t header) noexcept;
+  // The descriptor to poll for input; -1: none.
   virtual int descriptor() const noexcept { return -1; }
 };
 

@@ -28,7 +28,7 @@ namespace sluice::process {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::size_t kComplaintLimit = 64 * 1024;
+constexpr std::size_t kErrorOutputLimit = 64 * 1024;
 
 [[noreturn]] void fail(int error, const std::string& what) {
   throw std::system_error(error, std::system_category(), what);
@@ -64,7 +64,7 @@ Pipe make_pipe() {
   return made;
 }
 
-// The input as a file in memory: a program that does not read cannot block us.
+// The input as a file in memory, so that a program that does not read cannot block the daemon.
 Descriptor make_input(std::string_view input) {
   Descriptor file(input.empty() ? open("/dev/null", O_RDONLY | O_CLOEXEC) : memfd_create("input", MFD_CLOEXEC));
   if (file.get() < 0) fail(errno, "create the input of a program");
@@ -79,7 +79,7 @@ Descriptor make_input(std::string_view input) {
   return file;
 }
 
-// Ours, but in the language whose messages we can read.
+// The daemon's environment with the locale C, because error messages are parsed.
 std::vector<std::string> make_environment() {
   std::vector<std::string> made;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
@@ -107,7 +107,7 @@ class SpawnActions {
   void set(const Descriptor& from, int to) {
     if (const int error = posix_spawn_file_actions_adddup2(&actions_, from.get(), to)) fail(error, "prepare a program");
   }
-  // Ours are all closed by the exec; but should the daemon be killed meanwhile, its ports are free a moment earlier.
+  // Redundant with O_CLOEXEC, but frees the daemon's ports sooner if it is killed before the exec.
   void close_others() {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
     if (const int error = posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1)) fail(error, "prepare a program");
@@ -119,8 +119,8 @@ class SpawnActions {
   posix_spawn_file_actions_t actions_;
 };
 
-// No blocked and no ignored signals, and a process group of its own: a Ctrl-C for the
-// daemon does not cut a write to the kernel in half.
+// No blocked or ignored signals, and a separate process group, so that Ctrl-C for the daemon
+// does not interrupt a write to the kernel.
 class SpawnAttributes {
  public:
   SpawnAttributes() {
@@ -144,11 +144,11 @@ class SpawnAttributes {
   posix_spawnattr_t attributes_;
 };
 
-pid_t spawn(const Command& command, const Descriptor& input, const Descriptor& output, const Descriptor& complaint) {
+pid_t spawn(const Command& command, const Descriptor& input, const Descriptor& output, const Descriptor& errors) {
   SpawnActions actions;
   actions.set(input, STDIN_FILENO);
   actions.set(output, STDOUT_FILENO);
-  actions.set(complaint, STDERR_FILENO);
+  actions.set(errors, STDERR_FILENO);
   actions.close_others();
   const SpawnAttributes attributes;
   const std::vector<std::string> environment = make_environment();
@@ -159,16 +159,16 @@ pid_t spawn(const Command& command, const Descriptor& input, const Descriptor& o
   return child;
 }
 
-// The namespace belongs to the thread that made it; the child inherits it from there
-// and nobody else sees it.
+// A temporary thread creates the namespace and the child inherits it, so the other threads of
+// the daemon keep theirs.
 pid_t spawn_in_scratch_network(const Command& command, const Descriptor& input, const Descriptor& output,
-                               const Descriptor& complaint) {
+                               const Descriptor& errors) {
   pid_t child = -1;
   std::exception_ptr failure;
   std::thread starter([&] {
     try {
       if (unshare(CLONE_NEWNET) != 0) fail(errno, "make a network namespace");
-      child = spawn(command, input, output, complaint);
+      child = spawn(command, input, output, errors);
     } catch (...) {
       failure = std::current_exception();
     }
@@ -183,17 +183,16 @@ int left(Clock::time_point end) {
   return rest < 0 ? 0 : static_cast<int>(std::min<long long>(rest, 60000));
 }
 
-// Reads both streams until both are closed; false when the time was over before.
-bool collect(const Command& command, Descriptor& output, Descriptor& complaint, Clock::time_point end,
-             Outcome& outcome) {
+// Reads both streams until both are closed; false after a timeout.
+bool collect(const Command& command, Descriptor& output, Descriptor& errors, Clock::time_point end, Outcome& outcome) {
   std::array<char, 65536> buffer;
-  while (output.get() >= 0 || complaint.get() >= 0) {
-    std::array<pollfd, 2> waiting{{{output.get(), POLLIN, 0}, {complaint.get(), POLLIN, 0}}};
+  while (output.get() >= 0 || errors.get() >= 0) {
+    std::array<pollfd, 2> waiting{{{output.get(), POLLIN, 0}, {errors.get(), POLLIN, 0}}};
     const int ready = poll(waiting.data(), waiting.size(), left(end));
     if (ready < 0 && errno == EINTR) continue;
     if (ready < 0) fail(errno, "wait for " + command.arguments.at(0));
     if (ready == 0 && Clock::now() >= end) return false;
-    for (Descriptor* stream : {&output, &complaint}) {
+    for (Descriptor* stream : {&output, &errors}) {
       if (waiting[stream == &output ? 0 : 1].revents == 0) continue;
       const ssize_t size = read(stream->get(), buffer.data(), buffer.size());
       if (size < 0 && errno == EINTR) continue;
@@ -202,8 +201,8 @@ bool collect(const Command& command, Descriptor& output, Descriptor& complaint, 
         continue;
       }
       const std::string_view piece(buffer.data(), static_cast<std::size_t>(size));
-      if (stream == &complaint) {
-        outcome.complaint.append(piece.substr(0, kComplaintLimit - outcome.complaint.size()));
+      if (stream == &errors) {
+        outcome.error_output.append(piece.substr(0, kErrorOutputLimit - outcome.error_output.size()));
       } else if (command.on_output) {
         command.on_output(piece);
       } else {
@@ -214,7 +213,7 @@ bool collect(const Command& command, Descriptor& output, Descriptor& complaint, 
   return true;
 }
 
-// A program that closed its streams is about to end: looks often first, then less.
+// A program that closed its streams is about to exit: poll often first, then less often.
 bool reap(pid_t child, Clock::time_point end, Outcome& outcome) {
   std::chrono::microseconds pause(50);
   for (;;) {
@@ -232,7 +231,7 @@ bool reap(pid_t child, Clock::time_point end, Outcome& outcome) {
   }
 }
 
-// Ends the child on every way out, so that nothing is left behind.
+// Kills the child on every exit path.
 class Child {
  public:
   explicit Child(pid_t number) noexcept : number_(number) {}
@@ -256,15 +255,15 @@ class Child {
 
 Outcome run(const Command& command) {
   Outcome outcome;
-  const Clock::time_point end = Clock::now() + command.limit;
+  const Clock::time_point end = Clock::now() + command.timeout;
   const Descriptor input = make_input(command.input);
   Pipe output = make_pipe();
-  Pipe complaint = make_pipe();
+  Pipe errors = make_pipe();
   const auto start = command.scratch_network ? spawn_in_scratch_network : spawn;
-  Child child(start(command, input, output.writer, complaint.writer));
+  Child child(start(command, input, output.writer, errors.writer));
   output.writer.reset();
-  complaint.writer.reset();
-  if (collect(command, output.reader, complaint.reader, end, outcome) && reap(child.number(), end, outcome)) {
+  errors.writer.reset();
+  if (collect(command, output.reader, errors.reader, end, outcome) && reap(child.number(), end, outcome)) {
     child.ended();
   } else {
     outcome.timed_out = true;
@@ -280,7 +279,7 @@ std::string find_program(std::string_view name) {
     const std::size_t end = std::min(folders.find(':', begin), folders.size());
     const std::string_view folder(folders.data() + begin, end - begin);
     begin = end + 1;
-    if (!folder.starts_with('/')) continue;  // the current folder is nobody's system folder
+    if (!folder.starts_with('/')) continue;  // relative entries of PATH are unsafe
     std::string candidate = std::string(folder).append("/").append(name);
     if (access(candidate.c_str(), X_OK) == 0) return candidate;
   }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Signals are for the daemon: no thread of a backend takes one.
+// Threads of backends do not handle signals; the daemon does.
 #pragma once
 
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 namespace sluice::process {
 
-// Threads begun while it lives take no signals.
+// Blocks all signals in the current thread, and in threads started from it, during its lifetime.
 class SignalsBlocked {
  public:
   SignalsBlocked() noexcept {

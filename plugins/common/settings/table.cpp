@@ -21,7 +21,7 @@ std::string_view name_of(std::string_view key) {
 
 std::vector<std::pair<std::string, std::string>> in_order(const sdk::Options& options) {
   std::vector<std::pair<std::string, std::string>> given(options.all().begin(), options.all().end());
-  // By index, not by key: [10] comes before [2] there.
+  // By index, because as text [10] comes before [2].
   std::sort(given.begin(), given.end(), [](const auto& a, const auto& b) {
     return std::tuple(name_of(a.first), a.first.size(), a.first) <
            std::tuple(name_of(b.first), b.first.size(), b.first);
@@ -38,7 +38,7 @@ std::size_t find_key(std::span<const Key> keys, const std::string& given, std::s
     if (key.key == name && key.list == (name.size() != given.size())) return i;
     if (given.starts_with(key.key) &&
         (given.size() == key.key.size() || given.find_first_of("[.", key.key.size()) == key.key.size())) {
-      refuse(given, std::string(key.list ? "is no list" : "is a list or a map") + "; allowed for " +
+      refuse(given, std::string(key.list ? "is not a list" : "is a list or a map") + "; allowed for " +
                         std::string(key.key) + ": " + std::string(key.allowed));
     }
   }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A backend's settings as a table: one row for each key, with how it is read, what it is without
-// being given and what is allowed, so that refusals and the documentation say the same.
+// A backend's settings as a table: one row per key with its reader, its default and its allowed values. Error messages
+// and the documentation are made from this table.
 #pragma once
 
 #include <array>
@@ -19,12 +19,12 @@ namespace sluice::settings {
 
 struct Key {
   std::string_view key;         // "threads"
-  bool list;                    // given as key[0], key[1], …
-  std::string_view as_default;  // as it would be written: "250ms", "[250ms, 500ms]"
-  std::string_view allowed;     // what its values may be
+  bool list;                    // written as key[0], key[1], …
+  std::string_view as_default;  // "250ms", "[250ms, 500ms]"
+  std::string_view allowed;     // description of its values
 };
 
-// What a value's reader says: taken, or not one of those allowed, or a sentence of its own.
+// The result of a reader: kTaken, kNotAllowed, or a specific error message.
 using Problem = const char*;
 inline constexpr Problem kTaken = nullptr;
 inline constexpr Problem kNotAllowed = "";
@@ -32,16 +32,16 @@ inline constexpr Problem kNotAllowed = "";
 template <class Context>
 struct Row {
   Key key;
-  Problem (*read)(std::string_view value, Context& context);  // of a list: once for each element
+  Problem (*read)(std::string_view value, Context& context);  // called once per element of a list
 };
 
-// "dialTimeouts" of "dialTimeouts[0]"; the whole key when it is none of a list.
+// "dialTimeouts" for "dialTimeouts[0]"; the whole key if it is not an element of a list.
 std::string_view name_of(std::string_view key);
 
-// What is given, lists in the order of their elements.
+// The given options, lists in the order of their elements.
 std::vector<std::pair<std::string, std::string>> in_order(const sdk::Options& options);
 
-// Which of `keys` is `given`. Throws sdk::Failure (kInvalid), naming the nearest, or all `backend` knows.
+// The index of `given` in `keys`. Throws sdk::Failure (kInvalid) that suggests the nearest key or lists all keys.
 std::size_t find_key(std::span<const Key> keys, const std::string& given, std::string_view backend);
 
 // Throws sdk::Failure (kInvalid) whose object is `key`.
@@ -56,8 +56,8 @@ std::vector<Key> keys_of(const std::array<Row<Context>, N>& rows) {
   return out;
 }
 
-// Reads everything that is given into `context`. Throws sdk::Failure (kInvalid) whose object is the key: unknown,
-// malformed or out of range, and what is allowed.
+// Reads all given options into `context`. Throws sdk::Failure (kInvalid) whose object is the key if the key is unknown
+// or its value is malformed or out of range.
 template <class Context, std::size_t N>
 void read(const sdk::Options& options, const std::array<Row<Context>, N>& rows, std::string_view backend,
           Context& context) {

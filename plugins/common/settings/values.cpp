@@ -13,7 +13,7 @@ struct Unit {
   std::string_view name;
   std::uint64_t nanoseconds;
 };
-// Longer names first where one begins with another ("ms" before "m").
+// A longer name comes before its prefix ("ms" before "m").
 constexpr Unit kUnits[] = {{"ns", 1},          {"us", 1'000},        {"\u00b5s", 1'000},  // micro sign
                            {"\u03bcs", 1'000},                                            // Greek mu
                            {"ms", 1'000'000},  {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}};
@@ -37,7 +37,7 @@ const Unit* take_unit(std::string_view& text) {
   return nullptr;
 }
 
-// ".25" of a unit; digits below a nanosecond do not count.
+// The digits after the point, in nanoseconds; smaller fractions are dropped.
 std::uint64_t fraction_of(std::string_view digits, std::uint64_t unit) {
   std::uint64_t out = 0;
   for (const char digit : digits) {

@@ -27,7 +27,7 @@ struct CloseFolder {
 };
 using Folder = std::unique_ptr<DIR, CloseFolder>;
 
-// A socket of the other family counts where it may serve both: [::] without IPV6_V6ONLY has the port of 0.0.0.0 too.
+// Sockets of the other family count only if unspecified: [::] without IPV6_V6ONLY holds the port of 0.0.0.0, too.
 void read_rows(const std::string& table, std::uint16_t port, bool other_family, const abi::Address& address,
                std::vector<Socket>& rows) {
   each_socket(table, [&](const Socket& row) {

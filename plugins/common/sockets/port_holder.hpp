@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Who on this node has a port, as far as /proc tells.
+// Finds the process that holds a port of this node, from /proc.
 #pragma once
 
 #include <cstdint>

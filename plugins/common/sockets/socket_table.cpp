@@ -17,7 +17,7 @@
 namespace sluice::sockets {
 namespace {
 
-// The kernel prints addresses as 32-bit words of its own byte order.
+// The kernel prints addresses as 32-bit words in host byte order.
 std::optional<abi::Address> parse_words(const std::string& hex) {
   abi::Address address{};
   if (hex.size() % 8 != 0 || hex.size() / 2 > sizeof(address.bytes)) return std::nullopt;
@@ -69,7 +69,7 @@ std::vector<Listener> listeners(abi::Family family, abi::Protocol protocol) {
   const std::string name = tcp ? "tcp" : "udp";
   const auto read = [&](const std::string& table, bool only_any) {
     each_socket(table, [&](const Socket& socket) {
-      // A TCP socket behind the listeners is a connection; so is a UDP one that is connected.
+      // TCP sockets after the listeners are connections. Connected UDP sockets are skipped likewise.
       if (socket.state != (tcp ? TCP_LISTEN : TCP_CLOSE)) return !tcp;
       if (!only_any || sdk::is_unspecified(socket.address)) found.push_back({socket.address, socket.port});
       return true;

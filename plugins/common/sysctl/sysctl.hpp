@@ -10,11 +10,11 @@
 
 namespace sluice::sysctl {
 
-// "net/ipv4/conf/all/route_localnet" → its text without the line feed; empty when it
+// The value of "net/ipv4/conf/all/route_localnet" without the trailing newline; empty if it
 // cannot be read.
 std::optional<std::string> read(std::string_view name);
 
-// Writes `value` unless it is there already. 0, or the errno of the failure.
+// Writes `value` unless the setting has it already. Returns 0 or an errno.
 [[nodiscard]] int ensure(std::string_view name, std::string_view value);
 
 }  // namespace sluice::sysctl

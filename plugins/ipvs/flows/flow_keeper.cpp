@@ -38,8 +38,8 @@ void FlowKeeper::listen() {
   if (!open_ || events_) return;
   try {
     events_ = open_();
-    // A busy node forgets thousands of flows a second whose time was over. Where they cannot be left out they are passed over.
-    static_cast<void>(events_->only_with(CTA_TIMEOUT, sizeof(nfgenmsg)));
+    // A busy node expires thousands of flows per second. If the kernel cannot filter those out, keep() ignores them.
+    static_cast<void>(events_->filter_by_attribute(CTA_TIMEOUT, sizeof(nfgenmsg)));
     if (const int refused = events_->listen(NFNLGRP_CONNTRACK_DESTROY, true); refused != 0) give_up(netlink::error_text(refused));
   } catch (const sdk::Failure& failure) {
     give_up(failure.what());
@@ -54,7 +54,7 @@ void FlowKeeper::start(const std::vector<ServerKey>& servers) {
   requests_ = std::make_unique<netlink::Socket>(open_, "connection tracking");
   servers_ = {servers.begin(), servers.end()};
   buffer_.resize(kBuffer);
-  kept_ = late_ = 0;
+  restored_ = late_ = 0;
   failure_.clear();
   ending_ = false;
   const process::SignalsBlocked blocked;
@@ -67,9 +67,10 @@ void FlowKeeper::start(const std::vector<ServerKey>& servers) {
 
 void FlowKeeper::give_up(const std::string& why) {
   stop();
-  if (std::exchange(said_, true)) return;
-  log_.warning("a client that uses a port again may lose its connection while mode ipvs goes, as connection tracking does not tell "
-               "what it forgets: " + why);
+  if (std::exchange(warned_, true)) return;
+  log_.warning(
+      "a client that reuses a port may lose its connection while ipvs mode retires: cannot receive conntrack events: " +
+      why);
 }
 
 void FlowKeeper::stop(std::chrono::milliseconds linger) {
@@ -80,9 +81,10 @@ void FlowKeeper::stop(std::chrono::milliseconds linger) {
     while (::write(wake_, &one, sizeof(one)) < 0 && errno == EINTR) {
     }
     thread_.join();
-    if (kept_ != 0) log_.info(std::to_string(kept_) + " connections that IPVS made the kernel forget were put back");
-    if (late_ != 0) log_.warning(std::to_string(late_) + " connections that IPVS made the kernel forget were not put back in time");
-    if (!failure_.empty()) log_.warning("connections may have been reset when mode ipvs went: " + failure_);
+    if (restored_ != 0) log_.info("restored conntrack entries that IPVS removed: " + std::to_string(restored_));
+    if (late_ != 0)
+      log_.warning("conntrack entries that IPVS removed were not restored in time: " + std::to_string(late_));
+    if (!failure_.empty()) log_.warning("connections may have been reset when ipvs mode retired: " + failure_);
   }
   if (wake_ >= 0) ::close(std::exchange(wake_, -1));
   events_.reset();
@@ -102,33 +104,34 @@ void FlowKeeper::run() {
   }
 }
 
-// False: nothing will be told any more.
+// False: no more notifications will arrive.
 bool FlowKeeper::read_all() {
   for (;;) {
     const long size = events_->receive(std::span<char>(buffer_), std::chrono::milliseconds(0));
     if (size == -EAGAIN) return true;
     if (size == -EINTR) continue;
     if (size < 0) {
-      if (failure_.empty()) failure_ = "not all of them were told: " + netlink::error_text(static_cast<int>(-size));
+      if (failure_.empty())
+        failure_ = "conntrack notifications were lost: " + netlink::error_text(static_cast<int>(-size));
       if (size != -ENOBUFS) return false;
       continue;
     }
     int left = static_cast<int>(std::min(size, static_cast<long>(buffer_.size())));
     auto* message = reinterpret_cast<nlmsghdr*>(buffer_.data());
-    for (; nlmsg_ok(message, left); message = nlmsg_next(message, &left)) keep(message);
+    for (; nlmsg_ok(message, left); message = nlmsg_next(message, &left)) restore(message);
   }
 }
 
-void FlowKeeper::keep(nlmsghdr* message) {
+void FlowKeeper::restore(nlmsghdr* message) {
   const auto flow = read_forgotten(message, family_);
   if (!flow || !servers_.contains(flow->service)) return;
-  const int refused = requests_->request(put_back(*flow, family_));
+  const int refused = requests_->request(restore_request(*flow, family_));
   if (refused == 0) {
-    ++kept_;
+    ++restored_;
   } else if (refused == EEXIST) {
     ++late_;
   } else if (failure_.empty()) {
-    failure_ = "one cannot be put back: " + netlink::error_text(refused);
+    failure_ = "cannot restore a conntrack entry: " + netlink::error_text(refused);
   }
 }
 

@@ -1,13 +1,13 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Keeps connections of the successor alive while IPVS forgets its own.
+// Keeps connections of the new backend alive while IPVS expires its own.
 //
-// When IPVS forgets a connection (two minutes after its end, or with its virtual server), the kernel also removes the tracked flow of
-// the same client, port and service (ip_vs_conn_drop_conntrack()), whoever leads it by then: a client that uses a port again has a
-// connection of the successor there. Without the flow its next packet is taken for the first of a new one and led to any endpoint, which
-// resets it. The kernel tells of each flow it removes; here it is put back as it was. A packet that comes in between is still
-// led astray.
+// When IPVS expires a connection (two minutes after its end, or with its virtual server), the kernel also deletes the
+// conntrack entry of the same client, port and service (ip_vs_conn_drop_conntrack()). A client that reuses the port
+// has a connection through the new backend there. Without the entry its next packet counts as a new connection and
+// reaches any endpoint, which resets it. The kernel reports each deleted entry, and this class restores it. Packets
+// that arrive in between are still misdirected.
 #pragma once
 
 #include <atomic>
@@ -20,34 +20,35 @@
 #include <vector>
 
 #include "plugins/common/netlink/socket.hpp"
-#include "plugins/ipvs/values.hpp"
+#include "plugins/ipvs/server_types.hpp"
 #include "sluice/sdk/logger.hpp"
 
 namespace sluice::ipvs {
 
-// A thread of its own, with all signals blocked, between start() and stop(). One thread calls these.
+// Has its own thread, with all signals blocked, between start() and stop(). The functions must be called from one
+// thread.
 class FlowKeeper {
  public:
-  // Empty `open`: it keeps nothing.
+  // Empty `open`: nothing is restored.
   FlowKeeper(netlink::OpenWire open, abi::Family family, sdk::Logger log);
   ~FlowKeeper();
   FlowKeeper(const FlowKeeper&) = delete;
   FlowKeeper& operator=(const FlowKeeper&) = delete;
 
-  // From now on the kernel notes what it is to tell: where nf_conntrack_events is 2, of flows that begin while somebody listens. Where
-  // nobody can listen, that is said once, and nothing is kept.
+  // Subscribes to deletions. With nf_conntrack_events=2 the kernel reports only entries created while a listener
+  // exists. If the subscription fails, a warning is logged once and nothing is restored.
   void listen();
-  // Keeps flows to these virtual servers, those of which was told since listen() included.
+  // Restores entries of these virtual servers, including those deleted since listen().
   void start(const std::vector<ServerKey>& servers);
   bool running() const noexcept { return thread_.joinable(); }
-  // After that time, in which the kernel ends what it was told to end.
+  // Waits for `linger` first, in which the kernel finishes deletions that were requested before.
   void stop(std::chrono::milliseconds linger = {});
 
  private:
   void give_up(const std::string& why);
   void run();
   bool read_all();
-  void keep(nlmsghdr* message);
+  void restore(nlmsghdr* message);
 
   netlink::OpenWire open_;
   const abi::Family family_;
@@ -56,10 +57,10 @@ class FlowKeeper {
   std::unique_ptr<netlink::Wire> events_;
   std::unique_ptr<netlink::Socket> requests_;
   std::vector<char> buffer_;
-  std::size_t kept_ = 0;
-  std::size_t late_ = 0;        // a packet was quicker
+  std::size_t restored_ = 0;
+  std::size_t late_ = 0;        // another packet had created a new entry already
   std::string failure_;         // the first one
-  bool said_ = false;
+  bool warned_ = false;
   std::atomic<bool> ending_{false};
   int wake_ = -1;
   std::thread thread_;

@@ -57,7 +57,7 @@ bool read_tuple(nlattr* attribute, abi::Family family, Tuple& out) {
   Attributes<CTA_TUPLE_MAX> tuple{};
   Attributes<CTA_IP_MAX> ip{};
   Attributes<CTA_PROTO_MAX> proto{};
-  // IPVS forgets those of the default zone only, which is not told.
+  // IPVS deletes entries of the default zone only, which has no attribute.
   if (!nested<CTA_TUPLE_MAX>(attribute, tuple) || tuple[CTA_TUPLE_ZONE] != nullptr ||
       !nested<CTA_IP_MAX>(tuple[CTA_TUPLE_IP], ip) || !nested<CTA_PROTO_MAX>(tuple[CTA_TUPLE_PROTO], proto) ||
       proto[CTA_PROTO_NUM] == nullptr || nla_len(proto[CTA_PROTO_NUM]) != 1) {
@@ -70,7 +70,7 @@ bool read_tuple(nlattr* attribute, abi::Family family, Tuple& out) {
          read_port(proto[CTA_PROTO_SRC_PORT], out.source.port) && read_port(proto[CTA_PROTO_DST_PORT], out.destination.port);
 }
 
-// 0: it has ended, or has not begun.
+// 0: ended, or not established yet.
 std::uint8_t read_tcp_state(nlattr* attribute) {
   Attributes<CTA_PROTOINFO_MAX> info{};
   Attributes<CTA_PROTOINFO_TCP_MAX> tcp{};
@@ -114,7 +114,7 @@ void put_translation(nl_msg* message, int type, const RealServer& to, abi::Famil
   nla_nest_end(message, nat);
 }
 
-// Which bytes have been sent is not known any more.
+// The sequence numbers are no longer known.
 void put_tcp(nl_msg* message, std::uint8_t state) {
   const nf_ct_tcp_flags liberal{IP_CT_TCP_FLAG_BE_LIBERAL, IP_CT_TCP_FLAG_BE_LIBERAL};
   nlattr* const info = must(nla_nest_start(message, CTA_PROTOINFO));
@@ -155,11 +155,11 @@ std::optional<ForgottenFlow> read_forgotten(nlmsghdr* message, abi::Family famil
   flow.service = {sent.destination.address, sent.destination.port,
                   sent.protocol == IPPROTO_TCP ? abi::Protocol::kTcp : abi::Protocol::kUdp};
   flow.endpoint = answer.source;
-  flow.answered = answer.destination;
+  flow.reply_to = answer.destination;
   return flow;
 }
 
-netlink::Message put_back(const ForgottenFlow& flow, abi::Family family) {
+netlink::Message restore_request(const ForgottenFlow& flow, abi::Family family) {
   nfgenmsg header{};
   header.nfgen_family = static_cast<std::uint8_t>(sdk::socket_family(family));
   header.version = NFNETLINK_V0;
@@ -168,11 +168,11 @@ netlink::Message put_back(const ForgottenFlow& flow, abi::Family family) {
   nl_msg* const message = owned.get();
   const RealServer service{flow.service.address, flow.service.port};
   const abi::Protocol protocol = flow.service.protocol;
-  // As if nothing were translated: what is comes after, and would be taken for done already.
+  // Without translation, because the NAT attributes below apply it; otherwise the kernel would take it for done.
   put_tuple(message, CTA_TUPLE_ORIG, flow.client, service, protocol, family);
   put_tuple(message, CTA_TUPLE_REPLY, service, flow.client, protocol, family);
   put_translation(message, CTA_NAT_DST, flow.endpoint, family);
-  if (!(flow.answered == flow.client)) put_translation(message, CTA_NAT_SRC, flow.answered, family);
+  if (!(flow.reply_to == flow.client)) put_translation(message, CTA_NAT_SRC, flow.reply_to, family);
   must(nla_put_u32(message, CTA_STATUS, htonl(IPS_CONFIRMED | (flow.status & (IPS_SEEN_REPLY | IPS_ASSURED)))));
   must(nla_put_u32(message, CTA_TIMEOUT, htonl(flow.seconds)));
   if (flow.mark != 0) must(nla_put_u32(message, CTA_MARK, htonl(flow.mark)));

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <utility>
 
-#include "plugins/ipvs/values.hpp"
+#include "plugins/ipvs/server_types.hpp"
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::ipvs {
@@ -19,7 +19,7 @@ abi::Family other_than(abi::Family family) {
   return family == abi::Family::kIpv4 ? abi::Family::kIpv6 : abi::Family::kIpv4;
 }
 
-// Its device may belong to anybody: it is left as it is.
+// A link of another kind may belong to another program: it is not changed.
 void check_kind(const LinkState& link) {
   if (link.kind == kDummy) return;
   throw sdk::Failure(
@@ -36,19 +36,19 @@ AddressWriter::AddressWriter(LinkKernel& kernel, abi::Family family, sdk::Logger
     : kernel_(kernel), family_(family), log_(log) {}
 
 void AddressWriter::refresh() {
-  look();
+  read_back();
   if (index_ != 0) return;
   if (const auto other = kernel_.find(kLinkName)) check_kind(*other);
   kernel_.create(kLinkName);
-  look();
+  read_back();
   if (index_ == 0) {
     throw sdk::Failure(abi::Code::kRetry, kLinkName,
-                       std::string("link ") + kLinkName + " was made and has gone again; somebody removes it");
+                       std::string("link ") + kLinkName + " was created and is gone again: another process removes it");
   }
-  log_.info(std::string("made link ") + kLinkName);
+  log_.info(std::string("created link ") + kLinkName);
 }
 
-void AddressWriter::look() {
+void AddressWriter::read_back() {
   index_ = 0;
   held_.clear();
   refused_.clear();
@@ -60,7 +60,7 @@ void AddressWriter::look() {
   const auto addresses = kernel_.addresses(link->index, family_);
   index_ = link->index;
   held_.insert(addresses.begin(), addresses.end());
-  // What has gone is only missed when it is bound again.
+  // An address that is gone counts as drift only after it has been bound again.
   std::erase_if(bound_, [this](const abi::Address& address) { return !held_.contains(address); });
 }
 
@@ -71,7 +71,7 @@ void AddressWriter::bind(const std::vector<abi::Address>& addresses) {
                [this](const abi::Address& address) { return !held_.contains(address); });
   if (!missing.empty()) {
     if (index_ == 0) {
-      throw sdk::Failure(abi::Code::kNeedFull, kLinkName, std::string("link ") + kLinkName + " has not been made");
+      throw sdk::Failure(abi::Code::kNeedFull, kLinkName, std::string("link ") + kLinkName + " has not been created");
     }
     const std::vector<RefusedAddress> refused = kernel_.bind(index_, family_, missing);
     held_.insert(missing.begin(), missing.end());
@@ -105,20 +105,20 @@ void AddressWriter::set_source(const std::vector<abi::Address>& addresses, const
   kernel_.set_source(index_, there, source);
 }
 
-// Of what somebody has left behind that retired, this object or an earlier process: once.
+// Undoes set_source() of a retired backend, this object or an earlier process; once.
 void AddressWriter::restore_source(const std::vector<abi::Address>& wanted) {
   if (own_source_ || family_ != abi::Family::kIpv4 || wanted.empty()) return;
   if (!held_.empty()) kernel_.restore_source(index_, wanted);
   own_source_ = true;
 }
 
-std::optional<std::string> AddressWriter::find_damage() {
-  if (index_ == 0) return std::nullopt;  // nothing has been written
+std::optional<std::string> AddressWriter::find_drift() {
+  if (index_ == 0) return std::nullopt;  // not written yet
   const std::string name = std::string("link ") + kLinkName;
   const auto link = kernel_.find(kLinkName);
   if (!link) return name + " is gone";
-  if (link->kind != kDummy) return name + " is another one, which is not of kind dummy";
-  if (link->index != index_) return name + " is another one than the one that was written to";
+  if (link->kind != kDummy) return name + " was replaced by a link that is not of kind dummy";
+  if (link->index != index_) return name + " was replaced";
   if (bound_.empty()) return std::nullopt;
   auto addresses = kernel_.addresses(index_, family_);
   std::sort(addresses.begin(), addresses.end());
@@ -139,8 +139,8 @@ void AddressWriter::remove_all() {
   index_ = 0;
   const auto link = kernel_.find(kLinkName);
   if (!link || link->kind != kDummy) return;
-  // With the link all addresses go at once. The other family may be doing the same now, so it is asked again after ours
-  // have gone.
+  // Removing the link removes all addresses at once. The other family may do the same now, so its addresses are read
+  // again after ours have gone.
   if (!kernel_.addresses(link->index, other_than(family_)).empty()) {
     kernel_.unbind(link->index, family_, kernel_.addresses(link->index, family_));
     if (!kernel_.addresses(link->index, other_than(family_)).empty()) return;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Keeps kube-ipvs0 and its addresses of one family; the other family's instance shares the link.
-// The apply thread only.
+// Keeps kube-ipvs0 and its addresses of one family; the other family's instance shares the link. The apply thread
+// only.
 #pragma once
 
 #include <map>
@@ -21,31 +21,31 @@ class AddressWriter {
   // `kernel` outlives this.
   AddressWriter(LinkKernel& kernel, abi::Family family, sdk::Logger log);
 
-  // Makes the link when it is missing; reads its addresses. A link of that name that is no dummy is an error that says
-  // what to do. All that is wanted is to be given to bind() then, held or not: that is what find_damage() looks for.
-  // Throws sdk::Failure.
+  // Creates the link if it is missing and reads its addresses. If the link exists and is not a dummy, throws with the
+  // remedy. The caller must then pass all wanted addresses to bind(), because find_drift() checks those. Throws
+  // sdk::Failure.
   void refresh();
-  // As refresh(), but makes nothing; a link that is no dummy counts as none.
-  void look();
+  // As refresh(), but creates nothing; a link that is not a dummy counts as missing.
+  void read_back();
 
   const std::set<abi::Address>& held() const noexcept { return held_; }
 
-  // What is held already (or not) costs nothing, but for the first bind() and the one after set_source(): then what is sent
-  // to such an address comes from the address itself again. What no link can have stays out. Throw sdk::Failure;
-  // refresh() is needed then.
+  // Addresses that are bound already (or not, for unbind) cost nothing, except in the first bind() and the one after
+  // set_source(), which restore each address as its own source. Addresses that the kernel rejects are skipped. Throw
+  // sdk::Failure; refresh() is needed then.
   void bind(const std::vector<abi::Address>& addresses);
   void unbind(const std::vector<abi::Address>& addresses);
-  // What stayed out since refresh() and has not been unbound, and why, a sentence each.
+  // Addresses the kernel rejected since refresh() and that have not been unbound, with the reason as a sentence.
   const std::map<abi::Address, std::string>& refused() const noexcept { return refused_; }
 
-  // See LinkKernel. What is not held is passed over.
+  // See LinkKernel. Addresses that are not bound are ignored.
   void set_source(const std::vector<abi::Address>& addresses, const abi::Address& source);
 
-  // What is damaged of what was written, in a phrase: the link is gone or another one, addresses are missing. Addresses
-  // others have added stay and are no damage. Throws sdk::Failure.
-  std::optional<std::string> find_damage();
+  // Drift since the last write, as a phrase: the link is gone or replaced, or addresses are missing. Foreign
+  // addresses are ignored. Throws sdk::Failure.
+  std::optional<std::string> find_drift();
 
-  // Takes our family's addresses off, and the link once it carries none of the other family.
+  // Removes our family's addresses, and the link unless it has addresses of the other family.
   void remove_all();
 
  private:
@@ -54,10 +54,10 @@ class AddressWriter {
   LinkKernel& kernel_;
   abi::Family family_;
   sdk::Logger log_;
-  int index_ = 0;  // 0: there is no link
+  int index_ = 0;  // 0: no link
   std::set<abi::Address> held_;
-  std::set<abi::Address> bound_;  // by us: what find_damage() looks for
-  bool own_source_ = false;       // nothing that is held has another source than itself
+  std::set<abi::Address> bound_;  // by us; find_drift() checks these
+  bool own_source_ = false;       // every bound address is its own source
   std::map<abi::Address, std::string> refused_;
 };
 

@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "plugins/common/netlink/error.hpp"
-#include "plugins/ipvs/values.hpp"
+#include "plugins/ipvs/server_types.hpp"
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::ipvs {
@@ -40,18 +40,18 @@ netlink::Message address_message(std::uint16_t type, std::uint16_t flags, int in
   ifaddrmsg header{};
   header.ifa_family = number_of(family);
   header.ifa_prefixlen = static_cast<std::uint8_t>(size_of(family) * 8);
-  // The link stays down, where looking for duplicates would never end.
+  // The link stays down, where duplicate address detection would never finish.
   header.ifa_flags = family == abi::Family::kIpv6 && type == RTM_NEWADDR ? IFA_F_NODAD : 0;
   header.ifa_scope = RT_SCOPE_UNIVERSE;
   header.ifa_index = static_cast<std::uint32_t>(index);
   auto out = netlink::make_message(type, flags, header);
   const int size = static_cast<int>(size_of(family));
   netlink::must(nla_put(out.get(), IFA_LOCAL, size, address.bytes));
-  // With it the length counts too when an address is removed.
+  // With IFA_ADDRESS the kernel also compares the prefix length on removal.
   netlink::must(nla_put(out.get(), IFA_ADDRESS, size, address.bytes));
   if (family == abi::Family::kIpv6 && type == RTM_NEWADDR) {
-    // Deprecated for ever: masquerading looks for a source on every link, this one included, and would
-    // pick a service address. Packets to it do not care.
+    // Deprecated forever: masquerading selects a source from all links, including this one, and would choose a
+    // service address. Incoming packets are not affected.
     ifa_cacheinfo times{};
     times.ifa_valid = UINT32_MAX;
     netlink::must(nla_put(out.get(), IFA_CACHEINFO, sizeof(times), &times));
@@ -59,7 +59,7 @@ netlink::Message address_message(std::uint16_t type, std::uint16_t flags, int in
   return out;
 }
 
-// The route that makes the address one of this node, as the kernel makes it with the address; without `source` any such.
+// The local route of an address, as the kernel creates it; without `source`, any such route.
 netlink::Message local_route_message(std::uint16_t type, std::uint16_t flags, int index, const abi::Address& address,
                                      const abi::Address* source) {
   rtmsg header{};
@@ -89,7 +89,7 @@ std::optional<abi::Address> ipv4_of(nlmsghdr* message, int attribute) {
   return out;
 }
 
-// One of a whole address of this link.
+// A local route of a single address of this link.
 std::optional<LocalRoute> local_route_in(nlmsghdr* message, int index) {
   if (message->nlmsg_type != RTM_NEWROUTE || message->nlmsg_len < NLMSG_LENGTH(sizeof(rtmsg))) return std::nullopt;
   const auto* header = static_cast<const rtmsg*>(nlmsg_data(message));
@@ -114,7 +114,7 @@ std::string kind_of(nlmsghdr* message) {
   return {text, strnlen(text, static_cast<std::size_t>(nla_len(kind)))};
 }
 
-// Of the whole length, on this link; other ones nobody here has made.
+// A single address of this link; this backend binds no other prefix length.
 std::optional<abi::Address> address_in(nlmsghdr* message, int index, abi::Family family) {
   if (message->nlmsg_type != RTM_NEWADDR || message->nlmsg_len < NLMSG_LENGTH(sizeof(ifaddrmsg))) return std::nullopt;
   const auto* header = static_cast<const ifaddrmsg*>(nlmsg_data(message));
@@ -137,11 +137,12 @@ std::optional<abi::Address> address_in(nlmsghdr* message, int index, abi::Family
                        error);
   }
   if (error == EACCES && family == abi::Family::kIpv6) {
-    throw sdk::Failure(abi::Code::kKernel, text,
-                       "cannot bind " + count(failed) + ", " + text +
-                           " for one: IPv6 is turned off on this link; set net.ipv6.conf." + kLinkName +
-                           ".disable_ipv6 to 0, and net.ipv6.conf.default.disable_ipv6 for the time it is made anew",
-                       error);
+    throw sdk::Failure(
+        abi::Code::kKernel, text,
+        "cannot bind " + count(failed) + ", " + text + " for one: IPv6 is turned off on this link; set net.ipv6.conf." +
+            kLinkName +
+            ".disable_ipv6 to 0, and net.ipv6.conf.default.disable_ipv6, for when the link is created again",
+        error);
   }
   netlink::fail(
       error, text,
@@ -163,7 +164,7 @@ std::optional<LinkState> NetlinkLinks::find(const std::string& name) {
     out = LinkState{static_cast<const ifinfomsg*>(nlmsg_data(answer))->ifi_index, kind_of(answer)};
   });
   if (refused == ENODEV) return std::nullopt;
-  if (refused != 0) netlink::fail(refused, name, "cannot look for link " + name);
+  if (refused != 0) netlink::fail(refused, name, "cannot query link " + name);
   return out;
 }
 
@@ -199,7 +200,7 @@ void NetlinkLinks::remove(int index) {
 std::vector<abi::Address> NetlinkLinks::addresses(int index, abi::Family family) {
   ifaddrmsg header{};
   header.ifa_family = number_of(family);
-  // Kernels before 4.20 do not look at it and tell of all links.
+  // Kernels before 4.20 ignore the index and list all links.
   header.ifa_index = static_cast<std::uint32_t>(index);
   std::vector<abi::Address> out;
   const int refused = socket_.dump(
@@ -207,7 +208,7 @@ std::vector<abi::Address> NetlinkLinks::addresses(int index, abi::Family family)
       [&](nlmsghdr* message) {
         if (const auto address = address_in(message, index, family)) out.push_back(*address);
       });
-  if (refused == ENODEV) return {};  // gone, and its addresses with it
+  if (refused == ENODEV) return {};  // the link is gone, with its addresses
   if (refused != 0) {
     netlink::fail(refused, std::to_string(index), "cannot read the addresses of link number " + std::to_string(index));
   }
@@ -244,7 +245,7 @@ void NetlinkLinks::unbind(int index, abi::Family family, const std::vector<abi::
   const std::vector<int> answers = change(RTM_DELADDR, 0, index, family, addresses);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const int error = answers[i];
-    // A link that is gone has taken its addresses along.
+    // A link that is gone has no addresses either.
     if (error == 0 || error == EADDRNOTAVAIL || error == ENODEV) continue;
     const std::string text = sdk::to_string(addresses[i], family);
     netlink::fail(error, text, "cannot take " + text + " off link number " + std::to_string(index));
@@ -252,8 +253,8 @@ void NetlinkLinks::unbind(int index, abi::Family family, const std::vector<abi::
   if (family == abi::Family::kIpv4) remove_routes(index, addresses);
 }
 
-// Those of set_source(): with an address only the route goes that the kernel has made, and any other one would keep the
-// address local, where nobody takes its packets.
+// The routes of set_source(). Removing an address removes only the route that the kernel created; any other route
+// would keep the address local, where no program receives its packets.
 void NetlinkLinks::remove_routes(int index, const std::vector<abi::Address>& addresses) {
   const std::vector<int> answers = socket_.batch(addresses.size(), [&](std::size_t i) {
     return local_route_message(RTM_DELROUTE, 0, index, addresses[i], nullptr);
@@ -300,7 +301,7 @@ void NetlinkLinks::restore_source(int index, const std::vector<abi::Address>& ad
   });
   for (std::size_t i = 0; i < answers.size(); ++i) {
     int error = answers[i];
-    if (error == EEXIST) {  // the right one is there besides: somebody has bound the address again
+    if (error == EEXIST) {  // the original route exists, too: another process has bound the address again
       error = socket_.request(local_route_message(RTM_DELROUTE, 0, index, other[i].address, &other[i].source));
       if (error == ESRCH) error = 0;
     }

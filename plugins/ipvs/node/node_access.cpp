@@ -18,7 +18,7 @@
 namespace sluice::ipvs {
 namespace {
 
-// Modules wait for nothing but the disk.
+// modprobe waits for the disk only.
 constexpr std::chrono::seconds kLimit(10);
 
 bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
@@ -35,7 +35,7 @@ bool may_load_modules() {
     if (!line.starts_with("CapEff:")) continue;
     return (std::strtoull(line.c_str() + 7, nullptr, 16) >> CAP_SYS_MODULE & 1) != 0;
   }
-  return true;  // not known
+  return true;  // unknown
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ bool RealNode::modprobe(const std::vector<std::string>& arguments) {
   process::Command command;
   command.arguments = {program};
   command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
-  command.limit = kLimit;
+  command.timeout = kLimit;
   try {
     return process::run(command).ok();
   } catch (const std::system_error&) {
@@ -70,7 +70,7 @@ std::string RealNode::loading_is_forbidden() {
            " is not there: install the modules of the running kernel, boot the kernel that is installed, or, in a "
            "container, load them on the node";
   }
-  // The kernel itself loads what is asked for by way of its own helper, whatever this process may.
+  // The kernel loads modules through its own helper, whatever the privileges of this process.
   const auto helper = sysctl("kernel/modprobe");
   if (helper && !helper->empty() && exists(*helper)) return {};
   if (process::find_program("modprobe").empty()) return "there is no modprobe: load the modules on the node";

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What preparation and probe ask of the node besides netlink: settings, modules. The one seam; tests replace it.
+// Sysctls and modules of the node, for preparation and probe; tests replace it.
 #pragma once
 
 #include <optional>
@@ -15,18 +15,18 @@ class NodeAccess {
   virtual ~NodeAccess() = default;
   // "net/ipv4/vs/conntrack"; empty when it cannot be read.
   virtual std::optional<std::string> sysctl(const std::string& name) = 0;
-  // Writes it unless it is so. 0, or the errno of the failure.
+  // Writes the value unless it is set already. Returns 0 or errno.
   virtual int set_sysctl(const std::string& name, const std::string& value) = 0;
-  // In the kernel, as a module or built in as far as that can be seen.
+  // Loaded, or built in as far as /sys shows it.
   virtual bool has_module(const std::string& name) = 0;
-  // Runs modprobe with these arguments; false when that failed or there is none. The kernel mostly loads what is
-  // missing by itself.
+  // Runs modprobe with these arguments; false if that failed or modprobe is missing. The kernel usually loads modules
+  // by itself.
   virtual bool modprobe(const std::vector<std::string>& arguments) = 0;
-  // Why this process could not load a module that exists, as a sentence; empty when nothing speaks against it.
+  // Why this process cannot load an existing module, as a sentence; empty if nothing prevents it.
   virtual std::string loading_is_forbidden() = 0;
 };
 
-// The real one. Any thread.
+// The running node. Any thread.
 class RealNode final : public NodeAccess {
  public:
   std::optional<std::string> sysctl(const std::string& name) override;

@@ -20,13 +20,13 @@ constexpr KernelVersion kKnowsReuseMode{4, 1};
 constexpr KernelVersion kReusesWithoutDelay{5, 9};
 constexpr const char* kReuseMode = "net/ipv4/vs/conn_reuse_mode";
 
-// As sysctl(8) has it.
+// As sysctl(8) prints it.
 std::string dotted(std::string name) {
   std::replace(name.begin(), name.end(), '/', '.');
   return name;
 }
 
-std::string complaint(const SysctlValue& wanted, int error) {
+std::string failure_text(const SysctlValue& wanted, int error) {
   std::string out = "cannot set " + dotted(wanted.name) + " to " + wanted.value + ": ";
   if (error == ENOENT) {
     out += "there is no such setting (is the module ip_vs loaded?)";
@@ -59,7 +59,7 @@ void set_timeouts(const Settings& settings, ServerKernel& kernel, std::vector<st
   wanted.udp = static_cast<std::uint32_t>(settings.udp_timeout.count());
   if (wanted.tcp == 0 && wanted.tcp_fin == 0 && wanted.udp == 0) return;
   try {
-    // The kernel keeps what it has for those that are 0.
+    // 0: the kernel keeps its value.
     kernel.set_timeouts(wanted);
   } catch (const sdk::Failure& failure) {
     into.push_back(std::string("cannot set the timeouts of IPVS, which stay as they are: ") + failure.what());
@@ -100,8 +100,8 @@ std::vector<SysctlValue> wanted_sysctls(const Settings& settings, KernelVersion 
 }
 
 bool Modules::is_new(const std::string& name, NodeAccess& node) {
-  if (!node.has_module(name)) return asked_.insert(name).second;
-  asked_.erase(name);  // it may be unloaded
+  if (!node.has_module(name)) return requested_.insert(name).second;
+  requested_.erase(name);  // it may be unloaded later
   return false;
 }
 
@@ -112,11 +112,11 @@ void Modules::load(const Settings& settings, NodeAccess& node) {
     if (is_new(name, node)) missing.push_back(name);
   }
   if (!missing.empty()) {
-    // Quietly, and going on with the others after one that is missing.
+    // Quietly, and continuing after a missing module.
     missing.insert(missing.begin(), "-qa");
     (void)node.modprobe(missing);
   }
-  // By itself it would make a link dummy0.
+  // Without the parameter the module would create a link dummy0.
   if (is_new("dummy", node)) (void)node.modprobe({"-q", "dummy", "numdummies=0"});
 }
 
@@ -126,29 +126,29 @@ std::vector<std::string> prepare_node(const Settings& settings, KernelVersion ve
   std::vector<std::string> out;
   for (const SysctlValue& wanted : wanted_sysctls(settings, version)) {
     if (const int error = node.set_sysctl(wanted.name, wanted.value); error != 0)
-      out.push_back(complaint(wanted, error));
+      out.push_back(failure_text(wanted, error));
   }
   check_reuse(version, node, out);
   set_timeouts(settings, kernel, out);
   return out;
 }
 
-std::vector<std::string> prepare_node(const Settings& settings, ServerKernel& kernel, bool lacking) {
+std::vector<std::string> prepare_node(const Settings& settings, ServerKernel& kernel, bool unsupported) {
   static std::mutex mutex;
-  static SaidOnce said;  // by both families: they share the settings
+  static NewWarnings warnings;  // shared by both families, like the settings
   static Modules modules;
   const std::lock_guard lock(mutex);
   RealNode node;
-  if (lacking) modules.forget();
-  return said.news(prepare_node(settings, kernel_version(), kernel, node, modules));
+  if (unsupported) modules.forget();
+  return warnings.take_new(prepare_node(settings, kernel_version(), kernel, node, modules));
 }
 
-std::vector<std::string> SaidOnce::news(const std::vector<std::string>& now) {
+std::vector<std::string> NewWarnings::take_new(const std::vector<std::string>& now) {
   std::vector<std::string> out;
   for (const std::string& sentence : now) {
-    if (!said_.contains(sentence)) out.push_back(sentence);
+    if (!last_.contains(sentence)) out.push_back(sentence);
   }
-  said_ = {now.begin(), now.end()};
+  last_ = {now.begin(), now.end()};
   return out;
 }
 

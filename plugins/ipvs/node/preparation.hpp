@@ -20,50 +20,49 @@ struct KernelVersion {
   unsigned minor = 0;
   auto operator<=>(const KernelVersion&) const = default;
 };
-// Of the running kernel.
+// Version of the running kernel.
 KernelVersion kernel_version();
-// "5.10.0-28-amd64"; zeros for what is no version.
+// "5.10.0-28-amd64"; zeros if it is not a version.
 KernelVersion parse_kernel_version(const std::string& release);
 
 struct SysctlValue {
   std::string name;   // "net/ipv4/vs/conntrack"
   std::string value;
-  std::string why;    // what happens without it, as the end of a sentence
+  std::string why;  // the consequence if it is not set, as the end of a sentence
 };
-// BEH 6.1, by kernel version; nothing else is touched. Pure. The same for both families: IPVS has one set.
+// BEH 6.1, by kernel version; no other sysctl is changed. Pure. Both families share the settings of IPVS.
 std::vector<SysctlValue> wanted_sysctls(const Settings& settings, KernelVersion kernel);
 
 // Kernel modules this backend needs.
 class Modules {
  public:
-  // Loads those that are missing (modprobe, where there is one and it is allowed; built-in is fine). Failing at that is
-  // silent: what is really missing is said by whoever needs it. Each is asked for once: one that is built in may be
-  // seen nowhere.
+  // Loads missing modules with modprobe, if possible. Failures are silent: the operation that needs the module
+  // reports it. Each module is requested once, because a built-in module may not show in /sys.
   void load(const Settings& settings, NodeAccess& node);
-  // The kernel lacks something: they are asked for again.
-  void forget() { asked_.clear(); }
+  // The kernel lacks a feature: request all modules again.
+  void forget() { requested_.clear(); }
 
  private:
   bool is_new(const std::string& name, NodeAccess& node);
 
-  std::set<std::string> asked_;
+  std::set<std::string> requested_;
 };
 
-// Writes sysctls, sets the timeouts of IPVS, and loads modules before that. What cannot be done is a warning each,
-// never fatal (design: read-only /proc in containers): returned as sentences.
+// Loads modules, writes sysctls, and sets the timeouts of IPVS. Returns a warning for each failure, which is never
+// fatal (design: read-only /proc in containers).
 std::vector<std::string> prepare_node(const Settings& settings, KernelVersion version, ServerKernel& kernel,
                                       NodeAccess& node, Modules& modules);
-// The same on this node; `lacking`: the kernel did not support something since the last call. Nothing is said twice by
-// two calls with the same result, and no module asked for twice, whichever family they are for. Any thread.
-std::vector<std::string> prepare_node(const Settings& settings, ServerKernel& kernel, bool lacking);
+// The same on this node. `unsupported`: the kernel lacked a feature since the last call. Consecutive calls, of either
+// family, do not repeat warnings or module requests. Any thread.
+std::vector<std::string> prepare_node(const Settings& settings, ServerKernel& kernel, bool unsupported);
 
-// What is in `now` and was not there last time.
-class SaidOnce {
+// Filters out warnings that the previous call had, too.
+class NewWarnings {
  public:
-  std::vector<std::string> news(const std::vector<std::string>& now);
+  std::vector<std::string> take_new(const std::vector<std::string>& now);
 
  private:
-  std::set<std::string> said_;
+  std::set<std::string> last_;
 };
 
 }  // namespace sluice::ipvs

@@ -21,14 +21,14 @@ namespace {
 
 using netfilter::Table;
 
-// Small, so that the kernel spends nothing on it.
+// Small, to cost the kernel little.
 constexpr std::uint32_t kProbeEntries = 64;
 
-// What was found, one sentence each.
+// Problems found, one sentence each.
 class Findings {
  public:
-  // What `body` throws becomes a finding.
-  void look(const std::function<void()>& body) {
+  // Records what `body` throws.
+  void check(const std::function<void()>& body) {
     try {
       body();
     } catch (const sdk::Failure& failure) {
@@ -39,12 +39,12 @@ class Findings {
   void add(abi::Code code, const std::string& sentence) {
     if (std::find(sentences_.begin(), sentences_.end(), sentence) != sentences_.end()) return;
     sentences_.push_back(sentence);
-    // A shortage says nothing about the node; with anything else beside it, that counts.
+    // A shortage says nothing about the node: any other code takes precedence.
     if (code_ == abi::Code::kOk || code_ == abi::Code::kRetry) code_ = code;
     if (code == abi::Code::kUnsupported) module_may_be_missing_ = true;
   }
 
-  void judge(NodeAccess& node) const {
+  void throw_if_any(NodeAccess& node) const {
     if (sentences_.empty()) return;
     std::string text = "this node cannot run mode ipvs: ";
     for (const std::string& sentence : sentences_) text += (&sentence == &sentences_.front() ? "" : "; ") + sentence;
@@ -60,13 +60,13 @@ class Findings {
   bool module_may_be_missing_ = false;
 };
 
-// 198.51.100.0/24 and 2001:db8::/32 are nobody's.
+// 198.51.100.0/24 and 2001:db8::/32 are reserved for documentation.
 ServerKey probe_key(abi::Family family) {
   const char* text = family == abi::Family::kIpv4 ? "198.51.100.0" : "2001:db8::";
   return {*sdk::parse_address(text, family), 20000, abi::Protocol::kTcp};
 }
 
-void look_at_scheduler(ServerKernel& kernel, const std::string& scheduler, abi::Family family) {
+void check_scheduler(ServerKernel& kernel, const std::string& scheduler, abi::Family family) {
   const auto there = kernel.servers();
   const ServerKey key = probe_key(family);
   const bool in_use = std::any_of(there.begin(), there.end(), [&](const VirtualServer& each) {
@@ -76,7 +76,7 @@ void look_at_scheduler(ServerKernel& kernel, const std::string& scheduler, abi::
   VirtualServer server;
   server.key = key;
   server.scheduler = scheduler;
-  // One that an earlier probe was kept from removing proves nothing about this scheduler.
+  // An earlier probe that was interrupted may have left it with another scheduler.
   (void)kernel.execute({{ServerCommandKind::kDeleteServer, server, {}, 0}});
   const int refused = kernel.execute({{ServerCommandKind::kAddServer, server, {}, 0}}).at(0);
   (void)kernel.execute({{ServerCommandKind::kDeleteServer, server, {}, 0}});
@@ -96,8 +96,8 @@ void look_at_scheduler(ServerKernel& kernel, const std::string& scheduler, abi::
 
 std::string probe_set(abi::Family family) { return family == abi::Family::kIpv4 ? "SLUICE-PROBE" : "SLUICE-6-PROBE"; }
 
-// Also leaves one there for the match of iptables, which has to be removed.
-void look_at_sets(SetKernel& kernel, abi::Family family, Findings& into) {
+// Leaves one set for check_set_match(); the caller must destroy it.
+void check_set_types(SetKernel& kernel, abi::Family family, Findings& into) {
   constexpr SetType kTypes[] = {SetType::kIpPort, SetType::kIpPortIp, SetType::kIpPortNet, SetType::kPorts,
                                 SetType::kIp};
   const std::string name = probe_set(family);
@@ -110,18 +110,17 @@ void look_at_sets(SetKernel& kernel, abi::Family family, Findings& into) {
       failures.push_back(failure);
     }
   }
-  // All of them have one reason.
+  // All types fail for the same reason.
   if (failures.size() == std::size(kTypes)) failures.resize(1, failures.front());
   for (const sdk::Failure& failure : failures) into.add(failure.code(), failure.what());
 }
 
-void look_at_match_set(netfilter::Kernel& kernel, abi::Family family) {
-  // In a namespace of its own there is no such set, and iptables says so: then it knows the match, and the kernel's
-  // sets.
+void check_set_match(netfilter::Kernel& kernel, abi::Family family) {
+  // In a separate namespace the set does not exist, and iptables says so: then it supports the match.
   const process::Outcome outcome =
       kernel.try_restore("*filter\n:SLUICE-PROBE - [0:0]\n-A SLUICE-PROBE -m set --match-set " + probe_set(family) +
                          " src -j RETURN\n-F SLUICE-PROBE\n-X SLUICE-PROBE\nCOMMIT\n");
-  if (outcome.ok() || outcome.complaint.find("doesn't exist") != std::string::npos) return;
+  if (outcome.ok() || outcome.error_output.find("doesn't exist") != std::string::npos) return;
   const sdk::Failure failure = netfilter::failure_of(kernel.tools().restore, outcome);
   if (failure.code() == abi::Code::kDenied || failure.code() == abi::Code::kRetry) throw failure;
   throw sdk::Failure(abi::Code::kUnsupported, "set",
@@ -145,7 +144,7 @@ std::vector<netfilter::Need> needs(abi::Family family, bool random_fully) {
   };
 }
 
-void look_at_link(LinkKernel& kernel, abi::Family family) {
+void check_dummy_link(LinkKernel& kernel, abi::Family family) {
   if (const auto there = kernel.find(kLinkName); there && there->kind == "dummy") return;
   const std::string name = family == abi::Family::kIpv4 ? "sluice-probe4" : "sluice-probe6";
   kernel.create(name);
@@ -157,15 +156,15 @@ void look_at_link(LinkKernel& kernel, abi::Family family) {
 void probe_node(const Kernels& kernels, const Settings& settings, abi::Family family, NodeAccess& node) {
   Modules().load(settings, node);
   Findings findings;
-  findings.look([&] { look_at_scheduler(kernels.servers, settings.scheduler, family); });
-  look_at_sets(kernels.sets, family, findings);
-  findings.look([&] {
+  findings.check([&] { check_scheduler(kernels.servers, settings.scheduler, family); });
+  check_set_types(kernels.sets, family, findings);
+  findings.check([&] {
     netfilter::probe_needs(kernels.rules, needs(family, kernels.rules.tools().has_random_fully()));
-    look_at_match_set(kernels.rules, family);
+    check_set_match(kernels.rules, family);
   });
-  findings.look([&] { (void)kernels.sets.destroy(probe_set(family)); });
-  findings.look([&] { look_at_link(kernels.links, family); });
-  findings.judge(node);
+  findings.check([&] { (void)kernels.sets.destroy(probe_set(family)); });
+  findings.check([&] { check_dummy_link(kernels.links, family); });
+  findings.throw_if_any(node);
 }
 
 void probe_node(const Kernels& kernels, const Settings& settings, abi::Family family) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Can this node run the backend? Tried, not guessed. Leaves nothing behind.
+// Tests whether this node can run the backend, by trying each feature. Leaves nothing behind.
 #pragma once
 
 #include "plugins/common/netfilter/kernel.hpp"
@@ -20,10 +20,10 @@ struct Kernels {
   LinkKernel& links;
 };
 
-// Throws sdk::Failure that names everything that is missing at once: IPVS, the scheduler (BEH 6.1: unless a virtual
-// server uses it already, tried with one at a documentation address), sets of each type and the matches set and ipvs of
-// iptables, links of kind dummy (tried under a name of its own), the programs of iptables. Names modules and what to
-// install or load, and what may forbid it (no modprobe, CAP_SYS_MODULE, a container). Loads modules where it can.
+// Throws one sdk::Failure that names everything missing: IPVS, the scheduler (BEH 6.1: tried at a documentation
+// address unless a virtual server uses it already), each set type, the iptables matches set and ipvs, dummy links
+// (tried under a separate name), the iptables programs. It names the modules to load and what may prevent that (no
+// modprobe, CAP_SYS_MODULE, a container). Loads modules if possible.
 void probe_node(const Kernels& kernels, const Settings& settings, abi::Family family, NodeAccess& node);
 void probe_node(const Kernels& kernels, const Settings& settings, abi::Family family);
 

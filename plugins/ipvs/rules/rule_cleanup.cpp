@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plugins/common/netfilter/canonical.hpp"
-#include "plugins/ipvs/rules/rule_look.hpp"
+#include "plugins/ipvs/rules/rule_listing.hpp"
 
 namespace sluice::ipvs {
 namespace {
@@ -18,7 +18,7 @@ using netfilter::Table;
 class Removal {
  public:
   Removal(netfilter::KernelSession& session, abi::Family family, const KeepChain& keep)
-      : session_(session), keep_(keep), look_(look_at_rules(session, Texts::kAll)) {
+      : session_(session), keep_(keep), listing_(list_rules(session, Texts::kAll)) {
     for (const SetId set : all_sets()) sets_.push_back(" --match-set " + set_name(set, family) + " ");
   }
 
@@ -26,13 +26,13 @@ class Removal {
     remove_jumps();
     for (const OwnedChain& chain : owned_chains()) {
       const std::string name(chain.name);
-      if (look_.chain(chain.table, name) == nullptr) continue;
+      if (listing_.chain(chain.table, name) == nullptr) continue;
       if (keep_(chain.table, name)) {
         remove_from_kept(chain);
         continue;
       }
-      input_.declare(chain.table, name);  // emptied: rules that use sets or lead to other chains are gone
-      if (!look_.held.contains({chain.table, name})) input_.remove_chain(chain.table, name);
+      input_.declare(chain.table, name);  // emptied: its rules no longer use sets or other chains
+      if (!listing_.referenced.contains({chain.table, name})) input_.remove_chain(chain.table, name);
     }
     session_.send(input_);
   }
@@ -41,14 +41,14 @@ class Removal {
   bool goes(Table table, std::string_view chain) const {
     return is_owned(table, chain) && !keep_(table, std::string(chain));
   }
-  // Mode iptables has none of these, so whoever does not keep it is another backend.
+  // Iptables mode does not have this chain: a new backend that does not claim it is another backend.
   bool another_backend() const { return goes(Table::kFilter, kOutFilterChain); }
 
   void remove_jumps() {
     for (const RuleJump& jump : plan_jumps()) {
       const std::uint64_t hash = canonicaliser_.hash(jump.rule);
       const std::string_view to = canonicaliser_.target();
-      // Mode iptables has jumps of its own to this chain.
+      // Iptables mode has its own jumps to this chain.
       const bool ours_alone = to == "KUBE-PROXY-FIREWALL" && another_backend();
       if (goes(jump.table, to) || ours_alone) remove_from(jump, hash);
     }
@@ -59,17 +59,17 @@ class Removal {
   }
 
   void remove_from(const RuleJump& jump, std::uint64_t hash) {
-    const netfilter::Chain* from = look_.chain(jump.table, jump.from);
+    const netfilter::Chain* from = listing_.chain(jump.table, jump.from);
     if (from == nullptr) return;
     for (const netfilter::Rule& rule : from->rules) {
       if (rule.hash == hash) input_.remove(jump.table, jump.from, rule.text);
     }
   }
 
-  // Rules of ours in a chain the successor has not written anew: they would hold chains and sets.
+  // Our rules in a chain that the new backend has not rewritten would keep chains and sets in use.
   void remove_from_kept(const OwnedChain& chain) {
     if (!another_backend()) return;
-    for (const netfilter::Rule& rule : look_.chain(chain.table, chain.name)->rules) {
+    for (const netfilter::Rule& rule : listing_.chain(chain.table, chain.name)->rules) {
       canonicaliser_.canonical(rule.text);
       const bool uses_set = std::any_of(
           sets_.begin(), sets_.end(), [&](const std::string& set) { return rule.text.find(set) != std::string::npos; });
@@ -79,7 +79,7 @@ class Removal {
 
   netfilter::KernelSession& session_;
   const KeepChain& keep_;
-  RuleLook look_;
+  RuleListing listing_;
   netfilter::Canonicaliser canonicaliser_;
   netfilter::RestoreInput input_;
   std::vector<std::string> sets_;
@@ -87,14 +87,14 @@ class Removal {
 
 }  // namespace
 
-void remove_leads(netfilter::KernelSession& session, const KeepChain& keep) {
-  const RuleLook look = look_at_rules(session);
+void remove_nat_jumps(netfilter::KernelSession& session, const KeepChain& keep) {
+  const RuleListing listing = list_rules(session);
   netfilter::Canonicaliser canonicaliser;
   netfilter::RestoreInput input;
   for (const RuleJump& jump : plan_jumps()) {
     if (jump.table != Table::kNat || jump.from == "POSTROUTING") continue;
     const std::uint64_t hash = canonicaliser.hash(jump.rule);
-    const netfilter::Chain* const from = look.chain(jump.table, jump.from);
+    const netfilter::Chain* const from = listing.chain(jump.table, jump.from);
     if (from == nullptr || keep(jump.table, std::string(canonicaliser.target()))) continue;
     for (const netfilter::Rule& rule : from->rules) {
       if (rule.hash == hash) input.remove(jump.table, jump.from, rule.text);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Takes the iptables part away, wherever it came from: this process, an earlier one, kube-proxy.
+// Removes the iptables part, whichever process wrote it: this one, an earlier one, kube-proxy.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@ namespace sluice::ipvs {
 
 using KeepChain = std::function<bool(netfilter::Table, const std::string& chain)>;
 
-// See RuleWriter::remove_leads().
-void remove_leads(netfilter::KernelSession& session, const KeepChain& keep);
+// See RuleWriter::remove_nat_jumps().
+void remove_nat_jumps(netfilter::KernelSession& session, const KeepChain& keep);
 
 // See RuleWriter::remove_all().
 void remove_rules(netfilter::KernelSession& session, abi::Family family, const KeepChain& keep);

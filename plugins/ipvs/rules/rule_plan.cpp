@@ -28,7 +28,7 @@ constexpr std::string_view kFirewall = "KUBE-PROXY-FIREWALL";
 constexpr std::string_view kSourceRanges = "KUBE-SOURCE-RANGES-FIREWALL";
 constexpr std::string_view kFilter = "KUBE-IPVS-FILTER";
 
-// In the order of BEH 6.8, and one more.
+// In the order of BEH 6.8, and KUBE-IPVS-HANDOVER.
 constexpr std::array<OwnedChain, 12> kOwned = {{{Table::kNat, kServices},
                                                 {Table::kNat, kPostrouting},
                                                 {Table::kNat, kNodePort},
@@ -46,7 +46,7 @@ struct NodePortSets {
   abi::Protocol protocol;
   SetId local;
   SetId plain;
-  const char* match;  // what bitmaps have is a port only
+  const char* match;  // bitmaps hold a port only
 };
 constexpr std::array<NodePortSets, 3> kNodePortSets = {
     {{abi::Protocol::kTcp, SetId::kNodePortLocalTcp, SetId::kNodePortTcp, "dst"},
@@ -97,7 +97,7 @@ class RulePlanner {
 
   void plan_services() {
     const auto service = [this](std::string rule) { add(Table::kNat, kServices, std::move(rule)); };
-    // What the node sends to itself is none of ours: node ports do not answer on loopback.
+    // Node ports do not answer on loopback.
     service(facts_.family == abi::Family::kIpv6 ? "-s ::1/128 -j RETURN" : "-s 127.0.0.0/8 -j RETURN");
     add_if_filled(Table::kNat, kServices, SetId::kLoadBalancer, "dst,dst", kLoadBalancer);
     plan_cluster_masquerade();
@@ -107,7 +107,7 @@ class RulePlanner {
     }
     if (has(SetId::kExternalIpLocal)) plan_external(SetId::kExternalIpLocal);
     service(std::string("-m addrtype --dst-type LOCAL -j ").append(kNodePort));
-    // Whatever else is in table nat is not to take these away from IPVS.
+    // Stop here, so that no other rule of table nat takes these packets from IPVS.
     for (const SetId set : {SetId::kClusterIp, SetId::kLoadBalancer}) {
       if (has(set)) service(match(set, "dst,dst") + " -j ACCEPT");
     }
@@ -122,13 +122,14 @@ class RulePlanner {
       if (facts_.local.not_local.empty()) return;  // all packets are local
       rule = commented(SetId::kClusterIp, "dst,dst") + " " + facts_.local.not_local;
     } else {
-      // A process of this node that asks a service address has that address as its source: it is bound here.
+      // A process of this node that connects to a service address has that address, which is bound here, as its
+      // source.
       rule = commented(SetId::kClusterIp, "src,dst");
     }
     add(Table::kNat, kServices, rule.append(" -j ").append(kMarkMasquerade));
   }
 
-  // From outside, and to addresses this node has: nothing behind in table nat is asked.
+  // From outside, and to addresses of this node: skip the rest of table nat.
   void plan_external(SetId set) {
     add(Table::kNat, kServices,
         commented(set, "dst,dst") + " -m physdev ! --physdev-is-in -m addrtype ! --src-type LOCAL -j ACCEPT");
@@ -136,7 +137,7 @@ class RulePlanner {
   }
 
   void plan_postrouting() {
-    // An endpoint that was sent to itself: it would answer to itself, past IPVS.
+    // Hairpin: an endpoint that connects to itself would answer directly, past IPVS.
     add_if_filled(Table::kNat, kPostrouting, SetId::kLoopBack, "dst,dst,src", "MASQUERADE");
     for (std::string& rule : netfilter::postrouting_rules(facts_.mark, facts_.random_fully)) {
       add(Table::kNat, kPostrouting, std::move(rule));
@@ -159,11 +160,10 @@ class RulePlanner {
     add(Table::kNat, kLoadBalancer, std::string("-j ").append(kMarkMasquerade));
   }
 
-  // What a process of this node sends to an address that is bound here has that address as its source, also when
-  // another backend, before this one or behind it, leads it to the endpoint: there nobody else would masquerade it, and
-  // the answer would not find its way back. Only what somebody else leads to an endpoint (IPVS leaves no trace in
-  // tracking): an answer that comes through IPVS has such a source, too. What is marked is masqueraded by whoever marked
-  // it.
+  // A process of this node that connects to a bound address has that address as its source, also when another backend
+  // translates the connection. That backend does not masquerade it, so the reply would not come back. DNAT excludes
+  // connections through IPVS, which does not set that state and whose replies have such a source, too. Marked packets
+  // are masqueraded by the rules that set the mark.
   void plan_handover() {
     const std::string mark = netfilter::mark_text(facts_.mark);
     add(Table::kNat, kHandoverChain,
@@ -179,8 +179,8 @@ class RulePlanner {
     add(Table::kFilter, kSourceRanges, "-j DROP");
   }
 
-  // Service addresses are bound here, so whatever listens on all addresses of the node would answer on them too. These
-  // rules stand there always: all sets exist.
+  // Service addresses are bound here, so programs that listen on all addresses would answer on them, too. These rules
+  // do not depend on the contents of sets.
   void plan_filter() {
     for (const SetId set : {SetId::kLoadBalancer, SetId::kClusterIp, SetId::kExternalIp, SetId::kExternalIpLocal}) {
       add(Table::kFilter, kFilter, match(set, "dst,dst") + " -j RETURN");
@@ -231,7 +231,7 @@ RulePlan plan_rules(const RuleFacts& facts, std::uint32_t filled, const std::set
   return RulePlanner(facts, filled, closed).make();
 }
 
-// Of a process of this node; seen behind IPVS, where its source is still the address it asked.
+// Matches connections of this node's processes after IPVS, where the source is still the service address.
 std::string out_filter_rule(const ServerKey& closed, abi::Family family) {
   const std::string address = sdk::to_string(closed.address, family);
   return "-s " + address + " -m ipvs --vaddr " + address + " --vproto " +

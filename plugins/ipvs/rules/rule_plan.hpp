@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The short fixed iptables part (BEH 6.8): chains, jumps, and rules that depend on which sets have
-// entries. Pure.
+// The short fixed iptables part (BEH 6.8): chains, jumps, and rules that depend on which sets have entries. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +13,13 @@
 #include "plugins/common/netfilter/exact_chain.hpp"
 #include "plugins/common/netfilter/local_match.hpp"
 #include "plugins/common/netfilter/restore.hpp"
+#include "plugins/ipvs/server_types.hpp"
 #include "plugins/ipvs/sets/set_spec.hpp"
-#include "plugins/ipvs/values.hpp"
 #include "sluice/abi/node.hpp"
 
 namespace sluice::ipvs {
 
-// What the rules depend on.
+// The inputs of the rules.
 struct RuleFacts {
   abi::Family family{};
   std::uint32_t mark = 0;
@@ -29,7 +28,7 @@ struct RuleFacts {
   bool random_fully = false;
   bool operator==(const RuleFacts&) const = default;
 };
-// Throws sdk::Failure (kInvalid) for an interface name that could not be one.
+// Throws sdk::Failure (kInvalid) for an invalid interface name.
 RuleFacts rule_facts(abi::Family family, const abi::NodeFacts& node, bool random_fully);
 
 using RuleChain = netfilter::ExactChain;
@@ -42,21 +41,21 @@ struct RulePlan {
   std::vector<RuleJump> jumps;  // in the order in which they are inserted at position 1
   std::vector<RuleChain> chains;
 };
-// They depend on nothing.
+// The same for every configuration.
 std::vector<RuleJump> plan_jumps();
 
-// `filled`: bit number SetId of sets with entries; rules of empty sets are left out where BEH 6.8 says so.
-// `closed`: load balancer addresses the node itself may not use (KUBE-IPVS-OUT-FILTER), sorted.
+// `filled`: bit SetId of each set with entries; BEH 6.8 omits rules of empty sets. `closed`: load balancer addresses
+// that the node itself must not use (KUBE-IPVS-OUT-FILTER), sorted.
 RulePlan plan_rules(const RuleFacts& facts, std::uint32_t filled, const std::set<ServerKey>& closed);
 
-// Nobody else's rules: the only chain whose number of rules grows with the cluster.
+// Not a chain of kube-proxy; the only chain that grows with the cluster.
 inline constexpr std::string_view kOutFilterChain = "KUBE-IPVS-OUT-FILTER";
 std::string out_filter_rule(const ServerKey& closed, abi::Family family);
 
-// In table nat; stands before addresses are bound and as long as they are, whoever serves them.
+// In table nat. Must exist while addresses are bound, whichever backend serves them.
 inline constexpr std::string_view kHandoverChain = "KUBE-IPVS-HANDOVER";
 
-// Every chain of ours. Mode iptables has some of the same name in the same table, with other rules.
+// Every chain of ours. Iptables mode has chains of the same name with other rules.
 struct OwnedChain {
   netfilter::Table table;
   std::string_view name;

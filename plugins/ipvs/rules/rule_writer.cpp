@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "plugins/common/netfilter/canonical.hpp"
-#include "plugins/common/netfilter/damage.hpp"
+#include "plugins/common/netfilter/drift.hpp"
 #include "plugins/ipvs/rules/rule_cleanup.hpp"
-#include "plugins/ipvs/rules/rule_look.hpp"
+#include "plugins/ipvs/rules/rule_listing.hpp"
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::ipvs {
@@ -21,29 +21,28 @@ namespace {
 using netfilter::RestoreInput;
 using netfilter::Table;
 
-// A look that took t is not repeated before 20 t: at most a twentieth of one processor,
-// however often others change their rules.
-constexpr std::uint64_t kRestAfterLook = 20;
+// After a scan of duration t the next one waits 20 t: at most a twentieth of one CPU, however often foreign rules
+// change.
+constexpr std::uint64_t kRestFactor = 20;
 
-// Each removal makes iptables compare its way through the chain: from here on it is
-// cheaper to write the chain again.
+// For each removal iptables compares the whole chain: above this number it is cheaper to write the chain again.
 constexpr std::size_t kFewRemovals = 50;
 
 const std::vector<netfilter::Rule> kNoRules;
 
-// Every rule of it drops, so it does not matter in which order they stand, and single rules may come and go.
+// All rules of this chain drop, so their order does not matter, and single rules may be added and removed.
 bool is_unordered(const RuleChain& chain) { return chain.name == kOutFilterChain; }
 
-const std::vector<netfilter::Rule>& rules_of(const RuleLook& look, const RuleChain& chain) {
-  const netfilter::Chain* found = look.chain(chain.table, chain.name);
+const std::vector<netfilter::Rule>& rules_of(const RuleListing& listing, const RuleChain& chain) {
+  const netfilter::Chain* found = listing.chain(chain.table, chain.name);
   return found == nullptr ? kNoRules : found->rules;
 }
 
-// What has to come and to go for an unordered chain.
+// Rules to add to and to remove from an unordered chain.
 struct Difference {
-  std::vector<const std::string*> come;
-  std::vector<const std::string*> go;
-  bool empty() const noexcept { return come.empty() && go.empty(); }
+  std::vector<const std::string*> to_add;
+  std::vector<const std::string*> to_remove;
+  bool empty() const noexcept { return to_add.empty() && to_remove.empty(); }
 };
 
 Difference difference(const std::vector<netfilter::Rule>& present, const std::vector<std::string>& wanted,
@@ -54,26 +53,26 @@ Difference difference(const std::vector<netfilter::Rule>& present, const std::ve
   for (const std::string& rule : wanted) {
     const auto same = left.find(canonicaliser.hash(rule));
     if (same == left.end()) {
-      found.come.push_back(&rule);
+      found.to_add.push_back(&rule);
     } else {
       left.erase(same);
     }
   }
-  for (const auto& [hash, text] : left) found.go.push_back(text);
-  std::sort(found.go.begin(), found.go.end(), [](const auto* a, const auto* b) { return *a < *b; });
+  for (const auto& [hash, text] : left) found.to_remove.push_back(text);
+  std::sort(found.to_remove.begin(), found.to_remove.end(), [](const auto* a, const auto* b) { return *a < *b; });
   return found;
 }
 
 void write_difference(const RuleChain& chain, const Difference& changed, RestoreInput& input) {
-  if (changed.go.size() > kFewRemovals) {
+  if (changed.to_remove.size() > kFewRemovals) {
     netfilter::write(chain, input);
     return;
   }
-  for (const std::string* rule : changed.go) input.remove(chain.table, chain.name, *rule);
-  for (const std::string* rule : changed.come) input.append(chain.table, chain.name, *rule);
+  for (const std::string* rule : changed.to_remove) input.remove(chain.table, chain.name, *rule);
+  for (const std::string* rule : changed.to_add) input.append(chain.table, chain.name, *rule);
 }
 
-// Why the tool refused a rule, with what this rule cannot do without.
+// Explains a rejected rule, naming the set or module it needs.
 sdk::Failure explained(const netfilter::Refusal& refusal) {
   const std::string why = netfilter::sentence(refusal);
   const std::string& line = refusal.line ? refusal.line->text : why;
@@ -83,7 +82,7 @@ sdk::Failure explained(const netfilter::Refusal& refusal) {
     const std::string set = line.substr(begin, line.find(' ', begin) - begin);
     return {refusal.why.code(), set,
             "write rules: they need the set " + set +
-                " (made before; somebody may have destroyed it since) and the kernel module xt_set: " + why};
+                " (created before; another process may have destroyed it) and the kernel module xt_set: " + why};
   }
   if (line.find("-m ipvs ") != std::string::npos) {
     return {
@@ -102,28 +101,27 @@ struct RuleWriter::State {
     if (const auto refusal = session.try_send(input)) throw explained(*refusal);
   }
 
-  // Of table filter, or of both. Tables are committed one after the other, filter first (RestoreInput), so that
-  // whatever IPVS and table nat let in from then on meets its source ranges: the other way round there would be a
-  // moment without. Packets to service addresses do not come before these are bound, which is after all rules; and
-  // those of mode iptables that is being replaced carry another destination in table filter, its own, and do not match.
-  RestoreInput input_for(const RulePlan& plan, const RuleLook& look, bool with_nat) {
+  // Table filter, or filter and nat. Tables are committed in order, filter first (RestoreInput), so that source
+  // ranges apply before IPVS and table nat accept packets. Addresses are bound after all rules. Packets of an
+  // iptables mode that is being replaced have a translated destination in table filter and do not match.
+  RestoreInput input_for(const RulePlan& plan, const RuleListing& listing, bool with_nat) {
     RestoreInput input;
     for (const RuleChain& chain : plan.chains) {
       if (chain.table == Table::kNat && !with_nat && chain.name != kHandoverChain) continue;
       if (is_unordered(chain)) {
-        if (look.chain(chain.table, chain.name) == nullptr) {
+        if (listing.chain(chain.table, chain.name) == nullptr) {
           netfilter::write(chain, input);
         } else {
-          write_difference(chain, difference(rules_of(look, chain), chain.rules, canonicaliser), input);
+          write_difference(chain, difference(rules_of(listing, chain), chain.rules, canonicaliser), input);
         }
-      } else if (!netfilter::holds(look.rules, chain.table, chain.name,
+      } else if (!netfilter::holds(listing.rules, chain.table, chain.name,
                                    netfilter::content_of(chain.rules, canonicaliser))) {
         netfilter::write(chain, input);
       }
     }
     for (const RuleJump& jump : plan.jumps) {
       if (jump.table == Table::kNat && !with_nat && !jump.rule.ends_with(kHandoverChain)) continue;
-      if (netfilter::contains(look.rules, jump.table, jump.from, jump.rule, canonicaliser)) continue;
+      if (netfilter::contains(listing.rules, jump.table, jump.from, jump.rule, canonicaliser)) continue;
       input.insert(jump.table, jump.from, jump.rule);
     }
     return input;
@@ -131,18 +129,18 @@ struct RuleWriter::State {
 
   bool write_full(const RulePlan& plan, Wait wait) {
     valid = false;
-    const RuleLook look = look_at_rules(session);
+    const RuleListing listing = list_rules(session);
     session.accept();
-    const bool waits = wait == Wait::kAlways || (wait == Wait::kForIptables && look.served_by_iptables);
-    send(input_for(plan, look, !waits));
+    const bool waits = wait == Wait::kAlways || (wait == Wait::kForIptables && listing.served_by_iptables);
+    send(input_for(plan, listing, !waits));
     if (waits) return true;
     written = plan;
     valid = true;
-    next_look = 0;
+    next_scan = 0;
     return false;
   }
 
-  // From what was written last, without looking.
+  // Compared with the last write, not with the kernel.
   RestoreInput changes_to(const RulePlan& plan) {
     RestoreInput input;
     for (std::size_t i = 0; i < plan.chains.size(); ++i) {
@@ -160,16 +158,17 @@ struct RuleWriter::State {
     return input;
   }
 
-  // As changes_to(); nothing but these is looked at closely, however many others there are.
-  RestoreInput close(const std::vector<ServerKey>& come, const std::vector<ServerKey>& go) {
+  // As changes_to(), but the cost does not depend on the number of other rules.
+  RestoreInput close(const std::vector<ServerKey>& to_add, const std::vector<ServerKey>& to_remove) {
     RuleChain& chain = *std::find_if(written.chains.begin(), written.chains.end(), is_unordered);
     std::set<std::string> new_rules, old_rules;
-    for (const ServerKey& key : come) new_rules.insert(out_filter_rule(key, family));
-    for (const ServerKey& key : go) old_rules.insert(out_filter_rule(key, family));
+    for (const ServerKey& key : to_add) new_rules.insert(out_filter_rule(key, family));
+    for (const ServerKey& key : to_remove) old_rules.insert(out_filter_rule(key, family));
     Difference changed;
-    for (const std::string& rule : new_rules) changed.come.push_back(&rule);
-    for (const std::string& rule : old_rules) changed.go.push_back(&rule);
-    if (!go.empty()) std::erase_if(chain.rules, [&](const std::string& rule) { return old_rules.contains(rule); });
+    for (const std::string& rule : new_rules) changed.to_add.push_back(&rule);
+    for (const std::string& rule : old_rules) changed.to_remove.push_back(&rule);
+    if (!to_remove.empty())
+      std::erase_if(chain.rules, [&](const std::string& rule) { return old_rules.contains(rule); });
     chain.rules.insert(chain.rules.end(), new_rules.begin(), new_rules.end());
     RestoreInput input;
     write_difference(chain, changed, input);
@@ -178,7 +177,7 @@ struct RuleWriter::State {
 
   void send_change(const RestoreInput& input, const RulePlan& plan) {
     valid = false;
-    // What was refused may have been removed by somebody else: a look shows.
+    // Another process may have removed the rule that was rejected: read the kernel.
     if (session.try_send(input)) {
       write_full(plan, Wait::kNo);
       return;
@@ -192,20 +191,20 @@ struct RuleWriter::State {
     session.reset_counters();
   }
 
-  netfilter::Damage compare(const RuleLook& look) {
-    netfilter::Damage damage;
+  netfilter::Drift compare(const RuleListing& listing) {
+    netfilter::Drift drift;
     for (const RuleJump& jump : written.jumps) {
-      netfilter::expect_rule(look.rules, jump.table, jump.from, jump.rule, canonicaliser, damage);
+      netfilter::expect_rule(listing.rules, jump.table, jump.from, jump.rule, canonicaliser, drift);
     }
     for (const RuleChain& chain : written.chains) {
-      if (!is_unordered(chain) || look.chain(chain.table, chain.name) == nullptr) {
-        netfilter::expect_content(look.rules, chain.table, chain.name,
-                                  netfilter::content_of(chain.rules, canonicaliser), damage);
-      } else if (!difference(rules_of(look, chain), chain.rules, canonicaliser).empty()) {
-        damage.add([&] { return netfilter::in_table(chain.table, chain.name) + " was changed"; });
+      if (!is_unordered(chain) || listing.chain(chain.table, chain.name) == nullptr) {
+        netfilter::expect_content(listing.rules, chain.table, chain.name,
+                                  netfilter::content_of(chain.rules, canonicaliser), drift);
+      } else if (!difference(rules_of(listing, chain), chain.rules, canonicaliser).empty()) {
+        drift.add([&] { return netfilter::in_table(chain.table, chain.name) + " was changed"; });
       }
     }
-    return damage;
+    return drift;
   }
 
   netfilter::KernelSession session;
@@ -213,8 +212,8 @@ struct RuleWriter::State {
   const Now now;
   netfilter::Canonicaliser canonicaliser;
   RulePlan written;
-  bool valid = false;  // the kernel holds `written`, as far as it depends on us
-  std::uint64_t next_look = 0;
+  bool valid = false;  // the kernel holds `written`, except for foreign changes
+  std::uint64_t next_scan = 0;
 };
 
 RuleWriter::RuleWriter(netfilter::Kernel& kernel, abi::Family family, Now now)
@@ -245,28 +244,28 @@ bool RuleWriter::differs(const RulePlan& plan) const {
                      state_->written.chains.end(), same);
 }
 
-std::optional<std::string> RuleWriter::find_damage() {
+std::optional<std::string> RuleWriter::find_drift() {
   State& s = *state_;
   if (!s.valid) return "the rules are not in place yet";
   const std::uint64_t begin = s.now();
-  if (begin < s.next_look) return std::nullopt;
+  if (begin < s.next_scan) return std::nullopt;
   if (s.session.kernel().tools().variant == netfilter::Variant::kNft && s.session.untouched()) return std::nullopt;
-  const netfilter::Damage damage = s.compare(look_at_rules(s.session));
+  const netfilter::Drift drift = s.compare(list_rules(s.session));
   const std::uint64_t end = s.now();
-  s.next_look = end + kRestAfterLook * (end - begin);
-  if (damage.empty()) {
+  s.next_scan = end + kRestFactor * (end - begin);
+  if (drift.empty()) {
     s.session.accept();
     return std::nullopt;
   }
   s.valid = false;
-  return damage.describe();
+  return drift.describe();
 }
 
-void RuleWriter::remove_leads(const std::function<bool(Table, const std::string& chain)>& keep) {
+void RuleWriter::remove_nat_jumps(const std::function<bool(Table, const std::string& chain)>& keep) {
   State& s = *state_;
   s.session.reset_counters();
   s.valid = false;
-  ipvs::remove_leads(s.session, keep);
+  ipvs::remove_nat_jumps(s.session, keep);
 }
 
 void RuleWriter::remove_all(const std::function<bool(Table, const std::string& chain)>& keep) {
@@ -277,7 +276,7 @@ void RuleWriter::remove_all(const std::function<bool(Table, const std::string& c
   remove_rules(s.session, s.family, keep);
 }
 
-RuleLook RuleWriter::read() { return read_rules(state_->session); }
+RuleListing RuleWriter::read() { return read_rules(state_->session); }
 
 std::size_t RuleWriter::rules() const noexcept {
   std::size_t count = state_->written.jumps.size();

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Keeps the iptables part in the kernel: one restore, and only when something is different.
-// The apply thread only.
+// Keeps the iptables part in the kernel, with one restore per change. The apply thread only.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 #include <vector>
 
 #include "plugins/common/netfilter/kernel_session.hpp"
-#include "plugins/ipvs/rules/rule_look.hpp"
+#include "plugins/ipvs/rules/rule_listing.hpp"
 #include "plugins/ipvs/rules/rule_plan.hpp"
 
 namespace sluice::ipvs {
@@ -26,42 +25,44 @@ class RuleWriter {
   RuleWriter(netfilter::Kernel& kernel, abi::Family family, Now now);
   ~RuleWriter();
 
-  // Reads the kernel once and writes the difference to `plan`: chains whose content differs as a whole (atomically), jumps
-  // that are missing; foreign rules stay as they are and where they are. Sets the plan names must exist. Throws sdk::Failure.
+  // Reads the kernel once and writes the difference to `plan`: replaces changed chains atomically and adds missing
+  // jumps; foreign rules stay in place. The sets of the plan must exist. Throws sdk::Failure.
   //
-  // As long as another backend serves, what it has in table nat goes before IPVS, and ours would take packets from it: when
-  // this waits, table nat is left as it is but for KUBE-IPVS-HANDOVER, and the result is true. Write virtual servers and
-  // bind addresses, then call again with kNo: no packet meets neither of the two. Else the result is false and all of
-  // `plan` is in place.
+  // While another backend serves, its rules in table nat take effect before IPVS, and ours would take packets from
+  // it. With `wait` set, table nat is therefore left unchanged except for KUBE-IPVS-HANDOVER, and the result is true.
+  // The caller must then write virtual servers, bind addresses, and call again with kNo. Otherwise the result is
+  // false and all of `plan` is in place.
   enum class Wait {
     kNo,
-    kForIptables,  // when mode iptables serves through nat KUBE-SERVICES, which shows
+    kForIptables,  // if iptables mode serves through nat KUBE-SERVICES
     kAlways,
   };
   bool write_full(const RulePlan& plan, Wait wait = Wait::kNo);
-  // The same without reading: compares with what was written. A single rule that comes or goes (KUBE-IPVS-OUT-FILTER) is
-  // one line. REQUIRES: a write_full() that wrote all and has not been followed by a throw or by damage; kNeedFull else.
+  // As write_full(), but compares with the last write instead of the kernel. In KUBE-IPVS-OUT-FILTER single rules are
+  // added and removed. REQUIRES: a complete write_full(), with neither an exception nor drift since; otherwise
+  // kNeedFull.
   void write_change(const RulePlan& plan);
-  // Of all that was written, only KUBE-IPVS-OUT-FILTER changes, by these: a line for each. REQUIRES as write_change().
+  // Changes KUBE-IPVS-OUT-FILTER alone, one line per key. REQUIRES as write_change().
   void write_closed(const std::vector<ServerKey>& close, const std::vector<ServerKey>& reopen);
   // Whether write_change() would write anything.
   bool differs(const RulePlan& plan) const;
 
-  // As in mode iptables: generation number with nf_tables, a look each time with the old one, rested.
-  std::optional<std::string> find_damage();
+  // As in iptables mode: checks the generation number of nf_tables; with legacy iptables lists all rules, with a rest
+  // in between.
+  std::optional<std::string> find_drift();
 
-  // Removes the jumps that lead new connections to our chains of table nat, but to those `keep` names: what is
-  // established needs none of them, and everything else stays. Throws sdk::Failure.
-  void remove_leads(const std::function<bool(netfilter::Table, const std::string& chain)>& keep);
-  // Removes jumps and chains, but those for which `keep` says so; chains somebody else's rule leads to are emptied only.
-  // Jumps of other backends to chains that are kept stay. Nothing of ours uses a set afterwards. Throws sdk::Failure.
+  // Removes the jumps that lead new connections to our chains of table nat, except to chains that `keep` names.
+  // Established connections do not need them. Throws sdk::Failure.
+  void remove_nat_jumps(const std::function<bool(netfilter::Table, const std::string& chain)>& keep);
+  // Removes jumps and chains that `keep` does not name. Chains that a foreign rule jumps to are only emptied. Jumps
+  // of other backends to kept chains stay. Afterwards no rule of ours uses a set. Throws sdk::Failure.
   void remove_all(const std::function<bool(netfilter::Table, const std::string& chain)>& keep);
 
-  // What the kernel has, now; find_damage() is not affected. Throws sdk::Failure.
-  RuleLook read();
+  // Lists the kernel's rules; find_drift() is not affected. Throws sdk::Failure.
+  RuleListing read();
 
   std::size_t rules() const noexcept;  // owned
-  // What the last writing call cost: lines, waiting for the lock of the old iptables, and for the tools.
+  // The cost of the last write: lines, waiting for the xtables lock, run time of the tools.
   const netfilter::KernelSession& session() const noexcept;
 
  private:

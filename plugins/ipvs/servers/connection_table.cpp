@@ -14,11 +14,11 @@
 namespace sluice::ipvs {
 namespace {
 
-// The last acknowledgement and what is sent again need IPVS for a moment yet.
-constexpr std::uint32_t kTimeWait = 120;  // seconds; nobody can set it
+// Retransmissions and the last acknowledgement still need IPVS for a short time.
+constexpr std::uint32_t kTimeWait = 120;  // seconds; not configurable
 constexpr std::uint32_t kSettled = 5;
-// By then connection tracking has let go of it, so that its next packet does not come here: the core looks at quiet flows
-// often enough for that (ConntrackReconciler::Options::longest_between_looks).
+// By then the core has deleted the conntrack entry, so that the next packet does not reach IPVS: it scans idle flows
+// often enough (ConntrackReconciler::Options::max_scan_interval).
 constexpr std::uint32_t kQuiet = 30;
 
 template <class Number>
@@ -27,7 +27,7 @@ bool parse_number(std::string_view text, int base, Number& out) {
   return !text.empty() && error == std::errc() && end == text.data() + text.size();
 }
 
-// Eight digits of IPv4, in the order in which it is written; IPv6 in full.
+// IPv4: eight digits in written order; IPv6: the full form.
 bool parse_address(std::string_view text, abi::Family family, abi::Address& out) {
   if (family == abi::Family::kIpv6) {
     const auto address = sdk::parse_address(std::string(text), family);
@@ -77,7 +77,7 @@ bool is_alive(const ServerConnection& connection, const IpvsTimeouts& timeouts) 
   switch (connection.server.protocol) {
     case abi::Protocol::kTcp:
       if (connection.state == "TIME_WAIT") return connection.expires + kSettled > kTimeWait;
-      // A SYN of the endpoint to a connection that has ended: the client has used its port again, and somebody else leads it there.
+      // A SYN of the endpoint on an ended connection: the client reused its port through another backend.
       return connection.state != "CLOSE" && connection.state != "SYN_SENT";
     case abi::Protocol::kUdp:
       return timeouts.udp == 0 || connection.expires + kQuiet > timeouts.udp;

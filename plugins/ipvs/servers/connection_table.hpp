@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The connections of IPVS one by one, as /proc/net/ip_vs_conn shows them; netlink tells only how many there are.
+// The connections of IPVS, as /proc/net/ip_vs_conn lists them; netlink reports only their number.
 #pragma once
 
 #include <cstdint>
@@ -17,28 +17,28 @@ namespace sluice::ipvs {
 struct ServerConnection {
   ServerKey server;
   abi::Address client{};
-  std::uint16_t client_port = 0;  // 0: a persistence template, which binds all ports of the client
+  std::uint16_t client_port = 0;  // 0: a persistence template, for all ports of the client
   RealServer real;
   std::string state;              // "ESTABLISHED"; cut to eleven characters by the kernel
-  std::uint32_t expires = 0;      // seconds, when nothing more is heard
+  std::uint32_t expires = 0;      // seconds without another packet
   bool is_template() const noexcept { return client_port == 0; }
 };
 
-// One line; nothing for the heading and for connections of the other family.
+// Parses one line; empty for the heading and for the other family.
 std::optional<ServerConnection> parse_connection(std::string_view line, abi::Family family);
 
-// Whether anybody would miss its virtual server: not those that both sides have ended, or one has broken off. Half-closed
-// ones IPVS counts as inactive, and data may still flow. In SYN_SENT is only what answers of another connection pass by: of its own IPVS
-// sees the client's SYN first, which is SYN_RECV (tcp_states in net/netfilter/ipvs/ip_vs_proto_tcp.c). Of UDP nobody says when it ends: it has when it was quiet.
+// Whether a removal of the virtual server would break this connection. Connections that both sides closed or one side
+// reset are over. IPVS counts half-closed ones as inactive, but data may still flow. SYN_SENT means replies of a
+// connection that bypasses IPVS: for its own connections IPVS sees the client's SYN first, which is SYN_RECV
+// (tcp_states in net/netfilter/ipvs/ip_vs_proto_tcp.c). A UDP flow is over after a quiet period.
 bool is_alive(const ServerConnection& connection, const IpvsTimeouts& timeouts);
 
-// As the kernel writes protocols: TCP, UDP or SCTP.
+// As the kernel prints protocols: TCP, UDP or SCTP.
 std::optional<abi::Protocol> parse_protocol(std::string_view text);
 
-// False from the visitor ends it, and so does false from `more`, which is asked at every line: whether there is time to go
-// on. The kernel finds each page of its answer by counting from the first connection, those of both families and of
-// everybody's virtual servers: where some end meanwhile, others are left out, and where some begin, others come twice.
-// False: not everything was seen.
+// Stops when the visitor or `more` returns false; `more` is called for each line and returns false when the time is
+// up. The kernel pages its list by counting from the first connection of all families and virtual servers, so
+// concurrent ends hide other connections and concurrent starts repeat some. Returns false if the list is incomplete.
 using ConnectionVisitor = std::function<bool(const ServerConnection&)>;
 using MoreTime = std::function<bool()>;
 using VisitConnections = std::function<bool(const ConnectionVisitor&, const MoreTime& more)>;

@@ -20,7 +20,7 @@
 namespace sluice::ipvs {
 namespace {
 
-constexpr std::size_t kMost = 16 << 20;  // bytes: more is not ours
+constexpr std::size_t kMost = 16 << 20;  // bytes: a larger file is not ours
 
 class Descriptor {
  public:
@@ -90,14 +90,14 @@ std::vector<SavedDrain> DrainFile::load() const {
   if (folder_.empty()) return drains;
   const Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file.good() && errno == ENOENT) return drains;
-  const std::string anew = "; real servers that were draining begin their time anew";
+  const std::string consequence = "; real servers that were draining start over with the full drain timeout";
   struct stat facts{};
   if (!file.good() || ::fstat(file.get(), &facts) != 0) {
-    log_.warning("cannot read " + path_ + ": " + because(errno) + anew);
+    log_.warning("cannot read " + path_ + ": " + because(errno) + consequence);
     return drains;
   }
   if (!S_ISREG(facts.st_mode) || facts.st_size > static_cast<off_t>(kMost)) {
-    log_.warning(path_ + " is not a file this program wrote; remove it" + anew);
+    log_.warning(path_ + " is not a file this program wrote; remove it" + consequence);
     return drains;
   }
   std::string text(static_cast<std::size_t>(facts.st_size), '\0');
@@ -105,24 +105,24 @@ std::vector<SavedDrain> DrainFile::load() const {
   while (have < text.size()) {
     const ssize_t got = ::read(file.get(), text.data() + have, text.size() - have);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) log_.warning("cannot read " + path_ + ": " + because(errno) + anew);
+    if (got < 0) log_.warning("cannot read " + path_ + ": " + because(errno) + consequence);
     if (got <= 0) break;
     have += static_cast<std::size_t>(got);
   }
   text.resize(have);
-  std::size_t damaged = 0;
+  std::size_t invalid = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const auto drain = parse_line(std::string_view(text).substr(at, end - at), family_);
     if (drain) {
       drains.push_back(*drain);
     } else {
-      ++damaged;
+      ++invalid;
     }
     at = end + 1;
   }
-  if (damaged > 0) {
-    log_.warning(std::to_string(damaged) + " damaged lines in " + path_ + " are left out" + anew);
+  if (invalid > 0) {
+    log_.warning(std::to_string(invalid) + " invalid lines in " + path_ + " were skipped" + consequence);
   }
   return drains;
 }
@@ -141,7 +141,7 @@ void DrainFile::save(const std::vector<SavedDrain>& drains) {
     problem = write(text);
   }
   if (!problem.empty() && !failed_) {
-    log_.warning(problem + "; after a restart, real servers that are draining begin their time anew");
+    log_.warning(problem + "; after a restart, draining real servers start over with the full drain timeout");
   }
   failed_ = !problem.empty();
 }
@@ -153,7 +153,7 @@ std::string DrainFile::write(const std::string& text) const {
     ::unlink(fresh.c_str());
     return problem;
   };
-  ::unlink(fresh.c_str());  // of a crash
+  ::unlink(fresh.c_str());  // left by a crash
   const Descriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.good()) return failed("create");
   for (std::size_t written = 0; written < text.size();) {

@@ -1,14 +1,14 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Real servers that get no new connections and wait for the last ones to end, each until its deadline. Pure.
+// Real servers that receive no new connections and wait for the last ones to end, each until its deadline. Pure.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 
-#include "plugins/ipvs/values.hpp"
+#include "plugins/ipvs/server_types.hpp"
 
 namespace sluice::ipvs {
 
@@ -18,17 +18,17 @@ class DrainList {
   static constexpr Deadline kNever = ~Deadline{0};
   using OfServer = std::map<RealServer, Deadline>;
 
-  // One that is there already keeps its deadline.
+  // A real server that drains already keeps its deadline.
   void add(const ServerKey& key, const RealServer& real, Deadline deadline);
   void remove(const ServerKey& key, const RealServer& real);
   void remove(const ServerKey& key);
 
-  // Null: none of this virtual server drains.
+  // Null: no real server of this virtual server drains.
   const OfServer* of(const ServerKey& key) const;
   const std::map<ServerKey, OfServer>& all() const noexcept { return drains_; }
   std::size_t size() const noexcept { return size_; }
 
-  // Whether deadlines came or went since the last call.
+  // Whether deadlines were added or removed since the last call.
   bool take_changed() noexcept;
 
  private:

@@ -20,11 +20,11 @@ namespace {
 using netlink::must;
 using netlink::number;
 
-// Both families: the kernel's union nf_inet_addr, and it copies as much as there is.
+// Both families: the kernel's union nf_inet_addr.
 constexpr int kAddressBytes = 16;
 static_assert(sizeof(abi::Address) == kAddressBytes);
 
-// Zero behind the four bytes of IPv4 in our own addresses; whatever the kernel has there is cut off.
+// Copies only the bytes of the family; the rest may be garbage.
 abi::Address address_of(const nlattr* attribute, abi::Family family) {
   abi::Address address{};
   const std::size_t size = std::min<std::size_t>(sdk::address_bytes(family), static_cast<std::size_t>(nla_len(attribute)));
@@ -43,7 +43,7 @@ void put_key(nl_msg* message, const ServerKey& key, abi::Family family) {
 
 void put_attributes(nl_msg* message, const VirtualServer& server, abi::Family family) {
   const ip_vs_flags flags{server.flags, ~std::uint32_t{0}};
-  // One host. In IPv4 a mask in network order, in IPv6 the length of a prefix.
+  // A single host: in IPv4 a mask in network order, in IPv6 a prefix length.
   const std::uint32_t mask = family == abi::Family::kIpv6 ? 128 : 0xFFFFFFFF;
   must(nla_put_string(message, IPVS_SVC_ATTR_SCHED_NAME, server.scheduler.c_str()));
   must(nla_put(message, IPVS_SVC_ATTR_FLAGS, sizeof(flags), &flags));
@@ -83,7 +83,7 @@ bool is_about_real(ServerCommandKind kind) {
          kind == ServerCommandKind::kDeleteReal;
 }
 
-// The attributes nested in `outer` of an answer to `command`. False: this is another message.
+// Parses the attributes nested in `outer` of an answer to `command`. False: another message.
 template <std::size_t N>
 bool parse(nlmsghdr* message, std::uint8_t command, int outer, std::array<nlattr*, N>& attributes) {
   attributes.fill(nullptr);
@@ -93,7 +93,7 @@ bool parse(nlmsghdr* message, std::uint8_t command, int outer, std::array<nlattr
   return nested != nullptr && nla_parse_nested(attributes.data(), static_cast<int>(N) - 1, nested, nullptr) == 0;
 }
 
-// Counters of the kernel are signed; below zero for a moment means none.
+// Kernel counters are signed and may be negative for a short time, which means none.
 std::uint64_t counter(const nlattr* attribute) {
   const std::uint64_t value = number(attribute);
   return value > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()) ? 0 : value;
@@ -131,7 +131,7 @@ netlink::Message encode(std::uint16_t id, const ServerCommand& command, abi::Fam
 
 netlink::Message encode(std::uint16_t id, const IpvsTimeouts& timeouts) {
   netlink::Message message = netlink::make_generic(id, IPVS_CMD_SET_CONFIG, IPVS_GENL_VERSION);
-  // The kernel keeps what is zero.
+  // The kernel keeps its value for zero.
   must(nla_put_u32(message.get(), IPVS_CMD_ATTR_TIMEOUT_TCP, timeouts.tcp));
   must(nla_put_u32(message.get(), IPVS_CMD_ATTR_TIMEOUT_TCP_FIN, timeouts.tcp_fin));
   must(nla_put_u32(message.get(), IPVS_CMD_ATTR_TIMEOUT_UDP, timeouts.udp));
@@ -157,7 +157,7 @@ std::optional<VirtualServer> decode_server(nlmsghdr* message, abi::Family family
                 std::min(sizeof(flags), static_cast<std::size_t>(nla_len(attribute))));
   }
   server.flags = flags.flags & ~std::uint32_t{IP_VS_SVC_F_HASHED};
-  // Only a persistent one uses it; what is left in another one is no difference.
+  // Only persistent ones use the timeout; elsewhere a leftover value is not a difference.
   if ((server.flags & kPersistent) != 0) {
     server.persistence_seconds = static_cast<std::uint32_t>(number(found[IPVS_SVC_ATTR_TIMEOUT]));
   }

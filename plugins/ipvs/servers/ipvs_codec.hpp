@@ -14,18 +14,18 @@ struct nlmsghdr;
 
 namespace sluice::ipvs {
 
-// `id`: the number of the netlink family. Throw std::bad_alloc.
+// `id`: the generic netlink family number. Throw std::bad_alloc.
 netlink::Message ask_for_servers(std::uint16_t id);
 netlink::Message ask_for_real_servers(std::uint16_t id, const ServerKey& key, abi::Family family);
 netlink::Message ask_for_timeouts(std::uint16_t id);
 netlink::Message encode(std::uint16_t id, const ServerCommand& command, abi::Family family);
 netlink::Message encode(std::uint16_t id, const IpvsTimeouts& timeouts);
 
-// Empty for what is not a virtual server of this family with address and port: of the other family, by firewall mark.
+// Empty unless it is a virtual server of this family with address and port (not by firewall mark).
 std::optional<VirtualServer> decode_server(nlmsghdr* message, abi::Family family);
 // Empty for another message.
 std::optional<IpvsTimeouts> decode_timeouts(nlmsghdr* message);
-// Empty for one of another family (a tunnel's).
+// Empty for another address family (of a tunnel).
 std::optional<RealServerState> decode_real_server(nlmsghdr* message, abi::Family family);
 
 }  // namespace sluice::ipvs

@@ -19,16 +19,16 @@ NetlinkServers::NetlinkServers(abi::Family family)
 NetlinkServers::NetlinkServers(abi::Family family, netlink::OpenWire open, std::chrono::milliseconds patience)
     : family_(family), socket_(std::move(open), "IPVS", patience), ipvs_("IPVS", "ip_vs") {}
 
-// A module that was unloaded and loaded has another number. Nobody answers to the old one: ENOENT, as for a scheduler that
-// is missing; so the caller asks again when everything was refused that way.
+// A module that is reloaded gets another family number. The old one yields ENOENT, as does a missing scheduler, so
+// the request is repeated if all commands failed that way.
 template <class Body>
 int NetlinkServers::with_family(const Body& body) {
   const std::uint16_t id = ipvs_.id(socket_);
   const int error = body(id);
   if (error != ENOENT && error != EOPNOTSUPP) return error;
   ipvs_.forget();
-  const std::uint16_t anew = ipvs_.id(socket_);
-  return anew == id ? error : body(anew);
+  const std::uint16_t fresh = ipvs_.id(socket_);
+  return fresh == id ? error : body(fresh);
 }
 
 void NetlinkServers::refused(int error, const char* what) const {
@@ -87,7 +87,7 @@ IpvsTimeouts NetlinkServers::timeouts() {
   IpvsTimeouts found;
   const int error = with_family([&](std::uint16_t id) {
     return socket_.request(ask_for_timeouts(id), [&](nlmsghdr* message) {
-      if (const auto told = decode_timeouts(message)) found = *told;
+      if (const auto decoded = decode_timeouts(message)) found = *decoded;
     });
   });
   if (error != 0) refused(error, "read the timeouts of connections");

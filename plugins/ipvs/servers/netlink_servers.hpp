@@ -23,7 +23,7 @@ class NetlinkServers final : public ServerKernel {
   std::uint64_t messages() const override { return changes_; }
 
  private:
-  // Calls `body` with the number of the family; once more when the number turns out to be stale.
+  // Calls `body` with the family number, and again if that number was stale.
   template <class Body>
   int with_family(const Body& body);
   [[noreturn]] void refused(int error, const char* what) const;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sentences about what IPVS refused: which virtual server, why, and what to do. Pure.
+// Error text for a command that IPVS rejected: virtual server, cause, remedy. Pure.
 #pragma once
 
 #include <string>

@@ -29,14 +29,15 @@ void append_difference(const HeldServer* held, const WantedServer& wanted, bool 
     for (const RealServer& server : real) append(ServerCommandKind::kAddReal, server, 1);
     return;
   }
-  if (held->real == wanted.real && held->odd.empty()) return;
-  // First those that come, so that there is somebody to connect to at every moment.
+  if (held->real == wanted.real && held->deviating.empty()) return;
+  // Additions first, so that at every instant there is an endpoint to connect to.
   auto at = held->real->begin();
   for (const RealServer& server : real) {
     while (at != held->real->end() && *at < server) ++at;
     if (at != held->real->end() && *at == server) continue;
-    // kube-proxy removes one that drains and adds it again; with its weight back, it keeps its connections.
-    append(held->find_odd(server) != nullptr ? ServerCommandKind::kEditReal : ServerCommandKind::kAddReal, server, 1);
+    // kube-proxy removes a draining real server and adds it again; restoring its weight keeps its connections.
+    append(held->find_deviating(server) != nullptr ? ServerCommandKind::kEditReal : ServerCommandKind::kAddReal, server,
+           1);
   }
   const auto leave = [&](const RealServer& server) {
     append(grace ? ServerCommandKind::kEditReal : ServerCommandKind::kDeleteReal, server, 0);
@@ -47,9 +48,9 @@ void append_difference(const HeldServer* held, const WantedServer& wanted, bool 
     while (next != real.end() && *next < server) ++next;
     if (next == real.end() || !(*next == server)) leave(server);
   }
-  for (const OddReal& odd : held->odd) {
-    if (is_wanted(odd.server) || (grace && odd.weight == 0 && odd.masquerades)) continue;
-    leave(odd.server);
+  for (const DeviatingServer& deviating : held->deviating) {
+    if (is_wanted(deviating.server) || (grace && deviating.weight == 0 && deviating.masquerades)) continue;
+    leave(deviating.server);
   }
 }
 

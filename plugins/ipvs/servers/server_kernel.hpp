@@ -1,23 +1,23 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The one seam between this backend and IPVS; tests replace it, or the wire below it.
+// Access to IPVS; tests replace it, or the netlink wire below it.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "plugins/ipvs/values.hpp"
+#include "plugins/ipvs/server_types.hpp"
 
 namespace sluice::ipvs {
 
-// A real server as the kernel shows it.
+// A real server as the kernel reports it.
 struct RealServerState {
   RealServer server;
   std::int32_t weight = 0;
   bool masquerades = true;           // its forwarding method is NAT
-  // Active and inactive ones (BEH 6.4). Not those of persistence templates: they live for as long as the affinity lasts, and with
-  // expire_quiescent_template (BEH 6.1) they bring no new connections to a server of weight 0.
+  // Active and inactive ones (BEH 6.4), without persistence templates: those last as long as the affinity, and with
+  // expire_quiescent_template (BEH 6.1) bring no new connections to a server of weight 0.
   std::uint64_t connections = 0;
 };
 
@@ -32,7 +32,7 @@ enum class ServerCommandKind : std::uint8_t {
 
 struct ServerCommand {
   ServerCommandKind kind{};
-  VirtualServer server;  // of commands about real servers, the key alone counts
+  VirtualServer server;  // commands about real servers use the key only
   RealServer real;
   std::int32_t weight = 1;
 };
@@ -46,21 +46,21 @@ struct IpvsTimeouts {
 class ServerKernel {
  public:
   virtual ~ServerKernel() = default;
-  // Dumps that were cut off or interrupted are repeated some times. All throw sdk::Failure: kUnsupported when the
-  // kernel has no IPVS (naming the module), kDenied, kRetry for shortages (ENOBUFS, ENOMEM, a broken dump), kKernel.
+  // Dumps that were truncated or interrupted are retried a few times. All throw sdk::Failure: kUnsupported if the
+  // kernel has no IPVS (names the module), kDenied, kRetry for shortages (ENOBUFS, ENOMEM, a broken dump), kKernel.
 
-  // One dump of this family's virtual servers; those by firewall mark are left out (BEH 6.5).
+  // One dump of this family's virtual servers, without those by firewall mark (BEH 6.5).
   virtual std::vector<VirtualServer> servers() = 0;
-  // One dump. Empty also when there is no such virtual server.
+  // One dump. Empty also if the virtual server does not exist.
   virtual std::vector<RealServerState> real_servers(const ServerKey& key) = 0;
-  // Carries out all of them in their order, many in one system call; for each 0 or the errno it was refused with
-  // (ENOENT for an unknown scheduler or real server, EEXIST, ESRCH for an unknown virtual server …). Throws only when it
-  // is not known what was carried out.
+  // Executes all commands in order, many per system call. Returns 0 or errno for each (ENOENT for an unknown
+  // scheduler or real server, EEXIST, ESRCH for an unknown virtual server …). Throws only if it is unknown which
+  // commands were executed.
   virtual std::vector<int> execute(const std::vector<ServerCommand>& commands) = 0;
-  // Of the whole node, both families. One message.
+  // For the whole node, both families. One message.
   virtual void set_timeouts(const IpvsTimeouts& timeouts) = 0;
   virtual IpvsTimeouts timeouts() = 0;
-  // Messages that change something, since the object was made.
+  // Messages that change something, since construction.
   virtual std::uint64_t messages() const = 0;
 };
 

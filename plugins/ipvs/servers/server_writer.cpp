@@ -10,24 +10,24 @@
 
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/ipvs/servers/refusal_text.hpp"
-#include "plugins/ipvs/servers/server_damage.hpp"
 #include "plugins/ipvs/servers/server_difference.hpp"
+#include "plugins/ipvs/servers/server_drift.hpp"
 #include "plugins/ipvs/servers/server_writer_state.hpp"
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::ipvs {
 namespace {
 
-// Commands held at a time: memory of a start with many servers.
+// Commands per batch; bounds memory at a start with many servers.
 constexpr std::size_t kChunk = 4096;
-// How often a virtual server that somebody else changes at the same time is read and written in one call.
+// How often one call rereads and rewrites a virtual server that another program changes at the same time.
 constexpr int kRounds = 3;
 
 bool is_of_server(ServerCommandKind kind) {
   return kind == ServerCommandKind::kAddServer || kind == ServerCommandKind::kEditServer;
 }
 
-// Answers that have nothing to do with the one command.
+// Errors that do not depend on the command.
 bool is_general(int error) {
   const abi::Code code = netlink::code_of(error);
   return code == abi::Code::kRetry || code == abi::Code::kDenied;
@@ -55,13 +55,13 @@ ServerWriter::ServerWriter(ServerKernel& kernel, Options options, Now now, sdk::
 ServerWriter::~ServerWriter() = default;
 
 void ServerWriter::refresh() {
-  ServerMemory fresh;
+  ServerCache fresh;
   std::set<std::string> schedulers;
   const auto dump = [&] {
     for (const VirtualServer& server : kernel_.servers()) {
-      if (fresh.find(server.key) != nullptr) continue;  // shown twice, while others were added
+      if (fresh.find(server.key) != nullptr) continue;  // listed twice during concurrent additions
       HeldServer held = held_server(server, kernel_.real_servers(server.key));
-      if (const HeldServer* const before = state_->memory.find(server.key)) {
+      if (const HeldServer* const before = state_->cache.find(server.key)) {
         held.ours = before->ours;
         if (*before->real == *held.real) held.real = before->real;
       }
@@ -70,25 +70,25 @@ void ServerWriter::refresh() {
     }
   };
   dump();
-  // It may have missed some, as in find_damage(). The first time nobody knows what there is to miss.
+  // The dump may have missed some, as in find_drift(). At the first refresh() it is unknown which exist.
   const auto is_missing = [&](const auto& one) { return one.second.ours && fresh.find(one.first) == nullptr; };
-  const auto& known = state_->memory.all();
+  const auto& known = state_->cache.all();
   if (!state_->refreshed || std::any_of(known.begin(), known.end(), is_missing)) dump();
   state_->refreshed = true;
-  state_->memory = std::move(fresh);
+  state_->cache = std::move(fresh);
   state_->schedulers = std::move(schedulers);
-  state_->drains.refreshed(state_->memory);
+  state_->drains.refreshed(state_->cache);
 }
 
 std::vector<ServerKey> ServerWriter::held() const {
   std::vector<ServerKey> keys;
-  keys.reserve(state_->memory.all().size());
-  for (const auto& [key, held] : state_->memory.all()) keys.push_back(key);
+  keys.reserve(state_->cache.all().size());
+  for (const auto& [key, held] : state_->cache.all()) keys.push_back(key);
   return keys;
 }
 
 ServerWriter::Outcome ServerWriter::put(const std::vector<WantedServer>& wanted) {
-  const Drains::SavedAtEnd saved(state_->drains);  // also when this throws: weights may be 0 already
+  const Drains::SaveGuard saved(state_->drains);  // also if this throws: weights may be 0 already
   Outcome outcome;
   State::Batch pending;
   pending.reserve(wanted.size());
@@ -97,39 +97,39 @@ ServerWriter::Outcome ServerWriter::put(const std::vector<WantedServer>& wanted)
   state_->lowered.clear();
   for (int round = 0; !pending.empty() && round < kRounds; ++round) {
     if (round > 0) state_->read_again(pending);
-    State::Batch surprises = state_->write(pending, outcome);
-    if (round == 0 && !surprises.empty()) {
-      const std::string more = surprises.size() > 1 ? " (and " + std::to_string(surprises.size() - 1) + " more)" : "";
-      state_->log.warning("virtual server " + state_->name(surprises.front()->server.key) + more +
-                          " was not as this program left it: another program changed it; it is read again and put right");
+    State::Batch mismatches = state_->write(pending, outcome);
+    if (round == 0 && !mismatches.empty()) {
+      const std::string more = mismatches.size() > 1 ? " (and " + std::to_string(mismatches.size() - 1) + " more)" : "";
+      state_->log.warning("virtual server " + state_->name(mismatches.front()->server.key) + more +
+                          " was changed by another program; reading it again and restoring it");
     }
-    pending = std::move(surprises);
+    pending = std::move(mismatches);
   }
   for (const WantedServer* server : pending) {
     outcome.refused[server->owner] = "virtual server " + state_->name(server->server.key) +
                                      " is changed by another program each time it is written; find it and stop it";
   }
   for (const WantedServer& server : wanted) {
-    const HeldServer* const held = state_->memory.find(server.server.key);
+    const HeldServer* const held = state_->cache.find(server.server.key);
     if (held == nullptr || !held->ours) outcome.missing.insert(server.server.key);
   }
-  state_->settle({state_->lowered.begin(), state_->lowered.end()});
+  state_->remove_drained({state_->lowered.begin(), state_->lowered.end()});
   return outcome;
 }
 
 ServerWriter::State::Batch ServerWriter::State::write(const Batch& pending, Outcome& outcome) {
   std::vector<ServerCommand> commands;
-  std::vector<Part> parts;
-  Batch surprises;
+  std::vector<CommandRange> parts;
+  Batch mismatches;
   for (const WantedServer* wanted : pending) {
     const ServerKey& key = wanted->server.key;
-    const HeldServer* held = memory.find(key);
+    const HeldServer* held = cache.find(key);
     std::size_t begin = commands.size();
     append_difference(held, *wanted, grace(key), commands);
     const bool about_server = commands.size() > begin && is_of_server(commands[begin].kind);
     const std::string& scheduler = wanted->server.scheduler;
     if (about_server && missing.count(scheduler) != 0) {
-      // The kernel has looked for the module once; it would do so again for each virtual server.
+      // The kernel has tried to load the module already; it would do so again for each virtual server.
       outcome.refused.emplace(wanted->owner, refusal_text(commands[begin], ENOENT, options.family));
       if (held == nullptr) {
         commands.resize(begin);
@@ -138,45 +138,45 @@ ServerWriter::State::Batch ServerWriter::State::write(const Batch& pending, Outc
       commands.erase(commands.begin() + static_cast<std::ptrdiff_t>(begin));
     }
     if (held == nullptr && is_excluded(key)) {
-      // It may be somebody else's by now: real servers are added once it is known to be ours.
+      // It may be foreign by now: real servers are added after the virtual server is known to be ours.
       commands.resize(begin + 1);
       parts.push_back({wanted, begin, begin + 1});
-      flush(commands, parts, outcome, surprises);
-      held = memory.find(key);
+      flush(commands, parts, outcome, mismatches);
+      held = cache.find(key);
       if (held == nullptr) continue;
       begin = 0;
       append_difference(held, *wanted, grace(key), commands);
     }
     parts.push_back({wanted, begin, commands.size()});
     const bool try_alone = about_server && missing.count(scheduler) == 0 && schedulers.count(scheduler) == 0;
-    if (try_alone || commands.size() >= kChunk) flush(commands, parts, outcome, surprises);
+    if (try_alone || commands.size() >= kChunk) flush(commands, parts, outcome, mismatches);
   }
-  flush(commands, parts, outcome, surprises);
-  return surprises;
+  flush(commands, parts, outcome, mismatches);
+  return mismatches;
 }
 
-void ServerWriter::State::flush(std::vector<ServerCommand>& commands, std::vector<Part>& parts, Outcome& outcome,
-                                Batch& surprises) {
+void ServerWriter::State::flush(std::vector<ServerCommand>& commands, std::vector<CommandRange>& parts,
+                                Outcome& outcome, Batch& mismatches) {
   std::vector<int> results;
   if (!commands.empty()) results = kernel.execute(commands);
-  for (const Part& part : parts) {
-    if (take(part, commands, results, outcome)) surprises.push_back(part.wanted);
+  for (const CommandRange& part : parts) {
+    if (record_results(part, commands, results, outcome)) mismatches.push_back(part.wanted);
   }
   commands.clear();
   parts.clear();
 }
 
-bool ServerWriter::State::take(const Part& part, const std::vector<ServerCommand>& commands,
-                               const std::vector<int>& results, Outcome& outcome) {
+bool ServerWriter::State::record_results(const CommandRange& part, const std::vector<ServerCommand>& commands,
+                                         const std::vector<int>& results, Outcome& outcome) {
   const WantedServer& wanted = *part.wanted;
   const ServerKey& key = wanted.server.key;
-  const HeldServer* const before = memory.find(key);
+  const HeldServer* const before = cache.find(key);
   HeldServer held;
   if (before != nullptr) held = *before;
   if (!held.real) held.real = std::make_shared<const std::vector<RealServer>>();
   RealChanges changes;
   bool exists = before != nullptr;
-  bool surprised = false;
+  bool mismatch = false;
   for (std::size_t i = part.begin; i < part.end; ++i) {
     const ServerCommand& command = commands[i];
     const int error = results[i];
@@ -197,9 +197,9 @@ bool ServerWriter::State::take(const Part& part, const std::vector<ServerCommand
         if (options.foreign) options.foreign(key);
         break;
       }
-      surprised = error == EEXIST || error == ESRCH;
-      if (!surprised) outcome.refused.emplace(wanted.owner, refusal_text(command, error, options.family));
-      if (!exists || surprised) break;  // the commands about its real servers failed for the same reason
+      mismatch = error == EEXIST || error == ESRCH;
+      if (!mismatch) outcome.refused.emplace(wanted.owner, refusal_text(command, error, options.family));
+      if (!exists || mismatch) break;  // the commands about its real servers failed for the same reason
       continue;
     }
     const bool leaves = command.kind == ServerCommandKind::kDeleteReal || command.weight == 0;
@@ -210,12 +210,12 @@ bool ServerWriter::State::take(const Part& part, const std::vector<ServerCommand
     } else if (error == 0 || (leaves && error == ENOENT)) {
       changes.gone.push_back(command.real);
     } else if (error == EEXIST || error == ENOENT || error == ESRCH) {
-      surprised = true;
+      mismatch = true;
     } else {
       outcome.refused.emplace(wanted.owner, refusal_text(command, error, options.family));
     }
   }
-  if (!exists) return surprised;
+  if (!exists) return mismatch;
   for (const RealServer& real : changes.normal) drains.end(key, real);
   for (const RealServer& real : changes.gone) drains.end(key, real);
   if (!changes.lowered.empty()) lowered.insert(key);
@@ -223,8 +223,8 @@ bool ServerWriter::State::take(const Part& part, const std::vector<ServerCommand
   held.ours = true;
   held.retired = false;
   drains.begin_found(key, held, wanted.real);
-  memory.store(key, std::move(held));
-  return surprised;
+  cache.store(key, std::move(held));
+  return mismatch;
 }
 
 void ServerWriter::State::read_again(const Batch& pending) {
@@ -238,60 +238,60 @@ void ServerWriter::State::read_again(const Batch& pending) {
   for (const ServerKey& key : keys) {
     const auto server = found.find(key);
     if (server == found.end()) {
-      memory.erase(key);
+      cache.erase(key);
       drains.end(key);
       continue;
     }
     server->second.ours = true;
     drains.end_others(key, server->second);
-    memory.store(key, std::move(server->second));
+    cache.store(key, std::move(server->second));
   }
 }
 
 void ServerWriter::remove(const std::vector<ServerKey>& keys) {
   std::vector<ServerCommand> commands;
   for (const ServerKey& key : keys) {
-    if (state_->memory.find(key) == nullptr) continue;
+    if (state_->cache.find(key) == nullptr) continue;
     ServerCommand command;
     command.kind = ServerCommandKind::kDeleteServer;
     command.server.key = key;
     commands.push_back(std::move(command));
   }
   if (commands.empty()) return;
-  const Drains::SavedAtEnd saved(state_->drains);
+  const Drains::SaveGuard saved(state_->drains);
   const std::vector<int> results = kernel_.execute(commands);
   for (std::size_t i = 0; i < commands.size(); ++i) {
     if (results[i] != 0 && results[i] != ESRCH) {
       netlink::fail(results[i], state_->name(commands[i].server.key),
                     "cannot remove virtual server " + state_->name(commands[i].server.key));
     }
-    state_->memory.erase(commands[i].server.key);
+    state_->cache.erase(commands[i].server.key);
     state_->drains.end(commands[i].server.key);
   }
 }
 
-std::optional<std::string> ServerWriter::find_damage() {
-  const std::uint64_t end = state_->now() + static_cast<std::uint64_t>(kLook.count()) * 1'000'000;
-  if (server_damage(state_->memory, kernel_.servers(), state_->options.family)) {
-    // A dump may miss one while others are removed, those of the other family too: the kernel counts places in one table, and does
-    // not say that it was disturbed.
-    if (auto damage = server_damage(state_->memory, kernel_.servers(), state_->options.family)) return damage;
+std::optional<std::string> ServerWriter::find_drift() {
+  const std::uint64_t end = state_->now() + static_cast<std::uint64_t>(kScanBudget.count()) * 1'000'000;
+  if (server_drift(state_->cache, kernel_.servers(), state_->options.family)) {
+    // A dump may miss one while others, of either family, are removed: the kernel counts positions in one table and
+    // does not report the interruption.
+    if (auto drift = server_drift(state_->cache, kernel_.servers(), state_->options.family)) return drift;
   }
-  const auto& servers = state_->memory.all();
+  const auto& servers = state_->cache.all();
   if (servers.empty()) return std::nullopt;
-  auto at = state_->last_looked ? servers.upper_bound(*state_->last_looked) : servers.begin();
-  for (std::size_t seen = 0; seen < servers.size(); ++seen, ++at) {
+  auto at = state_->last_scanned ? servers.upper_bound(*state_->last_scanned) : servers.begin();
+  for (std::size_t scanned = 0; scanned < servers.size(); ++scanned, ++at) {
     if (at == servers.end()) at = servers.begin();
     if (!at->second.ours || at->second.retired) continue;
-    state_->last_looked = at->first;
-    auto damage = real_damage(at->first, at->second, kernel_.real_servers(at->first), state_->options.family);
-    if (damage) return damage;
+    state_->last_scanned = at->first;
+    auto drift = real_server_drift(at->first, at->second, kernel_.real_servers(at->first), state_->options.family);
+    if (drift) return drift;
     if (state_->now() >= end) break;
   }
   return std::nullopt;
 }
 
-std::size_t ServerWriter::servers() const noexcept { return state_->memory.servers(); }
-std::size_t ServerWriter::real_servers() const noexcept { return state_->memory.real_servers(); }
+std::size_t ServerWriter::servers() const noexcept { return state_->cache.servers(); }
+std::size_t ServerWriter::real_servers() const noexcept { return state_->cache.real_servers(); }
 
 }  // namespace sluice::ipvs

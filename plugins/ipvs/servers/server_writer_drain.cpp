@@ -14,16 +14,16 @@
 namespace sluice::ipvs {
 namespace {
 
-// More are not read one by one.
+// With more connections, IPVS's counters alone decide.
 constexpr std::uint64_t kFewConnections = 20'000;
-// Nor for longer: those of the other family and of foreign virtual servers are read as well.
+// Time limit: the list also has connections of the other family and of foreign virtual servers.
 constexpr std::uint64_t kReading = 500'000'000;  // nanoseconds
 
-// How many connections the kernel counts, where there are any.
+// Number of connections per real server, where it is not zero.
 using Counted = std::map<ServerKey, std::map<RealServer, std::uint64_t>>;
 
-// Those of `counted` all of whose connections are over. One that ends while the kernel lists them may hide another from the
-// list, or show it twice: what has not been seen as often as it was counted is not over.
+// Appends those of `counted` whose connections have all ended. A connection that ends during the listing may hide or
+// repeat another, so a server counts only if as many were listed as counted.
 void find_over(Counted counted, const IpvsTimeouts& timeouts, const VisitConnections& visit, const MoreTime& more,
                std::vector<ServerKey>& over) {
   using Client = std::pair<abi::Address, std::uint16_t>;
@@ -51,29 +51,29 @@ void find_over(Counted counted, const IpvsTimeouts& timeouts, const VisitConnect
 }  // namespace
 
 void ServerWriter::tick() {
-  const Drains::SavedAtEnd saved(state_->drains);
+  const Drains::SaveGuard saved(state_->drains);
   std::vector<ServerKey> keys;
   for (const auto& [key, reals] : state_->drains.list().all()) keys.push_back(key);
-  state_->settle(keys);
+  state_->remove_drained(keys);
 }
 
 std::size_t ServerWriter::draining() const noexcept { return state_->drains.list().size(); }
 
 void ServerWriter::State::remember(const ServerKey& key, RealChanges changes) {
-  const HeldServer* const held = memory.find(key);
+  const HeldServer* const held = cache.find(key);
   if (held == nullptr || changes.empty()) return;
   HeldServer changed = *held;
   const RealServers real = held->real;
   apply(std::move(changes), changed, real);
-  memory.store(key, std::move(changed));
+  cache.store(key, std::move(changed));
 }
 
-void ServerWriter::State::look_at_drains(const ServerKey& key, std::vector<ServerCommand>& commands) {
+void ServerWriter::State::check_drains(const ServerKey& key, std::vector<ServerCommand>& commands) {
   const DrainList::OfServer* const found = drains.list().of(key);
   if (found == nullptr) return;
   std::map<RealServer, RealServerState> states;
   for (const RealServerState& state : kernel.real_servers(key)) states.emplace(state.server, state);
-  const std::uint64_t moment = now();
+  const std::uint64_t time = now();
   RealChanges vanished;
   for (const auto& [real, deadline] : DrainList::OfServer(*found)) {
     const auto state = states.find(real);
@@ -82,8 +82,8 @@ void ServerWriter::State::look_at_drains(const ServerKey& key, std::vector<Serve
       vanished.gone.push_back(real);
       continue;
     }
-    const bool over = deadline != DrainList::kNever && moment >= deadline;
-    // With a weight somebody has given it back, new connections could come between this look and the removal.
+    const bool over = deadline != DrainList::kNever && time >= deadline;
+    // Another program has set its weight: new connections could arrive between this check and the removal.
     const bool has_weight = state->second.weight != 0;
     if (!over && !has_weight && state->second.connections != 0) continue;
     ServerCommand command;
@@ -96,9 +96,9 @@ void ServerWriter::State::look_at_drains(const ServerKey& key, std::vector<Serve
   remember(key, std::move(vanished));
 }
 
-void ServerWriter::State::settle(const std::vector<ServerKey>& keys) {
+void ServerWriter::State::remove_drained(const std::vector<ServerKey>& keys) {
   std::vector<ServerCommand> commands;
-  for (const ServerKey& key : keys) look_at_drains(key, commands);
+  for (const ServerKey& key : keys) check_drains(key, commands);
   if (commands.empty()) return;
   const std::vector<int> results = kernel.execute(commands);
   std::map<ServerKey, RealChanges> changes;
@@ -106,7 +106,7 @@ void ServerWriter::State::settle(const std::vector<ServerKey>& keys) {
     const ServerCommand& command = commands[i];
     if (results[i] == 0 && command.kind == ServerCommandKind::kEditReal) continue;
     if (results[i] != 0 && results[i] != ENOENT && results[i] != ESRCH) {
-      log.warning(refusal_text(command, results[i], options.family) + "; it is tried again");
+      log.warning(refusal_text(command, results[i], options.family) + "; retrying");
       continue;
     }
     drains.end(command.server.key, command.real);
@@ -118,7 +118,7 @@ void ServerWriter::State::settle(const std::vector<ServerKey>& keys) {
 void ServerWriter::quiesce(const std::vector<ServerKey>& keys) {
   std::vector<ServerCommand> commands;
   for (const ServerKey& key : keys) {
-    const HeldServer* const held = state_->memory.find(key);
+    const HeldServer* const held = state_->cache.find(key);
     if (held == nullptr) continue;
     ServerCommand command;
     command.kind = ServerCommandKind::kEditReal;
@@ -129,8 +129,8 @@ void ServerWriter::quiesce(const std::vector<ServerKey>& keys) {
       commands.push_back(command);
     };
     for (const RealServer& server : *held->real) append(server);
-    for (const OddReal& odd : held->odd) {
-      if (odd.weight != 0) append(odd.server);
+    for (const DeviatingServer& deviating : held->deviating) {
+      if (deviating.weight != 0) append(deviating.server);
     }
   }
   if (commands.empty()) return;
@@ -147,20 +147,20 @@ void ServerWriter::quiesce(const std::vector<ServerKey>& keys) {
     }
   }
   for (auto& [key, change] : changes) {
-    HeldServer held = *state_->memory.find(key);
+    HeldServer held = *state_->cache.find(key);
     apply(std::move(change), held, nullptr);
     held.retired = true;
-    state_->memory.store(key, std::move(held));
+    state_->cache.store(key, std::move(held));
   }
 }
 
 std::vector<ServerKey> ServerWriter::find_idle(const std::vector<ServerKey>& keys, const VisitConnections& visit) {
-  const std::uint64_t end = state_->now() + static_cast<std::uint64_t>(kLook.count()) * 1'000'000;
+  const std::uint64_t end = state_->now() + static_cast<std::uint64_t>(kScanBudget.count()) * 1'000'000;
   std::vector<ServerKey> idle;
   Counted counted;
   std::uint64_t connections = 0;
-  std::size_t& at = state_->next_idle_look;
-  for (std::size_t seen = 0; seen < keys.size(); ++seen) {
+  std::size_t& at = state_->next_idle_scan;
+  for (std::size_t scanned = 0; scanned < keys.size(); ++scanned) {
     const ServerKey& key = keys[at++ % keys.size()];
     std::uint64_t here = 0;
     for (const RealServerState& state : kernel_.real_servers(key)) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a ServerWriter knows; for its own files only.
+// Private state of ServerWriter.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "plugins/ipvs/servers/drains.hpp"
-#include "plugins/ipvs/servers/server_memory.hpp"
+#include "plugins/ipvs/servers/server_cache.hpp"
 #include "plugins/ipvs/servers/server_writer.hpp"
 
 namespace sluice::ipvs {
@@ -19,7 +19,7 @@ struct ServerWriter::State {
   State(ServerKernel& the_kernel, Options the_options, Now the_now, sdk::Logger the_log);
 
   using Batch = std::vector<const WantedServer*>;
-  struct Part {  // commands [begin, end) are about this one
+  struct CommandRange {  // commands [begin, end) concern `wanted`
     const WantedServer* wanted;
     std::size_t begin;
     std::size_t end;
@@ -31,17 +31,18 @@ struct ServerWriter::State {
     return key.protocol == abi::Protocol::kTcp && options.when_removed != WhenRemoved::kReset;
   }
 
-  // Writes the differences; returns those the kernel's answers show to be other than remembered.
+  // Writes the differences; returns the servers whose kernel state was not as remembered.
   Batch write(const Batch& pending, Outcome& outcome);
-  void flush(std::vector<ServerCommand>& commands, std::vector<Part>& parts, Outcome& outcome, Batch& surprises);
-  // Remembers what has become of one virtual server. True: the kernel did not hold what it was thought to.
-  bool take(const Part& part, const std::vector<ServerCommand>& commands, const std::vector<int>& results,
-            Outcome& outcome);
+  void flush(std::vector<ServerCommand>& commands, std::vector<CommandRange>& parts, Outcome& outcome,
+             Batch& mismatches);
+  // Records the results for one virtual server. True: the kernel's state was not as remembered.
+  bool record_results(const CommandRange& part, const std::vector<ServerCommand>& commands,
+                      const std::vector<int>& results, Outcome& outcome);
   bool is_excluded(const ServerKey& key) const { return options.excluded && options.excluded(key); }
   void read_again(const Batch& pending);
-  // Removes what has drained of these virtual servers: a look at each that has some draining, then all removals together.
-  void settle(const std::vector<ServerKey>& keys);
-  void look_at_drains(const ServerKey& key, std::vector<ServerCommand>& commands);
+  // Removes the drained real servers of these virtual servers: one dump each, then all removals together.
+  void remove_drained(const std::vector<ServerKey>& keys);
+  void check_drains(const ServerKey& key, std::vector<ServerCommand>& commands);
   void remember(const ServerKey& key, RealChanges changes);
 
   ServerKernel& kernel;
@@ -49,12 +50,12 @@ struct ServerWriter::State {
   Now now;
   sdk::Logger log;
   Drains drains;
-  ServerMemory memory;
-  std::set<std::string> schedulers;  // the kernel took these
-  std::set<std::string> missing;     // the kernel does not have these; for one put()
-  std::set<ServerKey> lowered;       // have real servers that drain since this put()
-  std::optional<ServerKey> last_looked;  // by find_damage()
-  std::size_t next_idle_look = 0;        // by find_idle()
+  ServerCache cache;
+  std::set<std::string> schedulers;       // known to the kernel
+  std::set<std::string> missing;          // unknown to the kernel; for one put()
+  std::set<ServerKey> lowered;            // have real servers whose weight this put() lowered
+  std::optional<ServerKey> last_scanned;  // by find_drift()
+  std::size_t next_idle_scan = 0;         // by find_idle()
   bool refreshed = false;
 };
 

@@ -26,7 +26,7 @@
 namespace sluice::ipvs {
 namespace {
 
-// No destructor runs for these: the plugin may be unloaded at any time nobody uses it.
+// No destructor runs for these: the plugin may be unloaded whenever it is not in use.
 constinit std::mutex session_mutex;
 static_assert(std::is_trivially_destructible_v<std::mutex>);
 struct ipset_session* session = nullptr;
@@ -36,8 +36,8 @@ bool has(std::string_view text, std::string_view part) { return text.find(part) 
 
 bool says(std::string_view text, int number) { return has(text, std::strerror(number)); }
 
-// libipset asks getprotobynumber(3), which reads /etc/protocols again for each entry: most of the time a list takes,
-// another result where that file is missing, and not for threads.
+// libipset calls getprotobynumber(3), which reads /etc/protocols for each entry: it dominates the time of a listing,
+// fails without that file, and is not thread-safe.
 int print_port(char* buffer, unsigned length, const ipset_data* data, ipset_opt option, std::uint8_t environment) {
   const auto* const protocol = static_cast<const std::uint8_t*>(ipset_data_get(data, IPSET_OPT_PROTO));
   const auto* const port = static_cast<const std::uint16_t*>(ipset_data_get(data, IPSET_OPT_PORT));
@@ -61,7 +61,7 @@ int print_port(char* buffer, unsigned length, const ipset_data* data, ipset_opt 
   return std::snprintf(buffer, length, "%s:%u", name, unsigned{*port});
 }
 
-// The list of types is libipset's, const only for those who look at it.
+// The list of types belongs to libipset; it is const for other users only.
 void replace_print(ipset_printfn from, ipset_printfn to) noexcept {
   for (const ipset_type* type = ipset_types(); type != nullptr; type = type->next) {
     for (ipset_elem& part : const_cast<ipset_type*>(type)->elem) {
@@ -70,13 +70,13 @@ void replace_print(ipset_printfn from, ipset_printfn to) noexcept {
   }
 }
 
-// Where print() takes pieces of a list to.
+// Passes the pieces of a listing to `sink`.
 struct Output {
   const std::function<void(std::string_view)>& sink;
   std::exception_ptr thrown;
 };
 
-// NOLINTNEXTLINE(cert-dcl50-cpp): libipset wants it so.
+// NOLINTNEXTLINE(cert-dcl50-cpp): libipset requires it.
 __attribute__((format(printf, 3, 4))) int print(struct ipset_session*, void* output, const char* format, ...) {
   auto& out = *static_cast<Output*>(output);
   std::va_list arguments;
@@ -102,14 +102,14 @@ __attribute__((format(printf, 3, 4))) int print(struct ipset_session*, void* out
 
 int print_nothing(struct ipset_session*, void*, const char*, ...) { return 0; }
 
-// What the kernel says of an entry, whatever else the set holds.
+// Kernel errors about the entry itself, independent of the set's contents.
 bool is_no_element(std::string_view report) {
   return has(report, "Null-valued element") || has(report, "Element is out of the range") ||
          has(report, "value of the CIDR parameter of the IP address") || has(report, "Invalid range, covers") ||
          has(report, "Range is not supported in the") || has(report, "Invalid protocol specified");
 }
 
-// The number behind "Error in line ", which goes, and its colon.
+// Takes "Error in line N:" from the front and returns N.
 std::size_t take_line(std::string_view& text) {
   constexpr std::string_view kBefore = "Error in line ";
   if (text.substr(0, kBefore.size()) != kBefore) return 0;
@@ -127,7 +127,7 @@ std::size_t take_line(std::string_view& text) {
 IpsetReply classify_report(std::string_view report, int os_errno) {
   IpsetReply reply;
   reply.line = take_line(report);
-  // What follows the first line says the same again.
+  // Further lines repeat the first.
   report = report.substr(0, report.find('\n'));
   reply.text = report;
   const auto is_shortage = [](int number) {
@@ -156,7 +156,7 @@ IpsetReply classify_report(std::string_view report, int os_errno) {
   } else if (has(report, "type does not match")) {
     reply.trouble = IpsetTrouble::kMismatch;
   } else if (has(report, "incompatib") || has(report, "upgrade")) {
-    reply.trouble = IpsetTrouble::kRefused;  // libipset is older than who made the set, or than the kernel
+    reply.trouble = IpsetTrouble::kRefused;  // libipset is older than the set's creator, or than the kernel
   } else if ((has(report, "type") && has(report, "support")) || has(report, "unknown settype")) {
     reply.trouble = IpsetTrouble::kNoType;
   } else if (says(report, EPERM) || says(report, EACCES)) {
@@ -193,7 +193,7 @@ IpsetCommands::~IpsetCommands() { session_mutex.unlock(); }
 
 IpsetReply IpsetCommands::open() {
   if (session != nullptr) {
-    // A set may have been made anew by others since its type was kept.
+    // Another process may have recreated a set since its type was cached.
     ipset_cache_del(nullptr);
     ipset_session_report_reset(session);
     ipset_data_reset(ipset_session_data(session));
@@ -204,15 +204,14 @@ IpsetReply IpsetCommands::open() {
   session = ipset_session_init(&print_nothing, nullptr);
   if (session == nullptr) return {IpsetTrouble::kShortage, std::strerror(ENOMEM), 0};
   ipset_session_output(session, IPSET_LIST_PLAIN);
-  // For the whole session, as libipset would remember it anyway: what is there already may be added, and made, again,
-  // and what is not there may be removed.
+  // For the whole session, because libipset would remember it anyway: existing entries and sets may be added, and
+  // missing entries removed, without an error.
   ipset_envopt_set(session, IPSET_ENV_EXIST);
-  // Opens the socket and asks for the version of the protocol. The socket is not close-on-exec and libipset does not
-  // show its descriptor. Programs do not inherit it all the same, see SpawnActions of process/command.cpp and
-  // base/program.cpp.
+  // Opens the socket and requests the protocol version. libipset does not set close-on-exec or expose the descriptor,
+  // but child processes do not inherit it: see SpawnActions of process/command.cpp and base/program.cpp.
   errno = 0;
   IpsetReply reply = outcome(ipset_cmd(session, IPSET_CMD_NONE, 0));
-  // How the kernel refuses messages to a part of it that it does not have.
+  // The kernel rejects messages to a missing subsystem this way.
   if (reply.trouble == IpsetTrouble::kRefused && says(reply.text, EINVAL)) reply.trouble = IpsetTrouble::kNoIpset;
   if (!reply.ok()) close();
   return reply;
@@ -240,7 +239,7 @@ const ipset_type* IpsetCommands::type(IpsetCommand command, IpsetReply& reply) {
 std::uint8_t IpsetCommands::family() const noexcept { return ipset_data_family(ipset_session_data(session)); }
 
 IpsetReply IpsetCommands::run(IpsetCommand command, std::uint32_t line) {
-  // Newer kernels say of a set that is not there that it is destroyed now, which would count as a change.
+  // Newer kernels report success for a missing set with this flag, which would count as a change.
   const bool strict = command == IPSET_CMD_DESTROY;
   if (strict) ipset_envopt_unset(session, IPSET_ENV_EXIST);
   errno = 0;
@@ -266,13 +265,13 @@ IpsetReply IpsetCommands::list(const std::string& name, bool header_only,
   IpsetReply reply = run(IPSET_CMD_LIST);
   if (session != nullptr) ipset_session_print_outfn(session, &print_nothing, nullptr);
   if (output.thrown) {
-    close();  // the rest of the answer waits in the socket
+    close();  // the socket still holds the rest of the answer
     std::rethrow_exception(output.thrown);
   }
   return reply;
 }
 
-// Not only the status: it is 0 for some failures. What is reported as a warning is no failure.
+// The status alone is not enough: it is 0 for some failures. Warnings are not failures.
 IpsetReply IpsetCommands::outcome(int status) {
   const int os_errno = errno;
   IpsetReply reply;
@@ -280,7 +279,7 @@ IpsetReply IpsetCommands::outcome(int status) {
     reply = classify_report(ipset_session_report_msg(session), os_errno);
   }
   ipset_session_report_reset(session);
-  // Answers that are still under way would be taken for those to the next command.
+  // Pending answers would be taken for answers to the next command.
   if (reply.trouble == IpsetTrouble::kLost || reply.trouble == IpsetTrouble::kShortage) close();
   return reply;
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// libipset's session. The library keeps types and a cache of sets for the whole process and knows no threads, so there
-// is one session behind one lock, for both families; it is open as long as one user is there.
+// The libipset session. libipset keeps types and a cache of sets per process and is not thread-safe, so both families
+// share one session behind a lock; it stays open while a user exists.
 #pragma once
 
 #include <libipset/data.h>
@@ -20,36 +20,36 @@ struct ipset_type;
 
 namespace sluice::ipvs {
 
-// libipset has a function of that name, too.
+// libipset also has a function of that name.
 using IpsetCommand = enum ipset_cmd;
 
 enum class IpsetTrouble {
   kNone,
-  kNoSet,   // of two that are to be swapped: the second one may be meant
-  kExists,  // as something else
-  kInUse,   // by a rule, another set, or somebody who is listing it
+  kNoSet,   // in a swap, perhaps the second set
+  kExists,  // with other properties
+  kInUse,   // by a rule, another set, or a process that lists it
   kFull,
-  kMismatch,  // types of two sets
-  kElement,   // the entry can be in no set of this type
-  kNoType,    // the kernel has no sets of this type
-  kNoIpset,   // the kernel has none at all
+  kMismatch,  // types of two sets differ
+  kElement,   // no set of this type can hold the entry
+  kNoType,    // the kernel lacks this set type
+  kNoIpset,   // the kernel has no ipset
   kDenied,
-  kShortage,  // of memory or descriptors; it is not known what was done
-  kLost,      // it is not known what was done
-  kRefused,   // anything else, see the text
+  kShortage,  // of memory or descriptors; the outcome is unknown
+  kLost,      // the outcome is unknown
+  kRefused,   // any other error, see the text
 };
 
 struct IpsetReply {
   IpsetTrouble trouble = IpsetTrouble::kNone;
   std::string text;      // of libipset, one line
-  std::size_t line = 0;  // number of the command of ipset_cmd() it is about; 0: not told
+  std::size_t line = 0;  // the failed command of ipset_cmd(); 0: unknown
   bool ok() const noexcept { return trouble == IpsetTrouble::kNone; }
 };
 
-// From libipset's report. `os_errno` is what the last call left, 0 for none. Pure but for the words of strerror(3).
+// From libipset's report. `os_errno`: errno of the last call, or 0. Pure except for strerror(3).
 IpsetReply classify_report(std::string_view report, int os_errno);
 
-// As long as one of these lives the session may stay open. Any thread.
+// The session may stay open while one of these exists. Any thread.
 class IpsetUser {
  public:
   IpsetUser() noexcept;
@@ -58,31 +58,30 @@ class IpsetUser {
   IpsetUser& operator=(const IpsetUser&) = delete;
 };
 
-// The session, locked, for some commands. REQUIRES: an IpsetUser. Any thread; not two in one thread.
-// A command has the data set before it, in any order but for kFamily, which comes before addresses.
+// The locked session, for some commands. REQUIRES: an IpsetUser. Any thread, but one object per thread. Set the data
+// before the command, in any order, except that kFamily precedes addresses.
 class IpsetCommands {
  public:
-  // Adds the nanoseconds it waits for others to `waited`.
+  // Adds the nanoseconds spent waiting for the lock to `waited`.
   explicit IpsetCommands(std::atomic<std::uint64_t>& waited);
   ~IpsetCommands();
   IpsetCommands(const IpsetCommands&) = delete;
   IpsetCommands& operator=(const IpsetCommands&) = delete;
 
-  // Opens it unless it is open. Before anything else, and after a reply of kLost or kShortage.
+  // Opens the session unless it is open. Call it first, and after a reply of kLost or kShortage.
   IpsetReply open();
 
   void set(ipset_opt option, const void* value) noexcept;
   void set(ipset_opt option, const std::string& text) noexcept { set(option, text.c_str()); }
-  // For CREATE by the type's name, for ADD and DEL by the kernel's answer about the set; null: see `reply`.
+  // For CREATE by type name, for ADD and DEL from the kernel's answer about the set; null: see `reply`.
   const ipset_type* type(IpsetCommand command, IpsetReply& reply);
   // The family type() found.
   std::uint8_t family() const noexcept;
 
-  // Sent at once; with a `line`, ADD and DEL are sent by commit(), or by one of the commands before that fill a
-  // message.
+  // Sent at once. ADD and DEL with a `line` are batched and sent by commit(), or earlier when the message is full.
   IpsetReply run(IpsetCommand command, std::uint32_t line = 0);
   IpsetReply commit();
-  // What libipset prints of this set, in pieces as they come. An exception of `sink` comes out.
+  // Passes libipset's listing of this set to `sink`, in pieces. Exceptions of `sink` propagate.
   IpsetReply list(const std::string& name, bool header_only, const std::function<void(std::string_view)>& sink);
 
  private:

@@ -16,12 +16,12 @@ namespace {
 
 constexpr unsigned kAttempts = 3;
 
-// How many entries certainly fit into one message, so that it is known how many are sent and which one an answer is
-// about.
+// Entries that surely fit into one message, so that it is known which entries are sent and which one an error
+// concerns.
 constexpr std::size_t kBatchIpv4 = 60;
 constexpr std::size_t kBatchIpv6 = 44;
 
-constexpr std::uint32_t kHashSize = 1024;  // BEH 6.7; the kernel lets it grow
+constexpr std::uint32_t kHashSize = 1024;  // BEH 6.7; the kernel grows it
 
 const char* module_of(std::optional<SetType> type) noexcept {
   if (!type) return "ip_set";
@@ -43,7 +43,7 @@ const char* module_of(std::optional<SetType> type) noexcept {
 const char* family_name(abi::Family family) noexcept { return family == abi::Family::kIpv6 ? "IPv6" : "IPv4"; }
 
 void check_name(const std::string& name) {
-  // No name would mean every set there is.
+  // An empty name would mean every set.
   if (name.empty() || name.size() >= IPSET_MAXNAMELEN) {
     throw sdk::Failure(abi::Code::kInternal, name, "\"" + name + "\" cannot be the name of a set: 1 to 31 characters");
   }
@@ -70,7 +70,7 @@ std::optional<SetHeader> LibipsetSets::header(const std::string& name) {
   Listing listing;
   if (!list(name, true, listing)) return std::nullopt;
   if (!listing.count) counts_ = false;
-  return SetHeader{as_type(listing), listing.family, listing.most, listing.count.value_or(0)};
+  return SetHeader{as_type(listing), listing.family, listing.maxelem, listing.count.value_or(0)};
 }
 
 bool LibipsetSets::has_counts() { return counts_; }
@@ -85,10 +85,10 @@ std::vector<SetEntry> LibipsetSets::entries(const std::string& name, SetType typ
     if (listing.type != type_name(type)) {
       throw sdk::Failure(abi::Code::kKernel, name,
                          "set " + name + " is of type " + listing.type + " and not " + std::string(type_name(type)) +
-                             ": another program made it anew; all sets are looked at again");
+                             ": another program recreated it; all sets are read again");
     }
     if (!listing.count || *listing.count == listing.entries.size() + listing.unread) return std::move(listing.entries);
-    // Somebody else writes it, or the answer was cut off.
+    // Another process writes it, or the answer was truncated.
     if (attempt == kAttempts) {
       throw sdk::Failure(abi::Code::kRetry, name,
                          "set " + name + " has " + std::to_string(*listing.count) + " entries, of which " +
@@ -104,7 +104,7 @@ bool LibipsetSets::list(const std::string& name, bool header_only, Listing& list
   const IpsetReply reply = repeated([&](IpsetCommands& commands) {
     listing = Listing();
     ListingParser parser(listing);
-    IpsetReply listed = commands.list(name, header_only, [&](std::string_view piece) { parser.feed(piece); });
+    IpsetReply listed = commands.list(name, header_only, [&](std::string_view piece) { parser.append(piece); });
     parser.finish();
     if (listed.ok() && listing.name != name) listed = {IpsetTrouble::kLost, "the answer is about another set", 0};
     return listed;
@@ -114,7 +114,7 @@ bool LibipsetSets::list(const std::string& name, bool header_only, Listing& list
   return true;
 }
 
-void LibipsetSets::create(const std::string& name, SetType type, std::uint32_t most) {
+void LibipsetSets::create(const std::string& name, SetType type, std::uint32_t maxelem) {
   check_name(name);
   const auto number = static_cast<std::uint8_t>(sdk::socket_family(family_));
   const IpsetReply reply = repeated([&](IpsetCommands& commands) {
@@ -129,7 +129,7 @@ void LibipsetSets::create(const std::string& name, SetType type, std::uint32_t m
       commands.set(IPSET_OPT_PORT_TO, &last);
     } else {
       commands.set(IPSET_OPT_HASHSIZE, &kHashSize);
-      commands.set(IPSET_OPT_MAXELEM, &most);
+      commands.set(IPSET_OPT_MAXELEM, &maxelem);
     }
     ++messages_;
     return commands.run(IPSET_CMD_CREATE);
@@ -145,7 +145,7 @@ std::vector<RefusedEntry> LibipsetSets::add(const std::string& name, SetType typ
 }
 
 void LibipsetSets::remove(const std::string& name, SetType type, const std::vector<SetEntry>& entries) {
-  (void)change(IPSET_CMD_DEL, name, type, entries);  // what is no element is not there
+  (void)change(IPSET_CMD_DEL, name, type, entries);  // an invalid element cannot be in the set
 }
 
 std::vector<RefusedEntry> LibipsetSets::change(IpsetCommand command, const std::string& name, SetType type,
@@ -173,12 +173,12 @@ IpsetReply LibipsetSets::send(IpsetCommands& commands, IpsetCommand command, con
   const ipset_type* const found = commands.type(IPSET_CMD_ADD, reply);
   if (found == nullptr) return reply;
   const std::uint8_t number = commands.family();
-  // A set of another type takes what it knows of an entry and leaves out the rest.
+  // A set of another type would use the fields it knows and ignore the rest.
   if (found->name != type_name(type) || (type != SetType::kPorts && number != sdk::socket_family(family_))) {
     const std::string of = type == SetType::kPorts ? "" : std::string(" for ") + family_name(family_);
     return {IpsetTrouble::kMismatch,
             "it is of type " + std::string(found->name) + " and not " + std::string(type_name(type)) + of +
-                ": another program made it anew",
+                ": another program recreated it",
             0};
   }
   const std::size_t batch = family_ == abi::Family::kIpv6 ? kBatchIpv6 : kBatchIpv4;
@@ -193,7 +193,7 @@ IpsetReply LibipsetSets::send(IpsetCommands& commands, IpsetCommand command, con
       reply = commands.commit();
     }
     if (reply.trouble == IpsetTrouble::kElement && reply.line != 0 && reply.line <= i + 1) {
-      // Those before it are in place, those behind it have not been looked at.
+      // Entries before it are in place; those after it have not been processed.
       i = reply.line - 1;
       refused.push_back({entries[i], "cannot add " + to_string(entries[i], type, family_) + " to set " + name + ": " +
                                          reply.text});
@@ -245,51 +245,53 @@ IpsetReply LibipsetSets::repeated(const std::function<IpsetReply(IpsetCommands&)
   }
 }
 
-void LibipsetSets::fail(const IpsetReply& reply, const Deed& deed) const {
-  const std::string said = deed.what + ": " + reply.text;
+void LibipsetSets::fail(const IpsetReply& reply, const Operation& operation) const {
+  const std::string text = operation.what + ": " + reply.text;
   switch (reply.trouble) {
     case IpsetTrouble::kNoSet:
-      throw sdk::Failure(
-          abi::Code::kKernel, deed.set,
-          said + "; another program destroyed it; it is made again, but look for who writes ipsets on this node",
-          ENOENT);
+      throw sdk::Failure(abi::Code::kKernel, operation.set,
+                         text +
+                             "; another program destroyed it; it is created again, but find the program that changes "
+                             "ipsets on this node",
+                         ENOENT);
     case IpsetTrouble::kExists:
-      throw sdk::Failure(abi::Code::kKernel, deed.set,
-                         said + "; another program made it with other options; it is looked at again", EEXIST);
+      throw sdk::Failure(abi::Code::kKernel, operation.set,
+                         text + "; another program created it with other options; it is read again", EEXIST);
     case IpsetTrouble::kMismatch:
-      throw sdk::Failure(abi::Code::kKernel, deed.set,
-                         said + "; destroy it (ipset destroy " + deed.set +
+      throw sdk::Failure(abi::Code::kKernel, operation.set,
+                         text + "; destroy it (ipset destroy " + operation.set +
                              "), after the rules that name it, unless it is replaced by itself",
                          EINVAL);
     case IpsetTrouble::kFull:
-      throw sdk::Failure(abi::Code::kKernel, deed.set,
-                         said + "; another program fills it; it is read again and made larger", ENOSPC);
+      throw sdk::Failure(abi::Code::kKernel, operation.set,
+                         text + "; another program fills it; it is read again and made larger", ENOSPC);
     case IpsetTrouble::kNoType:
-      throw sdk::Failure(abi::Code::kUnsupported, deed.set,
-                         said + "; load the kernel module " + module_of(deed.type) +
+      throw sdk::Failure(abi::Code::kUnsupported, operation.set,
+                         text + "; load the kernel module " + module_of(operation.type) +
                              " (modprobe, a kernel that has it; containers cannot load it themselves)",
                          EOPNOTSUPP);
     case IpsetTrouble::kNoIpset:
-      throw sdk::Failure(abi::Code::kUnsupported, deed.set,
-                         said + "; the kernel has no ipset: load the kernel modules ip_set and " +
-                             std::string(deed.type ? module_of(deed.type) : "ip_set_hash_ip") + " on the node",
+      throw sdk::Failure(abi::Code::kUnsupported, operation.set,
+                         text + "; the kernel has no ipset: load the kernel modules ip_set and " +
+                             std::string(operation.type ? module_of(operation.type) : "ip_set_hash_ip") +
+                             " on the node",
                          EOPNOTSUPP);
     case IpsetTrouble::kDenied:
-      throw sdk::Failure(abi::Code::kDenied, deed.set, said + "; it takes CAP_NET_ADMIN in this network namespace",
+      throw sdk::Failure(abi::Code::kDenied, operation.set, text + "; it takes CAP_NET_ADMIN in this network namespace",
                          EPERM);
     case IpsetTrouble::kShortage:
     case IpsetTrouble::kLost:
-      throw sdk::Failure(abi::Code::kRetry, deed.set,
-                         said + "; the kernel is short of memory or busy; it is tried again", EAGAIN);
+      throw sdk::Failure(abi::Code::kRetry, operation.set,
+                         text + "; the kernel is short of memory or busy; retrying", EAGAIN);
     case IpsetTrouble::kInUse:
-      throw sdk::Failure(abi::Code::kKernel, deed.set, said + "; delete the rules that name it", EBUSY);
+      throw sdk::Failure(abi::Code::kKernel, operation.set, text + "; delete the rules that name it", EBUSY);
     case IpsetTrouble::kNone:
     case IpsetTrouble::kElement:
     case IpsetTrouble::kRefused:
       break;
   }
-  throw sdk::Failure(abi::Code::kKernel, deed.set,
-                     said + "; kernel and libipset may not fit together, or the entry is none");
+  throw sdk::Failure(abi::Code::kKernel, operation.set,
+                     text + "; kernel and libipset may be incompatible, or the entry is invalid");
 }
 
 }  // namespace sluice::ipvs

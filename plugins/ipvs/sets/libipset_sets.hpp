@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernel's ipsets through libipset, in process. Any thread: one at a time has the library, whatever the family.
+// The kernel's ipsets through libipset, in process. Any thread; the library lock serialises both families.
 #pragma once
 
 #include <atomic>
@@ -20,13 +20,13 @@ struct Listing;
 
 class LibipsetSets final : public SetKernel {
  public:
-  // Speaks to the network namespace of the thread that uses any of them first. Touches nothing yet.
+  // Uses the network namespace of the thread that makes the first request. Sends nothing yet.
   explicit LibipsetSets(abi::Family family) noexcept : family_(family) {}
 
   std::optional<SetHeader> header(const std::string& name) override;
   bool has_counts() override;
   std::vector<SetEntry> entries(const std::string& name, SetType type) override;
-  void create(const std::string& name, SetType type, std::uint32_t most) override;
+  void create(const std::string& name, SetType type, std::uint32_t maxelem) override;
   std::vector<RefusedEntry> add(const std::string& name, SetType type, const std::vector<SetEntry>& entries) override;
   void remove(const std::string& name, SetType type, const std::vector<SetEntry>& entries) override;
   void swap(const std::string& one, const std::string& other) override;
@@ -35,15 +35,15 @@ class LibipsetSets final : public SetKernel {
   std::uint64_t waited() const override { return waited_; }
 
  private:
-  // What is done to a set, for sentences.
-  struct Deed {
+  // An operation on a set, for error messages.
+  struct Operation {
     std::string what;  // "cannot add 10.0.0.1,tcp:80 to set KUBE-CLUSTER-IP"
     const std::string& set;
     std::optional<SetType> type;
   };
-  // Throws Failure for a reply that is none of success.
-  [[noreturn]] void fail(const IpsetReply& reply, const Deed& deed) const;
-  // Carries `body` out once more when its answer was lost or something was short: for what may be done twice.
+  // Throws Failure for an unsuccessful reply.
+  [[noreturn]] void fail(const IpsetReply& reply, const Operation& operation) const;
+  // Retries `body` when its answer was lost or resources were short. `body` must be idempotent.
   IpsetReply repeated(const std::function<IpsetReply(IpsetCommands&)>& body);
   bool list(const std::string& name, bool header_only, Listing& listing);
   std::vector<RefusedEntry> change(IpsetCommand command, const std::string& name, SetType type,
@@ -55,7 +55,7 @@ class LibipsetSets final : public SetKernel {
   IpsetUser user_;
   std::atomic<std::uint64_t> messages_{0};
   std::atomic<std::uint64_t> waited_{0};
-  std::atomic<bool> counts_{true};  // until a header without them is seen
+  std::atomic<bool> counts_{true};  // until the kernel sends a header without a count
 };
 
 }  // namespace sluice::ipvs

@@ -10,7 +10,7 @@
 namespace sluice::ipvs {
 namespace {
 
-// The part before `end`, which goes with it; all, where there is no `end`.
+// Takes the text before `end` from the front, with `end`; without `end`, takes everything.
 std::string_view take(std::string_view& text, char end) noexcept {
   const std::size_t at = text.find(end);
   const std::string_view part = text.substr(0, at);
@@ -24,7 +24,7 @@ std::string_view take_word(std::string_view& line) noexcept {
   return take(line, ' ');
 }
 
-// The rest behind `label`, without blanks in front.
+// The rest after `label`, without leading blanks.
 bool labelled(std::string_view line, std::string_view label, std::string_view& value) noexcept {
   if (line.substr(0, label.size()) != label) return false;
   line.remove_prefix(label.size());
@@ -59,7 +59,7 @@ bool parse_protocol(std::string_view text, abi::Protocol& protocol) noexcept {
   return true;
 }
 
-// Bits behind `length` are zero, as the kernel keeps networks.
+// Bits after `length` are zero, as in the kernel.
 bool is_canonical(const abi::Address& address, unsigned length, std::size_t bytes) noexcept {
   for (std::size_t i = 0; i < bytes; ++i) {
     const unsigned bits = length > i * 8 ? length - static_cast<unsigned>(i) * 8 : 0;
@@ -100,7 +100,7 @@ std::optional<SetEntry> parse_entry(std::string_view text, SetType type, abi::Fa
   return entry;
 }
 
-void ListingParser::feed(std::string_view piece) {
+void ListingParser::append(std::string_view piece) {
   while (!piece.empty()) {
     const std::size_t end = piece.find('\n');
     if (end == std::string_view::npos) {
@@ -129,7 +129,7 @@ void ListingParser::line(std::string_view text) {
     if (element.empty()) return;
     std::optional<SetEntry> entry;
     if (type_) entry = parse_entry(element, *type_, listing_.family);
-    // What a set matches but for this entry is not what we mean by it.
+    // Exceptions (nomatch) are not entries.
     while (entry && !text.empty()) {
       if (take_word(text) == "nomatch") entry.reset();
     }
@@ -151,12 +151,12 @@ void ListingParser::line(std::string_view text) {
     std::uint64_t count = 0;
     if (parse_number(value, count)) {
       listing_.count = count;
-      // Not more than a kernel could mean; the vector grows by itself beyond.
+      // Bounded, because the number comes from the kernel; the vector can grow beyond.
       listing_.entries.reserve(static_cast<std::size_t>(count < 1 << 20 ? count : 0));
     }
   } else if (text == "Members:") {
     members_ = true;
-    // A hash of no family we know has no entries we could read.
+    // The entries of a hash of an unknown family cannot be parsed.
     if (type_ != SetType::kPorts && listing_.family == abi::Family{}) type_.reset();
   }
 }
@@ -168,8 +168,8 @@ void ListingParser::header(std::string_view options) {
       const std::string_view family = take_word(options);
       listing_.family = family == "inet" ? abi::Family::kIpv4 : family == "inet6" ? abi::Family::kIpv6 : abi::Family{};
     } else if (option == "maxelem") {
-      std::uint32_t most = 0;
-      if (parse_number(take_word(options), most)) listing_.most = most;
+      std::uint32_t maxelem = 0;
+      if (parse_number(take_word(options), maxelem)) listing_.maxelem = maxelem;
     } else if (option == "timeout" || option == "netmask" || option == "bitmask") {
       listing_.options.append(" ").append(option).append(" ").append(take_word(options));
     } else if (option == "range") {

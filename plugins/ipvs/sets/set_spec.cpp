@@ -9,10 +9,10 @@
 namespace sluice::ipvs {
 namespace {
 
-// Longer names are refused by the kernel: IPSET_MAXNAMELEN with its NUL.
+// The kernel rejects longer names: IPSET_MAXNAMELEN includes the NUL.
 constexpr std::size_t kLongestName = 31;
 
-// At the place of their number.
+// Indexed by SetId.
 constexpr SetSpec kSpecs[] = {
     {SetId::kLoopBack, "KUBE-LOOP-BACK", SetType::kIpPortIp,
      "Kubernetes endpoints dst ip:port, source ip for solving hairpin purpose"},
@@ -76,7 +76,7 @@ std::string set_name(SetId id, abi::Family family) {
   return name;
 }
 
-std::string spare_name(SetId id, abi::Family family) {
+std::string temporary_name(SetId id, abi::Family family) {
   constexpr std::string_view kSuffix = "-N";
   std::string name = set_name(id, family);
   if (name.size() > kLongestName - kSuffix.size()) name.resize(kLongestName - kSuffix.size());
@@ -111,7 +111,7 @@ std::string to_string(const SetEntry& entry, SetType type, abi::Family family) {
   text.append(",").append(protocol_name(entry.protocol)).append(":").append(std::to_string(entry.port));
   if (type == SetType::kIpPort) return text;
   text.append(",").append(sdk::to_string(entry.other, family));
-  // A network of one address is printed without its length.
+  // A network of one address is printed without a length.
   if (type == SetType::kIpPortNet && entry.other_length != sdk::address_bytes(family) * 8) {
     text.append("/").append(std::to_string(entry.other_length));
   }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The sets of BEH 6.7, and one of our own: what they are called, what is in them. Pure.
+// Names, types and contents of the sets of BEH 6.7, and of one more. Pure.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace sluice::ipvs {
 
-// In the order of BEH 6.7; the last one is not kube-proxy's.
+// In the order of BEH 6.7; kube-proxy does not have the last one.
 enum class SetId : std::uint8_t {
   kLoopBack,
   kClusterIp,
@@ -34,7 +34,8 @@ enum class SetId : std::uint8_t {
   kNodePortLocalSctp,
   kHealthCheckNodePort,
   kIpvsAddresses,
-  kNodePortAddresses,  // where node ports are, to find them again when the node has lost the address; in no rule
+  kNodePortAddresses,  // node port addresses, to identify virtual servers after the node lost an address; no rule uses
+                       // it
 };
 inline constexpr std::size_t kSets = 18;
 
@@ -51,19 +52,19 @@ std::array<SetId, kSets> all_sets() noexcept;
 
 // IPv6: "KUBE-6-CLUSTER-IP", cut to 31 characters.
 std::string set_name(SetId id, abi::Family family);
-// Under which it grows and is replaced before it is swapped in; not the name of any other.
-std::string spare_name(SetId id, abi::Family family);
+// Name of the temporary set that is filled and swapped in; differs from all other names.
+std::string temporary_name(SetId id, abi::Family family);
 // "hash:ip,port,ip", …
 std::string_view type_name(SetType type) noexcept;
 
-// One entry of any set; what its type has no use for is zero. kIpPortIp and kIpPortNet: `other`
-// with `other_length` bits, those of kIpPortIp all 32 or 128. Bits behind them are zero. The kernel has no networks of
-// length 0: they are two of length 1.
+// One entry of any set; fields that its type does not have are zero. kIpPortIp and kIpPortNet use `other` with
+// `other_length` bits (32 or 128 for kIpPortIp); the remaining bits are zero. The kernel has no networks of length 0:
+// two of length 1 replace one.
 struct SetEntry {
   abi::Address address{};
   abi::Address other{};
   std::uint16_t port = 0;
-  abi::Protocol protocol{};  // 0 where the type has none
+  abi::Protocol protocol{};  // 0 if the type has none
   std::uint8_t other_length = 0;
   bool operator==(const SetEntry& o) const noexcept {
     return address == o.address && other == o.other && port == o.port && protocol == o.protocol &&

@@ -13,10 +13,10 @@ namespace {
 constexpr std::chrono::milliseconds kPause{10};
 constexpr unsigned kPauses = 50;  // of all sets together
 
-// What comes behind one set of many.
-std::string and_more(std::size_t others) {
-  if (others == 0) return "";
-  return ", and " + std::to_string(others) + (others == 1 ? " more set is" : " more sets are") + " damaged";
+// Suffix for the number of further sets with drift.
+std::string and_more(std::size_t more) {
+  if (more == 0) return "";
+  return ", and " + std::to_string(more) + (more == 1 ? " more set has" : " more sets have") + " drifted";
 }
 
 // Calls body(set, begin, end) for each run of items of one set.
@@ -43,15 +43,15 @@ std::uint32_t SetWriter::filled() const noexcept {
   return bits;
 }
 
-bool SetWriter::fits(SetId set, const SetHeader& header) const {
+bool SetWriter::matches(SetId set, const SetHeader& header) const {
   const SetType type = spec(set).type;
   return header.type == type_name(type) && (type == SetType::kPorts || header.family == family_);
 }
 
-void SetWriter::look() {
+void SetWriter::read_back() {
   for (const SetId set : all_sets()) {
     const auto header = kernel_.header(set_name(set, family_));
-    read(set, header && fits(set, *header) ? header : std::nullopt);
+    read(set, header && matches(set, *header) ? header : std::nullopt);
   }
 }
 
@@ -59,27 +59,27 @@ void SetWriter::refresh() {
   refused_.clear();
   for (const SetId set : all_sets()) {
     const std::string name = set_name(set, family_);
-    // Of a process that ended between making it and swapping it in, or behind that.
-    kernel_.destroy(spare_name(set, family_));
+    // Left by a process that ended before or after the swap.
+    kernel_.destroy(temporary_name(set, family_));
     auto header = kernel_.header(name);
     if (!header) {
-      kernel_.create(name, spec(set).type, kRoom);
-    } else if (!fits(set, *header)) {
+      kernel_.create(name, spec(set).type, kInitialCapacity);
+    } else if (!matches(set, *header)) {
       replace(set, *header);
       header.reset();
     }
     read(set, header);
-    // What could not be read is no entry of ours: it is left behind.
-    if (header && kernel_.has_counts() && header->entries > held(set).size()) rebuild(set, {}, most(set));
+    // Entries that could not be parsed are not ours: the rebuilt set does not have them.
+    if (header && kernel_.has_counts() && header->entries > held(set).size()) rebuild(set, {}, maxelem(set));
   }
 }
 
-// Without a header: it is empty and new.
+// Without a header the set is new and empty.
 void SetWriter::read(SetId set, const std::optional<SetHeader>& header) {
   SetContents& held = contents(set);
   held.clear();
   const SetType type = spec(set).type;
-  most(set) = header ? header->most : type == SetType::kPorts ? 0 : kRoom;
+  maxelem(set) = header ? header->maxelem : type == SetType::kPorts ? 0 : kInitialCapacity;
   if (!header) return;
   const std::vector<SetEntry> entries = kernel_.entries(set_name(set, family_), type);
   held.reserve(entries.size());
@@ -90,16 +90,16 @@ void SetWriter::replace(SetId set, const SetHeader& header) {
   const std::string name = set_name(set, family_);
   const SetType type = spec(set).type;
   if (kernel_.destroy(name)) {
-    kernel_.create(name, type, kRoom);
+    kernel_.create(name, type, kInitialCapacity);
     return;
   }
   // A rule uses it.
-  const std::string spare = spare_name(set, family_);
-  make_spare(set, kRoom);
+  const std::string temporary = temporary_name(set, family_);
+  create_temporary(set, kInitialCapacity);
   try {
-    kernel_.swap(spare, name);
+    kernel_.swap(temporary, name);
   } catch (const sdk::Failure& failure) {
-    kernel_.destroy(spare);
+    kernel_.destroy(temporary);
     if (failure.code() != abi::Code::kKernel) throw;
     const bool other_family = header.type == type_name(type);
     throw sdk::Failure(
@@ -108,10 +108,10 @@ void SetWriter::replace(SetId set, const SetHeader& header) {
             (other_family ? "for the other IP family"
                           : "of type " + header.type + " and not " + std::string(type_name(type))) +
             ", and a rule uses it, so that it cannot be replaced: delete that rule (iptables-save and nft list "
-            "ruleset show it); the set is made anew then",
+            "ruleset show it); the set is then created again",
         failure.os_errno());
   }
-  kernel_.destroy(spare);
+  kernel_.destroy(temporary);
 }
 
 void SetWriter::write(SetId set, const std::string& name, const std::vector<SetEntry>& entries) {
@@ -124,29 +124,29 @@ void SetWriter::write(SetId set, const std::string& name, const std::vector<SetE
   }
 }
 
-// Makes the set anew with what it holds and `more`, and swaps it in: no packet meets a set with less in it.
-void SetWriter::rebuild(SetId set, const std::vector<SetEntry>& more, std::uint32_t room) {
+// Rebuilds the set with its entries and `more` and swaps it in, so that no packet meets an incomplete set.
+void SetWriter::rebuild(SetId set, const std::vector<SetEntry>& more, std::uint32_t capacity) {
   const std::string name = set_name(set, family_);
-  const std::string spare = spare_name(set, family_);
+  const std::string temporary = temporary_name(set, family_);
   std::vector<SetEntry> all(held(set).begin(), held(set).end());
   all.insert(all.end(), more.begin(), more.end());
-  make_spare(set, room);
-  write(set, spare, all);
-  kernel_.swap(spare, name);
-  most(set) = room;
-  // Somebody may be listing it; refresh() finds it otherwise.
-  kernel_.destroy(spare);
+  create_temporary(set, capacity);
+  write(set, temporary, all);
+  kernel_.swap(temporary, name);
+  maxelem(set) = capacity;
+  // May fail while another process lists it; refresh() destroys it then.
+  kernel_.destroy(temporary);
 }
 
-void SetWriter::make_spare(SetId set, std::uint32_t room) {
-  const std::string spare = spare_name(set, family_);
+void SetWriter::create_temporary(SetId set, std::uint32_t capacity) {
+  const std::string temporary = temporary_name(set, family_);
   unsigned pauses = kPauses;
-  if (!destroy_patiently(spare, pauses)) {
-    throw sdk::Failure(abi::Code::kRetry, spare,
-                       "set " + spare + " is in use, by a rule or by a program that lists it, so that set " +
-                           set_name(set, family_) + " cannot be made anew: delete the rules that name " + spare);
+  if (!destroy_with_retries(temporary, pauses)) {
+    throw sdk::Failure(abi::Code::kRetry, temporary,
+                       "set " + temporary + " is in use, by a rule or by a program that lists it, so that set " +
+                           set_name(set, family_) + " cannot be rebuilt: delete the rules that name " + temporary);
   }
-  kernel_.create(spare, spec(set).type, room);
+  kernel_.create(temporary, spec(set).type, capacity);
 }
 
 void SetWriter::add(const std::vector<SetItem>& items) {
@@ -158,10 +158,10 @@ void SetWriter::add(const std::vector<SetItem>& items) {
     }
     if (fresh.empty()) return;
     const std::size_t entries = held.size() + fresh.size();
-    const std::uint32_t room = most(set);
-    if (room != 0 && entries > room) {
-      std::uint64_t larger = std::max(room, kRoom);
-      while (larger < entries || larger <= room) larger *= 2;
+    const std::uint32_t capacity = maxelem(set);
+    if (capacity != 0 && entries > capacity) {
+      std::uint64_t larger = std::max(capacity, kInitialCapacity);
+      while (larger < entries || larger <= capacity) larger *= 2;
       rebuild(set, fresh, static_cast<std::uint32_t>(larger));
     } else {
       write(set, set_name(set, family_), fresh);
@@ -183,31 +183,31 @@ void SetWriter::remove(const std::vector<SetItem>& items) {
   });
 }
 
-std::optional<std::string> SetWriter::find_damage() {
+std::optional<std::string> SetWriter::find_drift() {
   std::optional<std::string> first;
-  std::size_t others = 0;
+  std::size_t more = 0;
   for (const SetId set : all_sets()) {
     const bool compare = static_cast<unsigned>(set) % kSweep == next_sweep_;
-    const auto damage = find_damage(set, compare);
-    if (damage && first) ++others;
-    if (damage && !first) first = damage;
+    const auto drift = find_drift(set, compare);
+    if (drift && first) ++more;
+    if (drift && !first) first = drift;
   }
   next_sweep_ = (next_sweep_ + 1) % kSweep;
-  if (first) first->append(and_more(others));
+  if (first) first->append(and_more(more));
   return first;
 }
 
-std::optional<std::string> SetWriter::find_damage(SetId set, bool compare) {
+std::optional<std::string> SetWriter::find_drift(SetId set, bool compare) {
   const std::string name = set_name(set, family_);
   const auto header = kernel_.header(name);
   if (!header) return "set " + name + " is gone";
-  if (!fits(set, *header)) return "set " + name + " is of another type (" + header->type + ")";
+  if (!matches(set, *header)) return "set " + name + " is of another type (" + header->type + ")";
   const SetContents& held = contents(set);
   if (kernel_.has_counts() && header->entries != held.size()) {
     return "set " + name + " has " + std::to_string(header->entries) + " entries instead of " +
            std::to_string(held.size());
   }
-  most(set) = header->most;
+  maxelem(set) = header->maxelem;
   if (!compare) return std::nullopt;
   const std::vector<SetEntry> entries = kernel_.entries(name, spec(set).type);
   std::size_t foreign = 0;
@@ -215,7 +215,7 @@ std::optional<std::string> SetWriter::find_damage(SetId set, bool compare) {
   const std::size_t missing = held.size() - std::min(held.size(), entries.size() - foreign);
   if (foreign == 0 && missing == 0) return std::nullopt;
   return "set " + name + " lacks " + std::to_string(missing) + " entries and has " + std::to_string(foreign) +
-         " of somebody else";
+         " foreign ones";
 }
 
 std::vector<std::string> SetWriter::remove_all(const std::function<bool(const std::string& name)>& keep) {
@@ -223,9 +223,9 @@ std::vector<std::string> SetWriter::remove_all(const std::function<bool(const st
   unsigned pauses = kPauses;
   for (const SetId set : all_sets()) {
     const std::string name = set_name(set, family_);
-    destroy_patiently(spare_name(set, family_), pauses);
+    destroy_with_retries(temporary_name(set, family_), pauses);
     if (keep(name)) continue;
-    if (!destroy_patiently(name, pauses)) {
+    if (!destroy_with_retries(name, pauses)) {
       empty(set);
       used.push_back(name);
     }
@@ -234,7 +234,7 @@ std::vector<std::string> SetWriter::remove_all(const std::function<bool(const st
   return used;
 }
 
-bool SetWriter::destroy_patiently(const std::string& name, unsigned& pauses) {
+bool SetWriter::destroy_with_retries(const std::string& name, unsigned& pauses) {
   while (!kernel_.destroy(name)) {
     if (pauses == 0) return false;
     --pauses;
@@ -246,7 +246,7 @@ bool SetWriter::destroy_patiently(const std::string& name, unsigned& pauses) {
 void SetWriter::empty(SetId set) {
   const std::string name = set_name(set, family_);
   const auto header = kernel_.header(name);
-  if (!header || !fits(set, *header)) return;
+  if (!header || !matches(set, *header)) return;
   const SetType type = spec(set).type;
   const std::vector<SetEntry> entries = kernel_.entries(name, type);
   if (!entries.empty()) kernel_.remove(name, type, entries);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Keeps the sets: knows what the kernel holds since refresh(), writes only what is different, lets
-// them grow. The apply thread only.
+// Keeps the sets: knows what the kernel holds since refresh(), writes only differences, grows sets. The apply thread
+// only.
 #pragma once
 
 #include <array>
@@ -25,41 +25,38 @@ class SetWriter {
  public:
   using Wait = std::function<void(std::chrono::milliseconds)>;
 
-  // `kernel` outlives this. `wait`: sleeps; tests do not.
+  // `kernel` outlives this. `wait` sleeps; tests replace it.
   SetWriter(SetKernel& kernel, abi::Family family, Wait wait = nullptr);
 
-  // Room of a set when it is made (BEH 6.7).
-  static constexpr std::uint32_t kRoom = 65536;
+  // Capacity of a new set (BEH 6.7).
+  static constexpr std::uint32_t kInitialCapacity = 65536;
 
-  // One dump of each set of ours; one that is missing is made; one of another type, or for another family,
-  // is replaced under its name by swap (rules that use it keep working, or it is an error that says so). What an
-  // earlier process left half-way is destroyed. After it held() is what the kernel has. Throws sdk::Failure.
+  // One dump of each of our sets. Creates missing sets; replaces those of another type or family by swap, so that
+  // rules that use them keep working, or throws with the remedy. Destroys temporary sets of an earlier process. Then
+  // held() is what the kernel has. Throws sdk::Failure.
   void refresh();
-  // As refresh(), but makes nothing: what an earlier process left. Empty sets where there are none.
-  void look();
+  // As refresh(), but creates nothing: reads what an earlier process left.
+  void read_back();
 
   const SetContents& held(SetId set) const noexcept { return held_[static_cast<std::size_t>(set)]; }
-  // Bit number SetId: we hold entries of it. What rules are written for depends on it (BEH 6.8).
+  // Bit SetId of each non-empty set. The rules depend on it (BEH 6.8).
   std::uint32_t filled() const noexcept;
 
-  // What is held already (or not, for remove) costs nothing. A set that would be more than full is made
-  // anew with twice the room and swapped in: no packet meets a set with less in it. What the kernel takes for no
-  // element stays out. Throw sdk::Failure; refresh() is needed then.
+  // Entries that are held already (or not, for remove) cost nothing. A full set is rebuilt with twice the capacity
+  // and swapped in, so that no packet meets an incomplete set. Entries that the kernel rejects as elements are
+  // skipped. Throw sdk::Failure; refresh() is needed then.
   void add(const std::vector<SetItem>& items);
   void remove(const std::vector<SetItem>& items);
-  // What stayed out since refresh() and has not been removed, and why, a sentence each.
+  // Entries the kernel rejected since refresh() and that have not been removed, with the reason as a sentence.
   const std::map<SetItem, std::string>& refused() const noexcept { return refused_; }
 
-  // What is damaged, in a phrase; empty when all is as written. Compares the number of entries each time,
-  // which costs one small message for each set, and all entries of one set after the other, so that a
-  // replaced entry is found as well: every set within `sweep` calls.
-  // Throws sdk::Failure.
-  static constexpr unsigned kSweep = 1;  // more would be found too late: calls are some 20 s apart
-  std::optional<std::string> find_damage();
+  // Drift since the last write, as a phrase; empty: none. Compares the number of entries of each set, which costs one
+  // small message, and all entries of each set once in `kSweep` calls, to find replaced entries. Throws sdk::Failure.
+  static constexpr unsigned kSweep = 1;  // more would be too slow: calls are some 20 s apart
+  std::optional<std::string> find_drift();
 
-  // Destroys all our sets but those for which `keep` says so, waiting a little (half a second in all) for rules that
-  // are just being let go of. Names of those somebody else's rule uses are returned: they are emptied only. Throws
-  // sdk::Failure.
+  // Destroys all our sets except those that `keep` names, waiting up to half a second in all for rules that are being
+  // removed. Sets that a foreign rule uses are only emptied, and their names returned. Throws sdk::Failure.
   std::vector<std::string> remove_all(const std::function<bool(const std::string& name)>& keep);
 
   std::uint64_t messages() const { return kernel_.messages(); }
@@ -67,25 +64,25 @@ class SetWriter {
 
  private:
   SetContents& contents(SetId set) noexcept { return held_[static_cast<std::size_t>(set)]; }
-  std::uint32_t& most(SetId set) noexcept { return most_[static_cast<std::size_t>(set)]; }
-  bool fits(SetId set, const SetHeader& header) const;
+  std::uint32_t& maxelem(SetId set) noexcept { return maxelem_[static_cast<std::size_t>(set)]; }
+  bool matches(SetId set, const SetHeader& header) const;
   void read(SetId set, const std::optional<SetHeader>& header);
   void replace(SetId set, const SetHeader& header);
-  // What stays out is not held.
+  // Entries that the kernel rejects are not held.
   void write(SetId set, const std::string& name, const std::vector<SetEntry>& entries);
-  void rebuild(SetId set, const std::vector<SetEntry>& more, std::uint32_t room);
-  std::optional<std::string> find_damage(SetId set, bool compare);
-  // False when it is still used after the pauses left, which grow less.
-  bool destroy_patiently(const std::string& name, unsigned& pauses);
-  // Whatever is under that name goes, or it throws.
-  void make_spare(SetId set, std::uint32_t room);
+  void rebuild(SetId set, const std::vector<SetEntry>& more, std::uint32_t capacity);
+  std::optional<std::string> find_drift(SetId set, bool compare);
+  // Retries while the set is in use, and decrements `pauses`. False: still in use.
+  bool destroy_with_retries(const std::string& name, unsigned& pauses);
+  // Destroys an existing temporary set of that name, or throws.
+  void create_temporary(SetId set, std::uint32_t capacity);
   void empty(SetId set);
 
   SetKernel& kernel_;
   abi::Family family_;
   Wait wait_;
   std::array<SetContents, kSets> held_;
-  std::array<std::uint32_t, kSets> most_{};  // room in the kernel; 0: no limit
+  std::array<std::uint32_t, kSets> maxelem_{};  // capacity in the kernel; 0: no limit
   std::map<SetItem, std::string> refused_;
   unsigned next_sweep_ = 0;
 };

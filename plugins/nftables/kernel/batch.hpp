@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One transaction of nf_tables as a value: what it is to do, not how that is written. Either all of it happens or
-// nothing does.
+// One transaction of nf_tables as a value, independent of its encoding. It is atomic.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +9,19 @@
 #include <string>
 #include <vector>
 
+#include "plugins/nftables/elements.hpp"
 #include "plugins/nftables/layout/rule.hpp"
 #include "plugins/nftables/layout/set_spec.hpp"
-#include "plugins/nftables/values.hpp"
 #include "sluice/abi/types.hpp"
 
 namespace sluice::nftables {
 
-// Whose element it is, as an index into Batch::owners. 0 is nobody: a refusal concerns everybody.
+// The service port that an element belongs to, as an index into Batch::owners. 0: no service port; its refusal fails
+// the sync.
 using Owner = std::uint32_t;
 
 struct ElementWrite {
-  Record record;        // data is not looked at where it is removed
+  Record record;  // its data is ignored in removals
   bool remove = false;
   Owner owner = 0;
   std::string comment;  // shown by nft; may be empty
@@ -37,29 +37,29 @@ struct DispatchWrite {
 
 struct ChainWrite {
   ChainSpec spec;
-  bool create = false;  // otherwise it is there and its rules are replaced
+  bool create = false;  // false: the chain exists and its rules are replaced
 };
 
-// Of map affinity: a client that is remembered, with the token of an endpoint.
+// An element of map affinity: a client, and the token of its endpoint.
 struct RememberedClient {
   std::uint32_t id = 0;
   abi::Address client{};
   std::uint32_t token = 0;
-  std::uint32_t seconds = 0;    // how long the service port remembers; not known where it was listed
-  std::uint32_t remaining = 0;  // seconds, at most those
+  std::uint32_t seconds = 0;    // the service port's timeout; unknown if listed
+  std::uint32_t remaining = 0;  // seconds until it expires, at most `seconds`
 };
 
-// Carried out in the order of its members; removals of elements before additions, so that an element is
-// replaced by removing it and adding it in one batch.
+// Written in the order of the members, removals of elements before additions: an element is replaced by removing and
+// adding it in one batch.
 struct Batch {
-  bool delete_table = false;                // with everything in it; it is there
+  bool delete_table = false;  // with its content; it must exist
   bool create_table = false;
   std::vector<SetSpec> create_sets;
-  std::vector<ChainWrite> chains;           // referred to by later ones only
+  std::vector<ChainWrite> chains;  // each refers to earlier ones only
   std::vector<DispatchWrite> dispatch;
   std::vector<ElementWrite> elements;
-  std::vector<RememberedClient> clients;    // added; of those the kernel knows none has another token
-  std::vector<std::string> remove_chains;   // nothing points to them any more
+  std::vector<RememberedClient> clients;           // added; an element that exists must have the same token
+  std::vector<std::string> remove_chains;          // no longer referenced
   std::vector<std::string> owners{std::string()};  // printed names
   bool empty() const noexcept {
     return !delete_table && !create_table && create_sets.empty() && chains.empty() && dispatch.empty() && elements.empty() &&
@@ -70,7 +70,7 @@ struct Batch {
 struct Refusal {
   Owner owner = 0;
   int error = 0;      // errno
-  std::string what;   // "element 172.30.0.41:80/tcp of service-treatments", "rule 2 of chain services"
+  std::string what;   // "element 10.0.0.1 of cluster-ips", "rule 2 of chain services"
 };
 
 }  // namespace sluice::nftables

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Messages and elements in words, for refusals.
+// Describes messages and elements for refusals.
 #include <cstring>
 #include <string>
 
@@ -36,7 +36,7 @@ const char* protocol_name(std::uint8_t number) {
   }
 }
 
-// An endpoint of port 0 is an address and ":0".
+// Cuts the ":0" of an endpoint with port 0.
 std::string address_text(abi::Family family, const abi::Address& address) {
   std::string text = to_string(family, EndpointAddress{address, 0});
   text.resize(text.rfind(':'));

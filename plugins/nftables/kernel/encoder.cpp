@@ -20,7 +20,8 @@
 namespace sluice::nftables {
 namespace {
 
-// A list of elements is one attribute, whose length is 16 bits. The longest element, with its comment, is below 512 bytes.
+// An element list is one attribute, whose length has 16 bits. The longest element with its comment has less than 512
+// bytes.
 constexpr std::size_t kListRoom = 65535 - 512;
 constexpr char kTableComment[] = "rules for kube-proxy";
 
@@ -30,7 +31,7 @@ class Encoder {
       : batch_(batch), options_(options), ip_(family), family_(protocol_family(family)), put_(encoded_.bytes) {}
 
   Encoded run() {
-    // Most of it is elements. The memory is touched once when it is filled.
+    // Elements take most of the space. Reserve once, to avoid copies.
     encoded_.bytes.reserve(4096 + batch_.elements.size() * 160);
     sequence_ = options_.sequence;
     open(NFNL_MSG_BATCH_BEGIN, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES);
@@ -47,7 +48,7 @@ class Encoder {
     }
     elements();
     clients();
-    // All are empty before the first one goes: they may refer to each other.
+    // All chains are emptied before the first one is deleted, as they may refer to each other.
     for (std::uint32_t i = 0; i < batch_.remove_chains.size(); ++i) {
       begin(Encoded::Kind::kEmpty, i, 0, NFT_MSG_DELRULE, 0);
       put_.put_text(NFTA_RULE_TABLE, options_.table);
@@ -60,8 +61,8 @@ class Encoder {
       put_.put_text(NFTA_CHAIN_NAME, batch_.remove_chains[i]);
       close();
     }
-    // Its answer says that all others have been given: errors are delivered in the order of the messages when the whole batch has
-    // been processed, and success alone would be silent.
+    // The acknowledgement of the last message ends the answers: the kernel sends errors in the order of the messages
+    // once it has processed the whole batch, and sends nothing on success otherwise.
     if (!encoded_.parts.empty()) {
       nlmsghdr header;
       char* const last = encoded_.bytes.data() + encoded_.parts.back().at;
@@ -99,7 +100,7 @@ class Encoder {
     open(message_type(message), flags, family_, 0);
   }
 
-  // As nft writes it: type, length, text with its NUL.
+  // In the format of nft: type, length, text with its NUL.
   void comment(std::uint16_t type, std::uint8_t kind, std::string_view text) {
     if (text.empty()) return;
     std::array<char, 2 + kCommentRoom + 1> value{};
@@ -216,7 +217,7 @@ class Encoder {
   }
 
   void elements() {
-    // Removals first, then by set: a counting sort, which leaves the order within a set alone.
+    // Removals first, then by set: a counting sort, which keeps the order within a set.
     constexpr std::size_t kGroups = 2 * kSetCount;
     const auto group = [](const ElementWrite& write) { return (write.remove ? 0 : kSetCount) + index(write.record.set); };
     std::array<std::uint32_t, kGroups + 1> from{};
@@ -231,7 +232,7 @@ class Encoder {
     }
   }
 
-  // Positions in `order`, all of one set and all either added or removed.
+  // Positions in `order`, all of one set, and either all added or all removed.
   void elements(std::uint32_t from, std::uint32_t to) {
     const ElementWrite& any = batch_.elements[encoded_.order[from]];
     const std::string name = set_name(ip_, any.record.set);
@@ -270,7 +271,7 @@ class Encoder {
 
   void client(const RememberedClient& write) {
     const std::size_t nest = put_.begin_nest(NFTA_LIST_ELEM);
-    const Key bytes = memory_key(ip_, write.id, write.client);
+    const Key bytes = affinity_key(ip_, write.id, write.client);
     key(bytes.data(), bytes.size());
     const std::size_t data = put_.begin_nest(NFTA_SET_ELEM_DATA);
     put_.put(NFTA_DATA_VALUE, &write.token, sizeof(write.token));
@@ -318,7 +319,7 @@ std::uint16_t message_type(int message) noexcept {
   return static_cast<std::uint16_t>((NFNL_SUBSYS_NFTABLES << 8) | message);
 }
 
-std::string make_question_body(abi::Family family, std::string_view attributes) {
+std::string make_request_body(abi::Family family, std::string_view attributes) {
   nfgenmsg header{};
   header.nfgen_family = protocol_family(family);
   header.version = NFNETLINK_V0;

@@ -17,8 +17,9 @@
 namespace sluice::nftables {
 namespace {
 
-// What clients leave in this map is not ours to know. The packet path adds and removes without telling anybody; others may tell.
-constexpr char kMemory[] = "affinity";
+// Clients in this map are not drift. The packet path adds and removes them without notifications; other processes may
+// cause some.
+constexpr char kAffinityMapName[] = "affinity";
 
 std::string text(std::string_view value) { return std::string(text_of(value)); }
 
@@ -45,12 +46,12 @@ void EventReader::lost() {
 }
 
 void EventReader::missed() {
-  add(0, "may have been changed by somebody while many elements were written");
+  add(0, "may have been changed by another process while many elements were written");
   complete_ = true;
 }
 
-void EventReader::deaf(int error) {
-  add(0, "may be changed unnoticed, as the kernel lets nobody listen to changes of nf_tables: " + netlink::error_text(error));
+void EventReader::listening_failed(int error) {
+  add(0, "may be changed unnoticed, as the kernel refuses notifications of nf_tables: " + netlink::error_text(error));
   complete_ = true;
 }
 
@@ -62,22 +63,23 @@ void EventReader::add(std::uint32_t port, std::string what) {
 
 void EventReader::take(const nlmsghdr* message) {
   if (message->nlmsg_type == NLMSG_OVERRUN) return lost();
-  if (message->nlmsg_type >> 8 != NFNL_SUBSYS_NFTABLES || own_.is(message->nlmsg_pid)) return;
+  if (message->nlmsg_type >> 8 != NFNL_SUBSYS_NFTABLES || own_.contains(message->nlmsg_pid)) return;
   const int kind = message->nlmsg_type & 0xff;
-  const std::string_view told = attributes_of(message);
+  const std::string_view attributes = attributes_of(message);
   if (kind == NFT_MSG_NEWGEN) {
-    generation_ = be32_of(find_attribute(told, NFTA_GEN_ID));
+    generation_ = be32_of(find_attribute(attributes, NFTA_GEN_ID));
     if (changes_ == 0 || complete_ || message->nlmsg_pid != port_) return;
-    const std::string name = text(find_attribute(told, NFTA_GEN_PROC_NAME));
-    const std::uint32_t process = be32_of(find_attribute(told, NFTA_GEN_PROC_PID));
-    if (process != 0) who_ = " by " + (name.empty() ? "somebody" : name) + " (pid " + std::to_string(process) + ")";
+    const std::string name = text(find_attribute(attributes, NFTA_GEN_PROC_NAME));
+    const std::uint32_t process = be32_of(find_attribute(attributes, NFTA_GEN_PROC_PID));
+    if (process != 0)
+      process_ = " by " + (name.empty() ? "an unnamed process" : name) + " (pid " + std::to_string(process) + ")";
     complete_ = true;
     return;
   }
   if (family_of(message) != family_) return;
-  chains_moved_ = chains_moved_ || kind == NFT_MSG_NEWCHAIN || kind == NFT_MSG_DELCHAIN || kind == NFT_MSG_DELTABLE;
-  // Each kind begins with the name of the table, under the same number.
-  if (text_of(find_attribute(told, NFTA_TABLE_NAME)) != kTableName) return;
+  chains_changed_ = chains_changed_ || kind == NFT_MSG_NEWCHAIN || kind == NFT_MSG_DELCHAIN || kind == NFT_MSG_DELTABLE;
+  // In messages of each kind, the name of the table has the same number.
+  if (text_of(find_attribute(attributes, NFTA_TABLE_NAME)) != kTableName) return;
   std::string what;
   switch (kind) {
     case NFT_MSG_NEWTABLE:
@@ -87,43 +89,43 @@ void EventReader::take(const nlmsghdr* message) {
       what = "was removed";
       break;
     case NFT_MSG_NEWCHAIN:
-      what = "chain " + text(find_attribute(told, NFTA_CHAIN_NAME)) + " was added or changed";
+      what = "chain " + text(find_attribute(attributes, NFTA_CHAIN_NAME)) + " was added or changed";
       break;
     case NFT_MSG_DELCHAIN:
-      what = "chain " + text(find_attribute(told, NFTA_CHAIN_NAME)) + " was removed";
+      what = "chain " + text(find_attribute(attributes, NFTA_CHAIN_NAME)) + " was removed";
       break;
     case NFT_MSG_NEWRULE:
-      what = "a rule of chain " + text(find_attribute(told, NFTA_RULE_CHAIN)) + " was added";
+      what = "a rule of chain " + text(find_attribute(attributes, NFTA_RULE_CHAIN)) + " was added";
       break;
     case NFT_MSG_DELRULE:
-      what = "a rule of chain " + text(find_attribute(told, NFTA_RULE_CHAIN)) + " was removed";
+      what = "a rule of chain " + text(find_attribute(attributes, NFTA_RULE_CHAIN)) + " was removed";
       break;
     case NFT_MSG_NEWSET:
-      what = "set " + text(find_attribute(told, NFTA_SET_NAME)) + " was added or changed";
+      what = "set " + text(find_attribute(attributes, NFTA_SET_NAME)) + " was added or changed";
       break;
     case NFT_MSG_DELSET:
-      what = "set " + text(find_attribute(told, NFTA_SET_NAME)) + " was removed";
+      what = "set " + text(find_attribute(attributes, NFTA_SET_NAME)) + " was removed";
       break;
     case NFT_MSG_NEWSETELEM:
     case NFT_MSG_DELSETELEM: {
-      const std::string set = text(find_attribute(told, NFTA_SET_ELEM_LIST_SET));
-      if (set == kMemory) return;
+      const std::string set = text(find_attribute(attributes, NFTA_SET_ELEM_LIST_SET));
+      if (set == kAffinityMapName) return;
       what = "an element of " + set + (kind == NFT_MSG_NEWSETELEM ? " was added" : " was removed");
       break;
     }
     default:
-      return;  // objects and flow tables: nobody asks ours for them
+      return;  // objects and flow tables, which our table does not use
   }
   add(message->nlmsg_pid, std::move(what));
 }
 
 std::string EventReader::take() {
   std::string sentence = table_;
-  // Of the table itself no part is named.
+  // A change of the table itself names no object.
   if (!first_.starts_with("was ") && !first_.starts_with("may ")) sentence += ':';
   sentence += ' ' + first_;
   if (changes_ > 1) sentence += ", with " + std::to_string(changes_ - 1) + (changes_ == 2 ? " more change," : " more changes,");
-  sentence += who_;
+  sentence += process_;
   if (sentence.back() == ',') sentence.pop_back();
   forget();
   return sentence;
@@ -132,7 +134,7 @@ std::string EventReader::take() {
 void EventReader::forget() noexcept {
   changes_ = 0;
   first_.clear();
-  who_.clear();
+  process_.clear();
   port_ = 0;
   complete_ = false;
 }

@@ -1,7 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Notifications of nf_tables decoded: whether somebody else changed our table, what of it, and who. One thread.
+// Decodes notifications of nf_tables: whether another process changed our table, what it changed, and its name. One
+// thread.
 #pragma once
 
 #include <linux/netlink.h>
@@ -21,20 +22,20 @@ class EventReader {
   // `own` outlives this.
   EventReader(abi::Family family, const OwnSenders& own);
 
-  // Any bytes. What is behind a message that is cut off is left out, and counts as a change.
+  // Takes any bytes. A message that is cut off counts as a change.
   void read(std::string_view datagram);
-  void lost();    // notifications were
-  void missed();  // nobody listened while somebody wrote
-  void deaf(int error);  // nobody can listen
+  void lost();                       // notifications were lost
+  void missed();                     // the kernel did not notify while another process may have written
+  void listening_failed(int error);  // the kernel refuses to send notifications
 
-  // A chain came or went, in whatever table of this family. Not begun anew.
-  bool chains_moved() const noexcept { return chains_moved_; }
-  // The last one that was told; 0: none.
+  // Whether a chain of any table of this family was added or removed. take() does not reset it.
+  bool chains_changed() const noexcept { return chains_changed_; }
+  // The last generation received; 0: none.
   std::uint32_t generation() const noexcept { return generation_; }
   bool changed() const noexcept { return changes_ != 0; }
-  // All of it is known: who did it has been told, which comes last. It may never come.
+  // Whether the process of the change is known. The kernel sends it last, or not at all.
   bool complete() const noexcept { return complete_; }
-  // "table ip kube-proxy: chain services was removed by nft (pid 123)". REQUIRES: changed(). Begins anew.
+  // "table ip kube-proxy: chain services was removed by nft (pid 123)". Resets the change. REQUIRES: changed().
   std::string take();
   void forget() noexcept;
 
@@ -47,11 +48,11 @@ class EventReader {
   const char* table_;
   std::size_t changes_ = 0;
   std::string first_;
-  std::string who_;
-  std::uint32_t port_ = 0;  // of who made the first change
+  std::string process_;
+  std::uint32_t port_ = 0;  // netlink port of the first change
   bool complete_ = false;
   std::uint32_t generation_ = 0;
-  bool chains_moved_ = false;
+  bool chains_changed_ = false;
 };
 
 }  // namespace sluice::nftables

@@ -9,8 +9,7 @@
 namespace sluice::nftables {
 
 std::uint64_t comment_hash(std::string_view comment) noexcept {
-  // FNV-1a: the same in every run and build; nobody chooses comments to make two of them equal, and those who do only
-  // spare themselves that a comment is corrected.
+  // FNV-1a: the same in every run and build. A collision only means that a wrong comment is not repaired.
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char letter : comment.substr(0, kCommentRoom)) hash = (hash ^ static_cast<std::uint8_t>(letter)) * 0x100000001b3;
   return hash;
@@ -33,8 +32,8 @@ void RecordTable::sort() {
   std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::memcmp(bytes_.data() + a * step, bytes_.data() + b * step, key_size_) < 0;
   });
-  // The kernel may tell an element twice when it makes the set's table larger meanwhile, which is no transaction. A second one
-  // that nobody marks would be removed, and with it the element.
+  // The kernel may list an element twice if it resizes the set meanwhile, which is no transaction. A second copy that
+  // is not marked would cause the removal of the element.
   const auto same = [&](std::uint32_t a, std::uint32_t b) {
     return std::memcmp(bytes_.data() + a * step, bytes_.data() + b * step, key_size_) == 0;
   };

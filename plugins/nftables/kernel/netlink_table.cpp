@@ -16,9 +16,8 @@
 namespace sluice::nftables {
 namespace {
 
-// A transaction of the other family would interrupt a dump, and a listing that was interrupted takes questions about who it was.
-// Those of this process wait for each other instead. No destructor runs for it:
-// the plugin may be unloaded at any time nobody uses it.
+// Serializes the transactions and listings of this process: a transaction of the other family interrupts a dump, and
+// the listing must then find out which table changed. Trivially destructible, as the plugin may be unloaded.
 constinit std::mutex one_at_a_time;
 static_assert(std::is_trivially_destructible_v<std::mutex>);
 
@@ -38,7 +37,7 @@ NetlinkTable::NetlinkTable(abi::Family family, netlink::OpenWire open, std::shar
 
 Listing NetlinkTable::list() {
   const std::lock_guard lock(one_at_a_time);
-  ++figures_.listings;
+  ++statistics_.listings;
   return reader_.list();
 }
 
@@ -51,54 +50,53 @@ std::vector<Refusal> NetlinkTable::commit(const Batch& batch) {
   if (batch.empty()) return {};
   const std::lock_guard lock(one_at_a_time);
   const std::uint64_t writes = count_writes(batch);
-  std::vector<Refusal> refusals = writes >= kTooManyToHear && own_->has_listener()
-                                      ? commit_unheard(batch)
-                                      : transactions_.run(batch, kTableName, TransactionSocket::Fate::kCarriedOut);
+  std::vector<Refusal> refusals = writes >= kMuteThreshold && own_->has_listener()
+                                      ? commit_muted(batch)
+                                      : transactions_.run(batch, kTableName, TransactionSocket::Mode::kCommit);
   if (refusals.empty()) {
-    ++figures_.commits;
-    figures_.writes += writes;
+    ++statistics_.commits;
+    statistics_.writes += writes;
   } else {
-    ++figures_.refused;
+    ++statistics_.refused;
   }
   return refusals;
 }
 
-// Whether somebody else wrote while nobody listened is told by the generation: it was asked for while there still was a listener, and
-// is again when there is one again. What was counted before is told before nobody listens, so that no change falls between.
-std::vector<Refusal> NetlinkTable::commit_unheard(const Batch& batch) {
+// The generation shows whether another process wrote while notifications were off: it is read before they are
+// switched off, and after they are on again. Earlier transactions are flushed first, so that no change is missed.
+std::vector<Refusal> NetlinkTable::commit_muted(const Batch& batch) {
   std::uint32_t expected = reader_.generation();
-  transactions_.wait_for_others();
-  own_->hear(false);
+  transactions_.flush_notifications();
+  own_->set_listening(false);
   std::vector<Refusal> refusals;
   try {
-    refusals = transactions_.run(batch, kTableName, TransactionSocket::Fate::kCarriedOut);
+    refusals = transactions_.run(batch, kTableName, TransactionSocket::Mode::kCommit);
   } catch (...) {
-    own_->hear(true);
+    own_->set_listening(true);
     own_->missed();
     throw;
   }
-  own_->hear(true);
+  own_->set_listening(true);
   if (refusals.empty() && ++expected == 0) ++expected;
   bool known = false;
   try {
     known = reader_.generation() == expected;
   } catch (const sdk::Failure&) {
-    // The transaction is what it is.
+    // Without a generation, a change is assumed.
   }
   if (!known) own_->missed();
   return refusals;
 }
 
-// A batch that has no end: the kernel takes each message as always, loads modules it needs, registers hooks, and then aborts, without a
-// generation, a notification, or a moment in which others see any of it. That is how nft --check does it. A batch with a message that
-// must fail comes to the same by a way that is not made for it; one that creates and deletes is committed, and makes a new generation.
-// What only a look at whole chains finds (a loop) is not noticed here where the table is new: since validation belongs to the table, it is
-// asked for and forgotten with it. An expression, a type of set or an attribute the kernel does not have is.
-std::vector<Refusal> NetlinkTable::rehearse(const Batch& batch) {
+// A batch without an end message: the kernel processes each message, loads modules, registers hooks, and then aborts
+// without a generation or a notification, as in nft --check. Failing on purpose is no alternative, and creating plus
+// deleting is committed and makes a generation. Loops between chains are not found, as the kernel validates them per
+// table at commit; an unsupported expression, set type or attribute is.
+std::vector<Refusal> NetlinkTable::dry_run(const Batch& batch) {
   if (batch.empty()) return {};
   const std::string table = "sluice-probe-" + std::to_string(getpid());
-  // Makes no generation, so that nobody's listing is disturbed.
-  return transactions_.run(batch, table, TransactionSocket::Fate::kForgotten);
+  // Makes no generation, so it does not disturb listings.
+  return transactions_.run(batch, table, TransactionSocket::Mode::kDryRun);
 }
 
 std::vector<TrafficCount> NetlinkTable::traffic() {
@@ -121,9 +119,9 @@ bool NetlinkTable::delete_table() {
                 refusals.front().error == EPERM ? "it belongs to another program, which has to be ended" : "");
 }
 
-const KernelFigures& NetlinkTable::figures() const noexcept {
-  figures_.bytes = transactions_.bytes();
-  return figures_;
+const KernelStatistics& NetlinkTable::statistics() const noexcept {
+  statistics_.bytes = transactions_.bytes();
+  return statistics_;
 }
 
 }  // namespace sluice::nftables

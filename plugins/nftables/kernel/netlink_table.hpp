@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The table of this node's nf_tables, through netlink.
+// The table in nf_tables of this node, over netlink.
 #pragma once
 
 #include <chrono>
@@ -19,35 +19,34 @@ namespace sluice::nftables {
 
 class NetlinkTable final : public TableKernel {
  public:
-  // For one answer. The kernel is done with a transaction when sending it returns.
+  // Timeout of one answer. The kernel completes a transaction within send().
   static constexpr std::chrono::milliseconds kPatience{5000};
-  // Writes in one transaction from which on nobody listens to it, not even to leave it out: the kernel makes a notification for each
-  // element before it sees that nobody wants it. Adding 100,000 elements (6.18, CPU time of the sender, median and best of 7): with a
-  // listener 609 and 380 ms, without 337 and 204 ms. The price are two questions for the generation.
-  static constexpr std::uint64_t kTooManyToHear = 2000;
+  // From this number of writes in one transaction on, notifications are switched off meanwhile: the kernel builds one
+  // for each element before it filters them. Adding 100,000 elements (6.18, CPU time of the sender, median and best
+  // of 7) takes 609 and 380 ms with a listener, 337 and 204 ms without. The cost is two requests for the generation.
+  static constexpr std::uint64_t kMuteThreshold = 2000;
 
-  // `open` makes wires of protocol NETLINK_NETFILTER; one is used to write, one to read, and another one while all
-  // of it is read. `own` is told from where is
-  // written.
+  // `open` opens NETLINK_NETFILTER wires: one to write, one to read, and a third during a listing. `own` receives the
+  // port of the writer.
   NetlinkTable(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSenders> own,
                std::chrono::milliseconds patience = kPatience);
 
   Listing list() override;
   std::uint32_t generation() override;
   std::vector<Refusal> commit(const Batch& batch) override;
-  std::vector<Refusal> rehearse(const Batch& batch) override;
+  std::vector<Refusal> dry_run(const Batch& batch) override;
   std::vector<TrafficCount> traffic() override;
   std::vector<RememberedClient> clients() override;
   bool delete_table() override;
-  const KernelFigures& figures() const noexcept override;
+  const KernelStatistics& statistics() const noexcept override;
 
  private:
-  std::vector<Refusal> commit_unheard(const Batch& batch);
+  std::vector<Refusal> commit_muted(const Batch& batch);
 
   std::shared_ptr<OwnSenders> own_;
   TransactionSocket transactions_;
   TableReader reader_;
-  mutable KernelFigures figures_;
+  mutable KernelStatistics statistics_;
 };
 
 }  // namespace sluice::nftables

@@ -13,8 +13,8 @@
 namespace sluice::nftables {
 namespace {
 
-// Of all tables of this process, as long as there is one: neither family is to hear the other one.
-std::shared_ptr<OwnSenders> all_of_us() {
+// Shared by all tables of this process while one exists: both families are filtered out of all notifications.
+std::shared_ptr<OwnSenders> shared_senders() {
   static constinit std::mutex mutex;
   static constinit std::weak_ptr<OwnSenders> known;
   const std::lock_guard lock(mutex);
@@ -26,7 +26,7 @@ std::shared_ptr<OwnSenders> all_of_us() {
 }  // namespace
 
 Table open_table(abi::Family family) {
-  const std::shared_ptr<OwnSenders> own = all_of_us();
+  const std::shared_ptr<OwnSenders> own = shared_senders();
   const netlink::OpenWire open = [] { return netlink::open_kernel(NETLINK_NETFILTER); };
   return {std::make_unique<NetlinkTable>(family, open, own), std::make_unique<NetlinkWatch>(family, open, own)};
 }

@@ -10,15 +10,15 @@
 
 namespace sluice::nftables {
 
-// Where the kernel cannot, who reads them does.
-void OwnSenders::leave_out() noexcept {
-  for (const Listener& listener : listeners_) listener.wire->leave_out(ports_);
+// If the kernel cannot filter, EventReader does.
+void OwnSenders::update_filters() noexcept {
+  for (const Listener& listener : listeners_) listener.wire->ignore_senders(ports_);
 }
 
 void OwnSenders::opened(std::uint32_t port) {
   const std::lock_guard lock(mutex_);
   ports_.push_back(port);
-  leave_out();
+  update_filters();
 }
 
 void OwnSenders::closing(std::uint32_t port) noexcept {
@@ -26,13 +26,13 @@ void OwnSenders::closing(std::uint32_t port) noexcept {
   const auto found = std::find(ports_.begin(), ports_.end(), port);
   if (found == ports_.end()) return;
   ports_.erase(found);
-  leave_out();
+  update_filters();
 }
 
 int OwnSenders::listen(netlink::Wire& wire, Missed missed) {
   const std::lock_guard lock(mutex_);
   listeners_.push_back({&wire, std::move(missed), 0});
-  wire.leave_out(ports_);
+  wire.ignore_senders(ports_);
   const int error = wire.listen(NFNLGRP_NFTABLES, true);
   if (error != 0) listeners_.pop_back();
   return error;
@@ -58,11 +58,11 @@ bool OwnSenders::has_listener() const noexcept {
   return !listeners_.empty();
 }
 
-void OwnSenders::hear(bool on) noexcept {
+void OwnSenders::set_listening(bool on) noexcept {
   const std::lock_guard lock(mutex_);
   for (Listener& listener : listeners_) {
     const int error = listener.wire->listen(NFNLGRP_NFTABLES, on);
-    // One that does not leave only costs time.
+    // A failure to switch off only costs time.
     if (!on || (error != 0) == (listener.error != 0)) continue;
     listener.error = error;
     listener.missed(error);
@@ -76,7 +76,7 @@ void OwnSenders::missed() const {
   }
 }
 
-bool OwnSenders::is(std::uint32_t port) const noexcept {
+bool OwnSenders::contains(std::uint32_t port) const noexcept {
   const std::lock_guard lock(mutex_);
   return port != 0 && std::find(ports_.begin(), ports_.end(), port) != ports_.end();
 }

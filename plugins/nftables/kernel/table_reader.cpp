@@ -25,12 +25,13 @@
 
 namespace sluice::nftables {
 namespace {
-// A set with an element we never make, such as the one for everything else ("*"): as one of another shape it is made anew.
-constexpr std::uint32_t kNotOurs = ~std::uint32_t{0};
 
+// Flags of a set with an element that the backend never writes, such as the catch-all element "*": the set has
+// another shape, so the table is replaced.
+constexpr std::uint32_t kForeignShape = ~std::uint32_t{0};
 
-netlink::Message question(abi::Family family, int message, std::uint16_t flags, std::string_view attributes) {
-  const std::string body = make_question_body(family, attributes);
+netlink::Message request(abi::Family family, int message, std::uint16_t flags, std::string_view attributes) {
+  const std::string body = make_request_body(family, attributes);
   return netlink::make_message(message_type(message), flags, body.data(), body.size());
 }
 
@@ -96,7 +97,7 @@ SetSpec read_set(std::string_view attributes) {
   return set;
 }
 
-// libnftnl takes for granted that each expression has a name.
+// libnftnl requires that each expression has a name.
 bool has_names(std::string_view expressions) {
   bool named = true;
   const bool whole = each_attribute(expressions, [&](std::uint16_t, std::string_view expression) {
@@ -106,7 +107,7 @@ bool has_names(std::string_view expressions) {
   return whole && named;
 }
 
-// Which Service an element of traffic counts for, and how much.
+// Reads packets and bytes of a counter expression.
 bool read_count(std::string_view expression, TrafficCount& count) {
   if (text_of(find_attribute(expression, NFTA_EXPR_NAME)) != "counter") return false;
   const std::string_view data = find_attribute(expression, NFTA_EXPR_DATA);
@@ -127,7 +128,7 @@ TableReader::TableReader(abi::Family family, netlink::OpenWire open, std::chrono
 
 std::uint32_t TableReader::generation() {
   std::uint32_t generation = 0;
-  const int error = socket_.request(question(family_, NFT_MSG_GETGEN, 0, {}), [&](nlmsghdr* answer) {
+  const int error = socket_.request(request(family_, NFT_MSG_GETGEN, 0, {}), [&](nlmsghdr* answer) {
     if (answer->nlmsg_type == message_type(NFT_MSG_NEWGEN)) {
       generation = be32_of(find_attribute(attributes_of(answer), NFTA_GEN_ID));
     }
@@ -136,23 +137,25 @@ std::uint32_t TableReader::generation() {
   return generation;
 }
 
-// Any transaction of anybody interrupts a dump, which the kernel continues behind as many objects as it has told. It counts those
-// of our table only, so that a table nobody touched is whole all the same; but chains are counted in all tables of a family.
+// Any transaction interrupts a dump; the kernel continues at the object with the same count. It counts only objects
+// of our table, so the dump is complete if our table did not change; but chains are counted in all tables of a
+// family.
 template <class Begin, class Take>
 bool TableReader::dump(int message, std::string_view attributes, const Begin& begin, const Take& take, bool* interrupted) {
   const std::uint8_t family = protocol_family(family_);
   const auto sort_out = [&](nlmsghdr* answer) {
-    const std::string_view told = attributes_of(answer);
-    // All four kinds of answers begin with the name of their table, under the same number.
+    const std::string_view received = attributes_of(answer);
+    // In all four kinds of answers, the name of the table has the same number.
     constexpr std::uint16_t kTable = NFTA_CHAIN_TABLE;
     static_assert(kTable == std::uint16_t{NFTA_RULE_TABLE} && kTable == std::uint16_t{NFTA_SET_TABLE} &&
                   kTable == std::uint16_t{NFTA_SET_ELEM_LIST_TABLE});
-    if (family_of(answer) == family && text_of(find_attribute(told, kTable)) == kTableName) take(answer, told);
+    if (family_of(answer) == family && text_of(find_attribute(received, kTable)) == kTableName) take(answer, received);
   };
-  netlink::Socket::Loose loose;
-  // Of no use any more; and when somebody adds and removes an element all the time, a dump need not have an end.
-  if (onlooker_) loose.stop = [this] { return onlooker_->look(); };
-  const int error = socket_.dump(question(family_, message, 0, attributes), begin, sort_out, &loose);
+  netlink::Socket::InterruptibleDump loose;
+  // Stops a dump that is invalid already. If another process adds and removes an element all the time, a dump may
+  // never end.
+  if (change_monitor_) loose.stop = [this] { return change_monitor_->poll(); };
+  const int error = socket_.dump(request(family_, message, 0, attributes), begin, sort_out, &loose);
   if (interrupted != nullptr) *interrupted = loose.interrupted;
   if (error == ENOENT || error == ECANCELED) return false;
   if (error != 0) netlink::fail(error, kNfTables, "cannot read the table kube-proxy");
@@ -161,19 +164,18 @@ bool TableReader::dump(int message, std::string_view attributes, const Begin& be
 
 template <class Begin, class Take>
 bool TableReader::read_elements(const std::string& set, const Begin& begin, const Take& take) {
-  return dump(
-      NFT_MSG_GETSETELEM, names(NFTA_SET_ELEM_LIST_TABLE, kTableName, NFTA_SET_ELEM_LIST_SET, set), begin,
-      [&](const nlmsghdr*, std::string_view told) {
-        if (text_of(find_attribute(told, NFTA_SET_ELEM_LIST_SET)) != set) return;
-        each_attribute(find_attribute(told, NFTA_SET_ELEM_LIST_ELEMENTS),
-                       [&](std::uint16_t, std::string_view element) { take(element); });
-      });
+  return dump(NFT_MSG_GETSETELEM, names(NFTA_SET_ELEM_LIST_TABLE, kTableName, NFTA_SET_ELEM_LIST_SET, set), begin,
+              [&](const nlmsghdr*, std::string_view attributes) {
+                if (text_of(find_attribute(attributes, NFTA_SET_ELEM_LIST_SET)) != set) return;
+                each_attribute(find_attribute(attributes, NFTA_SET_ELEM_LIST_ELEMENTS),
+                               [&](std::uint16_t, std::string_view element) { take(element); });
+              });
 }
 
 bool TableReader::read_table(Listing& listing, bool& dormant) {
   listing.exists = false;
   const int error =
-      socket_.request(question(family_, NFT_MSG_GETTABLE, 0, names(NFTA_TABLE_NAME, kTableName)), [&](nlmsghdr* answer) {
+      socket_.request(request(family_, NFT_MSG_GETTABLE, 0, names(NFTA_TABLE_NAME, kTableName)), [&](nlmsghdr* answer) {
         if (answer->nlmsg_type != message_type(NFT_MSG_NEWTABLE)) return;
         listing.exists = true;
         dormant = (be32_of(find_attribute(attributes_of(answer), NFTA_TABLE_FLAGS)) & NFT_TABLE_F_DORMANT) != 0;
@@ -185,27 +187,28 @@ bool TableReader::read_table(Listing& listing, bool& dormant) {
 bool TableReader::read_sets(Listing& listing) {
   return dump(
       NFT_MSG_GETSET, names(NFTA_SET_TABLE, kTableName), [&] { listing.sets.clear(); },
-      [&](const nlmsghdr*, std::string_view told) {
-        SetSpec set = read_set(told);
+      [&](const nlmsghdr*, std::string_view attributes) {
+        SetSpec set = read_set(attributes);
         std::string name = set.name;
         listing.sets.insert_or_assign(std::move(name), std::move(set));
       });
 }
 
 bool TableReader::read_chains(Listing& listing, bool dormant) {
-  const auto take = [&](const nlmsghdr*, std::string_view told) {
+  const auto take = [&](const nlmsghdr*, std::string_view attributes) {
     KnownChain chain;
-    const std::string_view hook = find_attribute(told, NFTA_CHAIN_HOOK);
+    const std::string_view hook = find_attribute(attributes, NFTA_CHAIN_HOOK);
     chain.is_base = hook.data() != nullptr;
     if (chain.is_base) {
       chain.hook.hook = be32_of(find_attribute(hook, NFTA_HOOK_HOOKNUM));
       chain.hook.priority = static_cast<std::int32_t>(be32_of(find_attribute(hook, NFTA_HOOK_PRIORITY)));
-      chain.hook.type = text_of(find_attribute(told, NFTA_CHAIN_TYPE));
-      // Ours always accept and are awake. What is not so has another shape.
-      if (be32_of(find_attribute(told, NFTA_CHAIN_POLICY)) != NF_ACCEPT) chain.hook.type += ", policy drop";
+      chain.hook.type = text_of(find_attribute(attributes, NFTA_CHAIN_TYPE));
+      // Our chains accept and are not dormant. Others have another shape.
+      if (be32_of(find_attribute(attributes, NFTA_CHAIN_POLICY)) != NF_ACCEPT) chain.hook.type += ", policy drop";
       if (dormant) chain.hook.type += ", dormant";
     }
-    listing.chains.insert_or_assign(std::string(text_of(find_attribute(told, NFTA_CHAIN_NAME))), std::move(chain));
+    listing.chains.insert_or_assign(std::string(text_of(find_attribute(attributes, NFTA_CHAIN_NAME))),
+                                    std::move(chain));
   };
   for (int attempt = 0; attempt < kChainTries; ++attempt) {
     bool interrupted = false;
@@ -224,15 +227,16 @@ bool TableReader::read_rules(Listing& listing) {
       [&] {
         for (auto& [name, chain] : listing.chains) chain.rules.clear();
       },
-      [&](const nlmsghdr* answer, std::string_view told) {
-        const auto chain = listing.chains.find(text_of(find_attribute(told, NFTA_RULE_CHAIN)));
+      [&](const nlmsghdr* answer, std::string_view attributes) {
+        const auto chain = listing.chains.find(text_of(find_attribute(attributes, NFTA_RULE_CHAIN)));
         if (chain == listing.chains.end()) return;
         const std::unique_ptr<nftnl_rule, decltype(&nftnl_rule_free)> rule(nftnl_rule_alloc(), &nftnl_rule_free);
         if (!rule) throw std::bad_alloc();
-        if (has_names(find_attribute(told, NFTA_RULE_EXPRESSIONS)) && nftnl_rule_nlmsg_parse(answer, rule.get()) == 0) {
+        if (has_names(find_attribute(attributes, NFTA_RULE_EXPRESSIONS)) &&
+            nftnl_rule_nlmsg_parse(answer, rule.get()) == 0) {
           chain->second.rules.push_back(read_rule(rule.get()));
         } else {
-          // Of a newer program, with something libnftnl does not know: none of ours.
+          // An expression of a newer program that libnftnl does not know: not one of ours.
           chain->second.rules.push_back(Rule{"unknown", {}, {}});
         }
       });
@@ -243,7 +247,7 @@ bool TableReader::read_dispatch(Listing& listing, bool firewall) {
   const auto set = listing.sets.find(wanted.name);
   if (set == listing.sets.end() || !same_shape(set->second, wanted)) return true;
   const std::size_t before = listing.dispatch.size();
-  bool sensible = true;
+  bool valid = true;
   const bool there = read_elements(
       wanted.name, [&] { listing.dispatch.resize(before); },
       [&](std::string_view element) {
@@ -252,17 +256,17 @@ bool TableReader::read_dispatch(Listing& listing, bool firewall) {
         DispatchWrite write;
         write.firewall = firewall;
         if (key.size() != sizeof(write.number)) {
-          sensible = false;
+          valid = false;
           return;
         }
         std::memcpy(&write.number, key.data(), sizeof(write.number));
-        // Another verdict is one of nobody's: no chain has this name.
+        // Another verdict: no chain has an empty name, so the element is removed.
         if (be32_of(find_attribute(verdict, NFTA_VERDICT_CODE)) == static_cast<std::uint32_t>(NFT_GOTO)) {
           write.chain = text_of(find_attribute(verdict, NFTA_VERDICT_CHAIN));
         }
         listing.dispatch.push_back(std::move(write));
       });
-  if (!sensible) set->second.flags = kNotOurs;
+  if (!valid) set->second.flags = kForeignShape;
   return there;
 }
 
@@ -274,7 +278,7 @@ bool TableReader::read_records(Listing& listing, SetId id) {
     records = RecordTable();
     return true;
   }
-  bool sensible = true;
+  bool valid = true;
   const bool there = read_elements(
       wanted.name, [&] { records = RecordTable(wanted.key_size, wanted.data_size); },
       [&](std::string_view element) {
@@ -285,14 +289,14 @@ bool TableReader::read_records(Listing& listing, SetId id) {
           if (type == NFTA_SET_ELEM_USERDATA) comment = element_comment(value);
         });
         if (key.size() != wanted.key_size || data.size() != wanted.data_size) {
-          sensible = false;
+          valid = false;
           return;
         }
         records.add(key.data(), data.data(), comment_hash(comment));
       });
   records.sort();
-  if (!sensible) {
-    set->second.flags = kNotOurs;
+  if (!valid) {
+    set->second.flags = kForeignShape;
     records = RecordTable();
   }
   return there;
@@ -315,19 +319,19 @@ bool TableReader::read(Listing& listing) {
 Listing TableReader::list() {
   using Clock = std::chrono::steady_clock;
   struct Leave {
-    std::unique_ptr<Onlooker>& onlooker;
-    ~Leave() { onlooker.reset(); }
+    std::unique_ptr<ChangeMonitor>& change_monitor;
+    ~Leave() { change_monitor.reset(); }
   };
-  const Leave leave{onlooker_};
+  const Leave leave{change_monitor_};
   const auto end = Clock::now() + std::min(kTryFor, patience_);
   std::string last;
   int attempt = 0;
   for (; attempt < kTries || Clock::now() < end; ++attempt) {
-    onlooker_.reset();
+    change_monitor_.reset();
     try {
-      onlooker_ = std::make_unique<Onlooker>(family_, open_, patience_);
+      change_monitor_ = std::make_unique<ChangeMonitor>(family_, open_, patience_);
     } catch (const sdk::Failure& failure) {
-      last = failure.what();  // without it only a listing of one generation counts
+      last = failure.what();  // without it, only a listing within one generation is consistent
     }
     const std::uint32_t before = generation();
     Listing listing;
@@ -338,20 +342,20 @@ Listing TableReader::list() {
       last = "a part of it was not there any more";
       continue;
     }
-    if (!onlooker_) continue;
-    if (!onlooker_->untouched(listing.generation)) {
-      last = onlooker_->take();
+    if (!change_monitor_) continue;
+    if (!change_monitor_->untouched(listing.generation)) {
+      last = change_monitor_->take();
     } else if (!whole) {
       last = "a part of it was not there any more";
-    } else if (chains_in_doubt_ && onlooker_->chains_moved()) {
+    } else if (chains_in_doubt_ && change_monitor_->chains_changed()) {
       last = "chains of other tables came and went while its own were read";
     } else {
       return listing;
     }
   }
   throw sdk::Failure(abi::Code::kRetry, kNfTables,
-                     "cannot read the table kube-proxy: somebody wrote to nf_tables each of the " + std::to_string(attempt) +
-                         " times it was tried, last so: " + last);
+                     "cannot read the table kube-proxy: nf_tables changed during each of " + std::to_string(attempt) +
+                         " attempts, last: " + last);
 }
 
 std::vector<TrafficCount> TableReader::traffic() {
@@ -364,7 +368,7 @@ std::vector<TrafficCount> TableReader::traffic() {
         [&](std::string_view element) {
           const std::string_view bytes = find_attribute(find_attribute(element, NFTA_SET_ELEM_KEY), NFTA_DATA_VALUE);
           TrafficCount count;
-          // One expression is told as such, several as a list.
+          // A single expression has an attribute of its own, several are a list.
           bool counted = read_count(find_attribute(element, NFTA_SET_ELEM_EXPR), count);
           each_attribute(find_attribute(element, NFTA_SET_ELEM_EXPRESSIONS),
                          [&](std::uint16_t, std::string_view one) { counted = counted || read_count(one, count); });

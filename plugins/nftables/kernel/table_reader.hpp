@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Our table as nf_tables tells it, decoded. One thread at a time.
+// Lists our table from nf_tables. One thread at a time.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "plugins/common/netlink/socket.hpp"
+#include "plugins/nftables/kernel/change_monitor.hpp"
 #include "plugins/nftables/kernel/listing.hpp"
-#include "plugins/nftables/kernel/onlooker.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
 #include "sluice/abi/types.hpp"
 
@@ -21,26 +21,26 @@ namespace sluice::nftables {
 
 class TableReader {
  public:
-  static constexpr int kTries = 5;  // at least, when somebody changes our table meanwhile
-  static constexpr std::chrono::milliseconds kTryFor{1000};  // and as long
-  static constexpr int kChainTries = 10;  // when somebody changes anything within the millisecond that chains take
+  static constexpr int kTries = 5;  // minimum attempts if other processes change our table meanwhile
+  static constexpr std::chrono::milliseconds kTryFor{1000};  // minimum duration of the attempts
+  static constexpr int kChainTries = 10;  // attempts if any transaction interrupts the dump of the chains
 
   TableReader(abi::Family family, netlink::OpenWire open, std::chrono::milliseconds patience);
 
-  // Everything in it, as it was at one time. Throws sdk::Failure, kRetry when somebody kept changing it; what others do to other
-  // tables does not matter, unless one transaction of theirs is so large that its notifications do not fit into a socket.
+  // A consistent listing of the table. Throws sdk::Failure, kRetry if other processes keep changing it. Changes of
+  // other tables do no harm, unless the notifications of one transaction overflow the socket.
   Listing list();
-  // Of the sets with counters; empty where they are not.
+  // From the sets with counters; empty if there are none.
   std::vector<TrafficCount> traffic();
 
-  // Of map affinity; empty where it is not, or has another shape.
+  // From map affinity; empty if it does not exist or has another shape.
   std::vector<RememberedClient> clients();
 
-  // Of all tables of nf_tables; each transaction makes the next one. Throws sdk::Failure.
+  // The generation of nf_tables, which each transaction increments. Throws sdk::Failure.
   std::uint32_t generation();
 
  private:
-  // False: it changed meanwhile.
+  // Returns false if the table changed meanwhile.
   bool read(Listing& listing);
   bool read_table(Listing& listing, bool& dormant);
   bool read_sets(Listing& listing);
@@ -48,7 +48,7 @@ class TableReader {
   bool read_rules(Listing& listing);
   bool read_dispatch(Listing& listing, bool firewall);
   bool read_records(Listing& listing, SetId id);
-  // take(attributes of one element) for all of a set. False: it is not there.
+  // Calls take(attributes) for each element of a set. Returns false if the set does not exist.
   template <class Begin, class Take>
   bool read_elements(const std::string& set, const Begin& begin, const Take& take);
   template <class Begin, class Take>
@@ -58,11 +58,11 @@ class TableReader {
   netlink::OpenWire open_;
   std::chrono::milliseconds patience_;
   netlink::Socket socket_;
-  std::unique_ptr<Onlooker> onlooker_;  // of list()
-  bool chains_in_doubt_ = false;        // they are those of our table if no chain of another one came or went
+  std::unique_ptr<ChangeMonitor> change_monitor_;  // during list()
+  bool chains_in_doubt_ = false;  // the chains are valid unless a chain of another table was added or removed
 };
 
-// Whether elements of one are elements of the other.
+// Whether the sets have the same key, data and flags.
 bool same_shape(const SetSpec& a, const SetSpec& b) noexcept;
 
 }  // namespace sluice::nftables

@@ -50,9 +50,9 @@ void NetlinkWatch::start(Changed changed) {
   if (wake_ < 0) netlink::fail(errno, "nf_tables", "cannot listen to changes of nf_tables: no eventfd");
   if (!wire_) {
     std::unique_ptr<netlink::Wire> wire = open_();
-    // Where the kernel cannot leave ours out, the reader does.
+    // If the kernel cannot filter out our own writes, the reader does.
     const int refused = own_->listen(*wire, [this](int error) {
-      deaf_ = error;
+      listen_error_ = error;
       missed_ = true;
       wake();
     });
@@ -72,10 +72,10 @@ void NetlinkWatch::run() {
   using Clock = std::chrono::steady_clock;
   std::vector<char> buffer(kBuffer);
   bool works = true;
-  Clock::time_point first{};  // when the change that is not complete came
+  Clock::time_point first{};  // arrival of the change whose process is not known yet
   while (!ending_) {
     pollfd wait[] = {{wake_, POLLIN, 0}, {works ? wire_->descriptor() : -1, POLLIN, 0}};
-    int patience = works && deaf_ == 0 ? -1 : static_cast<int>(kPause.count());
+    int patience = works && listen_error_ == 0 ? -1 : static_cast<int>(kPause.count());
     if (reader_.changed()) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(first + kWaitForName - Clock::now());
       patience = static_cast<int>(std::max<long>(0, left.count()));
@@ -85,17 +85,17 @@ void NetlinkWatch::run() {
     const bool before = reader_.changed();
     std::uint64_t calls = 0;
     if (::read(wake_, &calls, sizeof(calls)) > 0 && missed_.exchange(false)) {
-      if (const int error = deaf_; error != 0) {
-        reader_.deaf(error);
+      if (const int error = listen_error_; error != 0) {
+        reader_.listening_failed(error);
       } else {
         reader_.missed();
       }
     }
-    // Before anybody is told, so that who then reads the table sees what was not heard.
-    if (deaf_ != 0) own_->listen_again(*wire_);
+    // Before the report, so that a listing made because of it covers the time without notifications.
+    if (listen_error_ != 0) own_->listen_again(*wire_);
     works = drain(buffer);
     if (!before && reader_.changed()) first = Clock::now();
-    if (reader_.complete() || (reader_.changed() && Clock::now() >= first + kWaitForName)) tell();
+    if (reader_.complete() || (reader_.changed() && Clock::now() >= first + kWaitForName)) report();
   }
 }
 
@@ -113,12 +113,12 @@ bool NetlinkWatch::drain(std::vector<char>& buffer) {
       reader_.lost();
       if (size != -ENOBUFS) return false;
     }
-    // Somebody who writes without end is told of as well.
+    // Also report a process that writes without end.
     if (reader_.complete() || ending_) return true;
   }
 }
 
-void NetlinkWatch::tell() {
+void NetlinkWatch::report() {
   if (!armed_.exchange(false)) return reader_.forget();
   changed_(reader_.take());
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Listens to what others do to our table in nf_tables.
+// Watches our table for changes by other processes.
 #pragma once
 
 #include <atomic>
@@ -17,11 +17,11 @@
 
 namespace sluice::nftables {
 
-// A thread of its own, with all signals blocked, from start() to the end of this object; the end waits for a call of `changed` that is
-// under way.
+// Runs a thread, with all signals blocked, from start() to destruction. The destructor waits for a running call of
+// `changed`.
 class NetlinkWatch final : public TableWatch {
  public:
-  // Who made a change is told after it; without that the change is told alone.
+  // The kernel sends the name of the process after the change. After this timeout the change is reported without it.
   static constexpr std::chrono::milliseconds kWaitForName{500};
 
   NetlinkWatch(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSenders> own);
@@ -34,9 +34,9 @@ class NetlinkWatch final : public TableWatch {
 
  private:
   void run();
-  // Reads what is there. False: the wire is of no use at the moment.
+  // Reads all pending datagrams. Returns false if the wire cannot be used for now.
   bool drain(std::vector<char>& buffer);
-  void tell();
+  void report();
   void wake() noexcept;
 
   netlink::OpenWire open_;
@@ -46,7 +46,7 @@ class NetlinkWatch final : public TableWatch {
   std::unique_ptr<netlink::Wire> wire_;
   std::atomic<bool> armed_{true};
   std::atomic<bool> missed_{false};
-  std::atomic<int> deaf_{0};  // why nothing is heard; 0: it is
+  std::atomic<int> listen_error_{0};  // why there are no notifications; 0: there are
   std::atomic<bool> ending_{false};
   int wake_ = -1;
   std::thread thread_;

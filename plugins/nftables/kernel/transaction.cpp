@@ -22,12 +22,12 @@
 namespace sluice::nftables {
 namespace {
 
-constexpr std::size_t kAnswerBuffer = 16 * 1024;  // an answer is some 100 bytes
+constexpr std::size_t kAnswerBuffer = 16 * 1024;  // an answer has some 100 bytes
 
-// What the kernel says when it could not finish for reasons that have gone by the time it says so.
-bool asks_for_another_try(int error) { return error == EAGAIN || error == EINTR || error == ERESTART; }
+// Transient errors of a whole transaction: it can be retried at once.
+bool is_retryable(int error) { return error == EAGAIN || error == EINTR || error == ERESTART; }
 
-[[noreturn]] void unknown(int error, const std::string& why) {
+[[noreturn]] void throw_unknown_result(int error, const std::string& why) {
   throw sdk::Failure(abi::Code::kRetry, kNfTables,
                      "it is not known whether a transaction of nf_tables was carried out: " + why +
                          "; the table is read again",
@@ -47,9 +47,9 @@ void TransactionSocket::open() {
   wire_ = std::move(wire);
 }
 
-// The kernel counts a transaction first and tells of it then, both under a lock that each batch takes. One with nothing in it
-// does nothing else, and has no answer.
-void TransactionSocket::wait_for_others() {
+// The kernel increments the generation and then sends notifications, both under a lock that each batch takes. An
+// empty batch does nothing else and has no answer.
+void TransactionSocket::flush_notifications() {
   open();
   struct {
     nlmsghdr header;
@@ -74,33 +74,35 @@ void TransactionSocket::close() noexcept {
   wire_.reset();
 }
 
-std::vector<Refusal> TransactionSocket::run(const Batch& batch, const std::string& table, Fate fate) {
+std::vector<Refusal> TransactionSocket::run(const Batch& batch, const std::string& table, Mode mode) {
   EncodeOptions options;
   options.table = table;
-  options.with_end = fate == Fate::kCarriedOut;
+  options.with_end = mode == Mode::kCommit;
   Encoded encoded;
-  const Answers answers = ask(batch, options, encoded);
-  if (answers.whole == 0) return answers.refused.empty() ? std::vector<Refusal>() : name(batch, table, encoded, answers);
+  const Answers answers = send_with_retry(batch, options, encoded);
+  if (answers.whole == 0)
+    return answers.refused.empty() ? std::vector<Refusal>() : name_refusals(batch, table, encoded, answers);
   if (netlink::code_of(answers.whole) != abi::Code::kKernel) {
     netlink::fail(answers.whole, kNfTables, "the kernel does not take a transaction of nf_tables");
   }
   return {{0, answers.whole, "the transaction as a whole"}};
 }
 
-TransactionSocket::Answers TransactionSocket::ask(const Batch& batch, EncodeOptions options, Encoded& encoded) {
+TransactionSocket::Answers TransactionSocket::send_with_retry(const Batch& batch, EncodeOptions options,
+                                                              Encoded& encoded) {
   Answers answers;
   for (int attempt = 0; attempt < kTries; ++attempt) {
     options.sequence = sequence_ + 1;
     encoded = encode(family_, batch, options);
     sequence_ = encoded.last() + 1;
     answers = exchange(encoded);
-    if (!asks_for_another_try(answers.whole)) break;
+    if (!is_retryable(answers.whole)) break;
   }
   return answers;
 }
 
-// What the kernel does for a batch is done when send() returns, so all answers are there then, unless there was no room for them.
-// The last message is always answered (Encoder::run), so silence is never taken for success.
+// The kernel processes a batch within send(), so all answers are queued then, unless the buffer overflowed. The last
+// message is always acknowledged (Encoder::run), so silence is never success.
 TransactionSocket::Answers TransactionSocket::exchange(const Encoded& encoded) {
   open();
   int error = wire_->make_room(encoded.bytes.size());
@@ -119,7 +121,7 @@ TransactionSocket::Answers TransactionSocket::exchange(const Encoded& encoded) {
   bytes_ += encoded.bytes.size();
 
   Answers answers;
-  bool lost = false;  // some answers; what was there before them can still be read
+  bool lost = false;  // some answers; earlier ones can still be read
   for (;;) {
     const long size = wire_->receive(std::span<char>(buffer_), lost ? std::chrono::milliseconds(0) : patience_);
     if (size == -EINTR) continue;
@@ -138,11 +140,11 @@ TransactionSocket::Answers TransactionSocket::exchange(const Encoded& encoded) {
       words = size == -EAGAIN ? "no answer came within " + std::to_string(patience_.count()) + " ms"
                               : netlink::error_text(why);
     }
-    close();  // late answers are nobody's
-    // One refusal is enough to know that nothing was carried out.
+    close();  // late answers must not be read by the next transaction
+    // One refusal proves that nothing was committed.
     if (!answers.refused.empty() || answers.whole != 0) return answers;
-    if (lost) unknown(ENOBUFS, "answers were lost, " + netlink::error_text(ENOBUFS));
-    unknown(why, words);
+    if (lost) throw_unknown_result(ENOBUFS, "answers were lost, " + netlink::error_text(ENOBUFS));
+    throw_unknown_result(why, words);
   }
 }
 
@@ -156,7 +158,7 @@ TransactionSocket::Read TransactionSocket::read(std::string_view datagram, const
   return datagram.empty() ? Read::kMore : Read::kBroken;
 }
 
-// True: it was the last one.
+// Returns true for the last answer.
 bool TransactionSocket::take(const nlmsghdr* message, const Encoded& encoded, Answers& answers) {
   if (message->nlmsg_type != NLMSG_ERROR || message->nlmsg_pid != wire_->port()) return false;
   const std::uint32_t part = message->nlmsg_seq - encoded.first;
@@ -169,7 +171,7 @@ bool TransactionSocket::take(const nlmsghdr* message, const Encoded& encoded, An
     if (body.error <= 0 && body.error != INT_MIN) error = -body.error;
   }
   if (whole) {
-    // Says something of all of it, such as that there was no memory. What was refused before it does not matter any more.
+    // An error of the whole batch, such as ENOMEM. Earlier refusals do not matter any more.
     if (error == 0) return false;
     answers.whole = error;
     return true;
@@ -190,10 +192,10 @@ bool TransactionSocket::take(const nlmsghdr* message, const Encoded& encoded, An
   return last;
 }
 
-// The kernel stops at the first element it refuses in a message full of them, and kernels before 5.19 do not say which one that
-// is. So it is asked again, with a message for each of them, in a batch that has no end and thus leaves nothing.
-std::vector<Refusal> TransactionSocket::name(const Batch& batch, const std::string& table, const Encoded& encoded,
-                                             const Answers& answers) {
+// The kernel stops at the first refused element of a message, and kernels before 5.19 do not name it. So the batch is
+// sent again without an end message, with a message for each of these elements.
+std::vector<Refusal> TransactionSocket::name_refusals(const Batch& batch, const std::string& table,
+                                                      const Encoded& encoded, const Answers& answers) {
   std::vector<bool> alone(encoded.order.size(), false);
   std::size_t count = 0;
   for (const Answer& answer : answers.refused) {
@@ -209,13 +211,13 @@ std::vector<Refusal> TransactionSocket::name(const Batch& batch, const std::stri
     options.with_end = false;
     options.alone = &alone;
     Encoded again;
-    Answers more;
+    Answers by_element;
     try {
-      more = ask(batch, options, again);
+      by_element = send_with_retry(batch, options, again);
     } catch (const sdk::Failure&) {
-      // What is known already is enough.
+      // The refusals known so far are enough.
     }
-    for (const Answer& answer : more.refused) {
+    for (const Answer& answer : by_element.refused) {
       const Encoded::Part& part = again.parts[answer.part];
       if (part.kind == Encoded::Kind::kElements && part.count == 1 && alone[part.index]) {
         elements.emplace_back(part.index, answer.error);

@@ -1,14 +1,14 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One expression of a rule, and the registers it works with. No statement of nft: those are made of several by
-// RuleBuilder, whose files alone use this. One thread per object.
+// One expression of a rule, and its registers. Only the files of RuleBuilder, which makes nft statements of
+// expressions, use it. One thread per object.
 #pragma once
 
 // clang-format off
-#include <netinet/in.h>  // before <linux/netfilter.h>, which defines the same otherwise
+#include <netinet/in.h>  // before <linux/netfilter.h>, which has the same definitions otherwise
 
-#include <cstdio>  // before <libnftnl/expr.h>, which takes it as given
+#include <cstdio>  // <libnftnl/expr.h> needs it
 // clang-format on
 
 #include <libnftnl/expr.h>
@@ -24,20 +24,20 @@
 
 namespace sluice::nftables {
 
-// Where the addresses are in the headers.
+// Offsets of the addresses in the IP headers.
 constexpr std::uint32_t source_offset(abi::Family family) { return family == abi::Family::kIpv6 ? 8 : 12; }
 constexpr std::uint32_t destination_offset(abi::Family family) { return family == abi::Family::kIpv6 ? 24 : 16; }
 
-// Registers are words; those at multiples of 16 bytes have a name of their own, which the kernel prefers when it tells.
+// Registers are words. Those at multiples of 16 bytes have names of their own, which the kernel uses in listings.
 constexpr std::uint32_t register_at(unsigned word) {
   return word % 4 == 0 ? NFT_REG_1 + word / 4 : NFT_REG32_00 + word;
 }
 
-// What a look-up gives: a verdict, nothing but whether it is there, or what is put where this word is.
+// The destination of a lookup: a verdict, nothing, or the register at this word.
 inline constexpr int kNoTarget = -1;
 inline constexpr int kVerdictTarget = -2;
 
-// Owned until it is given to the rule.
+// Owns the expression until add_to().
 class RuleBuilder::Expression {
  public:
   explicit Expression(const char* name) : expression_(nftnl_expr_alloc(name)) {

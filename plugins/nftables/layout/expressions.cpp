@@ -1,12 +1,12 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What packets and sets tell: loads, comparisons and look-ups.
+// Expressions that read packets and sets: loads, comparisons and lookups.
 
 #include "plugins/nftables/layout/expressions.hpp"
 
 // clang-format off
-#include <netinet/in.h>  // before <linux/netfilter.h>, which defines the same otherwise
+#include <netinet/in.h>  // before <linux/netfilter.h>, which has the same definitions otherwise
 // clang-format on
 
 #include <linux/netfilter/nf_conntrack_tuple_common.h>
@@ -96,7 +96,7 @@ void RuleBuilder::load(Fields fields) {
       case Field::Kind::kPriority:
         load_meta(NFT_META_PRIORITY, word);
         break;
-      case Field::Kind::kPriorityId: {  // only as the first
+      case Field::Kind::kPriorityId: {  // only as the first field
         const std::uint32_t mask = kIdMask;
         const std::uint32_t zero = 0;
         load_meta(NFT_META_PRIORITY, word);
@@ -126,7 +126,7 @@ void RuleBuilder::load(Fields fields) {
 void RuleBuilder::lookup(const char* set, int target) {
   Expression expression("lookup");
   expression.number(NFTNL_EXPR_LOOKUP_SREG, NFT_REG_1).text(NFTNL_EXPR_LOOKUP_SET, set);
-  expression.number(NFTNL_EXPR_LOOKUP_FLAGS, 0);  // as the kernel tells
+  expression.number(NFTNL_EXPR_LOOKUP_FLAGS, 0);  // as the kernel lists it
   if (target == kVerdictTarget) expression.number(NFTNL_EXPR_LOOKUP_DREG, NFT_REG_VERDICT);
   if (target >= 0) expression.number(NFTNL_EXPR_LOOKUP_DREG, register_at(static_cast<unsigned>(target)));
   expression.add_to(rule_.get());

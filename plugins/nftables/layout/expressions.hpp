@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Statements of nft as expressions of the kernel: each member function adds one. Registers and lengths are those nft
-// itself would choose, so that its listing of a rule, loaded again, is the same rule. One thread per object.
+// Builds nft statements from kernel expressions: each member function adds one. Registers and lengths are those that
+// nft chooses, so that a rule listed and loaded by nft is the same rule. One thread per object.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct nftnl_expr;
 
 namespace sluice::nftables {
 
-// A component of what is looked up.
+// A component of a lookup key.
 struct Field {
   enum class Kind : std::uint8_t {
     kSource,               // ip saddr
@@ -28,7 +28,7 @@ struct Field {
     kPriorityId,           // meta priority & 0xffff0000
     kRandom,               // numgen random mod `modulus` offset `offset`
     kOriginalDestination,  // ct original ip daddr
-    kOriginalPort,         // ct original proto-dst; only after is_protocol(), as nft says
+    kOriginalPort,         // ct original proto-dst; nft requires is_protocol() before
   };
   Kind kind{};
   std::uint32_t modulus = 0;
@@ -42,11 +42,11 @@ class RuleBuilder {
   ~RuleBuilder();
   RuleBuilder(RuleBuilder&&) = default;
 
-  // Matches. The rule ends for packets that do not have it.
+  // Matches. Packets that do not match leave the rule.
   RuleBuilder& from(const abi::Prefix& prefix, bool inverted = false);
   RuleBuilder& to(const abi::Prefix& prefix, bool inverted = false);
   RuleBuilder& to_no_loopback();
-  // At most 15 bytes, less as a prefix.
+  // At most 15 bytes, or fewer for a prefix.
   RuleBuilder& through(const std::string& interface, bool is_prefix, bool inverted = false);
   RuleBuilder& is_protocol(abi::Protocol protocol);
   RuleBuilder& from_this_node();  // fib saddr type local
@@ -59,15 +59,15 @@ class RuleBuilder {
   // Changes of the packet.
   RuleBuilder& set_mark(std::uint32_t mark);
   RuleBuilder& flip_mark(std::uint32_t mark);
-  RuleBuilder& priority_from(Fields fields, const char* map);  // the rule ends where the map has nothing
+  RuleBuilder& priority_from(Fields fields, const char* map);  // packets leave the rule if the map has no element
   RuleBuilder& priority_id();                                  // meta priority set meta priority & 0xffff0000
   RuleBuilder& priority_slot(const Field& slot);               // meta priority set numgen random …
   RuleBuilder& set_priority(std::uint32_t value);
 
-  // The client's memory: affinity id of the priority . source : priority.
-  enum class Memory : std::uint8_t { kAdd, kRefresh, kForget };
-  // REQUIRES: for kForget, nothing but the id is in the priority.
-  RuleBuilder& memory(Memory what, const char* map, std::uint32_t seconds);
+  // Updates map affinity: affinity id of the priority . source : priority.
+  enum class AffinityOp : std::uint8_t { kAdd, kRefresh, kDelete };
+  // REQUIRES: for kDelete, the priority has nothing but the id.
+  RuleBuilder& update_affinity(AffinityOp what, const char* map, std::uint32_t seconds);
 
   // Verdicts.
   RuleBuilder& translate(Fields fields, const char* map);  // dnat to address . port
@@ -79,7 +79,7 @@ class RuleBuilder {
   RuleBuilder& drop();
   RuleBuilder& reject();
 
-  // Once, last.
+  // Must be called once, last.
   Rule make(std::string comment = {});
 
  private:
@@ -97,7 +97,7 @@ class RuleBuilder {
   void fib(std::uint32_t flag);
   void verdict(std::int32_t code, const std::string* chain);
   void load(Fields fields);
-  void lookup(const char* set, int target);  // a word, or kNoTarget, kVerdictTarget
+  void lookup(const char* set, int target);  // a word, kNoTarget or kVerdictTarget
 
   abi::Family family_;
   struct Free {

@@ -116,8 +116,8 @@ void Builder::add_masquerading() {
   };
 }
 
-// nft knows the type of the original port only where the protocol is known: hence a rule for each. What a flow was sent
-// to is an address of a Service first of all, as in `services`.
+// nft knows the type of the original port only after a protocol match, hence a rule for each protocol. Addresses of
+// Services come before node ports, as in `services`.
 void Builder::add_counting() {
   auto& rules = chain("count-traffic").rules;
   for (const auto protocol : {abi::Protocol::kTcp, abi::Protocol::kUdp, abi::Protocol::kSctp}) {
@@ -158,7 +158,7 @@ std::vector<ChainSpec> Builder::make() {
   if (facts_.counters) add_counting();
   add_base_chains();
   if (facts_.counters) {
-    // Every packet once: what goes out through lo comes in again.
+    // Count each packet once: a packet sent through lo comes in again.
     for (auto& spec : chains_) {
       if (spec.name == "filter-forward" || spec.name == "filter-output") {
         spec.rules.push_back(rule().is_translated().jump("count-traffic").make());

@@ -40,13 +40,14 @@ LayoutFacts layout_facts(abi::Family family, const abi::NodeFacts& node, bool co
     case abi::LocalDetectorKind::kInterfaceNamePrefix: {
       facts.detector_interface = sdk::text(node.detector_interface);
       const auto& name = facts.detector_interface;
-      // nft could not show or load other characters as they are.
+      // nft cannot list or load other characters unchanged.
       const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
         return c > ' ' && c < 0x7f && c != '"' && c != '*' && c != '\\' && c != '/';
       });
       if (name.empty() || name.size() > 15 || !plain) {
-        throw sdk::Failure(abi::Code::kInvalid, "detectLocal",
-                           "'" + name + "' is no name of an interface: set one of 1 to 15 plain characters");
+        throw sdk::Failure(
+            abi::Code::kInvalid, "detectLocal",
+            "invalid interface name '" + name + "': use 1 to 15 printable characters without \", *, \\ and /");
       }
       break;
     }

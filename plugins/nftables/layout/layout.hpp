@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which chains and rules there are: the fixed ones of a node, and those that many Services share. Pure; any thread.
-// The shape and why: docs/decisions/0021-nftables.md.
+// The chains and rules: the fixed ones of a node, and those that Services share. Pure; any thread. The design:
+// docs/decisions/0021-nftables.md.
 #pragma once
 
 #include <compare>
@@ -16,7 +16,7 @@
 
 namespace sluice::nftables {
 
-// Facts of the node that rules depend on. When they change, everything is compared anew.
+// Node facts that rules depend on. A change requires a full comparison.
 struct LayoutFacts {
   abi::Family family = abi::Family::kIpv4;
   std::uint32_t masquerade_mark = 0;
@@ -31,36 +31,35 @@ struct LayoutFacts {
 };
 LayoutFacts layout_facts(abi::Family family, const abi::NodeFacts& node, bool counters);
 
-// What becomes of a connection to a frontend. Frontends with equal treatments share one chain, whatever their Service.
-struct Treatment {
+// How connections to a frontend are handled. All frontends of one class share a chain, whatever their Service.
+struct ServiceClass {
   enum class Kind : std::uint8_t {
-    kCluster,        // one of the cluster list
-    kLocal,          // one of the local list
-    kExternal,       // the same as kCluster, masqueraded
-    kExternalLocal,  // from pods of this node and the node itself one of the cluster list, from elsewhere of the local
-                     // list
+    kCluster,        // to an endpoint of the cluster list
+    kLocal,          // to an endpoint of the local list
+    kExternal,       // as kCluster, masqueraded
+    kExternalLocal,  // clients on this node: to the cluster list, other clients: to the local list
   };
   Kind kind = Kind::kCluster;
   bool node_port = false;
-  std::uint32_t cluster = 0;  // length of the list; 0 where the kind does not use it, or there is none
+  std::uint32_t cluster = 0;  // length of the list; 0 if it is empty or the kind does not use it
   std::uint32_t local = 0;
   std::uint32_t affinity_seconds = 0;  // 0: none
-  friend auto operator<=>(const Treatment&, const Treatment&) = default;
+  friend auto operator<=>(const ServiceClass&, const ServiceClass&) = default;
 };
 
-// "endpoints-3", "nodeport-external-local-3-1", "sticky-10800-external-3". No name is that of a fixed chain.
-std::string chain_name(const Treatment& treatment);
-// Whether a chain of this name may be one of ours that Services share, of treatments or of firewalls.
+// "endpoints-3", "nodeport-external-local-3-1", "sticky-10800-external-3". Never the name of a fixed chain.
+std::string chain_name(const ServiceClass& service_class);
+// Whether the name is that of a shared chain, of a service class or a firewall.
 bool is_shared_chain(std::string_view name);
-ChainSpec treatment_chain(const LayoutFacts& facts, const Treatment& treatment);
-// Treatments whose chains the one of `treatment` goes to: they have to be there first.
-std::vector<Treatment> depends_on(const Treatment& treatment);
+ChainSpec class_chain(const LayoutFacts& facts, const ServiceClass& service_class);
+// Service classes whose chains the chain of `service_class` refers to: they must exist before it.
+std::vector<ServiceClass> depends_on(const ServiceClass& service_class);
 
-// Clients outside of `allowed` (sorted, without duplicates) are dropped. The name stems from the list.
+// Drops clients outside of `allowed` (sorted and unique). The name is a hash of the list.
 std::string firewall_chain_name(const std::vector<abi::Prefix>& allowed);
 ChainSpec firewall_chain(const LayoutFacts& facts, const std::vector<abi::Prefix>& allowed);
 
-// All fixed chains, in an order in which each may refer to those before it. Base chains are last.
+// All fixed chains; each refers to earlier ones only, and base chains are last.
 std::vector<ChainSpec> fixed_chains(const LayoutFacts& facts);
 
 }  // namespace sluice::nftables

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Matches: what packets must have for a rule to go on.
+// Matches: conditions of a rule.
 
 #include <linux/netfilter/nf_conntrack_common.h>
 
@@ -23,7 +23,7 @@ void RuleBuilder::has_bit(std::uint32_t bit) {
 void RuleBuilder::match_prefix(std::uint32_t offset, const abi::Prefix& prefix, bool inverted) {
   const std::size_t size = address_size();
   const std::size_t whole = prefix.length / 8u;
-  if (prefix.length % 8u == 0) {  // nft loads only the bytes that count
+  if (prefix.length % 8u == 0) {  // nft loads only the bytes of the prefix
     const std::size_t bytes = whole == 0 ? size : whole;
     load_payload(NFT_PAYLOAD_NETWORK_HEADER, offset, static_cast<std::uint32_t>(bytes), 0);
     compare(!inverted, prefix.address.bytes, bytes);

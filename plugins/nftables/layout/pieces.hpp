@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What several kinds of chains have in common. Pure.
+// Parts of several kinds of chains. Pure.
 #pragma once
 
 #include <string>
@@ -15,14 +15,15 @@ namespace sluice::nftables {
 inline constexpr Fields kFrontendFields = {{Field::Kind::kDestination}, {Field::Kind::kProtocol}, {Field::Kind::kPort}};
 inline constexpr Fields kNodePortFields = {{Field::Kind::kProtocol}, {Field::Kind::kPort}};
 
-// Whether there is a match for traffic from pods of this node, and for all other traffic: where every packet is from
-// such a pod, there is nothing to match the others with.
+// Whether traffic from pods of this node can be matched, and whether all other traffic can: it cannot if the detector
+// matches every packet.
 bool knows_local(const LayoutFacts& facts) noexcept;
 bool knows_not_local(const LayoutFacts& facts) noexcept;
-// REQUIRES: there is one.
+// REQUIRES: the match exists.
 RuleBuilder& match_local(RuleBuilder& rule, const LayoutFacts& facts, bool inverted);
 
-// A fixed chain: to the endpoint in the slot that is in the priority. "endpoint", "nodeport-local-endpoint".
+// The fixed chain that translates to the endpoint in the slot given by the priority. "endpoint",
+// "nodeport-local-endpoint".
 std::string slot_chain_name(bool node_port, bool local);
 ChainSpec slot_chain(abi::Family family, bool node_port, bool local);
 

@@ -16,7 +16,7 @@
 namespace sluice::nftables {
 
 Rule RuleBuilder::make(std::string comment) {
-  // Far more than the longest of our rules: libnftnl does not look.
+  // Larger than our longest rule, as libnftnl does not check the size.
   std::array<char, 8192> buffer{};
   nlmsghdr* header = mnl_nlmsg_put_header(buffer.data());
   nftnl_rule_nlmsg_build_payload(header, rule_.get());
@@ -45,7 +45,7 @@ Rule read_rule(const nftnl_rule* rule) {
       return 0;
     }
   };
-  // It reads only, but does not say so.
+  // It only reads the rule, but takes a non-const pointer.
   nftnl_expr_foreach(const_cast<nftnl_rule*>(rule), &Visit::expression, &read.text);
   std::uint32_t size = 0;
   const void* userdata = nftnl_rule_get_data(rule, NFTNL_RULE_USERDATA, &size);

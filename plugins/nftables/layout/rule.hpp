@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rules of nf_tables: made here, sent and compared elsewhere. Values; any thread.
+// Rules of nf_tables, as values to send and to compare. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ struct nftnl_rule;
 namespace sluice::nftables {
 
 struct Rule {
-  std::string text;         // one expression a line as libnftnl prints it: equal texts are equal rules
-  std::string expressions;  // content of NFTA_RULE_EXPRESSIONS, as it is sent
+  std::string text;         // one expression per line, as libnftnl prints it; rules are equal if it is equal
+  std::string expressions;  // content of NFTA_RULE_EXPRESSIONS
   std::string comment;      // as nft shows it; may be empty
-  // What the kernel tells compares with what was made: the bytes it tells differ, the text does not.
+  // Compares a rule we made with a listed rule. The bytes of a listed rule differ, the text does not.
   friend bool operator==(const Rule& a, const Rule& b) { return a.text == b.text && a.comment == b.comment; }
 };
 
-// Of a rule the kernel has told; `expressions` stays empty.
+// Decodes a listed rule; `expressions` stays empty.
 Rule read_rule(const nftnl_rule* rule);
 
 struct BaseHook {

@@ -22,7 +22,7 @@ constexpr std::initializer_list<Part> kNodePort = {Part::kProtocol, Part::kPort}
 constexpr std::initializer_list<Part> kNumber = {Part::kNumber};
 constexpr std::initializer_list<Part> kEndpoint = {Part::kAddress, Part::kPort};
 
-// nft's numbers of types, of 6 bits each in a concatenation.
+// Type numbers of nft, 6 bits each in a concatenation.
 constexpr unsigned kTypeBits = 6;
 std::uint32_t type_number(abi::Family family, Part part) {
   switch (part) {
@@ -33,11 +33,11 @@ std::uint32_t type_number(abi::Family family, Part part) {
     case Part::kPort:
       return 13;  // inet_service
     case Part::kNumber:
-      return 23;  // classid, as meta priority has
+      return 23;  // classid, the type of meta priority
     case Part::kSlot:
       break;
   }
-  return 4;  // integer, as numgen has
+  return 4;  // integer, the type of numgen
 }
 
 std::uint32_t type_number(abi::Family family, Parts parts) {
@@ -52,7 +52,7 @@ std::uint32_t size(abi::Family family, Parts parts) {
   return static_cast<std::uint32_t>(bytes);
 }
 
-// kSlot is an integer, and that has no size of its own: nft needs an expression that has.
+// kSlot is an integer, which has no size of its own: nft needs a typeof expression.
 bool needs_typeof(Parts parts) {
   for (const auto part : parts) {
     if (part == Part::kSlot) return true;
@@ -91,7 +91,7 @@ SetSpec make(abi::Family family, const char* name, Parts key, Parts data, const 
   spec.name = name;
   spec.key_type = type_number(family, key);
   spec.key_size = size(family, key);
-  const bool by_expression = needs_typeof(key);  // of both or of none: nft lists it so
+  const bool by_expression = needs_typeof(key);  // of key and data or of neither, as nft lists it
   const NftType key_type = nft_type(key, by_expression);
   if (data.size() == 0) {
     spec.userdata = set_userdata(family, key_type, nullptr, comment);
@@ -110,7 +110,7 @@ SetSpec make_dispatch(abi::Family family, const char* name, const char* comment)
   SetSpec spec = make(family, name, kNumber, {}, "");
   spec.flags = NFT_SET_MAP;
   spec.data_type = NFT_DATA_VERDICT;
-  spec.data_size = 16;  // as the kernel and nft call it; there is a chain in it
+  spec.data_size = 16;  // as in the kernel and nft; the value is a chain
   const NftType data_type;
   const NftType key_type = nft_type(kNumber, false);
   spec.userdata = set_userdata(family, key_type, &data_type, comment);
@@ -191,7 +191,7 @@ SetSpec firewall_chains_spec(abi::Family family) {
 SetSpec affinity_spec(abi::Family family, std::uint32_t capacity) {
   SetSpec spec = make(family, "affinity", {Part::kNumber, Part::kAddress}, kNumber, "clients and their endpoints");
   spec.flags |= NFT_SET_EVAL | NFT_SET_TIMEOUT;
-  spec.timeout_ms = 10800 * 1000;  // for what people add by hand; rules say how long
+  spec.timeout_ms = 10800 * 1000;  // for elements added by hand; rules set a timeout
   spec.capacity = capacity;
   return spec;
 }

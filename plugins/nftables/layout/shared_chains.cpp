@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Chains that many Services share (BEH 7.3), and what they are called.
+// Chains that Services share (BEH 7.3), and their names.
 
 #include <charconv>
 #include <optional>
@@ -10,28 +10,28 @@
 #include <utility>
 
 #include "plugins/common/netfilter/base32_hash.hpp"
+#include "plugins/nftables/elements.hpp"
 #include "plugins/nftables/layout/pieces.hpp"
-#include "plugins/nftables/values.hpp"
 
 namespace sluice::nftables {
 namespace {
 
-using TreatmentKind = Treatment::Kind;
+using ClassKind = ServiceClass::Kind;
 
 constexpr std::string_view kNodePortPrefix = "nodeport-";
 constexpr std::string_view kStickyPrefix = "sticky-";
 constexpr std::string_view kFirewallPrefix = "firewall-";
 constexpr std::size_t kHashSize = 16;
 
-std::string_view kind_prefix(TreatmentKind kind) {
+std::string_view kind_prefix(ClassKind kind) {
   switch (kind) {
-    case TreatmentKind::kCluster:
+    case ClassKind::kCluster:
       return "endpoints-";
-    case TreatmentKind::kLocal:
+    case ClassKind::kLocal:
       return "local-endpoints-";
-    case TreatmentKind::kExternal:
+    case ClassKind::kExternal:
       return "external-";
-    case TreatmentKind::kExternalLocal:
+    case ClassKind::kExternalLocal:
       break;
   }
   return "external-local-";
@@ -43,7 +43,7 @@ bool take_prefix(std::string_view& from, std::string_view prefix) {
   return true;
 }
 
-// Only as we write it.
+// Only in the format that chain_name() writes.
 std::optional<std::uint32_t> take_number(std::string_view& from) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(from.data(), from.data() + from.size(), number);
@@ -57,75 +57,76 @@ bool is_firewall_name(std::string_view name) {
   return name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == std::string_view::npos;
 }
 
-Treatment balancing(const Treatment& of, TreatmentKind kind) {
-  Treatment to;
+ServiceClass balancing(const ServiceClass& of, ClassKind kind) {
+  ServiceClass to;
   to.kind = kind;
   to.node_port = of.node_port;
   to.affinity_seconds = of.affinity_seconds;
-  (kind == TreatmentKind::kLocal ? to.local : to.cluster) = kind == TreatmentKind::kLocal ? of.local : of.cluster;
+  (kind == ClassKind::kLocal ? to.local : to.cluster) = kind == ClassKind::kLocal ? of.local : of.cluster;
   return to;
 }
 
-// A packet asks several maps, each as it is at that moment: when a list becomes shorter in between, the packet is in the
-// chain for the longer one, and the slot it chose may be gone. There are rules for that case behind those that find an
-// endpoint, which end the evaluation.
-constexpr const char* kShorter = "the list has just become shorter";
+// Set elements change while a packet traverses the rules: if a list shrinks meanwhile, the packet may have chosen a
+// slot that is gone. Rules behind the successful translation, which ends the evaluation, handle that case.
+constexpr const char* kShrunkComment = "the list has just become shorter";
 
-// One of a list, by chance. The map is asked in a chain of its own: the kernel walks all of a map whenever another chain
-// begins to use it, and a new length of a list must not cost more the more endpoints there are.
-std::vector<Rule> balance(abi::Family family, const Treatment& treatment, const Field& slot) {
+// Selects a random endpoint. The map lookup is in a chain of its own: the kernel walks the whole map when another
+// chain starts to use it, so a new list length would cost more with every endpoint.
+std::vector<Rule> balance(abi::Family family, const ServiceClass& service_class, const Field& slot) {
   std::vector<Rule> rules;
-  rules.push_back(
-      RuleBuilder(family).priority_slot(slot).go(slot_chain_name(treatment.node_port, slot.offset == kLocalSlots)).make());
+  rules.push_back(RuleBuilder(family)
+                      .priority_slot(slot)
+                      .go(slot_chain_name(service_class.node_port, slot.offset == kLocalSlots))
+                      .make());
   return rules;
 }
 
-// The same as last time, or else one by chance, which is remembered. The priority is what is handed from one look-up to
-// the next: the id of the Service's memory, then the token of an endpoint, which has the id in it.
-std::vector<Rule> balance_sticky(abi::Family family, const Treatment& treatment, const Field& slot) {
-  using Memory = RuleBuilder::Memory;
+// Selects the endpoint of the last connection, or a random one, which is stored. The priority carries values between
+// lookups: the affinity id, then the token, which contains the id.
+std::vector<Rule> balance_sticky(abi::Family family, const ServiceClass& service_class, const Field& slot) {
+  using AffinityOp = RuleBuilder::AffinityOp;
   static constexpr const char* kAffinityMap = "affinity";
   const Fields endpoint = {{Field::Kind::kProtocol}, {Field::Kind::kPriority}};
-  const char* endpoints = treatment.kind == TreatmentKind::kLocal ? "affinity-local-endpoints" : "affinity-endpoints";
-  const std::uint32_t seconds = treatment.affinity_seconds;
+  const char* endpoints = service_class.kind == ClassKind::kLocal ? "affinity-local-endpoints" : "affinity-endpoints";
+  const std::uint32_t seconds = service_class.affinity_seconds;
   const auto rule = [family] { return RuleBuilder(family); };
 
   std::vector<Rule> rules;
-  rules.push_back(treatment.node_port ? rule().priority_from(kNodePortFields, "affinity-nodeports").make()
-                                      : rule().priority_from(kFrontendFields, "affinity-services").make());
+  rules.push_back(service_class.node_port ? rule().priority_from(kNodePortFields, "affinity-nodeports").make()
+                                          : rule().priority_from(kFrontendFields, "affinity-services").make());
   rules.push_back(rule()
                       .priority_from({{Field::Kind::kPriority}, {Field::Kind::kSource}}, kAffinityMap)
-                      .memory(Memory::kRefresh, kAffinityMap, seconds)
+                      .update_affinity(AffinityOp::kRefresh, kAffinityMap, seconds)
                       .translate(endpoint, endpoints)
                       .make("a client that is remembered"));
   const auto choose = [&](const Field& chosen, const char* gone, const char* comment) {
-    rules.push_back(rule().priority_id().memory(Memory::kForget, kAffinityMap, 0).make(gone));
+    rules.push_back(rule().priority_id().update_affinity(AffinityOp::kDelete, kAffinityMap, 0).make(gone));
     rules.push_back(rule()
                         .priority_from({{Field::Kind::kPriority}, chosen}, "affinity-slots")
-                        .memory(Memory::kAdd, kAffinityMap, seconds)
+                        .update_affinity(AffinityOp::kAdd, kAffinityMap, seconds)
                         .translate(endpoint, endpoints)
                         .make(comment));
     rules.push_back(rule().translate(endpoint, endpoints).make("no room to remember it"));
   };
   choose(slot, "its endpoint is gone", "a new client");
-  // A single slot, too, has another token when its endpoint was replaced in between.
-  choose({Field::Kind::kRandom, 1, slot.offset}, "its endpoint has just gone", kShorter);
+  // Even a single slot may have another token if its endpoint was replaced meanwhile.
+  choose({Field::Kind::kRandom, 1, slot.offset}, "its endpoint has just gone", kShrunkComment);
   return rules;
 }
 
-std::vector<Rule> external(const LayoutFacts& facts, const Treatment& treatment) {
+std::vector<Rule> external(const LayoutFacts& facts, const ServiceClass& service_class) {
   std::vector<Rule> rules;
   rules.push_back(RuleBuilder(facts.family).set_mark(facts.masquerade_mark).make("masquerade"));
-  if (treatment.cluster != 0) {
-    rules.push_back(RuleBuilder(facts.family).go(chain_name(balancing(treatment, TreatmentKind::kCluster))).make());
+  if (service_class.cluster != 0) {
+    rules.push_back(RuleBuilder(facts.family).go(chain_name(balancing(service_class, ClassKind::kCluster))).make());
   }
   return rules;
 }
 
-std::vector<Rule> external_local(const LayoutFacts& facts, const Treatment& treatment) {
+std::vector<Rule> external_local(const LayoutFacts& facts, const ServiceClass& service_class) {
   std::vector<Rule> rules;
-  if (treatment.cluster != 0) {
-    const std::string cluster = chain_name(balancing(treatment, TreatmentKind::kCluster));
+  if (service_class.cluster != 0) {
+    const std::string cluster = chain_name(balancing(service_class, ClassKind::kCluster));
     if (knows_local(facts)) {
       RuleBuilder pods(facts.family);
       rules.push_back(match_local(pods, facts, false).go(cluster).make("short-circuit pod traffic"));
@@ -134,8 +135,8 @@ std::vector<Rule> external_local(const LayoutFacts& facts, const Treatment& trea
         RuleBuilder(facts.family).from_this_node().set_mark(facts.masquerade_mark).make("masquerade local traffic"));
     rules.push_back(RuleBuilder(facts.family).from_this_node().go(cluster).make("short-circuit local traffic"));
   }
-  if (treatment.local != 0) {
-    rules.push_back(RuleBuilder(facts.family).go(chain_name(balancing(treatment, TreatmentKind::kLocal))).make());
+  if (service_class.local != 0) {
+    rules.push_back(RuleBuilder(facts.family).go(chain_name(balancing(service_class, ClassKind::kLocal))).make());
   }
   return rules;
 }
@@ -164,21 +165,22 @@ ChainSpec slot_chain(abi::Family family, bool node_port, bool local) {
   ChainSpec chain;
   chain.name = slot_chain_name(node_port, local);
   chain.rules.push_back(to_slot(RuleBuilder(family), ""));
-  chain.rules.push_back(to_slot(std::move(first), kShorter));
+  chain.rules.push_back(to_slot(std::move(first), kShrunkComment));
   return chain;
 }
 
-std::string chain_name(const Treatment& treatment) {
+std::string chain_name(const ServiceClass& service_class) {
   std::string name;
-  if (treatment.node_port) name += kNodePortPrefix;
-  if (treatment.affinity_seconds != 0) {
+  if (service_class.node_port) name += kNodePortPrefix;
+  if (service_class.affinity_seconds != 0) {
     name += kStickyPrefix;
-    name += std::to_string(treatment.affinity_seconds) + '-';
+    name += std::to_string(service_class.affinity_seconds) + '-';
   }
-  name += kind_prefix(treatment.kind);
-  if (treatment.kind != TreatmentKind::kLocal) name += std::to_string(treatment.cluster);
-  if (treatment.kind == TreatmentKind::kExternalLocal) name += '-';
-  if (treatment.kind == TreatmentKind::kLocal || treatment.kind == TreatmentKind::kExternalLocal) name += std::to_string(treatment.local);
+  name += kind_prefix(service_class.kind);
+  if (service_class.kind != ClassKind::kLocal) name += std::to_string(service_class.cluster);
+  if (service_class.kind == ClassKind::kExternalLocal) name += '-';
+  if (service_class.kind == ClassKind::kLocal || service_class.kind == ClassKind::kExternalLocal)
+    name += std::to_string(service_class.local);
   return name;
 }
 
@@ -186,36 +188,38 @@ bool is_shared_chain(std::string_view name) {
   if (is_firewall_name(name)) return true;
   take_prefix(name, kNodePortPrefix);
   if (take_prefix(name, kStickyPrefix) && (!take_number(name) || !take_prefix(name, "-"))) return false;
-  if (take_prefix(name, kind_prefix(TreatmentKind::kExternalLocal))) {
+  if (take_prefix(name, kind_prefix(ClassKind::kExternalLocal))) {
     return take_number(name) && take_prefix(name, "-") && take_number(name) && name.empty();
   }
-  for (const auto kind : {TreatmentKind::kCluster, TreatmentKind::kLocal, TreatmentKind::kExternal}) {
+  for (const auto kind : {ClassKind::kCluster, ClassKind::kLocal, ClassKind::kExternal}) {
     if (take_prefix(name, kind_prefix(kind))) return take_number(name) && name.empty();
   }
   return false;
 }
 
-std::vector<Treatment> depends_on(const Treatment& treatment) {
-  std::vector<Treatment> on;
-  if (treatment.kind != TreatmentKind::kExternal && treatment.kind != TreatmentKind::kExternalLocal) return on;
-  if (treatment.cluster != 0) on.push_back(balancing(treatment, TreatmentKind::kCluster));
-  if (treatment.kind == TreatmentKind::kExternalLocal && treatment.local != 0) on.push_back(balancing(treatment, TreatmentKind::kLocal));
+std::vector<ServiceClass> depends_on(const ServiceClass& service_class) {
+  std::vector<ServiceClass> on;
+  if (service_class.kind != ClassKind::kExternal && service_class.kind != ClassKind::kExternalLocal) return on;
+  if (service_class.cluster != 0) on.push_back(balancing(service_class, ClassKind::kCluster));
+  if (service_class.kind == ClassKind::kExternalLocal && service_class.local != 0)
+    on.push_back(balancing(service_class, ClassKind::kLocal));
   return on;
 }
 
-ChainSpec treatment_chain(const LayoutFacts& facts, const Treatment& treatment) {
+ChainSpec class_chain(const LayoutFacts& facts, const ServiceClass& service_class) {
   ChainSpec chain;
-  chain.name = chain_name(treatment);
-  if (treatment.kind == TreatmentKind::kExternal) {
-    chain.rules = external(facts, treatment);
-  } else if (treatment.kind == TreatmentKind::kExternalLocal) {
-    chain.rules = external_local(facts, treatment);
+  chain.name = chain_name(service_class);
+  if (service_class.kind == ClassKind::kExternal) {
+    chain.rules = external(facts, service_class);
+  } else if (service_class.kind == ClassKind::kExternalLocal) {
+    chain.rules = external_local(facts, service_class);
   } else {
-    const bool local = treatment.kind == TreatmentKind::kLocal;
-    const Field slot{Field::Kind::kRandom, local ? treatment.local : treatment.cluster, local ? kLocalSlots : kClusterSlots};
-    if (slot.modulus == 0) return chain;  // nobody there to go to
-    chain.rules = treatment.affinity_seconds != 0 ? balance_sticky(facts.family, treatment, slot)
-                                                  : balance(facts.family, treatment, slot);
+    const bool local = service_class.kind == ClassKind::kLocal;
+    const Field slot{Field::Kind::kRandom, local ? service_class.local : service_class.cluster,
+                     local ? kLocalSlots : kClusterSlots};
+    if (slot.modulus == 0) return chain;  // no endpoints
+    chain.rules = service_class.affinity_seconds != 0 ? balance_sticky(facts.family, service_class, slot)
+                                                      : balance(facts.family, service_class, slot);
   }
   return chain;
 }

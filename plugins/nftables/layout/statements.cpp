@@ -1,10 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Statements: what becomes of packets that got so far.
+// Statements: what a rule does with a packet that matches.
 
 // clang-format off
-#include <netinet/in.h>  // before <linux/netfilter.h>, which defines the same otherwise
+#include <netinet/in.h>  // before <linux/netfilter.h>, which has the same definitions otherwise
 // clang-format on
 
 #include <linux/netfilter/nf_nat.h>
@@ -62,21 +62,21 @@ RuleBuilder& RuleBuilder::set_priority(std::uint32_t value) {
   return *this;
 }
 
-RuleBuilder& RuleBuilder::memory(Memory what, const char* map, std::uint32_t seconds) {
-  // Behind the key. nft 1.0.6 itself takes the fifth word, which is still a part of the key for IPv6.
+RuleBuilder& RuleBuilder::update_affinity(AffinityOp what, const char* map, std::uint32_t seconds) {
+  // After the key. nft 1.0.6 uses the fifth word, which is part of an IPv6 key.
   const unsigned data_word = family_ == abi::Family::kIpv6 ? 8 : 4;
-  load({{what == Memory::kForget ? Field::Kind::kPriority : Field::Kind::kPriorityId}, {Field::Kind::kSource}});
+  load({{what == AffinityOp::kDelete ? Field::Kind::kPriority : Field::Kind::kPriorityId}, {Field::Kind::kSource}});
   load_meta(NFT_META_PRIORITY, data_word);
-  const std::uint32_t operation = what == Memory::kAdd       ? NFT_DYNSET_OP_ADD
-                                  : what == Memory::kRefresh ? NFT_DYNSET_OP_UPDATE
-                                                             : NFT_DYNSET_OP_DELETE;
+  const std::uint32_t operation = what == AffinityOp::kAdd       ? NFT_DYNSET_OP_ADD
+                                  : what == AffinityOp::kRefresh ? NFT_DYNSET_OP_UPDATE
+                                                                 : NFT_DYNSET_OP_DELETE;
   Expression expression("dynset");
   expression.number(NFTNL_EXPR_DYNSET_SREG_KEY, NFT_REG_1)
       .number(NFTNL_EXPR_DYNSET_SREG_DATA, register_at(data_word))
       .number(NFTNL_EXPR_DYNSET_OP, operation)
       .text(NFTNL_EXPR_DYNSET_SET_NAME, map);
-  // Also where it means nothing: the kernel tells one always.
-  expression.wide(NFTNL_EXPR_DYNSET_TIMEOUT, what == Memory::kForget ? 0 : std::uint64_t{seconds} * 1000);
+  // Also for deletions, where it has no meaning: the kernel always lists one.
+  expression.wide(NFTNL_EXPR_DYNSET_TIMEOUT, what == AffinityOp::kDelete ? 0 : std::uint64_t{seconds} * 1000);
   expression.add_to(rule_.get());
   return *this;
 }
@@ -86,7 +86,7 @@ RuleBuilder& RuleBuilder::translate(Fields fields, const char* map) {
   const std::uint32_t port = register_at(static_cast<unsigned>(address_size() / 4));
   load(fields);
   lookup(map, 0);
-  // The upper ends and the flags are what the kernel tells of such a rule.
+  // The maximum registers and the flags are as the kernel lists such a rule.
   Expression("nat")
       .number(NFTNL_EXPR_NAT_TYPE, NFT_NAT_DNAT)
       .number(NFTNL_EXPR_NAT_FAMILY, family_ == abi::Family::kIpv6 ? NFPROTO_IPV6 : NFPROTO_IPV4)

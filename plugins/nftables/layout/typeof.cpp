@@ -11,7 +11,7 @@
 namespace sluice::nftables {
 namespace {
 
-// Numbers nft gives to kinds of expressions, protocols and their fields in this data. They are part of its format.
+// Numbers of expressions, protocols and header fields in nft's userdata format.
 constexpr std::uint32_t kPayload = 7;
 constexpr std::uint32_t kMeta = 9;
 constexpr std::uint32_t kConcatenation = 13;
@@ -72,7 +72,7 @@ std::string expression(abi::Family family, TypeofPart part) {
   return expression(kNumgen, numbers({NFT_NG_RANDOM, kSlotModulus, 0}));
 }
 
-// Nothing for a plain type that is no concatenation.
+// Writes nothing for a plain type that is not a concatenation.
 void put_typeof(std::string& to, std::uint8_t type, abi::Family family, const NftType& of) {
   if (of.parts.size() == 1) return put(to, type, expression(family, of.parts.front()));
   if (of.parts.empty() && !of.concatenated) return;

@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What nft notes about our sets in the kernel, for its own listings: byte orders, the expressions behind `typeof`, the
-// comment. The kernel keeps these bytes and does not look at them. Written as nft writes them, so that its listings can
-// be loaded again. Pure; any thread.
+// Userdata that nft stores with sets for its own listings: byte orders, the expressions behind `typeof`, and the
+// comment. The kernel does not interpret it. In nft's format, so that its listings can be loaded again. Pure; any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace sluice::nftables {
 
-// One component of a key or of data. As nft lists it: "ip daddr", "meta l4proto", "numgen random mod 65536".
+// One component of a key or of data, as nft lists it: "ip daddr", "meta l4proto", "numgen random mod 65536".
 enum class TypeofPart : std::uint8_t {
   kDestination,  // address, of the family
   kPort,         // th dport
@@ -24,9 +24,9 @@ enum class TypeofPart : std::uint8_t {
   kSlot,         // numgen random mod 65536: an integer of 32 bits
 };
 
-// How nft is told the type of a key or of data.
+// The description of a key or data type for nft.
 struct NftType {
-  // Expressions; more than one are a concatenation. Empty: the type number says all.
+  // Expressions; more than one form a concatenation. Empty: the type number is sufficient.
   std::vector<TypeofPart> parts;
   bool concatenated = false;     // of a plain type
   std::uint32_t byte_order = 0;  // kHostOrder …; 0 for concatenations
@@ -37,9 +37,9 @@ inline constexpr std::uint32_t kNetworkOrder = 2;
 // `data` is null for sets.
 std::string set_userdata(abi::Family family, const NftType& key, const NftType* data, std::string_view comment);
 
-// Of a rule or an element: a comment, and nothing else.
+// The userdata of a rule or an element: only a comment.
 std::string comment_userdata(std::string_view comment);
-// The comment in it; empty where there is none.
+// The comment in the userdata; empty if there is none.
 std::string read_comment(const void* userdata, std::size_t size);
 
 }  // namespace sluice::nftables

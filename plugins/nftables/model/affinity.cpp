@@ -56,10 +56,10 @@ void AffinityIds::reserve(const std::vector<std::uint32_t>& ids) {
   }
 }
 
-void AffinityTokens::restore(const std::vector<Entry>& seen) {
+void AffinityTokens::restore(const std::vector<Entry>& listed) {
   entries_.clear();
   std::vector<bool> taken(kMaxAffinityNumber + 1);
-  for (const Entry& entry : seen) {
+  for (const Entry& entry : listed) {
     if (entry.number == 0 || taken[entry.number]) continue;
     taken[entry.number] = true;
     last_ = std::max(last_, entry.number);

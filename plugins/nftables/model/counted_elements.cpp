@@ -13,7 +13,7 @@ CountedElements::Entry CountedElements::entry_of(const Record& record) {
     std::memcpy(entry.endpoint.address.bytes, record.key.data(), record.key.size());
     return entry;
   }
-  // address . address . protocol . port, each in whole words
+  // address . address . protocol . port, each padded to words
   const std::size_t address = (record.key.size() - 8) / 2;
   const std::uint8_t* rest = record.key.data() + 2 * address;
   std::memcpy(entry.endpoint.address.bytes, record.key.data(), address);

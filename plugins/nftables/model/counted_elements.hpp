@@ -1,29 +1,29 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Elements that several service ports want: how many do. Pure.
+// Reference counts of elements that several service ports share. Pure.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "plugins/nftables/elements.hpp"
 #include "plugins/nftables/model/flat_index.hpp"
-#include "plugins/nftables/values.hpp"
 
 namespace sluice::nftables {
 
-// Of cluster-ips and hairpin-connections.
+// Elements of cluster-ips and hairpin-connections.
 class CountedElements {
  public:
-  // True for the first that wants it.
+  // Returns true for the first user.
   bool add(const Record& record);
-  // True for the last. REQUIRES: was added.
+  // Returns true for the last user. REQUIRES: a preceding add().
   bool remove(const Record& record);
   std::size_t size() const noexcept { return index_.size(); }
 
  private:
-  // Key bytes begin with the address in both sets; hairpins have protocol and port at the end. In one word less than a key.
+  // In both sets the key starts with the address; hairpins end with protocol and port. Smaller than a key.
   struct Entry {
     EndpointAddress endpoint;
     std::uint8_t protocol = 0;  // 0: a cluster IP

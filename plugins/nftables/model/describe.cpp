@@ -10,7 +10,7 @@
 namespace sluice::nftables {
 namespace {
 
-// In the order of addresses: slots mean nothing to people.
+// Sorted by address: slots mean nothing to users.
 std::string list_text(abi::Family family, const EndpointAddress* list, std::uint32_t length) {
   std::vector<EndpointAddress> sorted(list, list + length);
   std::sort(sorted.begin(), sorted.end());
@@ -22,30 +22,30 @@ std::string list_text(abi::Family family, const EndpointAddress* list, std::uint
   return text;
 }
 
-std::string refusal_text(FrontendPlan::Without without) {
-  return without == FrontendPlan::Without::kDropped ? "dropped, as no endpoint is on this node"
-                                                    : "rejected, as there are no endpoints";
+std::string refusal_text(FrontendPlan::Fallback fallback) {
+  return fallback == FrontendPlan::Fallback::kDropped ? "dropped, as no endpoint is on this node"
+                                                      : "rejected, as there are no endpoints";
 }
 
 std::string served_text(abi::Family family, const ServiceState& state, const FrontendState& frontend) {
-  using Kind = Treatment::Kind;
-  const Treatment treatment = state.treatment(frontend);
-  const std::string cluster = list_text(family, state.cluster_list(), treatment.cluster);
-  const std::string local = list_text(family, state.local_list(), treatment.local);
+  using Kind = ServiceClass::Kind;
+  const ServiceClass service_class = state.service_class(frontend);
+  const std::string cluster = list_text(family, state.cluster_list(), service_class.cluster);
+  const std::string local = list_text(family, state.local_list(), service_class.local);
   switch (frontend.kind) {
     case Kind::kCluster: return "-> " + cluster;
     case Kind::kExternal: return "-> " + cluster + " (masqueraded)";
     case Kind::kLocal: return "-> " + local + " (policy Local)";
     case Kind::kExternalLocal: break;
   }
-  std::string text = treatment.local != 0 ? "-> " + local + " (policy Local)" : refusal_text(frontend.without);
-  if (treatment.cluster != 0 && cluster != local) text += "; from this node and its pods -> " + cluster;
+  std::string text = service_class.local != 0 ? "-> " + local + " (policy Local)" : refusal_text(frontend.fallback);
+  if (service_class.cluster != 0 && cluster != local) text += "; from this node and its pods -> " + cluster;
   return text;
 }
 
 std::string frontend_text(abi::Family family, const ServiceState& state, const FrontendState& frontend) {
-  std::string text = frontend.treated ? served_text(family, state, frontend) : refusal_text(frontend.without);
-  if (frontend.treated && state.affinity_seconds != 0) {
+  std::string text = frontend.has_chain ? served_text(family, state, frontend) : refusal_text(frontend.fallback);
+  if (frontend.has_chain && state.affinity_seconds != 0) {
     text += "; clients keep their endpoint for " + std::to_string(state.affinity_seconds) + " s";
   }
   if (frontend.firewalled && state.allowed) {

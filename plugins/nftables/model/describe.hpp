@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A service port in words, for people. Pure.
+// Describes a service port for users. Pure.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace sluice::nftables {
 
-// One line for each frontend. `owner_of`: the printed name of who has a frontend that this one does not get.
+// One line per frontend. `owner_of` returns the printed name of the service port that owns the frontend instead.
 void describe_service(abi::Family family, const ServiceState& state,
                       const std::function<std::string(const FrontendState&)>& owner_of,
                       const std::function<void(const std::string&)>& line);

@@ -1,7 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where something is, by hash: 8 bytes a slot, as there are as many as frontends. Who asks compares. Pure.
+// A hash index from keys to positions with 8 bytes per slot, as there is one per frontend. The caller compares keys.
+// Pure.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +14,12 @@ namespace sluice::nftables {
 
 class FlatIndex {
  public:
-  // The place with this hash for which `is_it(place)` holds.
+  // The position with this hash for which `is_it(place)` is true.
   template <class IsIt>
   std::optional<std::uint32_t> find(std::uint64_t hash, IsIt&& is_it) const {
     if (slots_.empty()) return std::nullopt;
     const std::uint32_t part = part_of(hash);
-    for (std::size_t i = home(part); slots_[i].place != kNobody; i = next(i)) {
+    for (std::size_t i = home(part); slots_[i].place != kEmpty; i = next(i)) {
       if (slots_[i].part == part && is_it(slots_[i].place)) return slots_[i].place;
     }
     return std::nullopt;
@@ -30,13 +31,13 @@ class FlatIndex {
     ++size_;
   }
 
-  // Only one of equal ones. REQUIRES: it was inserted with both.
+  // Removes one of several equal entries. REQUIRES: inserted with the same hash and place.
   void erase(std::uint64_t hash, std::uint32_t place) {
     const std::uint32_t part = part_of(hash);
     std::size_t hole = home(part);
     while (slots_[hole].part != part || slots_[hole].place != place) hole = next(hole);
-    // Whoever stands behind the hole and would have come this far moves up, so that searches need no markers.
-    for (std::size_t i = next(hole); slots_[i].place != kNobody; i = next(i)) {
+    // Move later entries of the probe sequence into the hole, so that searches need no tombstones.
+    for (std::size_t i = next(hole); slots_[i].place != kEmpty; i = next(i)) {
       const std::size_t way = (i - home(slots_[i].part)) & mask();
       if (way < ((i - hole) & mask())) continue;
       slots_[hole] = slots_[i];
@@ -53,10 +54,10 @@ class FlatIndex {
   std::size_t size() const noexcept { return size_; }
 
  private:
-  static constexpr std::uint32_t kNobody = 0xffffffff;
+  static constexpr std::uint32_t kEmpty = 0xffffffff;
   struct Slot {
     std::uint32_t part = 0;
-    std::uint32_t place = kNobody;
+    std::uint32_t place = kEmpty;
   };
 
   static std::uint32_t part_of(std::uint64_t hash) noexcept { return static_cast<std::uint32_t>(hash ^ hash >> 32); }
@@ -65,22 +66,22 @@ class FlatIndex {
   std::size_t next(std::size_t i) const noexcept { return (i + 1) & mask(); }
   void put(const Slot& slot) {
     std::size_t i = home(slot.part);
-    while (slots_[i].place != kNobody) i = next(i);
+    while (slots_[i].place != kEmpty) i = next(i);
     slots_[i] = slot;
   }
   void grow() {
     std::vector<Slot> before(slots_.empty() ? 16 : slots_.size() * 2);
     before.swap(slots_);
     for (const Slot& slot : before) {
-      if (slot.place != kNobody) put(slot);
+      if (slot.place != kEmpty) put(slot);
     }
   }
 
-  std::vector<Slot> slots_;  // a power of two
+  std::vector<Slot> slots_;  // its size is a power of two
   std::size_t size_ = 0;
 };
 
-// FNV-1a, stirred: neighbouring addresses do not come to stand side by side.
+// FNV-1a with a final mix, as neighbouring addresses would cluster otherwise.
 inline std::uint64_t hash_bytes(const void* bytes, std::size_t count, std::uint64_t seed = 0) noexcept {
   std::uint64_t hash = 0xcbf29ce484222325 ^ seed;
   for (std::size_t i = 0; i < count; ++i) {

@@ -14,15 +14,15 @@ Model::Model(Options options) : state_(std::make_unique<State>(options)) {}
 
 Model::~Model() = default;
 
-void Model::start_over(const Listing* seen) {
+void Model::start_over(const Listing* listing) {
   Options options = state_->options;
   options.last_affinity_id = state_->affinity_ids.last();
   state_ = std::make_unique<State>(options);
   state_->loading = true;
-  state_->chains.start_over(seen);
-  if (seen == nullptr) return;
-  state_->seen = std::make_unique<Seen>(state_->options.family, *seen);
-  state_->affinity_ids.reserve(state_->seen->affinity_ids());
+  state_->chains.start_over(listing);
+  if (listing == nullptr) return;
+  state_->listed = std::make_unique<ListedNumbers>(state_->options.family, *listing);
+  state_->affinity_ids.reserve(state_->listed->affinity_ids());
 }
 
 void Model::put(const PortId& id, ServicePlan plan) { state_->put(id, std::move(plan)); }
@@ -53,8 +53,8 @@ Changes Model::take_changes() {
   state_->pending.take(changes);
   changes.chains = state_->chains.unwritten();
   state_->loading = false;
-  state_->seen.reset();
-  state_->chains.forget_seen();
+  state_->listed.reset();
+  state_->chains.forget_listing();
   return changes;
 }
 

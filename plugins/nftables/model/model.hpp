@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// All service ports together as elements of sets, and what changes when one of them does. Knows numbers the kernel remembers for
-// us (slots, class numbers, affinity ids), and takes them from there again after a restart. Pure.
+// All service ports as elements of sets, and the changes when a service port changes. After a restart it continues
+// with the numbers in the kernel (slots, class numbers, affinity ids). Pure.
 #pragma once
 
 #include <cstddef>
@@ -23,23 +23,23 @@
 
 namespace sluice::nftables {
 
-// Of a service port: printed name and protocol.
+// A service port: printed name and protocol.
 using PortId = std::pair<std::string, abi::Protocol>;
 
 // A chain that Services share, and its number in service-chains or firewall-chains.
 struct SharedChain {
   bool firewall = false;
   std::uint32_t number = 0;
-  Treatment treatment;                // unless firewall
-  std::vector<abi::Prefix> allowed;   // of firewalls
+  ServiceClass service_class;        // unless firewall
+  std::vector<abi::Prefix> allowed;  // clients that a firewall chain allows
   std::string name;
-  std::size_t users = 0;              // frontends, and chains that go to it; 0: may be removed
+  std::size_t users = 0;  // frontends, and chains that refer to it; 0: may be removed
 };
 
-// What is to be written, in the size of what changed.
+// Changes to write, proportional to what changed.
 struct Changes {
-  std::vector<SharedChain> chains;      // not yet in the kernel; in an order in which each refers to earlier ones only
-  std::vector<ElementWrite> elements;   // removals before additions of the same key; owners as in `owners`
+  std::vector<SharedChain> chains;     // not in the kernel yet; each refers to earlier ones only
+  std::vector<ElementWrite> elements;  // removals before additions of the same key; `owner` is an index into `owners`
   std::vector<std::string> owners{std::string()};
   bool empty() const noexcept { return chains.empty() && elements.empty(); }
 };
@@ -50,20 +50,20 @@ class Model {
     abi::Family family = abi::Family::kIpv4;
     bool counters = false;
     std::uint32_t affinity_ids = kMaxAffinityNumber;  // fewer for tests
-    // Ids begin after this one. Clients are remembered with ids of Services that are gone, also through a restart, and nobody
-    // knows which: by chance, it is one that was not used lately.
+    // The first id is the one after this. Random, as clients may still be stored with ids of deleted Services, even
+    // across a restart.
     std::uint32_t last_affinity_id = 0;
   };
-  // A frontend that somebody wants and another one has.
+  // A frontend that several service ports want.
   struct Conflict {
     FrontendKey key;
-    std::string owner;  // printed name of who has it
-    std::string loser;  // of who does not: that frontend of it is not served
+    std::string owner;  // printed name of the service port that has it
+    std::string loser;  // printed name of the service port that is not served there
   };
-  // What service ports do not get.
+  // Service ports that are not, or not completely, served.
   struct Unserved {
     std::vector<Conflict> conflicts;   // by loser
-    std::vector<PortId> without_ids;   // not served at all, as there are no numbers left for affinity; sorted
+    std::vector<PortId> without_ids;   // not served, as no affinity id is left; sorted
   };
 
   explicit Model(Options options);
@@ -71,46 +71,45 @@ class Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  // Forgets everything. Numbers that `seen` has are used again where they still fit; null: there is no table.
-  // Until the next take_changes() changes are not collected, as there may be many: all of it is walked instead. `seen`, sorted,
-  // is borrowed until then. A chain of `seen` that has its number there counts as written, whatever its rules; chains of it that
-  // nobody asks for are not in chains().
-  void start_over(const Listing* seen);
+  // Starts empty. Numbers in `listing` are reused if they still fit; null: there is no table. Until the next
+  // take_changes(), changes are not collected, as walk() covers everything, and `listing` (sorted) must stay valid. A
+  // chain with its number in `listing` counts as written, whatever its rules; other chains in it are not in chains().
+  void start_over(const Listing* listing);
 
-  // Replaces what `id` wanted. Of several that want a frontend one has it: whoever had it first keeps it until it goes, the next
-  // in the order of names gets it then. While `seen` is borrowed whoever comes later may take it back: comments in it tell who
-  // had it before. Without a number for affinity `id` stays as it was until settle().
-  // Throws sdk::Failure when it has more than 65,535 endpoints.
+  // Replaces the plan of `id`. A frontend belongs to the first service port that wants it; when that goes, to the
+  // next one by name. While `listing` is valid, a later service port may take a frontend back if the comment in the
+  // kernel names it. Without a free affinity id, `id` stays unchanged until settle(). Throws sdk::Failure if the plan
+  // has more than 65,535 endpoints.
   void put(const PortId& id, ServicePlan plan);
   void remove(const PortId& id);
-  // When everything that changes at once has been put and removed: what those that were put since the last call do not get in the
-  // end. What others gave up meanwhile is theirs.
+  // Call after all put() and remove() of a transaction. Returns what service ports put since the last call do not
+  // get, after everything that others released has been assigned.
   Unserved settle();
-  // Somebody who was put got no number for affinity, and there are some now.
+  // Whether affinity ids are available again for service ports without one.
   bool has_ids_again() const;
-  // Those that got a frontend since the last call, because somebody else went. Sorted, each once.
+  // Service ports that got a frontend since the last call because its owner went. Sorted and unique.
   std::vector<PortId> take_gained();
 
-  // Since the last call, or since start_over(): then only chains, as elements are walked.
+  // Changes since the last call. After start_over(), chains only: walk() has the elements.
   Changes take_changes();
 
-  // Elements of one service port, those it shares with others included; removals none.
+  // Visits the elements of one service port, including shared ones.
   using Sink = std::function<void(const Record& record, std::string_view comment)>;
   void walk(const PortId& id, const Sink& sink) const;
   std::vector<PortId> ids() const;           // sorted
   std::size_t size() const noexcept;         // service ports
-  std::size_t elements() const noexcept;     // of all, shared ones once
-  // Printed name of who has that frontend. Valid until the next call that changes something.
+  std::size_t elements() const noexcept;     // shared ones count once
+  // Printed name of the service port that has this frontend. Valid until the next modification.
   std::optional<std::string_view> owner(const FrontendKey& frontend) const;
 
-  // All shared chains with users, and those without that are still in the kernel; each after those it goes to. Valid until
-  // the next call that changes something.
+  // Shared chains with users, and unused ones that are still in the kernel; each after the chains it refers to. Valid
+  // until the next modification.
   const std::vector<SharedChain>& chains() const;
-  // These are in the kernel from now on, or are not any more.
+  // Records that chains were written to, or removed from, the kernel.
   void wrote(const std::vector<SharedChain>& chains);
   void removed(const std::vector<SharedChain>& chains);
 
-  // A service port with session affinity: clients are remembered with its id, and a token for each of its endpoints.
+  // A service port with session affinity. Clients are stored with its id and the token of an endpoint.
   struct Sticky {
     const std::string& name;
     abi::Protocol protocol;
@@ -120,7 +119,7 @@ class Model {
   };
   void each_sticky(const std::function<void(const Sticky&)>& take) const;
 
-  // What a client meets: one line for each frontend with its endpoints, for people.
+  // Describes how a service port is served: one line per frontend with its endpoints.
   void describe(const PortId& id, const std::function<void(const std::string&)>& line) const;
 
  private:

@@ -37,10 +37,10 @@ FrontendState frontend_state(const FrontendPlan& plan) {
   state.port = plan.key.port;
   state.node_port = plan.key.node_port;
   state.cluster_ip = plan.cluster_ip;
-  state.treated = plan.treatment.has_value();
+  state.has_chain = plan.service_class.has_value();
   state.firewalled = plan.firewalled;
-  state.without = plan.without;
-  if (plan.treatment) state.kind = plan.treatment->kind;
+  state.fallback = plan.fallback;
+  if (plan.service_class) state.kind = plan.service_class->kind;
   return state;
 }
 
@@ -155,7 +155,7 @@ void Model::State::put(const PortId& id, ServicePlan plan) {
   const std::optional<Place> there = find(id);
   const ServiceState* const before = there ? &services[*there] : nullptr;
   Known known;
-  if (seen && (before == nullptr || before->frontends.empty())) known = known_of(next, endpoints);
+  if (listed && (before == nullptr || before->frontends.empty())) known = known_of(next, endpoints);
   const bool has_id = (before != nullptr && before->affinity) || known.affinity_id;
   if (plan.affinity_seconds != 0 && !has_id && !affinity_ids.has_new()) {
     without_id[id] = std::move(plan);
@@ -215,23 +215,23 @@ Model::State::Known Model::State::known_of(const ServiceState& next,
   const std::string comment = element_comment(next.name);
   for (const FrontendState& frontend : next.frontends) {
     const FrontendKey key = next.key(frontend);
-    if (seen->whose(key, comment) != Seen::Whose::kAnothers) known.frontends.push_back(key);
+    if (listed->ownership(key, comment) != ListedNumbers::Ownership::kOtherServicePort) known.frontends.push_back(key);
   }
   if (next.affinity_seconds != 0) {
     known.affinity_id =
-        seen->affinity_id(known.frontends, endpoints, [this](std::uint32_t id) { return affinity_ids.is_free(id); });
+        listed->affinity_id(known.frontends, endpoints, [this](std::uint32_t id) { return affinity_ids.is_free(id); });
   }
   return known;
 }
 
-// Slots, and with affinity an id and tokens: as they are, or as the kernel has them.
+// Assigns slots, and with session affinity an id and tokens. Keeps those of `before`, or else of the kernel.
 void Model::State::number_endpoints(const ServiceState& before, const Known& known, ServicePlan& plan,
                                     const std::vector<EndpointAddress>& endpoints, ServiceState& next) {
   std::vector<EndpointAddress> cluster(before.cluster_list(), before.cluster_list() + before.cluster);
   std::vector<EndpointAddress> local(before.local_list(), before.local_list() + before.local);
-  if (seen && before.frontends.empty()) {
-    cluster = seen->order(known.frontends, known.affinity_id, false, plan.cluster.size());
-    local = seen->order(known.frontends, known.affinity_id, true, plan.local.size());
+  if (listed && before.frontends.empty()) {
+    cluster = listed->order(known.frontends, known.affinity_id, false, plan.cluster.size());
+    local = listed->order(known.frontends, known.affinity_id, true, plan.local.size());
   }
   cluster = assign_slots(cluster, plan.cluster);
   local = assign_slots(local, plan.local);
@@ -248,20 +248,21 @@ void Model::State::number_endpoints(const ServiceState& before, const Known& kno
   } else if (known.affinity_id) {
     next.affinity->id = *known.affinity_id;
     affinity_ids.take(*known.affinity_id);
-    next.affinity->tokens.restore(seen->tokens(*known.affinity_id));
+    next.affinity->tokens.restore(listed->tokens(*known.affinity_id));
   } else {
     next.affinity->id = affinity_ids.take_new();
   }
   next.affinity->tokens.assign(endpoints);
 }
 
-// Which frontends it gets.
+// Decides which frontends the service port gets.
 void Model::State::claim(Place place, ServiceState& next) {
   for (FrontendState& frontend : next.frontends) {
     const FrontendKey key = next.key(frontend);
     const std::optional<Place> owner = owner_of(key);
     if (owner && *owner != place) {
-      const bool had_it = seen && seen->whose(key, element_comment(next.name)) == Seen::Whose::kMine;
+      const bool had_it =
+          listed && listed->ownership(key, element_comment(next.name)) == ListedNumbers::Ownership::kThisServicePort;
       if (!had_it) {
         lacking.insert(place);
         continue;
@@ -274,7 +275,7 @@ void Model::State::claim(Place place, ServiceState& next) {
   }
 }
 
-// Only while loading: the kernel says whose it was.
+// Only while loading, if a comment in the kernel names another service port.
 void Model::State::take_from(Place owner, const FrontendKey& key) {
   Difference difference(*this, owner);
   FrontendState& frontend = *find_frontend(services[owner], key);
@@ -287,7 +288,7 @@ void Model::State::take_from(Place owner, const FrontendKey& key) {
 
 void Model::State::replace(Place place, ServiceState next) {
   Difference difference(*this, place);
-  // Chains that stay are not forgotten in between.
+  // Acquire the new chains first, so that shared chains do not lose their last user.
   for (FrontendState& frontend : next.frontends) {
     if (frontend.owned) acquire_chains(next, frontend);
   }
@@ -315,18 +316,18 @@ void Model::State::replace(Place place, ServiceState next) {
 }
 
 void Model::State::share(const ServiceState& before, const ServiceState& after) {
-  const auto told = [&](bool changes, auto&& tell) {
-    if (changes && !loading) tell(pending.owner(after.name));
+  const auto record_if = [&](bool changes, auto&& record) {
+    if (changes && !loading) record(pending.owner(after.name));
   };
   shared_elements(options.family, after, [&](const Record& record) {
-    told(shared.add(record), [&](Owner owner) { pending.added(record, owner); });
+    record_if(shared.add(record), [&](Owner owner) { pending.added(record, owner); });
   });
   shared_elements(options.family, before, [&](const Record& record) {
-    told(shared.remove(record), [&](Owner owner) { pending.removed(record, owner); });
+    record_if(shared.remove(record), [&](Owner owner) { pending.removed(record, owner); });
   });
 }
 
-// Of those that wait for it, the first in the order of names.
+// Gives a frontend to the first waiting service port by name.
 void Model::State::give(const FrontendKey& key) {
   const auto waiters = waiting.find(frontend_key(options.family, key));
   if (waiters == waiting.end()) return;
@@ -350,12 +351,12 @@ void Model::State::stop_waiting(const FrontendKey& key, Place place) {
 }
 
 void Model::State::acquire_chains(const ServiceState& service, FrontendState& frontend) {
-  if (frontend.treated) frontend.chain = chains.acquire(service.treatment(frontend));
+  if (frontend.has_chain) frontend.chain = chains.acquire(service.service_class(frontend));
   if (frontend.firewalled) frontend.firewall = chains.acquire(*service.allowed);
 }
 
 void Model::State::release_chains(const FrontendState& frontend) {
-  if (frontend.treated) chains.release(false, frontend.chain);
+  if (frontend.has_chain) chains.release(false, frontend.chain);
   if (frontend.firewalled) chains.release(true, frontend.firewall);
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is behind Model: the service ports, who has which frontend, and the numbers. Pure.
+// Implementation of Model: the service ports, the owners of frontends, and the numbers. Pure.
 #pragma once
 
 #include <cstddef>
@@ -15,37 +15,37 @@
 #include <vector>
 
 #include "plugins/nftables/model/affinity.hpp"
-#include "plugins/nftables/model/chain_book.hpp"
+#include "plugins/nftables/model/chain_registry.hpp"
 #include "plugins/nftables/model/counted_elements.hpp"
 #include "plugins/nftables/model/flat_index.hpp"
+#include "plugins/nftables/model/listed_numbers.hpp"
 #include "plugins/nftables/model/model.hpp"
 #include "plugins/nftables/model/pending.hpp"
-#include "plugins/nftables/model/seen.hpp"
 #include "plugins/nftables/model/service_state.hpp"
 
 namespace sluice::nftables {
 
 struct Model::State {
-  using Place = std::uint32_t;  // in services
+  using Place = std::uint32_t;  // index into services
 
   explicit State(Options given) : options(given), affinity_ids(given.affinity_ids, given.last_affinity_id) {}
 
   Options options;
-  ChainBook chains;
+  ChainRegistry chains;
   AffinityIds affinity_ids;
   CountedElements shared;
   Pending pending;
-  std::deque<ServiceState> services;      // no room is kept for more
+  std::deque<ServiceState> services;  // a deque keeps no spare capacity
   std::vector<Place> free;
   FlatIndex by_id;
   FlatIndex owners;                       // of frontends
-  std::map<Key, std::set<Place>> waiting;  // those that want a frontend somebody else has
+  std::map<Key, std::set<Place>> waiting;  // service ports that want a frontend of another one
   std::vector<PortId> gained;
-  std::set<Place> lacking;                // since settle(): those that did not get a frontend at first
-  std::map<PortId, std::optional<ServicePlan>> without_id;  // no number for affinity; the plan until settle()
-  std::size_t own = 0;                    // elements that are of one service port
-  bool loading = false;                   // nothing goes into `pending`
-  std::unique_ptr<Seen> seen;             // only while loading
+  std::set<Place> lacking;  // since settle(): service ports that did not get a frontend at first
+  std::map<PortId, std::optional<ServicePlan>> without_id;  // without affinity id; the plan until settle()
+  std::size_t own = 0;                                      // elements that are not shared
+  bool loading = false;                                     // `pending` is not used
+  std::unique_ptr<ListedNumbers> listed;                    // only while loading
 
   std::optional<Place> find(const PortId& id) const;
   PortId id_of(Place place) const { return {services[place].name, services[place].protocol}; }
@@ -56,11 +56,11 @@ struct Model::State {
   std::optional<Place> owner_of(const FrontendKey& key) const;
 
  private:
-  // Elements of a service port before and after something happens to it.
+  // The elements of a service port before and after a change.
   class Difference {
    public:
     Difference(State& state, Place place);
-    void finish();  // tells `pending` and counts
+    void finish();  // records the difference in `pending`, and counts
 
    private:
     std::vector<Record> elements() const;
@@ -71,7 +71,7 @@ struct Model::State {
     std::vector<Record> before_;  // not while loading
   };
 
-  // What the kernel has of a service port, while loading.
+  // What the kernel has for a service port, while loading.
   struct Known {
     std::vector<FrontendKey> frontends;
     std::optional<std::uint32_t> affinity_id;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What elements have to become, in the size of what changed: of whatever happens to one in between only the sum is left. Pure.
+// Pending changes of elements, proportional to what changed: several changes of an element are merged into one. Pure.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ namespace sluice::nftables {
 class Pending {
  public:
   Owner owner(const std::string& name);
-  // In this order where both are of the same key.
+  // For the same key, removed() must come before added().
   void removed(const Record& record, Owner owner);
   void added(const Record& record, Owner owner);
-  // All of it, and forgets it.
+  // Moves all changes into `into`.
   void take(Changes& into);
   void clear();
 
@@ -32,7 +32,7 @@ class Pending {
     Owner owner = 0;
   };
   struct Change {
-    std::optional<Version> before;  // in the kernel, or soon
+    std::optional<Version> before;  // in the kernel, or about to be
     std::optional<Version> after;
   };
   std::map<std::pair<SetId, Key>, Change> changes_;

@@ -16,7 +16,7 @@
 namespace sluice::nftables {
 namespace {
 
-// Slots of a list, and tokens of a service port.
+// Limit of the slots of a list, and of the tokens of a service port.
 constexpr std::size_t kMaxEndpoints = 65535;
 
 template <class T>
@@ -29,7 +29,7 @@ bool contains(const std::vector<EndpointAddress>& sorted, const EndpointAddress&
   return std::binary_search(sorted.begin(), sorted.end(), endpoint);
 }
 
-// Sorted, none inside of another: equal lists are one chain, and sets of ranges have no overlaps.
+// Sorted and without ranges inside of another: equal lists share one chain, and interval sets must not overlap.
 void sort_ranges(std::vector<abi::Prefix>& ranges) {
   std::sort(ranges.begin(), ranges.end(), [](const abi::Prefix& a, const abi::Prefix& b) {
     return a.address != b.address ? a.address < b.address : a.length < b.length;
@@ -61,8 +61,8 @@ class ServicePlanner {
   }
 
  private:
-  // A name is shown in comments, which nft can read again only without quotes and the like. Addresses are not looked at:
-  // nf_tables takes any, kube-proxy serves them, and one that no packet can have does no harm to others.
+  // Names appear in comments, which nft cannot read back with quotes and the like. Addresses are not checked:
+  // nf_tables and kube-proxy accept any, and an invalid one harms no other Service.
   void check() const {
     if (sdk::protocol_name(port_.key.protocol).empty()) {
       throw sdk::Failure(abi::Code::kUnsupported, plan_.name, "its protocol is not known");
@@ -88,15 +88,15 @@ class ServicePlanner {
     sort_unique(plan_.cluster);
     sort_unique(plan_.local);
     sort_unique(here);
-    cut();
+    limit_endpoints();
     for (const EndpointAddress& address : here) {
       if (contains(plan_.cluster, address) || contains(plan_.local, address)) plan_.hairpin.push_back(address);
     }
     has_any_ = sdk::has(port_, abi::kHasAnyEndpoint) || !plan_.cluster.empty() || !plan_.local.empty();
   }
 
-  // The rest of such a Service is served, and so are all others. Local ones stay before others do.
-  void cut() {
+  // Serves the remaining endpoints; local ones are preferred.
+  void limit_endpoints() {
     std::vector<EndpointAddress> all;
     std::set_union(plan_.cluster.begin(), plan_.cluster.end(), plan_.local.begin(), plan_.local.end(),
                    std::back_inserter(all));
@@ -114,8 +114,8 @@ class ServicePlanner {
     });
   }
 
-  // BEH 1.2, 7.3: a range of everything is no restriction; where the node is allowed, its own connections to a load balancer's
-  // address may have that address as their source.
+  // BEH 1.2, 7.3: a range of all addresses is no restriction. If the node is allowed, its own connections to a load
+  // balancer address may have that address as their source.
   void read_source_ranges() {
     bool node_may = false;
     for (const abi::Prefix& range : sdk::source_ranges(port_)) {
@@ -151,7 +151,7 @@ class ServicePlanner {
     planned.key.port = frontend.port;
     planned.cluster_ip = frontend.kind == abi::FrontendKind::kClusterIp;
     planned.firewalled = restricted_ && frontend.kind == abi::FrontendKind::kLoadBalancer;
-    // An external IP may be that of the load balancer too.
+    // An external IP may equal an address of the load balancer.
     for (FrontendPlan& other : plan_.frontends) {
       if (frontend_key(family_, other.key) != frontend_key(family_, planned.key)) continue;
       other.firewalled = other.firewalled || planned.firewalled;
@@ -163,27 +163,27 @@ class ServicePlanner {
 
   // BEH 3.3.
   void decide(FrontendPlan& planned) {
-    using Kind = Treatment::Kind;
-    using Without = FrontendPlan::Without;
+    using Kind = ServiceClass::Kind;
+    using Fallback = FrontendPlan::Fallback;
     const bool policy_local =
         sdk::has(port_, planned.cluster_ip ? abi::kInternalPolicyLocal : abi::kExternalPolicyLocal);
     const std::size_t served = policy_local ? plan_.local.size() : plan_.cluster.size();
-    if (served == 0) planned.without = policy_local && has_any_ ? Without::kDropped : Without::kRejected;
-    const bool short_way = policy_local && !planned.cluster_ip && !plan_.cluster.empty();
-    if (served == 0 && !short_way) return;
-    Treatment treatment;
-    treatment.node_port = planned.key.node_port;
-    treatment.affinity_seconds = plan_.affinity_seconds;
+    if (served == 0) planned.fallback = policy_local && has_any_ ? Fallback::kDropped : Fallback::kRejected;
+    const bool short_circuit = policy_local && !planned.cluster_ip && !plan_.cluster.empty();
+    if (served == 0 && !short_circuit) return;
+    ServiceClass service_class;
+    service_class.node_port = planned.key.node_port;
+    service_class.affinity_seconds = plan_.affinity_seconds;
     if (policy_local) {
-      treatment.kind = planned.cluster_ip ? Kind::kLocal : Kind::kExternalLocal;
-      treatment.local = static_cast<std::uint32_t>(plan_.local.size());
+      service_class.kind = planned.cluster_ip ? Kind::kLocal : Kind::kExternalLocal;
+      service_class.local = static_cast<std::uint32_t>(plan_.local.size());
     } else {
-      treatment.kind = planned.cluster_ip ? Kind::kCluster : Kind::kExternal;
+      service_class.kind = planned.cluster_ip ? Kind::kCluster : Kind::kExternal;
     }
-    if (!policy_local || short_way) treatment.cluster = static_cast<std::uint32_t>(plan_.cluster.size());
-    uses_cluster_ = uses_cluster_ || treatment.cluster != 0;
-    uses_local_ = uses_local_ || treatment.local != 0;
-    planned.treatment = treatment;
+    if (!policy_local || short_circuit) service_class.cluster = static_cast<std::uint32_t>(plan_.cluster.size());
+    uses_cluster_ = uses_cluster_ || service_class.cluster != 0;
+    uses_local_ = uses_local_ || service_class.local != 0;
+    planned.service_class = service_class;
   }
 
   abi::Family family_;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One service port as the model keeps it, in little memory, and what elements it is. Pure.
+// A service port as the model stores it, compactly, and its elements. Pure.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@ struct FrontendState {
   std::uint16_t port = 0;
   bool node_port : 1 = false;
   bool cluster_ip : 1 = false;
-  bool treated : 1 = false;     // has a chain
+  bool has_chain : 1 = false;
   bool firewalled : 1 = false;
-  bool owned : 1 = false;       // otherwise another service port has it, and it is no element
-  FrontendPlan::Without without : 2 = FrontendPlan::Without::kServed;
-  Treatment::Kind kind = Treatment::Kind::kCluster;
-  std::uint32_t chain = 0;      // class numbers; only with an owner
+  bool owned : 1 = false;  // false: another service port has it, and it has no elements
+  FrontendPlan::Fallback fallback : 2 = FrontendPlan::Fallback::kServed;
+  ServiceClass::Kind kind = ServiceClass::Kind::kCluster;
+  std::uint32_t chain = 0;  // class numbers; valid if owned
   std::uint32_t firewall = 0;
 };
 
@@ -37,41 +37,42 @@ struct AffinityState {
 struct ServiceState {
   std::string name;
   std::vector<FrontendState> frontends;
-  std::vector<EndpointAddress> endpoints;  // the list for policy Cluster by slot, that for policy Local, hairpins
+  std::vector<EndpointAddress>
+      endpoints;  // by slot: the list for policy Cluster, then the one for policy Local, then hairpins
   std::uint32_t cluster = 0;               // lengths
   std::uint32_t local = 0;
   std::uint32_t affinity_seconds = 0;
   abi::Protocol protocol{};
   bool exists = false;
-  std::unique_ptr<AffinityState> affinity;  // with affinity_seconds
+  std::unique_ptr<AffinityState> affinity;  // only with affinity_seconds
   std::unique_ptr<std::vector<abi::Prefix>> allowed;
 
   FrontendKey key(const FrontendState& frontend) const {
     return {frontend.node_port, frontend.address, protocol, frontend.port};
   }
-  Treatment treatment(const FrontendState& frontend) const;
+  ServiceClass service_class(const FrontendState& frontend) const;
   const EndpointAddress* cluster_list() const { return endpoints.data(); }
   const EndpointAddress* local_list() const { return endpoints.data() + cluster; }
   const EndpointAddress* hairpins() const { return endpoints.data() + cluster + local; }
   std::size_t hairpin_count() const { return endpoints.size() - cluster - local; }
 };
 
-// Calls sink(const Record&) for each element that is of this service port alone.
+// Calls sink(const Record&) for each element that belongs to this service port alone.
 template <class Sink>
 void own_elements(abi::Family family, bool counters, const ServiceState& state, Sink&& sink);
 
-// Calls sink(const Record&) for each element that others may have too.
+// Calls sink(const Record&) for each element that other service ports may share.
 template <class Sink>
 void shared_elements(abi::Family family, const ServiceState& state, Sink&& sink);
 
-// Elements that say for people whose they are.
+// Whether elements of the set have the name of their service port as a comment.
 bool is_commented(SetId set);
-// The name of a service port as nft can read it again: at most 128 characters.
+// The name of a service port, cut to the 128 characters that nft accepts.
 std::string element_comment(const std::string& name);
 
-inline Treatment ServiceState::treatment(const FrontendState& frontend) const {
-  using Kind = Treatment::Kind;
-  Treatment made;
+inline ServiceClass ServiceState::service_class(const FrontendState& frontend) const {
+  using Kind = ServiceClass::Kind;
+  ServiceClass made;
   made.kind = frontend.kind;
   made.node_port = frontend.node_port;
   made.affinity_seconds = affinity_seconds;
@@ -89,11 +90,11 @@ void own_elements(abi::Family family, bool counters, const ServiceState& state, 
     const bool node_port = frontend.node_port;
     const FrontendKey key = state.key(frontend);
     const Key bytes = frontend_key(family, key);
-    if (frontend.treated) {
+    if (frontend.has_chain) {
       sink(Record{node_port ? SetId::kServiceNodePorts : SetId::kServiceIps, bytes, number_data(frontend.chain)});
-      const Treatment treatment = state.treatment(frontend);
-      any_cluster = any_cluster || treatment.cluster != 0;
-      any_local = any_local || treatment.local != 0;
+      const ServiceClass service_class = state.service_class(frontend);
+      any_cluster = any_cluster || service_class.cluster != 0;
+      any_local = any_local || service_class.local != 0;
       if (state.affinity) {
         sink(Record{node_port ? SetId::kAffinityNodePorts : SetId::kAffinityServices, bytes,
                     number_data(state.affinity->id)});
@@ -107,18 +108,18 @@ void own_elements(abi::Family family, bool counters, const ServiceState& state, 
             sink(record);
           }
         };
-        add_list(state.cluster_list(), treatment.cluster, kClusterSlots);
-        add_list(state.local_list(), treatment.local, kLocalSlots);
+        add_list(state.cluster_list(), service_class.cluster, kClusterSlots);
+        add_list(state.local_list(), service_class.local, kLocalSlots);
       }
     }
-    if (frontend.without == FrontendPlan::Without::kRejected) {
+    if (frontend.fallback == FrontendPlan::Fallback::kRejected) {
       sink(Record{node_port ? SetId::kNoEndpointNodePorts : SetId::kNoEndpointServices, bytes, {}});
     }
-    if (frontend.without == FrontendPlan::Without::kDropped) {
+    if (frontend.fallback == FrontendPlan::Fallback::kDropped) {
       sink(Record{node_port ? SetId::kNoLocalNodePorts : SetId::kNoLocalServices, bytes, {}});
     }
     if (frontend.firewalled) sink(Record{SetId::kFirewallIps, bytes, number_data(frontend.firewall)});
-    // Also of those that nobody serves at present: what was counted is not to be forgotten.
+    // Also for frontends that are not served at present, to keep their counters.
     if (counters) sink(Record{node_port ? SetId::kNodePortTraffic : SetId::kServiceTraffic, bytes, {}});
   }
   if (!state.affinity) return;

@@ -12,8 +12,8 @@ std::vector<EndpointAddress> assign_slots(const std::vector<EndpointAddress>& be
                                           const std::vector<EndpointAddress>& wanted) {
   std::vector<EndpointAddress> slots(wanted.size());
   std::vector<bool> filled(wanted.size());
-  std::vector<bool> placed(wanted.size());  // by place in `wanted`
-  std::vector<std::size_t> moving;          // those behind the end
+  std::vector<bool> placed(wanted.size());  // by position in `wanted`
+  std::vector<std::size_t> moving;          // positions of endpoints behind the new end
   for (std::size_t slot = 0; slot < before.size(); ++slot) {
     const auto found = std::lower_bound(wanted.begin(), wanted.end(), before[slot]);
     if (found == wanted.end() || *found != before[slot]) continue;

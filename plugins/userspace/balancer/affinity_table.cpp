@@ -48,7 +48,7 @@ bool AffinityTable::insert(const abi::Address& client, Index index) noexcept {
   return true;
 }
 
-// Walks once through those there are, and once through those that come.
+// Merges two sorted lists: walks once through the existing clients and once through the new ones.
 void AffinityTable::bind(const std::vector<Bound>& bound) noexcept {
   const std::size_t room = limit_ - size_;
   std::size_t skipped = bound.size() > room ? bound.size() - room : 0;
@@ -103,7 +103,7 @@ AffinityTable::Index AffinityTable::lookup(const abi::Address& client) const noe
   return index;
 }
 
-// A place that is in no list; kEnd when there is no memory for the very first one.
+// Returns an entry that is in no list; kEnd if there is no memory even for the first one.
 AffinityTable::Index AffinityTable::allocate() noexcept {
   if (size_ >= limit_) erase(oldest_);
   try {
@@ -164,7 +164,7 @@ void AffinityTable::erase(Index index) noexcept {
 
 void AffinityTable::use(Index index, Nanoseconds now) noexcept { use_before(index, now, kEnd); }
 
-// kEnd: after all others.
+// `next` is kEnd: append as the most recently used.
 void AffinityTable::use_before(Index index, Nanoseconds used, Index next) noexcept {
   Entry& placed = entry(index);
   placed.used = used;

@@ -1,12 +1,12 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which endpoint a client is led to: client address -> slot of the endpoint, when it was
-// last used. Bounded: beyond its limit the client not seen longest is forgotten.
+// Session affinity of one list of endpoints: client address -> slot of the endpoint and time of
+// last use. Bounded: beyond the limit the least recently used client is evicted.
 //
-// 48 bytes for each client and 4 to 8 for finding it. All operations on one client take
-// constant time, dropping takes time for what is dropped. Memory is returned when the
-// last client goes. One thread at a time; `now` never goes back.
+// Takes 48 bytes per client, plus 4 to 8 for the hash table. All operations on one client take
+// constant time; dropping is linear in the clients dropped. Memory is freed with the last client.
+// Not thread-safe; `now` must never go back.
 #pragma once
 
 #include <cstddef>
@@ -24,53 +24,53 @@ class AffinityTable {
   using Nanoseconds = std::uint64_t;
   static constexpr Slot kNone = ~Slot{0};
 
-  // `limit` is at least 1. `seed` keeps clients from choosing addresses that collide.
+  // `limit` is at least 1. The hash is seeded, so that clients cannot choose addresses that collide.
   AffinityTable(std::size_t limit, std::uint64_t seed) noexcept;
 
-  // Slots below `count` may be used from now on.
+  // Makes slots below `count` usable.
   void reserve(Slot count) {
     if (slots_.size() < count) slots_.resize(count, kEnd);
   }
 
-  // kNone when it is not known, or was last used `ttl` ago or longer.
+  // kNone if the client is unknown, or was last used `ttl` ago or longer.
   Slot find(const abi::Address& client, Nanoseconds now, Nanoseconds ttl) const noexcept;
-  // Inserts or rewrites; the client is the one used last. Without memory for it, somebody else is forgotten, or it is
-  // not remembered.
+  // Inserts or updates the client as the most recently used one. Without memory it replaces the least recently used
+  // client, or is not inserted.
   void remember(const abi::Address& client, Slot slot, Nanoseconds now) noexcept;
 
-  // One whose last use was elsewhere. `used` may lie before the clock's beginning, and wraps around then.
+  // An entry imported from another backend. `used` may lie before the start of the clock, and wraps around then.
   struct Bound {
     abi::Address client;
     Slot slot;
     Nanoseconds used;
   };
-  // Inserts those that are not known; `bound` is sorted by use, earliest first. Nobody else is forgotten: where there
-  // is no room for all of them, those used last have it.
+  // Inserts unknown clients; `bound` is sorted by last use, oldest first. Evicts no client: if there is no room for
+  // all, the most recently used ones are inserted.
   void bind(const std::vector<Bound>& bound) noexcept;
-  // Every client, the one not used longest first.
+  // Visits every client, least recently used first.
   template <class Visit>
   void each(const Visit& visit) const {
     for (Index at = oldest_; at != kEnd; at = entry(at).newer) visit(entry(at).client, entry(at).slot, entry(at).used);
   }
 
-  // Forget clients, at most `most`; return how many, fewer than `most` when none is left.
-  std::size_t drop(Slot slot, std::size_t most) noexcept;                          // those of a slot
-  std::size_t purge(Nanoseconds now, Nanoseconds ttl, std::size_t most) noexcept;  // those not used for `ttl`
+  // Remove at most `most` clients. Return how many; fewer than `most` if no more remain.
+  std::size_t drop(Slot slot, std::size_t most) noexcept;                          // clients of a slot
+  std::size_t purge(Nanoseconds now, Nanoseconds ttl, std::size_t most) noexcept;  // clients not used for `ttl`
 
   std::size_t size() const noexcept { return size_; }
 
  private:
   using Index = std::uint32_t;  // of an entry
   static constexpr Index kEnd = ~Index{0};
-  static constexpr std::size_t kChunk = 32;  // entries; growing copies none of them
+  static constexpr std::size_t kChunk = 32;  // entries per allocation; growing copies none of them
 
   struct Entry {
     abi::Address client;
     Nanoseconds used;
     Slot slot;
-    Index next;           // of the same bucket; or free
-    Index older, newer;   // all, by use
-    Index before, after;  // those of the same slot
+    Index next;           // in the bucket, or in the free list
+    Index older, newer;   // in the LRU list
+    Index before, after;  // in the list of the slot
   };
   static_assert(sizeof(Entry) == 48);
 
@@ -92,8 +92,8 @@ class AffinityTable {
   const std::uint64_t seed_;
   std::size_t size_ = 0;
   std::vector<std::unique_ptr<Entry[]>> chunks_;
-  std::vector<Index> buckets_;  // a power of two, or none
-  std::vector<Index> slots_;    // the first of each
+  std::vector<Index> buckets_;  // size is a power of two, or 0
+  std::vector<Index> slots_;    // the first client of each slot
   Index free_ = kEnd;
   Index oldest_ = kEnd;
   Index newest_ = kEnd;

@@ -42,8 +42,8 @@ Balancer::Change Balancer::set_endpoints(std::span<const SocketAddress> endpoint
   Change change;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    std::vector<Endpoint*> kept;       // null: a new one
-    std::vector<EndpointPtr> created;  // in the order of those nulls
+    std::vector<Endpoint*> kept;       // null: a new endpoint
+    std::vector<EndpointPtr> created;  // in the order of the nulls
     kept.reserve(wanted.size());
     auto old = by_target_.begin();
     const auto gone = [&] { change.gone.push_back(slots_[(*old++)->slot_]); };
@@ -59,7 +59,7 @@ Balancer::Change Balancer::set_endpoints(std::span<const SocketAddress> endpoint
     while (old != by_target_.end()) gone();
     if (change.gone.empty() && created.empty()) return change;
 
-    // What may run out of memory comes before anything is changed.
+    // Allocate everything before the first change, so that std::bad_alloc leaves the list as it was.
     const std::size_t more = created.size() > free_.size() ? created.size() - free_.size() : 0;
     std::vector<Endpoint*> order;
     order.reserve(kept.size());
@@ -69,7 +69,7 @@ Balancer::Change Balancer::set_endpoints(std::span<const SocketAddress> endpoint
     if (clients_ != nullptr) clients_->reserve(static_cast<AffinityTable::Slot>(slots_.size() + more));
 
     for (const EndpointPtr& endpoint : change.gone) {
-      if (marked(*endpoint)) --marked_;
+      if (is_outlier(*endpoint)) --outliers_;
       endpoint->retire();
       slots_[endpoint->slot_] = nullptr;
     }
@@ -98,7 +98,7 @@ Balancer::Change Balancer::set_endpoints(std::span<const SocketAddress> endpoint
   return change;
 }
 
-// Their slots are free when the last of their clients is forgotten.
+// Frees the slots of removed endpoints, each after its last client was removed.
 void Balancer::forget_clients(std::span<const EndpointPtr> gone) noexcept {
   for (const EndpointPtr& endpoint : gone) {
     for (bool more = true; more;) {
@@ -147,39 +147,39 @@ Nanoseconds Balancer::advance(Nanoseconds now) noexcept {
   return now_;
 }
 
-bool Balancer::marked(const Endpoint& endpoint) const noexcept {
+bool Balancer::is_outlier(const Endpoint& endpoint) const noexcept {
   return settings_.outliers.failures != 0 &&
          endpoint.failures_.load(std::memory_order_relaxed) >= settings_.outliers.failures;
 }
 
 bool Balancer::is_passed_over(const Endpoint& endpoint) const noexcept {
-  return marked_ != 0 && marked(endpoint) && endpoint.passed_over_until_ > now_;
+  return outliers_ != 0 && is_outlier(endpoint) && endpoint.passed_over_until_ > now_;
 }
 
 bool Balancer::all_passed_over() const noexcept {
-  return marked_ == order_.size() &&
+  return outliers_ == order_.size() &&
          std::all_of(order_.begin(), order_.end(), [&](const Endpoint* endpoint) { return is_passed_over(*endpoint); });
 }
 
-// What is given away. One whose pause is over is on trial from now on: nobody else gets it until that has ended.
+// If the pause of the endpoint is over, this connection is its trial: no other connection gets it until the trial ends.
 const EndpointPtr& Balancer::take(Endpoint& endpoint) noexcept {
-  if (marked_ != 0 && marked(endpoint) && !is_passed_over(endpoint)) {
+  if (outliers_ != 0 && is_outlier(endpoint) && !is_passed_over(endpoint)) {
     endpoint.trial_ = true;
-    endpoint.passed_over_until_ = now_ + std::max(endpoint.pause_, kTrialPatience);
+    endpoint.passed_over_until_ = now_ + std::max(endpoint.pause_, kTrialTimeout);
   }
   return slots_[endpoint.slot_];
 }
 
 // Lower is better.
 unsigned Balancer::rank(const Endpoint& endpoint) const noexcept {
-  return (retrying_ && endpoint.tried_in_ == turn_ ? 2 : 0) + (is_passed_over(endpoint) ? 1 : 0);
+  return (retrying_ && endpoint.retry_round_ == retry_round_ ? 2 : 0) + (is_passed_over(endpoint) ? 1 : 0);
 }
 
 Endpoint& Balancer::choose(std::span<const EndpointPtr> tried) noexcept {
   retrying_ = !tried.empty();
   if (retrying_) {
-    ++turn_;
-    for (const EndpointPtr& endpoint : tried) endpoint->tried_in_ = turn_;
+    ++retry_round_;
+    for (const EndpointPtr& endpoint : tried) endpoint->retry_round_ = retry_round_;
   }
   switch (settings_.balance) {
     case Balance::kLeastConnections:
@@ -206,24 +206,24 @@ Endpoint& Balancer::choose_in_turn() noexcept {
   return *order_[best];
 }
 
-// From the index on, so that those with equally many take turns.
+// Starts at the index, so that endpoints with equal counts take turns.
 Endpoint& Balancer::choose_least() noexcept {
   std::size_t best = index_;
   std::pair least{rank(*order_[best]), order_[best]->open()};
-  const auto look_at = [&](std::size_t position) {
+  const auto consider = [&](std::size_t position) {
     const std::pair candidate{rank(*order_[position]), order_[position]->open()};
     if (candidate >= least) return;
     best = position;
     least = candidate;
   };
-  for (std::size_t position = index_ + 1; position < order_.size(); ++position) look_at(position);
-  for (std::size_t position = 0; position < index_; ++position) look_at(position);
+  for (std::size_t position = index_ + 1; position < order_.size(); ++position) consider(position);
+  for (std::size_t position = 0; position < index_; ++position) consider(position);
   index_ = best + 1 < order_.size() ? best + 1 : 0;
   return *order_[best];
 }
 
 Endpoint& Balancer::choose_of_two() noexcept {
-  if (marked_ == 0 && !retrying_) return less_loaded_of_two(order_);
+  if (outliers_ == 0 && !retrying_) return less_loaded_of_two(order_);
   candidates_.clear();
   unsigned best_rank = ~0u;
   for (Endpoint* const endpoint : order_) {
@@ -250,13 +250,13 @@ void Balancer::dial_failed(const EndpointPtr& endpoint, Nanoseconds now) noexcep
   now = advance(now);
   if (endpoint->retired()) return;
   const Nanoseconds longest = nanoseconds(settings_.outliers.longest_pause);
-  if (!marked(*endpoint)) {
+  if (!is_outlier(*endpoint)) {
     endpoint->failures_.store(endpoint->failures_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    if (!marked(*endpoint)) return;
-    ++marked_;
+    if (!is_outlier(*endpoint)) return;
+    ++outliers_;
     endpoint->pause_ = std::min(nanoseconds(settings_.outliers.first_pause), longest);
   } else {
-    // It was under way when the pause began, or had no better one to go to: nothing new.
+    // This dial started before the pause, or all endpoints were passed over: it does not lengthen the pause.
     if (is_passed_over(*endpoint) && !endpoint->trial_) return;
     endpoint->pause_ = std::min(endpoint->pause_ * 2, longest);
   }
@@ -269,7 +269,7 @@ void Balancer::dial_succeeded(const EndpointPtr& endpoint) noexcept {
   if (endpoint->failures_.load(std::memory_order_relaxed) == 0) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (endpoint->retired()) return;
-  if (marked(*endpoint)) --marked_;
+  if (is_outlier(*endpoint)) --outliers_;
   endpoint->failures_.store(0, std::memory_order_relaxed);
   endpoint->trial_ = false;
 }
@@ -350,9 +350,9 @@ std::size_t Balancer::affinity_clients() const noexcept {
 
 std::size_t Balancer::passed_over(Nanoseconds now) const noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (marked_ == 0) return 0;
+  if (outliers_ == 0) return 0;
   return static_cast<std::size_t>(std::count_if(order_.begin(), order_.end(), [&](const Endpoint* endpoint) {
-    return marked(*endpoint) && endpoint->passed_over_until_ > std::max(now, now_);
+    return is_outlier(*endpoint) && endpoint->passed_over_until_ > std::max(now, now_);
   }));
 }
 

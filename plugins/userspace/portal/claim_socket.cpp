@@ -21,7 +21,7 @@ bool set(int fd, int level, int option) {
   return setsockopt(fd, level, option, &on, sizeof(on)) == 0;
 }
 
-// What no rule led away would otherwise wait in a UDP socket for ever.
+// Datagrams that no rule redirects would otherwise stay in the buffer of a UDP socket.
 bool drop_everything(int fd) {
   sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
   const sock_fprog program{1, &nothing};
@@ -34,7 +34,7 @@ bool ClaimedAddress::operator==(const ClaimedAddress& other) const noexcept {
   return port == other.port && protocol == other.protocol && address == other.address;
 }
 
-// All claims to one port stand together, that to every address first.
+// Sorts all claims of one port together, the claim of every address first.
 bool ClaimedAddress::operator<(const ClaimedAddress& other) const noexcept {
   if (protocol != other.protocol) return protocol < other.protocol;
   if (port != other.port) return port < other.port;
@@ -46,19 +46,19 @@ bool overlap(const ClaimedAddress& one, const ClaimedAddress& other) noexcept {
          (sdk::is_unspecified(one.address) || sdk::is_unspecified(other.address) || one.address == other.address);
 }
 
-int open_claim_socket(abi::Family family, const ClaimedAddress& what, Descriptor& socket) {
-  const int type = (what.protocol == abi::Protocol::kUdp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
+int open_claim_socket(abi::Family family, const ClaimedAddress& claimed, Descriptor& socket) {
+  const int type = (claimed.protocol == abi::Protocol::kUdp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
   Descriptor made(::socket(sdk::socket_family(family), type, 0));
   if (!made) return errno;
   if (family == abi::Family::kIpv6) {
-    // An address may be tentative, or have gone a moment ago.
+    // An address may be tentative, or may just have been removed.
     if (!set(made.get(), IPPROTO_IPV6, IPV6_V6ONLY) || !set(made.get(), IPPROTO_IPV6, IPV6_FREEBIND)) return errno;
   } else if (!set(made.get(), IPPROTO_IP, IP_FREEBIND)) {
     return errno;
   }
   if (!drop_everything(made.get())) return errno;
-  // Without SO_REUSEADDR, or it would not notice a program that has set it.
-  const SocketAddress address(family, what.address, what.port);
+  // With SO_REUSEADDR, bind() would not fail if another program had the port with SO_REUSEADDR set.
+  const SocketAddress address(family, claimed.address, claimed.port);
   if (bind(made.get(), address.get(), address.size()) != 0) return errno;
   socket = std::move(made);
   return 0;

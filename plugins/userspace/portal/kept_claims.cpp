@@ -21,12 +21,12 @@ std::string random_tag() {
   return tag;
 }
 
-bool is_before(const ClaimName& one, const ClaimName& other) { return one.what < other.what; }
+bool is_before(const ClaimName& one, const ClaimName& other) { return one.claimed < other.claimed; }
 
 }  // namespace
 
 std::string print_claim_name(const ClaimName& name) {
-  std::string text = kept_claim_name(name.what.protocol, name.what.port, name.what.address);
+  std::string text = kept_claim_name(name.claimed.protocol, name.claimed.port, name.claimed.address);
   return name.tag.empty() ? text : text.append("_").append(name.tag);
 }
 
@@ -35,22 +35,22 @@ std::optional<ClaimName> parse_claim_name(std::string_view text) {
   constexpr std::size_t kDigits = 2 * sizeof(abi::Address::bytes);
   ClaimName name{{{}, 0, abi::Protocol::kTcp}, {}};
   if (text.substr(0, kUdp.size()) == kUdp) {
-    name.what.protocol = abi::Protocol::kUdp;
+    name.claimed.protocol = abi::Protocol::kUdp;
   } else if (text.substr(0, kTcp.size()) != kTcp) {
     return std::nullopt;
   }
   const char* const end = text.data() + text.size();
-  const auto [behind, error] = std::from_chars(text.data() + kTcp.size(), end, name.what.port);
+  const auto [behind, error] = std::from_chars(text.data() + kTcp.size(), end, name.claimed.port);
   if (error != std::errc() || behind == end) return std::nullopt;
   std::string_view rest(behind + 1, static_cast<std::size_t>(end - behind - 1));
   if (rest.size() < kDigits) return std::nullopt;
   for (std::size_t i = 0; i < kDigits / 2; ++i) {
     const char* const two = rest.data() + 2 * i;
-    if (std::from_chars(two, two + 2, name.what.address.bytes[i], 16).ec != std::errc()) return std::nullopt;
+    if (std::from_chars(two, two + 2, name.claimed.address.bytes[i], 16).ec != std::errc()) return std::nullopt;
   }
   rest.remove_prefix(kDigits);
   if (rest.size() == 1 + kTagDigits) name.tag = rest.substr(1);
-  // Leading zeros, capital letters, other signs between the parts.
+  // Rejects leading zeros, capital letters and wrong separators.
   if (print_claim_name(name) != text) return std::nullopt;
   return name;
 }
@@ -58,21 +58,22 @@ std::optional<ClaimName> parse_claim_name(std::string_view text) {
 KeptClaims::KeptClaims(abi::Family family, KeptSockets* kept) : family_(family), kept_(kept), tag_(random_tag()) {}
 
 template <class Visit>
-void KeptClaims::each_at(const ClaimedAddress& what, const Visit& visit) {
-  const std::vector<ClaimName>& all = seen();
-  for (auto at = std::lower_bound(all.begin(), all.end(), ClaimName{{{}, what.port, what.protocol}, {}}, is_before);
-       at != all.end() && at->what.port == what.port && at->what.protocol == what.protocol; ++at) {
+void KeptClaims::each_at(const ClaimedAddress& claimed, const Visit& visit) {
+  const std::vector<ClaimName>& all = listed();
+  for (auto at =
+           std::lower_bound(all.begin(), all.end(), ClaimName{{{}, claimed.port, claimed.protocol}, {}}, is_before);
+       at != all.end() && at->claimed.port == claimed.port && at->claimed.protocol == claimed.protocol; ++at) {
     visit(*at);
   }
 }
 
-Descriptor KeptClaims::find(const ClaimedAddress& what) {
+Descriptor KeptClaims::find(const ClaimedAddress& claimed) {
   Descriptor found;
   if (kept_ == nullptr) return found;
-  each_at(what, [&](const ClaimName& name) {
-    if (found || !overlap(what, name.what)) return;
+  each_at(claimed, [&](const ClaimName& name) {
+    if (found || !overlap(claimed, name.claimed)) return;
     // Another backend may have dropped it since the names were listed.
-    const ClaimedAddress& bound = name.what;
+    const ClaimedAddress& bound = name.claimed;
     found = kept_->take(print_claim_name(name), {family_, bound.protocol, bound.address, bound.port, false});
   });
   return found;
@@ -83,28 +84,28 @@ bool KeptClaims::is_shared(const ClaimedAddress& bound, int socket, const std::s
   if (kept_ == nullptr) return shared;
   each_at(bound, [&](const ClaimName& name) {
     const std::string text = print_claim_name(name);
-    shared = shared || (text != own && name.what == bound && kept_->holds(text, socket));
+    shared = shared || (text != own && name.claimed == bound && kept_->holds(text, socket));
   });
   return shared;
 }
 
-void KeptClaims::add_names_of_others(const std::set<std::string>& own, std::set<std::string>& names) {
+void KeptClaims::add_names_of_other_backends(const std::set<std::string>& own, std::set<std::string>& names) {
   if (kept_ == nullptr) return;
-  look_again();
-  for (const ClaimName& name : seen()) {
+  forget_listing();
+  for (const ClaimName& name : listed()) {
     std::string text = print_claim_name(name);
     if (name.tag != tag_ && !own.contains(text)) names.insert(std::move(text));
   }
 }
 
-const std::vector<ClaimName>& KeptClaims::seen() {
-  if (seen_) return *seen_;
+const std::vector<ClaimName>& KeptClaims::listed() {
+  if (listed_) return *listed_;
   std::vector<ClaimName> all;
   for (const std::string& text : kept_->names()) {
     if (auto name = parse_claim_name(text)) all.push_back(*std::move(name));
   }
   std::sort(all.begin(), all.end(), is_before);
-  return seen_.emplace(std::move(all));
+  return listed_.emplace(std::move(all));
 }
 
 }  // namespace sluice::userspace

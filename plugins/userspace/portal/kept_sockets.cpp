@@ -25,14 +25,14 @@ namespace {
 
 constexpr std::size_t kLongestName = 200;
 
-// -1: it cannot be asked.
+// -1: getsockopt() failed.
 int option(int fd, int name) {
   int value = 0;
   socklen_t size = sizeof(value);
   return getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
 }
 
-// '_' parts the words of a name.
+// '_' separates the words of a name, so it is not allowed in a word.
 bool is_plain(std::string_view word) {
   return std::all_of(word.begin(), word.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
@@ -51,7 +51,7 @@ class Names final : public abi::StringSink {
     try {
       all.emplace_back(sdk::text(text));
     } catch (const std::bad_alloc&) {
-      // It is dropped another time.
+      // A later call drops it.
     }
   }
   std::vector<std::string> all;
@@ -59,10 +59,10 @@ class Names final : public abi::StringSink {
 
 }  // namespace
 
-std::string unfit(int fd, const SocketNeeds& needs) {
+std::string unfit_reason(int fd, const SocketNeeds& needs) {
   const bool udp = needs.protocol == abi::Protocol::kUdp;
   const int domain = option(fd, SO_DOMAIN);
-  if (domain < 0) return "it is no socket";
+  if (domain < 0) return "not a socket";
   if (domain != sdk::socket_family(needs.family)) return "it is of another address family";
   if (option(fd, SO_TYPE) != (udp ? SOCK_DGRAM : SOCK_STREAM) ||
       option(fd, SO_PROTOCOL) != (udp ? IPPROTO_UDP : IPPROTO_TCP)) {
@@ -88,13 +88,13 @@ Descriptor KeptSockets::take(const std::string& name, const SocketNeeds& needs) 
   if (store_ == nullptr) return {};
   Descriptor socket(store_->take(sdk::view(name)));
   if (!socket) return {};
-  std::string why = unfit(socket.get(), needs);
+  std::string why = unfit_reason(socket.get(), needs);
   const int flags = fcntl(socket.get(), F_GETFL);
   if (why.empty() && (flags < 0 || fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) != 0)) {
     why = std::string("it cannot be used: ") + std::strerror(errno);
   }
   if (why.empty()) return socket;
-  if (unfit_.insert(name).second) log_.warning("the socket kept as " + name + " is not taken: " + why);
+  if (unfit_reported_.insert(name).second) log_.warning("kept socket ignored: " + name + ": " + why);
   socket.close();
   drop(name);
   return {};
@@ -102,11 +102,12 @@ Descriptor KeptSockets::take(const std::string& name, const SocketNeeds& needs) 
 
 void KeptSockets::keep(const std::string& name, int socket) {
   if (store_ == nullptr) return;
-  // What is kept already does not trouble the service manager again.
+  // Saves a message to the service manager if the socket is kept already.
   if (holds(name, socket)) return;
   abi::Error error = sdk::empty_error();
-  if (store_->keep(sdk::view(name), socket, &error) == abi::Code::kOk || std::exchange(said_, true)) return;
-  log_.warning("sockets do not outlive this backend: " + name + ": " + error.message);
+  if (store_->keep(sdk::view(name), socket, &error) == abi::Code::kOk || std::exchange(keep_failure_reported_, true))
+    return;
+  log_.warning("sockets are not kept for the next process: " + name + ": " + error.message);
 }
 
 void KeptSockets::drop(const std::string& name) {
@@ -123,7 +124,7 @@ void KeptSockets::drop(const std::string& name, int socket) {
   if (holds(name, socket)) store_->drop(sdk::view(name));
 }
 
-void KeptSockets::drop_others(const std::set<std::string>& wanted) {
+void KeptSockets::drop_all_except(const std::set<std::string>& wanted) {
   if (store_ == nullptr) return;
   for (const std::string& name : names()) {
     if (!wanted.contains(name)) drop(name);
@@ -148,7 +149,7 @@ std::string kept_name(abi::Protocol protocol, bool local, std::string_view servi
         words.begin(), words.end(), [](char c) { return c == '/' || c == ':'; }, '_');
     return name + words;
   }
-  // 160 bits; no plain name begins so.
+  // 160 bits. The extra '_' keeps hashes apart from plain names.
   const netfilter::ShortHash first = netfilter::base32_hash("1" + words);
   const netfilter::ShortHash second = netfilter::base32_hash("2" + words);
   return name.append("_").append(first.data(), first.size()).append(second.data(), second.size());

@@ -14,13 +14,13 @@ namespace {
 using netfilter::quoted_comment;
 using netfilter::Table;
 
-// Of jumps.
+// Comments of the jumps.
 constexpr const char* kClusterIps = "handle ClusterIPs; NOTE: this must be before the NodePort rules";
 constexpr const char* kNodePorts = "handle service NodePorts; NOTE: this must be the last rule in the chain";
 constexpr const char* kNonLocal = "Ensure that non-local NodePort traffic can flow";
 constexpr const char* kFirewall = "drop what may not use a service portal";
 
-// What serves node ports, as matches of the jump to their chain.
+// The matches of the jumps to the node port chains: which addresses serve node ports.
 std::vector<std::string> node_port_matches(const PortalFacts& facts) {
   if (facts.node_ports_match_all) {
     std::string match = "-m addrtype --dst-type LOCAL";
@@ -74,8 +74,8 @@ std::vector<std::string> unusable_node_port_addresses(const PortalFacts& facts) 
 
 std::vector<FixedRule> fixed_rules(const PortalFacts& facts) {
   std::vector<FixedRule> rules;
-  // What the relay sends goes to the endpoint, even if the same address and port are those of a Service: any Service
-  // may have the address of another one's endpoint as an external one.
+  // Packets of the relay go to the endpoint, even if address and port are also those of a Service: any Service may have
+  // the address of an endpoint as its external IP.
   const auto jump = [&](bool first, Table table, const char* from, const std::string& match, const char* comment,
                         const char* to) {
     std::string rule = match;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which rules of a chain are in place already, and which have to come or go. Pure.
+// Compares the rules of a chain with the wanted rules. Pure.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,19 @@
 
 namespace sluice::userspace {
 
-// The rules of one chain as they stand. Each rule wanted takes one that is there; those of one service port are
-// taken in their order, for the first match wins. What nobody takes is to go.
+// The rules of one chain in the kernel. Each wanted rule is matched with one of them; the rules of one service port are
+// matched in order, since the first match wins. Unmatched rules have to be removed.
 class PresentRules {
  public:
-  // `rules` outlives this.
-  explicit PresentRules(const std::vector<netfilter::Rule>& rules) : rules_(rules), taken_(rules.size(), false) {
+  // `rules` outlives this object.
+  explicit PresentRules(const std::vector<netfilter::Rule>& rules) : rules_(rules), matched_(rules.size(), false) {
     for (std::size_t i = 0; i < rules.size(); ++i) positions_[rules[i].hash].push_back(i);
   }
 
-  // Of one service port, in order: how many of `wanted` are in place. From the first that is not on, all have to be
-  // appended, or they would stand above it.
+  // Returns how many of the first `wanted` rules of a service port are in the chain, in this order. All rules after
+  // these have to be appended, even those that exist, to keep the order.
   template <class Hashes>
-  std::size_t take(const Hashes& wanted) {
+  std::size_t match(const Hashes& wanted) {
     std::size_t next = 0;
     std::size_t kept = 0;
     for (const std::uint64_t hash : wanted) {
@@ -33,13 +33,13 @@ class PresentRules {
       if (found == positions_.end()) break;
       std::size_t at = rules_.size();
       for (const std::size_t position : found->second) {
-        if (position >= next && !taken_[position]) {
+        if (position >= next && !matched_[position]) {
           at = position;
           break;
         }
       }
       if (at == rules_.size()) break;
-      taken_[at] = true;
+      matched_[at] = true;
       next = at + 1;
       ++kept;
     }
@@ -47,20 +47,20 @@ class PresentRules {
   }
 
   template <class Visit>
-  void each_left(Visit visit) const {
+  void each_unmatched(Visit visit) const {
     for (std::size_t i = 0; i < rules_.size(); ++i) {
-      if (!taken_[i]) visit(rules_[i]);
+      if (!matched_[i]) visit(rules_[i]);
     }
   }
-  std::size_t left() const noexcept {
+  std::size_t unmatched() const noexcept {
     std::size_t count = 0;
-    for (const bool taken : taken_) count += taken ? 0 : 1;
+    for (const bool matched : matched_) count += matched ? 0 : 1;
     return count;
   }
 
  private:
   const std::vector<netfilter::Rule>& rules_;
-  std::vector<bool> taken_;
+  std::vector<bool> matched_;
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> positions_;
 };
 

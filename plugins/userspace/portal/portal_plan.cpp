@@ -16,7 +16,7 @@ using netfilter::is_plain_name;
 using netfilter::quoted_comment;
 using netfilter::Table;
 
-constexpr std::size_t kMaxName = 191;  // the longest comment around it ends below the 256 bytes of xt_comment
+constexpr std::size_t kMaxName = 191;  // the longest comment with it fits into the 256 bytes of xt_comment
 constexpr std::string_view kLocal = " local";
 constexpr std::string_view kToThisNode = " -m addrtype --dst-type LOCAL";
 constexpr std::string_view kFromThisNode = " -m addrtype --src-type LOCAL";
@@ -24,7 +24,7 @@ constexpr std::string_view kNotFromThisNode = " -m addrtype ! --src-type LOCAL";
 constexpr std::string_view kNotTranslated = " -m conntrack ! --ctstate DNAT";
 constexpr std::string_view kNotFromBridgePort = " -m physdev ! --physdev-is-in";
 
-// The narrower of two prefixes; empty when no address is in both.
+// The narrower of two prefixes; empty if they do not overlap.
 std::optional<abi::Prefix> intersection(const abi::Prefix& a, const abi::Prefix& b) {
   const abi::Prefix& wide = a.length <= b.length ? a : b;
   const abi::Prefix& narrow = a.length <= b.length ? b : a;
@@ -34,8 +34,13 @@ std::optional<abi::Prefix> intersection(const abi::Prefix& a, const abi::Prefix&
 
 class Planner {
  public:
-  Planner(const PortalFacts& facts, const abi::ServicePort& port, const ProxyPorts& ports, const ProxyPorts& earlier)
-      : facts_(facts), port_(port), ports_(ports), earlier_(earlier), protocol_(sdk::protocol_name(port.key.protocol)) {
+  Planner(const PortalFacts& facts, const abi::ServicePort& port, const ProxyPorts& ports,
+          const ProxyPorts& old_backend_ports)
+      : facts_(facts),
+        port_(port),
+        ports_(ports),
+        old_backend_ports_(old_backend_ports),
+        protocol_(sdk::protocol_name(port.key.protocol)) {
     portal_.name = sdk::service_port_name(port.key);
     portal_.protocol = port.key.protocol;
     check();
@@ -77,10 +82,10 @@ class Planner {
   }
 
  private:
-  // Who is led to which face.
+  // Clients and the listener they are redirected to.
   struct Clients {
-    std::string match;  // empty: everybody else
-    bool local;         // the face
+    std::string match;  // empty: all other clients
+    bool local;         // the listener of local endpoints
   };
 
   void check() const {
@@ -91,7 +96,7 @@ class Planner {
     if (portal_.name.size() > kMaxName || !is_plain_name(sdk::text(port_.key.service_namespace)) ||
         !is_plain_name(sdk::text(port_.key.service_name)) || !is_plain_name(sdk::text(port_.key.port_name))) {
       throw sdk::Failure(abi::Code::kInvalid, portal_.name,
-                         "its name is no Kubernetes name and cannot stand in a rule");
+                         "invalid name: not a Kubernetes name, so it cannot be written into a rule");
     }
   }
 
@@ -109,13 +114,14 @@ class Planner {
   }
   std::uint16_t proxy_port(bool local) const { return local ? ports_.local : ports_.cluster; }
   std::string comment(bool local) const {
-    const std::string said = face_comment(portal_.name, local);
-    return local ? quoted_comment(said) : "-m comment --comment " + said;
+    const std::string plain = listener_comment(portal_.name, local);
+    return local ? quoted_comment(plain) : "-m comment --comment " + plain;
   }
 
-  // To the face. BEH 8.2 redirects what arrives; but REDIRECT means the first address of the interface it arrives by,
-  // and pods are often connected by interfaces without any, whose packets the kernel then drops.
-  void lead(const char* chain, bool local, const std::string& match) {
+  // Redirects to the listener. BEH 8.2 uses REDIRECT for arriving packets, which translates to the first address of the
+  // input interface. The interfaces of pods often have no address, and then the kernel drops the packet; DNAT avoids
+  // that.
+  void redirect(const char* chain, bool local, const std::string& match) {
     const std::uint16_t to = proxy_port(local);
     if (to == 0) return;
     std::optional<abi::Address> address = facts_.listen_address;
@@ -130,12 +136,13 @@ class Planner {
         quoted_comment(std::string(portal_.name).append(" ").append(why)) + match + " -j DROP");
   }
   void drop_without_local_endpoints(const std::string& match) { drop("has no local endpoints", match); }
-  // Above a rule that drops: who is led to the proxy. He is translated before he comes by here, unless another backend
-  // has begun to serve and takes his packets first; one that translates them later must get them.
+  // Adds a RETURN rule above a drop rule, for clients that are redirected to the proxy. Usually DNAT has happened
+  // before this chain, but during a swap the other backend may translate these packets later (ipvs), so they must not
+  // be dropped.
   void pass(const std::string& match) {
     add(Table::kFilter, kPortalsFirewall, quoted_comment(portal_.name + " is served") + match + " -j RETURN");
   }
-  // Where there is no local endpoint.
+  // Used if there is no local endpoint.
   void pass_pods(const std::string& match) {
     for (const Clients& clients : arriving()) pass(match + clients.match);
   }
@@ -143,8 +150,8 @@ class Planner {
 
   std::string from_pods() const { return facts_.from_pods.empty() ? "" : " " + facts_.from_pods; }
 
-  // Who arrives at PREROUTING for an external address, in the order in which rules have to ask. Pods of this node
-  // may use every endpoint: the source that policy Local preserves is here anyway.
+  // The clients at PREROUTING for an external address, in the order their rules need. Pods of this node may use every
+  // endpoint.
   std::vector<Clients> arriving() const {
     if (!external_local_) return {{"", false}};
     std::vector<Clients> clients;
@@ -160,22 +167,22 @@ class Planner {
       drop_without_local_endpoints(to_address(frontend));
       return;
     }
-    lead(kPortalsContainer, local, to_address(frontend));
-    lead(kPortalsHost, local, to_address(frontend));
+    redirect(kPortalsContainer, local, to_address(frontend));
+    redirect(kPortalsHost, local, to_address(frontend));
   }
 
   void external_ip(const abi::Frontend& frontend) {
     const std::string match = to_address(frontend);
     for (const Clients& clients : arriving()) {
       for (const std::string_view way : {kNotFromBridgePort, kToThisNode}) {
-        lead(kPortalsContainer, clients.local, match + clients.match + std::string(way));
+        redirect(kPortalsContainer, clients.local, match + clients.match + std::string(way));
       }
     }
-    lead(kPortalsHost, false, match + std::string(kToThisNode));
+    redirect(kPortalsHost, false, match + std::string(kToThisNode));
     if (!drops_arriving()) return;
     pass_pods(match);
-    // Just those who would have been led to endpoints of this node: a process of the node that asks for an address
-    // which is not the node's is not led anywhere, as ever.
+    // Drop only packets that would be redirected to local endpoints. As in kube-proxy, packets of local processes to an
+    // external IP that is not an address of the node are neither redirected nor dropped.
     for (const std::string_view way : {kNotFromBridgePort, kToThisNode}) {
       drop_without_local_endpoints(match + std::string(way) + std::string(kNotFromThisNode));
     }
@@ -187,26 +194,26 @@ class Planner {
       restricted_load_balancer(match);
       return;
     }
-    for (const Clients& clients : arriving()) lead(kPortalsContainer, clients.local, match + clients.match);
-    lead(kPortalsHost, false, match);
+    for (const Clients& clients : arriving()) redirect(kPortalsContainer, clients.local, match + clients.match);
+    redirect(kPortalsHost, false, match);
     if (!drops_arriving()) return;
     pass_pods(match);
     pass_this_node(match);
     drop_without_local_endpoints(match);
   }
 
-  // Who is in none of the ranges is not led anywhere, so the address itself is what the filter sees of him.
+  // Packets from outside the ranges are not redirected, so the filter table still sees the load balancer address.
   void restricted_load_balancer(const std::string& match) {
     guards_proxy_ports_ = true;
     const std::vector<std::string> sources = allowed_sources();
     for (const Clients& clients : arriving()) {
       for (const std::string& source : clients.match.empty() ? sources : sources_of_pods(sources)) {
-        lead(kPortalsContainer, clients.local, match + source);
+        redirect(kPortalsContainer, clients.local, match + source);
         if (drops_arriving()) pass(match + source);
       }
     }
     for (const std::string& source : sources) {
-      lead(kPortalsHost, false, match + source);
+      redirect(kPortalsHost, false, match + source);
       if (drops_arriving()) {
         pass_this_node(match + source);
       } else {
@@ -216,7 +223,7 @@ class Planner {
     drop("is not for this source", match);
   }
 
-  // Pods of this node that are in a range.
+  // The source matches of pods of this node that are in a range.
   std::vector<std::string> sources_of_pods(const std::vector<std::string>& sources) const {
     std::vector<std::string> both;
     if (facts_.detector != abi::LocalDetectorKind::kCidr) {
@@ -238,17 +245,18 @@ class Planner {
       node_allowed = node_allowed || netfilter::contains(range, facts_.node_ip);
     }
     if (!node_allowed) return sources;
-    // A process of the node that connects to the address has the address itself as its
-    // source where a cloud assigns it to an interface.
+    // If a cloud assigns the load balancer address to an interface, a local process that connects to it has this
+    // address as its source.
     for (const abi::Frontend& vip : sdk::frontends_of(port_, abi::FrontendKind::kLoadBalancer)) {
       sources.push_back(" -s " + one(vip.address));
     }
     return sources;
   }
 
-  // The proxy listens for everybody; who knows its port must not get past the ranges with it.
+  // Clients must not bypass the source ranges by connecting to the proxy port directly.
   void guard_proxy_ports() {
-    for (const std::uint16_t number : {ports_.cluster, ports_.local, earlier_.cluster, earlier_.local}) {
+    for (const std::uint16_t number :
+         {ports_.cluster, ports_.local, old_backend_ports_.cluster, old_backend_ports_.local}) {
       if (number == 0) continue;
       drop("is not reached by its proxy port", match_ + std::to_string(number) + std::string(kNotTranslated));
     }
@@ -258,10 +266,10 @@ class Planner {
     const std::string match = to_port(frontend);
     bool used[2] = {true, false};
     for (const Clients& clients : arriving()) {
-      lead(kNodePortContainer, clients.local, match + clients.match);
+      redirect(kNodePortContainer, clients.local, match + clients.match);
       used[clients.local ? 1 : 0] = true;
     }
-    lead(kNodePortHost, false, match);
+    redirect(kNodePortHost, false, match);
     for (const bool local : {false, true}) {
       if (!used[local ? 1 : 0] || proxy_port(local) == 0) continue;
       add(Table::kFilter, kNodePortNonLocal,
@@ -277,10 +285,10 @@ class Planner {
   const PortalFacts& facts_;
   const abi::ServicePort& port_;
   const ProxyPorts& ports_;
-  const ProxyPorts& earlier_;
+  const ProxyPorts& old_backend_ports_;
   std::string_view protocol_;
   std::string match_;
-  bool serves_locally_ = false;  // there are endpoints here, or none anywhere: then clients are accepted and closed
+  bool serves_locally_ = false;  // there are local endpoints, or none at all: then clients are accepted and closed
   bool external_local_ = false;
   bool guards_proxy_ports_ = false;
   Portal portal_;
@@ -288,9 +296,9 @@ class Planner {
 
 }  // namespace
 
-std::string face_comment(const std::string& name, bool local) { return local ? name + std::string(kLocal) : name; }
+std::string listener_comment(const std::string& name, bool local) { return local ? name + std::string(kLocal) : name; }
 
-FaceName parse_face_comment(std::string_view comment) {
+ListenerName parse_listener_comment(std::string_view comment) {
   const bool local = comment.ends_with(kLocal);
   if (local) comment.remove_suffix(kLocal.size());
   return {std::string(comment), local};
@@ -298,13 +306,13 @@ FaceName parse_face_comment(std::string_view comment) {
 
 bool guards_proxy_port(std::string_view rule) { return rule.find(kNotTranslated) != std::string_view::npos; }
 
-FaceNeeds faces_of(const abi::ServicePort& port) {
+NeededListeners needed_listeners(const abi::ServicePort& port) {
   return {sdk::has(port, abi::kUsesClusterEndpoints), sdk::has(port, abi::kUsesLocalEndpoints)};
 }
 
 Portal plan_portal(const PortalFacts& facts, const abi::ServicePort& port, const ProxyPorts& ports,
-                   const std::vector<std::size_t>& withheld, const ProxyPorts& earlier) {
-  return Planner(facts, port, ports, earlier).make(withheld);
+                   const std::vector<std::size_t>& withheld, const ProxyPorts& old_backend_ports) {
+  return Planner(facts, port, ports, old_backend_ports).make(withheld);
 }
 
 }  // namespace sluice::userspace

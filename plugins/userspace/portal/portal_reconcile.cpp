@@ -17,22 +17,22 @@ using netfilter::Table;
 
 const std::vector<netfilter::Rule> kNoRules;
 
-// Each removal makes iptables compare its way through the chain: from here on it is
-// cheaper to write the chain again.
+// For each removal iptables compares all rules of the chain: with more removals it is cheaper to rewrite the chain.
 constexpr std::size_t kFewRemovals = 50;
 
 std::string place(Table table, std::string_view chain) {
   return std::string(netfilter::table_name(table)).append(" ").append(chain);
 }
 
-const std::vector<netfilter::Rule>& rules_of(const PortalLook& look, std::size_t chain) {
-  const netfilter::Chain* found = look.chain(chain);
+const std::vector<netfilter::Rule>& rules_of(const PortalListing& listing, std::size_t chain) {
+  const netfilter::Chain* found = listing.chain(chain);
   return found == nullptr ? kNoRules : found->rules;
 }
 
 PortalId id_of(const netfilter::Rule& rule) {
   const PortalRuleText read = read_portal_rule(rule.text);
-  return {parse_face_comment(read.comment).name, read.protocol == "udp" ? abi::Protocol::kUdp : abi::Protocol::kTcp};
+  return {parse_listener_comment(read.comment).name,
+          read.protocol == "udp" ? abi::Protocol::kUdp : abi::Protocol::kTcp};
 }
 
 class Reconciliation {
@@ -40,24 +40,25 @@ class Reconciliation {
   Reconciliation(netfilter::KernelSession& session, netfilter::Submitter& submitter, const WantedPortals& wanted)
       : submitter_(submitter),
         wanted_(wanted),
-        look_(look_at_portals(session)),
+        listing_(list_portals(session)),
         batch_(session.kernel().tools().variant == netfilter::Variant::kNft ? netfilter::kNftBatch
                                                                             : netfilter::kOneBatch) {
     session.accept();
-    for (const PortalJump& jump : find_jumps(look_).ours) leads_ = leads_ || jump.table == Table::kNat;
+    for (const PortalJump& jump : find_jumps(listing_).ours)
+      has_redirects_ = has_redirects_ || jump.table == Table::kNat;
   }
 
   bool run() {
     compare_chains();
     for (std::size_t i = 0; i < kPortalChains.size(); ++i) {
-      if (look_.chain(i) == nullptr) input_.declare(kPortalChains[i].table, kPortalChains[i].name);
+      if (listing_.chain(i) == nullptr) input_.declare(kPortalChains[i].table, kPortalChains[i].name);
     }
     for (const auto& [id, portal] : wanted_.portals) write_portal(id, portal);
-    write_chains_anew();
+    rewrite_chains();
     write_jumps();
     remove_leftovers();
     send();
-    input_ = std::exchange(late_, {});
+    input_ = std::exchange(final_input_, {});
     send();
     return clean_;
   }
@@ -65,45 +66,44 @@ class Reconciliation {
  private:
   struct Missing {
     std::size_t chain;
-    std::size_t from;  // all rules from this one on
+    std::size_t from;  // all rules from this index on
   };
 
   void compare_chains() {
     for (std::size_t i = 0; i < kPortalChains.size(); ++i) {
-      PresentRules present(rules_of(look_, i));
+      PresentRules present(rules_of(listing_, i));
       for (const auto& [id, portal] : wanted_.portals) {
-        const std::size_t kept = present.take(hashes_of(portal[i]));
+        const std::size_t kept = present.match(hashes_of(portal[i]));
         if (kept != portal[i].size()) missing_[id].push_back({i, kept});
       }
-      anew_[i] = present.left() > kFewRemovals;
-      if (anew_[i]) continue;
-      present.each_left([&](const netfilter::Rule& rule) { left_[id_of(rule)].emplace_back(i, &rule.text); });
+      rewritten_[i] = present.unmatched() > kFewRemovals;
+      if (rewritten_[i]) continue;
+      present.each_unmatched([&](const netfilter::Rule& rule) { unwanted_[id_of(rule)].emplace_back(i, &rule.text); });
     }
   }
 
-  // Where nothing leads to the proxy yet, another backend may: what this one would drop because it was not led there is
-  // dropped only afterwards.
-  bool is_late(Table table, const char* chain) const {
-    return !leads_ && table == Table::kFilter && std::string_view(chain) == kPortalsFirewall;
+  // While no rule redirects to the proxy yet, another backend may serve: write drop rules only after the redirects.
+  bool is_final(Table table, const char* chain) const {
+    return !has_redirects_ && table == Table::kFilter && std::string_view(chain) == kPortalsFirewall;
   }
-  RestoreInput& input_for(Table table, const char* chain) { return is_late(table, chain) ? late_ : input_; }
+  RestoreInput& input_for(Table table, const char* chain) { return is_final(table, chain) ? final_input_ : input_; }
   void set_owner(std::string_view owner) {
     input_.set_owner(owner);
-    late_.set_owner(owner);
+    final_input_.set_owner(owner);
   }
 
-  // What goes and what comes is in one input, so that it is in one COMMIT: no packet meets neither.
+  // Removed and added rules are in one COMMIT, so that no packet finds neither.
   void write_portal(const PortalId& id, const WantedPortal& portal) {
     set_owner(id.first);
-    if (const auto left = left_.find(id); left != left_.end()) {
-      for (const auto& [chain, text] : left->second) {
+    if (const auto unwanted = unwanted_.find(id); unwanted != unwanted_.end()) {
+      for (const auto& [chain, text] : unwanted->second) {
         input_.remove(kPortalChains[chain].table, kPortalChains[chain].name, *text);
       }
-      left_.erase(left);
+      unwanted_.erase(unwanted);
     }
     if (const auto missing = missing_.find(id); missing != missing_.end()) {
       for (const Missing& part : missing->second) {
-        if (!anew_[part.chain]) append(part.chain, portal[part.chain], part.from);
+        if (!rewritten_[part.chain]) append(part.chain, portal[part.chain], part.from);
       }
     }
     set_owner({});
@@ -117,9 +117,9 @@ class Reconciliation {
     }
   }
 
-  void write_chains_anew() {
+  void rewrite_chains() {
     for (std::size_t i = 0; i < kPortalChains.size(); ++i) {
-      if (!anew_[i]) continue;
+      if (!rewritten_[i]) continue;
       input_.declare(kPortalChains[i].table, kPortalChains[i].name);
       for (const auto& [id, portal] : wanted_.portals) {
         set_owner(id.first);
@@ -129,9 +129,9 @@ class Reconciliation {
     }
   }
 
-  // Last: with each rule it takes, nf_tables walks through everything that can be reached from the built-in chains.
+  // Jumps come last: for each added rule nf_tables validates all chains that can be reached from the built-in ones.
   void write_jumps() {
-    const PortalJumps jumps = find_jumps(look_);
+    const PortalJumps jumps = find_jumps(listing_);
     const JumpsInPlace in_place = compare_jumps(wanted_.jumps, jumps.ours);
     for (std::size_t i = 0; i < jumps.ours.size(); ++i) {
       if (!in_place.needed[i]) input_.remove(jumps.ours[i].table, jumps.ours[i].from, jumps.ours[i].rule.text);
@@ -149,7 +149,7 @@ class Reconciliation {
 
   void remove_leftovers() {
     input_.set_leftovers();
-    for (const auto& [id, rules] : left_) {
+    for (const auto& [id, rules] : unwanted_) {
       for (const auto& [chain, text] : rules) {
         input_.remove(kPortalChains[chain].table, kPortalChains[chain].name, *text);
       }
@@ -160,14 +160,14 @@ class Reconciliation {
 
   netfilter::Submitter& submitter_;
   const WantedPortals& wanted_;
-  PortalLook look_;
+  PortalListing listing_;
   const std::size_t batch_;
   std::map<PortalId, std::vector<Missing>> missing_;
-  std::map<PortalId, std::vector<std::pair<std::size_t, const std::string*>>> left_;
-  std::array<bool, kPortalChains.size()> anew_{};
+  std::map<PortalId, std::vector<std::pair<std::size_t, const std::string*>>> unwanted_;
+  std::array<bool, kPortalChains.size()> rewritten_{};
   RestoreInput input_;
-  RestoreInput late_;   // after all others
-  bool leads_ = false;  // something leads to the proxy already
+  RestoreInput final_input_;    // written after all others
+  bool has_redirects_ = false;  // rules redirect to the proxy already
   bool clean_ = true;
 };
 
@@ -198,7 +198,7 @@ JumpsInPlace compare_jumps(const std::vector<WantedJump>& wanted, const std::vec
     }
     return from;
   };
-  std::map<std::pair<Table, std::string>, std::size_t> behind;  // the last that is prepended
+  std::map<std::pair<Table, std::string>, std::size_t> behind;  // position after the last prepended jump
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (!wanted[i].first) continue;
     std::size_t& end = behind[{wanted[i].table, wanted[i].from}];
@@ -214,33 +214,33 @@ bool reconcile_once(netfilter::KernelSession& session, netfilter::Submitter& sub
   return Reconciliation(session, submitter, wanted).run();
 }
 
-netfilter::Damage compare(const WantedPortals& wanted, const PortalLook& look) {
-  netfilter::Damage damage;
-  const PortalJumps jumps = find_jumps(look);
+netfilter::Drift compare(const WantedPortals& wanted, const PortalListing& listing) {
+  netfilter::Drift drift;
+  const PortalJumps jumps = find_jumps(listing);
   const JumpsInPlace in_place = compare_jumps(wanted.jumps, jumps.ours);
   for (std::size_t i = 0; i < wanted.jumps.size(); ++i) {
     if (in_place.wanted[i]) continue;
-    damage.add([&, &jump = wanted.jumps[i]] {
+    drift.add([&, &jump = wanted.jumps[i]] {
       return "the rule \"" + jump.rule.text + "\" in " + place(jump.table, jump.from) + " is gone";
     });
   }
   for (std::size_t i = 0; i < kPortalChains.size(); ++i) {
     const std::string where = place(kPortalChains[i].table, kPortalChains[i].name);
-    if (look.chain(i) == nullptr) {
-      damage.add([&] { return where + " is gone"; });
+    if (listing.chain(i) == nullptr) {
+      drift.add([&] { return where + " is gone"; });
       continue;
     }
-    PresentRules present(rules_of(look, i));
+    PresentRules present(rules_of(listing, i));
     for (const auto& [id, portal] : wanted.portals) {
-      const std::size_t kept = present.take(hashes_of(portal[i]));
+      const std::size_t kept = present.match(hashes_of(portal[i]));
       if (kept == portal[i].size()) continue;
-      damage.add([&, &rule = portal[i][kept]] { return "the rule \"" + rule.text + "\" in " + where + " is gone"; });
+      drift.add([&, &rule = portal[i][kept]] { return "the rule \"" + rule.text + "\" in " + where + " is gone"; });
     }
-    present.each_left([&](const netfilter::Rule& rule) {
-      damage.add([&] { return "the rule \"" + rule.text + "\" in " + where + " is not ours"; });
+    present.each_unmatched([&](const netfilter::Rule& rule) {
+      drift.add([&] { return "the rule \"" + rule.text + "\" in " + where + " is not ours"; });
     });
   }
-  return damage;
+  return drift;
 }
 
 }  // namespace sluice::userspace

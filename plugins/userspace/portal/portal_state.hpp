@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is to be in the kernel, as the writer keeps it: text and hash of each rule.
+// The wanted state of the kernel as the writer stores it: text and hash of each rule.
 #pragma once
 
 #include <array>
@@ -10,16 +10,16 @@
 #include <map>
 #include <vector>
 
-#include "plugins/common/netfilter/damage.hpp"
+#include "plugins/common/netfilter/drift.hpp"
 #include "plugins/common/netfilter/kernel_session.hpp"
 #include "plugins/common/netfilter/restore.hpp"
 #include "plugins/common/netfilter/submitter.hpp"
-#include "plugins/userspace/portal/portal_look.hpp"
+#include "plugins/userspace/portal/portal_listing.hpp"
 #include "plugins/userspace/portal/portal_writer.hpp"
 
 namespace sluice::userspace {
 
-// Rules of one service port, by chain, in order.
+// The rules of one service port, by chain, in order.
 using WantedPortal = std::array<std::vector<netfilter::Rule>, kPortalChains.size()>;
 std::size_t count_rules(const WantedPortal& portal) noexcept;
 std::vector<std::uint64_t> hashes_of(const std::vector<netfilter::Rule>& rules);
@@ -36,18 +36,18 @@ struct WantedPortals {
   std::map<PortalId, WantedPortal> portals;
 };
 
-// Which jumps are in place: there, and those that are appended behind those that are prepended.
+// Which jumps are in place: they exist, and appended jumps are behind prepended ones.
 struct JumpsInPlace {
-  std::vector<bool> wanted;  // of WantedPortals::jumps
-  std::vector<bool> needed;  // of PortalJumps::ours
+  std::vector<bool> wanted;  // by index in WantedPortals::jumps
+  std::vector<bool> needed;  // by index in PortalJumps::ours
 };
 JumpsInPlace compare_jumps(const std::vector<WantedJump>& wanted, const std::vector<PortalJump>& present);
 
-// Reads the kernel once and writes what is missing or too much. False: something was refused (the submitter knows
-// whose) and not everything has been put right; without those it has to be done again.
-// Throws sdk::Failure, which leaves a state between.
+// Reads the kernel once, adds missing rules and removes unwanted ones. Returns false if the kernel refused rules (the
+// submitter knows of which service ports): then it must be repeated without these.
+// Throws sdk::Failure, which leaves an intermediate state.
 bool reconcile_once(netfilter::KernelSession& session, netfilter::Submitter& submitter, const WantedPortals& wanted);
 
-netfilter::Damage compare(const WantedPortals& wanted, const PortalLook& look);
+netfilter::Drift compare(const WantedPortals& wanted, const PortalListing& listing);
 
 }  // namespace sluice::userspace

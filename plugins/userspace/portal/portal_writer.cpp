@@ -17,9 +17,9 @@ namespace {
 
 using netfilter::RestoreInput;
 
-// A look that took t is not repeated before 20 t: at most a twentieth of one processor,
-// however often others change their rules.
-constexpr std::uint64_t kRestAfterLook = 20;
+// A check that took t is not repeated before 20 t, so that checks take at most a twentieth of one processor however
+// often other programs change their rules.
+constexpr std::uint64_t kPauseAfterCheck = 20;
 
 std::size_t index_of(const PortalRule& rule) {
   const auto index = find_portal_chain(netfilter::table_name(rule.table), rule.chain);
@@ -40,7 +40,7 @@ struct PortalWriter::State {
     return made;
   }
 
-  // Until nothing more is refused. Each round leaves out at least one service port more.
+  // Repeats until the kernel refuses nothing. Each round excludes at least one more service port.
   Written reconcile() {
     valid = false;
     Written written;
@@ -58,7 +58,7 @@ struct PortalWriter::State {
       }
     }
     valid = true;
-    next_look = 0;
+    next_check = 0;
     rules = wanted.jumps.size();
     for (const auto& [id, portal] : wanted.portals) rules += count_rules(portal);
     return finish(std::move(written));
@@ -70,7 +70,7 @@ struct PortalWriter::State {
     return written;
   }
 
-  // From what was written last to `after`, by single lines. Those that go and those that come are in one COMMIT.
+  // Writes the difference to the previous rules, line by line. Removed and added rules are in one COMMIT.
   void write_change(const std::string& name, const WantedPortal& before, const WantedPortal& after,
                     RestoreInput& input) {
     rules += count_rules(after);
@@ -78,10 +78,10 @@ struct PortalWriter::State {
     input.set_owner(name);
     for (std::size_t i = 0; i < kPortalChains.size(); ++i) {
       PresentRules present(before[i]);
-      const std::size_t kept = present.take(hashes_of(after[i]));
+      const std::size_t kept = present.match(hashes_of(after[i]));
       const netfilter::Table table = kPortalChains[i].table;
       const char* chain = kPortalChains[i].name;
-      present.each_left([&](const netfilter::Rule& rule) { input.remove(table, chain, rule.text); });
+      present.each_unmatched([&](const netfilter::Rule& rule) { input.remove(table, chain, rule.text); });
       for (std::size_t next = kept; next < after[i].size(); ++next) input.append(table, chain, after[i][next].text);
     }
   }
@@ -91,8 +91,8 @@ struct PortalWriter::State {
   netfilter::Canonicaliser canonicaliser;
   WantedPortals wanted;
   std::size_t rules = 0;  // of `wanted`
-  bool valid = false;     // the kernel holds `wanted`, as far as it depends on us
-  std::uint64_t next_look = 0;
+  bool valid = false;     // `wanted` was written completely
+  std::uint64_t next_check = 0;
 };
 
 PortalWriter::PortalWriter(netfilter::Kernel& kernel, abi::Family, Now now)
@@ -101,19 +101,19 @@ PortalWriter::~PortalWriter() = default;
 
 const netfilter::KernelSession& PortalWriter::session() const noexcept { return state_->session; }
 
-std::map<PortalId, ProxyPorts> PortalWriter::adopt() {
+std::map<PortalId, ProxyPorts> PortalWriter::read_proxy_ports() {
   std::map<PortalId, ProxyPorts> found;
-  const PortalLook look = look_at_portals(state_->session);
+  const PortalListing listing = list_portals(state_->session);
   for (std::size_t i = 0; i < kPortalChains.size(); ++i) {
-    const netfilter::Chain* chain = look.chain(i);
+    const netfilter::Chain* chain = listing.chain(i);
     if (chain == nullptr || kPortalChains[i].table != netfilter::Table::kNat) continue;
     for (const netfilter::Rule& rule : chain->rules) {
       const PortalRuleText read = read_portal_rule(rule.text);
       if (read.proxy_port == 0 || (read.protocol != "tcp" && read.protocol != "udp")) continue;
-      const FaceName face = parse_face_comment(read.comment);
-      if (face.name.find('/') == std::string::npos) continue;
-      ProxyPorts& ports = found[{face.name, read.protocol == "udp" ? abi::Protocol::kUdp : abi::Protocol::kTcp}];
-      std::uint16_t& port = face.local ? ports.local : ports.cluster;
+      const ListenerName listener = parse_listener_comment(read.comment);
+      if (listener.name.find('/') == std::string::npos) continue;
+      ProxyPorts& ports = found[{listener.name, read.protocol == "udp" ? abi::Protocol::kUdp : abi::Protocol::kTcp}];
+      std::uint16_t& port = listener.local ? ports.local : ports.cluster;
       if (port == 0) port = read.proxy_port;
     }
   }
@@ -166,28 +166,28 @@ PortalWriter::Written PortalWriter::write_delta(const std::vector<Portal>& chang
   }
   for (const Portal& portal : changed) change({portal.name, portal.protocol}, s.wanted_of(portal));
   for (const RestoreInput& input : inputs) {
-    // Who is to blame, or whether somebody else has been here, shows a look at the kernel.
+    // Reading the kernel back shows which service port is refused, or what another program changed.
     if (s.session.try_send(input)) return s.reconcile();
   }
   s.valid = true;
   return s.finish({});
 }
 
-std::optional<std::string> PortalWriter::find_damage() {
+std::optional<std::string> PortalWriter::find_drift() {
   State& s = *state_;
-  if (!s.valid) return "nothing is in place yet";
+  if (!s.valid) return "no rules have been written yet";
   const std::uint64_t begin = s.now();
-  if (begin < s.next_look) return std::nullopt;
+  if (begin < s.next_check) return std::nullopt;
   if (s.session.kernel().tools().variant == netfilter::Variant::kNft && s.session.untouched()) return std::nullopt;
-  const netfilter::Damage damage = compare(s.wanted, look_at_portals(s.session));
+  const netfilter::Drift drift = compare(s.wanted, list_portals(s.session));
   const std::uint64_t end = s.now();
-  s.next_look = end + kRestAfterLook * (end - begin);
-  if (damage.empty()) {
+  s.next_check = end + kPauseAfterCheck * (end - begin);
+  if (drift.empty()) {
     s.session.accept();
     return std::nullopt;
   }
   s.valid = false;
-  return damage.describe();
+  return drift.describe();
 }
 
 void PortalWriter::remove(Part part, const std::function<bool(netfilter::Table, const std::string& chain)>& keep) {
@@ -195,33 +195,34 @@ void PortalWriter::remove(Part part, const std::function<bool(netfilter::Table, 
   s.session.reset_counters();
   s.valid = false;
   s.wanted = {};
-  const PortalLook look = look_at_portals(s.session);
+  const PortalListing listing = list_portals(s.session);
   RestoreInput input;
-  const auto goes = [&](std::size_t i) {
-    return look.chain(i) != nullptr && !keep(kPortalChains[i].table, kPortalChains[i].name) &&
-           (part != Part::kLeads || kPortalChains[i].table == netfilter::Table::kNat);
+  const auto is_removed = [&](std::size_t i) {
+    return listing.chain(i) != nullptr && !keep(kPortalChains[i].table, kPortalChains[i].name) &&
+           (part != Part::kRedirects || kPortalChains[i].table == netfilter::Table::kNat);
   };
   if (part == Part::kDrops) {
     const std::size_t firewall = *find_portal_chain("filter", kPortalsFirewall);
-    if (!goes(firewall)) return;
-    const std::vector<netfilter::Rule>& rules = look.chain(firewall)->rules;
-    const auto stays = [](const netfilter::Rule& rule) { return guards_proxy_port(rule.text); };
-    if (std::all_of(rules.begin(), rules.end(), stays)) return;
+    if (!is_removed(firewall)) return;
+    const std::vector<netfilter::Rule>& rules = listing.chain(firewall)->rules;
+    const auto is_kept = [](const netfilter::Rule& rule) { return guards_proxy_port(rule.text); };
+    if (std::all_of(rules.begin(), rules.end(), is_kept)) return;
     input.declare(netfilter::Table::kFilter, kPortalsFirewall);
     for (const netfilter::Rule& rule : rules) {
-      if (stays(rule)) input.append(netfilter::Table::kFilter, kPortalsFirewall, rule.text);
+      if (is_kept(rule)) input.append(netfilter::Table::kFilter, kPortalsFirewall, rule.text);
     }
     s.session.send(input);
     return;
   }
-  const PortalJumps jumps = find_jumps(look);
+  const PortalJumps jumps = find_jumps(listing);
   for (const PortalJump& jump : jumps.ours) {
-    if (goes(jump.to)) input.remove(jump.table, jump.from, jump.rule.text);
+    if (is_removed(jump.to)) input.remove(jump.table, jump.from, jump.rule.text);
   }
   for (std::size_t i = 0; i < kPortalChains.size(); ++i) {
-    if (!goes(i)) continue;
-    input.declare(kPortalChains[i].table, kPortalChains[i].name);  // emptied: the kernel keeps a chain that has rules
-    if (look.held.contains(i) || jumps.foreign.contains(i)) continue;
+    if (!is_removed(i)) continue;
+    input.declare(kPortalChains[i].table,
+                  kPortalChains[i].name);  // flush: the kernel does not delete a chain with rules
+    if (listing.foreign_references.contains(i) || jumps.foreign.contains(i)) continue;
     input.remove_chain(kPortalChains[i].table, kPortalChains[i].name);
   }
   s.session.send(input);

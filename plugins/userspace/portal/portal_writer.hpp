@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Keeps the portals' rules in the kernel: reads it once, writes the difference, notices
-// when somebody else changed them. The apply thread only.
+// Keeps the portal rules in the kernel: reads it once, writes differences, and detects drift. Apply
+// thread only.
 #pragma once
 
 #include <cstddef>
@@ -26,62 +26,61 @@ class SaveReader;
 
 namespace sluice::userspace {
 
-// Of a service port: printed name and protocol.
+// The printed name and the protocol of a service port.
 using PortalId = std::pair<std::string, abi::Protocol>;
 
 class PortalWriter {
  public:
   using Now = std::function<std::uint64_t()>;  // nanoseconds
 
-  // `kernel` outlives this.
+  // `kernel` outlives this object.
   PortalWriter(netfilter::Kernel& kernel, abi::Family family, Now now);
   ~PortalWriter();
 
-  // One look at the kernel. Returns the ports that rules of an earlier process lead to, so that the proxy can listen
-  // there again and neither rules nor tracked flows change with a restart. Throws sdk::Failure.
-  // Where several rules disagree, the first that packets meet counts.
-  std::map<PortalId, ProxyPorts> adopt();
+  // Reads from the kernel the proxy ports that rules of an earlier process redirect to. The proxy listens there again,
+  // so that a restart changes neither rules nor conntrack entries. If rules disagree, the first one that packets meet
+  // counts. Throws sdk::Failure.
+  std::map<PortalId, ProxyPorts> read_proxy_ports();
 
   struct Written {
-    std::size_t lines = 0;                       // sent to the kernel
-    std::size_t rules = 0;                       // owned now
-    std::map<std::string, std::string> refused;  // service ports whose rules were refused, by printed name, and why;
-                                                 // nothing of theirs is in place, the rest is
+    std::size_t lines = 0;  // sent to the kernel
+    std::size_t rules = 0;  // owned now
+    // Service ports with refused rules, by printed name, and the reason. None of their rules is in the kernel.
+    std::map<std::string, std::string> refused;
   };
-  // After these the kernel holds exactly what was given; equal content: nothing is written. Throw sdk::Failure, which
-  // leaves a state between; the next call has to be write_full().
+  // Make the kernel hold exactly the given rules; write nothing if it does already. Throw sdk::Failure, which leaves an
+  // intermediate state: the next call must be write_full().
   Written write_full(const std::vector<FixedRule>& fixed, const std::vector<Portal>& portals);
-  // A portal replaces the one with its id; what was refused before and is not named stays out. REQUIRES: a
-  // write_full() that has not been followed by a failure or by damage.
+  // A changed portal replaces the one with the same ID. Portals refused before are not retried unless they are in
+  // `changed`. REQUIRES: a write_full(), and no failure or drift since.
   Written write_delta(const std::vector<Portal>& changed, const std::vector<PortalId>& removed);
 
-  // What is damaged, in a phrase; empty when all is as written. Cheap while nobody else writes (BEH: as the iptables
-  // backend does it: generation number with nf_tables, a look each time with the old one, never more than a twentieth
-  // of one processor).
-  std::optional<std::string> find_damage();
+  // Describes drift in a phrase; empty if the kernel holds what was written. Cheap while no other program writes: with
+  // nf_tables it compares the generation number first; with legacy iptables it lists the rules each time, using at most
+  // a twentieth of one processor.
+  std::optional<std::string> find_drift();
 
-  // What remove() takes away, in the order in which a packet can do without it while another backend serves. Each in
-  // one COMMIT of its table.
+  // What remove() removes, in the order that keeps packets flowing while another backend serves. Each part is one
+  // COMMIT per table.
   enum class Part {
-    // What drops packets to addresses of Services: with the next part they come by untranslated, for the other backend.
-    // Not
-    // what guards the proxy's own ports.
+    // Drop rules for addresses of Services, since untranslated packets pass for the other backend after the next part.
+    // Excludes rules that guard the proxy ports.
     kDrops,
-    kLeads,  // table nat: what leads new connections to the proxy
-    kAll,    // the rest: nobody comes to the proxy's ports any more
+    kRedirects,  // table nat: rules that redirect new connections to the proxy
+    kAll,        // the rest: no client reaches the proxy ports any more
   };
-  // Removes jumps and chains of that part, but those for which `keep` says so.
-  // Chains that somebody else's rule leads to are emptied only. Throws sdk::Failure.
+  // Removes jumps and chains of that part, except those for which `keep` returns true. Chains that a foreign rule jumps
+  // to are only flushed. Throws sdk::Failure.
   void remove(Part part, const std::function<bool(netfilter::Table, const std::string& chain)>& keep);
 
-  // The rules of the kernel go through `reader`, now: what find_damage() compares with stays as it is. Throws
-  // sdk::Failure when the tool fails or its output is cut off.
+  // Passes the rules of the kernel to `reader`; does not affect drift detection. Throws sdk::Failure if the tool fails
+  // or its output is truncated.
   void read(netfilter::SaveReader& reader);
-  // Each rule of a portal that was written last.
+  // Visits each portal rule as written last.
   void each_written(
       const std::function<void(netfilter::Table, std::string_view chain, std::string_view rule)>& visit) const;
 
-  // What the last writing call cost: lines, waiting for the lock of the old iptables, and for the tools.
+  // The cost of the last write: lines, and time spent on the xtables lock and the tools.
   const netfilter::KernelSession& session() const noexcept;
 
  private:

@@ -21,24 +21,25 @@
 namespace sluice::userspace {
 namespace {
 
-// The kernel cuts it to net.core.somaxconn. Clients wait there while a thread is busy, and from the end of one process
-// to the start of the next, where the service manager keeps the socket.
+// The kernel limits it to net.core.somaxconn. Connections queue while a thread is busy, and between two processes if
+// the service manager keeps the socket.
 constexpr int kBacklog = INT_MAX;
-// Of one group, in any process.
+// The largest SO_REUSEPORT group of any process.
 constexpr unsigned kMostUdpSockets = 16;
 
-// Of the descriptors of this process, what listening sockets leave to connections, and to the daemon: at most these.
-constexpr rlim_t kMostKept = 4096;
+// At most this many descriptors are reserved for connections and the daemon, and not used for listening sockets.
+constexpr rlim_t kMaxReserved = 4096;
 
-// Descriptors are given out from the lowest number on, so the number of a new one tells how many there are.
-void keep_some(int fd) {
+// The kernel assigns the lowest free number, so a new descriptor shows how many are in use.
+void reserve_descriptors(int fd) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
-  const rlim_t kept = std::min(limit.rlim_cur / 4, kMostKept);
+  const rlim_t kept = std::min(limit.rlim_cur / 4, kMaxReserved);
   if (static_cast<rlim_t>(fd) < limit.rlim_cur - kept) return;
   throw sdk::Failure(abi::Code::kRetry, {},
-                     "of the " + std::to_string(limit.rlim_cur) + " file descriptors of this process, the last " +
-                         std::to_string(kept) + " are kept for connections; raise its limit (LimitNOFILE)",
+                     "too many open files for another listening socket: of the " + std::to_string(limit.rlim_cur) +
+                         " file descriptors of this process, the last " + std::to_string(kept) +
+                         " are reserved for connections; raise its limit (LimitNOFILE)",
                      EMFILE);
 }
 
@@ -56,7 +57,7 @@ std::string range_text(const PortRange& range) { return std::to_string(range.low
     case ENOBUFS:
       throw sdk::Failure(abi::Code::kRetry, {}, what + ": the kernel has no memory for it", error);
     case EADDRNOTAVAIL:
-      throw sdk::Failure(abi::Code::kKernel, {}, what + ": it is no address of this node; check bindAddress", error);
+      throw sdk::Failure(abi::Code::kKernel, {}, what + ": not an address of this node; check bindAddress", error);
     default:
       throw sdk::Failure(abi::Code::kKernel, {}, what + ": " + std::strerror(error), error);
   }
@@ -76,7 +77,7 @@ std::uint16_t port_of(int fd) {
 
 std::size_t index_of(abi::Protocol protocol) { return protocol == abi::Protocol::kUdp ? 1 : 0; }
 
-// splitmix64: spreads a seed that may be a small number.
+// SplitMix64: spreads seeds that may be small numbers.
 std::uint64_t mix(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15u;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -106,33 +107,33 @@ ProxyPortOpener::ProxyPortOpener(abi::Family family, const std::optional<abi::Ad
       takeover_(takeover),
       next_{static_cast<std::uint32_t>(mix(seed)), static_cast<std::uint32_t>(mix(seed) >> 32)} {}
 
-ProxySockets ProxyPortOpener::open(abi::Protocol protocol, std::uint16_t preferred, const FaceName& of) {
+ProxySockets ProxyPortOpener::open(abi::Protocol protocol, std::uint16_t preferred, const ListenerName& listener) {
   if (kept_ == nullptr) return open_new(protocol, preferred);
-  const bool late = protocol == abi::Protocol::kUdp && takeover_ == Takeover::kBesidePredecessor;
+  const bool late = protocol == abi::Protocol::kUdp && takeover_ == Takeover::kBesideOldBackend;
   std::optional<ProxySockets> opened;
-  if (!late) opened = take(protocol, of);
+  if (!late) opened = take(protocol, listener);
   if (!opened) {
     try {
       opened = open_new(protocol, preferred);
     } catch (const sdk::Failure&) {
-      if (late) opened = take(protocol, of);
+      if (late) opened = take(protocol, listener);
       if (!opened) throw;
     }
   }
   for (std::size_t i = 0; i < opened->sockets.size(); ++i) {
-    opened->names.push_back(kept_name(protocol, of.local, of.name, i));
+    opened->names.push_back(kept_name(protocol, listener.local, listener.name, i));
     kept_->keep(opened->names.back(), opened->sockets[i].get());
   }
   return std::move(*opened);
 }
 
-// Those that are kept; nothing where one has to be opened anew.
-std::optional<ProxySockets> ProxyPortOpener::take(abi::Protocol protocol, const FaceName& of) const {
+// Returns the kept sockets; empty if new ones have to be opened.
+std::optional<ProxySockets> ProxyPortOpener::take(abi::Protocol protocol, const ListenerName& listener) const {
   ProxySockets opened;
   const bool udp = protocol == abi::Protocol::kUdp;
   for (unsigned i = 0; i < (udp ? udp_sockets_ : 1); ++i) {
-    Descriptor socket =
-        kept_->take(kept_name(protocol, of.local, of.name, i), {family_, protocol, address_, opened.port, !udp});
+    Descriptor socket = kept_->take(kept_name(protocol, listener.local, listener.name, i),
+                                    {family_, protocol, address_, opened.port, !udp});
     if (!socket) continue;
     opened.port = port_of(socket.get());
     if (!may_use(opened.port)) return std::nullopt;
@@ -140,12 +141,13 @@ std::optional<ProxySockets> ProxyPortOpener::take(abi::Protocol protocol, const 
   }
   if (opened.sockets.empty()) return std::nullopt;
   if (!udp) {
-    // As long as this version has it.
+    // Sets the backlog of this version.
     if (listen(opened.sockets.front().get(), kBacklog) != 0) return std::nullopt;
     return opened;
   }
-  // Nobody would read from more of them.
-  for (unsigned i = udp_sockets_; i < kMostUdpSockets; ++i) kept_->drop(kept_name(protocol, of.local, of.name, i));
+  // No thread would read from additional sockets.
+  for (unsigned i = udp_sockets_; i < kMostUdpSockets; ++i)
+    kept_->drop(kept_name(protocol, listener.local, listener.name, i));
   if (!fill_group(opened)) return std::nullopt;
   return opened;
 }
@@ -160,7 +162,7 @@ ProxySockets ProxyPortOpener::open_new(abi::Protocol protocol, std::uint16_t pre
                      "the kernel has no free port to listen on; widen net.ipv4.ip_local_port_range", EADDRINUSE);
 }
 
-// Goes on where it ended, so that opening thousands does not try the used ones again each time.
+// Continues where the last search ended, so that opening thousands of ports does not retry used ones each time.
 ProxySockets ProxyPortOpener::search(abi::Protocol protocol) {
   const std::size_t which = index_of(protocol);
   const std::uint32_t count = range_.high - range_.low + 1u;
@@ -187,17 +189,16 @@ std::optional<ProxySockets> ProxyPortOpener::try_port(abi::Protocol protocol, st
     return true;
   };
   if (protocol == abi::Protocol::kTcp) {
-    if (!take(listener(port))) return std::nullopt;
+    if (!take(listening_socket(port))) return std::nullopt;
     return opened;
   }
   if (!take(bound(SOCK_DGRAM, port, false)) || !fill_group(opened)) return std::nullopt;
   return opened;
 }
 
-// False: others cannot join those that are there.
+// Returns false if no more sockets can join the group.
 bool ProxyPortOpener::fill_group(ProxySockets& opened) const {
-  // The first one has the port alone: had it asked to share, it might have joined a group that is there already.
-  // Only now others may join it.
+  // The first socket was bound without SO_REUSEPORT, or it might have joined a foreign group. Set it only now.
   if (udp_sockets_ > 1) set(opened.sockets.front().get(), SOL_SOCKET, SO_REUSEPORT, "SO_REUSEPORT");
   while (opened.sockets.size() < udp_sockets_) {
     std::optional<Descriptor> socket = bound(SOCK_DGRAM, opened.port, true);
@@ -205,7 +206,7 @@ bool ProxyPortOpener::fill_group(ProxySockets& opened) const {
     opened.sockets.push_back(std::move(*socket));
   }
   for (const Descriptor& socket : opened.sockets) {
-    // Replies go out from the address the datagram came to.
+    // Replies are sent from the address to which the datagram was sent.
     if (family_ == abi::Family::kIpv6) {
       set(socket.get(), IPPROTO_IPV6, IPV6_RECVPKTINFO, "IPV6_RECVPKTINFO");
     } else {
@@ -215,7 +216,7 @@ bool ProxyPortOpener::fill_group(ProxySockets& opened) const {
   return true;
 }
 
-std::optional<Descriptor> ProxyPortOpener::listener(std::uint16_t port) const {
+std::optional<Descriptor> ProxyPortOpener::listening_socket(std::uint16_t port) const {
   std::optional<Descriptor> socket = bound(SOCK_STREAM, port, false);
   if (!socket) return std::nullopt;
   if (listen(socket->get(), kBacklog) == 0) return socket;
@@ -227,11 +228,11 @@ std::optional<Descriptor> ProxyPortOpener::bound(int type, std::uint16_t port, b
   const int fd = ::socket(sdk::socket_family(family_), type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) fail(errno, "open a socket for a proxy port");
   Descriptor socket(fd);
-  keep_some(fd);
+  reserve_descriptors(fd);
   if (family_ == abi::Family::kIpv6) set(fd, IPPROTO_IPV6, IPV6_V6ONLY, "IPV6_V6ONLY");
   if (joins) set(fd, SOL_SOCKET, SO_REUSEPORT, "SO_REUSEPORT");
-  // A port by its number may be that of an earlier process whose connections are still closing. When the kernel
-  // chooses, it is to be a port that nobody has in any state.
+  // A port requested by number may be that of an earlier process whose connections are in TIME_WAIT. When the kernel
+  // chooses, it must choose a port that no socket has in any state.
   const bool reuse = type == SOCK_STREAM && port != 0;
   if (reuse) set(fd, SOL_SOCKET, SO_REUSEADDR, "SO_REUSEADDR");
   const SocketAddress address(family_, address_, port);
@@ -239,7 +240,7 @@ std::optional<Descriptor> ProxyPortOpener::bound(int type, std::uint16_t port, b
     if (errno == EADDRINUSE) return std::nullopt;
     fail(errno, "bind " + sdk::host_port(address_, family_, port) + " for a proxy port");
   }
-  // For the next process: it counts with connections that were accepted here, too.
+  // For the next process: accepted sockets inherit the option, and it must be set on all of them for a later bind.
   if (type == SOCK_STREAM && !reuse) set(fd, SOL_SOCKET, SO_REUSEADDR, "SO_REUSEADDR");
   return socket;
 }

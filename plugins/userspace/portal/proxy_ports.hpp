@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The sockets the proxy listens on, and the ports they have.
+// Opens the listening sockets of the proxy.
 #pragma once
 
 #include <array>
@@ -19,48 +19,47 @@
 namespace sluice::userspace {
 
 struct ProxySockets {
-  std::vector<Descriptor> sockets;  // as Engine::serve() wants them
-  std::vector<std::string> names;   // by which each is kept; none where nothing is
+  std::vector<Descriptor> sockets;  // for Engine::serve()
+  std::vector<std::string> names;   // under which each is kept; empty if sockets are not kept
   std::uint16_t port = 0;
 };
 
-// What is done with sockets that are kept.
+// How kept sockets are used.
 enum class Takeover {
-  kAll,  // they are used
-  // Another backend of this process may read the UDP ones: of the two that read from one socket each would get some of
-  // what a client sends. They are used only where no other port can be had.
-  kBesidePredecessor,
+  kAll,  // always
+  // Another backend of this process may read the UDP sockets, and each reader would get a part of a client's datagrams.
+  // Use them only if no other port is available.
+  kBesideOldBackend,
 };
 
-// Whether no socket of this node has it, at any address of `family`. False where that cannot be told.
+// Whether no socket of this node has the port at any address of `family`. False if that cannot be determined.
 bool is_free_udp_port(abi::Family family, std::uint16_t port) noexcept;
 
-// Opens the sockets of one face. One thread.
+// Single-threaded.
 class ProxyPortOpener {
  public:
-  // `kept` may be null; otherwise it outlives this.
+  // `kept` may be null; otherwise it outlives this object.
   ProxyPortOpener(abi::Family family, const std::optional<abi::Address>& listen_address, const PortRange& range,
                   unsigned udp_sockets, std::uint64_t seed, KeptSockets* kept = nullptr,
                   Takeover takeover = Takeover::kAll);
 
-  // Of the face `of`: those that are kept are used, and new ones are kept. A new one: `preferred` (0: none) is tried
-  // first, if it may be used; then a port of the range, from a random place on (BEH 8.3), or one the kernel chooses.
-  // Throws sdk::Failure: kRetry when descriptors, memory or ports have run out (it says which and what to do), kKernel
-  // otherwise.
-  ProxySockets open(abi::Protocol protocol, std::uint16_t preferred, const FaceName& of = {});
+  // Opens the sockets of `listener`: uses kept sockets, otherwise opens and keeps new ones. For new ones it tries
+  // `preferred` first (0: none), then ports of the range from a random one on (BEH 8.3), or lets the kernel choose.
+  // Throws sdk::Failure: kRetry if descriptors, memory or ports have run out, kKernel otherwise.
+  ProxySockets open(abi::Protocol protocol, std::uint16_t preferred, const ListenerName& listener = {});
 
-  // A range that was found full is not searched again before this is called: ports may have become free.
+  // Allows another search of a range that was full: ports may have become free.
   void search_again() noexcept { full_ = {}; }
 
  private:
   bool may_use(std::uint16_t port) const noexcept;
-  std::optional<ProxySockets> take(abi::Protocol protocol, const FaceName& of) const;
+  std::optional<ProxySockets> take(abi::Protocol protocol, const ListenerName& listener) const;
   bool fill_group(ProxySockets& opened) const;
   ProxySockets open_new(abi::Protocol protocol, std::uint16_t preferred);
-  // Empty when `port` is in use. 0: the kernel chooses.
+  // Empty if `port` is in use. 0: the kernel chooses.
   std::optional<ProxySockets> try_port(abi::Protocol protocol, std::uint16_t port) const;
   std::optional<Descriptor> bound(int type, std::uint16_t port, bool joins) const;
-  std::optional<Descriptor> listener(std::uint16_t port) const;
+  std::optional<Descriptor> listening_socket(std::uint16_t port) const;
   ProxySockets search(abi::Protocol protocol);
 
   abi::Family family_;
@@ -69,7 +68,7 @@ class ProxyPortOpener {
   unsigned udp_sockets_;
   KeptSockets* kept_;
   Takeover takeover_;
-  // Of TCP and UDP: where the next search begins, as a distance from the low end; whether the last one found nothing.
+  // For TCP and UDP: where the next search begins, as an offset into the range; whether the range is full.
   std::array<std::uint32_t, 2> next_;
   std::array<bool, 2> full_{};
 };

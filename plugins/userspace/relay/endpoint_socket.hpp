@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sockets by which the relay reaches endpoints. Their packets carry a mark, by which the portal rules of the OUTPUT
-// chains leave them alone.
+// Sockets from the relay to endpoints. Their packets carry a mark that the portal rules in the OUTPUT chains exclude.
 #pragma once
 
 #include <atomic>
@@ -12,14 +11,14 @@
 
 namespace sluice::userspace {
 
-// The mark of one IP family: written by its apply thread, read by relay threads. 0: none.
+// The packet mark of one IP family: written by its apply thread, read by relay threads. 0: none.
 using RelayMark = std::atomic<std::uint32_t>;
 
 // 0 or an errno.
 [[nodiscard]] int set_mark(int socket, std::uint32_t mark) noexcept;
 
-// A non-blocking socket of that address family, SOCK_STREAM or SOCK_DGRAM. 0 or an errno. A mark that the kernel
-// refuses is left out: the probe of this backend fails then, before anything is served.
+// Opens a non-blocking socket of type SOCK_STREAM or SOCK_DGRAM. 0 or an errno. If the kernel refuses the mark it is
+// ignored here: the probe of this backend fails in that case.
 [[nodiscard]] int open_endpoint_socket(int family, int type, std::uint32_t mark, Descriptor& out) noexcept;
 
 }  // namespace sluice::userspace

@@ -24,8 +24,9 @@
 namespace sluice::userspace {
 namespace {
 
-// Threads that share one listening place. With more of them 10,000 Services on 64 processors would cost 640,000
-// watched sockets, and one Service rarely keeps so many busy; connections are handed on to idle threads in any case.
+// Threads that share one listening socket. If all threads did, 10,000 Services on 64 processors would need 640,000
+// epoll registrations, and one Service rarely keeps so many threads busy; connections are passed to idle threads in any
+// case.
 constexpr unsigned kWatchers = 4;
 
 unsigned processors() noexcept {
@@ -45,7 +46,7 @@ struct Worker {
   std::thread thread;
 };
 
-// Work for a loop's thread, where nothing may be thrown. What cannot be watched for want of memory is reported.
+// Runs `work` on the thread of the loop. Exceptions must not leave it, so a lack of memory is reported as a shortage.
 template <class Work>
 void post_watch(Worker& worker, TcpConditions& conditions, Work work) {
   worker.loop.post([&conditions, work = std::move(work)] {
@@ -59,7 +60,7 @@ void post_watch(Worker& worker, TcpConditions& conditions, Work work) {
 }
 
 struct Serving {
-  FacePtr face;
+  ListenerPtr listener;
   std::vector<Worker*> workers;
   std::vector<int> descriptors;
 };
@@ -71,18 +72,18 @@ struct Engine::State {
 
   void start();
   void stop_threads() noexcept;
-  // `count` neighbours, beginning at another place for each serving.
-  std::vector<Worker*> some(ServingId id, std::size_t count) const;
-  // Returns when everything that was posted before has been done.
-  void settle();
+  // `count` adjacent workers, from a different start for each serving.
+  std::vector<Worker*> pick_workers(ServingId id, std::size_t count) const;
+  // Returns when all work posted before is done.
+  void wait_for_posted();
 
   TcpShared shared;
   std::vector<std::unique_ptr<ThreadStatistics>> statistics;
   std::vector<std::unique_ptr<Worker>> workers;
-  std::mutex mutex;  // of the rest
+  std::mutex mutex;  // guards the following
   ServingId last_id = 0;
   std::unordered_map<ServingId, Serving> servings;
-  std::unordered_map<const Face*, unsigned> sockets_of;  // TCP: how many servings a face has
+  std::unordered_map<const Listener*, unsigned> sockets_of;  // TCP: the number of servings of a listener
 };
 
 Engine::Engine(const RelaySettings& settings) : state_(std::make_unique<State>(settings)) {
@@ -112,7 +113,7 @@ void Engine::State::start() {
   }
 }
 
-// Before any relay is destroyed: threads hand connections to each other.
+// Stops all threads before any relay is destroyed, as threads pass connections to each other.
 void Engine::State::stop_threads() noexcept {
   for (auto& worker : workers) {
     if (worker->thread.joinable()) worker->loop.stop();
@@ -146,36 +147,36 @@ void Engine::remove_report(std::uint64_t id) { state_->shared.conditions.remove_
 
 const std::vector<std::unique_ptr<ThreadStatistics>>& Engine::statistics() const noexcept { return state_->statistics; }
 
-std::vector<Worker*> Engine::State::some(ServingId id, std::size_t count) const {
+std::vector<Worker*> Engine::State::pick_workers(ServingId id, std::size_t count) const {
   std::vector<Worker*> out;
   const std::size_t chosen = std::min(count, workers.size());
   for (std::size_t i = 0; i < chosen; ++i) out.push_back(workers[(id * chosen + i) % workers.size()].get());
   return out;
 }
 
-ServingId Engine::serve(std::vector<Descriptor> sockets, FacePtr face) {
+ServingId Engine::serve(std::vector<Descriptor> sockets, ListenerPtr listener) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
   const ServingId id = ++state_->last_id;
   Serving& serving = state_->servings[id];
-  serving.face = face;
+  serving.listener = listener;
   for (const Descriptor& socket : sockets) serving.descriptors.push_back(socket.get());
-  if (face->protocol() == abi::Protocol::kUdp) {
-    serving.workers = state_->some(id, sockets.size());
+  if (listener->protocol() == abi::Protocol::kUdp) {
+    serving.workers = state_->pick_workers(id, sockets.size());
     for (std::size_t i = 0; i < serving.workers.size(); ++i) {
       Worker& worker = *serving.workers[i];
       const auto socket = std::make_shared<Descriptor>(std::move(sockets[i]));
       post_watch(worker, state_->shared.conditions,
-                 [&worker, id, socket, face] { return worker.udp.serve(id, std::move(*socket), face); });
+                 [&worker, id, socket, listener] { return worker.udp.serve(id, std::move(*socket), listener); });
     }
     return id;
   }
-  serving.workers = state_->some(id, kWatchers);
-  ++state_->sockets_of[face.get()];
+  serving.workers = state_->pick_workers(id, kWatchers);
+  ++state_->sockets_of[listener.get()];
   const auto socket =
       std::make_shared<TcpListenSocket>(std::move(sockets.front()), static_cast<unsigned>(serving.workers.size()));
   for (Worker* worker : serving.workers) {
-    post_watch(*worker, state_->shared.conditions, [worker, id, socket, face] {
-      worker->tcp.acceptor().serve(id, socket, face);
+    post_watch(*worker, state_->shared.conditions, [worker, id, socket, listener] {
+      worker->tcp.acceptor().serve(id, socket, listener);
       return 0;
     });
   }
@@ -188,7 +189,7 @@ std::vector<int> Engine::descriptors(ServingId id) const {
   return found == state_->servings.end() ? std::vector<int>() : found->second.descriptors;
 }
 
-void Engine::State::settle() {
+void Engine::State::wait_for_posted() {
   const auto done = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(workers.size()));
   for (auto& worker : workers) worker->loop.post([done] { done->count_down(); });
   done->wait();
@@ -196,7 +197,7 @@ void Engine::State::settle() {
 
 void Engine::stop(std::span<const ServingId> ids, Ending ending) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  const auto gone = std::make_shared<std::vector<FacePtr>>();
+  const auto gone = std::make_shared<std::vector<ListenerPtr>>();
   bool any = false;
   for (const ServingId id : ids) {
     const auto found = state_->servings.find(id);
@@ -204,7 +205,7 @@ void Engine::stop(std::span<const ServingId> ids, Ending ending) {
     any = true;
     const Serving serving = std::move(found->second);
     state_->servings.erase(found);
-    const bool udp = serving.face->protocol() == abi::Protocol::kUdp;
+    const bool udp = serving.listener->protocol() == abi::Protocol::kUdp;
     for (Worker* worker : serving.workers) {
       worker->loop.post([worker, id, udp, ending] {
         if (udp) {
@@ -215,52 +216,52 @@ void Engine::stop(std::span<const ServingId> ids, Ending ending) {
       });
     }
     if (udp) continue;
-    const auto left = state_->sockets_of.find(serving.face.get());
-    if (left == state_->sockets_of.end() || --left->second > 0) continue;
-    state_->sockets_of.erase(left);
-    gone->push_back(serving.face);
+    const auto remaining = state_->sockets_of.find(serving.listener.get());
+    if (remaining == state_->sockets_of.end() || --remaining->second > 0) continue;
+    state_->sockets_of.erase(remaining);
+    gone->push_back(serving.listener);
   }
   if (!any) return;
-  state_->settle();
-  // Whatever was handed from thread to thread is there by now, so this comes after it.
-  const bool stays = ending != Ending::kServiceGone;
+  state_->wait_for_posted();
+  // Connections passed between threads have arrived by now, so listener_closed() finds all of them.
+  const bool keep_connections = ending != Ending::kServiceGone;
   for (auto& worker : state_->workers) {
-    worker->loop.post([one = worker.get(), gone, stays] {
-      for (const FacePtr& face : *gone) one->tcp.face_gone(face, stays);
+    worker->loop.post([one = worker.get(), gone, keep_connections] {
+      for (const ListenerPtr& listener : *gone) one->tcp.listener_closed(listener, keep_connections);
     });
   }
 }
 
-void Engine::mute(std::span<const ServingId> ids) {
+void Engine::stop_reading(std::span<const ServingId> ids) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
   for (const ServingId id : ids) {
     const auto found = state_->servings.find(id);
-    if (found == state_->servings.end() || found->second.face->protocol() != abi::Protocol::kUdp) continue;
+    if (found == state_->servings.end() || found->second.listener->protocol() != abi::Protocol::kUdp) continue;
     for (Worker* worker : found->second.workers) {
-      worker->loop.post([worker, id] { worker->udp.mute(id); });
+      worker->loop.post([worker, id] { worker->udp.stop_reading(id); });
     }
   }
-  state_->settle();
+  state_->wait_for_posted();
 }
 
 void Engine::reset(const RelayedCount& counted) {
   for (auto& worker : state_->workers) {
     worker->loop.post([one = worker.get(), &counted] { one->tcp.reset(counted); });
   }
-  state_->settle();
+  state_->wait_for_posted();
 }
 
-void Engine::endpoints_gone(const FacePtr& face, std::vector<EndpointPtr> gone) {
+void Engine::endpoints_gone(const ListenerPtr& listener, std::vector<EndpointPtr> gone) {
   if (gone.empty()) return;
-  const bool udp = face->protocol() == abi::Protocol::kUdp;
+  const bool udp = listener->protocol() == abi::Protocol::kUdp;
   const auto endpoints = std::make_shared<const std::vector<EndpointPtr>>(std::move(gone));
   for (auto& worker : state_->workers) {
     Worker* const one = worker.get();
-    one->loop.post([one, udp, face, endpoints] {
+    one->loop.post([one, udp, listener, endpoints] {
       if (udp) {
         one->udp.endpoints_gone(*endpoints);
       } else {
-        one->tcp.endpoints_gone(face, *endpoints);
+        one->tcp.endpoints_gone(listener, *endpoints);
       }
     });
   }

@@ -106,7 +106,7 @@ void EventLoop::post(std::function<void()> work) {
     first = posted_.empty();
     posted_.push_back(std::move(work));
   }
-  if (!first) return;  // it has been woken already
+  if (!first) return;  // already woken
   const std::uint64_t one = 1;
   while (write(wake_fd_.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
   }
@@ -140,7 +140,7 @@ void EventLoop::run_timers() noexcept {
   }
 }
 
-int EventLoop::patience() const noexcept {
+int EventLoop::epoll_timeout() const noexcept {
   if (timers_.empty()) return -1;
   const Nanoseconds next = timers_.begin()->deadline();
   const Nanoseconds now = clock();
@@ -152,7 +152,7 @@ int EventLoop::patience() const noexcept {
 void EventLoop::run() noexcept {
   std::array<epoll_event, kBatch> events;
   while (!stopping_) {
-    const int count = epoll_wait(epoll_.get(), events.data(), kBatch, patience());
+    const int count = epoll_wait(epoll_.get(), events.data(), kBatch, epoll_timeout());
     now_ = clock();
     for (int i = 0; i < count; ++i) {
       deliver(events[static_cast<std::size_t>(i)]);

@@ -1,11 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One thread of the relays: epoll, timers, and work handed over from other threads.
+// The event loop of one relay thread: epoll, timers, and work posted from other threads.
 //
-// Handlers are plain objects with a function; nothing is allocated for an event. An
-// object that ends while events for it may still be in hand goes through retire(), which
-// frees it after the batch.
+// Events allocate no memory. An object that ends while the current batch may still have events for
+// it is passed to retire(), which frees it after the batch.
 #pragma once
 
 #include <sys/epoll.h>
@@ -29,7 +28,7 @@ inline constexpr Nanoseconds kMillisecond = 1'000'000;
 
 class EventLoop;
 
-// What epoll calls. Hears of the descriptor it was added with last, until it ends itself. The loop outlives it.
+// Receives the events of the descriptor it was last added with, until it is destroyed. The loop outlives it.
 class EventHandler {
  public:
   EventHandler() = default;
@@ -40,11 +39,11 @@ class EventHandler {
 
  private:
   friend class EventLoop;
-  EventLoop* loop_ = nullptr;  // that it was added to
+  EventLoop* loop_ = nullptr;  // the loop it was added to
   std::uint32_t slot_ = 0;
 };
 
-// Fires once at its deadline. Unlinks itself when it ends.
+// Fires once at its deadline. Disarms itself when destroyed.
 class Timer : public boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
  public:
   virtual void on_timer() noexcept = 0;
@@ -60,7 +59,7 @@ class Timer : public boost::intrusive::set_base_hook<boost::intrusive::link_mode
   Nanoseconds deadline_ = 0;
 };
 
-// Base of what retire() takes.
+// Base of objects for retire().
 class Retired {
  public:
   virtual ~Retired() = default;
@@ -77,27 +76,27 @@ class EventLoop {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // Until stop(). The thread that calls it is the loop's thread from then on.
+  // Runs until stop(). The calling thread becomes the thread of the loop.
   void run() noexcept;
 
-  // Any thread. `work` runs on the loop's thread, in the order it was given.
+  // Any thread. Runs `work` on the thread of the loop, in the order of the calls.
   void post(std::function<void()> work);
   void stop();
 
-  // The rest: the loop's thread only (or no thread runs it yet).
+  // The following: only on the thread of the loop, or before it runs.
 
-  // 0 or an errno. Closing the descriptor removes it, unless somebody has a duplicate of it. From then on the handler
-  // may still hear of it, but not any more when it was added with another one.
+  // 0 or an errno. Closing the descriptor removes it, unless another process has a duplicate: then the handler may
+  // still receive events of it, until it is added with another descriptor.
   [[nodiscard]] int add(int fd, std::uint32_t events, EventHandler* handler) noexcept;
   void remove(int fd) noexcept;
 
-  // Replaces an earlier deadline of the same timer.
+  // Replaces the deadline of an armed timer.
   void arm(Timer& timer, Nanoseconds deadline) noexcept;
 
-  // Frees `object` after the events in hand.
+  // Frees `object` after the current batch of events.
   void retire(std::unique_ptr<Retired> object) noexcept;
 
-  // Monotonic; as of the beginning of the batch in hand.
+  // Monotonic time at the start of the current batch.
   Nanoseconds now() const noexcept { return now_; }
   static Nanoseconds clock() noexcept;
 
@@ -105,8 +104,8 @@ class EventLoop {
   friend class EventHandler;
   static constexpr int kBatch = 256;
   static constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};
-  // Events name a slot and its generation, not the handler: while a program is being started, the new process has
-  // copies of all descriptors, and one that we have closed is still watched, though its handler may be gone.
+  // Events carry a slot and its generation instead of a pointer. Between fork() and exec() a child has copies of all
+  // descriptors, so epoll still reports one that the daemon has closed, although its handler may be gone.
   struct Slot {
     EventHandler* handler = nullptr;
     std::uint32_t generation = 0;
@@ -123,7 +122,7 @@ class EventLoop {
   void run_posted() noexcept;
   void run_timers() noexcept;
   void free_retired() noexcept;
-  int patience() const noexcept;  // milliseconds until the next deadline; -1: for ever
+  int epoll_timeout() const noexcept;  // milliseconds until the next deadline; -1: none
 
   std::vector<Slot> slots_;
   std::uint32_t free_slots_ = kNoSlot;

@@ -16,7 +16,7 @@ namespace {
 constexpr Nanoseconds kPatience = 1'000'000'000;
 constexpr std::size_t kSmallest = 65536;
 
-// As near to `wanted` as the system allows this user.
+// Sets the capacity as close to `wanted` as the limits allow.
 std::size_t resize(int fd, std::size_t wanted) noexcept {
   for (;; wanted /= 2) {
     const int granted = fcntl(fd, F_SETPIPE_SZ, static_cast<int>(wanted));

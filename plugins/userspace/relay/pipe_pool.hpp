@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Pipes that splice() moves bytes through, kept for the next direction that is busy.
+// A pool of pipes for splice().
 #pragma once
 
 #include <cstddef>
@@ -20,25 +20,25 @@ struct Pipe {
   std::unique_ptr<Pipe> next;  // in the pool
 };
 
-// One thread's. Throws nothing.
+// Used by one thread. Throws nothing.
 class PipePool {
  public:
-  // `open` outlives the pool and counts the pipes there are.
+  // `open` outlives the pool and counts the open pipes.
   PipePool(std::size_t bytes, Counter& open) noexcept : bytes_(bytes), open_(open) {}
   ~PipePool() { clear(); }
   PipePool(const PipePool&) = delete;
   PipePool& operator=(const PipePool&) = delete;
 
-  // Null when the system has none to give; after that it is not asked again for a while.
+  // Null if no pipe can be opened; then it is not tried again for a while.
   std::unique_ptr<Pipe> take(Nanoseconds now) noexcept;
-  // REQUIRES: it is empty.
+  // REQUIRES: `pipe` is empty
   void give_back(std::unique_ptr<Pipe> pipe) noexcept;
-  // Closes one that may hold data.
+  // Closes a pipe that may hold data.
   void discard(std::unique_ptr<Pipe> pipe) noexcept;
 
-  // Closes the kept ones: whatever else needs the descriptors needs them more.
+  // Closes all pipes in the pool, when descriptors are short.
   void clear() noexcept;
-  // Closes those that were not needed since the last call. Called every few seconds.
+  // Closes pipes that were not needed since the last call. Called every few seconds.
   void trim() noexcept;
   std::size_t kept() const noexcept { return kept_; }
 

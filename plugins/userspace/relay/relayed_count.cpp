@@ -27,24 +27,24 @@ std::string prefix_of(abi::Family family) { return family == abi::Family::kIpv6 
 
 }  // namespace
 
-// Layout of the file: this, then the places.
+// Layout of the file: the header, then the counts of each thread.
 struct alignas(64) RelayedCount::Header {
   std::uint64_t magic;
   std::uint64_t places;
-  Counter connections;  // of what leave_behind() was told
+  Counter connections;  // from record_lost()
   Counter flows;
 };
 
 RelayedCount::RelayedCount(unsigned threads, const std::string& folder, abi::Family family)
-    : threads_(threads == 0 ? 1 : threads), size_(sizeof(Header) + threads_ * sizeof(Place)) {
-  static_assert(sizeof(Header) == 64 && sizeof(Place) == 64);
+    : threads_(threads == 0 ? 1 : threads), size_(sizeof(Header) + threads_ * sizeof(ThreadCounts)) {
+  static_assert(sizeof(Header) == 64 && sizeof(ThreadCounts) == 64);
   const bool shared = !folder.empty() && open_file(folder, family);
   memory_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS,
                  shared ? file_.get() : -1, 0);
   if (memory_ == MAP_FAILED) throw std::bad_alloc();
   new (memory_) Header{kMagic, threads_, {}, {}};
-  places_ = reinterpret_cast<Place*>(static_cast<std::byte*>(memory_) + sizeof(Header));
-  for (unsigned i = 0; i < threads_; ++i) new (&places_[i]) Place{};
+  thread_counts_ = reinterpret_cast<ThreadCounts*>(static_cast<std::byte*>(memory_) + sizeof(Header));
+  for (unsigned i = 0; i < threads_; ++i) new (&thread_counts_[i]) ThreadCounts{};
 }
 
 RelayedCount::~RelayedCount() {
@@ -58,7 +58,7 @@ RelayedCount::Header& RelayedCount::header() noexcept { return *static_cast<Head
 bool RelayedCount::open_file(const std::string& folder, abi::Family family) {
   std::string path = folder + "/" + prefix_of(family) + "XXXXXX";
   Descriptor file(mkostemp(path.data(), O_CLOEXEC));
-  // Room is taken now: a write to memory cannot fail later.
+  // Allocate the blocks now, since a later write to the mapping must not fail.
   const int error = !file ? errno
                     : flock(file.get(), LOCK_EX | LOCK_NB) != 0
                         ? errno
@@ -76,19 +76,19 @@ bool RelayedCount::open_file(const std::string& folder, abi::Family family) {
 RelayedNow RelayedCount::now() const noexcept {
   RelayedNow sum;
   for (unsigned i = 0; i < threads_; ++i) {
-    sum.connections += places_[i].connections.get();
-    sum.flows += places_[i].flows.get();
+    sum.connections += thread_counts_[i].connections.get();
+    sum.flows += thread_counts_[i].flows.get();
   }
   return sum;
 }
 
 std::uint64_t RelayedCount::datagrams() const noexcept {
   std::uint64_t sum = 0;
-  for (unsigned i = 0; i < threads_; ++i) sum += places_[i].datagrams.get();
+  for (unsigned i = 0; i < threads_; ++i) sum += thread_counts_[i].datagrams.get();
   return sum;
 }
 
-void RelayedCount::leave_behind(const RelayedNow& lost) noexcept {
+void RelayedCount::record_lost(const RelayedNow& lost) noexcept {
   header().connections.add(lost.connections);
   header().flows.add(lost.flows);
 }
@@ -96,27 +96,27 @@ void RelayedCount::leave_behind(const RelayedNow& lost) noexcept {
 RelayedNow RelayedCount::take_lost(const std::string& folder, abi::Family family) {
   RelayedNow lost;
   if (folder.empty()) return lost;
-  std::error_code ignored;  // without the folder nothing is left in it
+  std::error_code ignored;  // without the folder there are no files
   std::vector<std::filesystem::path> files;
   for (std::filesystem::directory_iterator at(folder, ignored), end; !ignored && at != end; at.increment(ignored)) {
     if (at->path().filename().string().starts_with(prefix_of(family))) files.push_back(at->path());
   }
   for (const std::filesystem::path& path : files) {
     const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (!file || flock(file.get(), LOCK_SH | LOCK_NB) != 0) continue;  // its owner lives
+    if (!file || flock(file.get(), LOCK_SH | LOCK_NB) != 0) continue;  // in use
     struct stat status {};
     Header header{};
     if (fstat(file.get(), &status) == 0 && pread(file.get(), &header, sizeof(header), 0) == sizeof(header) &&
         header.magic == kMagic && header.places <= kMostPlaces &&
-        static_cast<std::uint64_t>(status.st_size) >= sizeof(Header) + header.places * sizeof(Place)) {
+        static_cast<std::uint64_t>(status.st_size) >= sizeof(Header) + header.places * sizeof(ThreadCounts)) {
       lost.connections += header.connections.get();
       lost.flows += header.flows.get();
       for (std::uint64_t i = 0; i < header.places; ++i) {
-        Place place{};
-        const auto at = static_cast<off_t>(sizeof(Header) + i * sizeof(Place));
-        if (pread(file.get(), &place, sizeof(place), at) != sizeof(place)) break;
-        lost.connections += place.connections.get();
-        lost.flows += place.flows.get();
+        ThreadCounts thread_counts{};
+        const auto at = static_cast<off_t>(sizeof(Header) + i * sizeof(ThreadCounts));
+        if (pread(file.get(), &thread_counts, sizeof(thread_counts), at) != sizeof(thread_counts)) break;
+        lost.connections += thread_counts.connections.get();
+        lost.flows += thread_counts.flows.get();
       }
     }
     unlink(path.c_str());

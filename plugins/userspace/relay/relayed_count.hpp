@@ -1,12 +1,11 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How many connections and UDP flows one backend relays now. It is kept in a file mapped
-// into memory, so that the next process can tell how many were lost when this one was
-// killed. Each thread of the engine counts in a place of its own.
+// Counts the connections and UDP flows that one backend relays now, in a memory-mapped file: if this
+// process is killed, the next one reports how many were lost. Each thread has its own counters.
 //
-// The file is locked while its owner lives. So what another backend of this process counts
-// is left alone, and what nobody holds any more was left by one that has ended.
+// The file is locked while its backend exists. A file without a lock was left by a backend that has
+// ended; a locked file belongs to another backend of this process.
 #pragma once
 
 #include <cstddef>
@@ -28,30 +27,32 @@ struct RelayedNow {
 class RelayedCount {
  public:
   // Written by one thread each.
-  struct alignas(64) Place {
+  struct alignas(64) ThreadCounts {
     Counter connections;  // gauge
     Counter flows;        // gauge
-    Counter datagrams;    // that came from clients, ever
+    Counter datagrams;    // total received from clients
   };
 
-  // Counts in `folder`; where it is empty, or no file can be had there, in memory only: problem() says why.
+  // Counts in a file in `folder`. If that is empty or the file cannot be created, counts in memory only, and problem()
+  // says why.
   RelayedCount(unsigned threads, const std::string& folder, abi::Family family);
-  ~RelayedCount();  // the file goes when nothing is left to be told
+  ~RelayedCount();  // removes the file if no connections were lost
   RelayedCount(const RelayedCount&) = delete;
   RelayedCount& operator=(const RelayedCount&) = delete;
 
   const std::string& problem() const noexcept { return problem_; }
 
-  Place& place(unsigned thread) noexcept { return places_[thread < threads_ ? thread : 0]; }
+  ThreadCounts& thread_counts(unsigned thread) noexcept { return thread_counts_[thread < threads_ ? thread : 0]; }
 
-  // Any thread from here on.
+  // The following may be called from any thread.
 
   RelayedNow now() const noexcept;
   std::uint64_t datagrams() const noexcept;
-  // These end with this process: the next one is to know, whatever becomes of the count.
-  void leave_behind(const RelayedNow& lost) noexcept;
+  // Records connections that end with this process, for the next process to report.
+  void record_lost(const RelayedNow& lost) noexcept;
 
-  // What backends of this family that have ended left behind in `folder`, once: their files are removed.
+  // Returns the lost connections recorded in `folder` by backends of this family that have ended, and removes their
+  // files.
   static RelayedNow take_lost(const std::string& folder, abi::Family family);
 
  private:
@@ -66,7 +67,7 @@ class RelayedCount {
   Descriptor file_;
   std::string problem_;
   void* memory_ = nullptr;
-  Place* places_ = nullptr;
+  ThreadCounts* thread_counts_ = nullptr;
 };
 
 }  // namespace sluice::userspace

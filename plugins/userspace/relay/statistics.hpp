@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Counts of what the relays did. Any thread; a reader sees each number by itself.
+// Counters of the relays. May be read from any thread; different counters are not read atomically.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 namespace sluice::userspace {
 
-// Only its own thread adds to a Counter, so adding costs no locked instruction.
+// Only one thread writes a Counter, so writes need no locked instruction.
 class Counter {
  public:
   void add(std::uint64_t n = 1) noexcept {
@@ -24,20 +24,20 @@ class Counter {
   std::atomic<std::uint64_t> value_{0};
 };
 
-// One for each thread.
+// One per thread.
 struct ThreadStatistics {
   // TCP.
   Counter accepted;
   Counter open;               // gauge: accepted and not yet ended
-  Counter refused_no_endpoint;  // closed at once: the list is empty
-  Counter failed_all_dials;   // closed: nobody answered
+  Counter refused_no_endpoint;  // closed at once: no endpoints
+  Counter failed_all_dials;     // closed: no endpoint answered
   Counter dials;
   Counter dials_failed;       // each attempt
   Counter bytes_to_endpoint;
   Counter bytes_to_client;
-  Counter ended_reset;        // one of the ends reset it
+  Counter ended_reset;  // reset by the client or the endpoint
   Counter ended_idle;
-  Counter ended_drained;      // reset because its endpoint is gone
+  Counter ended_drained;       // reset because its endpoint was removed
   Counter pauses_descriptors;  // accept paused: no file descriptors
   Counter pauses_memory;
   Counter pauses_ports;
@@ -54,7 +54,7 @@ struct ThreadStatistics {
   Counter udp_bytes_to_endpoint;
   Counter udp_bytes_to_client;
   Counter udp_dropped_no_endpoint;
-  Counter udp_dropped_full;   // a socket's buffer, or no descriptor for a new client
+  Counter udp_dropped_full;   // a socket buffer was full, or no descriptor for a new client
   Counter udp_errors;         // ICMP and other errors of endpoints
 };
 

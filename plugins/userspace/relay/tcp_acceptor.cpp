@@ -20,13 +20,13 @@ namespace sluice::userspace {
 namespace {
 
 constexpr Nanoseconds kRetry = 100'000'000;
-// A shortage is over when it has not been met for so long.
+// A shortage ends when it has not occurred for this time.
 constexpr Nanoseconds kQuiet = 1'000'000'000;
 constexpr unsigned kLargestBatch = 64;
 constexpr rlim_t kReserve = 256;
 
-// The last descriptors are for those who may not wait: dials of who is accepted, the programs that write rules, the
-// API server. The kernel gives the lowest free number, so the number tells how many are in use.
+// The last descriptors are reserved for dials of accepted connections, for iptables tools, and for the API server. The
+// kernel assigns the lowest free number, so the number shows how many are in use.
 int first_reserved_descriptor() noexcept {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > INT_MAX) return INT_MAX;
@@ -39,57 +39,57 @@ TcpAcceptor::TcpAcceptor(TcpRelay& relay) noexcept : relay_(relay), reserve_from
 
 TcpAcceptor::~TcpAcceptor() = default;
 
-void TcpAcceptor::serve(ServingId id, std::shared_ptr<TcpListenSocket> socket, FacePtr face) {
+void TcpAcceptor::serve(ServingId id, std::shared_ptr<TcpListenSocket> socket, ListenerPtr listener) {
   const int fd = socket->socket.get();
-  // Accepted sockets inherit these, so they cost a connection nothing.
+  // Accepted sockets inherit these options, which saves system calls per connection.
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   if (relay_.settings().tcp_keepalive.count() > 0) keep_alive(fd, relay_.settings().tcp_keepalive);
-  auto& listener = listeners_[id];
-  listener = std::make_unique<Listener>(*this, std::move(socket), std::move(face));
+  auto& watched = watched_[id];
+  watched = std::make_unique<WatchedSocket>(*this, std::move(socket), std::move(listener));
   if (paused_) {
-    out_.push_back(*listener);
+    unwatched_.push_back(*watched);
   } else {
-    watch(*listener);
+    watch(*watched);
   }
 }
 
-void TcpAcceptor::watch(Listener& listener) noexcept {
-  const int failure = relay_.loop().add(listener.fd(), EPOLLIN | EPOLLEXCLUSIVE, &listener);
+void TcpAcceptor::watch(WatchedSocket& watched) noexcept {
+  const int failure = relay_.loop().add(watched.fd(), EPOLLIN | EPOLLEXCLUSIVE, &watched);
   if (failure == 0 || failure == EEXIST) return;
-  out_.push_back(listener);
+  unwatched_.push_back(watched);
   shortage(TcpShortage::kWatch, failure);
 }
 
-void TcpAcceptor::stop(ServingId id, bool last_call) noexcept {
-  const auto found = listeners_.find(id);
-  if (found == listeners_.end()) return;
-  std::unique_ptr<Listener> listener = std::move(found->second);
-  listeners_.erase(found);
-  listener->stopped = true;
-  listener->out.unlink();
-  relay_.loop().remove(listener->fd());
-  if (listener->shared->watchers.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    while (last_call && accept_one(*listener, true)) {
+void TcpAcceptor::stop(ServingId id, bool drain_queue) noexcept {
+  const auto found = watched_.find(id);
+  if (found == watched_.end()) return;
+  std::unique_ptr<WatchedSocket> watched = std::move(found->second);
+  watched_.erase(found);
+  watched->stopped = true;
+  watched->unwatched.unlink();
+  relay_.loop().remove(watched->fd());
+  if (watched->shared->watchers.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    while (drain_queue && accept_one(*watched, true)) {
     }
-    listener->shared->socket.close();
+    watched->shared->socket.close();
   }
-  relay_.loop().retire(std::move(listener));
+  relay_.loop().retire(std::move(watched));
 }
 
-void TcpAcceptor::accept_from(Listener& listener) noexcept {
-  if (listener.stopped) return;
+void TcpAcceptor::accept_from(WatchedSocket& watched) noexcept {
+  if (watched.stopped) return;
   if (paused_) {
-    if (listener.out.is_linked()) return;
-    relay_.loop().remove(listener.fd());
-    out_.push_back(listener);
+    if (watched.unwatched.is_linked()) return;
+    relay_.loop().remove(watched.fd());
+    unwatched_.push_back(watched);
     return;
   }
   unsigned taken = 0;
-  while (taken < listener.batch && !paused_ && accept_one(listener, false)) ++taken;
-  // It is level-triggered: what is left is told again. So where connections come one by one, the call that would find
-  // the queue empty is saved.
-  listener.batch = taken == listener.batch ? std::min(2 * listener.batch, kLargestBatch) : std::max(taken, 1U);
+  while (taken < watched.batch && !paused_ && accept_one(watched, false)) ++taken;
+  // epoll is level-triggered and reports remaining connections again. The adaptive batch saves the accept4() call that
+  // would find the queue empty.
+  watched.batch = taken == watched.batch ? std::min(2 * watched.batch, kLargestBatch) : std::max(taken, 1U);
 }
 
 bool TcpAcceptor::below_limit() noexcept {
@@ -101,10 +101,10 @@ bool TcpAcceptor::below_limit() noexcept {
   return false;
 }
 
-// False: there is none, or it has paused. `last_call`: whoever is left is turned away, so the limit does not count, and
-// no other thread may be given one, because it may have heard of the end already.
-bool TcpAcceptor::accept_one(Listener& listener, bool last_call) noexcept {
-  if (last_call) {
+// Returns false if the queue is empty or accepting has paused. `drain_queue`: ignores the connection limit, and keeps
+// the connection on this thread, since other threads may have stopped this listener already.
+bool TcpAcceptor::accept_one(WatchedSocket& watched, bool drain_queue) noexcept {
+  if (drain_queue) {
     if (relay_.settings().max_connections != 0) relay_.shared().open.fetch_add(1, std::memory_order_relaxed);
   } else if (!below_limit()) {
     return false;
@@ -113,13 +113,13 @@ bool TcpAcceptor::accept_one(Listener& listener, bool last_call) noexcept {
   int error = 0;
   do {
     socklen_t size = SocketAddress::capacity();
-    Descriptor socket(accept4(listener.fd(), client.get(), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    Descriptor socket(accept4(watched.fd(), client.get(), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (socket) {
       if (socket.get() >= reserve_from_) shortage(TcpShortage::kDescriptors, EMFILE);
-      if (last_call) {
-        relay_.take_in_here(std::move(socket), client.address(), listener.face);
+      if (drain_queue) {
+        relay_.accept_here(std::move(socket), client.address(), watched.listener);
       } else {
-        relay_.take_in(std::move(socket), client.address(), listener.face);
+        relay_.place_connection(std::move(socket), client.address(), watched.listener);
       }
       return true;
     }
@@ -168,23 +168,23 @@ bool TcpAcceptor::has_spare_descriptors() const noexcept {
   return lowest && lowest.get() < reserve_from_;
 }
 
-void TcpAcceptor::something_ended() noexcept {
-  // After the events in hand, so that many that end together make one attempt.
+void TcpAcceptor::on_connection_ended() noexcept {
+  // After the current batch, so that many connections that end together cause one attempt.
   if (paused_) relay_.loop().arm(resume_, relay_.loop().now());
 }
 
 void TcpAcceptor::resume() noexcept {
   if (paused_) relay_.statistics().paused.subtract();
   paused_ = false;
-  // Those who wait in here go before those who wait outside.
+  // Accepted connections that wait go before connections in the accept queues.
   while (!waiting_.empty() && !paused_) waiting_.front().retry();
   const bool few = conditions_[static_cast<std::size_t>(TcpShortage::kDescriptors)].active;
   if (few && !paused_ && !has_spare_descriptors()) shortage(TcpShortage::kDescriptors, EMFILE);
   if (paused_) return;
-  for (std::size_t rounds = out_.size(); rounds > 0 && !paused_; --rounds) {
-    Listener& listener = out_.front();
-    out_.pop_front();
-    watch(listener);
+  for (std::size_t rounds = unwatched_.size(); rounds > 0 && !paused_; --rounds) {
+    WatchedSocket& watched = unwatched_.front();
+    unwatched_.pop_front();
+    watch(watched);
   }
   const Nanoseconds now = relay_.loop().now();
   bool active = false;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One thread's listening sockets: takes connections from them while the node has what
-// connections need, waits while it has not.
+// The listening sockets of one thread: accepts connections, and pauses while the node is short of
+// descriptors, memory or ports.
 #pragma once
 
 #include <array>
@@ -18,14 +18,14 @@
 
 namespace sluice::userspace {
 
-// A listening socket that several threads watch. Closed by the last of them that stops.
+// A listening socket that several threads watch. The last thread that stops closes it.
 struct TcpListenSocket {
   TcpListenSocket(Descriptor given, unsigned watched_by) noexcept : socket(std::move(given)), watchers(watched_by) {}
   Descriptor socket;
   std::atomic<unsigned> watchers;
 };
 
-// Calls a member function at its deadline.
+// A timer that calls a member function.
 template <class Owner>
 class Alarm final : public Timer {
  public:
@@ -37,7 +37,7 @@ class Alarm final : public Timer {
   void (Owner::*what_)() noexcept;
 };
 
-// The loop's thread only. What is noexcept throws nothing; the rest may throw std::bad_alloc.
+// Only on the thread of the loop. Functions that are not noexcept may throw std::bad_alloc.
 class TcpAcceptor {
  public:
   explicit TcpAcceptor(TcpRelay& relay) noexcept;
@@ -45,54 +45,56 @@ class TcpAcceptor {
   TcpAcceptor(const TcpAcceptor&) = delete;
   TcpAcceptor& operator=(const TcpAcceptor&) = delete;
 
-  void serve(ServingId id, std::shared_ptr<TcpListenSocket> socket, FacePtr face);
-  // `last_call`: the last thread takes in who has connected already. Without, they are left to whoever else has the
-  // socket.
-  void stop(ServingId id, bool last_call) noexcept;
+  void serve(ServingId id, std::shared_ptr<TcpListenSocket> socket, ListenerPtr listener);
+  // `drain_queue`: the last thread that stops accepts all queued connections. Otherwise they stay queued for the
+  // backend or process that shares the socket.
+  void stop(ServingId id, bool drain_queue) noexcept;
 
-  // Something a connection needs is not to be had: pauses, tries again soon.
+  // A resource that connections need is exhausted: pauses accepting, retries soon.
   void shortage(TcpShortage shortage, int error) noexcept;
-  // Its retry() is called when it may be had again; `waiting` of it is used.
+  // Calls retry() of the connection after the pause. Uses its hook `waiting`.
   void wait(TcpConnection& connection) noexcept { waiting_.push_back(connection); }
-  void something_ended() noexcept;
+  void on_connection_ended() noexcept;
 
  private:
-  struct Listener final : EventHandler, Retired {
-    Listener(TcpAcceptor& owner, std::shared_ptr<TcpListenSocket> given, FacePtr of) noexcept
-        : acceptor(owner), shared(std::move(given)), face(std::move(of)) {}
+  struct WatchedSocket final : EventHandler, Retired {
+    WatchedSocket(TcpAcceptor& owner, std::shared_ptr<TcpListenSocket> given, ListenerPtr of) noexcept
+        : acceptor(owner), shared(std::move(given)), listener(std::move(of)) {}
     void on_events(std::uint32_t) noexcept override { acceptor.accept_from(*this); }
     int fd() const noexcept { return shared->socket.get(); }
 
     TcpAcceptor& acceptor;
     std::shared_ptr<TcpListenSocket> shared;
-    FacePtr face;
+    ListenerPtr listener;
     bool stopped = false;
-    unsigned batch = 1;  // so many are taken at once; follows what is there
-    boost::intrusive::list_member_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> out;
+    unsigned batch = 1;  // connections accepted per event; adapts to the load
+    boost::intrusive::list_member_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> unwatched;
   };
   struct Condition {
     bool active = false;
     Nanoseconds last = 0;
   };
 
-  void watch(Listener& listener) noexcept;
-  void accept_from(Listener& listener) noexcept;
-  bool accept_one(Listener& listener, bool last_call) noexcept;
+  void watch(WatchedSocket& watched) noexcept;
+  void accept_from(WatchedSocket& watched) noexcept;
+  bool accept_one(WatchedSocket& watched, bool drain_queue) noexcept;
   bool below_limit() noexcept;
   bool has_spare_descriptors() const noexcept;
   void resume() noexcept;
   void count(TcpShortage shortage) noexcept;
 
   TcpRelay& relay_;
-  std::unordered_map<ServingId, std::unique_ptr<Listener>> listeners_;
-  // Those out of epoll while it is paused.
-  boost::intrusive::list<Listener, boost::intrusive::member_hook<Listener, decltype(Listener::out), &Listener::out>,
-                         boost::intrusive::constant_time_size<false>>
-      out_;
+  std::unordered_map<ServingId, std::unique_ptr<WatchedSocket>> watched_;
+  // Sockets removed from epoll during a pause.
+  boost::intrusive::list<
+      WatchedSocket,
+      boost::intrusive::member_hook<WatchedSocket, decltype(WatchedSocket::unwatched), &WatchedSocket::unwatched>,
+      boost::intrusive::constant_time_size<false>>
+      unwatched_;
   ConnectionList<&TcpConnection::waiting> waiting_;
   std::array<Condition, kTcpShortages> conditions_{};
   bool paused_ = false;
-  const int reserve_from_;  // descriptors from this number on are not for accepting
+  const int reserve_from_;  // descriptors from this number on are not used for accepted sockets
   Alarm<TcpAcceptor> resume_{*this, &TcpAcceptor::resume};
 };
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What hampers the TCP relays of this process: which threads suffer from it is counted,
-// the first and the last of them make one sentence each.
+// Shortages that hamper the TCP relays of this process. Counts the affected threads; the first and
+// the last one cause a report.
 #pragma once
 
 #include <array>
@@ -32,15 +32,15 @@ class TcpConditions {
   using Report = std::function<void(bool begins, const std::string& sentence)>;
 
   std::uint64_t add_report(Report report);
-  // It is not being called any more when this returns.
+  // No call is in progress when this returns.
   void remove_report(std::uint64_t id);
 
-  // Of one thread; each begin has its end. Throw nothing.
+  // Called by each affected thread; every begins() is followed by an ends(). Throw nothing.
   void begins(TcpShortage shortage, int error) noexcept;
   void ends(TcpShortage shortage) noexcept;
 
  private:
-  void tell(bool begins, const char* sentence, int error) noexcept;
+  void report(bool begins, const char* sentence, int error) noexcept;
 
   std::mutex mutex_;
   std::uint64_t last_id_ = 0;

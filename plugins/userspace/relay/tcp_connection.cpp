@@ -18,8 +18,7 @@
 namespace sluice::userspace {
 namespace {
 
-
-// Makes closing it a reset.
+// Makes close() send a RST.
 void abort_on_close(const Descriptor& socket) noexcept {
   if (!socket) return;
   const linger at_once{1, 0};
@@ -28,13 +27,14 @@ void abort_on_close(const Descriptor& socket) noexcept {
 
 }  // namespace
 
-TcpConnection::TcpConnection(TcpRelay& relay, TcpFace& face, Descriptor client, const abi::Address& address) noexcept
-    : relay_(relay), face_(face), address_(address) {
+TcpConnection::TcpConnection(TcpRelay& relay, ListenerConnections& group, Descriptor client,
+                             const abi::Address& address) noexcept
+    : relay_(relay), group_(group), address_(address) {
   client_.socket = std::move(client);
   client_.writable = true;
-  client_.quick = true;  // as the listening socket is
+  client_.quick = true;  // inherited from the listening socket
   last_active_ = relay_.loop().now();
-  give_up_at_ = last_active_ + relay_.dial_patience();
+  give_up_at_ = last_active_ + relay_.total_dial_timeout();
 }
 
 void TcpConnection::arm(Nanoseconds deadline) noexcept {
@@ -53,12 +53,12 @@ void TcpConnection::on_end(End& end, std::uint32_t events) noexcept {
   if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) end.hung_up = true;
   if ((events & EPOLLERR) != 0) end.failed = true;
   if (state_ == State::kRelaying) {
-    // Whoever is queued has had his turn.
+    // A queued connection has had its turn already.
     if (!waiting.is_linked()) run();
     return;
   }
   if (&end == &client_) {
-    // One that has sent its last byte may still want an answer; one that is gone does not.
+    // A client that half-closed still waits for the response; a client that has gone does not.
     if ((events & (EPOLLERR | EPOLLHUP)) != 0) reset();
     return;
   }
@@ -86,13 +86,13 @@ void TcpConnection::on_timer() noexcept {
 
 void TcpConnection::connected() noexcept {
   state_ = State::kRelaying;
-  face_.face->balancer().dial_succeeded(endpoint_);
+  group_.listener->balancer().dial_succeeded(endpoint_);
   std::vector<EndpointPtr>().swap(tried_);
-  if (face_.face->tells_client()) {
+  if (group_.listener->sends_proxy_header()) {
     const ProxyHeader header = proxy_header_of(client_.socket.get());
     if (!up_.put_first(header.bytes.data(), header.size)) return reset();
   }
-  // The timer of the dial goes on: who is still here when it fires is no short connection.
+  // The dial timer stays armed: a connection that still exists when it fires is not short-lived (see check_age()).
   run();
 }
 
@@ -103,14 +103,14 @@ void TcpConnection::run() noexcept {
   if (!advance(down_, up_, server_, client_, statistics.bytes_to_client)) return;
   relay_.pipes_used();
   if ((client_.failed || server_.failed) && !waiting.is_linked()) {
-    // What it had sent before has been passed on as far as the other side takes it.
+    // Data sent before the reset has been passed on as far as the other side accepts it.
     statistics.ended_reset.add();
     return reset();
   }
   if (up_.ended && down_.ended) end();
 }
 
-// False: it has ended.
+// Returns false if the connection has ended.
 bool TcpConnection::advance(TcpFlow& flow, const TcpFlow& other, End& from, End& to, Counter& bytes) noexcept {
   if (flow.ended) return true;
   switch (flow.run(from, to, relay_.tools(), bytes, last_active_)) {
@@ -131,7 +131,8 @@ bool TcpConnection::advance(TcpFlow& flow, const TcpFlow& other, End& from, End&
   return false;
 }
 
-// An established connection is old enough to pay for being watched.
+// Runs when a connection is no longer short-lived: only then sets keepalive towards the endpoint and checks the idle
+// timeout, which saves short connections the system calls.
 void TcpConnection::check_age() noexcept {
   const RelaySettings& settings = relay_.settings();
   if (!kept_alive_ && settings.tcp_keepalive.count() > 0) keep_alive(server_.socket.get(), settings.tcp_keepalive);
@@ -150,7 +151,7 @@ void TcpConnection::endpoint_gone(Nanoseconds reset_at) noexcept {
   if (state_ == State::kRelaying) {
     if (reset_at != 0) reset_by(reset_at);
   } else if (state_ == State::kDialling && attempt_failed(false)) {
-    // After the batch: there may be an event of the old socket in it.
+    // After the batch, which may contain an event of the old socket.
     arm(relay_.loop().now());
   }
 }
@@ -173,7 +174,7 @@ void TcpConnection::reset() noexcept {
 
 void TcpConnection::end() noexcept {
   if (state_ == State::kEnded) return;
-  if (state_ == State::kDialling) face_.face->balancer().dial_abandoned(endpoint_);
+  if (state_ == State::kDialling) group_.listener->balancer().dial_abandoned(endpoint_);
   state_ = State::kEnded;
   disarm();
   up_.drop(relay_.tools());
@@ -181,9 +182,9 @@ void TcpConnection::end() noexcept {
   leave_endpoint();
   client_.socket.close();
   server_.socket.close();
-  of_face.unlink();
+  of_listener.unlink();
   waiting.unlink();
-  relay_.ended(face_);
+  relay_.ended(group_);
   relay_.loop().retire(std::unique_ptr<Retired>(this));
 }
 

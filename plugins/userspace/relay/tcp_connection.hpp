@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One relayed TCP connection: the dial with its ladder and retries, then two flows until
-// both have ended. The loop's thread only. Throws nothing: where memory is missing, this
-// connection ends and no other.
+// One relayed TCP connection: dials endpoints with increasing timeouts, then runs two flows until both
+// have ended. Only on the thread of the loop. Throws nothing: without memory only this connection ends.
 #pragma once
 
 #include <boost/intrusive/list.hpp>
@@ -13,36 +12,36 @@
 #include <vector>
 
 #include "plugins/userspace/relay/event_loop.hpp"
-#include "plugins/userspace/relay/face.hpp"
+#include "plugins/userspace/relay/listener.hpp"
 #include "plugins/userspace/relay/tcp_flow.hpp"
 
 namespace sluice::userspace {
 
 class TcpRelay;
-struct TcpFace;
+struct ListenerConnections;
 
 using ConnectionHook = boost::intrusive::list_member_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
-// Owned by itself: it hands itself to retire() when it ends.
+// Owns itself: passes itself to retire() when it ends.
 class TcpConnection final : public Retired, private Timer {
  public:
-  TcpConnection(TcpRelay& relay, TcpFace& face, Descriptor client, const abi::Address& address) noexcept;
+  TcpConnection(TcpRelay& relay, ListenerConnections& group, Descriptor client, const abi::Address& address) noexcept;
   ~TcpConnection() override = default;
   TcpConnection(const TcpConnection&) = delete;
   TcpConnection& operator=(const TcpConnection&) = delete;
 
-  // It may have ended when any of these returns.
+  // The connection may have ended when any of these returns.
   void begin() noexcept;
   void take_turn() noexcept { run(); }
-  void retry() noexcept { dial(); }  // what the node was short of may be there again
-  // The endpoint it has or dials is no longer one. `reset_at`: when an established one is reset; 0: never.
+  void retry() noexcept { dial(); }  // after a shortage
+  // Its endpoint was removed. `reset_at`: when to reset an established connection; 0: never.
   void endpoint_gone(Nanoseconds reset_at) noexcept;
   void reset_by(Nanoseconds deadline) noexcept;
   void reset() noexcept;
 
-  ConnectionHook of_face;
+  ConnectionHook of_listener;
   ConnectionHook of_endpoint;
-  ConnectionHook waiting;  // for its turn, or for what the node is short of
+  ConnectionHook waiting;  // for its turn, or for the end of a shortage
 
  private:
   enum class State : std::uint8_t { kWaiting, kDialling, kRelaying, kEnded };
@@ -69,7 +68,7 @@ class TcpConnection final : public Retired, private Timer {
   void end() noexcept;
 
   TcpRelay& relay_;
-  TcpFace& face_;
+  ListenerConnections& group_;
   EndpointPtr endpoint_;
   End client_{*this};
   End server_{*this};
@@ -91,14 +90,14 @@ using ConnectionList =
     boost::intrusive::list<TcpConnection, boost::intrusive::member_hook<TcpConnection, ConnectionHook, Hook>,
                            boost::intrusive::constant_time_size<false>>;
 
-// One thread's connections of a face.
-struct TcpFace {
-  explicit TcpFace(FacePtr given) noexcept : face(std::move(given)) {}
-  const FacePtr face;
-  ConnectionList<&TcpConnection::of_face> connections;
+// The connections of a listener on one thread.
+struct ListenerConnections {
+  explicit ListenerConnections(ListenerPtr given) noexcept : listener(std::move(given)) {}
+  const ListenerPtr listener;
+  ConnectionList<&TcpConnection::of_listener> connections;
   std::unordered_map<const Endpoint*, ConnectionList<&TcpConnection::of_endpoint>> by_endpoint;
   bool stopped = false;
-  unsigned pins = 0;  // walks under way
+  unsigned pins = 0;  // iterations in progress; not erased meanwhile
 };
 
 }  // namespace sluice::userspace

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The part of a connection before it is one: finding an endpoint that answers (BEH 8.4).
+// Dialling: finds an endpoint that answers (BEH 8.4).
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kAttempts = 4;
 
-// Failures of this node that no other endpoint would cure.
+// Errors of this node, which dialling another endpoint does not avoid.
 bool of_this_node(int error) noexcept {
   switch (error) {
     case EMFILE:
@@ -49,8 +49,8 @@ TcpShortage shortage_of(int error) noexcept {
   }
 }
 
-// EADDRNOTAVAIL says that all ports are taken, and also that the node has no address to speak to this one from: then it
-// is just another endpoint that cannot be reached. UDP has ports of its own, so only the second concerns it.
+// EADDRNOTAVAIL means that local ports have run out, or that the node has no source address for the target, which is
+// then an unreachable endpoint. UDP has separate ports, so that connecting a UDP socket fails only in the second case.
 bool has_source_address(const SocketAddress& target, std::uint32_t mark) noexcept {
   Descriptor probe;
   return open_endpoint_socket(target.family(), SOCK_DGRAM, mark, probe) != 0 ||
@@ -64,7 +64,7 @@ void TcpConnection::dial() noexcept {
   state_ = State::kWaiting;
   const Nanoseconds now = relay_.loop().now();
   for (;;) {
-    if (now >= give_up_at_ || (attempts_ >= kAttempts && attempts_ >= face_.face->balancer().endpoints())) {
+    if (now >= give_up_at_ || (attempts_ >= kAttempts && attempts_ >= group_.listener->balancer().endpoints())) {
       return give_up();
     }
     if (!choose(now)) return;
@@ -75,13 +75,13 @@ void TcpConnection::dial() noexcept {
   }
 }
 
-// False: it has ended.
+// Returns false if the connection has ended.
 bool TcpConnection::choose(Nanoseconds now) noexcept {
   try {
-    endpoint_ = face_.face->balancer().next(address_, now, tried_);
+    endpoint_ = group_.listener->balancer().next(address_, now, tried_);
     if (endpoint_ != nullptr) {
       endpoint_->connected();
-      face_.by_endpoint[endpoint_.get()].push_back(*this);
+      group_.by_endpoint[endpoint_.get()].push_back(*this);
       return true;
     }
   } catch (const std::bad_alloc&) {
@@ -97,10 +97,10 @@ bool TcpConnection::choose(Nanoseconds now) noexcept {
   return false;
 }
 
-// 0, or why it has failed already.
+// Starts a dial. Returns 0, or the errno of an immediate failure.
 int TcpConnection::attempt(Nanoseconds now) noexcept {
   const SocketAddress& target = endpoint_->target();
-  const std::uint32_t mark = face_.face->mark();
+  const std::uint32_t mark = group_.listener->mark();
   if (const int failure = open_endpoint_socket(target.family(), SOCK_STREAM, mark, server_.socket); failure != 0) {
     return failure;
   }
@@ -122,15 +122,15 @@ int TcpConnection::attempt(Nanoseconds now) noexcept {
   return 0;
 }
 
-// False: it has ended.
+// Returns false if the connection has ended.
 bool TcpConnection::attempt_failed(bool blame) noexcept {
   state_ = State::kWaiting;
   server_.socket.close();
   relay_.statistics().dials_failed.add();
   if (blame) {
-    face_.face->balancer().dial_failed(endpoint_, relay_.loop().now());
+    group_.listener->balancer().dial_failed(endpoint_, relay_.loop().now());
   } else {
-    face_.face->balancer().dial_abandoned(endpoint_);
+    group_.listener->balancer().dial_abandoned(endpoint_);
   }
   try {
     if (std::find(tried_.begin(), tried_.end(), endpoint_) == tried_.end()) tried_.push_back(endpoint_);
@@ -142,10 +142,10 @@ bool TcpConnection::attempt_failed(bool blame) noexcept {
   return true;
 }
 
-// The client waits: what is missing may be there in a moment, and it is nobody's fault.
+// The client waits until the shortage ends; the endpoint does not count as failed.
 void TcpConnection::wait_for_node(int error) noexcept {
   server_.socket.close();
-  face_.face->balancer().dial_abandoned(endpoint_);
+  group_.listener->balancer().dial_abandoned(endpoint_);
   leave_endpoint();
   state_ = State::kWaiting;
   arm(give_up_at_);
@@ -162,9 +162,9 @@ void TcpConnection::leave_endpoint() noexcept {
   if (endpoint_ == nullptr) return;
   endpoint_->disconnected();
   of_endpoint.unlink();
-  if (endpoint_->retired() && face_.pins == 0) {
-    const auto found = face_.by_endpoint.find(endpoint_.get());
-    if (found != face_.by_endpoint.end() && found->second.empty()) face_.by_endpoint.erase(found);
+  if (endpoint_->retired() && group_.pins == 0) {
+    const auto found = group_.by_endpoint.find(endpoint_.get());
+    if (found != group_.by_endpoint.end() && found->second.empty()) group_.by_endpoint.erase(found);
   }
   endpoint_.reset();
 }

@@ -18,15 +18,15 @@
 namespace sluice::userspace {
 namespace {
 
-// Bytes until the others have their turn.
+// Bytes per turn, before other connections have theirs.
 constexpr std::size_t kTurn = 512 << 10;
-// A direction whose pieces are at least this large so many times more often than they are small is spliced.
+// A direction is spliced when large reads outnumber small ones by a threshold.
 constexpr std::size_t kLarge = 8192;
 constexpr std::size_t kSmall = 2048;
 constexpr std::uint8_t kBusy = 4;
 constexpr std::uint8_t kBusiest = 8;
 
-// Nagle's algorithm holds back no first piece, so a connection of one request need not pay for switching it off.
+// Nagle's algorithm does not delay the first write, so a connection with one request can skip setting TCP_NODELAY.
 void before_send(TcpEnd& to) noexcept {
   if (to.sent && !to.quick) {
     const int on = 1;
@@ -49,7 +49,7 @@ bool TcpFlow::keep(const char* data, std::size_t size) noexcept {
   return true;
 }
 
-// Takes the bytes out of a pipe that cannot be spliced on.
+// Reads the data out of a pipe that splice() cannot empty.
 bool TcpFlow::keep_pipe(FlowTools& tools) noexcept {
   kept_.reset(new (std::nothrow) char[in_pipe_]);
   if (kept_ == nullptr) return false;
@@ -77,7 +77,7 @@ void TcpFlow::drop(FlowTools& tools) noexcept {
   in_pipe_ = 0;
 }
 
-void TcpFlow::weigh(std::size_t size) noexcept {
+void TcpFlow::update_busy(std::size_t size) noexcept {
   if (size >= kLarge) {
     if (busy_ < kBusiest) ++busy_;
     if (busy_ >= kBusy) splicing_ = true;
@@ -157,8 +157,8 @@ TcpFlow::Step TcpFlow::copy(TcpEnd& from, TcpEnd& to, FlowTools& tools, Counter&
   }
   const auto size = static_cast<std::size_t>(n);
   moved += size;
-  weigh(size);
-  // Nothing is left then, and what comes later is told anew.
+  update_busy(size);
+  // The socket buffer is empty then, and edge-triggered epoll reports later data.
   if (size < FlowTools::kBufferBytes && !from.hung_up) from.readable = false;
   std::size_t sent = 0;
   const Step step = send_some(to, buffer, size, bytes, sent);
@@ -167,13 +167,13 @@ TcpFlow::Step TcpFlow::copy(TcpEnd& from, TcpEnd& to, FlowTools& tools, Counter&
 }
 
 TcpFlow::Step TcpFlow::splice_in(TcpEnd& from, FlowTools& tools, std::size_t& moved) noexcept {
-  // The pipe is empty, so EAGAIN is about the socket.
+  // The pipe is empty, so EAGAIN means that the socket has no data.
   const ssize_t n = splice(from.socket.get(), nullptr, pipe_->write_end.get(), nullptr,
                            std::min(pipe_->capacity, kTurn - moved), SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
   if (n > 0) {
     in_pipe_ = static_cast<std::uint32_t>(n);
     moved += in_pipe_;
-    weigh(in_pipe_);
+    update_busy(in_pipe_);
     return Step::kGoOn;
   }
   if (n == 0) {

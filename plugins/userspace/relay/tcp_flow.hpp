@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One direction of a TCP connection: from one socket to another, by copying while little
-// is to do, by splice() through a pipe while it is busy. Holds nothing while it is idle.
+// One direction of a TCP connection, from one socket to another: by copying, or by splice() through
+// a pipe while it is busy. Holds neither buffer nor pipe while idle.
 #pragma once
 
 #include <sys/epoll.h>
@@ -21,18 +21,18 @@ namespace sluice::userspace {
 // The events that both ends of a connection wait for.
 inline constexpr std::uint32_t kStreamEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
-// A socket and what edge-triggered epoll has said of it that still holds.
+// A socket and its readiness, as reported by edge-triggered epoll.
 struct TcpEnd {
   Descriptor socket;
   bool readable = false;
   bool writable = false;
-  bool hung_up = false;  // it has sent its last byte, or failed: a short read is not the last thing to be read
+  bool hung_up = false;  // the peer has sent FIN, or failed: a short read does not mean that the buffer is empty
   bool failed = false;
-  bool sent = false;   // something, at least once
-  bool quick = false;  // TCP_NODELAY is on
+  bool sent = false;   // at least one byte was sent to it
+  bool quick = false;  // TCP_NODELAY is set
 };
 
-// What the flows of one thread share. Outlives them.
+// Buffer and pipes shared by the flows of one thread. Outlives them.
 struct FlowTools {
   static constexpr std::size_t kBufferBytes = 65536;
 
@@ -44,27 +44,27 @@ struct FlowTools {
   bool splice_works = true;
 };
 
-// The loop's thread only. Throws nothing.
+// Only on the thread of the loop. Throws nothing.
 class TcpFlow {
  public:
   enum class Outcome {
-    kWaits,   // for one of the sockets
-    kMore,    // its turn is over, there is more to do
-    kEnded,   // everything up to the end of the stream has been handed to the kernel
-    kFailed,  // one of the sockets, or memory
+    kWaits,   // for a socket to become ready
+    kMore,    // its turn is over, more data is ready
+    kEnded,   // everything up to the end of the stream was passed to the kernel
+    kFailed,  // a socket failed, or no memory
   };
 
-  // Moves what can be moved now. REQUIRES: it has not ended.
+  // Moves the data that is ready, up to the limit of one turn. REQUIRES: it has not ended
   Outcome run(TcpEnd& from, TcpEnd& to, FlowTools& tools, Counter& bytes, Nanoseconds now) noexcept;
 
-  // These go before everything else. REQUIRES: nothing has been moved. False: no memory.
+  // Sends these bytes first. Returns false without memory. REQUIRES: nothing has been moved
   [[nodiscard]] bool put_first(const char* data, std::size_t size) noexcept { return keep(data, size); }
 
-  // Gives back what it holds; what is in there is lost.
+  // Releases buffer and pipe; data in them is lost.
   void drop(FlowTools& tools) noexcept;
 
   bool holds_data() const noexcept { return kept_ != nullptr || in_pipe_ > 0; }
-  bool ended = false;  // its owner has acted on kEnded
+  bool ended = false;  // its owner has handled kEnded
 
  private:
   enum class Step { kGoOn, kWaits, kFailed };
@@ -77,16 +77,16 @@ class TcpFlow {
   bool keep(const char* data, std::size_t size) noexcept;
   bool keep_pipe(FlowTools& tools) noexcept;
   bool ready_to_splice(FlowTools& tools, Nanoseconds now) noexcept;
-  void weigh(std::size_t size) noexcept;
+  void update_busy(std::size_t size) noexcept;
 
-  std::unique_ptr<char[]> kept_;  // read and not yet sent
+  std::unique_ptr<char[]> kept_;  // data read and not yet sent
   std::uint32_t kept_begin_ = 0;
   std::uint32_t kept_end_ = 0;
-  std::unique_ptr<Pipe> pipe_;  // while there is something in it, or the turn lasts
+  std::unique_ptr<Pipe> pipe_;  // while it holds data, or during a turn
   std::uint32_t in_pipe_ = 0;
-  std::uint8_t busy_ = 0;  // large pieces lately
+  std::uint8_t busy_ = 0;  // large reads minus small reads, see update_busy()
   bool splicing_ = false;
-  bool never_splice_ = false;  // the kernel does not splice these sockets
+  bool never_splice_ = false;  // splice() failed on these sockets
   bool end_seen_ = false;
 };
 

@@ -35,13 +35,13 @@ TcpRelay::TcpRelay(EventLoop& loop, TcpShared& shared, ThreadStatistics& statist
       thread_(thread),
       tools_(shared.settings.pipe_bytes, statistics.pipes),
       acceptor_(*this) {
-  for (const auto timeout : settings().dial_timeouts) patience_ += nanoseconds(timeout);
+  for (const auto timeout : settings().dial_timeouts) total_dial_timeout_ += nanoseconds(timeout);
 }
 
 TcpRelay::~TcpRelay() {
-  for (auto face = faces_.begin(); face != faces_.end();) {
-    TcpFace& connections = face->second;
-    ++face;
+  for (auto listener = listeners_.begin(); listener != listeners_.end();) {
+    ListenerConnections& connections = listener->second;
+    ++listener;
     reset_by(connections, 0);
   }
 }
@@ -63,11 +63,11 @@ Nanoseconds TcpRelay::when_removed() const noexcept {
   return loop_.now();
 }
 
-// Every thread's count is looked at once for each batch of events, and small differences are left alone: a connection
-// that changes threads costs both of them.
-TcpRelay& TcpRelay::placement() noexcept {
-  if (looked_at_ != loop_.now()) {
-    looked_at_ = loop_.now();
+// Compares the loads of all threads once per batch of events. Ignores small differences, since passing a connection to
+// another thread has a cost.
+TcpRelay& TcpRelay::choose_relay() noexcept {
+  if (load_compared_at_ != loop_.now()) {
+    load_compared_at_ = loop_.now();
     least_loaded_ = this;
     for (TcpRelay* relay : shared_.relays) {
       if (relay->load_.load(std::memory_order_relaxed) < least_loaded_->load_.load(std::memory_order_relaxed)) {
@@ -79,59 +79,60 @@ TcpRelay& TcpRelay::placement() noexcept {
   return own > least_loaded_->load_.load(std::memory_order_relaxed) + own / 4 ? *least_loaded_ : *this;
 }
 
-void TcpRelay::take_in(Descriptor client, const abi::Address& address, const FacePtr& face) noexcept {
-  TcpRelay& there = placement();
+void TcpRelay::place_connection(Descriptor client, const abi::Address& address, const ListenerPtr& listener) noexcept {
+  TcpRelay& there = choose_relay();
   there.load_.fetch_add(1, std::memory_order_relaxed);
-  if (&there == this) return adopt(std::move(client), address, face);
+  if (&there == this) return add_connection(std::move(client), address, listener);
   try {
     const auto socket = std::make_shared<Descriptor>(std::move(client));
-    there.loop_.post([&there, socket, address, face] { there.adopt(std::move(*socket), address, face); });
+    there.loop_.post(
+        [&there, socket, address, listener] { there.add_connection(std::move(*socket), address, listener); });
   } catch (const std::bad_alloc&) {
-    there.not_taken();
+    there.uncount();
   }
 }
 
-void TcpRelay::take_in_here(Descriptor client, const abi::Address& address, const FacePtr& face) noexcept {
+void TcpRelay::accept_here(Descriptor client, const abi::Address& address, const ListenerPtr& listener) noexcept {
   load_.fetch_add(1, std::memory_order_relaxed);
-  adopt(std::move(client), address, face);
+  add_connection(std::move(client), address, listener);
 }
 
-void TcpRelay::adopt(Descriptor client, const abi::Address& address, const FacePtr& face) noexcept {
+void TcpRelay::add_connection(Descriptor client, const abi::Address& address, const ListenerPtr& listener) noexcept {
   try {
-    TcpFace& connections = faces_.try_emplace(face.get(), face).first->second;
+    ListenerConnections& connections = listeners_.try_emplace(listener.get(), listener).first->second;
     auto* connection = new TcpConnection(*this, connections, std::move(client), address);
     connections.connections.push_back(*connection);
     statistics_.accepted.add();
     statistics_.open.add();
-    if (RelayedCount* const relayed = face->relayed()) relayed->place(thread_).connections.add();
+    if (RelayedCount* const relayed = listener->relayed()) relayed->thread_counts(thread_).connections.add();
     connection->begin();
   } catch (const std::bad_alloc&) {
-    not_taken();
+    uncount();
   }
 }
 
-void TcpRelay::not_taken() noexcept {
+void TcpRelay::uncount() noexcept {
   load_.fetch_sub(1, std::memory_order_relaxed);
   if (settings().max_connections != 0) shared_.open.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void TcpRelay::ended(TcpFace& face) noexcept {
+void TcpRelay::ended(ListenerConnections& group) noexcept {
   statistics_.open.subtract();
-  if (RelayedCount* const relayed = face.face->relayed()) relayed->place(thread_).connections.subtract();
-  not_taken();
-  acceptor_.something_ended();
-  sweep(face);
+  if (RelayedCount* const relayed = group.listener->relayed()) relayed->thread_counts(thread_).connections.subtract();
+  uncount();
+  acceptor_.on_connection_ended();
+  erase_if_unused(group);
 }
 
-// Forgets a face that nobody listens for and nobody is connected by.
-void TcpRelay::sweep(TcpFace& face) noexcept {
-  if (face.stopped && face.pins == 0 && face.connections.empty()) faces_.erase(face.face.get());
+// Erases the group of a stopped listener if it has no connections.
+void TcpRelay::erase_if_unused(ListenerConnections& group) noexcept {
+  if (group.stopped && group.pins == 0 && group.connections.empty()) listeners_.erase(group.listener.get());
 }
 
-void TcpRelay::endpoints_gone(const FacePtr& face, std::span<const EndpointPtr> gone) noexcept {
-  const auto found = faces_.find(face.get());
-  if (found == faces_.end()) return;
-  TcpFace& connections = found->second;
+void TcpRelay::endpoints_gone(const ListenerPtr& listener, std::span<const EndpointPtr> gone) noexcept {
+  const auto found = listeners_.find(listener.get());
+  if (found == listeners_.end()) return;
+  ListenerConnections& connections = found->second;
   const Nanoseconds reset_at = when_removed();
   ++connections.pins;
   for (const EndpointPtr& endpoint : gone) {
@@ -142,42 +143,42 @@ void TcpRelay::endpoints_gone(const FacePtr& face, std::span<const EndpointPtr> 
     if (list.empty()) connections.by_endpoint.erase(of_endpoint);
   }
   --connections.pins;
-  sweep(connections);
+  erase_if_unused(connections);
 }
 
-void TcpRelay::face_gone(const FacePtr& face, bool stays) noexcept {
-  const auto found = faces_.find(face.get());
-  if (found == faces_.end()) return;
+void TcpRelay::listener_closed(const ListenerPtr& listener, bool keep_connections) noexcept {
+  const auto found = listeners_.find(listener.get());
+  if (found == listeners_.end()) return;
   found->second.stopped = true;
-  const Nanoseconds reset_at = stays ? 0 : when_removed();
+  const Nanoseconds reset_at = keep_connections ? 0 : when_removed();
   if (reset_at != 0) return reset_by(found->second, reset_at);
-  sweep(found->second);
+  erase_if_unused(found->second);
 }
 
 void TcpRelay::reset(const RelayedCount& counted) noexcept {
-  for (auto face = faces_.begin(); face != faces_.end();) {
-    TcpFace& connections = face->second;
-    ++face;
-    if (connections.face->relayed() == &counted) reset_by(connections, loop_.now());
+  for (auto listener = listeners_.begin(); listener != listeners_.end();) {
+    ListenerConnections& connections = listener->second;
+    ++listener;
+    if (connections.listener->relayed() == &counted) reset_by(connections, loop_.now());
   }
 }
 
-void TcpRelay::reset_by(TcpFace& face, Nanoseconds deadline) noexcept {
-  ++face.pins;
-  auto& list = face.connections;
+void TcpRelay::reset_by(ListenerConnections& group, Nanoseconds deadline) noexcept {
+  ++group.pins;
+  auto& list = group.connections;
   for (auto at = list.begin(); at != list.end();) (at++)->reset_by(deadline);
-  --face.pins;
-  sweep(face);
+  --group.pins;
+  erase_if_unused(group);
 }
 
 void TcpRelay::queue(TcpConnection& connection) noexcept {
   if (connection.waiting.is_linked()) return;
   turns_.push_back(connection);
-  // After the events in hand and what is due.
+  // After the current batch and the timers that are due.
   if (!turn_alarm_.armed()) loop_.arm(turn_alarm_, loop_.now() + 1);
 }
 
-void TcpRelay::give_turns() noexcept {
+void TcpRelay::run_turns() noexcept {
   ConnectionList<&TcpConnection::waiting> now;
   now.swap(turns_);
   while (!now.empty()) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One thread's share of relaying TCP: its listening sockets, its connections by face and
-// endpoint, whose turn it is, and what its flows share.
+// The TCP relay of one thread: its listening sockets, its connections by listener and endpoint, and
+// the queue of connections that wait for their turn.
 #pragma once
 
 #include <atomic>
@@ -16,22 +16,22 @@
 
 namespace sluice::userspace {
 
-// What the threads of one engine share. Outlives them.
+// Shared by the threads of one engine. Outlives them.
 struct TcpShared {
   explicit TcpShared(const RelaySettings& given) : settings(given) {}
   const RelaySettings settings;
   TcpConditions conditions;
-  std::atomic<std::size_t> open{0};  // counted only where max_connections limits it
+  std::atomic<std::size_t> open{0};  // counted only if max_connections is set
   std::vector<TcpRelay*> relays;     // complete before the first thread runs
 };
 
-// Probes of an idle connection.
+// Enables TCP keepalive.
 void keep_alive(int fd, std::chrono::seconds idle) noexcept;
 
-// The loop's thread only. What is noexcept throws nothing; the rest may throw std::bad_alloc.
+// Only on the thread of the loop. Functions that are not noexcept may throw std::bad_alloc.
 class TcpRelay {
  public:
-  // All outlive the relay. `thread`: its number in the engine.
+  // All references outlive the relay. `thread` is the number of the thread in the engine.
   TcpRelay(EventLoop& loop, TcpShared& shared, ThreadStatistics& statistics, unsigned thread);
   ~TcpRelay();  // resets every connection. REQUIRES: the loop does not run
   TcpRelay(const TcpRelay&) = delete;
@@ -44,48 +44,50 @@ class TcpRelay {
   ThreadStatistics& statistics() noexcept { return statistics_; }
   FlowTools& tools() noexcept { return tools_; }
 
-  // The ladder: after so many attempts that timed out; all of it.
+  // The timeout of the next dial after `time_outs` dials that timed out; the sum of all timeouts.
   Nanoseconds dial_timeout(unsigned time_outs) const noexcept;
-  Nanoseconds dial_patience() const noexcept { return patience_; }
+  Nanoseconds total_dial_timeout() const noexcept { return total_dial_timeout_; }
 
-  // An accepted connection, for this thread or one that has clearly less to do.
-  void take_in(Descriptor client, const abi::Address& address, const FacePtr& face) noexcept;
-  void take_in_here(Descriptor client, const abi::Address& address, const FacePtr& face) noexcept;
+  // Assigns an accepted connection to this thread, or to a thread with a clearly lower load; accept_here() always to
+  // this one.
+  void place_connection(Descriptor client, const abi::Address& address, const ListenerPtr& listener) noexcept;
+  void accept_here(Descriptor client, const abi::Address& address, const ListenerPtr& listener) noexcept;
 
-  void endpoints_gone(const FacePtr& face, std::span<const EndpointPtr> gone) noexcept;
-  // No thread listens for it any more. `stays`: what is established lives on, whatever the settings say.
-  void face_gone(const FacePtr& face, bool stays) noexcept;
-  // Now, everybody who is counted there.
+  void endpoints_gone(const ListenerPtr& listener, std::span<const EndpointPtr> gone) noexcept;
+  // All sockets of the listener are closed. `keep_connections`: established connections continue, whatever the
+  // settings.
+  void listener_closed(const ListenerPtr& listener, bool keep_connections) noexcept;
+  // Resets all connections counted in `counted`.
   void reset(const RelayedCount& counted) noexcept;
 
-  // For its connections.
+  // The following are called by connections of this relay.
   void queue(TcpConnection& connection) noexcept;
-  void ended(TcpFace& face) noexcept;
+  void ended(ListenerConnections& group) noexcept;
   void pipes_used() noexcept;
 
  private:
-  void adopt(Descriptor client, const abi::Address& address, const FacePtr& face) noexcept;
-  void not_taken() noexcept;
-  TcpRelay& placement() noexcept;
+  void add_connection(Descriptor client, const abi::Address& address, const ListenerPtr& listener) noexcept;
+  void uncount() noexcept;
+  TcpRelay& choose_relay() noexcept;
   Nanoseconds when_removed() const noexcept;
-  void give_turns() noexcept;
+  void run_turns() noexcept;
   void trim_pipes() noexcept;
-  void sweep(TcpFace& face) noexcept;
-  void reset_by(TcpFace& face, Nanoseconds deadline) noexcept;
+  void erase_if_unused(ListenerConnections& group) noexcept;
+  void reset_by(ListenerConnections& group, Nanoseconds deadline) noexcept;
 
   EventLoop& loop_;
   TcpShared& shared_;
   ThreadStatistics& statistics_;
   const unsigned thread_;
-  Nanoseconds patience_ = 0;
+  Nanoseconds total_dial_timeout_ = 0;
   FlowTools tools_;
-  std::atomic<std::uint32_t> load_{0};  // connections, those on their way from other threads too
+  std::atomic<std::uint32_t> load_{0};  // connections, including those being passed from other threads
   TcpRelay* least_loaded_ = this;
-  Nanoseconds looked_at_ = 0;
-  std::unordered_map<const Face*, TcpFace> faces_;
+  Nanoseconds load_compared_at_ = 0;
+  std::unordered_map<const Listener*, ListenerConnections> listeners_;
   ConnectionList<&TcpConnection::waiting> turns_;
   TcpAcceptor acceptor_;
-  Alarm<TcpRelay> turn_alarm_{*this, &TcpRelay::give_turns};
+  Alarm<TcpRelay> turn_alarm_{*this, &TcpRelay::run_turns};
   Alarm<TcpRelay> trim_alarm_{*this, &TcpRelay::trim_pipes};
 };
 

@@ -18,7 +18,7 @@ bool link_local(const in6_addr& address) noexcept { return IN6_IS_ADDR_LINKLOCAL
 }  // namespace
 
 UdpBatch::UdpBatch() {
-  // Fresh pages, so that only as much of it becomes memory as datagrams need.
+  // mmap(), so that only the pages that datagrams touch use memory.
   void* const memory =
       mmap(nullptr, kSlots * kStride, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
@@ -104,7 +104,7 @@ UdpClientKey UdpBatch::key(std::size_t slot) const noexcept {
       in6_pktinfo info;
       std::memcpy(&info, CMSG_DATA(part), sizeof(info));
       std::memcpy(key.local.bytes, &info.ipi6_addr, sizeof(info.ipi6_addr));
-      // Else the route back is the kernel's to choose.
+      // For other addresses the kernel chooses the route of the reply.
       if (link_local(info.ipi6_addr)) key.local_scope = info.ipi6_ifindex;
     }
   }

@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Room for a batch of datagrams of any length, and the system calls that fill and empty
-// it: many datagrams a call, with the addresses of both ends. Knows nothing of clients.
-// One thread.
+// Buffers for a batch of datagrams, and recvmmsg() and sendmmsg() on them, with the addresses of both
+// ends. Single-threaded.
 #pragma once
 
 #include <sys/socket.h>
@@ -24,30 +23,30 @@ class UdpBatch {
   using Slot = std::uint8_t;
 
   UdpBatch();   // throws std::bad_alloc
-  ~UdpBatch();  // gives the memory back
+  ~UdpBatch();
   UdpBatch(const UdpBatch&) = delete;
   UdpBatch& operator=(const UdpBatch&) = delete;
 
-  // How many datagrams came, into slots from `first` on, at most `count`; or a negative errno, -EAGAIN when there are
-  // none. receive_from() is for sockets that everybody sends to: their source and destination are kept too.
+  // Receive at most `count` datagrams into slots from `first` on. Return their number, or a negative errno; -EAGAIN if
+  // there are none. receive_from() is for unconnected sockets and stores source and destination.
   int receive(int fd, std::size_t first, std::size_t count) noexcept;
   int receive_from(int fd, std::size_t first, std::size_t count) noexcept;
 
-  // How many of `slots` were sent, in this order; or a negative errno when none was. send() is for connected sockets.
+  // Send `slots` in order. Return how many were sent, or a negative errno if none was. send() is for connected sockets.
   int send(int fd, std::span<const Slot> slots) noexcept;
   int send_to(int fd, std::span<const Slot> slots) noexcept;
 
   std::size_t length(std::size_t slot) const noexcept { return lengths_[slot]; }
-  // Longer than any UDP datagram but a jumbogram can be.
+  // Whether the datagram was truncated: only jumbograms are that long.
   bool cut(std::size_t slot) const noexcept { return (received_[slot].msg_hdr.msg_flags & MSG_TRUNC) != 0; }
 
-  // Who sent it and where to, all but the owner. After receive_from().
+  // Source and destination of the datagram; `owner` is not set. After receive_from().
   UdpClientKey key(std::size_t slot) const noexcept;
-  // Makes it a datagram of key.local to key.client. For send_to().
+  // Sets key.local as the source and key.client as the destination. For send_to().
   void address(std::size_t slot, const UdpClientKey& key) noexcept;
 
  private:
-  // Of 64 KiB, and a little more so that slots do not fall upon the same lines of the processor's cache.
+  // The stride avoids that all slots map to the same cache lines.
   static constexpr std::size_t kRoom = 65536;
   static constexpr std::size_t kStride = kRoom + 256;
   struct alignas(cmsghdr) Control {

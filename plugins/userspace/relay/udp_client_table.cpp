@@ -51,7 +51,7 @@ void UdpClientTable::insert(Entry& entry, const UdpClientKey& key, EndpointPtr e
   OwnerList& owner = owners_[key.owner];
   const Endpoint* const target = endpoint.get();
   OfEndpoint& group = endpoints_[target];
-  // Nothing throws from here on.
+  // No exceptions from here on.
   if (group.endpoint == nullptr) group.endpoint = std::move(endpoint);
   entry.key_ = key;
   entry.group_ = &group;
@@ -79,7 +79,7 @@ void UdpClientTable::erase(Entry& entry) noexcept {
   --size_;
 }
 
-void UdpClientTable::heard(Entry& entry, Nanoseconds now) noexcept {
+void UdpClientTable::renew(Entry& entry, Nanoseconds now) noexcept {
   entry.last_ = now;
   order_.splice(order_.end(), order_, order_.iterator_to(entry));
 }

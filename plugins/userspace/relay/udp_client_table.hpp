@@ -1,12 +1,11 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which clients there are, in the order they were last heard of, and who of them belongs
-// to an endpoint or to a listening place. No sockets, no clock: time is given. Owns
-// nothing: entries are parts of objects of its user. One thread.
+// The UDP clients of one thread, indexed by key, endpoint and serving, in the order of their last
+// datagram. Has no sockets and no clock: the caller passes the time. Intrusive: entries are owned by
+// the caller. Single-threaded.
 //
-// Every operation costs the same however many clients there are, but that the buckets
-// are doubled now and then.
+// All operations take constant time, except that the buckets double now and then.
 #pragma once
 
 #include <boost/intrusive/list.hpp>
@@ -21,13 +20,13 @@
 
 namespace sluice::userspace {
 
-// Who sends, where to, and on whose socket. The address of this node belongs to it: a client that talks to two of them
-// from one port must hear each from where it expects it. Without padding, so that it is compared and hashed as bytes.
+// Identifies a client: its address, the local address and the serving. The local address is part of the key, since a
+// client that sends to two of them from one port needs replies from each. No padding: compared and hashed as bytes.
 struct UdpClientKey {
-  std::uint64_t owner = 0;  // the serving it belongs to
+  std::uint64_t owner = 0;  // the serving
   abi::Address client{};
   abi::Address local{};
-  std::uint32_t client_scope = 0;  // interface of a link-local address; else 0
+  std::uint32_t client_scope = 0;  // interface of a link-local address; otherwise 0
   std::uint32_t local_scope = 0;
   std::uint16_t client_port = 0;  // network byte order
   std::uint16_t family = 0;
@@ -52,10 +51,10 @@ class UdpClientTable {
    private:
     friend class UdpClientTable;
     using Hook = boost::intrusive::list_member_hook<boost::intrusive::link_mode<boost::intrusive::safe_link>>;
-    // Out of its list without knowing which that is.
+    // auto_unlink: erase() need not find the list.
     using OwnerHook = boost::intrusive::list_member_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
     UdpClientKey key_;
-    Entry* chain_ = nullptr;  // next of the bucket
+    Entry* chain_ = nullptr;  // next in the bucket
     OfEndpoint* group_ = nullptr;
     Nanoseconds last_ = 0;
     Hook order_;
@@ -63,32 +62,32 @@ class UdpClientTable {
     OwnerHook of_owner_;
   };
 
-  // `seed` keeps strangers from choosing addresses that share a bucket.
+  // The hash is seeded, so that clients cannot choose addresses that share a bucket.
   UdpClientTable(std::size_t max_clients, Nanoseconds timeout, std::uint64_t seed);
   ~UdpClientTable();  // REQUIRES: empty
   UdpClientTable(const UdpClientTable&) = delete;
   UdpClientTable& operator=(const UdpClientTable&) = delete;
 
   std::uint64_t hash(const UdpClientKey& key) const noexcept;
-  // Null when there is none. `hash` is that of `key`.
+  // Null if there is none. `hash` is that of `key`.
   Entry* find(const UdpClientKey& key, std::uint64_t hash) noexcept;
 
-  // As the one heard of last. `now` never goes back. May exceed the limit: whoever inserts makes room before. Throws
-  // std::bad_alloc, and then nothing has changed. REQUIRES: key is not in the table.
+  // Inserts as the most recent client. `now` must never go back. Does not enforce the limit: the caller evicts before.
+  // Throws std::bad_alloc, and then nothing has changed. REQUIRES: key is not in the table
   void insert(Entry& entry, const UdpClientKey& key, EndpointPtr endpoint, Nanoseconds now);
   void erase(Entry& entry) noexcept;
-  // A datagram came, from either side.
-  void heard(Entry& entry, Nanoseconds now) noexcept;
+  // A datagram was received from either side.
+  void renew(Entry& entry, Nanoseconds now) noexcept;
 
   std::size_t size() const noexcept { return size_; }
   bool full() const noexcept { return size_ >= max_clients_; }
 
-  // Null when there is none.
+  // The following return null if there is none.
   Entry* idle_longest() noexcept { return order_.empty() ? nullptr : &order_.front(); }
-  Entry* expired(Nanoseconds now) noexcept;  // one of them
+  Entry* expired(Nanoseconds now) noexcept;  // any expired one
   Entry* any_of(const Endpoint* endpoint) noexcept;
   Entry* any_of(std::uint64_t owner) noexcept;
-  // When the next one expires if nobody is heard of. REQUIRES: not empty.
+  // When the next client expires if no datagram is received. REQUIRES: not empty
   Nanoseconds next_expiry() const noexcept { return order_.front().last_ + timeout_; }
 
  private:

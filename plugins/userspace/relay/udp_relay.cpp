@@ -16,8 +16,8 @@
 namespace sluice::userspace {
 namespace {
 
-constexpr std::size_t kExpireAtOnce = 1024;  // then others have their turn
-constexpr int kLastCalls = 64;               // more comes than can be sent on
+constexpr std::size_t kExpireAtOnce = 1024;  // per timer event
+constexpr int kMaxDrainBatches = 64;         // bounds the drain if datagrams arrive faster than they are relayed
 
 std::uint64_t random_seed() noexcept {
   std::uint64_t seed = 0;
@@ -49,13 +49,13 @@ UdpRelay::UdpRelay(EventLoop& loop, const RelaySettings& settings, std::size_t m
 
 UdpRelay::~UdpRelay() = default;
 
-int UdpRelay::serve(ServingId id, Descriptor socket, FacePtr face) {
+int UdpRelay::serve(ServingId id, Descriptor socket, ListenerPtr listener) {
   State& state = *state_;
   try {
     if (state.in == nullptr) state.in = std::make_unique<UdpBatch>();
     if (state.out == nullptr) state.out = std::make_unique<UdpBatch>();
     prepare_udp_service_socket(socket.get());
-    auto serving = std::make_unique<State::Serving>(state, id, std::move(socket), std::move(face));
+    auto serving = std::make_unique<State::Serving>(state, id, std::move(socket), std::move(listener));
     State::Serving* const place = serving.get();
     state.servings.emplace(id, std::move(serving));
     const int failure = state.loop.add(place->socket.get(), EPOLLIN, place);
@@ -67,22 +67,22 @@ int UdpRelay::serve(ServingId id, Descriptor socket, FacePtr face) {
   }
 }
 
-void UdpRelay::mute(ServingId id) {
+void UdpRelay::stop_reading(ServingId id) {
   const auto found = state_->servings.find(id);
-  if (found == state_->servings.end() || std::exchange(found->second->muted, true)) return;
+  if (found == state_->servings.end() || std::exchange(found->second->reading_stopped, true)) return;
   state_->loop.remove(found->second->socket.get());
 }
 
-void UdpRelay::stop(ServingId id, bool last_call) {
+void UdpRelay::stop(ServingId id, bool drain_queue) {
   State& state = *state_;
   const auto found = state.servings.find(id);
   if (found == state.servings.end()) return;
-  for (int i = 0; last_call && !found->second->muted && i < kLastCalls; ++i) {
+  for (int i = 0; drain_queue && !found->second->reading_stopped && i < kMaxDrainBatches; ++i) {
     if (!state.requests(*found->second)) break;
   }
   state.flush();
   while (UdpClientTable::Entry* const entry = state.table.any_of(id)) state.drop(static_cast<State::Client&>(*entry));
-  // It is watched as long as anybody has it, and the service manager may.
+  // Closing does not remove it from epoll if the service manager has a duplicate.
   state.loop.remove(found->second->socket.get());
   found->second->socket.close();
   state.loop.retire(std::move(found->second));
@@ -101,18 +101,19 @@ void UdpRelay::State::fail(Client& client) noexcept {
   statistics.udp_errors.add();
   client.endpoint()->disconnected();
   client.socket.close();
-  client.serving->face->balancer().dial_failed(client.endpoint(), loop.now());
+  client.serving->listener->balancer().dial_failed(client.endpoint(), loop.now());
 }
 
 void UdpRelay::State::drop(Client& client) noexcept {
   if (client.socket) {
     client.endpoint()->disconnected();
     client.socket.close();
-    if (!client.answered) client.serving->face->balancer().dial_abandoned(client.endpoint());
+    if (!client.answered) client.serving->listener->balancer().dial_abandoned(client.endpoint());
   }
   table.erase(client);
   statistics.udp_clients.subtract();
-  if (RelayedCount* const relayed = client.serving->face->relayed()) relayed->place(thread).flows.subtract();
+  if (RelayedCount* const relayed = client.serving->listener->relayed())
+    relayed->thread_counts(thread).flows.subtract();
   loop.retire(std::unique_ptr<Retired>(&client));
 }
 
@@ -129,10 +130,10 @@ void UdpRelay::State::expire() noexcept {
     UdpClientTable::Entry* const entry = table.expired(loop.now());
     if (entry == nullptr) break;
     auto& client = static_cast<Client&>(*entry);
-    // Where nobody ever answers, as with logs, no error is the best that can be had.
+    // For endpoints that never reply (such as syslog), the absence of errors counts as success.
     if (client.socket && !client.answered && !client.serving->answers) {
       client.answered = true;
-      client.serving->face->balancer().dial_succeeded(client.endpoint());
+      client.serving->listener->balancer().dial_succeeded(client.endpoint());
     }
     drop(client);
     statistics.udp_clients_expired.add();

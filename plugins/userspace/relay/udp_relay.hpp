@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One thread's share of relaying datagrams: an upstream socket for each client, so that
-// the kernel tells replies apart and reports ICMP errors.
+// The UDP relay of one thread. Each client has its own connected socket to an endpoint, so that the
+// kernel assigns replies and ICMP errors to clients.
 #pragma once
 
 #include <memory>
@@ -13,24 +13,23 @@
 
 namespace sluice::userspace {
 
-// The loop's thread only.
+// Only on the thread of the loop.
 class UdpRelay {
  public:
-  // All outlive the relay. `max_clients` is this thread's share, `thread` its number in the engine.
+  // All references outlive the relay. `max_clients` is the share of this thread, `thread` its number in the engine.
   UdpRelay(EventLoop& loop, const RelaySettings& settings, std::size_t max_clients, ThreadStatistics& statistics,
            unsigned thread = 0);
-  ~UdpRelay();  // drops everything
+  ~UdpRelay();  // drops all clients
   UdpRelay(const UdpRelay&) = delete;
   UdpRelay& operator=(const UdpRelay&) = delete;
 
-  // Takes over one socket of the face's group; `id` is not served yet. 0 or an errno.
-  [[nodiscard]] int serve(ServingId id, Descriptor socket, FacePtr face);
-  // Reads nothing more from it: somebody else has the same socket and does. Replies still go out by it.
-  void mute(ServingId id);
-  // Closes its socket and drops its clients. `last_call`: what has arrived, and is not somebody else's to read, is
-  // relayed before.
-  void stop(ServingId id, bool last_call = false);
-  // Drops the clients that were led to these.
+  // Takes ownership of one socket of the listener's group. 0 or an errno. REQUIRES: `id` is not served yet
+  [[nodiscard]] int serve(ServingId id, Descriptor socket, ListenerPtr listener);
+  // Stops reading from its socket, which another backend reads from now on. Replies are still sent from it.
+  void stop_reading(ServingId id);
+  // Closes its socket and drops its clients. `drain_queue`: relays queued datagrams before, unless reading was stopped.
+  void stop(ServingId id, bool drain_queue = false);
+  // Drops the clients of these endpoints.
   void endpoints_gone(std::span<const EndpointPtr> gone);
 
  private:

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Inside of UdpRelay: what it holds for each listening place and for each client.
+// The state of UdpRelay for each listening socket and each client.
 #pragma once
 
 #include <array>
@@ -20,26 +20,26 @@
 namespace sluice::userspace {
 
 struct UdpRelay::State {
-  // A listening place. Survives stop() until the events in hand are over.
+  // A listening socket. After stop() it exists until the end of the current batch of events.
   struct Serving final : EventHandler, Retired {
-    Serving(State& given, ServingId number, Descriptor given_socket, FacePtr given_face) noexcept
-        : relay(given), id(number), socket(std::move(given_socket)), face(std::move(given_face)) {}
+    Serving(State& given, ServingId number, Descriptor given_socket, ListenerPtr given_listener) noexcept
+        : relay(given), id(number), socket(std::move(given_socket)), listener(std::move(given_listener)) {}
     void on_events(std::uint32_t events) noexcept override;
     State& relay;
     const ServingId id;
     Descriptor socket;
-    const FacePtr face;
-    bool answers = false;  // an endpoint has replied, ever
-    bool muted = false;
+    const ListenerPtr listener;
+    bool answers = false;  // an endpoint has replied at least once
+    bool reading_stopped = false;
   };
 
-  // A client. Without a socket when its endpoint failed: who sends next, to another one, remembers that.
+  // A client. Has no socket after its endpoint failed: its next datagram then goes to another endpoint.
   struct Client final : UdpClientTable::Entry, EventHandler, Retired {
     explicit Client(Serving& given) noexcept : serving(&given) {}
     void on_events(std::uint32_t events) noexcept override;
     Serving* serving;
     Descriptor socket;
-    bool answered = false;  // the balancer has been told of success
+    bool answered = false;  // success was reported to the balancer
   };
 
   struct Expiry final : Timer {
@@ -57,24 +57,24 @@ struct UdpRelay::State {
         ThreadStatistics& given_statistics, unsigned given_thread);
   ~State();
 
-  // From clients. True: there may be more.
+  // Relays datagrams from clients. Returns whether there may be more.
   bool requests(Serving& serving) noexcept;
   void relay(Serving& serving, const UdpClientKey& key, std::uint64_t hash,
              std::span<const UdpBatch::Slot> datagrams) noexcept;
-  // Sends what can be sent to the client's endpoint; how many of them are dealt with. Fewer than all: it has failed.
+  // Sends datagrams to the client's endpoint. Returns how many were handled; fewer than all if the endpoint failed.
   std::size_t send(Client& client, std::span<const UdpBatch::Slot> datagrams) noexcept;
-  // Null when there is no endpoint, or nothing to connect with; `datagrams` of them are counted as dropped.
+  // Null if there is no endpoint or no socket; then `datagrams` are counted as dropped.
   Client* open(Serving& serving, const UdpClientKey& key, std::vector<EndpointPtr>& tried, std::size_t datagrams);
-  // Connects, and takes the place of the client that is idle longest where the node has no more. 0 or an errno.
+  // Connects; if the node is out of descriptors, evicts the client that is idle longest. 0 or an errno.
   int connect(const EndpointPtr& endpoint, std::uint32_t mark, Client& client) noexcept;
   bool evict() noexcept;
 
-  // From endpoints.
+  // Relays datagrams from endpoints.
   void replies(Client& client, std::uint32_t events) noexcept;
   void flush() noexcept;
   void send_replies(Serving& serving, std::span<const UdpBatch::Slot> datagrams) noexcept;
 
-  // Its endpoint does not answer.
+  // Marks the endpoint of the client as failed.
   void fail(Client& client) noexcept;
   void drop(Client& client) noexcept;
   void expire() noexcept;
@@ -84,9 +84,9 @@ struct UdpRelay::State {
   const unsigned thread;
   UdpClientTable table;
   std::unordered_map<ServingId, std::unique_ptr<Serving>> servings;
-  // Made with the first serving: most threads of most nodes have UDP to relay, but not all.
+  // Allocated with the first serving, since not every thread relays UDP.
   std::unique_ptr<UdpBatch> in;
-  std::unique_ptr<UdpBatch> out;  // replies of one round of the loop, whoever they are for
+  std::unique_ptr<UdpBatch> out;  // replies of the current batch of events, for all clients
   std::size_t waiting = 0;        // slots of `out` in use
   std::array<Serving*, UdpBatch::kSlots> waiting_for{};
   Expiry expiry{*this};

@@ -18,11 +18,11 @@ namespace sluice::userspace {
 namespace {
 
 constexpr int kServiceBuffer = 4 << 20;
-constexpr int kMostErrors = 64;  // taken at once; who comes back here takes the rest
+constexpr int kMostErrors = 64;  // per call; a later call takes the rest
 
 void set_buffer(int fd, int force, int ordinary) noexcept {
   if (setsockopt(fd, SOL_SOCKET, force, &kServiceBuffer, sizeof(kServiceBuffer)) == 0) return;
-  // Without the privilege as much as net.core.[rw]mem_max allows, but never less than it has.
+  // Without CAP_NET_ADMIN: as much as net.core.[rw]mem_max allows, but never less than before.
   int now = 0;
   socklen_t size = sizeof(now);
   if (getsockopt(fd, SOL_SOCKET, ordinary, &now, &size) == 0 && now >= 2 * kServiceBuffer) return;
@@ -47,7 +47,7 @@ void prepare_udp_service_socket(int fd) noexcept {
   set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
   set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
   const int on = 1;
-  // One of them is not for this socket's family and fails.
+  // One of these fails, depending on the address family.
   setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on));
   setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
 }
@@ -55,7 +55,7 @@ void prepare_udp_service_socket(int fd) noexcept {
 int connect_udp(const SocketAddress& target, std::uint32_t mark, Descriptor& out) noexcept {
   Descriptor fd;
   if (const int failure = open_endpoint_socket(target.family(), SOCK_DGRAM, mark, fd); failure != 0) return failure;
-  // Else the kernel keeps to itself that a host is unreachable.
+  // Without IP_RECVERR the kernel does not report unreachable hosts.
   const int on = 1;
   if (target.family() == AF_INET6) {
     setsockopt(fd.get(), IPPROTO_IPV6, IPV6_RECVERR, &on, sizeof(on));
@@ -81,7 +81,7 @@ int take_udp_error(int fd) noexcept {
     header.msg_controllen = control.size();
     if (recvmsg(fd, &header, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) break;
     any = true;
-    // A path with a smaller MTU: the kernel has noted it, and cuts what comes next accordingly.
+    // A smaller path MTU: the kernel has stored it, and fragments later datagrams accordingly.
     if (const int error = error_of(header); error != EMSGSIZE) found = error;
   }
   if (any) return found;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The way of a datagram: from a client to its endpoint, and back.
+// Relays datagrams from clients to endpoints, and back.
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -18,20 +18,20 @@
 namespace sluice::userspace {
 namespace {
 
-// Of one event; then the next descriptor has its turn. More replies than requests: what was carried one way is not to be
-// lost in the queue of the way back while more is taken in.
+// Batches per event, before the next descriptor has its turn. More for replies than for requests, so that replies are
+// not lost in full buffers while more requests are read.
 constexpr int kRequestBatches = 2;
 constexpr int kReplyBatches = 8;
-constexpr std::size_t kEndpointsTried = 4;  // for one datagram, as the ladder of TCP
-constexpr int kEvictions = 2;               // for one descriptor: another thread may be quicker
+constexpr std::size_t kEndpointsTried = 4;  // for one datagram, as with the default dial timeouts of TCP
+constexpr int kEvictions = 2;               // for one descriptor, since another thread may take it first
 
 using Slots = std::array<UdpBatch::Slot, UdpBatch::kSlots>;
 
 }  // namespace
 
 void UdpRelay::State::Serving::on_events(std::uint32_t events) noexcept {
-  if (!socket || muted) return;
-  if ((events & EPOLLERR) != 0) take_udp_error(socket.get());  // nothing that anybody could act on
+  if (!socket || reading_stopped) return;
+  if ((events & EPOLLERR) != 0) take_udp_error(socket.get());  // only clears the error
   relay.requests(*this);
 }
 
@@ -44,7 +44,7 @@ bool UdpRelay::State::requests(Serving& serving) noexcept {
     const int got = in->receive_from(serving.socket.get(), 0, UdpBatch::kSlots);
     if (got <= 0) return false;
     const auto count = static_cast<std::size_t>(got);
-    if (RelayedCount* const relayed = serving.face->relayed()) relayed->place(thread).datagrams.add(count);
+    if (RelayedCount* const relayed = serving.listener->relayed()) relayed->thread_counts(thread).datagrams.add(count);
     std::array<UdpClientKey, UdpBatch::kSlots> keys;
     std::array<std::uint64_t, UdpBatch::kSlots> hashes;
     std::array<bool, UdpBatch::kSlots> taken;
@@ -55,7 +55,7 @@ bool UdpRelay::State::requests(Serving& serving) noexcept {
       taken[i] = in->cut(i);
       if (taken[i]) statistics.udp_errors.add();
     }
-    // Together what one client sent; between clients there is no order to keep.
+    // Group the datagrams by client; the order between clients does not matter.
     for (std::size_t i = 0; i < count; ++i) {
       if (taken[i]) continue;
       Slots slots;
@@ -86,10 +86,10 @@ void UdpRelay::State::relay(Serving& serving, const UdpClientKey& key, std::uint
       if (client == nullptr) client = open(serving, key, tried, datagrams.size());
       if (client == nullptr) return;
       datagrams = datagrams.subspan(send(*client, datagrams));
-      table.heard(*client, loop.now());
+      table.renew(*client, loop.now());
       if (datagrams.empty()) return;
     }
-    statistics.udp_dropped_no_endpoint.add(datagrams.size());  // none that hears
+    statistics.udp_dropped_no_endpoint.add(datagrams.size());  // no endpoint accepts datagrams
   } catch (const std::bad_alloc&) {
     statistics.udp_dropped_full.add(datagrams.size());
   }
@@ -97,7 +97,7 @@ void UdpRelay::State::relay(Serving& serving, const UdpClientKey& key, std::uint
 
 std::size_t UdpRelay::State::send(Client& client, std::span<const UdpBatch::Slot> datagrams) noexcept {
   std::size_t dealt = 0;
-  bool again = true;  // an error may be an earlier one, of the path, and then nothing is wrong with this datagram
+  bool again = true;  // the error may be a pending one from an earlier datagram
   while (dealt < datagrams.size()) {
     const int result = in->send(client.socket.get(), datagrams.subspan(dealt));
     if (result > 0) {
@@ -106,7 +106,7 @@ std::size_t UdpRelay::State::send(Client& client, std::span<const UdpBatch::Slot
       for (std::size_t i = dealt; i < dealt + sent; ++i) statistics.udp_bytes_to_endpoint.add(in->length(datagrams[i]));
       dealt += sent;
       again = true;
-      // The call does not tell why it ended early, and the error that ended it is not told again.
+      // sendmmsg() does not return the error that stopped it, and the next call does not either.
       if (dealt == datagrams.size() || take_udp_error(client.socket.get()) == 0) continue;
       fail(client);
       return dealt;
@@ -135,30 +135,30 @@ UdpRelay::State::Client* UdpRelay::State::open(Serving& serving, const UdpClient
                                                std::vector<EndpointPtr>& tried, std::size_t datagrams) {
   auto client = std::make_unique<Client>(serving);
   for (std::size_t attempt = 0; attempt < kEndpointsTried; ++attempt) {
-    EndpointPtr endpoint = serving.face->balancer().next(key.client, loop.now(), tried);
+    EndpointPtr endpoint = serving.listener->balancer().next(key.client, loop.now(), tried);
     if (endpoint == nullptr) {
       statistics.udp_dropped_no_endpoint.add(datagrams);
       return nullptr;
     }
     while (table.full()) evict();
-    const int failure = connect(endpoint, serving.face->mark(), *client);
+    const int failure = connect(endpoint, serving.listener->mark(), *client);
     if (failure == 0) {
       Endpoint& target = *endpoint;
       table.insert(*client, key, std::move(endpoint), loop.now());
       target.connected();
       statistics.udp_clients.add();
       statistics.udp_clients_opened.add();
-      if (RelayedCount* const relayed = serving.face->relayed()) relayed->place(thread).flows.add();
+      if (RelayedCount* const relayed = serving.listener->relayed()) relayed->thread_counts(thread).flows.add();
       if (!expiry.armed()) loop.arm(expiry, table.next_expiry());
       return client.release();
     }
     if (connect_fault(failure) == UdpFault::kNode) {
-      serving.face->balancer().dial_abandoned(endpoint);
+      serving.listener->balancer().dial_abandoned(endpoint);
       statistics.udp_dropped_full.add(datagrams);
       return nullptr;
     }
     statistics.udp_errors.add();
-    serving.face->balancer().dial_failed(endpoint, loop.now());
+    serving.listener->balancer().dial_failed(endpoint, loop.now());
     tried.push_back(std::move(endpoint));
   }
   statistics.udp_dropped_no_endpoint.add(datagrams);
@@ -187,10 +187,10 @@ void UdpRelay::State::replies(Client& client, std::uint32_t events) noexcept {
       out->address(waiting, client.key());
       waiting_for[waiting++] = client.serving;
     }
-    table.heard(client, loop.now());
+    table.renew(client, loop.now());
     if (!std::exchange(client.answered, true)) {
       client.serving->answers = true;
-      client.serving->face->balancer().dial_succeeded(client.endpoint());
+      client.serving->listener->balancer().dial_succeeded(client.endpoint());
     }
     if (static_cast<std::size_t>(got) < room) break;
   }
@@ -226,7 +226,7 @@ void UdpRelay::State::send_replies(Serving& serving, std::span<const UdpBatch::S
       statistics.udp_dropped_full.add(datagrams.size());
       return;
     }
-    // What is wrong is wrong with this one: its client is out of reach. Others are not.
+    // The error concerns only the first datagram, whose client is unreachable: skip it.
     statistics.udp_errors.add();
     datagrams = datagrams.subspan(1);
   }

@@ -1,10 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A backend that programs nothing: it writes what it is told as JSON, one line a
-// call, to the file of option `path` (or of SLUICE_PRINT_PATH, or to standard error).
-// For learning the API, for looking at what the daemon computes, and for recording
-// transactions in tests. Same calls, same bytes.
+// A backend that programs nothing: it writes each call as one line of JSON to the file of option `path` (or of
+// SLUICE_PRINT_PATH, or to standard error). Use it to learn the API, to inspect the transactions of the daemon, and to
+// record them in tests. The same calls produce the same bytes.
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Everything has run before.
+// The tests have run in static initializers.
 int main() {}

@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// daemon FILE: a daemon that is written with the headers of the ABI alone, those of one minor: makes one backend of a plugin,
-// calls each of its methods with every field set, and prints what it says and answers. Compiled with the headers of the next
-// minor (SKEW_NEXT, see next.sh) it sets what is new as well. What only that has is in lines that begin with "next".
+// daemon FILE: a daemon that uses only the headers of the ABI, those of one minor. It makes a backend of a plugin,
+// calls each method with every field set, and prints logs and results. If it is compiled with the headers of the next
+// minor (SKEW_NEXT, see next.sh), it also sets new fields, and prints them in lines that begin with "next".
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -51,7 +51,7 @@ void say_error(const char* call, Code code, const Error& error) {
 #endif
 }
 
-class Kept final : public HostDescriptors {
+class Descriptors final : public HostDescriptors {
  public:
   Code keep(StringView name, std::int32_t fd, Error* error) noexcept override {
     say("host: keep " + text(name) + " " + number(static_cast<std::uint64_t>(fd)));
@@ -80,9 +80,9 @@ class Relayed final : public HostRelay {
 };
 
 #ifdef SKEW_NEXT
-class Told final : public HostNext {
+class NextHost final : public HostNext {
  public:
-  void tell(StringView words) noexcept override { say("next: host told " + text(words)); }
+  void send(StringView words) noexcept override { say("next: host received " + text(words)); }
 };
 #endif
 
@@ -102,23 +102,23 @@ class DaemonHost final : public Host {
   void request_resync(StringView reason) noexcept override { say("host: resync " + text(reason)); }
   void report_unhealthy(StringView reason) noexcept override { say("host: unhealthy " + text(reason)); }
   void service_port_failed(const ServicePortKey* of, const Error* error) noexcept override {
-    say("host: left out " + key(*of) + ": " + (error == nullptr ? "no more" : error->message));
+    say("host: not programmed " + key(*of) + ": " + (error == nullptr ? "no more" : error->message));
   }
   void* extension(StringView id) noexcept override {
     const std::string name = text(id);
     if (name == kHostRelay) return static_cast<HostRelay*>(&relayed_);
     if (name == kHostDescriptors) return static_cast<HostDescriptors*>(&kept_);
 #ifdef SKEW_NEXT
-    if (name == kHostNext) return static_cast<HostNext*>(&told_);
+    if (name == kHostNext) return static_cast<HostNext*>(&next_);
 #endif
     return nullptr;
   }
 
  private:
   Relayed relayed_;
-  Kept kept_;
+  Descriptors kept_;
 #ifdef SKEW_NEXT
-  Told told_;
+  NextHost next_;
 #endif
 };
 
@@ -225,15 +225,15 @@ void serve(Backend& backend) {
 #endif
 
   Error error = sized<Error>();
-  const auto told = [&error](const char* call, Code code) {
+  const auto check = [&error](const char* call, Code code) {
     say_error(call, code, error);
     error = sized<Error>();
   };
-  told("probe", backend.probe(&error));
+  check("probe", backend.probe(&error));
   Sink claims("claims");
-  told("claims", backend.claims(&claims, &error));
+  check("claims", backend.claims(&claims, &error));
   if (auto* preparation = static_cast<Preparation*>(backend.extension(view(kPreparation)))) {
-    told("prepare", preparation->prepare(&node, &error));
+    check("prepare", preparation->prepare(&node, &error));
   }
   auto* affinity = static_cast<Affinity*>(backend.extension(view(kAffinity)));
   AffinityClient client = zeroed<AffinityClient>();
@@ -246,23 +246,24 @@ void serve(Backend& backend) {
   client.next_affinityclient = 27;
 #endif
   const std::vector<AffinityClient> clients{client, client};
-  if (affinity != nullptr) told("import", affinity->import_clients(array(clients), &error));
+  if (affinity != nullptr) check("import", affinity->import_clients(array(clients), &error));
   ApplyResult result = sized<ApplyResult>();
-  told("apply", backend.apply(&transaction, &result, &error));
+  check("apply", backend.apply(&transaction, &result, &error));
   say("result: " + number(result.kernel_writes) + " " + number(result.objects_owned) + " " +
       number(result.kernel_nanoseconds) + (result.struct_size == sizeof(result) ? "" : ", of another size"));
 #ifdef SKEW_NEXT
   say("next: result " + number(result.next_applyresult));
 #endif
-  told("verify", backend.verify(&error));
+  check("verify", backend.verify(&error));
   if (auto* inspection = static_cast<Inspection*>(backend.extension(view(kInspection)))) {
     Sink lines("services");
-    told("services", inspection->services(view("shop/cart"), &lines, &error));
+    check("services", inspection->services(view("shop/cart"), &lines, &error));
   }
   ClientSink sink;
-  if (affinity != nullptr) told("export", affinity->export_clients(&sink, &error));
+  if (affinity != nullptr) check("export", affinity->export_clients(&sink, &error));
 #ifdef SKEW_NEXT
-  if (auto* next = static_cast<BackendNext*>(backend.extension(view(kBackendNext)))) next->tell(view("by the daemon"));
+  if (auto* next = static_cast<BackendNext*>(backend.extension(view(kBackendNext))))
+    next->send(view("text of the daemon"));
 #endif
   say(std::string("unknown extension ") + (backend.extension(view("com.example.unknown/1")) == nullptr ? "is null" : "exists"));
   const std::vector<StringView> kept{view("nft/ip/kube-proxy"), view("ipset/KUBE-*")};
@@ -272,8 +273,8 @@ void serve(Backend& backend) {
 #ifdef SKEW_NEXT
   handover.next_handover = 28;
 #endif
-  told("retire", backend.retire(&handover, &error));
-  told("cleanup", backend.cleanup(&error));
+  check("retire", backend.retire(&handover, &error));
+  check("cleanup", backend.cleanup(&error));
 }
 
 }  // namespace

@@ -2,12 +2,12 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# next.sh FROM TO: a copy of the headers of the ABI as a next minor may have them: all that may grow has grown. A field
-# next_NAME at the tail of each growing struct, a value, a flag, an interface on either side, the next number.
+# next.sh FROM TO: copies the headers of the ABI and changes them like a next minor in which everything that may grow has
+# grown: a field next_NAME at the end of each growing struct, a value, a flag, an interface on either side, a new kMinor.
 set -e
 mkdir -p "$2/sluice/abi"
 for header in "$1"/sluice/abi/*.hpp; do
-  # The asserts of sizes are those of before.
+  # Remove the size asserts, which are for the old sizes.
   awk '
     /^static_assert\(sizeof\(/ { inside = 1 }
     inside { if (/\);$/) inside = 0; next }
@@ -27,7 +27,7 @@ namespace sluice::abi {
 inline constexpr char kHostNext[] = "sluice.host.next/1";
 class HostNext {
  public:
-  virtual void tell(StringView text) noexcept = 0;
+  virtual void send(StringView text) noexcept = 0;
 
  protected:
   ~HostNext() = default;
@@ -35,7 +35,7 @@ class HostNext {
 inline constexpr char kBackendNext[] = "sluice.backend.next/1";
 class BackendNext {
  public:
-  virtual void tell(StringView text) noexcept = 0;
+  virtual void send(StringView text) noexcept = 0;
 
  protected:
   ~BackendNext() = default;

@@ -1,9 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A whole backend that is written with the headers of the ABI alone, those of one minor, and says by Host::log all it is
-// given; where it has a state directory it refuses much, so that errors cross, too. Compiled with those of the next one (SKEW_NEXT, see next.sh) it tells and says what is new in lines that begin with
-// "next". No helper of the SDK: how structs of another size are read is what is tried here.
+// A backend that uses only the headers of the ABI, those of one minor, and logs all data that it receives. With a state
+// directory it returns errors from most calls. If it is compiled with the headers of the next minor (SKEW_NEXT, see
+// next.sh), it also uses new fields, and logs them in lines that begin with "next". It does not use the helpers of the
+// SDK, because the test is about reading structs of other sizes.
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -15,7 +16,7 @@ namespace {
 
 using namespace sluice::abi;
 
-// min(its own size, the size given) into a zeroed local.
+// Copies min(its own size, the given size) into a zeroed local.
 template <class T>
 T copied(const void* from, std::uint32_t size) {
   T out;
@@ -50,7 +51,7 @@ std::string key(const ServicePortKey& k) {
          number(static_cast<std::uint8_t>(k.protocol));
 }
 
-// A field of a struct of the caller, no byte of it beyond what the caller has.
+// Fills a field of a struct of the caller, if the caller's struct is large enough.
 template <class Struct, class Field>
 void fill(Struct* to, const Field& field, std::size_t place) {
   if (to->struct_size >= place + sizeof(field)) std::memcpy(reinterpret_cast<char*>(to) + place, &field, sizeof(field));
@@ -75,7 +76,7 @@ Code fail(Error* error, Code code, const char* object, const char* message) {
 }
 
 class Plugin;
-// One object for each interface: none of them has two bases.
+// One object per interface, so that no class has two bases.
 struct Further final : Preparation {
   explicit Further(Plugin& plugin) : plugin_(plugin) {}
   Code prepare(const NodeFacts* node, Error* error) noexcept override;
@@ -96,7 +97,7 @@ struct Clients final : Affinity {
 #ifdef SKEW_NEXT
 struct Next final : BackendNext {
   explicit Next(Plugin& plugin) : plugin_(plugin) {}
-  void tell(StringView text) noexcept override;
+  void send(StringView text) noexcept override;
   Plugin& plugin_;
 };
 #endif
@@ -113,28 +114,29 @@ class Plugin final : public Backend {
       say("next: option " + number(option.next_option));
 #endif
     }
-    // What is said to be new in a minor is there from that one on.
+    // The minor of the daemon determines which fields exist.
     say("next: this daemon has minor " + number(args.host_minor));
 #ifdef SKEW_NEXT
     say("next: create " + number(args.next_createargs));
     if (args.host_minor < kMinor) say("next: an older daemon");
 #endif
-    said_flags_ = host_->log_enabled(Severity::kDebug) != 0;
-    say(std::string("create: debug text is ") + (said_flags_ ? "kept" : "dropped") + ", now " + number(host_->now()));
+    debug_enabled_ = host_->log_enabled(Severity::kDebug) != 0;
+    say(std::string("create: debug text is ") + (debug_enabled_ ? "kept" : "dropped") + ", now " +
+        number(host_->now()));
     const std::string relay = kHostRelay, descriptors = kHostDescriptors, unknown = "com.example.unknown/1";
     relay_ = static_cast<HostRelay*>(host_->extension(view(relay)));
     descriptors_ = static_cast<HostDescriptors*>(host_->extension(view(descriptors)));
     say(std::string("create: unknown extension ") + (host_->extension(view(unknown)) == nullptr ? "is null" : "exists"));
 #ifdef SKEW_NEXT
-    const std::string next = kHostNext, words = "told by the plugin";
-    if (auto* host = static_cast<HostNext*>(host_->extension(view(next)))) host->tell(view(words));
+    const std::string next = kHostNext, words = "text of the plugin";
+    if (auto* host = static_cast<HostNext*>(host_->extension(view(next)))) host->send(view(words));
 #endif
   }
 
   Code probe(Error* error) noexcept override { return fail(error, Code::kUnsupported, "kernel", "probe says no"); }
 
-  Code apply(const Transaction* given, ApplyResult* result, Error*) noexcept override {
-    const Transaction transaction = read(given);
+  Code apply(const Transaction* from, ApplyResult* result, Error*) noexcept override {
+    const Transaction transaction = read(from);
     const NodeFacts node = read(transaction.node);
     say("apply: kind " + number(static_cast<std::uint32_t>(transaction.kind)) + ", " + number(transaction.base_generation) +
         " to " + number(transaction.generation));
@@ -153,7 +155,7 @@ class Plugin final : public Backend {
     return Code::kOk;
   }
 
-  Code verify(Error* error) noexcept override { return fail(error, Code::kNeedFull, "", "verify found damage"); }
+  Code verify(Error* error) noexcept override { return fail(error, Code::kNeedFull, "", "verify found drift"); }
 
   Code claims(StringSink* sink, Error*) noexcept override {
     const std::string claim = "com.example.skew/all";
@@ -161,8 +163,8 @@ class Plugin final : public Backend {
     return Code::kOk;
   }
 
-  Code retire(const Handover* given, Error*) noexcept override {
-    const Handover handover = read(given);
+  Code retire(const Handover* from, Error*) noexcept override {
+    const Handover handover = read(from);
     std::string line = "retire: " + number(handover.drain_seconds) + " s";
     for (const StringView& claim : elements<StringView>(handover.claims)) line += ", " + text(claim);
     say(line);
@@ -230,7 +232,8 @@ class Plugin final : public Backend {
 #ifdef SKEW_NEXT
         case FrontendKind::kNextKind: say("next: a frontend of the next kind"); break;
 #endif
-        default: break;  // one that came later is passed over
+        default:
+          break;  // ignore a kind that was added later
       }
     }
     for (const Prefix& range : elements<Prefix>(port.source_ranges)) say("apply: from " + prefix(range));
@@ -280,7 +283,7 @@ class Plugin final : public Backend {
   Host* host_;
   HostRelay* relay_ = nullptr;
   HostDescriptors* descriptors_ = nullptr;
-  bool said_flags_ = false;
+  bool debug_enabled_ = false;
   Further further_{*this};
   Lines lines_{*this};
   Clients clients_{*this};
@@ -320,7 +323,7 @@ Code Clients::export_clients(AffinitySink* sink, Error*) noexcept {
 }
 
 #ifdef SKEW_NEXT
-void Next::tell(StringView words) noexcept { plugin_.say("next: told " + text(words)); }
+void Next::send(StringView words) noexcept { plugin_.say("next: received " + text(words)); }
 #endif
 
 Code create(const CreateArgs* args, Backend** out, Error*) noexcept {

@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Memory of the other side of the ABI, written by an older or a newer release: arrays
-// with any stride, structs of any size, texts of any content. Each lies in a block of
-// exactly its size, so that reading beyond it is noticed.
+// Memory from the other side of the ABI, as an older or newer release writes it: arrays with
+// any stride, structs of any size, any texts. Each is in a block of exactly its size, so that
+// the sanitizer reports reads beyond it.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -79,13 +79,14 @@ void read_options(Input& in) {
 
 void call_host(Input& in) {
   const base::SteadyClock clock;
-  std::string told;
+  std::string reported;
   plugin::HostServices host(
       "print",
-      {[&](std::string reason) { told += reason; }, [&](std::string reason) { told += reason; },
+      {[&](std::string reason) { reported += reason; },
+       [&](std::string reason) { reported += reason; },
        [&](abi::Severity, std::string reason, std::string note, std::optional<plugin::ServicePortName> regarding) {
-         told += reason + note;
-         if (regarding) told += regarding->name_space + regarding->service + regarding->port_name;
+         reported += reason + note;
+         if (regarding) reported += regarding->name_space + regarding->service + regarding->port_name;
        },
        {},
        {}},
@@ -102,8 +103,8 @@ void call_host(Input& in) {
   Block error(in, size);
   std::memcpy(error.data(), &size, sizeof size);
   host.service_port_failed(&key, reinterpret_cast<const abi::Error*>(error.data()));
-  for (const auto& failed : host.take_reports().failed) told += failed.port.printed() + failed.message;
-  FUZZ_REQUIRE(is_one_line(told), "what a plugin says is told on one line");
+  for (const auto& failed : host.take_reports().failed) reported += failed.port.printed() + failed.message;
+  FUZZ_REQUIRE(is_one_line(reported), "text from a plugin is reported on one line");
 }
 
 FUZZ_TARGET(abi_views) {

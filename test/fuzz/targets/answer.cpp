@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The answers to LIST and WATCH, as the reflectors read them: how the network cuts an
-// answer into pieces must not change what is understood. Bytes 0 and 1 choose kind and
-// HTTP status, byte 2 how many sizes of pieces follow; the rest is the body.
+// Responses to LIST and WATCH, as the reflectors read them. The result must not depend on how
+// the network splits a response. Bytes 0 and 1 choose kind and HTTP status, byte 2 the number
+// of piece sizes that follow; the rest is the body.
 #include <array>
 #include <optional>
 #include <string>
@@ -35,7 +35,7 @@ Answer answer_of(std::string_view input) {
   return answer;
 }
 
-// What a reader made of the body in the end, as text.
+// Delivers the body to a reader and returns the result as text.
 std::string deliver(kube::AnswerReader& reader, const Answer& answer, std::string_view sizes) {
   base::Status status = reader.on_head(answer.head);
   for (const std::string_view piece : cut(answer.body, sizes)) {
@@ -49,32 +49,34 @@ std::string deliver(kube::AnswerReader& reader, const Answer& answer, std::strin
 
 std::string read_list(const Answer& answer, std::string_view sizes) {
   kube::Decoder decoder;
-  std::string seen;
-  kube::ListReader reader(decoder, answer.kind, [&] { seen += "begun\n"; },
-                          [&](kube::Decoded decoded) {
-                            require_sound(decoded);
-                            seen += describe_decoded(decoded) + "\n";
-                            return base::Status();
-                          });
+  std::string result;
+  kube::ListReader reader(
+      decoder, answer.kind, [&] { result += "begun\n"; },
+      [&](kube::Decoded decoded) {
+        require_sound(decoded);
+        result += describe_decoded(decoded) + "\n";
+        return base::Status();
+      });
   const std::string ended = deliver(reader, answer, sizes);
   const auto envelope = reader.finish();
-  seen += ended + "; list: " + (envelope ? envelope->resource_version + " " + envelope->continue_token
-                                         : envelope.status().message());
-  return seen;
+  result += ended + "; list: " +
+            (envelope ? envelope->resource_version + " " + envelope->continue_token : envelope.status().message());
+  return result;
 }
 
 std::string read_watch(const Answer& answer, std::string_view sizes) {
   kube::Decoder decoder;
-  std::string seen;
-  kube::WatchReader reader(decoder, answer.kind, [&] { seen += "begun\n"; },
-                           [&](kube::WatchEvent event) {
-                             require_sound(event.object);
-                             seen += event.type_text + " " + describe_decoded(event.object) + "\n";
-                             return base::Status();
-                           },
-                           [] { return std::nullopt; });
+  std::string result;
+  kube::WatchReader reader(
+      decoder, answer.kind, [&] { result += "begun\n"; },
+      [&](kube::WatchEvent event) {
+        require_sound(event.object);
+        result += event.type_text + " " + describe_decoded(event.object) + "\n";
+        return base::Status();
+      },
+      [] { return std::nullopt; });
   const std::string ended = deliver(reader, answer, sizes);
-  return seen + ended;
+  return result + ended;
 }
 
 FUZZ_TARGET(list) {

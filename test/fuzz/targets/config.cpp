@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The configuration file: byte 0 chooses whether it is read as by --check, the rest is
-// the file. What is taken without an error has to be usable.
+// The configuration file: byte 0 chooses whether to read it like --check, the rest is the
+// file. Settings that are accepted without an error must be usable.
 #include "core/config/file.hpp"
 #include "core/config/validate.hpp"
 #include "core/config/values.hpp"

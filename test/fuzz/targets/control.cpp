@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a client writes to the control socket. Every request gets one line, which is an
-// answer or an error, and the server lives.
+// Requests on the control socket. Each must get a one-line response, a result or an error, and
+// the server must survive.
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -72,7 +72,7 @@ class Server {
 
 FUZZ_TARGET(control) {
   static const Server server;
-  // Far below the limit of a request and below what a socket holds: nobody waits.
+  // Below the limit of a request and the size of the socket buffer, so neither side blocks.
   const std::string answer = server.ask(input.substr(0, 4096));
   FUZZ_REQUIRE(answer.empty() || answer.back() == '\n', "answers are whole lines");
   for (std::size_t begin = 0; begin < answer.size();) {

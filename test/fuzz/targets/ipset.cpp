@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What libipset prints of a set, and says of a failure.
+// Listings of sets and error reports, as libipset prints them.
 #include <algorithm>
 #include <string>
 
@@ -17,12 +17,12 @@ using ipvs::Listing;
 Listing parse(std::string_view text, std::string_view sizes) {
   Listing listing;
   ipvs::ListingParser parser(listing);
-  for (const std::string_view piece : cut(text, sizes)) parser.feed(piece);
+  for (const std::string_view piece : cut(text, sizes)) parser.append(piece);
   parser.finish();
   return listing;
 }
 
-// Byte 0 says how many sizes of pieces follow; the rest is what ipset prints.
+// Byte 0: the number of piece sizes that follow; the rest is the output of ipset.
 FUZZ_TARGET(ipset_list) {
   Input in(input);
   const std::string_view sizes = in.take(in.below(16));
@@ -31,7 +31,7 @@ FUZZ_TARGET(ipset_list) {
   const Listing pieces = parse(text, sizes);
   FUZZ_REQUIRE(whole.entries == pieces.entries && whole.unread == pieces.unread && whole.count == pieces.count &&
                    whole.name == pieces.name && whole.type == pieces.type && whole.options == pieces.options &&
-                   whole.family == pieces.family && whole.most == pieces.most,
+                   whole.family == pieces.family && whole.maxelem == pieces.maxelem,
                "a list in pieces reads like one in one piece");
   const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
   FUZZ_REQUIRE(whole.entries.size() + whole.unread <= lines, "a line is one entry at most");

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What iptables says and is told.
+// Output of iptables-save, rules, and input and errors of iptables-restore.
 #include <set>
 #include <string>
 #include <utility>
@@ -19,19 +19,19 @@ namespace {
 
 using netfilter::Canonicaliser;
 
-// Everything a parser tells of a text, as text.
+// Returns all results of a parser as text.
 std::string parse_save(std::string_view text, std::string_view sizes) {
   netfilter::Ruleset rules;
-  std::string seen;
+  std::string result;
   std::set<std::pair<std::string, std::string>> chains;
   netfilter::SaveParser parser(
       rules, [](std::string_view, std::string_view, bool) { return true; },
       [&](std::string_view table, std::string_view chain, std::string_view target, std::uint64_t hash) {
-        seen.append(table).append(" ").append(chain).append(" ").append(target);
-        seen += " " + std::to_string(hash) + "\n";
+        result.append(table).append(" ").append(chain).append(" ").append(target);
+        result += " " + std::to_string(hash) + "\n";
         chains.emplace(table, chain);
       });
-  for (const std::string_view piece : cut(text, sizes)) parser.feed(piece);
+  for (const std::string_view piece : cut(text, sizes)) parser.append(piece);
   parser.finish();
   for (const auto& [table, name] : chains) {
     const netfilter::Chain* const chain = rules.chain(table, name);
@@ -40,12 +40,12 @@ std::string parse_save(std::string_view text, std::string_view sizes) {
     std::uint64_t content = 0;
     for (const auto& rule : chain->rules) content = netfilter::fold(content, rule.hash);
     FUZZ_REQUIRE(content == chain->content, "the content of a chain is the fold of its rules");
-    seen += name + " " + std::to_string(chain->content) + " " + std::to_string(chain->built_in) + "\n";
+    result += name + " " + std::to_string(chain->content) + " " + std::to_string(chain->built_in) + "\n";
   }
-  return seen + std::to_string(parser.malformed()) + " " + std::to_string(parser.complete());
+  return result + std::to_string(parser.malformed()) + " " + std::to_string(parser.complete());
 }
 
-// Byte 0 says how many sizes of pieces follow; the rest is the output of iptables-save.
+// Byte 0: the number of piece sizes that follow; the rest is the output of iptables-save.
 FUZZ_TARGET(iptables_save) {
   Input in(input);
   const std::string_view sizes = in.take(in.below(16));
@@ -53,7 +53,7 @@ FUZZ_TARGET(iptables_save) {
   FUZZ_REQUIRE(parse_save(text, sizes) == parse_save(text, {}), "rules in pieces read like those in one piece");
 }
 
-// What a rule means, as text.
+// The decoded fields of a rule as text.
 std::string meaning(const netfilter::RuleFields& rule) {
   std::string text = std::to_string(rule.conditions());
   for (const std::string_view part :
@@ -63,7 +63,7 @@ std::string meaning(const netfilter::RuleFields& rule) {
   return text + "\n" + std::to_string(rule.port.value_or(0)) + " " + std::to_string(rule.seconds);
 }
 
-// The text of one rule. Neither form nor meaning may depend on blanks nor on what was read before.
+// The text of one rule. Neither its canonical form nor its fields may depend on blanks or on earlier rules.
 FUZZ_TARGET(iptables_rule) {
   Canonicaliser fresh, used;
   const std::string form(fresh.canonical(input));
@@ -82,7 +82,7 @@ FUZZ_TARGET(iptables_rule) {
   }
 }
 
-// A restore made of the lines of the input, and a complaint about it.
+// An iptables-restore input with random lines, and an error message about it.
 FUZZ_TARGET(iptables_restore) {
   Input in(input);
   netfilter::RestoreInput restore;
@@ -103,21 +103,21 @@ FUZZ_TARGET(iptables_restore) {
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin);
     const std::string line = text.substr(begin, end - begin);
-    const auto told = restore.find_line(++number);
-    if (told) ++found;
-    FUZZ_REQUIRE(told.has_value() == (line[0] != '*' && line != "COMMIT"), "every line that does something is known");
-    FUZZ_REQUIRE(!told || told->text == line, "a line is found by its number");
+    const auto known = restore.find_line(++number);
+    if (known) ++found;
+    FUZZ_REQUIRE(known.has_value() == (line[0] != '*' && line != "COMMIT"), "every line that does something is known");
+    FUZZ_REQUIRE(!known || known->text == line, "a line is found by its number");
     begin = end + 1;
   }
   FUZZ_REQUIRE(found == restore.lines(), "all lines are in the text");
   FUZZ_REQUIRE(!restore.find_line(number + 1) && !restore.find_line(0), "there are no other lines");
 
-  const std::string_view complaint = in.rest();
-  if (const auto failed = netfilter::failed_line(complaint)) {
-    FUZZ_REQUIRE(complaint.find(std::to_string(*failed)) != std::string_view::npos, "the line is one that was named");
+  const std::string_view message = in.rest();
+  if (const auto failed = netfilter::failed_line(message)) {
+    FUZZ_REQUIRE(message.find(std::to_string(*failed)) != std::string_view::npos, "the line is one that was named");
     restore.find_line(*failed);
   }
-  netfilter::parse_version(complaint);
+  netfilter::parse_version(message);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Of the ipvs backend: what the kernel answers about virtual servers and addresses, the file of deadlines, settings.
+// Inputs of the ipvs backend: netlink replies about virtual servers and addresses, the drain file, settings.
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <netlink/msg.h>
@@ -33,8 +33,8 @@ using ipvs::NetlinkServers;
 
 abi::Family family_of(Input& in) { return in.flag() ? abi::Family::kIpv6 : abi::Family::kIpv4; }
 
-// Datagrams out of the input: for each a byte that chooses, its size in units of four bytes, and the bytes. An odd
-// choice makes all of its messages answers to what was asked last. When there are no more, nothing comes in time.
+// A wire that receives datagrams from the input: for each a choice byte, its size in units of four bytes, and its
+// bytes. An odd choice makes all of its messages replies to the last request. After the last one receive() times out.
 class Answers final : public netlink::Wire {
  public:
   explicit Answers(Input& in) : in_(in) {}
@@ -69,7 +69,7 @@ netlink::OpenWire wire_from(Input& in) {
   return [&in] { return std::make_unique<Answers>(in); };
 }
 
-// What was thrown is a failure that can be told.
+// Checks that an exception is a failure with a code and a message.
 template <class Call>
 void attempt(const Call& call) {
   try {
@@ -85,10 +85,10 @@ void require_same(const ipvs::VirtualServer& server, abi::Family family) {
   const netlink::Message again = ipvs::encode(1, {ipvs::ServerCommandKind::kAddServer, server, {}, 1}, family);
   const auto read = ipvs::decode_server(nlmsg_hdr(again.get()), family);
   FUZZ_REQUIRE(read && read->key == server.key && read->same_attributes(server), "what is read can be written");
-  FUZZ_REQUIRE(is_one_line(ipvs::to_string(server.key, family)), "a virtual server is told on one line");
+  FUZZ_REQUIRE(is_one_line(ipvs::to_string(server.key, family)), "a virtual server is printed on one line");
 }
 
-// A single message whose memory ends where it ends.
+// A single message in a block of exactly its size.
 FUZZ_TARGET(ipvs_message) {
   Input in(input);
   const abi::Family family = family_of(in);
@@ -102,7 +102,7 @@ FUZZ_TARGET(ipvs_message) {
   if (!bytes.empty()) std::memcpy(block.get() + NLMSG_HDRLEN, bytes.data(), bytes.size());
   if (const auto server = ipvs::decode_server(message, family)) require_same(*server, family);
   if (const auto real = ipvs::decode_real_server(message, family)) {
-    FUZZ_REQUIRE(is_one_line(ipvs::to_string(real->server, family)), "a real server is told on one line");
+    FUZZ_REQUIRE(is_one_line(ipvs::to_string(real->server, family)), "a real server is printed on one line");
   }
 }
 
@@ -134,7 +134,7 @@ FUZZ_TARGET(link_answers) {
   attempt([&] { kernel.unbind(1, family, {abi::Address{}}); });
 }
 
-// Of this process.
+// A temporary folder of this process.
 class Folder {
  public:
   Folder() { FUZZ_REQUIRE(::mkdtemp(name_) != nullptr, "a folder can be made"); }
@@ -164,7 +164,7 @@ FUZZ_TARGET(drain_file) {
   ipvs::DrainFile file(folder.name(), family, sdk::Logger(nullptr));
   const std::vector<ipvs::SavedDrain> first = file.load();
   for (const ipvs::SavedDrain& drain : first) FUZZ_REQUIRE(drain.deadline >= 0, "a deadline is a time");
-  // A file is synchronised with the disk each time, which is not what is looked for here.
+  // One save is enough, because each one waits for fsync().
   if (first.size() > 3) return;
   file.save(first);
   const std::vector<ipvs::SavedDrain> second = file.load();

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One Kubernetes object: bytes 0 to 2 choose the kind, whether a person wrote it and
-// whether slices come as Endpoints; the rest is its text.
+// One Kubernetes object: bytes 0 to 2 choose the kind, whether it is a manifest and whether
+// slices come as Endpoints; the rest is its text.
 #include "core/kube/decode/decode.hpp"
 #include "core/kube/recording/encode.hpp"
 #include "test/fuzz/decoded.hpp"
@@ -11,7 +11,7 @@
 namespace sluice::fuzz {
 namespace {
 
-// What a recording holds of an object is read back as the same object.
+// An object that is encoded into a recording is decoded to the same object.
 void require_round_trip(model::ResourceKind kind, const kube::Object& object) {
   kube::Decoder decoder;
   const kube::Decoded again = decoder.object(kind, kube::encode_object(object));
@@ -37,7 +37,7 @@ FUZZ_TARGET(json_object) {
   const auto status = decoder.status(json);
   FUZZ_REQUIRE(head || !head.status().message().empty(), "a refusal of the head says why");
   FUZZ_REQUIRE(envelope || !envelope.status().message().empty(), "a refusal of the list says why");
-  // The decoder keeps its buffers: what it read in between must not show.
+  // The decoder reuses its buffers: earlier input must not affect the result.
   FUZZ_REQUIRE(describe_decoded(decoder.object(kind, json)) == describe_decoded(once), "the same text decodes to the same object");
 }
 

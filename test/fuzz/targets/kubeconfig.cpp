@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A kubeconfig, and what a credential program answers. No sentence may repeat a secret:
-// wherever the input has an '@' it gets a word that must not come out again.
+// A kubeconfig, and the output of a credential plugin. No message may contain a secret: each
+// '@' in the input is replaced by a word that must not be in the messages.
 #include <algorithm>
 #include <string>
 
@@ -33,7 +33,7 @@ void require_discreet(const base::Status& status) {
   FUZZ_REQUIRE(status.message().find(kSecret) == std::string::npos, "a refusal keeps secrets");
 }
 
-// Byte 0 says whether --master is given; the rest is the file.
+// Byte 0: whether --master is given; the rest is the file.
 FUZZ_TARGET(kubeconfig) {
   Input in(input);
   const bool master = in.flag();
@@ -47,8 +47,8 @@ FUZZ_TARGET(kubeconfig) {
   if ((*read)->exec) kube::exec_info(**read, "");
 }
 
-// Byte 0 chooses the version that was asked for; the rest is the status the program
-// wrote. Its kind and version are no secrets and may be told, so they come last and right.
+// Byte 0 chooses the requested version; the rest is the status in the plugin's output. Kind
+// and version may be in messages, so they come last and are valid.
 FUZZ_TARGET(exec_credential) {
   Input in(input);
   const std::string version = in.flag() ? "client.authentication.k8s.io/v1" : "client.authentication.k8s.io/v1beta1";

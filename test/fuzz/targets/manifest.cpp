@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A manifest file: byte 0 chooses between a name that ends with .json and one that does
-// not, the rest is the file.
+// A manifest file: byte 0 chooses whether its name ends with .json, the rest is the file.
 #include <set>
 
 #include "core/kube/manifests/manifest_documents.hpp"

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The content of a file that calls itself a plugin, before it is mapped.
+// The content of a plugin file, which is checked before it is mapped.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A recording: as a file, the way --check and --replay read it, and line by line.
+// A recording: as a file, like --check and --replay read it, and line by line.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,13 +1,13 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Lines of sluicectl services, made of what iptables prints.
+// Lines of sluicectl services from the output of iptables-save.
 #include <string>
 
 #include "plugins/common/inspection/service_line.hpp"
 #include "plugins/iptables/inspection.hpp"
-#include "plugins/iptables/seen_rules.hpp"
-#include "plugins/userspace/portal/seen_portals.hpp"
+#include "plugins/iptables/kernel_rules.hpp"
+#include "plugins/userspace/portal/decoded_portals.hpp"
 #include "sluice/sdk/views.hpp"
 #include "test/fuzz/target.hpp"
 
@@ -19,7 +19,7 @@ struct Lines final : abi::StringSink {
   std::string text;
 };
 
-// Two service ports, as the daemon wants them.
+// The names of two service ports.
 iptables::ServiceNames wanted_names() {
   abi::ServicePort ports[2] = {};
   ports[0].key = sdk::parse_service_port_name("shop/cart:http", abi::Protocol::kTcp);
@@ -34,32 +34,32 @@ iptables::ServiceNames wanted_names() {
 }
 
 std::string lines_of(std::string_view text, std::string_view sizes, abi::Family family, std::string_view name) {
-  iptables::SeenRules seen(family);
-  for (const std::string_view piece : cut(text, sizes)) seen.feed(piece);
-  seen.finish();
+  iptables::KernelRules rules(family);
+  for (const std::string_view piece : cut(text, sizes)) rules.append(piece);
+  rules.finish();
   iptables::PlanFacts facts;
   facts.family = family;
   inspection::Answer answer(name);
-  iptables::inspect(seen, wanted_names(), facts, answer);
+  iptables::inspect(rules, wanted_names(), facts, answer);
   Lines lines;
   answer.deliver(lines);
   return lines.text;
 }
 
 std::string places_of(std::string_view text, std::string_view sizes, abi::Family family) {
-  userspace::SeenPortals seen(family);
-  for (const std::string_view piece : cut(text, sizes)) seen.feed(piece);
-  seen.finish();
+  userspace::DecodedPortals portals(family);
+  for (const std::string_view piece : cut(text, sizes)) portals.append(piece);
+  portals.finish();
   std::string all;
-  for (const auto& [place, there] : seen.places) {
+  for (const auto& [place, there] : portals.places) {
     all += inspection::to_string(place, family) + " " + std::to_string(there.arriving.size()) + " " +
            std::to_string(there.sent.size()) + there.drops_others + there.drops_without_local + "\n";
   }
-  for (const std::string& rule : seen.unknown) all += rule + "\n";
+  for (const std::string& rule : portals.unknown) all += rule + "\n";
   return all;
 }
 
-// Byte 0 says how many sizes of pieces follow, the next one the family; the rest is the output of iptables-save.
+// Byte 0: the number of piece sizes that follow, the next byte: the family; the rest is the output of iptables-save.
 FUZZ_TARGET(services_lines) {
   Input in(input);
   const std::string_view sizes = in.take(in.below(16));

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Of the userspace backend: its balancer against the model, and its settings.
+// The userspace backend: its balancer compared with the model, and its settings.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -44,11 +44,12 @@ FUZZ_TARGET(userspace_settings) {
   try {
     const userspace::Settings settings = userspace::read_settings(options, family);
     const userspace::RelaySettings& relay = settings.relay;
-    FUZZ_REQUIRE(!relay.dial_timeouts.empty() && relay.dial_timeouts.size() <= 16, "there is a ladder");
+    FUZZ_REQUIRE(!relay.dial_timeouts.empty() && relay.dial_timeouts.size() <= 16, "there is a list of dial timeouts");
     for (const auto timeout : relay.dial_timeouts) FUZZ_REQUIRE(timeout.count() > 0, "each dial has some time");
     FUZZ_REQUIRE(relay.udp_timeout.count() > 0, "UDP clients have some time");
-    FUZZ_REQUIRE(relay.max_udp_clients > 0 && settings.balancer.max_affinity_clients > 0, "tables hold somebody");
-    FUZZ_REQUIRE(relay.pipe_bytes >= 4096 && relay.tcp_keepalive.count() <= 32767, "the kernel takes these");
+    FUZZ_REQUIRE(relay.max_udp_clients > 0 && settings.balancer.max_affinity_clients > 0,
+                 "tables have room for clients");
+    FUZZ_REQUIRE(relay.pipe_bytes >= 4096 && relay.tcp_keepalive.count() <= 32767, "the kernel accepts these values");
     const userspace::PortRange& ports = settings.proxy_ports;
     FUZZ_REQUIRE(ports.low <= ports.high && (ports.low == 0) == ports.any(), "a range of ports has some");
     const userspace::OutlierSettings& outliers = settings.balancer.outliers;

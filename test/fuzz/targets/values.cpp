@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Small readers, all over the same text: what one of them takes, printed, it takes again
-// as the same value.
+// Small parsers on the same text: an accepted value that is printed must be parsed to the
+// same value again.
 #include "core/config/values.hpp"
 
 #include <chrono>

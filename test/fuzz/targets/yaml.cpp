@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// YAML as such: whatever is taken becomes JSON that our own decoder takes.
+// YAML: accepted text must be converted to JSON that the decoder accepts.
 #include "core/kube/decode/decode.hpp"
 #include "core/kube/manifests/yaml_line.hpp"
 #include "core/kube/manifests/yaml_to_json.hpp"
@@ -11,7 +11,7 @@ namespace sluice::fuzz {
 namespace {
 
 bool is_json(kube::Decoder& decoder, const std::string& json) {
-  // Only objects have a head; a text that is none fails with another code than a broken one.
+  // Only objects have a head; other valid JSON fails with a different code than invalid JSON.
   const auto head = decoder.head(json);
   return head || head.status().code() != base::StatusCode::unsupported;
 }

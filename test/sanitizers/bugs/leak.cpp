@@ -1,10 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Deliberately wrong: nobody owns the memory at the end.
+// Deliberately wrong: the memory is unreachable at exit.
 int main() {
   volatile int* lost = new int(1);
-  const int seen = *lost;
+  const int value = *lost;
   lost = nullptr;
-  return seen - 1;
+  return value - 1;
 }

@@ -1,10 +1,10 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The addresses of the test network, and those handed out to Services.
+"""The addresses of the test network, and the allocator of Service addresses.
 
-The numbers are those of the conformance fixture: node 192.168.0.2 with a second address 192.168.1.2,
+The addresses are those of the conformance fixture: node 192.168.0.2 with a second address 192.168.1.2,
 pods in 10.0.0.0/8, a local pod 10.0.0.2, endpoints 10.180.0.1 (local) and 10.180.2.1 (remote), an
-outside client 203.0.113.2. Every IPv4 number has an IPv6 counterpart.
+outside client 203.0.113.2. Every IPv4 address has an IPv6 counterpart.
 """
 
 import dataclasses
@@ -27,13 +27,13 @@ ZONE = "a"
 
 @dataclasses.dataclass(frozen=True)
 class Host:
-    """Something with a network namespace of its own; `name` is also what its server answers."""
+    """A host with a network namespace; its server answers with `name`."""
 
     name: str
     v4: str
     v6: str
     node: str = ""  # the Kubernetes node a pod runs on
-    namespace: str = ""  # when it shares the namespace of another host
+    namespace: str = ""  # set if it shares the namespace of another host
 
     def ip(self, family):
         return self.v4 if family == V4 else self.v6
@@ -61,17 +61,17 @@ LOCAL_PODS = (POD, E1, E4)
 REMOTE_PODS = (E2, E3)
 
 POD_PORT = 80  # answered by "<pod>"
-ALT_PORT = 443  # answered by "<pod>-alt", so that a test sees which target port was reached
+ALT_PORT = 443  # answered by "<pod>-alt", which shows the target port that was reached
 
 
 def node_addresses(family):
     return {NODE.ip(family), NODE_SECOND.ip(family)}
 
-LAST_NUMBER = 2767  # of node port 32767
+LAST_NUMBER = 2767  # node port 32767
 
 
 class Allocator:
-    """Service addresses and node ports, never the same twice, so that cases can run side by side."""
+    """Allocates unique Service addresses and node ports, so that cases can run in parallel."""
 
     def __init__(self, first=1):
         self._numbers = itertools.count(first)

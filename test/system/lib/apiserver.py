@@ -1,9 +1,9 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Objects in a stand-in API server on the second node, and its misbehaviour on request.
+"""A test API server on the second node: its objects, and faults on request.
 
-The server listens in `node2`, so that the daemon reaches it over the network and a test can cut that way
-(`gate`) without touching the rules of the node under test.
+The server listens in `node2`. The daemon reaches it over the network, and a test can cut the connection (`gate`)
+without a change to the rules of the node under test.
 """
 
 import itertools
@@ -21,15 +21,15 @@ from . import addresses as a
 from . import netns_http, objects, pace, shell
 
 PORT = 6443
-FIRST_VERSION = 100_000  # of the first start; the second begins at twice that, and so on
+FIRST_VERSION = 100_000  # resource version of the first start; the second starts at twice that, and so on
 COLLECTIONS = {
     "Service": "/api/v1/namespaces/{}/services",
     "EndpointSlice": "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices",
     "Node": "/api/v1/nodes",
     "ServiceCIDR": "/apis/networking.k8s.io/v1/servicecidrs",
 }
-# The folder with the certificates of the first server of this process, as its start left them. Later ones start with a copy: openssl
-# takes 0.13 s of processor time to make them.
+# The folder with the certificates of the first server of this process. Later servers copy it: openssl takes 0.13 s of CPU time to
+# create them.
 _made = []
 _made_lock = threading.Lock()
 GATE = ["INPUT", "-i", "eth0", "-p", "tcp", "--dport", str(PORT), "-j", "REJECT", "--reject-with", "tcp-reset"]
@@ -37,7 +37,7 @@ GATE = ["INPUT", "-i", "eth0", "-p", "tcp", "--dport", str(PORT), "-j", "REJECT"
 
 class ApiSource:
     name = "apiserver"
-    passes = 1  # watches are ordered
+    passes = 1  # watch events are ordered
 
     def __init__(self, topology, programs, directory):
         self._topology = topology
@@ -58,19 +58,19 @@ class ApiSource:
     # Objects.
 
     def put(self, *made):
-        """Creates or replaces, status included."""
+        """Creates or replaces objects, including their status."""
         with self._lock:
             for one in made:
                 self._stored[objects.key(one)] = one
             self.admin("load", {"items": list(made)})
 
     def put_raw(self, *made):
-        """Stores objects exactly as they are: no defaults, no checks."""
+        """Stores objects without defaults and validation."""
         with self._lock:
             self.admin("load", {"items": list(made), "raw": True})
 
     def writer(self):
-        """A function that stores objects as put_raw() does, on a connection of its own; they are forgotten when the server restarts."""
+        """Returns a function that stores objects like put_raw() on a separate connection; a restart of the server loses them."""
         connection = self._connect()
 
         def write(made):
@@ -87,10 +87,10 @@ class ApiSource:
             for one in made:
                 kind, namespace, name = objects.key(one)
                 self._stored.pop((kind, namespace, name), None)
-                # A server that was set back may never have heard of it.
+                # After a rollback the server may not know the object.
                 self._request("DELETE", f"{COLLECTIONS[kind].format(namespace)}/{name}", accepted=(404,))
 
-    # Misbehaviour.
+    # Faults.
 
     def admin(self, command, body):
         return self._request("POST", f"/_test/{command}", body)
@@ -99,7 +99,7 @@ class ApiSource:
         return self._request("GET", f"/_test/{what}")
 
     def rotate_client(self, publish):
-        """A new certificate of the client is in the folder; once publish() has returned every earlier one is refused."""
+        """Creates a new client certificate and calls publish(); after that the server rejects all earlier ones."""
         with self._lock:
             self.admin("certificate", {"name": "client"})
             publish()
@@ -113,24 +113,24 @@ class ApiSource:
         self._request("DELETE", "/_test/fault")
 
     def faults(self):
-        """The pending faults; `hits` is how often each has struck."""
+        """The pending faults; `hits` counts the requests that each has affected."""
         return self._request("GET", "/_test/fault")["faults"]
 
     def cut(self, how="abrupt"):
-        """Ends running watches: established ones meet a fault only when they are opened anew."""
+        """Closes running watches: a fault affects a watch only when it is opened again."""
         self.admin("cut", {"how": how})
 
     def disconnect(self):
-        """Ends every answer under way, stalled ones too, and frees connections that are held."""
+        """Ends all responses in progress, including stalled ones, and closes held connections."""
         self.admin("disconnect", {})
 
     def requests(self, since=0):
-        """(what was asked from that number on, the number of the next)."""
+        """(requests from that number on, number of the next request)."""
         answer = self._request("GET", f"/_test/requests?since={since}")
         return answer["requests"], answer["next"]
 
     def get(self, path):
-        """What a client of the API gets there."""
+        """The response to GET."""
         return self._request("GET", path)
 
     def version(self):
@@ -138,13 +138,13 @@ class ApiSource:
         return self._request("GET", "/_test/stats")["resourceVersion"]
 
     def gate(self, closed):
-        """While closed, connections from the node are reset."""
+        """While closed, new connections from the node are reset."""
         self._topology.run("node2", "iptables-nft", "-w", "-I" if closed else "-D", *GATE)
 
     def blackhole(self, closed):
-        """While closed, packets between the node and the server vanish: no reset, no end, no refusal."""
+        """While closed, packets between the node and the server are dropped without a reset or an ICMP error."""
         for chain, device, end in (("INPUT", "-i", "--dport"), ("OUTPUT", "-o", "--sport")):
-            # It may have been opened already.
+            # The rule may have been removed already.
             self._topology.run("node2", "iptables-nft", "-w", "-I" if closed else "-D", chain, device, "eth0",
                                "-p", "tcp", end, str(PORT), "-j", "DROP", check=closed)
 
@@ -152,11 +152,11 @@ class ApiSource:
         shell.stop(self._process)
 
     def restart(self, down_seconds=1.0):
-        """Down for a while, then back with the same objects; versions go on counting, as etcd's do."""
+        """Stops the server, and starts it with the same objects and increasing resource versions, as with etcd."""
         self.stop()
-        # Nobody may list the new server before it has its objects.
+        # The daemon must not list before the new server has its objects.
         self.gate(True)
-        time.sleep(down_seconds)  # fixed time: how long there is no server
+        time.sleep(down_seconds)  # fixed time: how long the server is down
         self._start()
         with self._lock:
             if self._stored:
@@ -202,7 +202,7 @@ class ApiSource:
                     content = answer.read()
                     break
                 except OSError:
-                    # A kept connection may have been closed by the server in the meantime.
+                    # The server may have closed the idle connection.
                     if fresh:
                         raise
         if answer.status >= 300 and answer.status not in accepted:

@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What backends have on the node, as the kernel tells it, and whose it is, as the ledger tells it: what is there and is
-nobody's was left behind."""
+"""Objects of backends in the kernel, and their owners according to the ownership ledger. An object without an owner is leftover
+state."""
 
 import json
 import os
@@ -11,21 +11,21 @@ from . import addresses as a
 from . import foreign, leftovers
 from .node_tools import NAMES
 
-# Kubelet's, too: whoever made it first, it stays.
+# Shared with kubelet, so it is never removed.
 SHARED = {f"{name}/filter/KUBE-FIREWALL" for name in NAMES.values()}
-# Tables that the iptables of today keeps its rules in, and those of the test network.
-NOBODYS_TABLES = {f"{family} {table}" for family in ("ip", "ip6") for table in ("filter", "nat", "mangle", "raw", "security")}
+# Tables of iptables-nft, which no backend owns as a whole.
+SHARED_TABLES = {f"{family} {table}" for family in ("ip", "ip6") for table in ("filter", "nat", "mangle", "raw", "security")}
 SERVER_LINE = re.compile(r"^(TCP|UDP|SCTP|FWM) ")
 
 
-def ledger(state_dir):
-    """(backend, family, artifacts) as the daemon has written them down."""
+def ownership_ledger(state_dir):
+    """(backend, family, artifacts) of each claim that the daemon has saved."""
     with open(os.path.join(state_dir, "claims.json"), encoding="utf-8") as file:
         return [(one["backend"], one["family"], one["artifacts"]) for one in json.load(file)["claims"]]
 
 
 def present(topology):
-    """Everything on the node that backends make, under the names that they claim."""
+    """Names of all backend objects on the node, as backends claim them."""
     found = set()
     for family in a.FAMILIES:
         table = ""
@@ -34,7 +34,7 @@ def present(topology):
                 table = line[1:]
             elif line.startswith(":KUBE-"):
                 found.add(f"{NAMES[family]}/{table}/{line[1:].split()[0]}")
-    found |= {"nft/" + table.replace(" ", "/") for table in leftovers.tables(topology) if table not in NOBODYS_TABLES}
+    found |= {"nft/" + table.replace(" ", "/") for table in leftovers.tables(topology) if table not in SHARED_TABLES}
     found |= {f"ipset/{name}" for name in leftovers.sets(topology)}
     if leftovers.has_link(topology):
         found.add(f"link/{leftovers.LINK}")
@@ -49,8 +49,8 @@ def _has_virtual_servers(topology):
 
 
 def orphans(topology, state_dir):
-    """What is there and nobody has claimed."""
-    claims = [artifact for _, _, artifacts in ledger(state_dir) for artifact in artifacts]
+    """Names of the objects that no backend has claimed."""
+    claims = [artifact for _, _, artifacts in ownership_ledger(state_dir) for artifact in artifacts]
     return sorted(one for one in present(topology) if not any(_covers(claim, one) for claim in claims))
 
 
@@ -59,12 +59,12 @@ def _covers(claim, artifact):
 
 
 def owners(state_dir):
-    """Every backend that the ledger names."""
-    return {backend for backend, _, artifacts in ledger(state_dir) if artifacts}
+    """The backends with a claim in the ownership ledger."""
+    return {backend for backend, _, artifacts in ownership_ledger(state_dir) if artifacts}
 
 
 def listening_ports(pid):
-    """The TCP ports that a process listens on, in its own network namespace."""
+    """The TCP ports that a process listens on in its network namespace."""
     sockets = set()
     for number in os.listdir(f"/proc/{pid}/fd"):
         try:
@@ -83,8 +83,8 @@ def listening_ports(pid):
     return ports
 
 
-def held_by(pid):
-    """What a process could keep of each swap: KiB of memory, descriptors, shared objects that are mapped."""
+def process_resources(pid):
+    """Resources that a swap could leak: memory in KiB, file descriptors, mapped shared objects."""
     with open(f"/proc/{pid}/status", encoding="ascii") as file:
         resident = next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
     with open(f"/proc/{pid}/maps", encoding="utf-8") as file:

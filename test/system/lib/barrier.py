@@ -1,10 +1,10 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Knowing that the daemon has dealt with everything written so far.
+"""Waits until the daemon has programmed everything written so far.
 
-A Service of our own gets a new port and a new endpoint; both streams of changes are ordered, so once that
-port is answered by that endpoint, everything written before is in the kernel. Waiting is shared: callers
-that arrive while one barrier is under way all use the next one.
+A Service of the tests gets a new port and a new endpoint. Both watches are ordered: once that endpoint answers at
+that port, everything written before is in the kernel. Callers that arrive while a barrier is in progress share the
+next one.
 """
 
 import threading
@@ -19,15 +19,15 @@ PATIENCE = 25  # seconds
 
 
 class BarrierTimeout(Exception):
-    """What was written did not reach the kernel in time."""
+    """A change was not programmed before the timeout."""
 
 
 class Barrier:
     def __init__(self, topology, source, alive, families=a.FAMILIES):
         self._topology = topology
         self._source = source
-        self._alive = alive  # raises when waiting longer is pointless
-        self._families = families  # that are served
+        self._alive = alive  # raises an exception if the daemon has ended
+        self._families = families  # those that the backend serves
         self._turn = threading.Condition()
         self._begun = 0
         self._done = 0
@@ -35,7 +35,7 @@ class Barrier:
         self._changes = 0
 
     def settle(self):
-        """Returns once everything written before this call is programmed, in every family."""
+        """Returns once everything written before this call is programmed in every address family."""
         with self._turn:
             mine = self._begun + 1
             while self._done < mine:
@@ -57,7 +57,7 @@ class Barrier:
                 self._done = number
 
     def delete(self):
-        """Takes its objects away, for a cluster without any; the next `settle` makes them anew."""
+        """Deletes the objects of the barrier, for a cluster without Services; the next `settle` creates them again."""
         self._source.delete(*self._objects(a.E1, FIRST_PORT))
 
     def _pass(self, number):

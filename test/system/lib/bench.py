@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One daemon with one source of objects on the test network: what cases run on."""
+"""The environment of a case: a daemon with one source of objects on the test network."""
 
 import os
 import time
@@ -14,12 +14,12 @@ from .profile import BUILT_IN
 _PROMPT = ["--iptables-sync-period", "2s", "--iptables-min-sync-period", "0s"]
 _PROMPT_OF = {
     "ipvs": ["--ipvs-sync-period", "2s", "--ipvs-min-sync-period", "0s"],
-    # The default, 250 ms, is too short for the answers of a busy machine.
+    # The default, 250 ms, is too short for answers on a busy machine.
     "userspace": [*_PROMPT, "--udp-timeout", "2s"],
 }
 BOTH_CIDRS = ["--cluster-cidr", ",".join(a.CLUSTER_CIDR.values())]
 
-# The flags a group of cases needs; each group is one run of the daemon.
+# The flags of each group of cases; each group is one run of the daemon.
 CONFIGS = {
     "default": BOTH_CIDRS,
     "masquerade-all": [*BOTH_CIDRS, "--masquerade-all"],
@@ -33,16 +33,16 @@ CONFIGS = {
     "nodeports-only-ipv6": [*BOTH_CIDRS, "--nodeport-addresses", "::/0,fd00::/64"],
     "short-udp-timeout": [*BOTH_CIDRS, "--udp-timeout", "250ms"],
     "nodeports-primary": [*BOTH_CIDRS, "--nodeport-addresses", "primary"],
-    # A pause between two syncs, as nodes have it, and a tenth as long.
+    # A minimum sync period as in production, but a tenth as long.
     "hostile-tenant": [*BOTH_CIDRS, "--iptables-min-sync-period", "100ms", "--ipvs-min-sync-period", "100ms"],
 }
 
-# The same for settings that only a file has: fields of KubeProxyConfiguration, and the section of the backend.
+# Settings without a flag: fields of KubeProxyConfiguration, and the section of the backend.
 FILES = {
     "userspace-reset": ("userspace", "portRange: 21000-21399\n", """
       balance: leastConnections
       dialTimeouts: [100ms, 200ms]
-      proxyProtocol: [told/*]
+      proxyProtocol: [named/*]
       threads: 3
       whenEndpointRemoved: reset
 """),
@@ -89,12 +89,12 @@ backends:
 
 
 def prompt(backend):
-    """Flags with which the daemon writes every change at once."""
+    """Flags that make the daemon write every change at once."""
     return _PROMPT_OF.get(backend, _PROMPT)
 
 
 class Bench:
-    """Starts on entry; on exit the daemon is stopped and its rules are removed with `--cleanup`."""
+    """Starts the daemon on entry; on exit stops it and removes its rules with `--cleanup`."""
 
     def __init__(self, topology, programs, source_name, config="default", profile=BUILT_IN["iptables"], flags=(), starts=True):
         self.topology = topology
@@ -117,16 +117,16 @@ class Bench:
         os.mkdir(directory)
         if self._file:
             self.flags = ["--config", self._write_file(directory), *self.flags]
-        # Left at 1 by an earlier daemon they would hide one that fails to set them, or sets them wrongly.
-        # Flows of UDP clients that cases look at again must not be forgotten meanwhile, however busy the machine is. A SYN that
-        # nobody translated must be, or the next connection from that port is not translated either.
+        # Values that an earlier daemon has set would hide a daemon that fails to set them.
+        # Conntrack entries of UDP clients must last until the case checks them, also on a busy machine. The entry of a SYN that was
+        # not translated must expire soon, or the next connection from that port is not translated either.
         self.topology.run("node", "sysctl", "-eqw", "net.ipv4.conf.all.route_localnet=0",
                           "net.netfilter.nf_conntrack_tcp_be_liberal=0", "net.netfilter.nf_conntrack_udp_timeout=120",
                           "net.netfilter.nf_conntrack_tcp_timeout_syn_sent=1")
         if self.source_name == "manifests":
             self.source = manifests.ManifestSource(directory)
         else:
-            from . import apiserver  # pylint: disable=import-outside-toplevel  # where the tests are installed there is none
+            from . import apiserver  # pylint: disable=import-outside-toplevel  # the installed conformance kit does not have it
             self.source = apiserver.ApiSource(self.topology, self.programs, directory)
         self.daemon = Daemon(self.topology, self.programs, self.backend, self.label)
         self.barrier = Barrier(self.topology, self.source, lambda: self.daemon.check_alive(), self.profile.families)
@@ -161,7 +161,7 @@ class Bench:
         self.churn.start()
 
     def stop_churn(self):
-        """The hammer's counts when there was churn, else None."""
+        """The counts of the hammer, or None if there was no churn."""
         if self.churn is None:
             return None
         running, self.churn = self.churn, None

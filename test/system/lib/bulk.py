@@ -1,13 +1,13 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Many Services at once, with addresses apart from those handed out to cases."""
+"""Many Services at once, with addresses outside of the Allocator's range."""
 
 from . import addresses as a
 from . import objects
 from .services import CLUSTER_PORT, Front
 
-NAMESPACE = "zz-bulk"  # behind everything else in the order of names
-FIRST_NET = 100  # 172.30.100.0 and on; the Allocator ends far below
+NAMESPACE = "zz-bulk"  # sorts after all other namespaces
+FIRST_NET = 100  # from 172.30.100.0, beyond the range of the Allocator
 PER_NET = 250
 
 
@@ -16,7 +16,7 @@ def cluster_front(number):
 
 
 def nowhere(number):
-    """An endpoint that no pod has; only its rules matter."""
+    """An endpoint without a pod: only its rules matter."""
     return objects.Endpoint(a.E2, address=f"10.190.{number >> 8}.{number & 255}")
 
 

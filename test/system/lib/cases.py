@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Declaring cases, and what a case function is given."""
+"""Registers cases, and defines the argument of a case function."""
 
 import dataclasses
 import sys
@@ -15,7 +15,7 @@ from .services import ServiceUnderTest
 DEFAULT = "default"
 SOURCES = ("manifests", "apiserver")
 BACKENDS = ("iptables", "ipvs", "nftables", "userspace")
-IN_KERNEL = ("iptables", "ipvs", "nftables")  # connections go on without the daemon
+IN_KERNEL = ("iptables", "ipvs", "nftables")  # connections survive the end of the daemon
 
 _registered = []
 
@@ -23,20 +23,20 @@ _registered = []
 @dataclasses.dataclass(frozen=True)
 class Case:
     function: object
-    numbers: tuple  # of the behaviour reference's conformance cases; empty for tests of our own
+    numbers: tuple  # numbers of the conformance cases in the behaviour reference; empty for additional tests
     title: str
-    config: str | None  # None: the case runs daemons of its own
+    config: str | None  # None: the case starts its own daemons
     families: tuple
     protocols: tuple
     sources: tuple
     backends: tuple
-    exclusive: bool  # nothing else may happen on the daemon at the same time
+    exclusive: bool  # no other case may use the daemon at the same time
     variants: tuple  # of iptables
-    legacy: tuple  # backends for which it is part of the short run with the old iptables, too
-    slow: bool  # begins early, so that nobody waits for it at the end
-    above: bool  # nothing of it is the backend's: the short runs of all backends but the first do without
+    legacy: tuple  # backends whose short run with iptables-legacy includes the case
+    slow: bool  # starts early, so that the run does not wait for it at the end
+    above: bool  # does not depend on the backend: only the short run of the first backend includes it
     needs: tuple  # abilities that a backend may lack, see lib/declaration.py
-    starts: bool  # with a daemon that runs
+    starts: bool  # the daemon is started before the case
 
     @property
     def name(self):
@@ -56,8 +56,8 @@ class Case:
 
 def case(number, title, config=DEFAULT, families=a.FAMILIES, protocols=("tcp", "udp"), sources=SOURCES,
          backends=BACKENDS, exclusive=False, variants=VARIANTS, legacy=(), slow=False, above=None, needs=(), starts=True):
-    """Registers a case. `number` is one number, several, or None; `legacy` names backends, True is iptables. A whole
-    file of cases is above the backends when it says so with ABOVE_BACKENDS, and needs what it says with NEEDS."""
+    """Registers a case. `number` is one number, a tuple, or None; `legacy` is a list of backends, or True for iptables.
+    ABOVE_BACKENDS and NEEDS of a module apply to all its cases."""
     numbers = () if number is None else number if isinstance(number, tuple) else (number,)
     legacy = BACKENDS[:1] if legacy is True else tuple(legacy or ())
 
@@ -74,7 +74,7 @@ def case(number, title, config=DEFAULT, families=a.FAMILIES, protocols=("tcp", "
 
 def own_daemon(number, title, families=(a.V4,), protocols=("tcp",), sources=("apiserver",), backends=BACKENDS,
                variants=VARIANTS, legacy=(), slow=False, above=None, needs=(), starts=True):
-    """Registers a case that starts, kills and restarts daemons itself."""
+    """Registers a case that starts, kills and restarts its own daemons."""
     return case(number, title, None, families, protocols, sources, backends, variants=variants, legacy=legacy,
                 slow=slow, above=above, needs=needs, starts=starts)
 
@@ -84,11 +84,11 @@ def registered():
 
 
 class Skip(Exception):
-    """This machine cannot run the case; the text says why."""
+    """This machine cannot run the case; the text is the reason."""
 
 
 class Trial:
-    """One run of a case with one set of parameters. Everything it makes is removed by `close`."""
+    """One run of a case with one set of parameters. `close` removes everything that it created."""
 
     def __init__(self, bench, label, family, protocol):
         self.bench = bench
@@ -96,12 +96,12 @@ class Trial:
         self.family = family
         self.protocol = protocol
         self.problems = []
-        self.differences = set()  # of lib/differences.py, met by this run
-        self.served_by = set()  # backends that the case has seen serving, where it swaps them
-        self.remarks = []  # figures to be printed with the result
+        self.differences = set()  # intended differences of lib/differences.py that this run has asserted
+        self.served_by = set()  # active backends during a case that swaps them
+        self.remarks = []  # measurements to print with the result
         self._label = label
         self._cleanup = []
-        self.busiest = pace.Busiest()  # for limits of time that have to be asserted
+        self.busiest = pace.Busiest()  # stretches the time limits that the case asserts
 
     # Services.
 
@@ -122,17 +122,17 @@ class Trial:
 
     @property
     def has_status(self):
-        """Whether there is a `sluicectl status`: a program that stands in for the daemon has none."""
+        """Whether `sluicectl status` works: a substitute for the daemon does not support it."""
         return self.bench.programs.sluicectl is not None
 
     def status(self):
-        """The document of `sluicectl status`."""
+        """The JSON document of `sluicectl status`."""
         if not self.has_status:
             raise Skip("the program under test has no sluicectl")
         return self.bench.daemon.status()
 
     def wait_until(self, condition, sentence, seconds=10, every=pace.POLL_SECONDS):
-        """Returns what the condition returns once that is true of anything; records the sentence when it never is."""
+        """Returns the first true result of the condition; records the sentence as a problem if the timeout expires."""
         def checked():
             found = condition()
             if not found:
@@ -145,7 +145,7 @@ class Trial:
 
     @property
     def relayed(self):
-        """Whether connections end in the backend, and others begin there."""
+        """Whether the backend relays: it terminates connections of clients and opens its own to endpoints."""
         return self.bench.profile.relays
 
     @property
@@ -156,21 +156,21 @@ class Trial:
     def nftables(self):
         return self.bench.backend == "nftables"
 
-    # Expectations. Differences are collected, so that one run tells all of them.
+    # Expectations. Failures are collected, so that one run reports all of them.
 
     def differs(self, why, usual, otherwise):
-        """The expectation that holds with the backend of this run; `why` is one of lib/differences.py."""
+        """The expected value for the backend of this run; `why` is a Difference of lib/differences.py."""
         if not self.bench.profile.meets(why):
             return usual
-        self.differences.add(why.said_of(self.bench.backend))
+        self.differences.add(why.described_for(self.bench.backend))
         return otherwise
 
     def here(self, expected, protocol):
-        """What the expectation, said as of the kernel's modes, means with the backend of this run."""
+        """Converts an expectation, which is written for the kernel modes, for the backend of this run."""
         return outcomes.as_relayed(expected, protocol) if self.relayed else expected
 
     def expect(self, senders, fronts, expected):
-        """Every one of these senders sees the expected outcome at every one of these fronts."""
+        """Requires the expected outcome from each sender to each front."""
         for sender in senders if isinstance(senders, (list, tuple)) else [senders]:
             for front in fronts if isinstance(fronts, (list, tuple)) else [fronts]:
                 wrong = self._check(sender, front, expected)
@@ -178,39 +178,39 @@ class Trial:
                     self.problems.append(wrong)
 
     def expect_soon(self, sender, front, expected, seconds=10):
-        """For what no barrier orders: a change of the node, a repair. The outcome must come within the time."""
+        """Requires the outcome within a timeout, for changes that the barrier does not order: of the node, or a repair."""
         wrong = None
 
-        def seen():
+        def is_as_expected():
             nonlocal wrong
             wrong = self._check(sender, front, expected)
             return wrong is None
 
-        self.require(pace.wait_until(seen, seconds), f"after {seconds:g} s, stretched by the load, still: {wrong}")
+        self.require(pace.wait_until(is_as_expected, seconds), f"after {seconds:g} s, stretched by the load, still: {wrong}")
 
     def _check(self, sender, front, expected):
         return probe.check(self.topology, sender, front.protocol, front.ip, front.port, self.family,
                            self.here(expected, front.protocol))
 
     def expect_one(self, sender, fronts, expected, questions=12):
-        """At all these fronts together the sender meets one and the same of the expected servers; returns its name."""
-        seen = set()
+        """Requires that one of the expected servers answers all requests to all these fronts; returns its name."""
+        servers = set()
         for front in fronts if isinstance(fronts, (list, tuple)) else [fronts]:
             lines = probe.ask(self.topology, sender, front.protocol, front.ip, front.port, self.family, questions,
                               probe.patience_of(expected), first_syn_only=True)
             wrong = outcomes.misfit(self.here(expected, front.protocol), lines,
                                     probe.source_ip(sender, front.ip, self.family), self.family)
             self.require(wrong is None, f"{sender.name} → {front.protocol} {front.ip} port {front.port}: {wrong}")
-            seen |= {line.split()[1] for line in lines if line.startswith("ok ")}
-        self.require(len(seen) == 1, f"{sender.name} met {', '.join(sorted(seen)) or 'nobody'} and not just one of them")
-        return min(seen, default="")
+            servers |= {line.split()[1] for line in lines if line.startswith("ok ")}
+        self.require(len(servers) == 1, f"{sender.name} met {', '.join(sorted(servers)) or 'no server'}, expected exactly one")
+        return min(servers, default="")
 
     def expect_shares(self, sender, front, hosts, questions=150):
-        """Each host answers about as often as the others."""
+        """Requires that each host answers about the same number of connections."""
         lines = probe.ask(self.topology, sender, front.protocol, front.ip, front.port, self.family, questions)
         for host in hosts:
             share = sum(line.split()[1:2] == [host.name] for line in lines)
-            # More than six standard deviations off for two or three endpoints.
+            # With two or three endpoints, less than that is more than six standard deviations off.
             self.require(share > questions / len(hosts) * 0.45,
                          f"{host.name} answered {share} of {questions} connections to {front.ip}")
 
@@ -225,7 +225,7 @@ class Trial:
         return probe.Hammer(self.topology, sender, front.protocol, front.ip, front.port, timeout_ms=timeout_ms)
 
     def require_unbroken(self, hammer, sentence):
-        """The hammer saw no failure, and it did see traffic."""
+        """Requires that the hammer has connected, without a failure."""
         counts = hammer.stop()
         self.require(counts["ok"] > 0, f"{sentence}: the hammer never connected")
         self.require(counts["failed"] == 0, f"{sentence}: {counts['failed']} failed connects of {counts['failed'] + counts['ok']}, "
@@ -235,10 +235,10 @@ class Trial:
     def hold(self, sender, front):
         return probe.Held(self.topology, sender, front.protocol, front.ip, front.port)
 
-    # Company.
+    # Other servers, and cleanup.
 
     def listen(self, place, name, port, addresses=()):
-        """A server besides the pods, to see packets that the proxy must leave alone."""
+        """Starts a server that is no endpoint, to receive packets that the proxy must not touch."""
         server = self.topology.serve(place, name, [port], [self.protocol], addresses)
         self.defer(lambda: probe.shell.stop(server))
         return name
@@ -252,12 +252,12 @@ class Trial:
 
 
 def trial_parameters(one, family, protocol, source_name):
-    """Words that tell one run of a case from others of it."""
+    """The words that distinguish this run of the case from its other runs."""
     return [word for word in (family, protocol, source_name, one.config) if word and word != DEFAULT]
 
 
 def run_trial(results, one, bench, family, protocol, source_name):
-    """Runs one case with one set of parameters and records what came of it."""
+    """Runs one case with one set of parameters and records the result."""
     label = "-".join(["c", *map(str, one.numbers), family, protocol]) if one.numbers else f"{one.area}-{family}-{protocol}"
     trial = Trial(bench, label, family, protocol)
     record = {
@@ -292,15 +292,15 @@ def run_trial(results, one, bench, family, protocol, source_name):
         record.update(result=tap.FAIL, reason="; ".join(trial.problems))
     if trial.differences:
         record["differs"] = sorted(trial.differences)
-    others = sorted(trial.served_by & {*BACKENDS} - {bench.backend})
-    if others:
-        record["modes"] = others  # besides the one that the run is for
+    other_modes = sorted(trial.served_by & {*BACKENDS} - {bench.backend})
+    if other_modes:
+        record["modes"] = other_modes  # in addition to the mode of the run
     record["seconds"] = round(time.monotonic() - started, 2)
     results.add(record, trial.problems + trial.remarks)
 
 
 def run_side_by_side(work, workers):
-    """Runs the functions in a few threads: most of a case is waiting for packets and for the daemon."""
+    """Runs the functions in a few threads: cases mostly wait for packets and for the daemon."""
     queue = list(reversed(work))
     lock = threading.Lock()
 
@@ -312,7 +312,7 @@ def run_side_by_side(work, workers):
                 function = queue.pop()
             function()
 
-    # Daemon threads: an interrupted run must not wait for what is left in the queue.
+    # Daemon threads: an interrupted run must not wait for the rest of the queue.
     threads = [threading.Thread(target=loop, daemon=True) for _ in range(workers)]
     for thread in threads:
         thread.start()
@@ -320,8 +320,8 @@ def run_side_by_side(work, workers):
         thread.join()
 
 
-# A process on the node sends from the node's second address: the address it would be masqueraded to is the
-# first one, so that a missing masquerade shows.
+# A process on the node sends from the node's second address. Masquerading uses the first one, which makes a missing
+# masquerade visible.
 NODE = a.NODE_SECOND
 POD, EXT = a.POD, a.EXT
 REJECTED, DROPPED, UNTOUCHED, VACANT = outcomes.REJECTED, outcomes.DROPPED, outcomes.UNTOUCHED, outcomes.VACANT

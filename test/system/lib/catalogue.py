@@ -1,8 +1,8 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The conformance cases of the behaviour reference: every number, in a few words.
+"""Titles of the numbered conformance cases of the behaviour reference.
 
-Upstream behaviour is that of kube-proxy 1.36. REPLACED lists where Sluice decided otherwise, and why.
+Upstream behaviour is that of kube-proxy 1.36. REPLACED lists the cases in which Sluice differs, with the reason.
 """
 
 SECTIONS = {
@@ -177,11 +177,11 @@ SECTIONS = {
         138: "configuration file rewritten",
         139: "NodeCIDR",
         140: "cluster CIDR of the wrong family",
-        141: "mode userspace",
+        141: "userspace mode",
     },
 }
 
-# Files of cases without numbers that have a section of their own on the page.
+# Files of cases without numbers that have a separate section on the page.
 AREAS = {
     "Swap of the backend under traffic": ("swap", "swapaffinity"),
     "Swaps that fail": ("swapfaults",),
@@ -191,53 +191,52 @@ AREAS = {
 }
 
 REPLACED = {
-    88: "an event that changes nothing wakes nobody, whatever its resourceVersion",
-    95: "only what changed is written; dispatch chains are not rewritten",
+    88: "an event that changes nothing causes no sync, regardless of its resourceVersion",
+    95: "only changes are written; dispatch chains are not rewritten",
     100: "second half: a flush of the table filter alone is noticed, too",
-    106: "second half: when the last endpoint goes, its UDP flows go too",
-    121: "only virtual servers of our own are ever removed, inside excludeCIDRs or outside",
+    106: "second half: when the last endpoint is removed, its UDP flows are deleted too",
+    121: "only virtual servers of Sluice are ever removed, inside excludeCIDRs or outside",
     131: "a half-closed connection stays open in the other direction",
     135: "an unknown field is a warning at start and an error with --check",
-    138: "the process does not end: the file is read again and taken into force as a whole, or refused as a whole, also when it "
-         "was replaced by another; a restart would end relayed connections, and a mistake in the file would leave the node "
-         "without its proxy",
-    141: "userspace is an accepted mode",
+    138: "the process does not end: a changed or replaced file is read again and applied as a whole, or rejected as a whole; "
+         "a restart would close relayed connections, and a mistake in the file would leave the node without a proxy",
+    141: "userspace is a valid mode",
 }
 
-# Where the expectation of a case, written as of the kernel's modes, is another one for a backend, and why. Those of mode
-# ipvs are in differences.py, and the cases that meet them are known from the runs.
+# How expectations differ in userspace mode from those in the kernel modes, and why. Differences of other modes are in
+# differences.py, and the runs show which cases assert them.
 DIFFERENT = {
     "userspace": {
-        "all": "endpoints see an address of the node, whoever the client is (BEH 8.2), unless they are told by PROXY protocol",
+        "all": "endpoints see an address of the node instead of the client (BEH 8.2), unless PROXY protocol delivers the client address",
         "1, 11": "equal shares, because endpoints take turns",
-        "13, 14, 17, 24, 28, 35, 89, 90": "without an endpoint TCP is accepted and closed and UDP is lost, where the kernel's "
-                                          "modes reject",
+        "13, 14, 17, 24, 28, 35, 89, 90": "without an endpoint TCP is accepted and closed and UDP is dropped; the kernel modes "
+                                          "reject both",
         "16": "from closed to served and back",
         "18": "a client outside of the ranges is dropped, as it is with endpoints",
-        "19, 22, 23": "a process of the node that asks for an external IP which is not the node's own is left alone (BEH 8.2)",
-        "63, 64": "no program can listen where node ports are held; nobody answers there",
+        "19, 22, 23": "connections from a process of the node to an external IP that is not an address of the node are not relayed (BEH 8.2)",
+        "63, 64": "no program can listen on node ports that the proxy holds; nothing answers there",
         "63, 72": "127.0.0.1 serves without route_localnet",
-        "74-76, 78": "the memory is in the process, one for each list of endpoints",
-        "8": "SCTP is not relayed: the port is left out and named, the others of its Service are served",
-        "12": "interfaces tell who may use endpoints elsewhere with policy Local; nobody is masqueraded more or less",
+        "74-76, 78": "session affinity is kept in the process, one table per list of endpoints",
+        "8": "SCTP is not relayed: the port is reported as not programmed, the other ports of its Service are served",
+        "12": "interfaces decide which clients may use remote endpoints with policy Local; masquerading does not change",
         "94": "the fixed rules are those of BEH 8.1",
-        "95, 97": "an endpoint that comes or goes writes nothing",
-        "98": "a Service that is refused, since a change of endpoints writes nothing that could fail",
+        "95, 97": "adding or removing an endpoint writes nothing",
+        "98": "tested with a rejected Service, because a change of endpoints writes nothing that could fail",
         "106, 108": "UDP clients move, though the kernel's flow to the proxy stays",
-        "107": "what passed by the proxy is forgotten when the portal exists, with or without endpoints",
+        "107": "conntrack entries from before the portal are deleted when it is added, with or without endpoints",
     },
 }
 
-# Which cases a backend has no part in, and why.
+# Cases that do not apply to a backend, and why.
 NOT_APPLICABLE = {
     "userspace": {
-        3: "nobody is masqueraded: a relayed connection begins on the node",
-        73: "there are no rules of affinity",
+        3: "nothing is masqueraded: relayed connections start on the node",
+        73: "there are no affinity rules",
         82: "changes of endpoints write nothing, between two syncs or not",
         99: "endpoints have no rules",
-        101: "there is no rule for invalid packets: nothing is forwarded on behalf of Services",
+        101: "there is no rule for invalid packets: no packets of Services are forwarded",
         102: "nothing is masqueraded",
-        109: "a UDP client has its endpoint for as long as that is in the list, or until it is silent",
+        109: "a UDP client keeps its endpoint until the endpoint is removed or the client is idle",
     },
 }
 NOT_APPLICABLE["ipvs"] = {
@@ -247,9 +246,9 @@ NOT_APPLICABLE["ipvs"] = {
 }
 NOT_APPLICABLE["nftables"] = {
     64: "127.0.0.1 never serves node ports (70)",
-    73: "no rules of affinity: there is one memory (77)",
+    73: "no affinity rules: the state is in one map (77)",
     99: "endpoints have no rules",
     102: "iptables is not used",
 }
-for _mode, _others in (("userspace", ("ipvs", "nftables")), ("ipvs", ("nftables", "userspace")), ("nftables", ("ipvs", "userspace"))):
-    NOT_APPLICABLE[_mode] |= {number: f"another mode: {title}" for title in _others for number in SECTIONS[title]}
+for _mode, _other_modes in (("userspace", ("ipvs", "nftables")), ("ipvs", ("nftables", "userspace")), ("nftables", ("ipvs", "userspace"))):
+    NOT_APPLICABLE[_mode] |= {number: f"another mode: {title}" for title in _other_modes for number in SECTIONS[title]}

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Names of the iptables chains of one port of a Service, computed as the behaviour reference says."""
+"""Names of the iptables chains of a service port, computed as the behaviour reference defines."""
 
 import base64
 import hashlib
@@ -25,10 +25,10 @@ def of_endpoint(service, host):
 
 
 def all_of(service, hosts):
-    """Every chain the Service may have with these endpoints."""
+    """All chains that the Service can have with these endpoints."""
     return {of(kind, service) for kind in ("SVC", "SVL", "EXT", "FW")} | {of_endpoint(service, host) for host in hosts}
 
 
 def rules(lines, chain):
-    """Of the lines of iptables-save the rules of that chain, in order."""
+    """The rules of that chain among the lines of iptables-save, in order."""
     return [line for line in lines if line.startswith(f"-A {chain} ")]

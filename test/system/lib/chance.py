@@ -1,13 +1,12 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How likely counts are when chance alone makes them."""
+"""Statistical tests: the probability that random selection causes the observed counts."""
 
 import math
 
 
 def chi_square_chance(counts, expected):
-    """The chance that counts which have these expectations are at least as far from them (Pearson's test, one degree of freedom less
-    than there are counts)."""
+    """The p-value of Pearson's chi-square test, with one degree of freedom less than counts."""
     statistic = sum((count - one) ** 2 / one for count, one in zip(counts, expected))
     return upper_gamma((len(counts) - 1) / 2, statistic / 2)
 
@@ -18,7 +17,7 @@ def uniform_chance(counts):
 
 
 def independence_chance(table):
-    """The same for rows of counts that are to have the same shares."""
+    """The p-value of the test that all rows have the same distribution."""
     rows, columns = [sum(row) for row in table], [sum(column) for column in zip(*table)]
     every = sum(rows)
     statistic = sum((count - row * column / every) ** 2 / (row * column / every)

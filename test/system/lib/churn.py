@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Unrest: other Services and endpoints come and go while a steady Service is hammered."""
+"""Adds and removes Services and endpoints while a hammer connects to an unchanged Service."""
 
 import itertools
 import threading
@@ -32,7 +32,7 @@ class Churn:
         self._thread.start()
 
     def stop(self):
-        """The hammer's counts, with the number of changes made meanwhile."""
+        """The counts of the hammer and the number of changes."""
         self._stop.set()
         self._thread.join()
         counts = self._hammer.stop()

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""An HTTP proxy in a network namespace that knows CONNECT only, and leads every tunnel to one address."""
+"""An HTTP proxy in a network namespace. It supports only CONNECT and connects every tunnel to one address."""
 
 import base64
 import socket
@@ -10,7 +10,7 @@ from . import netns_http
 
 
 class ConnectProxy:
-    """Serves until `close`. `asked` is what clients wanted to be connected to."""
+    """Serves until `close`. `requested` lists the destinations that clients requested."""
 
     def __init__(self, namespace, address, target, user_info=None):
         self._namespace = namespace
@@ -19,16 +19,16 @@ class ConnectProxy:
         self._listener = netns_http.made_in(namespace, lambda: socket.create_server((address, 0)))
         self.port = self._listener.getsockname()[1]
         self._open = []
-        self.asked = []
+        self.requested = []
         self.refused = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self):
         try:
-            # Closing alone would leave it listening while somebody waits in accept().
+            # close() alone does not wake the thread in accept(), and the socket would continue to listen.
             self._listener.shutdown(socket.SHUT_RDWR)
         except OSError:
-            # It was closed before.
+            # The socket is closed already.
             pass
         self._listener.close()
         for one in self._open:
@@ -58,7 +58,7 @@ class ConnectProxy:
                 self.refused += 1
                 client.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
                 return
-            self.asked.append(lines[0].split(" ")[1])
+            self.requested.append(lines[0].split(" ")[1])
             server = netns_http.connect_in(self._namespace, self._target)
             server.settimeout(None)
             self._open.append(server)
@@ -67,7 +67,7 @@ class ConnectProxy:
             back.start()
             _copy(client, server)
         except OSError:
-            # One of the two is gone; so is the tunnel.
+            # One side has closed its connection, which ends the tunnel.
             pass
         finally:
             client.close()
@@ -79,5 +79,5 @@ def _copy(source, destination):
             destination.sendall(piece)
         destination.shutdown(socket.SHUT_RDWR)
     except OSError:
-        # Closed on one side.
+        # One side has closed its connection.
         pass

@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A client of the daemon's control socket. Tests read the status thousands of times; starting sluicectl for each read, perhaps
-with a sanitizer, would take most of their time."""
+"""A client of the control socket of the daemon. Tests read the status thousands of times; a sluicectl process for each read,
+possibly with a sanitizer, would take most of their time."""
 
 import json
 import os
@@ -13,7 +13,7 @@ PATIENCE = 10  # seconds
 
 
 def ask(state_dir, command):
-    """The daemon's result for that command, or None if the daemon does not answer or returns an error."""
+    """The result of that command, or None if the daemon does not answer or returns an error."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as asking:
         asking.settimeout(pace.stretched(PATIENCE))
         try:

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon under test, running as a node's proxy in the namespace `node`."""
+"""The daemon under test, which runs as the proxy of a node in the namespace `node`."""
 
 import json
 import os
@@ -10,17 +10,17 @@ import subprocess
 from . import addresses as a
 from . import control, pace, shell
 
-# An own /run: neither the lock files of iptables nor anything else there is shared with the host.
+# A private /run: the iptables lock file and other files are not shared with the host.
 ENTER = 'mount -t tmpfs tmpfs /run && exec "$@"'
 
 START_PATIENCE = 30  # seconds
 
-# As it was at the start: what a case does to this process's own would reach the daemons of the lanes beside it.
+# The environment at the start: changes by a case must not affect daemons of parallel runs.
 INHERITED = dict(os.environ)
 
 
 class DaemonError(Exception):
-    """The daemon ended, or did not do in time what it had to."""
+    """The daemon ended unexpectedly, or a timeout expired."""
 
 
 class Daemon:
@@ -31,7 +31,7 @@ class Daemon:
         self.state_dir = os.path.join(topology.directory, f"state-{label}")
         self.log_path = os.path.join(topology.directory, f"{label}.log")
         self._process = None
-        self.environment = {}  # what the next start gets besides
+        self.environment = {}  # additional variables for the next start
 
     def command(self, source_flags, flags):
         return [
@@ -51,7 +51,7 @@ class Daemon:
                 env=self._environment())
 
     def run(self, argv_flags, timeout=30):
-        """Runs the daemon with exactly these flags to its end (--cleanup, --check, a failing start)."""
+        """Runs the daemon with exactly these flags until it exits (--cleanup, --check, a failing start)."""
         return subprocess.run(self._enter([self._programs.sluiced, *argv_flags]), capture_output=True, text=True,
                               timeout=pace.stretched(timeout), env=self._environment())
 
@@ -60,11 +60,11 @@ class Daemon:
         return self._process.pid
 
     def stop(self):
-        """SIGTERM; returns the exit status, None where it never ran."""
+        """Sends SIGTERM; returns the exit status, or None if the daemon was never started."""
         return shell.stop(self._process) if self._process else None
 
     def wait_ended(self, seconds=30):
-        """Waits until it ends of its own; returns the exit status, or None when it goes on."""
+        """Waits until the daemon exits by itself; returns the exit status, or None if it is still running."""
         return shell.wait_ended(self._process, seconds)
 
     def kill(self):
@@ -78,22 +78,22 @@ class Daemon:
     def check_alive(self):
         if self._process.poll() is not None:
             status = self._process.returncode
-            raise DaemonError(f"the daemon ended with status {status}; its last words:\n{self.log_tail()}")
+            raise DaemonError(f"the daemon ended with status {status}; last log lines:\n{self.log_tail()}")
 
     def status(self):
         """The JSON document of `sluicectl status`, or None while the daemon does not answer."""
         return control.ask(self.state_dir, "status")
 
     def status_page(self):
-        """What `sluicectl status` prints for people."""
+        """The output of `sluicectl status` as text."""
         return shell.run([self._programs.sluicectl, "--state-dir", self.state_dir, "status"], check=False).stdout
 
     def services(self, *words):
-        """`sluicectl services` with these words, ended."""
+        """Runs `sluicectl services` with these arguments."""
         return shell.run([self._programs.sluicectl, "--state-dir", self.state_dir, "services", *words], check=False)
 
     def wait_synced(self):
-        """Returns once every family reports that it is synced, and sluicectl prints the same."""
+        """Returns once the control socket and sluicectl both report every address family as synced."""
         if self._programs.sluicectl is None:
             return
 
@@ -104,19 +104,19 @@ class Daemon:
             return False
 
         if not pace.wait_until(synced, START_PATIENCE):
-            raise DaemonError(f"not synced after {START_PATIENCE} s, stretched by the load; its last words:\n{self.log_tail()}")
+            raise DaemonError(f"not synced after {START_PATIENCE} s, stretched by the load; last log lines:\n{self.log_tail()}")
 
     def log(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as file:
             return file.read()
 
     def log_tail(self, lines=15):
-        """The last lines; of them those first that tell of errors, as a report may be cut."""
+        """The last lines of the log, errors first, because reports may truncate the text."""
         tail = self.log().splitlines()[-lines:]
         return "\n".join(sorted(tail, key=lambda line: not line.startswith(("E", "F"))))
 
     def wait_logged(self, *words, seconds=10):
-        """The first log line that holds all the words, or None."""
+        """The first log line that contains all these texts, or None."""
         def logged():
             return next((line for line in self.log().splitlines() if all(word in line for word in words)), None)
 
@@ -139,7 +139,7 @@ def _all_synced(status):
 
 
 def _values_named(name, value):
-    """Every value stored under that key, however deep: one per family, wherever the status puts them."""
+    """All values of that key at any depth of the document."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if key == name:

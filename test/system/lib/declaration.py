@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the author of a plugin says of it: where it is otherwise than mode iptables, and what it does not do. A file of lines:
+"""The declaration of a plugin by its author: how it differs from iptables mode, and what it does not support. The file has lines:
 
     # a comment
     relays
@@ -10,8 +10,8 @@
     unsupported node-ports: the switch has no room for them
     unsupported cases_changes.endpoint_moves: slices are read once a minute
 
-Every entry is printed with the report. What is unsupported has a reason; what names nothing is refused, so that no entry
-outlives what it was for.
+The report prints every entry. Entries of unsupported features need a reason. Entries with an unknown name are rejected, so that
+stale entries are noticed.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ import re
 
 from . import differences
 
-# What a case may need; the features of the descriptor that say the same.
+# Abilities that a case may need.
 ABILITIES = {
     "affinity": "session affinity",
     "node-ports": "node ports",
@@ -32,8 +32,8 @@ ABILITIES = {
 TRAITS = {"relays": "relays", "binds-addresses": "binds"}
 
 
-class Wrong(Exception):
-    """The file cannot be taken; the text says where and why."""
+class InvalidDeclaration(Exception):
+    """The file is invalid; the text is the position and the reason."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Declaration:
     unsupported: tuple = ()
 
     def about(self, case, protocol):
-        """What is declared of a case with that protocol; None when it is to be run."""
+        """The entry that excludes a case with that protocol, or None."""
         words = {str(number) for number in case.numbers} | {case.test, protocol, *case.needs}
         return next((one for one in self.unsupported if one.what in words), None)
 
@@ -63,7 +63,7 @@ class Declaration:
 
 
 def read(path, cases):
-    """The declaration in that file; `cases` are all that there could be something to say of."""
+    """Reads the declaration from that file; `cases` are all cases that it may name."""
     known = {str(number) for case in cases for number in case.numbers} | {case.test for case in cases} | set(ABILITIES)
     differs, traits, unsupported = [], [], []
     with open(path, encoding="utf-8") as file:
@@ -81,16 +81,16 @@ def read(path, cases):
         elif word == "unsupported":
             things, colon, reason = rest.partition(":")
             if not colon or not reason.strip():
-                raise Wrong(f"{where}: a reason is missing: unsupported {things.strip() or 'WHAT'}: REASON")
+                raise InvalidDeclaration(f"{where}: a reason is missing: unsupported {things.strip() or 'WHAT'}: REASON")
             unsupported += [Unsupported(_known(one, known, where, "a case or an ability", ABILITIES), reason.strip(), where)
                             for one in _listed(things)]
         else:
-            raise Wrong(f"{where}: '{text}' is none of {', '.join(TRAITS)}, differs NAME…, unsupported WHAT…: REASON")
+            raise InvalidDeclaration(f"{where}: '{text}' is none of {', '.join(TRAITS)}, differs NAME…, unsupported WHAT…: REASON")
     return Declaration(tuple(differs), tuple(traits), tuple(unsupported))
 
 
 def of_features(features):
-    """What follows from the descriptor alone."""
+    """Entries that follow from the features in the descriptor."""
     lacks = [("affinity", "kFeatureAffinity is not claimed")] if "affinity" not in features else []
     lacks += [("dual-stack", f"kFeature{family} is not claimed") for family in ("Ipv4", "Ipv6")
               if f"IP{family[2:]}" not in features]
@@ -103,5 +103,5 @@ def _listed(text):
 
 def _known(one, known, where, what, examples):
     if one not in known:
-        raise Wrong(f"{where}: '{one}' is not {what} that this kit knows; known are for one: {', '.join(sorted(examples))}")
+        raise InvalidDeclaration(f"{where}: '{one}' is not {what} that this kit knows; known are for one: {', '.join(sorted(examples))}")
     return one

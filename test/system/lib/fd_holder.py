@@ -1,15 +1,15 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A service manager with a file descriptor store, as systemd 252 is one to a unit of Type=notify, NotifyAccess=main.
+"""A service manager with a file descriptor store, like systemd 252 for a unit with Type=notify and NotifyAccess=main.
 
     with FdHolder(directory) as holder:
         process = holder.popen(["sluiced", …])   # like subprocess.Popen
-        holder.wait_said("READY=1")
-        holder.kill()                            # kill -9; what is kept stays kept
-        process = holder.popen(["sluiced", …])   # gets it, as sd_listen_fds(3) says
+        holder.wait_notified("READY=1")
+        holder.kill()                            # kill -9; the store is kept
+        process = holder.popen(["sluiced", …])   # receives the store, see sd_listen_fds(3)
         holder.names()
 
-By hand, as `Restart=always` would: python3 -m lib.fd_holder COMMAND…
+Stand-alone, with the behaviour of `Restart=always`: python3 -m lib.fd_holder COMMAND…
 """
 
 import array
@@ -29,21 +29,21 @@ import time
 FIRST = 3  # SD_LISTEN_FDS_START
 LONGEST_NAME = 255
 CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
-AT_ONCE = 253  # descriptors in one message
+AT_ONCE = 253  # SCM_MAX_FD
 
 
 class FdHolder:
-    """Owns the socket and the store. Its methods may be called by any thread."""
+    """Owns the socket and the store. Methods may be called from any thread."""
 
     def __init__(self, directory, limit=16384):
         self.limit = limit  # FileDescriptorStoreMax=
         self.path = os.path.join(directory, "notify")
         self.process = None
-        self.said = []  # every line that is not about descriptors, in order
-        self.complaints = []  # what systemd would warn of, or leave undone without a word
+        self.notifications = []  # all lines that do not concern descriptors, in order
+        self.warnings = []  # invalid messages, which systemd ignores with or without a warning
         self._held = []  # [name, descriptor, watched], in order
         self._lock = threading.Lock()
-        self._news = threading.Condition(self._lock)
+        self._changed = threading.Condition(self._lock)
         self._paused = False
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -61,7 +61,7 @@ class FdHolder:
         self.close()
 
     def popen(self, argv, env=None, **options):
-        """Starts the process that may speak to us, with what is kept. As systemd does after a crash or for a restart."""
+        """Starts the main process and passes the stored descriptors, as systemd does after a crash or for a restart."""
         with self._lock:
             self._drop_dead()
             passed = [(name, os.dup(fd)) for name, fd, _ in self._held]
@@ -74,7 +74,7 @@ class FdHolder:
         if passed:
             environment["LISTEN_FDNAMES"] = ":".join(name for name, _ in passed)
         try:
-            with self._lock:  # it may speak at once
+            with self._lock:  # the process may send a message at once
                 self.process = subprocess.Popen([*launcher, *argv], env=environment,
                                                 pass_fds=[fd for _, fd in passed], **options)
         finally:
@@ -83,50 +83,50 @@ class FdHolder:
         return self.process
 
     def kill(self):
-        """kill -9. What was kept stays kept, as the unit is going to be started again."""
+        """Sends SIGKILL. The store is kept, because the unit will be restarted."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
         self.settle()
 
     def terminate(self, patience=30):
-        """SIGTERM and its exit status; what is kept stays kept, as with `systemctl restart`."""
+        """Sends SIGTERM and returns the exit status. The store is kept, as with `systemctl restart`."""
         self.process.terminate()
         status = self.process.wait(_stretched(patience))
         self.settle()
         return status
 
     def forget(self):
-        """What `systemctl stop` does to the store, once the process has ended."""
+        """Clears the store, as `systemctl stop` does once the process has ended."""
         with self._lock:
             for _, fd, _ in self._held:
                 os.close(fd)
             self._held.clear()
 
     def names(self):
-        """Of what is kept, in order; with one name twice where it is kept twice."""
+        """The names of all stored descriptors in order, with duplicates."""
         with self._lock:
             return [name for name, _, _ in self._held]
 
     def fileno(self, name):
-        """A descriptor kept as `name`; it stays ours."""
+        """A descriptor that is stored as `name`; the store still owns it."""
         with self._lock:
             return next(fd for held, fd, _ in self._held if held == name)
 
-    def wait_said(self, line, seconds=30, after=0):
-        """Until this line was said, not counting the first `after` of all; False when it was not in time."""
-        return self._wait(lambda: line in self.said[after:], seconds)
+    def wait_notified(self, line, seconds=30, after=0):
+        """Waits for this line, ignoring the first `after` lines; returns False if the timeout expires."""
+        return self._wait(lambda: line in self.notifications[after:], seconds)
 
     def wait_kept(self, count, seconds=30):
-        """Until so many descriptors are kept; False when they are not in time."""
+        """Waits until the store has that many descriptors; returns False if the timeout expires."""
         return self._wait(lambda: len(self._held) == count, seconds)
 
     def pause(self, paused=True):
-        """A manager that is busy: reads nothing until pause(False)."""
+        """Simulates a busy manager, which reads no messages until pause(False)."""
         with self._lock:
             self._paused = paused
 
     def settle(self):
-        """Everything that was sent is read."""
+        """Returns once all sent messages have been read."""
         while not self._paused and select.select([self._socket], [], [], 0)[0]:
             time.sleep(0.001)  # poll interval
         with self._lock:
@@ -143,9 +143,9 @@ class FdHolder:
         self._socket.close()
         os.unlink(self.path)
 
-    def _wait(self, true, seconds):
-        with self._news:
-            return self._news.wait_for(true, _stretched(seconds))
+    def _wait(self, condition, seconds):
+        with self._changed:
+            return self._changed.wait_for(condition, _stretched(seconds))
 
     def _serve(self):
         while True:
@@ -153,11 +153,11 @@ class FdHolder:
             if self._ended in ready:
                 return
             if self._socket in ready:
-                with self._news:
+                with self._changed:
                     # pause() may have come after the select().
                     if not self._paused:
                         self._read()
-                        self._news.notify_all()
+                        self._changed.notify_all()
             else:
                 with self._lock:
                     self._drop_dead()
@@ -173,9 +173,9 @@ class FdHolder:
                 sender = CREDENTIALS.unpack(data[:CREDENTIALS.size])[0]
         try:
             if flags & (socket.MSG_CTRUNC | socket.MSG_TRUNC):
-                self.complaints.append("a message came cut short")
+                self.warnings.append("truncated message")
             elif self.process is None or sender != self.process.pid:
-                self.complaints.append(f"process {sender} is not the main one: {words!r}")
+                self.warnings.append(f"process {sender} is not the main one: {words!r}")
             else:
                 self._take(words.decode(errors="replace").split("\n"), fds)
         finally:
@@ -183,14 +183,14 @@ class FdHolder:
                 os.close(fd)
 
     def _take(self, lines, fds):
-        """Leaves `fds` with those that were not kept."""
+        """Removes the descriptors that were stored from `fds`."""
         name = next((line[7:] for line in lines if line.startswith("FDNAME=")), None)
         if name is not None and (len(name) > LONGEST_NAME or any(not " " <= c < "\x7f" or c == ":" for c in name)):
-            self.complaints.append(f"not a name: {name!r}")
+            self.warnings.append(f"not a name: {name!r}")
             name = None
         if "FDSTOREREMOVE=1" in lines:
             if name is None:
-                self.complaints.append("FDSTOREREMOVE=1 without a name")
+                self.warnings.append("FDSTOREREMOVE=1 without a name")
                 return
             for entry in [entry for entry in self._held if entry[0] == name]:
                 os.close(entry[1])
@@ -198,15 +198,15 @@ class FdHolder:
         elif "FDSTORE=1" in lines:
             while fds:
                 self._keep(name or "stored", fds.pop(0), "FDPOLL=0" not in lines)
-        self.said += [line for line in lines
+        self.notifications += [line for line in lines
                       if line and not line.startswith(("FDSTORE=", "FDSTOREREMOVE=", "FDNAME=", "FDPOLL="))]
 
     def _keep(self, name, fd, watched):
         if any(os.path.sameopenfile(fd, held) for _, held, _ in self._held if held >= 0):
-            os.close(fd)  # has it already
+            os.close(fd)  # a duplicate
             return
         if len(self._held) >= self.limit:
-            self.complaints.append(f"no room for {name}")
+            self.warnings.append(f"no room for {name}")
             os.close(fd)
             return
         self._held.append([name, fd, watched])
@@ -217,7 +217,7 @@ class FdHolder:
             return
         poller = select.poll()
         for _, fd, _ in watched:
-            poller.register(fd, 0)  # errors and hang-ups come in any case
+            poller.register(fd, 0)  # errors and hang-ups are always reported
         dead = {fd for fd, _ in poller.poll(0)}
         for entry in watched:
             if entry[1] in dead:
@@ -226,12 +226,12 @@ class FdHolder:
 
 
 def _stretched(seconds):
-    from . import pace  # pylint: disable=import-outside-toplevel  # which is not there for the launcher
+    from . import pace  # pylint: disable=import-outside-toplevel  # not available in the launcher
     return pace.stretched(seconds)
 
 
 def launch(fds, argv):
-    """Becomes the command, with these descriptors from the third on."""
+    """Executes the command with these descriptors, starting at number 3."""
     beyond = FIRST + len(fds)
     moved = [fcntl.fcntl(fd, fcntl.F_DUPFD, max([beyond, *[fd + 1 for fd in fds]])) for fd in fds]
     for at, fd in enumerate(moved):
@@ -252,8 +252,8 @@ def main():
             while True:
                 status = holder.popen(sys.argv[1:]).wait()
                 holder.settle()
-                print(f"fd_holder: ended with {status}; kept: {' '.join(holder.names()) or 'nothing'}", file=sys.stderr)
-                time.sleep(0.5)  # fixed time: the pause before the next start, as with RestartSec
+                print(f"fd_holder: ended with {status}; stored: {' '.join(holder.names()) or 'nothing'}", file=sys.stderr)
+                time.sleep(0.5)  # fixed time: the delay before the next start, like RestartSec
         except KeyboardInterrupt:
             holder.process.terminate()
             holder.process.wait()

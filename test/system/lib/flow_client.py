@@ -1,24 +1,24 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Makes many new flows of UDP fast, and says who answered each: flow_client.py IP PORT, then on the standard input one `SOURCE PORT`
-a line; on the standard output a line for each in the same order: the address of the server, or `-`. Started in the namespace of
-the client; every source is an address of it, or routed to it as one."""
+"""Opens many new UDP flows fast and prints the server of each: flow_client.py IP PORT. Standard input has lines `SOURCE PORT`;
+standard output has the address of the server, or `-`, for each line in the same order. Runs in the namespace of the client;
+every source is a local address of it, or routed to it."""
 
 import select
 import socket
 import sys
 import time
 
-AT_ONCE = 100  # so many fit into the server's buffer
-PATIENCE = 1.0  # for the answers to those that were sent together; then they are asked again, which is no new flow
+AT_ONCE = 100  # requests that fit into the receive buffer of the server
+PATIENCE = 1.0  # seconds to wait for the answers to a batch before requests are repeated on the same flows
 TIMES = 60
 FREEBIND_V4, FREEBIND_V6 = (socket.IPPROTO_IP, 15), (socket.IPPROTO_IPV6, 78)
 
 
-def asks(family, source, port, to):
+def send_request(family, source, port, to):
     one = socket.socket(family, socket.SOCK_DGRAM)
     one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    # An address that is only routed here: IPv6 asks for that.
+    # IPv6 needs FREEBIND for an address that is only routed to this namespace.
     one.setsockopt(*(FREEBIND_V6 if family == socket.AF_INET6 else FREEBIND_V4), 1)
     one.bind((source, port))
     one.connect(to)
@@ -27,7 +27,7 @@ def asks(family, source, port, to):
 
 
 def answers(sockets):
-    """The server's address for each of them."""
+    """The address of the server for each socket."""
     found = ["-"] * len(sockets)
     places = {one.fileno(): at for at, one in enumerate(sockets)}
     for _ in range(TIMES):
@@ -56,7 +56,7 @@ def main():
     family = socket.AF_INET6 if ":" in to[0] else socket.AF_INET
     wanted = [(words[0], int(words[1])) for words in map(str.split, sys.stdin)]
     for at in range(0, len(wanted), AT_ONCE):
-        sockets = [asks(family, source, port, to) for source, port in wanted[at:at + AT_ONCE]]
+        sockets = [send_request(family, source, port, to) for source, port in wanted[at:at + AT_ONCE]]
         sys.stdout.write("".join(f"{server}\n" for server in answers(sockets)))
         for one in sockets:
             one.close()

@@ -1,17 +1,17 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rules that belong to somebody else, and proof that nobody touched them."""
+"""Rules of other programs, and dumps which show that they are unchanged."""
 
 import difflib
 import re
 
 from . import addresses as a
 
-OWN_TABLE = "somebody_else"
+FOREIGN_TABLE = "foreign_table"
 RULES = {
     a.V4: """*filter
 :FOREIGN-FILTER - [0:0]
--A INPUT -s 198.51.100.0/24 -m comment --comment "somebody else's" -j FOREIGN-FILTER
+-A INPUT -s 198.51.100.0/24 -m comment --comment "foreign rule" -j FOREIGN-FILTER
 -A FORWARD -s 198.51.100.0/24 -j FOREIGN-FILTER
 -A FOREIGN-FILTER -p tcp -m tcp --dport 9999 -j DROP
 COMMIT
@@ -37,7 +37,7 @@ COMMIT
 COMMIT
 """,
 }
-NFT_RULES = f"""table inet {OWN_TABLE} {{
+NFT_RULES = f"""table inet {FOREIGN_TABLE} {{
   set blocked {{ type ipv4_addr; elements = {{ 198.51.100.1, 198.51.100.2 }} }}
   chain input {{ type filter hook input priority 5; policy accept; ip saddr @blocked drop; }}
 }}
@@ -63,21 +63,21 @@ def remove(topology):
             chain = f"FOREIGN-{table.upper()}"
             topology.run("node", tool, "-w", "-t", table, "-F", chain)
             topology.run("node", tool, "-w", "-t", table, "-X", chain)
-    topology.run("node", "nft", "delete", "table", "inet", OWN_TABLE)
+    topology.run("node", "nft", "delete", "table", "inet", FOREIGN_TABLE)
 
 
-def picture(topology):
-    """The foreign rules as the kernel holds them, handles included: rewriting one would change its handle."""
+def dump(topology):
+    """The foreign rules in the kernel, including handles, which change if a rule is rewritten."""
     return "\n".join(_saved(topology, "FOREIGN-") + _handles(topology, "FOREIGN-") + [_inet_table(topology)])
 
 
 def ruleset(topology):
-    """Every rule with its handle, without the counters."""
+    """All rules with their handles, without counters."""
     return "\n".join(_saved(topology, "") + _handles(topology, "") + [_inet_table(topology)])
 
 
 def difference(before, after):
-    """The lines that differ, each with its sign; empty when nothing does."""
+    """The lines that differ, each with its sign; empty if there are none."""
     lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0))
     return " | ".join(line.strip() for line in lines[2:])
 
@@ -90,14 +90,14 @@ def saved(topology, family, table=None):
 
 
 def _saved(topology, word):
-    """The lines of iptables-save that hold the word. The text of `nft list` will not do for rules that iptables
-    made: nft prints the same rule now with its target, now without."""
+    """The lines of iptables-save that contain the word. `nft list` is unusable for rules of iptables: it prints the same
+    rule sometimes with and sometimes without its target."""
     return [line for family in a.FAMILIES for line in saved(topology, family) if word in line]
 
 
 def _handles(topology, word):
-    """Chain by chain the handles of its rules, for the chains and the rules that hold the word. The rules of
-    the old iptables have none."""
+    """The rule handles of each chain, for chains and rules that contain the word. Rules of iptables-legacy have no
+    handles."""
     lines, chain = [], ""
     for line in topology.run("node", "nft", "--handle", "list", "ruleset").stdout.splitlines():
         found = re.search(r"# handle \d+$", line)
@@ -109,4 +109,4 @@ def _handles(topology, word):
 
 
 def _inet_table(topology):
-    return topology.run("node", "nft", "--handle", "list", "table", "inet", OWN_TABLE, check=False).stdout
+    return topology.run("node", "nft", "--handle", "list", "table", "inet", FOREIGN_TABLE, check=False).stdout

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Health check node ports, asked from the outside client."""
+"""Requests from the outside client to health check node ports."""
 
 import http.client
 import json
@@ -8,8 +8,8 @@ import json
 from . import addresses as a
 from . import netns_http, pace
 
-FIRST_PORT = 24000  # below the ports that the kernel gives to a proxy that asks for any
-# The listener is opened after the rules are written; the barrier only proves the rules.
+FIRST_PORT = 24000  # below the range of ephemeral ports that the proxy may use
+# The listener is opened after the rules are written, and the barrier waits only for rules.
 PATIENCE = 10  # seconds
 
 
@@ -18,21 +18,21 @@ def port_for(service):
 
 
 def block_by_foreign_rule(trial, port):
-    """A rule of the host's own firewall that closes a port unless the proxy opens it earlier."""
+    """Adds a rule of a host firewall that closes a port unless a rule of the proxy accepts it first."""
     tool = trial.topology.tools.program(trial.family)
     rule = ["INPUT", "-p", "tcp", "--dport", str(port), "-j", "DROP"]
 
     def change(how):
-        # The old iptables fails if the daemon, which has another lock file, writes at the same time.
+        # iptables-legacy fails if the daemon, which uses another lock file, writes at the same time.
         done = pace.wait_until(lambda: trial.topology.run("node", tool, "-w", how, *rule, check=False).returncode == 0, PATIENCE)
-        trial.require(done, f"{tool} {how} {' '.join(rule)} fails each time")
+        trial.require(done, f"{tool} {how} {' '.join(rule)} fails repeatedly")
 
     change("-A")
     trial.defer(lambda: change("-D"))
 
 
 def answer_of(trial, port):
-    """(status, document) of the health port as the outside client sees it; None when it is closed."""
+    """(status, document) of the health port for the outside client; None if the port is closed."""
     place = trial.topology.namespace(a.EXT.place)
     connection = netns_http.NamespaceConnection(place, a.NODE.ip(trial.family), port)
     connection.timeout = pace.stretched(1)
@@ -47,7 +47,7 @@ def answer_of(trial, port):
 
 
 def let_through(trial, port):
-    """Whether a SYN to the port gets any answer: a listener's or the kernel's refusal, but not silence."""
+    """Whether a SYN to the port is answered with SYN-ACK or RST."""
     place = trial.topology.namespace(a.EXT.place)
     try:
         netns_http.connect_in(place, (a.NODE.ip(trial.family), port), timeout=pace.stretched(0.5)).close()

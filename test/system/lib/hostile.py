@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A user who may write every Service and EndpointSlice of one namespace and means harm: what it writes, and what is measured of
-the daemon meanwhile."""
+"""A hostile tenant with write access to the Services and EndpointSlices of one namespace: its writes, and measurements of the
+daemon."""
 
 import datetime
 import hashlib
@@ -11,13 +11,13 @@ import threading
 import time
 
 from . import addresses as a
-from . import bulk, figures, objects
+from . import bulk, metrics, objects
 from .objects import port
 
-CONFIG = "hostile-tenant"  # one daemon for the whole suite
+CONFIG = "hostile-tenant"  # all cases share one daemon
 LONG = os.environ.get("SLUICE_LONG", "0") != "0"
-NAMESPACE = "aaa-hostile"  # before every other one in the order of names
-MARK = "zqx"  # begins each random name, so that they can be found again
+NAMESPACE = "aaa-hostile"  # sorts before all other namespaces
+MARK = "zqx"  # prefix of random names, which makes them recognizable
 PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name"
 BATCH = 20  # objects in one request to the test API server
 
@@ -25,10 +25,10 @@ _serial = itertools.count()
 
 
 def settle(t):
-    """As t.settle(), which waits for a change in a namespace of its own: with a minimum sync period, changes in busy namespaces may come
-    later."""
+    """Like t.settle(), and waits for changes in all namespaces: with a minimum sync period, those in busy namespaces may be
+    programmed later than that of the barrier."""
     t.settle()
-    t.wait_until(lambda: not figures.scrape(t).get("sluice_oldest_pending_change_age_seconds"), "no change is pending")
+    t.wait_until(lambda: not metrics.scrape(t).get("sluice_oldest_pending_change_age_seconds"), "no change is pending")
 
 
 def restart(t):
@@ -38,11 +38,11 @@ def restart(t):
 
 
 def name():
-    """Never the same twice, and the same ones in every run."""
+    """A unique name; the sequence of names is the same in every run."""
     return MARK + hashlib.sha256(str(next(_serial)).encode()).hexdigest()[:17]
 
 
-# What the tenant writes.
+# Writes of the tenant.
 
 
 def service(service_name, ip, ports, **spec):
@@ -60,42 +60,42 @@ def named_ports(names, first=1000):
 
 
 def nowhere(count, first=0):
-    """Endpoints that no pod has."""
+    """Endpoints without a pod."""
     return [bulk.nowhere(number) for number in range(first, first + count)]
 
 
 class Tenant:
-    """Writes the objects of the namespace, and deletes all of them at the end."""
+    """Writes objects of the namespace and deletes all of them at the end."""
 
     def __init__(self, t):
         self._t = t
         self._source = t.bench.source
-        self._there = {}
+        self._objects = {}
         self._number = t.bench.allocator.number()
         t.defer(self.clear)
 
     @property
     def ip(self):
-        """A cluster IP of its own."""
+        """A cluster IP for the Services of the tenant."""
         return a.Allocator.cluster_ip(self._number, a.V4)
 
     def put(self, *made):
         for one in made:
-            self._there[objects.key(one)] = one
+            self._objects[objects.key(one)] = one
         for first in range(0, len(made), BATCH):
             self._source.put_raw(*made[first:first + BATCH])
 
     def delete(self, *made):
         for one in made:
-            self._there.pop(objects.key(one), None)
+            self._objects.pop(objects.key(one), None)
         self._source.delete(*made)
 
     def clear(self):
-        self.delete(*list(self._there.values()))
+        self.delete(*list(self._objects.values()))
 
     def rewrite(self, count, ports=50):
-        """As many rewrites of one Service with other port names and of its slice with other names of nodes, zones and ports; now
-        and then a Service and a slice come under another name, and go."""
+        """Rewrites one Service with new port names, and its slice with new names of nodes, zones and ports, `count` times. Every
+        tenth time it also creates and deletes a Service and a slice with new names."""
         made = []
         for number in range(count):
             names = [name() for _ in range(ports)]
@@ -120,8 +120,8 @@ class Tenant:
 
 
 class Flood:
-    """Writes what `make()` returns again and again, at most `rate` times a second, on a connection of its own: the next request waits
-    for the answer to the last one. Runs on entry until exit."""
+    """Writes the result of `make()` at most `rate` times per second on a separate connection, one request at a time. Runs from
+    entry until exit."""
 
     def __init__(self, t, make, rate):
         self._source = t.bench.source
@@ -152,17 +152,17 @@ class Flood:
             self._error = error
 
 
-# What is measured.
+# Measurements.
 
 
 def memory_kib(t):
-    """Resident and the daemon's own: pages of programs and libraries come and go as the kernel likes."""
+    """Resident anonymous memory: the kernel may drop and reload file-backed pages at any time."""
     with open(f"/proc/{t.bench.daemon.pid}/status", encoding="ascii") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("RssAnon:"))
 
 
 class LogWatch:
-    """What the daemon has logged since."""
+    """The log lines of the daemon since the creation of this object."""
 
     def __init__(self, t):
         self._daemon = t.bench.daemon
@@ -180,6 +180,6 @@ class LogWatch:
 
 
 def series(t):
-    """Names and labels of all series at the metrics address."""
-    text = figures.scrape(t).text
+    """Names and labels of all exported series."""
+    text = metrics.scrape(t).text
     return {line.rpartition(" ")[0] for line in text.splitlines() if line and not line.startswith("#")}

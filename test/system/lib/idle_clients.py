@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Thousands of TCP clients that say nothing, or half a request, or never read their answer.
+"""Thousands of TCP clients that send nothing or half a request, or never read the response.
 
-A program of its own, for its own limit of open files: `idle_clients.py KIND COUNT ADDRESS PORT`. It writes
-"there" and how many connections it made once all were tried, and keeps them until its input ends.
+It is a separate program because of the limit of open files: `idle_clients.py KIND COUNT ADDRESS PORT`. It prints
+"there" and the number of established connections, and keeps them open until its standard input ends.
 """
 
 import resource
@@ -13,7 +13,7 @@ import sys
 
 import pace
 
-SAYINGS = {
+REQUESTS = {
     "silent": b"",
     "half": b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ",
     "oversized": b"GET /healthz HTTP/1.1\r\nX-Long: " + b"x" * 20_000,
@@ -36,7 +36,7 @@ def main():
         client.settimeout(pace.stretched(10))
         try:
             client.connect((address, port))
-            client.sendall(SAYINGS[kind])
+            client.sendall(REQUESTS[kind])
         except OSError:
             refused += 1
         kept.append(client)

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What installers of clusters start kube-proxy with (test/fixtures/installers), laid out for a daemon of a test."""
+"""The kube-proxy configurations of cluster installers (test/fixtures/installers), prepared for a daemon under test."""
 
 import base64
 import json
@@ -13,7 +13,7 @@ FOLDER = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "installers"
 
 
 class Recording:
-    """One way in which an installer starts kube-proxy."""
+    """The way in which one installer starts kube-proxy."""
 
     def __init__(self, name):
         self.name = name
@@ -21,13 +21,13 @@ class Recording:
         members = json.loads((self._folder / "recording.json").read_text(encoding="utf-8"))
         self.modes = members["modes"]
         self.pods = members["pods"]
-        self.files = members["files"]  # place in the pod: name in the folder
+        self.files = members["files"]  # path in the pod → name in the folder
         self._pod = members.get("pod")
         self._secrets = members["secrets"]
         self._command = members.get("command")
 
     def text(self, name, mode):
-        """A file of the recording; the one for this mode, where there are several."""
+        """A file of the recording; the variant for this mode if there is one."""
         stem, dot, ending = name.rpartition(".")
         for_mode = self._folder / f"{stem}-{mode}{dot}{ending}"
         return (for_mode if for_mode.exists() else self._folder / name).read_text(encoding="utf-8")
@@ -37,7 +37,7 @@ class Recording:
         return json.loads(json.dumps(self._pod).replace("=MODE", f"={mode}"))
 
     def flags(self, mode, node_name):
-        """The words after the program, as kubelet hands them to the container."""
+        """The arguments that kubelet passes to the program in the container."""
         words = self._command
         if words is None:
             container = self.pod_for(mode)["containers"][0]
@@ -47,8 +47,8 @@ class Recording:
         return [word.replace("$(NODE_NAME)", node_name) for word in words[1:]]
 
     def lay_out(self, folder, mode, node_name, keys, server, pods):
-        """Writes the files below `folder`, and returns the flags that name them there: with the server and the credentials of a
-        test (`keys` is a folder of test/apiserver) and its range of pod addresses."""
+        """Writes the files below `folder` with the server, the credentials (`keys` is a folder of test/apiserver) and the pod range
+        of the test; returns flags with the paths of these files."""
         places = {place: os.path.join(folder, place.lstrip("/")) for place in (*self.files, *self._secrets)}
 
         def placed(text):
@@ -65,7 +65,7 @@ class Recording:
 
 
 def _with_credentials(text, keys):
-    """Those that an installer writes into the kubeconfig itself."""
+    """Inserts the credentials that an installer writes into the kubeconfig itself."""
     token = pathlib.Path(keys, "token").read_text(encoding="ascii").strip()
     authority = base64.b64encode(pathlib.Path(keys, "ca.crt").read_bytes()).decode()
     return text.replace("token: TOKEN", f"token: {token}").replace("CA_CERT_BUNDLE", authority)

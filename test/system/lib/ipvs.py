@@ -1,18 +1,18 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What mode ipvs has in the node's kernel, read with the programs people use: ipvsadm, ipset, ip, iptables-save."""
+"""The kernel state of ipvs mode on the node, as ipvsadm, ipset, ip and iptables-save list it."""
 
 import dataclasses
 import re
 
 from . import addresses as a
-from . import figures, foreign
+from . import foreign, metrics
 
 LINK = "kube-ipvs0"
 WORD = {"-t": "TCP", "-u": "UDP", "--sctp-service": "SCTP"}
 OPTION = {"tcp": "-t", "udp": "-u", "sctp": "--sctp-service"}
 
-# Without the leading KUBE-, which is KUBE-6- for IPv6; names end after 31 characters.
+# Names without the prefix KUBE-, which is KUBE-6- for IPv6; truncated at 31 characters.
 SETS = {
     "LOOP-BACK": "hash:ip,port,ip", "CLUSTER-IP": "hash:ip,port", "EXTERNAL-IP": "hash:ip,port",
     "EXTERNAL-IP-LOCAL": "hash:ip,port", "LOAD-BALANCER": "hash:ip,port", "LOAD-BALANCER-FW": "hash:ip,port",
@@ -20,7 +20,7 @@ SETS = {
     "LOAD-BALANCER-SOURCE-CIDR": "hash:ip,port,net", "NODE-PORT-TCP": "bitmap:port", "NODE-PORT-LOCAL-TCP": "bitmap:port",
     "NODE-PORT-UDP": "bitmap:port", "NODE-PORT-LOCAL-UDP": "bitmap:port", "NODE-PORT-SCTP-HASH": "hash:ip,port",
     "NODE-PORT-LOCAL-SCTP-HASH": "hash:ip,port", "HEALTH-CHECK-NODE-PORT": "bitmap:port", "IPVS-IPS": "hash:ip",
-    "NODE-PORT-IPS": "hash:ip",  # not kube-proxy's
+    "NODE-PORT-IPS": "hash:ip",  # kube-proxy does not have it
 }
 
 
@@ -29,7 +29,7 @@ class VirtualServer:
     scheduler: str
     options: str  # "-p 10800", "" …
     real: dict  # "10.180.0.1:80" → weight
-    ways: dict = dataclasses.field(default_factory=dict, compare=False)  # "10.180.0.1:80" → what else is said of it: "-m"
+    ways: dict = dataclasses.field(default_factory=dict, compare=False)  # "10.180.0.1:80" → other options: "-m"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +44,7 @@ def where(ip, port):
 
 
 def key(front):
-    """As BEH says it: 172.30.0.41:80/TCP."""
+    """In the notation of BEH: 172.30.0.41:80/TCP."""
     return f"{where(front.ip, front.port)}/{front.protocol.upper()}"
 
 
@@ -61,7 +61,7 @@ def set_name(name, family):
 
 
 def servers(t):
-    """Every virtual server of the node, both families."""
+    """All virtual servers of the node in both address families."""
     found, current = {}, None
     for line in adm(t, "-Sn").splitlines():
         words = line.split()
@@ -76,13 +76,13 @@ def servers(t):
 
 
 def weights(t, front):
-    """Real servers of one virtual server with their weights; None when there is no such virtual server."""
+    """Real servers of one virtual server with their weights; None if the virtual server does not exist."""
     found = servers(t).get(key(front))
     return None if found is None else found.real
 
 
 def connections(t, front):
-    """Of each real server of one virtual server."""
+    """Counters of each real server of one virtual server."""
     found = {}
     for line in adm(t, "-Ln", OPTION[front.protocol], where(front.ip, front.port), check=False).splitlines():
         words = line.split()
@@ -92,7 +92,7 @@ def connections(t, front):
 
 
 def saved_sets(t):
-    """Set name → its entries, of every set on the node."""
+    """Name → entries of all sets on the node."""
     found = {}
     for line in t.topology.run("node", "ipset", "save").stdout.splitlines():
         words = line.split()
@@ -104,7 +104,7 @@ def saved_sets(t):
 
 
 def entries(t, name, family=None):
-    """Of one of our sets; empty too when it is missing."""
+    """The entries of a set of Sluice; empty if the set is missing."""
     return saved_sets(t).get(set_name(name, family or t.family), set())
 
 
@@ -113,7 +113,7 @@ def entry(front):
 
 
 def bound(t, link=LINK):
-    """Addresses of the link, with their length; an empty set also when there is no link."""
+    """Addresses with prefix lengths of the link; empty if the link is missing."""
     done = t.topology.run("node", "ip", "-o", "address", "show", "dev", link, check=False)
     return set(re.findall(r"inet6? (\S+)", done.stdout))
 
@@ -130,9 +130,9 @@ def sysctl(t, name):
     return t.topology.run("node", "sysctl", "-n", name).stdout.strip()
 
 
-def picture(t, weights=True):
-    """Everything, entry by entry: one line for each virtual server, real server, set, entry and address, sorted, and the
-    rules of both families in their order. What merely tells of history is left out (room in sets, counters)."""
+def dump(t, weights=True):
+    """Sorted lines for all virtual servers, real servers, sets, entries and addresses, then the rules of both families in order.
+    Values that depend on history (hash sizes of sets, counters) are excluded."""
     lines = []
     for name, server in servers(t).items():
         lines.append(f"server {name} {server.scheduler} {server.options}".rstrip())
@@ -147,28 +147,28 @@ def picture(t, weights=True):
                             if "KUBE-" in line]
 
 
-def apart(before, after, most=6):
-    """What two pictures differ in; empty when in nothing."""
-    there, here = set(before), set(after)
-    changed = [f"- {line}" for line in before if line not in here] + [f"+ {line}" for line in after if line not in there]
+def difference(before, after, most=6):
+    """The differences between two dumps; empty if there are none."""
+    old, new = set(before), set(after)
+    changed = [f"- {line}" for line in before if line not in new] + [f"+ {line}" for line in after if line not in old]
     if not changed and before != after:
         changed = ["the order of rules"]
     return " | ".join(changed[:most]) + (f" and {len(changed) - most} more" if len(changed) > most else "")
 
 
 def about(lines, *addresses):
-    """The lines that name one of these addresses."""
+    """The lines that contain one of these addresses."""
     edge = r"[0-9a-f:]" if ":" in addresses[0] else r"[\d.]"
     pattern = re.compile("|".join(rf"(?<!{edge}){re.escape(one)}(?!{edge})" for one in addresses))
     return [line for line in lines if pattern.search(line)]
 
 
 def kernel_writes(t):
-    """What transactions have written since the daemon's start, both families together: messages and lines of rules."""
-    return figures.scrape(t).count("sluice_kernel_writes_total")
+    """Number of messages and rule lines that transactions have written since the start of the daemon, both families together."""
+    return metrics.scrape(t).count("sluice_kernel_writes_total")
 
 
 def all_writes(t):
-    """The same, and all messages, which are also those of its looks at the kernel."""
-    now = figures.scrape(t)
+    """The same, and the number of all netlink messages, including those that list kernel state."""
+    now = metrics.scrape(t)
     return now.count("sluice_kernel_writes_total"), now.count("sluice_ipvs_messages_total")

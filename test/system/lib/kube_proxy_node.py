@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A node that a kube-proxy 1.36 has run on: its dumps (test/fixtures/kube-proxy-1.36), put into the node's kernel as if it had
-just been stopped, and what it writes when it starts on a node where somebody else was."""
+"""A node on which kube-proxy 1.36 has run: loads its dumps (test/fixtures/kube-proxy-1.36) into the kernel of the node, as if it
+had just been stopped, and performs the writes of its start on a node with state of another proxy."""
 
 import json
 import os
@@ -19,10 +19,10 @@ COUNTERS = ("ct_state_invalid_dropped_pkts", "localhost_nps_accepted_pkts")
 TOOLS = {a.V4: "iptables", a.V6: "ip6tables"}
 IPX = {a.V4: "ip", a.V6: "ip6"}
 SERVICE_CHAIN = re.compile(r"KUBE-(SVC|SVL|EXT|FW|SEP)-[A-Z2-7]{16}")
-# As kube-proxy makes them in mode ipvs.
+# As kube-proxy sets them in ipvs mode.
 IPVS_SYSCTLS = ("net.ipv4.vs.conntrack=1", "net.ipv4.vs.expire_nodest_conn=1", "net.ipv4.vs.expire_quiescent_template=1")
-# What the kernel chooses when a set is made, and what grows with it.
-_OF_ITS_OWN = re.compile(r" (initval 0x[0-9a-f]+|hashsize \d+|bucketsize \d+|maxelem \d+)")
+# Attributes of a set that the kernel chooses.
+_SET_ATTRIBUTES = re.compile(r" (initval 0x[0-9a-f]+|hashsize \d+|bucketsize \d+|maxelem \d+)")
 _PORTAL = re.compile(r"-A KUBE-(PORTALS|NODEPORT)-(CONTAINER|HOST) ")
 _HELD = ("-A KUBE-NODEPORT-NON-LOCAL ", "-A KUBE-PORTALS-FIREWALL ")
 
@@ -33,7 +33,7 @@ def objects():
 
 
 def front(name, family, kind="cluster", port=None):
-    """Where clients send to that Service ("shop/cart"): the cluster IP, "vip", "external" or "node"."""
+    """The address and port of that Service ("shop/cart"); kind is "cluster", "vip", "external" or "node"."""
     found = next(one for one in objects() if one["kind"] == "Service" and
                  f"{one['metadata']['namespace']}/{one['metadata']['name']}" == name)
     spec = found["spec"]
@@ -44,11 +44,11 @@ def front(name, family, kind="cluster", port=None):
     return Front(ip, one["nodePort"] if kind == "node" else one["port"], one["protocol"].lower())
 
 
-# As it was left.
+# The state that kube-proxy leaves.
 
 
 def load(t, mode):
-    """The node as kube-proxy left it in that mode; nothing of a proxy is there before."""
+    """Loads the state that kube-proxy leaves in that mode into a node without proxy state."""
     {"iptables": _load_iptables, "nftables": _load_nftables, "ipvs": _load_ipvs}[mode](t)
 
 
@@ -77,11 +77,11 @@ def _load_rules(t, mode):
         t.topology.run("node", t.topology.tools.program(family, "-restore"), "-w", "--noflush", stdin=_text(mode, f"{tool}-save.txt"))
 
 
-# What is there, and what it left, as lines that can be compared.
+# The current state and the dumped state, as lines that can be compared.
 
 
-def found(t, mode):
-    """What the node has of the kind that kube-proxy makes in that mode, sorted."""
+def node_state(t, mode):
+    """Sorted lines of all objects on the node that kube-proxy creates in that mode."""
     if mode == "nftables":
         return _names(t.topology.run("node", "nft", "list", "ruleset").stdout)
     lines = [f"{family}: {line}" for family in a.FAMILIES for line in _saved(t, family)]
@@ -92,8 +92,8 @@ def found(t, mode):
     return sorted(lines)
 
 
-def left(mode):
-    """The same of the dump."""
+def dumped_state(mode):
+    """The same lines for the dump."""
     if mode == "nftables":
         return _names(_text(mode, "nft-list-ruleset.nft"))
     lines = [f"{family}: {line}" for family, tool in TOOLS.items() for line in _ours(_text(mode, f"{tool}-save.txt"))]
@@ -103,7 +103,7 @@ def left(mode):
 
 
 def _saved(t, family):
-    """While somebody removes sets, iptables-save may meet a rule whose set is gone by then, and gives up."""
+    """While another process removes sets, iptables-save may fail at a rule with a missing set, so it is retried."""
     done = None
 
     def saved():
@@ -117,7 +117,7 @@ def _saved(t, family):
 
 
 def _ours(text):
-    """Chains and rules; without KUBE-FIREWALL, which is kubelet's too and stays, and without the ports that the kernel chose for relays."""
+    """Chains and rules without KUBE-FIREWALL, which kubelet shares, and without the ports of relays, which the kernel chooses."""
     lines = (re.sub(r" \[\d+:\d+\]$", "", line) for line in text.splitlines())
     lines = (re.sub(r"(--to-ports |--to-destination \S+:)\d+", r"\1", line) if _PORTAL.match(line) else line for line in lines)
     lines = (re.sub(r"--dport \d+", "", line) if line.startswith(_HELD) else line for line in lines)
@@ -125,16 +125,16 @@ def _ours(text):
 
 
 def _ipvs_lines(sets, servers, link):
-    return ([_OF_ITS_OWN.sub("", line) for line in sets.splitlines() if " KUBE-" in line] + servers.splitlines() + _addresses(link))
+    return ([_SET_ATTRIBUTES.sub("", line) for line in sets.splitlines() if " KUBE-" in line] + servers.splitlines() + _addresses(link))
 
 
 def _addresses(text):
-    """Of the output of ip address."""
+    """The addresses in the output of `ip address`."""
     return [line.split()[1] for line in text.splitlines() if line.split()[:1] in (["inet"], ["inet6"]) and "scope link" not in line]
 
 
 def _names(text):
-    """Of tables, chains, sets and maps of nft, each with its table; other tables than kube-proxy's are not looked at."""
+    """Names of the chains, sets and maps in tables named kube-proxy, each with its table."""
     lines, table = [], ""
     for line in text.splitlines():
         words = line.split()
@@ -145,11 +145,11 @@ def _names(text):
     return sorted(lines)
 
 
-# A kube-proxy that starts.
+# The start of kube-proxy.
 
 
 def first_sync(t, mode):
-    """What it writes where somebody else was (BEH 5.2, 5.11, 6.2, 7.4), in its order."""
+    """Performs the writes of its first sync on a node with state of another proxy (BEH 5.2, 5.11, 6.2, 7.4), in order."""
     {"iptables": _sync_iptables, "nftables": _sync_nftables, "ipvs": _sync_ipvs}[mode](t)
 
 
@@ -177,8 +177,7 @@ def _sync_nftables(t):
 
 
 def _remove_stale(t, family):
-    """Chains of Services that it does not know, and elements of its own containers that it does not want: as with everything that it
-    finds under its names."""
+    """Removes chains of unknown Services from its table."""
     table = f"{IPX[family]} kube-proxy"
     wanted = set(_names(_text("nftables", "nft-list-ruleset.nft")))
     there = _names(t.topology.run("node", "nft", "list", "table", *table.split()).stdout)
@@ -193,7 +192,7 @@ def _sync_ipvs(t):
         _ensure_jumps(t, "ipvs", t.topology.tools.program(family), tool)
     run("node", "ip", "link", "add", leftovers.LINK, "type", "dummy", check=False)
     sets = _text("ipvs", "ipset-save.txt")
-    run("node", "ipset", "restore", "-exist", stdin="".join(f"{_OF_ITS_OWN.sub('', line)}\n" for line in sets.splitlines()
+    run("node", "ipset", "restore", "-exist", stdin="".join(f"{_SET_ATTRIBUTES.sub('', line)}\n" for line in sets.splitlines()
                                                             if line.startswith("create")))
     bound = _addresses(run("node", "ip", "addr", "show", leftovers.LINK).stdout)
     wanted = _addresses(_text("ipvs", "ip-addr-kube-ipvs0.txt"))
@@ -220,7 +219,7 @@ def _sync_ipvs(t):
 
 
 def documented(mode):
-    """The commands that docs/migrating.md has for what stays of ours after kube-proxy has taken over in that mode; empty where nothing stays."""
+    """The commands of docs/migrating.md that remove state of Sluice after a takeover by kube-proxy in that mode, if any."""
     begins = {"nftables": "    theirs='", "ipvs": "    for tool in iptables ip6tables"}.get(mode)
     with open(STEPS, encoding="utf-8") as file:
         text = file.read()
@@ -231,7 +230,7 @@ def documented(mode):
 
 
 def _ensure_jumps(t, mode, program, tool):
-    """Each is looked for, and put at the top when it is missing; the last in the dump was the first."""
+    """Inserts missing jumps at the top of their chains, in reverse order of the dump."""
     table, jumps = "", []
     for line in _text(mode, f"{tool}-save.txt").splitlines():
         if line.startswith("*"):
@@ -249,7 +248,7 @@ def _add_counters(t):
 
 
 def _add_counter(name):
-    """What `nfacct add` does; one that is there already is fine."""
+    """Does the same as `nfacct add`, without an error if the counter exists."""
     text = name.encode() + b"\0"
     attribute = struct.pack("=HH", 4 + len(text), 1) + text + b"\0" * (-len(text) % 4)  # NFACCT_NAME
     body = struct.pack("=BBH", 0, 0, 0) + attribute

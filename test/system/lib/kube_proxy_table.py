@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The table that a kube-proxy of mode nftables leaves, as text for nft: every kind of chain, set and map (BEH 7.2 to 7.6)."""
+"""The table that kube-proxy leaves in nftables mode, as text for nft: every kind of chain, set and map (BEH 7.2 to 7.6)."""
 
 import base64
 import dataclasses
@@ -13,16 +13,16 @@ MARK = "0x4000"
 
 @dataclasses.dataclass(frozen=True)
 class Port:
-    """One port of a Service as kube-proxy sees it."""
+    """One service port of kube-proxy."""
 
     name: str  # ns/name/protocol/port
     ip: str
     port: int
-    endpoints: tuple  # addresses; port 80
+    endpoints: tuple  # addresses; the port is 80
     protocol: str = "tcp"
     node_port: int = 0
     external: str = ""
-    ranges: tuple = ()  # of clients, for the external address
+    ranges: tuple = ()  # source ranges of the external address
     sticky: bool = False
 
     @property
@@ -84,8 +84,8 @@ def text(family, ports):
 
 
 def taking_over(family, ports):
-    """The same as a kube-proxy writes it over a table that is there: base chains made anew, all others emptied, in one
-    transaction (BEH 7.4). It removes nothing it does not know."""
+    """The transaction with which kube-proxy takes over an existing table: it recreates base chains and flushes its other chains
+    (BEH 7.4). It does not remove unknown objects."""
     whole = text(family, ports)
     ip = "ip" if family == a.V4 else "ip6"
     lines = []

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kubeconfigs of a test's own, and the credential programs that they name."""
+"""Kubeconfigs for tests, and exec credential plugins for them."""
 
 import base64
 import json
@@ -12,7 +12,7 @@ from .apiserver import PORT
 V1 = "client.authentication.k8s.io/v1"
 SERVER = f"https://{NODE2.v4}:{PORT}"
 
-# Hands out what lies in the folder of the API server's keys, and counts how often it was run.
+# Prints credentials from the folder of the API server's keys, and counts its runs.
 PROGRAM = """#!/usr/bin/python3
 import datetime, json, sys
 folder, what, lifetime = sys.argv[1:]
@@ -36,7 +36,7 @@ def data(folder, name):
 
 
 def write(path, cluster, user):
-    """JSON is YAML too."""
+    """Writes the kubeconfig as JSON, which is valid YAML."""
     document = {"apiVersion": "v1", "kind": "Config", "current-context": "x",
                 "clusters": [{"name": "c", "cluster": {"server": SERVER, **cluster}}],
                 "users": [{"name": "u", "user": user}],
@@ -55,7 +55,7 @@ class CredentialProgram:
         os.chmod(path, 0o755)
 
     def user(self, what, lifetime="-"):
-        """The user's entry: `what` is token or certificate; the lifetime is in seconds."""
+        """The entry of the user; `what` is "token" or "certificate", the lifetime is in seconds."""
         return {"exec": {"apiVersion": V1, "command": self.path, "interactiveMode": "Never",
                          "args": [self._keys, what, str(lifetime)]}}
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How long a change of a Service takes until a client meets it: connections of this process from inside the test network, by one
-thread that stays there, so that asking costs no process."""
+"""Measures the time from a change of a Service until a client reaches the new endpoint. One thread of this process stays in the
+namespace of the client, so that no process is started per connection."""
 
 import queue
 import socket
@@ -15,7 +15,7 @@ PATIENCE = 20  # seconds, stretched
 
 
 class Client:
-    """Connects from the namespace of that host; close() ends its thread."""
+    """Connects from the namespace of that host; close() stops its thread."""
 
     def __init__(self, t, sender):
         self._calls, self._results = queue.Queue(), queue.Queue()
@@ -25,7 +25,7 @@ class Client:
         t.defer(self.close)
 
     def seconds_until(self, front, server, since):
-        """From that instant of the monotonic clock until a new connection to the front meets that server; None if it never does."""
+        """Time from `since` (monotonic) until that server answers a new connection to the front; None if the timeout expires."""
         self._calls.put((front, server, since))
         result = self._results.get()
         if isinstance(result, Exception):
@@ -49,14 +49,14 @@ class Client:
     def _wait(front, server, since):
         give_up = time.monotonic() + pace.stretched(PATIENCE)
         while time.monotonic() < give_up:
-            if met(front) == server.name:
+            if server_at(front) == server.name:
                 return time.monotonic() - since
             time.sleep(POLL_SECONDS)  # poll interval
         return None
 
 
-def met(front):
-    """The name of the server that answers one connection; empty when none does."""
+def server_at(front):
+    """The name of the server that answers one connection; empty if there is none."""
     try:
         with socket.create_connection((front.ip, front.port), 2) as connection:
             return connection.recv(200).partition(b" ")[0].decode()

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a kube-proxy that ran here before has left: made with the programs it uses, in the shape it gives it."""
+"""Leftover state of a previous kube-proxy, created with the same programs and in the same form."""
 
 from . import addresses as a
 
@@ -18,13 +18,13 @@ _MASQUERADE = """-A KUBE-POSTROUTING -m mark ! --mark 0x4000/0x4000 -j RETURN
 _SERVICE_IP = {a.V4: "172.30.255.41", a.V6: "fd00:172:30::ff41"}
 _ENDPOINT = {a.V4: "10.180.0.77", a.V6: "fd00:10:0:180::77"}
 
-# The link; this kernel may know no dummy, and any kind will do.
+# The link of ipvs mode. Any type of link will do, and the kernel may lack dummy links.
 LINK = "kube-ipvs0"
 _SETS = {"KUBE-CLUSTER-IP": "hash:ip,port", "KUBE-LOOP-BACK": "hash:ip,port,ip", "KUBE-LOAD-BALANCER": "hash:ip,port",
          "KUBE-NODE-PORT-TCP": "bitmap:port range 0-65535"}
-FOREIGN_SET = "KUBE-SOMEBODY-ELSE"
+FOREIGN_SET = "KUBE-FOREIGN"
 
-# kubelet's, and a rule of somebody else: to be the same bytes after.
+# Chains of kubelet, and a foreign rule, which must not change.
 KUBELET = """*mangle
 :KUBE-IPTABLES-HINT - [0:0]
 :KUBE-KUBELET-CANARY - [0:0]
@@ -43,7 +43,7 @@ COMMIT
 
 
 def iptables_mode(family):
-    """With a chain of before 1.25, and the jump of before 1.9 that was for every packet."""
+    """Includes a chain from before 1.25, and the jump for all packets from before 1.9."""
     ip, endpoint = _SERVICE_IP[family], _ENDPOINT[family]
     return f"""*mangle
 {_CANARIES}COMMIT
@@ -85,7 +85,7 @@ COMMIT
 
 
 def ipvs_mode(family):
-    """Its rules without those of KUBE-SERVICES; `make_ipvs` makes what they speak of first."""
+    """The rules of ipvs mode without those of KUBE-SERVICES; `make_ipvs` must create the sets first."""
     sets = {name: _set_name(name, family) for name in _SETS}
     return f"""*filter
 :KUBE-FORWARD - [0:0]
@@ -161,7 +161,7 @@ def nftables_mode(family, ip, port, endpoints):
 
 
 def restore(topology, family, text, variant=None):
-    """Adds the rules with that family's iptables-restore, of the variant under test or of another."""
+    """Adds the rules with iptables-restore of that family, in the variant under test or in another one."""
     tool = topology.tools.program(family, "-restore")
     if variant:
         tool = tool.replace(topology.variant, variant)
@@ -169,7 +169,7 @@ def restore(topology, family, text, variant=None):
 
 
 def make_ipvs(topology):
-    """Sets with an entry or two, and the link with an address; each family's rules come after."""
+    """Creates sets with a few entries, and the link with an address, before the rules of each family."""
     lines = [f"create {FOREIGN_SET} hash:ip"]
     for family, word in ((a.V4, "inet"), (a.V6, "inet6")):
         for name, kind in _SETS.items():

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Objects as files in the directory the daemon watches."""
+"""Objects as files in the directory that the daemon watches."""
 
 import json
 import os
@@ -11,8 +11,8 @@ from . import objects
 
 class ManifestSource:
     name = "manifests"
-    # A folder that is read while files come may show a late one and not an early one. What the next reading
-    # shows began after that, so a second change that is seen proves everything before the first.
+    # A directory scan that runs while files are written may return a later file and miss an earlier one. The next scan starts
+    # after that, so a second visible change proves that everything before the first one was read.
     passes = 2
 
     def __init__(self, directory):
@@ -31,7 +31,7 @@ class ManifestSource:
             self.put_text(_file_name(objects.key(one)), json.dumps(one, indent=1))
 
     def put_text(self, file_name, text):
-        """Writes elsewhere and renames: the daemon must never read half a file."""
+        """Writes to a temporary file and renames it, so that the daemon never reads a partial file."""
         with self._lock:
             self._serial += 1
             staged = os.path.join(self._staging, str(self._serial))
@@ -47,7 +47,7 @@ class ManifestSource:
         os.unlink(os.path.join(self.directory, file_name))
 
     def close(self):
-        """Nothing runs for this source."""
+        """This source has no process to stop."""
 
 
 def _file_name(key):

@@ -1,9 +1,9 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who is to answer whom: read from the objects of a cluster alone, without a look at what any backend does with them.
+"""A model of which servers answer which client, computed only from the objects of a cluster, independently of any backend.
 
-Written after the chapters of the behaviour reference about endpoints and policies. kit_test.py holds it against what the
-numbered cases expect, word for word, for each of the backends of this tree.
+It implements the chapters of the behaviour reference about endpoints and policies. kit_test.py compares it with the
+expectations of the numbered cases, for each backend of this tree.
 """
 
 import ipaddress
@@ -17,14 +17,14 @@ from .services import Front
 
 PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name"
 CLUSTER, EXTERNAL, BALANCER, NODE_PORT = "cluster IP", "external IP", "balancer", "node port"
-POD, NODE, OUTSIDE = "a pod", "the node", "somebody outside"
-SUFFIX = {a.POD_PORT: "", a.ALT_PORT: "-alt"}  # of who answers at that port of a pod
+POD, NODE, OUTSIDE = "a pod", "the node", "an outside client"
+SUFFIX = {a.POD_PORT: "", a.ALT_PORT: "-alt"}  # suffix of the name of the server at that port of a pod
 PODS = a.LOCAL_PODS + a.REMOTE_PODS
 ADDRESS_TYPE = {a.V4: "IPv4", a.V6: "IPv6"}
 
 
 class World:
-    """Stands in front of a source of objects and remembers what it was given."""
+    """Forwards objects to a source, and keeps a copy of them for the model."""
 
     def __init__(self, source, profile):
         self._source = source
@@ -41,7 +41,7 @@ class World:
         self._source.delete(*made)
 
     def fronts(self, family):
-        """Every address and port that is promised to anybody, sorted."""
+        """All addresses and ports of Services, sorted."""
         found = set()
         for service in self._services():
             for port in service["spec"]["ports"] if ADDRESS_TYPE[family] in service["spec"]["ipFamilies"] else []:
@@ -52,7 +52,7 @@ class World:
         return sorted((one for one in found if (":" in one.ip) == (family == a.V6)), key=lambda one: (one.ip, one.port, one.protocol))
 
     def expected(self, sender, front, family):
-        """What that sender sees at that front; None where this model does not say."""
+        """The expected outcome for that sender at that front; None if the model does not define it."""
         kind, service, port = self._owner(front, family)
         where = _place(sender, family)
         if service is None:
@@ -60,7 +60,7 @@ class World:
         outcome = self._outcome(sender, where, kind, service, port, family)
         return outcomes.as_relayed(outcome, front.protocol) if self._profile.relays else outcome
 
-    # Whose address it is.
+    # Owners of addresses.
 
     def _services(self):
         for service in self._of_kind("Service"):
@@ -73,11 +73,11 @@ class World:
         return [one for (its, _, _), one in sorted(self._objects.items()) if its == kind]
 
     def _owner(self, front, family):
-        """(kind of address, Service, port); an address of a Service counts for more than a node port."""
+        """(kind of address, Service, port); addresses of Services take precedence over node ports."""
         by_node_port = (None, None, None)
         for service in self._services():
             if ADDRESS_TYPE[family] not in service["spec"]["ipFamilies"]:
-                continue  # addresses of the other family are nobody's
+                continue  # addresses of the other family are ignored
             for port in service["spec"]["ports"]:
                 if port["protocol"].lower() != front.protocol:
                     continue
@@ -101,7 +101,7 @@ class World:
             return outcomes.REJECTED
         return outcomes.UNTOUCHED
 
-    # Who serves.
+    # Endpoints and outcomes.
 
     def _outcome(self, sender, where, kind, service, port, family):
         profile = self._profile
@@ -114,7 +114,7 @@ class World:
             return outcomes.DROPPED
         if not every:
             if where == NODE and kind in (EXTERNAL, BALANCER) and not profile.meets(NODE_REJECTED):
-                # A relay holds the address of a balancer on the node, too, and leaves an external IP alone.
+                # A relay serves load balancer addresses on the node, too, but does not touch external IPs.
                 return outcomes.REJECTED if profile.relays and kind == BALANCER else outcomes.UNTOUCHED
             return outcomes.REJECTED
         if profile.relays and where == NODE and kind == EXTERNAL:
@@ -152,7 +152,7 @@ class World:
         return any(ipaddress.ip_address(sender.ip(family)) in one for one in ranges)
 
     def _endpoints(self, service, port, family):
-        """(the list for policy Cluster, the list for policy Local): names of servers and where they are."""
+        """(list for policy Cluster, list for policy Local), each as server name → host."""
         ready, ending = {}, {}
         for one in self._slices(service, family):
             for target in one["ports"]:
@@ -210,7 +210,7 @@ def _place(sender, family):
 
 
 def _served(sender, servers, source, family=a.V4):
-    """By all of these. Who is balanced to itself is masqueraded; who has the address that others are masqueraded to keeps it."""
+    """Served by all these servers. Hairpin traffic is masqueraded; a client with the masquerade address keeps its source."""
     def of(host):
         if host == sender:
             return outcomes.MASQUERADED

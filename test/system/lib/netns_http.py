@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sockets and HTTP from this process into a network namespace.
 
-A socket belongs for ever to the namespace of the thread that made it, so a short-lived thread enters the
-namespace, makes the socket and ends; no process needs to be started per request.
+A socket stays in the namespace of the thread that created it. So a short-lived thread enters the namespace and creates
+the socket, and no process is needed per request.
 """
 
 import ctypes
@@ -20,13 +20,13 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def connect_in(namespace, address, timeout=None):
-    """A TCP socket of that network namespace, connected."""
+    """A connected TCP socket in that network namespace."""
     timeout = timeout or pace.stretched(PATIENCE)
     return made_in(namespace, lambda: socket.create_connection(address, timeout))
 
 
 def enter(namespace):
-    """This thread is in that network namespace from now on."""
+    """Moves this thread to that network namespace."""
     with open(f"/run/netns/{namespace}", "rb") as file:
         if _libc.setns(file.fileno(), CLONE_NEWNET) != 0:
             number = ctypes.get_errno()
@@ -34,14 +34,14 @@ def enter(namespace):
 
 
 def made_in(namespace, make):
-    """What the function makes in that network namespace: a socket, or a process."""
+    """The result of the function in that network namespace: a socket, or a process."""
     result = []
 
     def work():
         try:
             enter(namespace)
             result.append(make())
-        except Exception as error:  # pylint: disable=broad-except  # it is the caller's
+        except Exception as error:  # pylint: disable=broad-except  # raised again in the caller's thread
             result.append(error)
 
     thread = threading.Thread(target=work, daemon=True)
@@ -53,7 +53,7 @@ def made_in(namespace, make):
 
 
 class NamespaceConnection(http.client.HTTPConnection):
-    """An HTTP(S) connection whose socket is made inside a network namespace."""
+    """An HTTP(S) connection with a socket in a network namespace."""
 
     def __init__(self, namespace, host, port, tls=None):
         super().__init__(host, port, timeout=pace.stretched(PATIENCE))

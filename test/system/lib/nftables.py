@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What mode nftables has in the node's kernel, as `nft --json list table` tells it: which numbers it uses, and what they mean."""
+"""The kernel state of nftables mode on the node, as `nft --json list table` prints it, and the meaning of its numbers."""
 
 import contextlib
 import dataclasses
@@ -9,13 +9,13 @@ import os
 import re
 
 from . import addresses as a
-from . import figures, shell
+from . import metrics, shell
 
 TABLE = "kube-proxy"
 IPX = {a.V4: "ip", a.V6: "ip6"}
-CLUSTER_SLOTS, LOCAL_SLOTS = 0x00001, 0x10001  # the first ones
-TOKENS = ("affinity-endpoints", "affinity-local-endpoints")  # of policy Cluster, of policy Local
-# Sets whose elements mean what they say; those of the others are numbers.
+CLUSTER_SLOTS, LOCAL_SLOTS = 0x00001, 0x10001  # the first slot of each list
+TOKENS = ("affinity-endpoints", "affinity-local-endpoints")  # policy Cluster, policy Local
+# Sets with elements that are independent of assigned numbers.
 PLAIN = ("cluster-ips", "nodeport-ips", "hairpin-connections", "rejected-services", "rejected-nodeports",
          "dropped-services", "dropped-nodeports", "service-traffic", "nodeport-traffic")
 FILLED_BY_THE_KERNEL = ("affinity", "service-traffic", "nodeport-traffic")
@@ -24,10 +24,10 @@ FILLED_BY_THE_KERNEL = ("affinity", "service-traffic", "nodeport-traffic")
 @dataclasses.dataclass
 class Table:
     handle: int
-    sets: dict  # name → {key: data}; keys and data as nft shows them, numbers as numbers; no data: None
+    sets: dict  # name → {key: data}; keys and data as nft prints them, numbers as int; None without data
     comments: dict  # name → {key: comment}
-    specs: dict  # name → what else is said of the set
-    chains: dict  # name → texts of its rules, in their order
+    specs: dict  # name → other attributes of the set
+    chains: dict  # name → texts of its rules, in order
     hooks: dict  # name → (type, hook, priority)
     handles: dict  # name of a chain → handles of its rules
 
@@ -36,37 +36,37 @@ class Table:
 
 
 def read(t, family=None):
-    """The table of that family; None when there is none."""
+    """The table of that family; None if it does not exist."""
     done = t.topology.run("node", "nft", "--json", "list", "table", IPX[family or t.family], TABLE, check=False)
     return None if done.returncode != 0 else of_json(done.stdout)
 
 
 def of_json(text):
-    """The table in what `nft --json list table` prints."""
+    """Parses the output of `nft --json list table`."""
     table = Table(0, {}, {}, {}, {}, {}, {})
     for entry in json.loads(text)["nftables"]:
-        (kind, said), = entry.items()
+        (kind, item), = entry.items()
         if kind == "table":
-            table.handle = said["handle"]
+            table.handle = item["handle"]
         elif kind in ("set", "map"):
-            _take_set(table, said)
+            _take_set(table, item)
         elif kind == "chain":
-            table.chains.setdefault(said["name"], [])
-            table.handles.setdefault(said["name"], [])
-            if "hook" in said:
-                table.hooks[said["name"]] = (said["type"], said["hook"], said["prio"])
+            table.chains.setdefault(item["name"], [])
+            table.handles.setdefault(item["name"], [])
+            if "hook" in item:
+                table.hooks[item["name"]] = (item["type"], item["hook"], item["prio"])
         elif kind == "rule":
-            table.chains.setdefault(said["chain"], []).append(_text([said["expr"], said.get("comment", "")]))
-            table.handles.setdefault(said["chain"], []).append(said["handle"])
+            table.chains.setdefault(item["chain"], []).append(_text([item["expr"], item.get("comment", "")]))
+            table.handles.setdefault(item["chain"], []).append(item["handle"])
     return table
 
 
-def _take_set(table, said):
-    name = said["name"]
+def _take_set(table, listed):
+    name = listed["name"]
     elements, comments = table.sets.setdefault(name, {}), table.comments.setdefault(name, {})
-    table.specs[name] = {key: value for key, value in said.items() if key not in ("elem", "handle")}
-    for one in said.get("elem", []):
-        key, data = one if "map" in said else (one, None)
+    table.specs[name] = {key: value for key, value in listed.items() if key not in ("elem", "handle")}
+    for one in listed.get("elem", []):
+        key, data = one if "map" in listed else (one, None)
         comment = ""
         if isinstance(key, dict) and "elem" in key:
             comment, key = key["elem"].get("comment", ""), key["elem"]["val"]
@@ -79,7 +79,7 @@ def _text(value):
 
 
 def _shown(value):
-    """ "172.30.0.41 . tcp . 80 . 0"; verdicts as "goto endpoints-2"; what nft takes for a priority of traffic control, as a number."""
+    """ "172.30.0.41 . tcp . 80 . 0"; verdicts as "goto endpoints-2"; numbers that nft prints as tc priorities, as int."""
     if isinstance(value, dict):
         if "concat" in value:
             return " . ".join(str(_shown(one)) for one in value["concat"])
@@ -89,7 +89,7 @@ def _shown(value):
     if value == "none":
         return 0
     found = re.fullmatch(r"([0-9a-f]*):([0-9a-f]*)", value) if isinstance(value, str) else None
-    # An IPv6 address has two colons.
+    # An IPv6 address contains at least two colons.
     return int(found[1] or "0", 16) << 16 | int(found[2] or "0", 16) if found else value
 
 
@@ -102,13 +102,13 @@ def node_port(service):
 
 
 def _slots(table, name, key):
-    """Slot → endpoint, of one frontend."""
+    """Slot → endpoint of one frontend."""
     prefix = f"{key} . "
     return {int(one[len(prefix):]): data for one, data in table.elements(name).items() if one.startswith(prefix)}
 
 
 def lists(table, key, node_port=False):  # pylint: disable=redefined-outer-name
-    """Endpoints of one frontend (policy Cluster, policy Local), sorted. With affinity the frontend leads to an id that has them."""
+    """Sorted endpoints of one frontend (policy Cluster, policy Local). With affinity, the frontend maps to an id with slots."""
     number = table.elements("affinity-nodeports" if node_port else "affinity-services").get(key)
     slots = _slots(table, "nodeport-endpoints" if node_port else "endpoints", key)
     if number is not None:
@@ -136,10 +136,10 @@ CHAIN = re.compile(r"(nodeport-)?(sticky-\d+-)?(?:(?:endpoints|external)-(?P<all
                    r"external-local-(?P<either>\d+)-(?P<outside>\d+))")
 
 
-def is_dense(table):
-    """A sentence for every frontend whose chain is of the wrong kind, or whose lists have a hole, another length than the chain
-    chooses from, or a slot that leads to no endpoint; none: all is well. With affinity the lists are those of all frontends of
-    a service port: one the chain does not ask may be there, without holes."""
+def slot_problems(table):
+    """A sentence for each frontend with a chain of the wrong kind, or a list with a gap, a length that differs from that in the
+    chain, or a slot without an endpoint. With affinity all frontends of a service port share the lists: one that the chain does
+    not use may exist, without gaps."""
     wrong = []
     for name, where, ids in (("service-treatments", "endpoints", "affinity-services"),
                              ("nodeport-treatments", "nodeport-endpoints", "affinity-nodeports")):
@@ -156,8 +156,8 @@ def is_dense(table):
                          for slot, token in _id_slots(table, identity).items()}
             for first, length in ((CLUSTER_SLOTS, found["all"] or found["either"]), (LOCAL_SLOTS, found["local"] or found["outside"])):
                 have = sorted(slot for slot in slots if (slot >= LOCAL_SLOTS) == (first == LOCAL_SLOTS))
-                asked = int(length or 0) or (len(have) if identity is not None else 0)
-                if have != list(range(first, first + asked)):
+                wanted = int(length or 0) or (len(have) if identity is not None else 0)
+                if have != list(range(first, first + wanted)):
                     wrong.append(f"{key} ({chain}) has slots {have}")
             wrong += [f"{key} ({chain}): slot {slot} leads to no endpoint" for slot in sorted(slots) if slots[slot] is None]
     return wrong
@@ -170,7 +170,7 @@ def chain_of(table, number):
 
 
 def meaning(t, family=None):
-    """What clients meet, line by line and sorted, whatever numbers say it. Two tables with the same lines are the same."""
+    """Sorted lines that describe the table independently of its numbers. Tables with the same lines behave the same."""
     table = read(t, family)
     if table is None:
         return ["there is no table"]
@@ -190,15 +190,15 @@ def meaning(t, family=None):
         found.append(f"there is {name}")
     for name, rules in table.chains.items():
         hook = f" {table.hooks[name]}" if name in table.hooks else ""
-        # Chains that Services share stay a while when none does any more.
+        # Shared chains stay for a while after their last Service has been removed.
         if name in used or not is_shared(name):
             found += [f"chain {name}{hook}", *(f"chain {name} {at}: {rule}" for at, rule in enumerate(rules))]
     return sorted(found)
 
 
 def _comment(table, name, key):
-    said = table.comments.get(name, {}).get(key)
-    return f" ({said})" if said else ""
+    comment = table.comments.get(name, {}).get(key)
+    return f" ({comment})" if comment else ""
 
 
 def is_shared(chain):
@@ -207,7 +207,7 @@ def is_shared(chain):
 
 
 def lines(t):
-    """All elements, sets and chains of both families with their numbers, one a line."""
+    """All elements, sets and chains of both families with their numbers, one per line."""
     found = []
     for family in a.FAMILIES:
         table = read(t, family)
@@ -222,24 +222,24 @@ def lines(t):
 
 
 def about(all_lines, *addresses):
-    """The lines that name one of these addresses."""
+    """The lines that contain one of these addresses."""
     edge = r"[0-9a-f:]" if ":" in addresses[0] else r"[\d.]"
     pattern = re.compile("|".join(rf"(?<!{edge}){re.escape(one)}(?!{edge})" for one in addresses))
     return [line for line in all_lines if pattern.search(line)]
 
 
 def kernel_writes(t):
-    """What transactions have written since the daemon's start, both families together."""
-    return figures.scrape(t).count("sluice_kernel_writes_total")
+    """Number of kernel writes of transactions since the start of the daemon, both families together."""
+    return metrics.scrape(t).count("sluice_kernel_writes_total")
 
 
 def nft(t, text, check=True):
     return t.topology.run("node", "nft", "-f", "-", stdin=text, check=check)
 
 
-def loads_again(t, family=None):
-    """Loads what `nft list table` prints into an empty namespace, and lists it there: (exit status and errors, whether it is the same).
-    What nft 1.0 cannot print so that it reads it again is none of ours."""
+def reload_listing(t, family=None):
+    """Loads the output of `nft list table` in an empty namespace and lists it there: (process, first listing, second listing).
+    Sluice uses nothing that nft 1.0 cannot read back from its own output."""
     ipx = IPX[family or t.family]
     text = t.topology.run("node", "nft", "-s", "list", "table", ipx, TABLE).stdout
     name = f"{t.topology.namespace('node')}-again"

@@ -1,10 +1,10 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The iptables programs of the node under test: one variant, and wrappers around it that record and refuse.
+"""The iptables programs of the node under test: one variant, and wrappers that record or reject its input.
 
-The node finds them in one folder, first in PATH, in which every iptables name is that variant, whatever
-the host's alternatives say. The folder is a symbolic link, so that wrappers can be put in front of the
-programs, and taken away, under a running daemon.
+They are in one folder at the start of PATH, in which all iptables names are that variant, independent of the
+alternatives of the host. The folder is a symbolic link, so that wrappers can be added and removed under a
+running daemon.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ WRAPPERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "wrapp
 
 
 class Missing(shell.CommandFailed):
-    """This machine has no iptables of that variant."""
+    """This machine does not have that variant of iptables."""
 
 
 class NodeTools:
@@ -46,12 +46,12 @@ class NodeTools:
         self._wraps = 0
 
     def program(self, family, suffix=""):
-        """The name of that program, as the host has it."""
+        """The name of that program on the host."""
         return f"{NAMES[family]}-{self.variant}{suffix}"
 
     def empty(self, topology, family, table):
         """Removes every rule and chain from a table of the node. If the daemon repairs or removes a chain between the two
-        commands, the second one fails; then both run again."""
+        commands, the second one fails, and both run again."""
         def emptied():
             words = [self.program(family), "-w", "-t", table]
             return all(topology.run("node", *words, action, check=False).returncode == 0 for action in ("-F", "-X"))
@@ -61,7 +61,7 @@ class NodeTools:
 
     @contextlib.contextmanager
     def wrapped(self):
-        """While open, everything goes through the wrappers; calls may nest."""
+        """While open, the node runs the wrappers; calls may nest."""
         self._wraps += 1
         self._point_to("wrapped")
         try:
@@ -71,21 +71,21 @@ class NodeTools:
             if not self._wraps:
                 self._point_to("real")
 
-    # For use while wrapped.
+    # Only while wrapped.
 
     def inputs(self, namespace):
-        """What iptables-restore was given in that network namespace and took, oldest first."""
+        """The inputs that iptables-restore has accepted in that network namespace, oldest first."""
         number = os.stat(f"/run/netns/{namespace}").st_ino
         found = sorted(name for name in os.listdir(self._file("inputs")) if name.endswith(f".{number}"))
         return [_text(self._file("inputs", name)) for name in found]
 
     def turned_away(self):
-        """How many inputs were refused so far."""
+        """The number of rejected inputs so far."""
         return len(os.listdir(self._file("turned-away")))
 
     def refuse(self, pattern, manner):
-        """Refuses inputs with a line that matches the extended regular expression. `manner`: the message names
-        that `line`, or the line of the `commit` after it, or `nothing`."""
+        """Rejects inputs with a line that matches the extended regular expression. `manner` is the line that the error message
+        contains: that `line`, the `commit` after it, or `nothing`."""
         self._write("manner", manner)
         self._write("refused", pattern + "\n")
 
@@ -93,7 +93,7 @@ class NodeTools:
         self._write("refused", "")
 
     def claim_version(self, text):
-        """What `iptables --version` says; empty for the truth."""
+        """Sets the output of `iptables --version`; empty restores the real version."""
         self._write("version", text)
 
     def _file(self, *parts):

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kubernetes objects as the API delivers them: Service, EndpointSlice, Node."""
+"""Kubernetes objects in JSON form: Service, EndpointSlice, Node."""
 
 import dataclasses
 
@@ -12,7 +12,7 @@ ZONE_LABEL = "topology.kubernetes.io/zone"
 
 @dataclasses.dataclass(frozen=True)
 class Endpoint:
-    """One endpoint of a slice; None leaves a condition out of the object."""
+    """One endpoint of a slice; conditions that are None are omitted."""
 
     host: a.Host
     ready: bool | None = True
@@ -20,7 +20,7 @@ class Endpoint:
     terminating: bool | None = None
     zones: tuple = ()
     nodes: tuple = ()
-    node_name: str | None = ""  # "" = the pod's own node, None = left out
+    node_name: str | None = ""  # "" = the pod's own node, None = omitted
     address: str = ""  # "" = the pod's own address
 
     def as_object(self, family):
@@ -51,12 +51,12 @@ def not_ready(host, **more):
 
 
 def terminating(host, **more):
-    """Still serving while it shuts down: "T" in the conformance cases."""
+    """Terminating but still serving: "T" in the conformance cases."""
     return Endpoint(host, ready=False, serving=True, terminating=True, **more)
 
 
 def gone(host, **more):
-    """Shutting down and no longer serving: "X" in the conformance cases."""
+    """Terminating and no longer serving: "X" in the conformance cases."""
     return Endpoint(host, ready=False, serving=False, terminating=True, **more)
 
 
@@ -109,5 +109,5 @@ def node(labels):
 
 
 def key(made):
-    """What identifies an object: kind, namespace, name."""
+    """The identity of an object: kind, namespace, name."""
     return made["kind"], made["metadata"].get("namespace", ""), made["metadata"]["name"]

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the daemon tells over HTTP, asked with curl from the test network."""
+"""HTTP requests to the daemon, sent with curl from the test network."""
 
 import dataclasses
 import json
@@ -15,7 +15,7 @@ METRICS_PORT = 10249
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    status: int  # 0: nobody answered
+    status: int  # 0: no response
     headers: dict  # names in lower case
     body: str
 
@@ -23,14 +23,14 @@ class Answer:
         return json.loads(self.body)
 
 
-NOBODY = Answer(0, {}, "")
+NO_ANSWER = Answer(0, {}, "")
 
 
 def ask(trial, url, *options, place="node"):
-    """The answer to curl, without redirects."""
+    """The response to curl, which does not follow redirects."""
     done = trial.topology.run(place, "curl", "-sgi", "--noproxy", "*", "--max-time", f"{pace.stretched(10):.0f}", *options, url, check=False)
     if done.returncode != 0:
-        return NOBODY
+        return NO_ANSWER
     head, _, body = done.stdout.replace("\r\n", "\n").partition("\n\n")
     first, *rest = head.split("\n")
     pairs = [line.partition(": ") for line in rest]
@@ -38,12 +38,12 @@ def ask(trial, url, *options, place="node"):
 
 
 def health(trial, path="/healthz", *options, family=None, place=a.EXT.place):
-    """From the outside client, on the node's address."""
+    """Requests a health path from the outside client at the node address."""
     return ask(trial, url(a.NODE.ip(family or trial.family), HEALTH_PORT, path), *options, place=place)
 
 
 def metrics(trial, path="/metrics", *options, family=a.V4):
-    """From the node itself, on its loopback address."""
+    """Requests a metrics path from the node itself at its loopback address."""
     return ask(trial, url(a.LOOPBACK[family], METRICS_PORT, path), *options)
 
 
@@ -52,7 +52,7 @@ def url(ip, port, path):
 
 
 def wait_status(trial, status, path="/healthz", seconds=15):
-    """The first answer with that status, and when it came by the monotonic clock."""
+    """The first response with that status, and its time on the monotonic clock."""
     answer = trial.wait_until(lambda: (got := health(trial, path)).status == status and got,
                               f"{path} answers {status}", seconds)
-    return answer or NOBODY, time.monotonic()
+    return answer or NO_ANSWER, time.monotonic()

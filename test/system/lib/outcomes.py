@@ -1,27 +1,27 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a sender may see when it talks to a Service, and how it is compared with what it did see."""
+"""Expected outcomes of requests to a Service, and their comparison with the observed ones."""
 
 import dataclasses
 
 from . import addresses as a
 
 TIMEOUT_WHEN_SILENT_MS = 350
-TIMEOUT_WHEN_ANSWERED_MS = 2500  # a refusal is an answer, too
+TIMEOUT_WHEN_ANSWERED_MS = 2500  # also for rejections
 
 
-# Whose address a server sees. Cases say what it is in the kernel's modes; THE_NODES is what a proxy that relays makes
-# of both, and OWN is for servers that are no endpoints: what reaches them is not the proxy's.
+# The source address that a server sees. Cases state it for the kernel modes; a relay turns KEPT and MASQUERADED into THE_NODES.
+# OWN is for servers that are not endpoints, whose traffic the proxy does not touch.
 KEPT, MASQUERADED, THE_NODES, OWN = "kept", "masqueraded", "the node's", "untouched"
 
 
 @dataclasses.dataclass(frozen=True)
 class Expected:
-    """Served: every named server answers, nobody else does, and each sees the source as stated."""
+    """Served: exactly the named servers answer, and each sees the stated source."""
 
-    # served, rejected, dropped; closed: accepted and closed at once; vacant: no Service is there, and nobody else
+    # served, rejected, dropped; closed: accepted and closed at once; vacant: neither a Service nor another listener
     kind: str
-    sources: tuple = ()  # (server name, whose address it sees)
+    sources: tuple = ()  # (server name, source address that it sees)
 
     @property
     def servers(self):
@@ -51,7 +51,7 @@ def masqueraded(*hosts):
 
 
 def untouched(*hosts):
-    """Servers that are no endpoints answer, and the proxy has no part in it."""
+    """Servers that are not endpoints answer, and the proxy does not touch the traffic."""
     return _served(hosts, OWN)
 
 
@@ -63,27 +63,26 @@ UNTOUCHED = untouched(a.OUTSIDE)
 
 
 def as_relayed(expected, protocol):
-    """What the expectation of a case means when connections end in the proxy, and others begin there: endpoints see
-    an address of the node whoever the client is, and without an endpoint there is somebody to accept, but nobody to
-    answer."""
+    """Converts the expectation of a case for a proxy that relays: endpoints see an address of the node instead of the client,
+    and without an endpoint the proxy accepts connections but nothing answers."""
     if expected == REJECTED:
         return CLOSED if protocol == "tcp" else DROPPED
     return Expected(expected.kind, tuple((name, OWN if source == OWN else THE_NODES) for name, source in expected.sources))
 
 
 def mismatch(expected, lines, sender_ip, family):
-    """None when the answers are as expected; else a sentence. `lines` are those of `netecho ask`."""
+    """None if the answers are as expected, or a sentence. `lines` is the output of `netecho ask`."""
     wrong = misfit(expected, lines, sender_ip, family)
     if wrong:
         return wrong
-    seen = {line.split()[1] for line in lines if line.startswith("ok ")}
-    if expected.kind == "served" and seen != expected.servers:
-        return f"expected {expected}, but never saw {', '.join(sorted(expected.servers - seen))}"
+    servers = {line.split()[1] for line in lines if line.startswith("ok ")}
+    if expected.kind == "served" and servers != expected.servers:
+        return f"expected {expected}, but no answer from {', '.join(sorted(expected.servers - servers))}"
     return None
 
 
 def misfit(expected, lines, sender_ip, family):
-    """None when no answer is other than expected, though some expected one may be missing; else a sentence."""
+    """None if all answers are expected, although some may be missing, or a sentence."""
     for line in lines:
         if not _fits(expected, line.split(), sender_ip, family):
             return f"expected {expected}, saw '{line}'"
@@ -91,7 +90,7 @@ def misfit(expected, lines, sender_ip, family):
 
 
 def complete(expected, lines):
-    """Whether more questions could not add anything to what was seen."""
+    """Whether more requests cannot change the result."""
     if expected.kind != "served":
         return True
     return {line.split()[1] for line in lines if line.startswith("ok ")} == expected.servers
@@ -101,7 +100,7 @@ def _fits(expected, words, sender_ip, family):
     if expected.kind == "rejected":
         return words == ["refused"]
     if expected.kind == "dropped":
-        # A datagram dropped on the sender's own OUTPUT chain is reported to the sender as EPERM.
+        # A datagram that the OUTPUT chain of the sender drops fails with EPERM.
         return words in (["timeout"], ["error", "Operation", "not", "permitted"])
     if expected.kind == "closed":
         return words == ["error", "Connection", "reset", "by", "peer"]

@@ -1,13 +1,14 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How long tests wait on this machine.
+"""Timeouts that adapt to the speed and the load of this machine.
 
-SLOWNESS (SLUICE_TEST_SLOWNESS, at least 1) is how many times slower than usual this machine does anything; the emulated
-machine sets it. load() is how many times more work than processors there is at this instant, times
-processor_slowness(), so that a busy machine gets more time than an idle one, and so does one whose host is busy.
-Timeouts and upper limits are stretched by SLOWNESS and load(): patience costs nothing while tests pass. Time that proves that nothing happens is stretched by neither. Time that is part of what is tested (a rate, a
-pause, a drain) is the same throughout a run: it is multiplied by SLOWNESS at most. The drain of swaps under traffic is an exception,
-see swapping.drain().
+SLOWNESS (SLUICE_TEST_SLOWNESS, at least 1) is the factor by which this machine is slower than usual; the emulated machine
+sets it. load() is the number of runnable processes per processor times processor_slowness(): it grows on a busy machine,
+and on a virtual machine with a busy host.
+- Timeouts and upper limits are multiplied by SLOWNESS and load(): long timeouts cost nothing while tests pass.
+- Time that proves that nothing happens is not changed.
+- Time that is part of the test (a rate, a pause, a drain) is constant during a run: it is multiplied by SLOWNESS at most. The
+  drain of swaps under traffic is an exception, see swapping.drain().
 """
 
 import os
@@ -16,15 +17,15 @@ import time
 
 SLOWNESS = max(1.0, float(os.environ.get("SLUICE_TEST_SLOWNESS") or 1))
 POLL_SECONDS = 0.05
-HIGHEST_LOAD = 16  # more than that is an accident, and would make a failing test wait for hours
-REFERENCE_SECONDS = 0.0017  # of processor time: what _work() takes where limits of processor time were chosen
-MEASURED_FOR = 5  # seconds for which a measurement of the processor holds
+HIGHEST_LOAD = 16  # a limit, so that a failing test does not wait for hours
+REFERENCE_SECONDS = 0.0017  # CPU time of _work() on the machine for which CPU time limits were chosen
+MEASURED_FOR = 5  # seconds for which a measurement of the processor is valid
 
-_measured = (float("-inf"), 1.0)  # when, and the result
+_measured = (float("-inf"), 1.0)  # time and result
 
 
 def _work():
-    """Processor seconds that a fixed piece of work takes: computation, and calls of the kernel."""
+    """CPU seconds for a fixed piece of work: computation and system calls."""
     begun = time.thread_time()
     total = 0
     for number in range(20_000):
@@ -35,10 +36,10 @@ def _work():
 
 
 def processor_slowness():
-    """How many times more processor time the same work takes than usual, from 1 to HIGHEST_LOAD.
+    """The factor by which the same work takes more CPU time than usual, from 1 to HIGHEST_LOAD.
 
-    Processes beside this one do not add to it; other machines on the same host do. An emulated machine says with SLOWNESS
-    how slow it is.
+    Other processes do not change it; other virtual machines on the same host do. For an emulated machine SLOWNESS has
+    this factor.
     """
     global _measured
     if SLOWNESS > 1:
@@ -52,8 +53,8 @@ def processor_slowness():
 
 
 def load():
-    """How many times longer than usual something may take, from 1 to HIGHEST_LOAD: runnable processes per processor, the
-    higher of the last minute and this instant, times processor_slowness()."""
+    """The factor by which operations may take longer than usual, from 1 to HIGHEST_LOAD: runnable processes per processor (the
+    maximum of the last minute and this instant), times processor_slowness()."""
     processors = os.cpu_count() or 1
     with open("/proc/loadavg", encoding="ascii") as file:
         last_minute, _, _, entities = file.read().split()[:4]
@@ -62,28 +63,28 @@ def load():
 
 
 def stretched(limit):
-    """A timeout or an upper limit as it is on this machine now, in the same unit. Call it when the wait begins."""
+    """Adapts a timeout or an upper limit to the current load, in the same unit. Call it when the wait begins."""
     return limit * SLOWNESS * load()
 
 
 def wait_until(condition, seconds, every=POLL_SECONDS):
-    """Polls until `condition()` is true and returns what it returned; falsy when `seconds`, stretched, have passed.
+    """Polls until `condition()` is true and returns its result; the result is falsy if `seconds`, stretched, have passed.
 
-    The deadline moves while the machine gets busier, and the condition is checked once more after it. A condition that takes
-    long to check is checked a third of the time at most, as it keeps a processor from what is waited for.
+    The deadline moves if the machine gets busier, and the condition is checked a last time after it. Checks take at most a
+    third of the time, because a slow check takes CPU time from the awaited operation.
     """
     begun = time.monotonic()
     while True:
-        asked = time.monotonic()
-        late = asked - begun > stretched(seconds)
+        checked = time.monotonic()
+        late = checked - begun > stretched(seconds)
         found = condition()
         if found or late:
             return found
-        time.sleep(max(every * SLOWNESS, 2 * (time.monotonic() - asked)))  # poll interval
+        time.sleep(max(every * SLOWNESS, 2 * (time.monotonic() - checked)))  # poll interval
 
 
 def wait_unchanged(read, quiet, seconds, every=POLL_SECONDS):
-    """Polls until `read()` has returned the same for `quiet` seconds and returns that; None when it still changes after `seconds`.
+    """Polls until `read()` returns the same value for `quiet` seconds; returns that value, or None if it changes for `seconds`.
 
     Both times are stretched.
     """
@@ -100,9 +101,9 @@ def wait_unchanged(read, quiet, seconds, every=POLL_SECONDS):
 
 
 class Busiest:
-    """Samples load() while it is open, for limits that are asserted then or later: the highest load there was stretches them.
+    """Samples load() while it is open; its maximum stretches limits that are asserted then or later.
 
-    Samples are averaged over a second, as more processes than usual are runnable in many a single instant.
+    Samples are averaged over one second, because the number of runnable processes has short peaks.
     """
 
     def __init__(self):

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""docs/conformance.md as text: reads its cells, and writes it."""
+"""Reads and writes docs/conformance.md."""
 
 import re
 
@@ -17,24 +17,24 @@ For each mode, and each variant of iptables:
 | cell | meaning |
 |---|---|
 | passed | at least one test of the row ran in this mode, and none failed |
-| passed ≠ | the same, and a test asserts an intended difference from mode iptables, which is listed below |
-| skipped: reason | the machine lacked what the tests need |
-| long form | the long form of `test/run.sh` has tests for this mode; the short form leaves them out |
-| does not apply | the mode has no part in the case; the reason is below |
+| passed ≠ | the same, and a test asserts an intended difference from iptables mode, which is listed below |
+| skipped: reason | the machine lacked a requirement of the tests |
+| long form | only the long form of `test/run.sh` has tests for this mode |
+| does not apply | the case does not apply to the mode; the reason is below |
 | – | there is no system test for this mode |
 | not covered | no system test and no unit test names the case |
 
-`test/run.sh` fails if this page differs from what its tests and their results say. Tests that a run leaves out, or that
-the machine cannot run, keep their cells. A test that swaps backends counts for every mode that served in it. Do not edit
-the page: `make conformance` updates it from the results of the last run.
+`test/run.sh` fails if this page differs from its tests and their results. Tests that a run does not include, or that the
+machine cannot run, keep their cells. A test that swaps backends counts for every mode that served in it. Do not edit the
+page: `make conformance` updates it from the results of the last run.
 """
 BAR = re.compile(r"(?<!\\)\|")
-OTHERWISE = "What is to be seen otherwise in mode "
+DIFFERENCES = re.compile(r"#+ Differences in (\S+) mode$")
 CASE, TEST, PACKETS, NAME = "case", "test", "packets", "name"
 
 
-class Old:
-    """What a page says."""
+class OldPage:
+    """The cells and differences of an existing page."""
 
     def __init__(self, text=""):
         self._cells = {}  # (key, column) → cell, without ≠
@@ -42,7 +42,8 @@ class Old:
         mode, titles = "", None
         for line in text.splitlines():
             if line.startswith("#"):
-                mode = line.lstrip("# ").removeprefix(OTHERWISE) if OTHERWISE in line else ""
+                found = DIFFERENCES.match(line)
+                mode = found[1] if found else ""
             cells = _split(line)
             if cells is None:
                 titles = None
@@ -81,7 +82,7 @@ def _table(*titles):
 
 
 class Writer:
-    """`rows` has a verdicts.Row for each number of the catalogue, and for each case without a number."""
+    """`rows` has a verdicts.Row for each number of the catalogue and for each case without a number."""
 
     def __init__(self, rows, results, old):
         self._rows = {row.key: row for row in rows}
@@ -96,17 +97,17 @@ class Writer:
             lines += [f"\n## {title}\n", *_table(CASE, "what", PACKETS, "unit", *COLUMNS)]
             lines += [self._numbered(number, what) for number, what in cases.items()]
         for title, areas in AREAS.items():
-            lines += [f"\n## {title}\n", *self._others(lambda case, areas=areas: case.area in areas, "title")]
-        lines += _reasons("Decided otherwise than upstream", "what Sluice does instead", REPLACED.items())
+            lines += [f"\n## {title}\n", *self._unnumbered(lambda case, areas=areas: case.area in areas, "title")]
+        lines += _reasons("Intended differences from upstream", "what Sluice does instead", REPLACED.items())
         for mode in sorted({verdicts.mode_of(column) for column in COLUMNS}):
             if mode in DIFFERENT:
-                lines += _reasons(OTHERWISE + mode, "what, and why", DIFFERENT[mode].items())
+                lines += _reasons(f"Differences in {mode} mode", "difference and reason", DIFFERENT[mode].items())
             else:
-                lines += self._otherwise(mode)
+                lines += self._differences(mode)
             if mode in NOT_APPLICABLE:
-                lines += _reasons(f"What does not apply to mode {mode}", "why", NOT_APPLICABLE[mode].items())
+                lines += _reasons(f"Cases that do not apply to {mode} mode", "why", NOT_APPLICABLE[mode].items())
         apart = {area for areas in AREAS.values() for area in areas}
-        lines += ["\n## Beyond the cases\n", *self._others(lambda case: case.area not in apart, "name")]
+        lines += ["\n## Additional tests\n", *self._unnumbered(lambda case: case.area not in apart, "name")]
         return "\n".join(lines) + "\n"
 
     def _covered(self):
@@ -121,17 +122,17 @@ class Writer:
 
     def _numbered(self, number, what):
         row = self._rows[str(number)]
-        what += " (decided otherwise, see below)" if number in REPLACED else ""
+        what += " (differs, see below)" if number in REPLACED else ""
         return _row(row.key, what, _listed(sorted({case.test for case in row.cases})), _listed(row.units), *self._cells(row))
 
-    def _others(self, is_here, words):
-        """The table of the cases without a number that are here."""
-        rows = [row for row in self._rows.values() if not row.key.isdigit() and is_here(row.cases[0])]
+    def _unnumbered(self, is_included, attribute):
+        """The table of the included cases without a number."""
+        rows = [row for row in self._rows.values() if not row.key.isdigit() and is_included(row.cases[0])]
         rows.sort(key=lambda row: row.cases[0].name)
         return [*_table(TEST, PACKETS, *COLUMNS),
-                *(_row(getattr(row.cases[0], words), f"`{row.key}`", *self._cells(row)) for row in rows)]
+                *(_row(getattr(row.cases[0], attribute), f"`{row.key}`", *self._cells(row)) for row in rows)]
 
-    def _otherwise(self, mode):
+    def _differences(self, mode):
         """The differences that cases assert in this mode."""
         met = {}
         for (key, column), names in self._names.items():
@@ -142,9 +143,9 @@ class Writer:
             return []
         rows = sorted((sorted(keys, key=_in_order), name) for name, keys in met.items())
         rows.sort(key=lambda row: [_in_order(key) for key in row[0]])
-        return [f"\n## {OTHERWISE}{mode}\n", *_table(CASE, NAME, "what, and why"),
+        return [f"\n## Differences in {mode} mode\n", *_table(CASE, NAME, "difference and reason"),
                 *(_row(", ".join(key if key.isdigit() else f"`{key}`" for key in keys), f"`{name}`",
-                       differences.ALL[name].said_of(mode)) for keys, name in rows)]
+                       differences.ALL[name].described_for(mode)) for keys, name in rows)]
 
 
 def _in_order(key):

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin file that is to be judged: what it says of itself, and what can be seen of it without running it."""
+"""A plugin file under test: its descriptor, and static checks of the file."""
 
 import dataclasses
 import hashlib
@@ -34,31 +34,31 @@ class Plugin:
             return hashlib.sha256(file.read()).hexdigest()
 
 
-class Refused(Exception):
-    """It cannot be loaded; the text says why."""
+class InvalidPlugin(Exception):
+    """The plugin cannot be loaded; the text is the reason."""
 
 
 def load(path, conformance_load):
-    """The plugin in that file, by its descriptor."""
+    """Loads the plugin and returns its descriptor."""
     if not os.path.isfile(path):
-        raise Refused(f"{path} is not a file: name the plugin itself" if os.path.exists(path) else f"there is no file {path}")
+        raise InvalidPlugin(f"{path} is not a file: name the plugin itself" if os.path.exists(path) else f"there is no file {path}")
     done = subprocess.run([conformance_load, "describe", os.path.abspath(path)], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        said = done.stderr.strip().removeprefix("conformance-load: ")
+        reason = done.stderr.strip().removeprefix("conformance-load: ")
         if done.returncode < 0:
-            said = f"{path}: loading it ends with signal {-done.returncode} ({signal.strsignal(-done.returncode)})"
-        raise Refused(said or f"{path}: loading it ends with status {done.returncode}")
-    told = json.loads(done.stdout)
-    return Plugin(os.path.abspath(path), told["id"], told["version"], told["build"], told["abi"], tuple(told["features"]))
+            reason = f"{path}: loading it ends with signal {-done.returncode} ({signal.strsignal(-done.returncode)})"
+        raise InvalidPlugin(reason or f"{path}: loading it ends with status {done.returncode}")
+    entry = json.loads(done.stdout)
+    return Plugin(os.path.abspath(path), entry["id"], entry["version"], entry["build"], entry["abi"], tuple(entry["features"]))
 
 
 def problems_of_file(plugin):
-    """What is wrong with the file itself: (promise, problem), the problem empty where there is none."""
+    """Checks of the file: (requirement, problem), with an empty problem if the requirement is met."""
     name = os.path.basename(plugin.path)
     yield "the file is named after the id", "" if name == f"{plugin.id}.so" else f"backend {plugin.id} is {plugin.id}.so, not {name}"
     exported = shell.run(["nm", "-D", "--defined-only", plugin.path]).stdout.split()[2::3]
-    others = sorted({one.partition("@")[0] for one in exported} - {SYMBOL})
-    yield f"{SYMBOL} is all that it exports", f"also {', '.join(others[:5])}: link with plugin.map" if others else ""
+    more = sorted({one.partition("@")[0] for one in exported} - {SYMBOL})
+    yield f"{SYMBOL} is all that it exports", f"also {', '.join(more[:5])}: link with plugin.map" if more else ""
     needed = shell.run(["ldd", plugin.path], check=False)
     missing = [line.strip() for line in needed.stdout.splitlines() if "not found" in line]
     yield "the libraries that it needs are there", "; ".join(missing)

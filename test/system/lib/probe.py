@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic: questions to Services, hammers and held connections, all made by netecho."""
+"""Traffic to Services: requests, hammers and held connections, all by netecho."""
 
 import itertools
 import json
@@ -12,7 +12,7 @@ import time
 from . import addresses as a
 from . import outcomes, pace, shell
 
-# Enough for two endpoints at one half each to be told from one endpoint, and cheap.
+# Enough to distinguish two endpoints with equal shares from one endpoint.
 FEWEST_QUESTIONS = 10
 MOST_QUESTIONS = 100
 SILENT_QUESTIONS = 2
@@ -26,8 +26,8 @@ _udp_ports_lock = threading.Lock()
 
 
 def ask(topology, sender, protocol, ip, port, family, count=1, timeout_ms=None, first_syn_only=False):
-    """The answer lines of `count` fresh connections from that sender's own address. With first_syn_only a lost SYN is a time-out,
-    also where there is the time to repeat it."""
+    """The answer lines of `count` new connections from the address of the sender. With first_syn_only a lost SYN counts as a
+    timeout, even if a retransmission would fit into the timeout."""
     timeout_ms = timeout_ms or pace.stretched(1000)
     source = source_ip(sender, ip, family)
     if protocol == "udp":
@@ -38,12 +38,12 @@ def ask(topology, sender, protocol, ip, port, family, count=1, timeout_ms=None, 
 
 
 def source_ip(sender, destination, family):
-    """The sender's own address; a loopback destination is only reached from the loopback address."""
+    """The address of the sender; a loopback destination requires the loopback address."""
     return destination if destination == a.LOOPBACK[family] and sender.place == a.NODE.place else sender.ip(family)
 
 
 def _udp_source_ports(sender, count):
-    """The first of `count` ports not used before: the kernel still tracks earlier flows, to earlier endpoints."""
+    """The first of `count` unused ports: conntrack still has entries of earlier flows to earlier endpoints."""
     with _udp_ports_lock:
         first = _udp_ports.get(sender.place, FIRST_UDP_PORT)
         if first + count > LAST_UDP_PORT:
@@ -53,7 +53,7 @@ def _udp_source_ports(sender, count):
 
 
 def check(topology, sender, protocol, ip, port, family, expected):
-    """None, or a sentence that says what differed from the expected outcome."""
+    """None, or a sentence with the difference from the expected outcome."""
     served = expected.kind == "served"
     timeout = patience_of(expected)
     lines = []
@@ -70,14 +70,14 @@ def check(topology, sender, protocol, ip, port, family, expected):
 
 
 def patience_of(expected):
-    """How long an answer is waited for, in milliseconds: as long as it takes, or long enough to prove that none comes."""
+    """Timeout in milliseconds: generous if an answer is expected, else long enough to prove that none comes."""
     if expected.kind in ("served", "rejected", "closed"):
         return pace.stretched(outcomes.TIMEOUT_WHEN_ANSWERED_MS)
     return outcomes.TIMEOUT_WHEN_SILENT_MS
 
 
 def ask_all(topology, sender, questions, family):
-    """The answers to different questions, (front, patience in ms) each, that one process asks at the same time."""
+    """The answers to several requests, each (front, timeout in ms), that one process sends at the same time."""
     lines = []
     for front, patience in questions:
         source = source_ip(sender, front.ip, family)
@@ -89,7 +89,7 @@ def ask_all(topology, sender, questions, family):
 
 
 def attempts_in(file):
-    """How many attempts have ended, from the count file of netecho hammer."""
+    """The number of completed attempts in the count file of netecho hammer."""
     try:
         with open(file, encoding="ascii") as text:
             return int(text.read() or 0)
@@ -98,7 +98,7 @@ def attempts_in(file):
 
 
 class Hammer:
-    """Connects without pause until stopped. A connection whose first SYN is lost has failed, however long the timeout is."""
+    """Connects continuously until stopped. A lost first SYN counts as a failure, regardless of the timeout."""
 
     def __init__(self, topology, sender, protocol, ip, port, seconds=3600, timeout_ms=None):
         timeout_ms = timeout_ms or pace.stretched(HAMMER_TIMEOUT_MS)
@@ -111,7 +111,7 @@ class Hammer:
             "--interval", f"{interval_ms:.0f}", "--count-file", self._count_file, stdout=subprocess.PIPE)
 
     def wait_attempts(self, count):
-        """Returns once the attempt under way and `count` later ones have ended."""
+        """Returns once the current attempt and `count` later ones have completed."""
         wanted = attempts_in(self._count_file) + count + 1
         if not pace.wait_until(lambda: attempts_in(self._count_file) >= wanted, 20, every=0.01):
             raise shell.CommandFailed(f"the hammer has made {attempts_in(self._count_file)} attempts and not {wanted}")
@@ -121,19 +121,19 @@ class Hammer:
         output, _ = self._process.communicate(timeout=pace.stretched(30))
         counts = json.loads(output)
         failed_at = self._started + counts["first_failure_at_ms"] / 1000
-        # As the log of the daemon has it.
+        # In the format of the log of the daemon.
         counts["first_failure_time"] = time.strftime("%H:%M:%S", time.localtime(failed_at)) + f".{int(failed_at % 1 * 1000):03}"
-        # The default route answers what the node left alone: a connection, and none to the Service.
-        astray = counts["servers"].get(a.OUTSIDE.name, 0)
-        if astray:
-            counts["ok"] -= astray
-            counts["failed"] += astray
+        # The host at the default route answered: the node has not translated the connection.
+        untranslated = counts["servers"].get(a.OUTSIDE.name, 0)
+        if untranslated:
+            counts["ok"] -= untranslated
+            counts["failed"] += untranslated
             counts["first_failure"] = counts["first_failure"] or f"ok {a.OUTSIDE.name}"
         return counts
 
 
 class Held:
-    """One connection kept alive; `end` tells whether it survived."""
+    """One connection that stays open; `end` returns whether it survived."""
 
     def __init__(self, topology, sender, protocol, ip, port):
         self._process = topology.start(sender.place, topology.netecho, "hold", "--timeout", f"{pace.stretched(5000):.0f}", protocol, ip,
@@ -141,7 +141,7 @@ class Held:
         self.greeting = self._process.stdout.readline().strip()
 
     def server(self):
-        """The name of the endpoint that holds the connection."""
+        """The name of the endpoint of the connection."""
         return self.greeting.split()[1] if self.greeting.startswith("established ") else ""
 
     def end(self):

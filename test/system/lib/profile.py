@@ -1,9 +1,9 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What sort of data plane a backend is, as far as a case has to know it: which outcome of several is the right one.
+"""Properties of backends that determine the expected outcome of a case.
 
-The backends of this tree have theirs here; what a plugin of somebody else says of itself is in its declaration
-(lib/declaration.py), and what it does not say is as in mode iptables.
+The profiles of the backends of this tree are here. Those of third-party plugins come from their declarations
+(lib/declaration.py), with the properties of iptables mode as defaults.
 """
 
 import dataclasses
@@ -16,21 +16,21 @@ from . import declaration, differences
 class Profile:
     backend: str  # its id
     differs: frozenset = frozenset()  # names of differences, see lib/differences.py
-    relays: bool = False  # connections end in the backend, and others begin there
-    binds: bool = False  # the addresses of Services are on the node
-    localnet: str | None = None  # what net.ipv4.conf.all.route_localnet is where 127.0.0.1 serves node ports; None: of no interest
+    relays: bool = False  # the backend terminates client connections and opens its own to endpoints
+    binds: bool = False  # Service addresses are assigned to a link of the node
+    localnet: str | None = None  # route_localnet while 127.0.0.1 serves node ports; None: not checked
     families: tuple = a.FAMILIES
     built_in: bool = False
     declared: declaration.Declaration = declaration.Declaration()
-    verifies: bool = False  # what is declared unsupported is tried all the same
+    verifies: bool = False  # cases that are declared unsupported run, too
 
     @property
     def lacks(self):
-        """Abilities, see lib/declaration.py."""
+        """Missing abilities, see lib/declaration.py."""
         return {one for one in declaration.ABILITIES if not self.declared.has(one)}
 
     def meets(self, difference):
-        """Whether that is otherwise with this backend than in mode iptables."""
+        """Whether this backend has that difference from iptables mode."""
         return difference.name in self.differs
 
 

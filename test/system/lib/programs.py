@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where the programs under test are in a build tree."""
+"""Paths of the programs under test."""
 
 import os
 import shutil
@@ -27,22 +27,22 @@ class Programs:
         raise shell.CommandFailed(f"{name} not found in {self.builddir}: run make first, or name the build with --builddir")
 
     def with_fault_points(self):
-        """The daemon of which a test can say at which step a swap goes wrong."""
+        """The build of the daemon with fault points, at which a test can make a swap fail."""
         return self._find("sluiced-faults")
 
     def test_plugin(self, name):
-        """A plugin that only tests have."""
+        """A plugin that exists only for tests."""
         for path in built_modules(os.path.join(self.builddir, "test", "plugins")):
             if os.path.basename(path) == f"{name}.so":
                 return path
         raise shell.CommandFailed(f"plugin {name} not found: make test/plugins/{name}.la")
 
     def tool(self, name):
-        """The path of a program that only some cases need: beside netecho, whether it exists or not."""
+        """The path of a program in the folder of netecho, which only some cases need and which may be missing."""
         return os.path.join(os.path.dirname(self.netecho), name)
 
     def plugin_dir(self, scratch):
-        """One folder with every built backend: libtool leaves each in a folder of its own."""
+        """A folder with copies of all built backends, because libtool builds each in a separate folder."""
         if self._plugin_dir:
             return self._plugin_dir
         folder = os.path.join(scratch, "plugins")
@@ -58,17 +58,17 @@ class Programs:
 
 
 class ForPlugin:
-    """The daemon as it is installed, or built, with one plugin and no other: what the conformance kit runs."""
+    """The installed or built daemon with only one plugin, for the conformance kit."""
 
     plugin = None  # see lib/plugin.py
 
     def __init__(self, folders, modes):
         self.sluiced, self.sluicectl, self.netecho, self.load, self.swaptraffic = (
             _program(name, folders) for name in ("sluiced", "sluicectl", "netecho", "conformance-load", "swaptraffic"))
-        self._modes = modes  # where the plugins of Sluice's own modes are, below that folder
+        self._modes = modes  # the folder with the plugins of Sluice
 
     def plugin_dir(self, scratch):
-        """A folder that the daemon trusts: the author's need not belong to root."""
+        """A copy in a folder that the daemon trusts, because the original need not belong to root."""
         folder = os.path.join(scratch, "plugins")
         if not os.path.isdir(folder):
             made = tempfile.mkdtemp(dir=scratch)
@@ -81,7 +81,7 @@ class ForPlugin:
 
 
     def add_mode(self, mode, folder):
-        """Whether that mode is installed; it is in the folder then."""
+        """Copies the plugin of that mode to the folder; returns False if it is not installed."""
         for path in built_modules(self._modes):
             if os.path.basename(path) == f"{mode}.so":
                 shutil.copy(path, folder)
@@ -98,7 +98,7 @@ def _program(name, folders):
 
 
 def built_modules(folder):
-    """Every shared object below a folder, those in libtool's hidden folders too."""
+    """All shared objects below a folder, including hidden folders of libtool."""
     return [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names if name.endswith(".so")]
 
 

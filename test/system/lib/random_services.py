@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster that changes at random: few Services with few endpoints, so that changes meet. One seed, one story."""
+"""Random changes of a few Services with few endpoints, so that changes interact. A seed determines the sequence."""
 
 import random
 
@@ -8,7 +8,7 @@ from . import addresses as a
 from .objects import gone, not_ready, ready, terminating
 from .services import ServiceUnderTest
 
-MOST = 12  # Services at a time
+MOST = 12  # Services at the same time
 PODS = (a.E1, a.E2, a.E3, a.E4)
 STATES = (ready, ready, ready, not_ready, terminating, gone)
 RANGES = {a.V4: ["203.0.113.0/25"], a.V6: ["2001:db8:113::/49"]}
@@ -18,20 +18,20 @@ class RandomServices:
     def __init__(self, t, world, seed):
         self._t = t
         self._world = world
-        self._chance = random.Random(seed)
+        self._random = random.Random(seed)
         self._services = []
         self._actions = {
-            self._add: 6, self._delete: 2, self._nudge: 8, self._policies: 3, self._ranges: 2, self._memory: 2, self._rename: 1,
-            self._exchange: 1, self._slice_goes: 1,
+            self._add: 6, self._delete: 2, self._change_endpoints: 8, self._policies: 3, self._ranges: 2, self._affinity: 2,
+            self._rename: 1, self._swap_cluster_ips: 1, self._delete_slice: 1,
         }
         if "affinity" in t.bench.profile.lacks:
-            del self._actions[self._memory]
+            del self._actions[self._affinity]
         if "source-ranges" in t.bench.profile.lacks:
             del self._actions[self._ranges]
 
     def step(self):
-        """Makes one change, or many at once; says in words what."""
-        many = 24 if self._chance.random() < 0.08 else 1
+        """Makes one change, or many at once; returns a description."""
+        many = 24 if self._random.random() < 0.08 else 1
         return "; ".join(self._one() for _ in range(many))
 
     def close(self):
@@ -40,34 +40,34 @@ class RandomServices:
         self._services.clear()
 
     def chance(self, probability):
-        return self._chance.random() < probability
+        return self._random.random() < probability
 
     def pick(self, things):
-        return self._chance.choice(things)
+        return self._random.choice(things)
 
     def _one(self):
         if not self._services:
             return self._add()
         actions = list(self._actions)
-        return self._chance.choices(actions, [self._actions[one] for one in actions])[0]()
+        return self._random.choices(actions, [self._actions[one] for one in actions])[0]()
 
     def _add(self):
         if len(self._services) >= MOST:
             return self._delete()
         number = self._t.bench.allocator.number()
-        wanted = self._chance.choice([{}, {"type": "NodePort", "node_port": True}, {"type": "LoadBalancer", "external": True},
+        wanted = self._random.choice([{}, {"type": "NodePort", "node_port": True}, {"type": "LoadBalancer", "external": True},
                                       {"external_ip": True}])
-        service = ServiceUnderTest(self._world, number, f"random-{number}", self._t.family, self._chance.choice(["tcp", "udp"]),
+        service = ServiceUnderTest(self._world, number, f"random-{number}", self._t.family, self._random.choice(["tcp", "udp"]),
                                    self._endpoints(), node_ports="node-ports" not in self._t.bench.profile.lacks, **wanted)
         self._services.append(service)
         return f"add {service.namespace} ({wanted or 'ClusterIP'})"
 
     def _delete(self):
-        service = self._services.pop(self._chance.randrange(len(self._services)))
+        service = self._services.pop(self._random.randrange(len(self._services)))
         service.delete()
         return f"delete {service.namespace}"
 
-    def _nudge(self):
+    def _change_endpoints(self):
         service = self._any()
         made = self._endpoints()
         service.set_endpoints(made)
@@ -76,36 +76,36 @@ class RandomServices:
 
     def _policies(self):
         service = self._any()
-        word = self._chance.choice(["external_policy", "internal_policy"])
-        value = self._chance.choice(["Local", "Cluster", None])
+        word = self._random.choice(["external_policy", "internal_policy"])
+        value = self._random.choice(["Local", "Cluster", None])
         service.update(**{word: value})
         return f"{word} of {service.namespace}: {value}"
 
     def _ranges(self):
         service = self._any()
-        value = self._chance.choice([RANGES[self._t.family], None])
+        value = self._random.choice([RANGES[self._t.family], None])
         service.update(source_ranges=value)
         return f"source ranges of {service.namespace}: {value}"
 
-    def _memory(self):
+    def _affinity(self):
         service = self._any()
-        sticky = self._chance.random() < 0.5
+        sticky = self._random.random() < 0.5
         spec = {name: value for name, value in (service.wanted["spec"] or {}).items() if name != "sessionAffinity"}
         service.update(spec={**spec, "sessionAffinity": "ClientIP"} if sticky else spec)
         return f"affinity of {service.namespace}: {sticky}"
 
     def _rename(self):
-        """Its slices do not know the port any more, until they are written the next time."""
+        """The slices keep the old port name until they are written again."""
         service = self._any()
-        name = self._chance.choice(["p80", "web"])
-        service.update(ports=[(name, 80, self._chance.choice([a.POD_PORT, a.ALT_PORT]))])
+        name = self._random.choice(["p80", "web"])
+        service.update(ports=[(name, 80, self._random.choice([a.POD_PORT, a.ALT_PORT]))])
         return f"port of {service.namespace}: {name}"
 
-    def _exchange(self):
-        """Two Services go and come back, each with the cluster IP of the other."""
+    def _swap_cluster_ips(self):
+        """Deletes two Services and creates them again with swapped cluster IPs."""
         if len(self._services) < 2:
             return self._add()
-        one, other = self._chance.sample(self._services, 2)
+        one, other = self._random.sample(self._services, 2)
         ips = [service.wanted["spec"].get("clusterIP") if service.wanted["spec"] and "clusterIP" in service.wanted["spec"]
                else service.cluster().ip for service in (one, other)]
         for service, ip in ((one, ips[1]), (other, ips[0])):
@@ -113,18 +113,18 @@ class RandomServices:
             service.wanted["spec"] = {**(service.wanted["spec"] or {}), "clusterIP": ip, "clusterIPs": [ip]}
         for service in (one, other):
             service.apply()
-        return f"{one.namespace} and {other.namespace} exchange their cluster IPs"
+        return f"{one.namespace} and {other.namespace} swap their cluster IPs"
 
-    def _slice_goes(self):
+    def _delete_slice(self):
         service = self._any()
         if "slice1" not in service.slices():
-            return self._nudge()
+            return self._change_endpoints()
         service.delete_slice()
-        return f"the slice of {service.namespace} goes"
+        return f"delete the slice of {service.namespace}"
 
     def _any(self):
-        return self._chance.choice(self._services)
+        return self._random.choice(self._services)
 
     def _endpoints(self):
-        hosts = self._chance.sample(PODS, self._chance.choice([0, 1, 1, 2, 2, 3, 4]))
-        return [self._chance.choice(STATES)(host) for host in hosts]
+        hosts = self._random.sample(PODS, self._random.choice([0, 1, 1, 2, 2, 3, 4]))
+        return [self._random.choice(STATES)(host) for host in hosts]

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Data through a relay, every byte verified by relaycheck, and what a daemon holds while and after it carries it."""
+"""Data through a relay, with relaycheck verifying every byte, and resources of the daemon during and after the transfer."""
 
 import itertools
 import json
@@ -12,11 +12,11 @@ import subprocess
 from . import addresses as a
 from . import pace, shell
 
-# Cases run side by side: each has a port of its own on the pods.
+# Cases run in parallel, so each uses a different port on the pods.
 PORTS = itertools.count(7700)
-# Every address of these networks is the pod's own, so that a Service can have hundreds of endpoints.
-CROWD = {"e1": {a.V4: "10.181.1.0/24", a.V6: "fd00:10:0:181:1::/80"},
-         "e4": {a.V4: "10.181.4.0/24", a.V6: "fd00:10:0:181:4::/80"}}
+# All addresses of these networks are local to the pod, so that a Service can have hundreds of endpoints.
+ADDED_NETWORKS = {"e1": {a.V4: "10.181.1.0/24", a.V6: "fd00:10:0:181:1::/80"},
+                  "e4": {a.V4: "10.181.4.0/24", a.V6: "fd00:10:0:181:4::/80"}}
 
 
 def program(t):
@@ -24,7 +24,7 @@ def program(t):
 
 
 class Server:
-    """One in a pod; it counts what it met."""
+    """A relaycheck server in a pod."""
 
     def __init__(self, t, host, port):
         ready = os.path.join(t.topology.directory, f"relay-{host.name}-{port}")
@@ -34,7 +34,7 @@ class Server:
         shell.wait_ready(self._process, ready, f"relaycheck in {host.name}")
 
     def stop(self):
-        """Its counts."""
+        """Stops the server and returns its counts."""
         self._process.terminate()
         return json.loads(self._process.communicate(timeout=pace.stretched(30))[0])
 
@@ -45,7 +45,7 @@ class Server:
 
 
 class Client:
-    """Many connections from one place; `options` are those of relaycheck, True for one without a value."""
+    """Many connections from one host; `options` are options of relaycheck, True for an option without a value."""
 
     def __init__(self, t, sender, front, **options):
         words = []
@@ -56,19 +56,19 @@ class Client:
         t.defer(self.kill)
 
     def wait_open(self):
-        """With `together`: all connections are there."""
+        """With `together`: waits until all connections are established."""
         return self._process.stdout.readline().strip() == "all open"
 
     def running(self):
         return self._process.poll() is None
 
     def end(self, timeout=120):
-        """Its counts once it is through."""
+        """Waits for the end of the client and returns its counts."""
         output, _ = self._process.communicate(timeout=pace.stretched(timeout))
         return json.loads(output.strip().splitlines()[-1])
 
     def stop(self):
-        """Its counts so far."""
+        """Stops the client and returns its counts so far."""
         self._process.terminate()
         return self.end()
 
@@ -78,18 +78,18 @@ class Client:
             self._process.communicate()
 
 
-def carry(t, sender, front, connections, **options):
-    """All of these connections end as they should; returns the counts."""
+def transfer(t, sender, front, connections, **options):
+    """Requires that all these connections end as expected; returns the counts."""
     counts = Client(t, sender, front, connections=connections, **options).end(timeout=1800)
     wanted = options.get("total", connections)
     t.require(counts["ok"] == wanted and counts["failed"] == 0 and counts["open"] == 0,
-              f"{counts['ok']} of {wanted} connections were as they should be; {counts['failed']} not: "
+              f"{counts['ok']} of {wanted} connections ended as expected; {counts['failed']} failed: "
               f"{counts['problems']}, {counts['first_problem']}")
     return counts
 
 
-def require_whole(t, servers, more=""):
-    """No server missed a byte or an end; those that were dialled and not used do not count."""
+def require_intact(t, servers, more=""):
+    """Requires that the servers received all data and the end of each connection; unused connections are ignored."""
     for server in servers:
         counts = server.stop()
         t.require(counts["failed"] == 0 and counts["open"] == 0,
@@ -97,9 +97,9 @@ def require_whole(t, servers, more=""):
                   f"{counts['problems']}, {counts['first_problem']}")
 
 
-def crowd(t, pod, numbers):
-    """Addresses of that pod beside its own, and the routes to them, which stay."""
-    network = CROWD[pod.name][t.family]
+def add_addresses(t, pod, numbers):
+    """Adds addresses to that pod, with routes to them that are not removed."""
+    network = ADDED_NETWORKS[pod.name][t.family]
     base = network.split("/", maxsplit=1)[0]
     flag = "-4" if t.family == a.V4 else "-6"
     t.topology.run("node", "ip", flag, "route", "replace", network, "via", pod.ip(t.family), "dev", f"veth{pod.name}",
@@ -108,49 +108,49 @@ def crowd(t, pod, numbers):
     return [f"{base[:-1]}{number}" if t.family == a.V4 else f"{base}{number:x}" for number in numbers]
 
 
-def forget_flows(t):
-    """The node's kernel tracks no flow of earlier cases: for two minutes it keeps each connection that has ended, and what it
-    drops when it can keep no more are dials."""
+def flush_conntrack(t):
+    """Deletes the conntrack entries of earlier cases: the kernel keeps closed connections for two minutes, and drops new ones if
+    the table is full."""
     t.topology.run("node", "conntrack", "-F")
 
 
-def flows_not_tracked(t):
-    """How many packets were dropped because the table of tracked flows was full."""
+def conntrack_drops(t):
+    """The number of packets that were dropped because the conntrack table was full."""
     lines = t.topology.run("node", "cat", "/proc/net/stat/nf_conntrack").stdout.splitlines()
     column = lines[0].split().index("drop")
     return sum(int(line.split()[column], 16) for line in lines[1:])
 
 
-def silence(t, pod, address):
-    """Packets to this one of its addresses vanish."""
+def blackhole(t, pod, address):
+    """Drops packets to this address of the pod."""
     rule = ["ip", "-4" if t.family == a.V4 else "-6", "route", "{}", "blackhole", address, "table", "local"]
     t.topology.run(pod.place, *(word.format("replace") for word in rule))
     t.defer(lambda: t.topology.run(pod.place, *(word.format("del") for word in rule)))
 
 
-def many_ports(t, host):
-    """The place can open as many short connections as a case likes: its own ports are soon used again."""
+def allow_port_reuse(t, host):
+    """Lets the host open any number of short connections, by a large port range and fast reuse of ports."""
     for name, value in (("net.ipv4.ip_local_port_range", "1024 65535"), ("net.ipv4.tcp_tw_reuse", "1")):
         before = t.topology.run(host.place, "sysctl", "-n", name).stdout.strip()
         t.topology.run(host.place, "sysctl", "-qw", f"{name}={value}")
         t.defer(lambda name=name, before=before: t.topology.run(host.place, "sysctl", "-qw", f"{name}={before}"))
 
 
-def most_descriptors(t):
-    """Of the daemon, which has raised its limit as far as it may."""
+def descriptor_limit(t):
+    """The soft limit of open files of the daemon, which the daemon raises to the hard limit."""
     with open(f"/proc/{t.bench.daemon.pid}/limits", encoding="ascii") as file:
         return int(re.search(r"Max open files\s+(\d+)", file.read()).group(1))
 
 
-class Holdings:
-    """What the daemon holds at this moment."""
+class ResourceUsage:
+    """The resources that the daemon uses at this instant."""
 
     def __init__(self, t):
         folder = f"/proc/{t.bench.daemon.pid}"
         self.descriptors = len(os.listdir(f"{folder}/fd"))
         with open(f"{folder}/status", encoding="ascii") as file:
             self.resident_kib = int(re.search(r"VmRSS:\s+(\d+)", file.read()).group(1))
-        # Of the whole node: nothing else there has TCP connections.
+        # For the whole node: no other process there has TCP connections.
         stat = t.topology.run("node", "cat", "/proc/net/sockstat").stdout
         self.sockets = int(re.search(r"TCP: inuse (\d+)", stat).group(1))
 
@@ -159,6 +159,6 @@ class Holdings:
 
 
 def metric(text, name):
-    """The value of the sample with that beginning, labels included; 0 when there is none."""
+    """The value of the sample with that name and labels; 0 if there is none."""
     found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
     return float(found.group(1)) if found else 0.0

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run of the conformance kit found, for people, for programs (JSON) and for build servers (JUnit)."""
+"""The report of a run of the conformance kit as text, JSON and JUnit XML."""
 
 import json
 import re
@@ -11,12 +11,12 @@ from .tap import FAIL, PASS, SKIP, UNSUPPORTED
 
 SCHEMA = 1
 WORDS = {PASS: "passed", FAIL: "failed", SKIP: "cannot be run here", UNSUPPORTED: "declared unsupported"}
-# What XML cannot say.
+# Characters that XML does not allow.
 UNPRINTABLE = re.compile(r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def section(record):
-    """Where a result belongs: a chapter of the behaviour reference's cases, or a group of the kit."""
+    """The section of a result: a chapter of the behaviour reference, or a group of the kit."""
     for title, cases in SECTIONS.items():
         if any(number in cases for number in record["numbers"]):
             return title
@@ -28,7 +28,7 @@ def counts(records):
 
 
 def document(about, records):
-    """Everything, as JSON has it. `about` is what the kit knows of plugin, daemon and machine."""
+    """The complete JSON document. `about` describes the plugin, the daemon and the machine."""
     return {"schema": SCHEMA, "backend": about["plugin"]["id"], **about, "counts": counts(records),
             "results": [{**record, "section": section(record)} for record in records]}
 
@@ -40,7 +40,7 @@ def write_json(path, made):
 
 
 def text(made):
-    """The lines at the end of a run."""
+    """The summary at the end of a run."""
     sections = {}
     for record in made["results"]:
         sections.setdefault(record["section"], []).append(record)
@@ -59,7 +59,7 @@ def text(made):
 
 
 def declared(made):
-    """What is said of the plugin; nothing of it is ever silent."""
+    """All entries of the declaration."""
     about = made["declaration"]
     for trait in about["traits"]:
         yield f"Declared: {trait}"
@@ -70,7 +70,7 @@ def declared(made):
     yield f"Declared unsupported: {len(about['unsupported'])}"
     for one in about["unsupported"]:
         runs = sum(record["result"] == UNSUPPORTED and record.get("declared") == one["what"] for record in made["results"])
-        yield f"  {one['what']} ({one['where']}): {one['reason']}; {runs} {'run' if runs == 1 else 'runs'} left out"
+        yield f"  {one['what']} ({one['where']}): {one['reason']}; {runs} {'run' if runs == 1 else 'runs'} skipped"
 
 
 def named(record):
@@ -97,5 +97,5 @@ def write_junit(path, made):
     ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
 
-def _clean(text_of_anybody):
-    return UNPRINTABLE.sub("?", text_of_anybody)
+def _clean(content):
+    return UNPRINTABLE.sub("?", content)

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A Service as a case sees it: its objects at the source, and its addresses to send to."""
+"""A Service of a case: its objects at the source, and its addresses."""
 
 import dataclasses
 
@@ -20,9 +20,9 @@ class Front:
 
 
 class ServiceUnderTest:
-    """Writes a Service with its slices and keeps them in step; every address is this Service's own.
+    """Writes a Service and its slices consistently, with unique addresses.
 
-    `wanted` holds what differs from a plain ClusterIP Service; see DEFAULTS.
+    `wanted` has the differences from a plain ClusterIP Service; see DEFAULTS.
     """
 
     DEFAULTS = {
@@ -56,7 +56,7 @@ class ServiceUnderTest:
         self.family = family
         self.protocol = protocol
         self.wanted = {**self.DEFAULTS, **wanted}
-        self._node_ports = node_ports  # whether the backend serves them
+        self._node_ports = node_ports  # whether the backend serves node ports
         self._slices = {}
         self._service = None
         self.apply()
@@ -103,7 +103,7 @@ class ServiceUnderTest:
         self._source.put(self._service)
 
     def set_endpoints(self, endpoints, slice_name="slice1", ports=None, family=None, labelled=True):
-        """Writes one slice; `ports` as [(name, target)], by default those of the Service."""
+        """Writes one slice; `ports` is [(name, target)], by default the ports of the Service."""
         family = family or self.family
         pairs = ports if ports is not None else [(name, target) for name, _, target in self._ports()]
         listed = [objects.port(name, target, protocol) for name, target in pairs for protocol in self._protocols()]
@@ -130,7 +130,7 @@ class ServiceUnderTest:
     # Objects.
 
     def slices(self):
-        """Names of those that there are."""
+        """Names of the existing slices."""
         return set(self._slices)
 
     def slice_object(self, slice_name="slice1"):
@@ -177,7 +177,7 @@ class ServiceUnderTest:
         for name, number, target in self._ports():
             for protocol in self._protocols():
                 more = {"targetPort": target}
-                # A node port belongs to one port of the Service: the first.
+                # Only the first port of the Service has the node port.
                 if (self.wanted["external"] or self.wanted["node_port"]) and (name, number, target) == self._ports()[0]:
                     more["nodePort"] = self.node_port
                 made.append(objects.port(name, number, protocol, **more))

@@ -1,9 +1,9 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What there is on the node that a data plane could be made of, by the names under which it would be claimed: chains, tables,
-sets, links and virtual servers; and what has no claim of its own: addresses, routes, rules of routing, queueing disciplines.
+"""Snapshots of the kernel objects on the node that a data plane may consist of. Chains, tables, sets, links and virtual servers
+have the names under which backends claim them. Addresses, routes, routing rules and queueing disciplines have no claims.
 
-A snapshot is a dictionary of names and texts. Two of them tell what was made, changed or removed, whoever did it.
+A snapshot maps names to texts. The difference of two snapshots shows which objects were created, changed or removed.
 """
 
 import json
@@ -16,26 +16,26 @@ from .artifacts import SERVER_LINE
 from .node_tools import NAMES
 
 IPTABLES_TABLES = ("filter", "nat", "mangle", "raw", "security")
-# Kubelet's, too: whoever made it first, it stays.
+# Shared with kubelet, so it is never removed.
 SHARED = re.compile(r"KUBE-FIREWALL|KUBE-MARK-DROP|KUBE-KUBELET-CANARY|KUBE-IPTABLES-HINT")
 CLAIMED_KINDS = ("iptables", "ip6tables", "nft", "ipset", "link", "ipvs")
-# Counters, and times that run.
-PASSING = re.compile(r"\b(counter packets \d+ bytes \d+|expires [0-9smhd]+|packets \d+ bytes \d+)\b")
+# Counters and expiry times.
+VARYING = re.compile(r"\b(counter packets \d+ bytes \d+|expires [0-9smhd]+|packets \d+ bytes \d+)\b")
 
 
 def take(topology):
-    """Everything; names that are shared with kubelet are left out."""
+    """A snapshot of all objects except those shared with kubelet."""
     return {**_netfilter(topology), **_sets(topology), **_links(topology), **_routing(topology), **_servers(topology)}
 
 
 def difference(before, after):
-    """(name, what happened to it), sorted."""
+    """Sorted pairs (name, change)."""
     return [(name, "appeared" if name not in before else "is gone" if name not in after else "changed")
             for name in sorted(before.keys() | after.keys()) if before.get(name) != after.get(name)]
 
 
-def said(found, most=4):
-    """A difference in words; empty when there is none."""
+def describe(found, most=4):
+    """A difference as text; empty if there is none."""
     names = [f"{name} {what}" for name, what in found[:most]]
     return "; ".join(names) + (f" and {len(found) - most} more" if len(found) > most else "")
 
@@ -45,7 +45,7 @@ def kind(name):
 
 
 def is_base_chain(name):
-    """One that the kernel calls: everybody's rules stand there, nobody owns it."""
+    """Whether it is a base chain of iptables, which all programs share and no backend owns."""
     return re.fullmatch(r"ip6?tables/\w+/(PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING)", name) is not None
 
 
@@ -54,7 +54,7 @@ def covers(claim, name):
 
 
 def _netfilter(topology):
-    """Tables of nftables, each as a whole; those that iptables made chain by chain."""
+    """Tables of nftables as a whole, and tables of iptables-nft by chain."""
     found, table, chain = {}, None, None
     for line in topology.run("node", "nft", "--stateless", "list", "ruleset").stdout.splitlines():
         begins = re.match(r"table (\w+) (\S+) \{", line)
@@ -72,9 +72,9 @@ def _netfilter(topology):
             elif chain and line.startswith("\t\t") and not SHARED.search(line):
                 found[_chain_name(table, chain)] += line.strip() + "\n"
         else:
-            found[f"nft/{table[0]}/{table[1]}"] += PASSING.sub("", line).strip() + "\n"
-    found.update(_of_old_iptables(topology))
-    # Of a base chain without a rule of anybody nothing is left but its hook.
+            found[f"nft/{table[0]}/{table[1]}"] += VARYING.sub("", line).strip() + "\n"
+    found.update(_of_legacy_iptables(topology))
+    # A base chain without rules, which has only its hook, is ignored.
     return {name: text for name, text in found.items()
             if not SHARED.search(name) and not (is_base_chain(name) and not re.search(r"^(?!type ).", text, re.M))}
 
@@ -87,7 +87,7 @@ def _chain_name(table, chain):
     return f"{'iptables' if table[0] == 'ip' else 'ip6tables'}/{table[1]}/{chain}"
 
 
-def _of_old_iptables(topology):
+def _of_legacy_iptables(topology):
     found = {}
     for family, name in NAMES.items():
         path = f"/proc/net/ip{'6' if family == a.V6 else ''}_tables_names"
@@ -121,12 +121,12 @@ def _links(topology):
     found = {}
     for link in json.loads(topology.run("node", "ip", "-json", "-details", "link").stdout):
         name = link["ifname"]
-        told = {key: link.get(key) for key in ("mtu", "link_type", "address", "master", "xdp", "linkinfo")}
-        if told["linkinfo"]:  # the rest counts and times
-            told["linkinfo"] = told["linkinfo"].get("info_kind")
-        if (told.get("xdp") or {}).get("mode") in (0, None):
-            told["xdp"] = None
-        found[f"link/{name}"] = json.dumps(told, sort_keys=True)
+        attributes = {key: link.get(key) for key in ("mtu", "link_type", "address", "master", "xdp", "linkinfo")}
+        if attributes["linkinfo"]:  # other members are counters and times
+            attributes["linkinfo"] = attributes["linkinfo"].get("info_kind")
+        if (attributes.get("xdp") or {}).get("mode") in (0, None):
+            attributes["xdp"] = None
+        found[f"link/{name}"] = json.dumps(attributes, sort_keys=True)
     for link in json.loads(topology.run("node", "ip", "-json", "address").stdout):
         for one in link["addr_info"]:
             if one.get("local") and one.get("scope") != "link":
@@ -146,7 +146,7 @@ def _routing(topology):
         for what in (("route", "show", "table", "all"), ("rule",)):
             for line in topology.run("node", "ip", option, *what).stdout.splitlines():
                 text = re.sub(r" (expires \d+sec|linkdown|dead)\b", "", line).strip()
-                # The kernel makes them with addresses and links, which are here already.
+                # The kernel creates these for addresses and links, which the snapshot contains.
                 if not re.match(r"(multicast|anycast|broadcast|local|ff00::/8|fe80::)", text) and " proto kernel " not in text + " ":
                     found[f"{what[0]}/{option[1:]} {text}"] = ""
     return found

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP segment of no connection (a reset out of nowhere), which connection tracking calls invalid."""
+"""A TCP reset that belongs to no connection, which conntrack classifies as INVALID."""
 
 import secrets
 import socket
@@ -10,7 +10,7 @@ from . import addresses as a
 from . import netns_http, pace
 
 RESET = 0x04
-DESTINATION_PORT = 9  # nobody listens there
+DESTINATION_PORT = 9  # no listener
 
 
 def arrives(topology, sender, receiver, patience=1.0):
@@ -48,7 +48,7 @@ def _raw(topology, host):
 def _segment(source, destination, source_port):
     made = struct.pack("!HHIIBBHHH", source_port, DESTINATION_PORT, 1, 0, 5 << 4, RESET, 0, 0, 0)
     pseudo = socket.inet_aton(source) + socket.inet_aton(destination) + struct.pack("!BBH", 0, socket.IPPROTO_TCP, len(made))
-    # With a wrong checksum the segment would be called invalid for that alone.
+    # A wrong checksum alone would make the segment INVALID.
     return made[:16] + struct.pack("!H", _checksum(pseudo + made)) + made[18:]
 
 

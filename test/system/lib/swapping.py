@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A daemon that lives on its configuration file, plugins that can be exchanged, and Services with everything that a
-swap could break."""
+"""A daemon that is configured by a file, replaceable plugins, and Services with all kinds of traffic that a swap could
+break."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ from .objects import ready
 from .profile import BUILT_IN
 from .traffic import Flow
 
-PATIENCE = 120  # seconds of a reload, at most
+PATIENCE = 120  # seconds, timeout of a reload
 
 CONFIG = """apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
@@ -44,11 +44,11 @@ class _Daemon(own_flags.Exact):
     holder = None
 
     def command(self, source_flags, flags):
-        # As urgent as the traffic: a relay that waits for a processor is late, and no swap is to blame.
+        # Same priority as the traffic: a relay that waits for a processor would look like a slow swap.
         return [*traffic.URGENT, self.program, *source_flags, *flags]
 
     def start(self, source_flags, flags=()):
-        """Under the service manager where there is one."""
+        """Starts the daemon under the service manager if there is one."""
         if self.holder is None:
             return super().start(source_flags, flags)
         with open(self.log_path, "ab") as log:
@@ -63,8 +63,8 @@ class _Daemon(own_flags.Exact):
 
 
 class Swappable:
-    """Takes the place of the daemon of the bench until the case is over. `settings` are the gaps of CONFIG; `program` is
-    another build of the daemon, `holder` a service manager that keeps descriptors (lib/fd_holder.py)."""
+    """Replaces the daemon of the bench until the end of the case. `settings` are the fields of CONFIG; `program` is another build
+    of the daemon, `holder` a service manager that stores descriptors (lib/fd_holder.py)."""
 
     def __init__(self, t, mode, drain=10, program=None, environment=None, holder=None, **settings):
         self.t = t
@@ -94,13 +94,13 @@ class Swappable:
 
     def text(self, mode=None, **settings):
         mode = mode or self.mode
-        gaps = {**self.settings, **settings}
-        if mode not in BUILT_IN:  # of somebody else
-            mode, gaps["more"] = "nftables", f"backend: {mode}\n{gaps['more']}"
-        return CONFIG.format(mode=mode, **gaps)
+        fields = {**self.settings, **settings}
+        if mode not in BUILT_IN:  # a third-party backend
+            mode, fields["more"] = "nftables", f"backend: {mode}\n{fields['more']}"
+        return CONFIG.format(mode=mode, **fields)
 
     def write(self, mode=None, **settings):
-        """The file, complete at any time; settings stay for later."""
+        """Replaces the file atomically; the settings are kept for later writes."""
         self.mode = mode or self.mode
         self.settings.update(settings)
         self.write_text(self.text())
@@ -118,7 +118,7 @@ class Swappable:
             self.daemon.wait_synced()
 
     def reload(self):
-        """`sluicectl reload`, ended."""
+        """Runs `sluicectl reload`."""
         return shell.run([self.t.bench.programs.sluicectl, "--state-dir", self.daemon.state_dir, "reload", "--timeout",
                           f"{round(pace.stretched(PATIENCE))}s"], check=False, timeout=PATIENCE + 20)
 
@@ -129,10 +129,10 @@ class Swappable:
         return done
 
     def swap(self, mode, **settings):
-        """To another mode, or to another file of the same, with these settings; the sentences of the result."""
+        """Swaps to another mode, or another file of the same backend, with these settings; returns the output of the reload."""
         one, before, occasion = self.mode, self.last_swap(), f"{self.mode} → {mode}"
         if mode == one:
-            self.exchange_plugin()
+            self.replace_plugin()
         self.write(mode, **settings)
         done = self.require_reload(occasion)
         self.t.require(self.serving() == mode, f"{occasion}: the status says that {self.serving()} serves")
@@ -141,18 +141,18 @@ class Swappable:
                        f"{occasion}: the last swap is {last}")
         return done.stdout
 
-    def exchange_plugin(self):
-        """The file of the plugin in use is replaced by one with other bytes that does the same."""
+    def replace_plugin(self):
+        """Replaces the file of the active plugin by one with different content and the same behaviour."""
         path = os.path.join(self.plugins, f"{self.mode}.so")
         with open(path, "rb") as file:
             content = file.read()
         with open(path + ".new", "wb") as file:
-            file.write(content + b"another build")  # behind what the ELF header speaks of
+            file.write(content + b"another build")  # appended after the sections of the ELF file
         shutil.copymode(path, path + ".new")
         os.rename(path + ".new", path)
 
     def add_third_party(self, name, like):
-        """Installs what is `like` in all but its id, which has to be as long: a backend that this project knows nothing of."""
+        """Installs a copy of the backend `like` with another id of the same length, as a third-party backend."""
         with open(os.path.join(self.plugins, f"{like}.so"), "rb") as file:
             content = file.read()
         known, other = (b"\0" + one.encode() + b"\0" for one in (like, name))
@@ -163,22 +163,22 @@ class Swappable:
             file.write(content.replace(known, other))
         os.chmod(path, 0o755)
 
-    # What it says.
+    # The status.
 
     def status(self):
         return self.daemon.status() or {}
 
     def serving(self):
-        """The id of the backend that serves; the trial keeps it."""
+        """The id of the active backend, which is also recorded in the trial."""
         found = self.status().get("plugin", {}).get("id")
         self.t.served_by.add(found)
         return found
 
     def wait_reloads_over(self):
-        """That the file has changed leads to a reload, too, beside the one that was asked for: returns when neither is to come."""
+        """Returns once no reload is in progress or pending: a changed file causes one in addition to a requested one."""
         def reloads():
             reload = self.status().get("reload", {})
-            # Under way, no two answers are the same.
+            # While a reload is in progress, every result is different.
             return reload.get("count"), time.monotonic() if "in_progress" in reload else None
 
         self.t.require(pace.wait_unchanged(reloads, quiet=1.5, seconds=PATIENCE) is not None, "reloads do not end")
@@ -187,14 +187,14 @@ class Swappable:
         return self.status().get("swap", {}).get("last") or {}
 
     def retiring(self):
-        """The backends that serve no longer and are still there."""
+        """The old backends that have not been removed yet."""
         return self.status().get("retiring", [])
 
     def wait_retired(self, occasion, seconds):
         self.t.wait_until(lambda: self.status() and not self.retiring(), f"{occasion}: the old backend is gone", seconds)
 
     def require_tidy(self, occasion):
-        """Nothing on the node, soon, but what the backend that serves has claimed."""
+        """Requires that soon all backend objects on the node belong to the active backend."""
         owners, left = set(), []
 
         def tidy():
@@ -204,11 +204,11 @@ class Swappable:
             return owners == {self.mode} and not left
 
         pace.wait_until(tidy, 10, every=0.1)
-        self.t.require(owners == {self.mode}, f"{occasion}: the ledger names {', '.join(sorted(owners)) or 'nobody'}, not {self.mode}")
-        self.t.require(not left, f"{occasion}: nobody owns {', '.join(left[:8])}")
+        self.t.require(owners == {self.mode}, f"{occasion}: the ownership ledger names {', '.join(sorted(owners)) or 'no backend'}, not {self.mode}")
+        self.t.require(not left, f"{occasion}: objects without an owner: {', '.join(left[:8])}")
         if self.mode != "userspace":
             ports = artifacts.listening_ports(self.daemon.pid) - {observed.HEALTH_PORT, observed.METRICS_PORT}
-            self.t.require(not ports, f"{occasion}: it listens at {sorted(ports)[:8]}")
+            self.t.require(not ports, f"{occasion}: the daemon listens on {sorted(ports)[:8]}")
 
 
 def services(t):
@@ -221,14 +221,13 @@ def services(t):
 
 
 def steady(everywhere, local, every_ms=5):
-    """New connections, one each `every_ms` from a pod and a quarter of that by the other ways, and UDP by every way."""
+    """One new connection every `every_ms` from a pod, a quarter of that on the other paths, and UDP on every path."""
     both = (E1, E2)
-    # An emulated machine has two processors for all of this network, and the machine around it has other work: there a quarter
-    # of what its slowness would allow.
-    sparing = 1 if pace.SLOWNESS == 1 else 4
-    often = round(every_ms * pace.SLOWNESS * sparing)
+    # An emulated machine has only two processors, and its host is busy: a quarter of the rate that SLOWNESS would allow.
+    divisor = 1 if pace.SLOWNESS == 1 else 4
+    often = round(every_ms * pace.SLOWNESS * divisor)
     rare = 4 * often
-    beat = round(20 * pace.SLOWNESS * max(1, sparing / 2))
+    beat = round(20 * pace.SLOWNESS * max(1, divisor / 2))
     cluster, node_port, local_port = everywhere.cluster(), everywhere.node(), local.node()
     return [
         Flow("new connections to the cluster IP", "tcp-new", POD, cluster.ip, cluster.port, both, every_ms=often),
@@ -256,13 +255,13 @@ def held(everywhere, local):
 
 
 def drain(shortest, flows, counts):
-    """Length of the drain of the next swap in seconds. Its end cuts connections that began before the swap, and on a busy machine they
-    last longer. So it is three times as long as the slowest answer to a twin. `counts` are of now."""
+    """Drain timeout of the next swap in seconds. It closes connections from before the swap, which last longer on a busy machine.
+    So it is at least three times the slowest answer to a twin. `counts` are the current ones."""
     return max(shortest, round(3 * traffic.slowest(flows, counts)))
 
 
 def walk(edges):
-    """All these ordered pairs one after the other, each beginning where the one before ended: an Euler circuit."""
+    """An Euler circuit of these directed edges: each starts where the previous one ends."""
     leaving = {}
     for one, other in edges:
         leaving.setdefault(one, []).append(other)
@@ -282,7 +281,7 @@ def walk(edges):
 
 @contextlib.contextmanager
 def interference(t, verdict, fronts):
-    """While open, packets of clients that ask for these Services meet that verdict on the node."""
+    """While open, the node applies that verdict to packets of clients to these Services."""
     table = "interference"
     family = "ip" if t.family == a.V4 else "ip6"
     rules = []
@@ -292,7 +291,7 @@ def interference(t, verdict, fronts):
                 if protocol == "udp" and "tcp" in verdict:
                     continue
                 rules.append(f"{family} daddr {front.ip} {protocol} dport {front.port} {verdict}\n")
-    # Before anything is translated.
+    # Before DNAT.
     text = f"table {family} {table} {{\n" + "".join(
         f"chain {hook} {{\ntype filter hook {hook} priority -150\n{''.join(rules)}}}\n" for hook in ("prerouting", "output")) + "}\n"
     t.topology.run("node", "nft", "-f", "-", stdin=text)

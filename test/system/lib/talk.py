@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Conversations step by step, for cases about single ends, resets and datagrams: sockets of this process, made in
-the namespaces of the test network. All are closed when the case is over."""
+"""Sockets of this process in the namespaces of the test network, for cases that check half-close, resets and datagrams
+step by step. All are closed at the end of the case."""
 
 import socket
 import threading
@@ -17,7 +17,7 @@ _KINDS = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
 
 
 def connect(t, sender, front, patience=None, port=0):
-    """A socket of that sender, connected to the front; from that port of its own."""
+    """A socket of that sender, connected to the front from that source port."""
     source = probe.source_ip(sender, front.ip, t.family)
 
     def make():
@@ -33,7 +33,7 @@ def connect(t, sender, front, patience=None, port=0):
 
 
 def bind(t, host, port, protocol, ip=""):
-    """A socket bound there; OSError when somebody has the port."""
+    """A socket that is bound to that port; raises OSError if the port is in use."""
     def make():
         made = _socket(t, protocol)
         try:
@@ -47,7 +47,7 @@ def bind(t, host, port, protocol, ip=""):
 
 
 def listen(t, host, protocol=None):
-    """A server on a port of its own in the namespace of that host: the socket, and the port."""
+    """A server on an unused port in the namespace of that host: (socket, port)."""
     port = FIRST_PORT + t.bench.allocator.number()
     made = bind(t, host, port, protocol or t.protocol)
     made.settimeout(pace.stretched(PATIENCE))
@@ -57,7 +57,7 @@ def listen(t, host, protocol=None):
 
 
 def served_at(t, *hosts, **wanted):
-    """A Service whose endpoints are these hosts, each with a server of the case's own: it, and the server of each."""
+    """A Service with these hosts as endpoints, and a server of the case on each: (Service, servers)."""
     servers, number = [], 0
     for host in hosts:
         listener, number = listen(t, host) if not number else (at_port(t, host, number), number)
@@ -67,7 +67,7 @@ def served_at(t, *hosts, **wanted):
 
 
 def at_port(t, host, number):
-    """As `listen`, on that port."""
+    """Like `listen`, on that port."""
     made = bind(t, host, number, t.protocol)
     made.settimeout(pace.stretched(PATIENCE))
     if t.protocol == "tcp":
@@ -76,7 +76,7 @@ def at_port(t, host, number):
 
 
 def conversation(t, service, server, sender=a.POD):
-    """An open connection through the Service: the client's end and the endpoint's."""
+    """An open connection through the Service: (socket of the client, socket of the endpoint)."""
     client = connect(t, sender, service.cluster())
     return client, accept(t, server)
 
@@ -88,8 +88,8 @@ def accept(t, listener):
     return _kept(t, conversation)
 
 
-def said(one, patience=None):
-    """What comes next: bytes, or END, RESET, SILENCE."""
+def receive(one, patience=None):
+    """The next data, or END, RESET, SILENCE."""
     one.settimeout(patience or pace.stretched(PATIENCE))
     try:
         return one.recv(1 << 16) or END
@@ -99,16 +99,16 @@ def said(one, patience=None):
         return SILENCE
 
 
-def said_in_all(one):
-    """Everything up to the end, and which end it was."""
+def receive_all(one):
+    """All data until the connection ends, and how it ended."""
     everything = b""
-    while isinstance(part := said(one), bytes):
+    while isinstance(part := receive(one), bytes):
         everything += part
     return everything, part
 
 
-def say(one, data, last):
-    """Says all of it while the other end listens, and then does what is last."""
+def send_in_background(one, data, last):
+    """Sends all data in a thread while the peer reads, and then calls `last`."""
     def work():
         one.sendall(data)
         last()
@@ -116,22 +116,22 @@ def say(one, data, last):
     threading.Thread(target=work, daemon=True).start()
 
 
-def answers(one, other, patience=None):
-    """Whether two ends still hear each other, both ways."""
+def is_connected(one, other, patience=None):
+    """Whether data still arrives in both directions between two sockets."""
     try:
         one.sendall(b"there")
-        if said(other, patience) != b"there":
+        if receive(other, patience) != b"there":
             return False
         other.sendall(b"back")
     except OSError:
         return False
-    return said(one, patience) == b"back"
+    return receive(one, patience) == b"back"
 
 
 def seconds_until_over(one, patience=None):
-    """How long it takes until the connection is over, and how it ended."""
+    """The time until the connection ends, and how it ended."""
     began = time.monotonic()
-    last = said(one, patience or pace.stretched(20))
+    last = receive(one, patience or pace.stretched(20))
     return time.monotonic() - began, last
 
 

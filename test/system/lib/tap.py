@@ -1,17 +1,17 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Results: TAP lines while running, a JSON file for the conformance table at the end."""
+"""Results as TAP during the run, and as JSON for the conformance table at the end."""
 
 import json
 import sys
 import threading
 
 PASS, FAIL, SKIP = "pass", "fail", "skip"
-UNSUPPORTED = "unsupported"  # as its author has declared
+UNSUPPORTED = "unsupported"  # as declared by the author of the plugin
 
 
 def title(name, parameters):
-    """A test's name as it is printed."""
+    """The printed name of a test."""
     return f"{name} ({' '.join(parameters)})" if parameters else name
 
 

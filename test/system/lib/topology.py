@@ -8,11 +8,11 @@
    eth0 eth1   (E2, E3)   203.0.113.2   default route   attacks 127.0.0.1
   (POD, E1, E4)
 
-Pods hang off their node on a veth with a host route, as most CNIs do it. `outside` is the node's default
-route and answers on every address and every port: a packet that the node leaves untouched is therefore
-*answered* ("ok outside"), which tells it from a dropped one (timeout) and a rejected one (refused).
+Pods are connected to their node by a veth with a host route, as with most CNI plugins. `outside` is the default
+gateway of the node and answers on all addresses and ports. So a packet that the node does not translate is
+*answered* ("ok outside"), in contrast to a dropped one (timeout) and a rejected one (refused).
 
-Everything lives in namespaces with a prefix of this process; nothing else on the host is changed.
+All namespaces have a prefix of this process; nothing else on the host is changed.
 """
 
 import atexit
@@ -29,7 +29,7 @@ from . import netns_http, shell
 from .node_tools import NodeTools
 
 PREFIX = "sluice-"
-HOST_PATH = os.environ["PATH"]  # as it was at the start: what a case does to this process's own is its own
+HOST_PATH = os.environ["PATH"]  # at the start: changes by a case have no effect on the node
 SCRATCH = "sluice-system-"
 ANSWER_PORT = 9
 DEFAULT = {a.V4: "0.0.0.0/0", a.V6: "::/0"}
@@ -39,7 +39,7 @@ QUIET_SYSCTLS = {
     "net.ipv4.conf.default.rp_filter": 0,
     "net.ipv4.conf.all.send_redirects": 0,
     "net.ipv4.conf.default.send_redirects": 0,
-    # Rejections are counted here; a kernel that saves on ICMP would turn them into silence.
+    # With rate limits the kernel would omit ICMP errors, and rejections would look like drops.
     "net.ipv4.icmp_ratelimit": 0,
     "net.ipv4.icmp_msgs_per_sec": 100000,
     "net.ipv4.icmp_msgs_burst": 100000,
@@ -52,18 +52,18 @@ QUIET_SYSCTLS = {
 
 
 class Topology:
-    """Builds the network on entry, removes it on exit, interrupted or not."""
+    """Creates the network on entry and removes it on exit, also after a signal."""
 
-    _numbers = itertools.count(1)  # one process may have several, side by side
+    _numbers = itertools.count(1)  # one process may have several networks at the same time
 
     def __init__(self, netecho, variant="nft"):
-        """`variant`: of the iptables programs of the node under test; None for a node that uses them only where a case does."""
+        """`variant` of the iptables programs of the node under test; None if only some cases use them."""
         self.netecho = netecho
         self.variant = variant
         self.directory = None
         self._tools = None
-        self.pristine = None  # what there was on the node before any daemon, see lib/snapshot.py
-        # One for the whole run: the kernel still tracks connections to the addresses of earlier daemons.
+        self.pristine = None  # snapshot of the node before the first daemon, see lib/snapshot.py
+        # One for the whole run, because conntrack still has entries for addresses of earlier daemons.
         self.allocator = a.Allocator()
         self._prefix = f"{PREFIX}{os.getpid()}-{next(self._numbers)}-"
         self._created = []
@@ -89,18 +89,18 @@ class Topology:
     def __exit__(self, *_):
         self.remove()
 
-    # What tests use.
+    # Interface for tests.
 
     @property
     def tools(self):
-        """The node's iptables; node_tools.Missing where there is none."""
+        """The iptables programs of the node; raises node_tools.Missing if they are not installed."""
         if self._tools is None:
             self._tools = NodeTools(self.directory, "nft")
         return self._tools
 
     @property
     def search_path(self):
-        """Where the node looks for programs."""
+        """PATH of the node."""
         return (self.tools.path + ":" if self.variant else "") + HOST_PATH
 
     def namespace(self, place):
@@ -113,7 +113,7 @@ class Topology:
         return netns_http.made_in(self.namespace(place), lambda: shell.start(list(argv), **options))
 
     def serve(self, place, name, ports, protocols=("tcp", "udp"), addresses=()):
-        """Starts a netecho server and returns once it listens."""
+        """Starts a netecho server and returns once it is listening."""
         ready = os.path.join(self.directory, f"ready-{name}-{next(self._serial)}")
         words = [self.netecho, "serve", "--name", name, "--ready-file", ready]
         words += [f"--{protocol}" for protocol in protocols]
@@ -125,7 +125,7 @@ class Topology:
         return server
 
     def remove(self):
-        """Ends every process in our namespaces, then the namespaces. Safe to call twice."""
+        """Kills all processes in the namespaces and removes the namespaces. Safe to call twice."""
         _remove_namespaces(self._created)
         self._created.clear()
         for server in self._servers:
@@ -135,20 +135,20 @@ class Topology:
             shutil.rmtree(self.directory, ignore_errors=True)
             self.directory = None
 
-    # How it is built: few processes, each of which does much. Where programs start slowly that is most of the time.
+    # Construction uses few processes, because starting programs may take most of the time.
 
     def _build(self):
         places = ["lan", "node", "node2", "client", "outside", "neighbour"]
         places += [pod.name for pod in a.LOCAL_PODS + a.REMOTE_PODS]
         self._add_namespaces(places)
-        self._commands = {place: ["link set lo up"] for place in places}  # of `ip`, in their order
+        self._commands = {place: ["link set lo up"] for place in places}  # commands of `ip`, in order
         self._plan_lan()
         for pod in a.LOCAL_PODS:
             self._plan_pod(pod, "node")
         for pod in a.REMOTE_PODS:
             self._plan_pod(pod, "node2")
         self._plan_routes()
-        for place in places:  # those that make links come before those that get one end
+        for place in places:  # hosts that create links come before those that receive the peer
             shell.run(["ip", "-n", self.namespace(place), "-batch", "-"], stdin="\n".join(self._commands[place]) + "\n")
         self._build_outside()
         pods = a.LOCAL_PODS + a.REMOTE_PODS
@@ -198,17 +198,17 @@ class Topology:
             self._routes("client", [lan_net[family]], f"dev eth0 src {a.EXT.ip(family)}")
             self._routes("client", remote_pods[family], f"via {node2}")
             self._routes("client", [default], f"via {node} src {a.EXT.ip(family)}")
-            # Answers go back through the node: a connection tracker that sees one direction only calls
-            # the rest of it invalid, and the proxy's own rules drop that.
+            # Answers must go back through the node: with only one direction of a flow, conntrack classifies packets
+            # as INVALID, and rules of the proxy drop them.
             behind = client_nets[family] + local_pods[family] + remote_pods[family] + [second_net[family]]
             self._routes("outside", behind, f"via {node}")
             self._routes("outside", [a.SERVICE_CIDR[family], a.EXTERNAL_IPS[family], a.VIPS[family]], "dev lo", kind="local")
-        # The neighbour can send to 127.0.0.1 on the wire: it no longer has that address itself.
+        # The neighbour has no local 127.0.0.1, so it can send packets with that destination to the node.
         loopback = a.LOOPBACK[a.V4]
         self._commands["neighbour"] += [f"addr del {loopback}/8 dev lo", f"route add {loopback} via {a.NODE.v4} dev eth0"]
 
     def _plan_pod(self, pod, node):
-        """A veth with host routes on both sides; fixed neighbours, so that no test waits for ARP or NDP."""
+        """A veth with host routes on both sides, and permanent neighbour entries to avoid ARP and NDP delays."""
         device = f"veth{pod.name}"
         number = (a.LOCAL_PODS + a.REMOTE_PODS).index(pod)
         node_mac, pod_mac = f"02:00:00:00:01:{number:02x}", f"02:00:00:00:02:{number:02x}"
@@ -231,7 +231,7 @@ class Topology:
             f"meta l4proto {{ tcp, udp }} redirect to :{ANSWER_PORT}; }}; }}\n" for family in ("ip", "ip6")))
 
     def _serve_all(self, servers):
-        """As `serve`, for several that start beside each other."""
+        """Like `serve`, for several servers in parallel."""
         threads = [threading.Thread(target=self.serve, args=(place, name, [port])) for place, name, port in servers]
         for thread in threads:
             thread.start()
@@ -245,14 +245,14 @@ class Topology:
 
 
 def _set_sysctls(values):
-    """In the network namespace of this thread."""
+    """Sets sysctls in the network namespace of this thread."""
     for name, value in values.items():
         with open("/proc/sys/" + name.replace(".", "/"), "w", encoding="ascii") as file:
             file.write(str(value))
 
 
 def remove_leftovers():
-    """Removes what is left of runs that were killed before they could do it themselves."""
+    """Removes namespaces and files of runs that were killed."""
     names = os.listdir("/run/netns") if os.path.isdir("/run/netns") else []
     _remove_namespaces([name for name in names if _is_leftover(PREFIX, name)])
     for name in os.listdir(tempfile.gettempdir()):
@@ -261,13 +261,13 @@ def remove_leftovers():
 
 
 def _is_leftover(prefix, name):
-    """Whether it bears the number of a process that is no more."""
+    """Whether the name contains the id of a process that no longer exists."""
     found = re.match(rf"{prefix}(\d+)-", name)
     return found is not None and not os.path.exists(f"/proc/{found.group(1)}")
 
 
 def _remove_namespaces(names):
-    """Ends every process in them first."""
+    """Kills all processes in the namespaces, then removes the namespaces."""
     there = [name for name in names if os.path.exists(f"/run/netns/{name}")]
     if not there:
         return

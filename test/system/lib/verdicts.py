@@ -1,9 +1,9 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a cell of docs/conformance.md says. The results of a run decide; where a run has none, the page keeps its cell.
+"""The text of a cell of docs/conformance.md. The results of a run decide; without results the page keeps its cell.
 
-A cell has no counts, and a run that could not test something changes nothing: so the page changes when behaviour or
-tests do, and not when another machine makes it.
+A cell has no counts, and a skipped test does not change it. So the page changes with the behaviour or the tests, and
+not with the machine that generates it.
 """
 
 import dataclasses
@@ -19,26 +19,26 @@ LONG_FORM, DOES_NOT_APPLY, NOTHING, NOT_COVERED = "long form", "does not apply",
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """What one row of the page is about."""
+    """The subject of one row of the page."""
 
-    key: str  # the number of a case, or the name of a function where a case has no number
-    cases: tuple  # of the registry
+    key: str  # the number of a case, or the name of its function if it has no number
+    cases: tuple  # from the registry
     units: tuple = ()  # files of unit tests
 
 
 def mode_of(column):
-    """Of "iptables-nft", for one."""
+    """The mode of a column such as "iptables-nft"."""
     return column.partition("-")[0]
 
 
 def takes(case, column):
-    """Whether the case is for the runs that this column is about."""
+    """Whether the runs of this column include the case."""
     mode, _, variant = column.partition("-")
     return mode in case.backends and (variant or "nft") in case.variants
 
 
 def columns_of(backend, record):
-    """The column of the run, and those of other modes that the case has seen serving."""
+    """The column of the run, and those of other modes that served during the case."""
     found = {backend}
     for mode in record.get("modes", ()):
         if not backend.endswith("-legacy"):
@@ -62,7 +62,7 @@ class Results:
         return [record for case in row.cases for record in self._all.get((case.test, column), [])]
 
     def passed(self, case, column):
-        """Records of runs of that column itself, which know in what its mode differs."""
+        """Passed records of the runs of that column itself, which have the differences of its mode."""
         return [record for record in self._own.get((case.test, column), []) if record["result"] == PASS]
 
     def has_seen(self, row):
@@ -75,15 +75,15 @@ def is_result(cell):
 
 
 def cell(row, column, results, before):
-    """`before` is what the page says there, or None."""
+    """`before` is the current cell of the page, or None."""
     kept = before if is_result(before) else None
     records = results.of(row, column)
     outcomes = {record["result"] for record in records}
-    if FAIL in outcomes:  # the run is red, or the test passed when it ran again
+    if FAIL in outcomes:  # the run fails, or a repetition of the test passed
         return before or FAILED
     if PASS in outcomes:
         return PASSED
-    if SKIP in outcomes:  # machines differ in what their kernels have
+    if SKIP in outcomes:  # kernels of machines have different features
         return kept or SKIPPED + min(record["reason"] for record in records if record["result"] == SKIP)
     if not row.cases and not row.units:
         return NOT_COVERED
@@ -94,20 +94,20 @@ def cell(row, column, results, before):
         return DOES_NOT_APPLY
     if is_taken:
         return LONG_FORM
-    # A case for another mode may swap to this one, which only its results say.
+    # A case for another mode may swap to this one, which only its results show.
     return kept if kept and row.cases and not results.has_seen(row) else NOTHING
 
 
 def differing(row, column, results, before):
-    """Names of the differences from mode iptables that this row meets; `before` are those that the page names. What a run
-    with fewer families or protocols did not meet stays."""
+    """Names of the differences from iptables mode that this row asserts; `before` are those on the page. They are kept if a run
+    does not include all families and protocols."""
     mode = mode_of(column)
-    names = {one.said_of(mode): name for name, one in differences.ALL.items() if one.concerns(mode)}
+    names = {one.described_for(mode): name for name, one in differences.ALL.items() if one.concerns(mode)}
     met, is_complete = set(), True
     for case in row.cases:
         if takes(case, column):
             records = results.passed(case, column)
             met.update(names[sentence] for record in records for sentence in record.get("differs", ()) if sentence in names)
-            seen = {tuple(record["parameters"][:2]) for record in records}
-            is_complete = is_complete and seen >= {(family, protocol) for family in case.families for protocol in case.protocols}
+            ran = {tuple(record["parameters"][:2]) for record in records}
+            is_complete = is_complete and ran >= {(family, protocol) for family in case.families for protocol in case.protocols}
     return met if is_complete else met | ({*before} & {*names.values()})

@@ -1,9 +1,9 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Seeing every write to the node's netfilter tables, to prove what was written and what was not.
+"""Records all writes to the netfilter tables of the node, to check what was written and what was not.
 
-With nf_tables the kernel tells: `nft monitor` listens in the node's namespace. The old iptables tells
-nobody, so there it is the programs that are watched.
+The kernel reports writes to nf_tables to `nft monitor` in the namespace of the node. It does not report those of
+iptables-legacy, so wrappers of the programs record them.
 """
 
 import contextlib
@@ -29,18 +29,18 @@ class WriteWatch:
 
     def __enter__(self):
         self._stack.enter_context(self._watcher)
-        # One sync is several commits: what settled by the first is still being written.
+        # A sync consists of several commits: later ones may still be in progress.
         self._before = pace.wait_unchanged(lambda: len(self.lines()), QUIET_SECONDS, seconds=60)
         if self._before is None:
             self._stack.close()
-            raise shell.CommandFailed("what was written before the watch never ends")
+            raise shell.CommandFailed("earlier writes do not end")
         return self
 
     def __exit__(self, *_):
         self._stack.close()
 
     def lines(self):
-        """Everything written by others since the watch began."""
+        """All lines written since the watch began, except its own."""
         return self._watcher.lines()[self._before:]
 
     def expect_none(self, trial, occasion):
@@ -58,8 +58,8 @@ class _Monitor:
     def __enter__(self):
         with open(self._path, "w", encoding="utf-8") as file:
             self._process = self._topology.start("node", "nft", "monitor", stdout=file, stderr=subprocess.STDOUT)
-        # A monitor that is not listening yet, and reads thousands of rules first, would report "no writes": show
-        # it one of our own.
+        # The monitor may read thousands of rules before it listens, and would miss writes: wait until it reports a table
+        # of this watch.
         def reported():
             self._topology.run("node", "nft", f"add table inet {PROBE_TABLE}; delete table inet {PROBE_TABLE}")
             return PROBE_TABLE in self._text()
@@ -88,8 +88,7 @@ class _Monitor:
 
 
 def _without_tidying(lines):
-    """Without the transactions of mode nftables that only remove chains which no Service has used for a while: of that it is not
-    known when it happens."""
+    """Excludes transactions of nftables mode that only remove shared chains without Services, which happen at any time."""
     kept, transaction = [], []
     for line in lines:
         transaction.append(line)

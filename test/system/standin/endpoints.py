@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which endpoints a node uses, straight from the decision tables: slow, short, and independent of the daemon."""
+"""The endpoints that a node uses, straight from the decision tables: slow, short, and independent of the daemon."""
 
 import dataclasses
 import ipaddress
@@ -38,7 +38,7 @@ def network(text, family):
 
 
 def of_port(slices, port_name, protocol, family, node_name):
-    """The endpoints of one Service port over all its slices; of two records the non-terminating one stays."""
+    """The endpoints of one Service port over all its slices; of two records the non-terminating one is kept."""
     found = {}
     for one in slices:
         if one.get("addressType") != ("IPv4" if family == 4 else "IPv6"):

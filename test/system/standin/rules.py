@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Services → one iptables-restore text per family, rule for rule as the behaviour reference writes it."""
+"""Services → one iptables-restore text per family, rule for rule as in the behaviour reference."""
 
 import base64
 import hashlib
@@ -18,7 +18,7 @@ STATIC_CHAINS = {
     "nat": ["KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-POSTROUTING", "KUBE-MARK-MASQ"],
 }
 NEW = "-m conntrack --ctstate NEW"
-JUMPS = [  # (table, chain, match, target), inserted in front one after the other
+JUMPS = [  # (table, chain, match, target), inserted at the front one after the other
     ("filter", "INPUT", NEW, "KUBE-EXTERNAL-SERVICES"),
     ("filter", "FORWARD", NEW, "KUBE-EXTERNAL-SERVICES"),
     ("filter", "INPUT", "", "KUBE-NODEPORTS"),
@@ -67,7 +67,7 @@ class Rules:
         for table in ("filter", "nat"):
             parts.append(f"*{table}")
             parts += [f":{chain} - [0:0]" for chain in self.chains[table]]
-            parts += [line for line in self.lines[table] if not self.config.left_out(line)]
+            parts += [line for line in self.lines[table] if not self.config.is_omitted(line)]
             parts.append("COMMIT")
         return "\n".join(parts) + "\n"
 
@@ -225,7 +225,7 @@ class Rules:
             self.health_ports.setdefault(number, set()).update(one.ip for one in found if one.local and one.ready)
 
     def _balance(self, chain, listed, name, protocol, memory):
-        """`memory`: for so many seconds a client is sent where it was before; None: it is not."""
+        """`memory`: seconds of session affinity; None: off."""
         comment = f"-m comment --comment {name} " if self.endpoint_comments else ""
         wheres = [f"[{one.ip}]:{one.port}" if self.family == 6 else f"{one.ip}:{one.port}" for one in listed]
         targets = [chain_name("SEP", name, protocol, where) for where in wheres]

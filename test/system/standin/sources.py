@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where the stand-in reads its objects: a directory or an API server, polled."""
+"""The source of objects of the stand-in: a directory or an API server, polled."""
 
 import base64
 import glob
@@ -50,7 +50,7 @@ class ApiServer:
             self._tls.load_cert_chain(pem.name)
 
     def read(self):
-        """The objects, or None when the server does not give all of them (and a part is not accepted)."""
+        """The objects, or None if the server does not return all of them (a part is not accepted)."""
         found = {}
         for kind, path in SELECTED.items():
             try:

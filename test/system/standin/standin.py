@@ -3,24 +3,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stands in for sluiced in the tests of the test harness.
 
-It takes the daemon's flags and writes the reference's iptables rules, whole and by polling: good enough to
-show that every case passes on right rules. SLUICE_STANDIN_LEAVE_OUT, a regular expression, leaves out the rules it
-matches: that shows that the cases fail on wrong ones. SLUICE_STANDIN_MISBEHAVE names one wrong way to write right ones:
+It takes the daemon's flags and writes the reference's iptables rules, completely and by polling: good enough to
+show that every case passes on correct rules. SLUICE_STANDIN_LEAVE_OUT, a regular expression, omits the rules that it
+matches: that shows that the cases fail on wrong ones. SLUICE_STANDIN_MISBEHAVE names one wrong way to write correct rules:
   eager           writes before everything was listed
-  flush-first     empties what it is about to write anew
+  flush-first     flushes chains before it writes them again
   never-looks     does not notice when its rules are gone
-  forgetful       does not try again what could not be written
+  forgetful       does not retry failed writes
   keeps-stale     leaves the chains of Services that are gone
-  follows-sysctl  looks at be_liberal at each write and not at the start
+  follows-sysctl  reads be_liberal at each write and not at the start
   never-large     writes comments however many endpoints there are
   rewrites        writes everything at a start
   hasty           does not pause between two syncs
-  always-random   asks for --random-fully whatever the version
+  always-random   uses --random-fully with every version
   strict-ranges   closes an address whose source ranges are all of the other family
   any-mode        serves addresses whose ipMode is Proxy
-  no-memory       asks for affinity and never writes it
-  endless-memory  never forgets a client
-  one-memory      remembers by endpoint, for all Services together
+  no-memory       checks affinity and never writes it
+  endless-memory  never expires a client
+  one-memory      keeps affinity by endpoint, for all Services together
 """
 
 import argparse
@@ -111,7 +111,7 @@ class Config:
         return self.given.iptables_localhost_nodeports == "true" and \
             (ranges is None or any(one.startswith("127.") for one in ranges))
 
-    def left_out(self, line):
+    def is_omitted(self, line):
         return self._leave_out is not None and re.search(self._leave_out, line) is not None
 
     def log(self, line):
@@ -152,12 +152,12 @@ def ensure_jumps(family):
 
 
 def leftovers(family, text):
-    """The chains of Services that are no more."""
+    """The chains of deleted Services."""
     return [] if MISBEHAVIOUR == "keeps-stale" else sorted(saved_chains(family) - set(PER_SERVICE.findall(text)))
 
 
 def write(family, text):
-    """Whether it is in the kernel."""
+    """Returns whether the kernel accepted it."""
     stale = leftovers(family, text)
     if MISBEHAVIOUR == "flush-first":
         restore(family, "*nat\n:KUBE-SERVICES - [0:0]\nCOMMIT\n")

@@ -15,9 +15,9 @@ namespace ip_test {
 class IpTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(IpTest);
   CPPUNIT_TEST(reads_leniently_and_prints_canonically);
-  CPPUNIT_TEST(refuses_what_is_not_an_address);
-  CPPUNIT_TEST(prefixes_lose_their_host_bits);
-  CPPUNIT_TEST(refuses_what_is_not_a_prefix);
+  CPPUNIT_TEST(rejects_invalid_addresses);
+  CPPUNIT_TEST(host_bits_of_prefixes_are_cleared);
+  CPPUNIT_TEST(rejects_invalid_prefixes);
   CPPUNIT_TEST(contains);
   CPPUNIT_TEST(host_and_port);
   CPPUNIT_TEST(special_addresses_have_a_kind);
@@ -34,7 +34,7 @@ class IpTest : public CppUnit::TestFixture {
     }
   }
 
-  void refuses_what_is_not_an_address() {
+  void rejects_invalid_addresses() {
     for (const char* in : {"", "1", "1.2.3", "1.2.3.4.5", "256.1.1.1", "1.2.3.-4", "1.2.3.4 ", " 1.2.3.4", "1.2.3.4/8",
                            "a.b.c.d", ":::", "fd00::1%eth0", "[fd00::1]", "1..2.3", "1.2.3.", "0x1.2.3.4",
                            "99999999999999999999.1.1.1"}) {
@@ -72,7 +72,7 @@ class IpTest : public CppUnit::TestFixture {
     }
   }
 
-  void prefixes_lose_their_host_bits() {
+  void host_bits_of_prefixes_are_cleared() {
     CPPUNIT_ASSERT_EQUAL(std::string("1.2.3.0/24"), IpPrefix::parse("1.2.3.4/24")->to_string());
     CPPUNIT_ASSERT_EQUAL(std::string("1.2.3.4/31"), IpPrefix::parse("1.2.3.5/31")->to_string());
     CPPUNIT_ASSERT_EQUAL(std::string("fd00::/8"), IpPrefix::parse("fdff::1/8")->to_string());
@@ -80,7 +80,7 @@ class IpTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(*IpPrefix::parse("1.2.3.4/24") == *IpPrefix::parse("1.2.3.99/24"));
   }
 
-  void refuses_what_is_not_a_prefix() {
+  void rejects_invalid_prefixes() {
     for (const char* in : {"", "1.2.3.4", "1.2.3.4/", "1.2.3.4/33", "fd00::/129", "1.2.3.4/-1", "1.2.3.4/8x", "/8"}) {
       CPPUNIT_ASSERT_MESSAGE(in, !IpPrefix::parse(in));
     }

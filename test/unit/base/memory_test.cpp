@@ -28,15 +28,15 @@ long resident(const std::string& field) {
 
 class MemoryTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(MemoryTest);
-  CPPUNIT_TEST(free_memory_goes_back);
+  CPPUNIT_TEST(free_memory_is_returned);
   CPPUNIT_TEST_SUITE_END();
 
-  void free_memory_goes_back() {
+  void free_memory_is_returned() {
     if (!kOwnHeap) {
       test::skip("a sanitizer's heap keeps what is freed");
       return;
     }
-    // Small pieces, the last of which stays: the heap cannot shrink from its end.
+    // Many small blocks, of which the last is kept, so that the heap cannot shrink from its end.
     std::vector<std::unique_ptr<char[]>> pieces;
     for (int i = 0; i < 32 * 1024; ++i) {
       pieces.push_back(std::make_unique<char[]>(1000));

@@ -20,7 +20,7 @@
 namespace sluice::base {
 namespace notify_test {
 
-// The manager's end.
+// The manager's end of the socket.
 class Listener {
  public:
   explicit Listener(const std::string& name) : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0)) {
@@ -47,14 +47,14 @@ class Listener {
 
 class NotifyTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NotifyTest);
-  CPPUNIT_TEST(words_reach_a_path);
-  CPPUNIT_TEST(words_reach_an_abstract_name);
-  CPPUNIT_TEST(a_reload_is_told_with_its_time);
-  CPPUNIT_TEST(the_environment_is_not_left_to_children);
-  CPPUNIT_TEST(nobody_listens);
-  CPPUNIT_TEST(names_that_are_none);
-  CPPUNIT_TEST(the_watchdog_of_another_process_is_not_ours);
-  CPPUNIT_TEST(a_manager_that_is_gone_or_slow_holds_nothing_up);
+  CPPUNIT_TEST(messages_reach_a_path);
+  CPPUNIT_TEST(messages_reach_an_abstract_name);
+  CPPUNIT_TEST(a_reload_is_sent_with_its_time);
+  CPPUNIT_TEST(the_variables_are_removed_from_the_environment);
+  CPPUNIT_TEST(a_notifier_without_a_socket_does_nothing);
+  CPPUNIT_TEST(invalid_socket_names_are_ignored);
+  CPPUNIT_TEST(the_watchdog_of_another_process_is_ignored);
+  CPPUNIT_TEST(a_stopped_or_slow_manager_does_not_block);
   CPPUNIT_TEST_SUITE_END();
 
   char folder_[32] = "/tmp/sluice-notify-XXXXXX";
@@ -74,22 +74,22 @@ class NotifyTest : public CppUnit::TestFixture {
     ::rmdir(folder_);
   }
 
-  void words_reach_a_path() {
+  void messages_reach_a_path() {
     const Listener listener(path());
     const Notifier notifier = made(path());
-    CPPUNIT_ASSERT(notifier.listened_to());
-    notifier.say("READY=1\nSTATUS=good");
+    CPPUNIT_ASSERT(notifier.is_enabled());
+    notifier.notify("READY=1\nSTATUS=good");
     CPPUNIT_ASSERT_EQUAL(std::string("READY=1\nSTATUS=good"), listener.heard());
   }
 
-  void words_reach_an_abstract_name() {
+  void messages_reach_an_abstract_name() {
     const std::string name = "@sluice-test-" + std::to_string(::getpid());
     const Listener listener(name);
-    made(name).say("READY=1");
+    made(name).notify("READY=1");
     CPPUNIT_ASSERT_EQUAL(std::string("READY=1"), listener.heard());
   }
 
-  void a_reload_is_told_with_its_time() {
+  void a_reload_is_sent_with_its_time() {
     const Listener listener(path());
     const Notifier notifier = made(path());
     const auto now = [] {
@@ -101,35 +101,35 @@ class NotifyTest : public CppUnit::TestFixture {
     notifier.reloading();
     const std::string heard = listener.heard(), start = "RELOADING=1\nMONOTONIC_USEC=";
     CPPUNIT_ASSERT_MESSAGE(heard, heard.starts_with(start));
-    const long long told = std::stoll(heard.substr(start.size()));
-    CPPUNIT_ASSERT(before <= told && told <= now());
+    const long long sent = std::stoll(heard.substr(start.size()));
+    CPPUNIT_ASSERT(before <= sent && sent <= now());
     notifier.ready();
     CPPUNIT_ASSERT_EQUAL(std::string("READY=1"), listener.heard());
   }
 
-  void the_environment_is_not_left_to_children() {
+  void the_variables_are_removed_from_the_environment() {
     made("/tmp/somewhere", "1000", std::to_string(::getpid()));
     for (const char* name : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}) {
       CPPUNIT_ASSERT_MESSAGE(name, ::getenv(name) == nullptr);
     }
   }
 
-  void nobody_listens() {
+  void a_notifier_without_a_socket_does_nothing() {
     const Notifier notifier = Notifier::from_environment();
-    CPPUNIT_ASSERT(!notifier.listened_to());
+    CPPUNIT_ASSERT(!notifier.is_enabled());
     CPPUNIT_ASSERT(!notifier.watchdog());
-    notifier.say("READY=1");
-    Notifier().say("READY=1");
+    notifier.notify("READY=1");
+    Notifier().notify("READY=1");
   }
 
-  void names_that_are_none() {
+  void invalid_socket_names_are_ignored() {
     for (const std::string& name : {std::string(), std::string("@"), std::string("/"), std::string("vsock:2:1"),
                                     "/" + std::string(200, 'a'), std::string("relative")}) {
       CPPUNIT_ASSERT_MESSAGE(name, !made(name, "1000").watchdog());
     }
   }
 
-  void the_watchdog_of_another_process_is_not_ours() {
+  void the_watchdog_of_another_process_is_ignored() {
     const std::string own = std::to_string(::getpid());
     CPPUNIT_ASSERT(made(path(), "5000").watchdog() == std::chrono::microseconds(5000));
     CPPUNIT_ASSERT(made(path(), "5000", own).watchdog() == std::chrono::microseconds(5000));
@@ -138,12 +138,12 @@ class NotifyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!made(path(), "soon").watchdog());
   }
 
-  void a_manager_that_is_gone_or_slow_holds_nothing_up() {
+  void a_stopped_or_slow_manager_does_not_block() {
     const Notifier early = made(path());
-    early.say("READY=1");
+    early.notify("READY=1");
     const Listener listener(path());
-    // Many more than a socket holds.
-    for (int i = 0; i < 100000; ++i) early.say("STATUS=" + std::to_string(i));
+    // Many more than the socket buffer can hold.
+    for (int i = 0; i < 100000; ++i) early.notify("STATUS=" + std::to_string(i));
     CPPUNIT_ASSERT_EQUAL(std::string("STATUS=0"), listener.heard());
   }
 };

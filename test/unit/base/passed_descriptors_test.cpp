@@ -18,8 +18,8 @@
 namespace sluice::base {
 namespace passed_descriptors_test {
 
-// They begin at descriptor 3, where this process has others: each case is a process of its own.
-// What `check` returns, or why there is nothing.
+// The descriptors begin at 3, which this process already uses, so each case runs in its own process.
+// The result of `check`, or the reason why there is none.
 std::string in_child(int count, const std::function<std::string()>& check) {
   int ends[2];
   CPPUNIT_ASSERT_EQUAL(0, ::pipe(ends));
@@ -48,7 +48,7 @@ std::string in_child(int count, const std::function<std::string()>& check) {
 
 void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
 
-// "3:a 4:b" of what is taken; whatever is wrong with it is said, too.
+// The taken descriptors as "3:a 4:b", with any errors.
 std::string taken() {
   const auto passed = take_passed_descriptors();
   std::string out;
@@ -64,17 +64,17 @@ std::string taken() {
 
 class PassedDescriptorsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(PassedDescriptorsTest);
-  CPPUNIT_TEST(they_come_with_their_names);
-  CPPUNIT_TEST(without_names_they_have_none);
-  CPPUNIT_TEST(names_that_do_not_fit_are_none);
-  CPPUNIT_TEST(those_of_another_process_are_left_alone);
-  CPPUNIT_TEST(numbers_that_are_none);
-  CPPUNIT_TEST(more_than_there_are);
-  CPPUNIT_TEST(they_are_closed_with_their_owner);
+  CPPUNIT_TEST(descriptors_have_names);
+  CPPUNIT_TEST(names_are_optional);
+  CPPUNIT_TEST(a_wrong_number_of_names_is_ignored);
+  CPPUNIT_TEST(descriptors_of_another_process_are_ignored);
+  CPPUNIT_TEST(invalid_numbers_are_ignored);
+  CPPUNIT_TEST(missing_descriptors_are_skipped);
+  CPPUNIT_TEST(descriptors_are_closed_by_their_owner);
   CPPUNIT_TEST_SUITE_END();
 
  public:
-  void they_come_with_their_names() {
+  void descriptors_have_names() {
     CPPUNIT_ASSERT_EQUAL(std::string("3:a 4:sluice.x.ipv4.b 5:"), in_child(4, [] {
                            set("LISTEN_PID", std::to_string(::getpid()));
                            set("LISTEN_FDS", "3");
@@ -83,7 +83,7 @@ class PassedDescriptorsTest : public CppUnit::TestFixture {
                          }));
   }
 
-  void without_names_they_have_none() {
+  void names_are_optional() {
     CPPUNIT_ASSERT_EQUAL(std::string("3: 4:"), in_child(2, [] {
                            set("LISTEN_PID", std::to_string(::getpid()));
                            set("LISTEN_FDS", "2");
@@ -91,7 +91,7 @@ class PassedDescriptorsTest : public CppUnit::TestFixture {
                          }));
   }
 
-  void names_that_do_not_fit_are_none() {
+  void a_wrong_number_of_names_is_ignored() {
     for (const char* names : {"a", "a:b:c", ""}) {
       CPPUNIT_ASSERT_EQUAL_MESSAGE(names, std::string("3: 4:"), in_child(2, [names] {
                                      set("LISTEN_PID", std::to_string(::getpid()));
@@ -102,7 +102,7 @@ class PassedDescriptorsTest : public CppUnit::TestFixture {
     }
   }
 
-  void those_of_another_process_are_left_alone() {
+  void descriptors_of_another_process_are_ignored() {
     CPPUNIT_ASSERT_EQUAL(std::string("still open"), in_child(2, [] {
                            set("LISTEN_PID", std::to_string(::getppid()));
                            set("LISTEN_FDS", "2");
@@ -112,7 +112,7 @@ class PassedDescriptorsTest : public CppUnit::TestFixture {
                          }));
   }
 
-  void numbers_that_are_none() {
+  void invalid_numbers_are_ignored() {
     for (const char* count : {"", "0", "-1", "many", "2x", "99999999999"}) {
       CPPUNIT_ASSERT_EQUAL_MESSAGE(count, std::string(), in_child(2, [count] {
                                      set("LISTEN_PID", std::to_string(::getpid()));
@@ -126,7 +126,7 @@ class PassedDescriptorsTest : public CppUnit::TestFixture {
                          }));
   }
 
-  void more_than_there_are() {
+  void missing_descriptors_are_skipped() {
     CPPUNIT_ASSERT_EQUAL(std::string("3:a 4:b"), in_child(2, [] {
                            set("LISTEN_PID", std::to_string(::getpid()));
                            set("LISTEN_FDS", "4");
@@ -140,7 +140,7 @@ class PassedDescriptorsTest : public CppUnit::TestFixture {
                          }));
   }
 
-  void they_are_closed_with_their_owner() {
+  void descriptors_are_closed_by_their_owner() {
     CPPUNIT_ASSERT_EQUAL(std::string("closed"), in_child(1, [] {
                            set("LISTEN_PID", std::to_string(::getpid()));
                            set("LISTEN_FDS", "1");

@@ -20,13 +20,13 @@ using namespace std::chrono_literals;
 
 class QueueTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(QueueTest);
-  CPPUNIT_TEST(keeps_order_and_takes_all);
-  CPPUNIT_TEST(full_queue_holds_the_writer_until_taken);
+  CPPUNIT_TEST(values_keep_their_order);
+  CPPUNIT_TEST(a_full_queue_blocks_the_writer);
   CPPUNIT_TEST(close_releases_writers_and_readers);
   CPPUNIT_TEST(backoff_doubles_to_its_limit_with_jitter_and_resets);
   CPPUNIT_TEST_SUITE_END();
 
-  void keeps_order_and_takes_all() {
+  void values_keep_their_order() {
     HandoverQueue<int> queue;
     for (int i = 0; i < 3; ++i) queue.put(i);
     const auto taken = queue.take_all();
@@ -36,14 +36,14 @@ class QueueTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(queue.take_all(Clock::Time::min()).empty());
   }
 
-  void full_queue_holds_the_writer_until_taken() {
+  void a_full_queue_blocks_the_writer() {
     HandoverQueue<int> queue(1);
     queue.put(1);
     std::thread writer([&] { queue.put(2); });
-    std::size_t seen = queue.take_all().size();
-    while (seen < 2) seen += queue.take_all().size();
+    std::size_t taken = queue.take_all().size();
+    while (taken < 2) taken += queue.take_all().size();
     writer.join();
-    CPPUNIT_ASSERT_EQUAL(std::size_t(2), seen);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), taken);
   }
 
   void close_releases_writers_and_readers() {

@@ -18,8 +18,8 @@ namespace sha256_test {
 class Sha256Test : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(Sha256Test);
   CPPUNIT_TEST(known_sums);
-  CPPUNIT_TEST(files_have_the_sum_of_their_content);
-  CPPUNIT_TEST(what_is_no_file_is_refused_at_once);
+  CPPUNIT_TEST(files_have_the_hash_of_their_content);
+  CPPUNIT_TEST(other_file_types_are_rejected_without_blocking);
   CPPUNIT_TEST_SUITE_END();
 
   std::filesystem::path folder_;
@@ -39,7 +39,7 @@ class Sha256Test : public CppUnit::TestFixture {
                          sha256(std::string(1'000'000, 'a')));
   }
 
-  void files_have_the_sum_of_their_content() {
+  void files_have_the_hash_of_their_content() {
     for (const std::size_t size : {0u, 1u, 65535u, 65536u, 65537u, 300'000u}) {
       const std::string text(size, 'x');
       std::ofstream(folder_ / "f", std::ios::trunc) << text;
@@ -49,10 +49,10 @@ class Sha256Test : public CppUnit::TestFixture {
     }
   }
 
-  void what_is_no_file_is_refused_at_once() {
+  void other_file_types_are_rejected_without_blocking() {
     const std::string missing = (folder_ / "no").string();
     CPPUNIT_ASSERT_EQUAL("cannot read " + missing + ": No such file or directory", file_sha256(missing).status().message());
-    CPPUNIT_ASSERT(file_sha256(folder_.string()).status().message().ends_with("it is no regular file"));
+    CPPUNIT_ASSERT(file_sha256(folder_.string()).status().message().ends_with("it is not a regular file"));
     const std::string fifo = (folder_ / "fifo").string();
     CPPUNIT_ASSERT_EQUAL(0, ::mkfifo(fifo.c_str(), 0600));
     CPPUNIT_ASSERT(!file_sha256(fifo).ok());  // without a writer

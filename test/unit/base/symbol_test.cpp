@@ -24,7 +24,7 @@ class SymbolTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(SymbolTest);
   CPPUNIT_TEST(symbols_are_equal_when_their_text_is);
   CPPUNIT_TEST(a_text_stays_while_one_symbol_holds_it);
-  CPPUNIT_TEST(texts_that_no_symbol_holds_are_given_back);
+  CPPUNIT_TEST(texts_without_a_symbol_are_freed);
   CPPUNIT_TEST(threads_share_texts);
   CPPUNIT_TEST_SUITE_END();
 
@@ -53,7 +53,7 @@ class SymbolTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(moved == copy && moved == Symbol(name(1)));
   }
 
-  void texts_that_no_symbol_holds_are_given_back() {
+  void texts_without_a_symbol_are_freed() {
     const std::size_t before = Symbol::held();
     std::uint32_t highest = 0;
     for (int round = 0; round < 20; ++round) {
@@ -64,7 +64,7 @@ class SymbolTest : public CppUnit::TestFixture {
       if (round == 0) {
         for (const Symbol& one : symbols) highest = std::max(highest, one.id());
       }
-      for (const Symbol& one : symbols) CPPUNIT_ASSERT(one.id() <= highest + 2000);  // numbers are used again
+      for (const Symbol& one : symbols) CPPUNIT_ASSERT(one.id() <= highest + 2000);  // numbers are reused
     }
     CPPUNIT_ASSERT_EQUAL(before, Symbol::held());
   }

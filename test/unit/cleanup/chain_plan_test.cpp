@@ -18,17 +18,17 @@ using netfilter::Table;
 
 class CleanupChainPlanTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(CleanupChainPlanTest);
-  CPPUNIT_TEST(chains_go_with_the_jumps_of_kube_proxy);
-  CPPUNIT_TEST(jumps_of_older_releases_are_known);
-  CPPUNIT_TEST(jumps_of_userspace_mode_go_whatever_addresses_they_name);
-  CPPUNIT_TEST(jumps_of_another_mode_to_a_shared_chain_go_alone);
-  CPPUNIT_TEST(a_jump_of_somebody_else_stays_and_holds_its_chain);
-  CPPUNIT_TEST(a_chain_that_stays_holds_what_it_points_to);
-  CPPUNIT_TEST(plain_jumps_to_chains_of_a_ledger_go);
-  CPPUNIT_TEST(nothing_of_ours_is_nothing_to_do);
-  CPPUNIT_TEST(a_table_iptables_cannot_show_is_told);
-  CPPUNIT_TEST(text_that_is_cut_off_is_refused);
-  CPPUNIT_TEST(pieces_of_any_size_make_the_same_plan);
+  CPPUNIT_TEST(removes_chains_with_the_jumps_of_kube_proxy);
+  CPPUNIT_TEST(removes_jumps_of_older_releases);
+  CPPUNIT_TEST(removes_jumps_of_userspace_mode_for_any_address);
+  CPPUNIT_TEST(removes_only_the_jumps_of_another_mode_to_a_shared_chain);
+  CPPUNIT_TEST(keeps_a_foreign_jump_and_its_chain);
+  CPPUNIT_TEST(keeps_the_targets_of_a_chain_that_stays);
+  CPPUNIT_TEST(removes_plain_jumps_to_claimed_chains);
+  CPPUNIT_TEST(plan_is_empty_without_chains_of_kube_proxy);
+  CPPUNIT_TEST(reports_a_table_that_iptables_cannot_show);
+  CPPUNIT_TEST(rejects_truncated_output);
+  CPPUNIT_TEST(plan_does_not_depend_on_the_size_of_pieces);
   CPPUNIT_TEST_SUITE_END();
 
   static constexpr std::string_view kSaved =
@@ -44,7 +44,7 @@ class CleanupChainPlanTest : public CppUnit::TestFixture {
  public:
   static bool plan_of(const Selection& selection, std::string_view text, ChainPlan& into, std::size_t piece = 4096) {
     ChainPlanner planner(selection, base::Family::ipv4);
-    for (; !text.empty(); text.remove_prefix(std::min(piece, text.size()))) planner.feed(text.substr(0, piece));
+    for (; !text.empty(); text.remove_prefix(std::min(piece, text.size()))) planner.parse(text.substr(0, piece));
     return planner.finish(into);
   }
   static std::string describe(const ChainPlan& plan) {
@@ -71,13 +71,13 @@ class CleanupChainPlanTest : public CppUnit::TestFixture {
     return describe(plan);
   }
 
-  void chains_go_with_the_jumps_of_kube_proxy() {
+  void removes_chains_with_the_jumps_of_kube_proxy() {
     CPPUNIT_ASSERT_EQUAL(std::string("-D nat OUTPUT -j KUBE-SERVICES\n-D nat PREROUTING -j KUBE-SERVICES\n"
                                      "-X nat KUBE-SERVICES\n-X nat KUBE-SVC-XPGD46QRK7WJZT7O\n"),
                          planned(Selection(kAllModes, 0), kSaved));
   }
 
-  void jumps_of_older_releases_are_known() {
+  void removes_jumps_of_older_releases() {
     CPPUNIT_ASSERT_EQUAL(
         std::string("-D filter FORWARD -j KUBE-FORWARD\n-D filter INPUT -j KUBE-SERVICES\n"
                     "-D nat PREROUTING -j KUBE-NODEPORT-CONTAINER\n"
@@ -92,7 +92,7 @@ class CleanupChainPlanTest : public CppUnit::TestFixture {
             "must be the last rule in the chain\" -j KUBE-NODEPORT-CONTAINER\nCOMMIT\n"));
   }
 
-  void jumps_of_userspace_mode_go_whatever_addresses_they_name() {
+  void removes_jumps_of_userspace_mode_for_any_address() {
     const std::string comment =
         "-m comment --comment \"handle service NodePorts; NOTE: this must be the last rule in the chain\" ";
     const auto saved = [](const std::string& first, const std::string& second) {
@@ -110,7 +110,7 @@ class CleanupChainPlanTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(all, planned(Selection(kAllModes & ~kIptables, kIptables),
                                       saved("-d 192.168.0.2/32 " + comment,
                                             "! -d 127.0.0.0/8 -m addrtype --dst-type LOCAL " + comment)));
-    // Of each version: without a mark, and with those that the relay may use.
+    // Of each release: without a mark, and with the marks that the relay may use.
     for (const std::string mark : {"", "-m mark ! --mark 0x1000/0x1000 ", "-m mark ! --mark 0x40/0x40 "}) {
       for (const std::string match :
            {"-d 192.168.0.2/32 ", "! -d ::1/128 -m addrtype --dst-type LOCAL ", "-m addrtype --dst-type LOCAL "}) {
@@ -134,20 +134,20 @@ class CleanupChainPlanTest : public CppUnit::TestFixture {
                   "-m comment --comment \"handle ClusterIPs; NOTE: this must be before the NodePort rules\" "
                   "-j KUBE-PORTALS-HOST\nCOMMIT\n"));
     }
-    // With another mark it is not ours.
+    // A rule with another mark is foreign.
     CPPUNIT_ASSERT_EQUAL(std::string("-F KUBE-NODEPORT-HOST by OUTPUT\n"),
                          planned(Selection(kAllModes, 0),
                                  "*nat\n:OUTPUT ACCEPT [0:0]\n:KUBE-NODEPORT-HOST - [0:0]\n-A OUTPUT -m addrtype "
                                  "--dst-type LOCAL -m mark ! --mark 0x4000/0x4000 " +
                                      comment + "-j KUBE-NODEPORT-HOST\nCOMMIT\n"));
-    // Without the comment it is somebody's own.
+    // A rule without the comment is foreign.
     CPPUNIT_ASSERT_EQUAL(
         std::string("-D filter INPUT -j KUBE-PORTALS-FIREWALL\n-X filter KUBE-PORTALS-FIREWALL\n"
                     "-F KUBE-NODEPORT-CONTAINER by PREROUTING\n-F KUBE-NODEPORT-HOST by OUTPUT\n"),
         planned(Selection(kAllModes, 0), saved("-d 192.168.0.2/32 ", "-d 192.168.0.2/32 -p tcp " + comment)));
   }
 
-  void jumps_of_another_mode_to_a_shared_chain_go_alone() {
+  void removes_only_the_jumps_of_another_mode_to_a_shared_chain() {
     constexpr std::string_view kShared =
         "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:FOREIGN - [0:0]\n"
         ":KUBE-FORWARD - [0:0]\n:KUBE-PROXY-FIREWALL - [0:0]\n"
@@ -177,7 +177,7 @@ class CleanupChainPlanTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), jumps(0, kIpvs));
   }
 
-  void a_jump_of_somebody_else_stays_and_holds_its_chain() {
+  void keeps_a_foreign_jump_and_its_chain() {
     CPPUNIT_ASSERT_EQUAL(
         std::string("-D nat PREROUTING -j KUBE-SERVICES\n-X nat KUBE-SVC-XPGD46QRK7WJZT7O\n"
                     "-F KUBE-MARK-MASQ by PREROUTING\n-F KUBE-SERVICES by FOREIGN\n"),
@@ -189,14 +189,14 @@ class CleanupChainPlanTest : public CppUnit::TestFixture {
                 "-A FOREIGN -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES\nCOMMIT\n"));
   }
 
-  void a_chain_that_stays_holds_what_it_points_to() {
+  void keeps_the_targets_of_a_chain_that_stays() {
     CPPUNIT_ASSERT_EQUAL(std::string("-F KUBE-NODE-PORT by KUBE-SERVICES\n"),
                          planned(Selection(kAllModes & ~kIptables, kIptables),
                                  "*nat\n:KUBE-SERVICES - [0:0]\n:KUBE-NODE-PORT - [0:0]\n"
                                  "-A KUBE-SERVICES -m addrtype --dst-type LOCAL -j KUBE-NODE-PORT\nCOMMIT\n"));
   }
 
-  void plain_jumps_to_chains_of_a_ledger_go() {
+  void removes_plain_jumps_to_claimed_chains() {
     Selection selection(0, 0);
     CPPUNIT_ASSERT(selection.add(base::Family::ipv4, "iptables/nat/OTHER-*"));
     CPPUNIT_ASSERT_EQUAL(std::string("-D nat PREROUTING -j OTHER-A\n-X nat OTHER-A\n-F OTHER-B by PREROUTING\n"),
@@ -206,7 +206,7 @@ class CleanupChainPlanTest : public CppUnit::TestFixture {
                                  "-A PREROUTING -p tcp -m tcp --dport 80 -j OTHER-B\nCOMMIT\n"));
   }
 
-  void nothing_of_ours_is_nothing_to_do() {
+  void plan_is_empty_without_chains_of_kube_proxy() {
     ChainPlan plan;
     CPPUNIT_ASSERT(plan_of(Selection(kAllModes, 0),
                            "*filter\n:INPUT DROP [0:0]\n:KUBE-FIREWALL - [0:0]\n"
@@ -217,7 +217,7 @@ class CleanupChainPlanTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(plan.empty());
   }
 
-  void a_table_iptables_cannot_show_is_told() {
+  void reports_a_table_that_iptables_cannot_show() {
     ChainPlan plan;
     CPPUNIT_ASSERT(plan_of(Selection(kAllModes, 0),
                            "# Table `nat' is incompatible, use 'nft' tool.\n"
@@ -227,12 +227,12 @@ class CleanupChainPlanTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(plan.unreadable == std::vector<std::string>{"nat"});
   }
 
-  void text_that_is_cut_off_is_refused() {
+  void rejects_truncated_output() {
     ChainPlan plan;
     CPPUNIT_ASSERT(!plan_of(Selection(kAllModes, 0), kSaved.substr(0, kSaved.size() - 10), plan));
   }
 
-  void pieces_of_any_size_make_the_same_plan() {
+  void plan_does_not_depend_on_the_size_of_pieces() {
     const Selection all(kAllModes, 0);
     for (const std::size_t piece : {1u, 2u, 3u, 17u}) {
       CPPUNIT_ASSERT_EQUAL(planned(all, kSaved), planned(all, kSaved, piece));

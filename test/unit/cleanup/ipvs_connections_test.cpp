@@ -16,7 +16,7 @@ constexpr char kHeader[] =
     "IP Virtual Server version 1.2.1 (size=4096)\n"
     "Prot LocalAddress:Port Scheduler Flags\n"
     "  -> RemoteAddress:Port Forward Weight ActiveConn InActConn\n";
-// As kernel 6.1 writes it.
+// Output of kernel 6.1.
 constexpr char kServers[] =
     "TCP  AC1E0029:0050 rr  \n"
     "  -> 0AB40001:1F90      Masq    1      3          20        \n"
@@ -32,10 +32,10 @@ constexpr char kServers[] =
 
 class CleanupIpvsConnectionsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(CleanupIpvsConnectionsTest);
-  CPPUNIT_TEST(those_of_our_servers_are_counted);
-  CPPUNIT_TEST(nothing_stands);
-  CPPUNIT_TEST(servers_of_ours_are_told_from_others);
-  CPPUNIT_TEST(strange_lines_count_nothing);
+  CPPUNIT_TEST(counts_connections_of_kube_proxys_servers);
+  CPPUNIT_TEST(counts_nothing_without_servers);
+  CPPUNIT_TEST(distinguishes_kube_proxys_servers_from_foreign_ones);
+  CPPUNIT_TEST(ignores_malformed_lines);
   CPPUNIT_TEST_SUITE_END();
 
   static IpvsOwnership with(std::initializer_list<const char*> addresses) {
@@ -45,7 +45,7 @@ class CleanupIpvsConnectionsTest : public CppUnit::TestFixture {
   }
 
  public:
-  void those_of_our_servers_are_counted() {
+  void counts_connections_of_kube_proxys_servers() {
     const std::string table = std::string(kHeader) + kServers;
     CPPUNIT_ASSERT_EQUAL(std::size_t{605423},
                          count_ipvs_connections(table, with({"172.30.0.41", "172.30.0.10", "fd00:30::29"})));
@@ -54,28 +54,28 @@ class CleanupIpvsConnectionsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, count_ipvs_connections(table, with({"172.30.0.42"})));
   }
 
-  void nothing_stands() {
+  void counts_nothing_without_servers() {
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, count_ipvs_connections("", with({"172.30.0.41"})));
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, count_ipvs_connections(kHeader, with({"172.30.0.41"})));
   }
 
-  void servers_of_ours_are_told_from_others() {
+  void distinguishes_kube_proxys_servers_from_foreign_ones() {
     const std::string table = std::string(kHeader) + kServers;
     CPPUNIT_ASSERT(has_ipvs_servers(table, with({"172.30.0.10"})));
     CPPUNIT_ASSERT(has_ipvs_servers(table, with({"fd00:30::29"})));
-    // Nothing of kube-proxy's, though link and sets may stand: no connection needs them.
+    // No server of kube-proxy, even if its link and sets exist.
     CPPUNIT_ASSERT(!has_ipvs_servers(table, with({"172.30.0.42"})));
     CPPUNIT_ASSERT(!has_ipvs_servers(kHeader, with({"172.30.0.41"})));
     CPPUNIT_ASSERT(!has_ipvs_servers("", with({"172.30.0.41"})));
   }
 
-  void strange_lines_count_nothing() {
+  void ignores_malformed_lines() {
     const auto ours = with({"172.30.0.41"});
     for (const char* server : {"TCP  AC1E0029 rr", "TCP  AC1E29:0050 rr", "TCP  AC1E0029:10050 rr",
                                "TCP  [ac1e]:0050 rr", "ICMP AC1E0029:0050 rr", "TCP"}) {
       const std::string table =
           std::string(kHeader) + server + "\n  -> 0AB40001:1F90      Masq    1      3          20\n";
-      // A line that is too short to be a server is none, and leaves none.
+      // A line that is not a valid server ends the previous server.
       CPPUNIT_ASSERT_EQUAL_MESSAGE(server, std::size_t{0}, count_ipvs_connections(table, ours));
     }
     CPPUNIT_ASSERT_EQUAL(

@@ -17,17 +17,17 @@ using base::Family;
 
 class CleanupSelectionTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(CleanupSelectionTest);
-  CPPUNIT_TEST(everything_of_every_mode_goes);
-  CPPUNIT_TEST(kubelets_chains_stay_whoever_claims_them);
-  CPPUNIT_TEST(names_that_only_look_like_ours_stay);
+  CPPUNIT_TEST(selects_the_objects_of_all_modes);
+  CPPUNIT_TEST(never_selects_chains_of_kubelet);
+  CPPUNIT_TEST(does_not_select_similar_names);
   CPPUNIT_TEST(iptables_mode_keeps_what_it_shares_with_ipvs);
-  CPPUNIT_TEST(virtual_servers_go_by_the_ledger);
-  CPPUNIT_TEST(virtual_servers_can_wait);
+  CPPUNIT_TEST(selects_claimed_virtual_servers);
+  CPPUNIT_TEST(can_keep_virtual_servers_for_later);
   CPPUNIT_TEST(nftables_mode_keeps_its_tables_only);
-  CPPUNIT_TEST(what_a_running_backend_claims_stays);
-  CPPUNIT_TEST(a_ledger_adds_names_of_its_own);
-  CPPUNIT_TEST(a_ledger_cannot_name_what_others_share);
-  CPPUNIT_TEST(modes_are_named_for_people);
+  CPPUNIT_TEST(does_not_select_claims_of_a_running_backend);
+  CPPUNIT_TEST(selects_objects_that_the_ownership_ledger_names);
+  CPPUNIT_TEST(rejects_claims_of_shared_objects);
+  CPPUNIT_TEST(converts_modes_to_names);
   CPPUNIT_TEST_SUITE_END();
 
  public:
@@ -35,7 +35,7 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
     return selection.chain(Family::ipv4, table, chain);
   }
 
-  void everything_of_every_mode_goes() {
+  void selects_the_objects_of_all_modes() {
     const Selection all(kAllModes, 0);
     for (const char* chain :
          {"KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-POSTROUTING", "KUBE-MARK-MASQ", "KUBE-PROXY-CANARY",
@@ -62,7 +62,7 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(all.links() == std::vector<std::string>{"kube-ipvs0"});
   }
 
-  void kubelets_chains_stay_whoever_claims_them() {
+  void never_selects_chains_of_kubelet() {
     Selection all(kAllModes, 0);
     for (const char* chain : {"KUBE-FIREWALL", "KUBE-MARK-DROP", "KUBE-KUBELET-CANARY", "KUBE-IPTABLES-HINT"}) {
       for (const char* table : {"filter", "nat", "mangle"}) {
@@ -75,7 +75,7 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(gone(all, "filter", "KUBE-FOREIGN"));
   }
 
-  void names_that_only_look_like_ours_stay() {
+  void does_not_select_similar_names() {
     const Selection all(kAllModes, 0);
     for (const char* chain : {"KUBE-SVC-", "KUBE-SVC-SHORT", "KUBE-SVC-XPGD46QRK7WJZT7OX", "KUBE-SVC-xpgd46qrk7wjzt7o",
                               "KUBE-SVC-XPGD46QRK7WJZT71", "KUBE-ROUTER-SERVICES", "KUBE-NWPLCY-DEFAULT",
@@ -84,7 +84,7 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
     }
     CPPUNIT_ASSERT(!gone(all, "filter", "KUBE-SVC-XPGD46QRK7WJZT7O"));
     CPPUNIT_ASSERT(!gone(all, "raw", "KUBE-SERVICES"));
-    // What a daemon that was killed while a set grew has left.
+    // Temporary sets that a daemon leaves if it is killed while a set grows.
     for (const char* set : {"KUBE-CLUSTER-IP-N", "KUBE-6-NODE-PORT-TCP-N", "KUBE-6-NODE-PORT-LOCAL-SCTP-H-N"}) {
       CPPUNIT_ASSERT_MESSAGE(set, all.set(set));
     }
@@ -119,7 +119,7 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(under_ipvs.links().empty());
   }
 
-  void virtual_servers_go_by_the_ledger() {
+  void selects_claimed_virtual_servers() {
     Selection nothing(0, kIptables);
     CPPUNIT_ASSERT(!nothing.virtual_servers());
     CPPUNIT_ASSERT(!nothing.add(base::Family::ipv4, "ipvs/other"));
@@ -132,7 +132,7 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!all.virtual_servers());
   }
 
-  void virtual_servers_can_wait() {
+  void can_keep_virtual_servers_for_later() {
     Selection rest(kAllModes & ~kIptables, kIptables);
     CPPUNIT_ASSERT(rest.add(Family::ipv4, "link/other0"));
     CPPUNIT_ASSERT(rest.add(Family::ipv4, "ipset/OTHER-SET"));
@@ -155,7 +155,7 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rest.links().size());
   }
 
-  void what_a_running_backend_claims_stays() {
+  void does_not_select_claims_of_a_running_backend() {
     Selection rest(kAllModes & ~kNftables, kNftables);
     rest.keep(Family::ipv4, "iptables/nat/KUBE-SVC-*");
     rest.keep(Family::ipv4, "link/kube-ipvs0");
@@ -169,7 +169,7 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rest.links().empty());
   }
 
-  void a_ledger_adds_names_of_its_own() {
+  void selects_objects_that_the_ownership_ledger_names() {
     Selection none(0, 0);
     CPPUNIT_ASSERT(none.add(Family::ipv4, "iptables/nat/OTHER-*"));
     CPPUNIT_ASSERT(none.add(Family::ipv6, "iptables/filter/OTHER-ENTRY"));
@@ -178,7 +178,7 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(none.add(Family::ipv4, "ipset/OTHER"));
     CPPUNIT_ASSERT(none.add(Family::ipv4, "nft/inet/other"));
     CPPUNIT_ASSERT(none.add(Family::ipv4, "link/other0"));
-    CPPUNIT_ASSERT(gone(none, "nat", "OTHER-A") && none.chain_by_ledger(Family::ipv4, "nat", "OTHER-A"));
+    CPPUNIT_ASSERT(gone(none, "nat", "OTHER-A") && none.is_claimed_chain(Family::ipv4, "nat", "OTHER-A"));
     CPPUNIT_ASSERT(!gone(none, "filter", "OTHER-ENTRY"));
     CPPUNIT_ASSERT(none.chain(Family::ipv6, "filter", "OTHER-ENTRY"));
     CPPUNIT_ASSERT(none.set("OTHER") && !none.set("OTHER2"));
@@ -187,10 +187,10 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!gone(none, "nat", "KUBE-SERVICES"));
     CPPUNIT_ASSERT(none.add(Family::ipv4, "iptables/nat/KUBE-SERVICES"));
     CPPUNIT_ASSERT(gone(none, "nat", "KUBE-SERVICES"));
-    CPPUNIT_ASSERT(!none.chain_by_ledger(Family::ipv4, "nat", "KUBE-SERVICES"));
+    CPPUNIT_ASSERT(!none.is_claimed_chain(Family::ipv4, "nat", "KUBE-SERVICES"));
   }
 
-  void a_ledger_cannot_name_what_others_share() {
+  void rejects_claims_of_shared_objects() {
     Selection none(0, 0);
     for (const char* claim : {"",
                               "ip6tables/nat/KUBE-FIREWALL",
@@ -218,7 +218,7 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(none.links().empty());
   }
 
-  void modes_are_named_for_people() {
+  void converts_modes_to_names() {
     CPPUNIT_ASSERT_EQUAL(std::string("ipvs, userspace"), mode_names(kUserspace | kIpvs));
     CPPUNIT_ASSERT_EQUAL(kNftables, mode_of("nftables"));
     CPPUNIT_ASSERT_EQUAL(Modes{0}, mode_of("com.example.dpu"));

@@ -18,16 +18,16 @@ namespace startup_test {
 using base::Family;
 using namespace std::chrono_literals;
 
-// Stands in for the removers and the node: notes what it may remove, and fails as often as it is told.
+// Replaces the removers and the node: records what it may remove, and fails `failures` times.
 struct Removers {
   std::atomic<int> failures{0};
   std::atomic<std::size_t> connections{0};
-  std::atomic<bool> slow{false};  // a removal goes on until it is to stop
+  std::atomic<bool> slow{false};  // a removal runs until it is interrupted
 
   StartupCleanup::Options options(std::chrono::milliseconds retry_after = 1ms) {
     StartupCleanup::Options out;
     out.retry_after = retry_after;
-    out.look_every = 1ms;
+    out.check_interval = 1ms;
     out.remove = [this](const Selection& selection, const std::function<bool()>& stopped) {
       note((selection.virtual_servers() ? "servers " : "") +
            std::string(selection.chain(Family::ipv6, "nat", "KUBE-LOAD-BALANCER") ? "chain6 " : "") +
@@ -39,16 +39,16 @@ struct Removers {
       return removed;
     };
     out.connections = [this] { return connections.load(); };
-    out.removed = [this](const Absent& gone) { note("gone " + gone.backend + " "); };
+    out.removed = [this](const LeftoverBackend& gone) { note("removed " + gone.backend + " "); };
     return out;
   }
   void note(const std::string& what) {
     const std::lock_guard lock(mutex);
-    noted.push_back(what.substr(0, what.size() - (what.empty() ? 0 : 1)));
+    recorded.push_back(what.substr(0, what.size() - (what.empty() ? 0 : 1)));
   }
   std::vector<std::string> all() {
     const std::lock_guard lock(mutex);
-    return noted;
+    return recorded;
   }
   void wait_for(std::size_t count) {
     const bool reached = test::wait_until([&] { return all().size() >= count; });
@@ -61,11 +61,11 @@ struct Removers {
   }
 
   std::mutex mutex;
-  std::vector<std::string> noted;
+  std::vector<std::string> recorded;
 };
 
-Absent by(Absent::By by, const char* backend, ownership::Artifacts artifacts, std::chrono::seconds drain = 0s) {
-  Absent out;
+LeftoverBackend by(LeftoverBackend::By by, const char* backend, ownership::Artifacts artifacts, std::chrono::seconds drain = 0s) {
+  LeftoverBackend out;
   out.backend = backend;
   out.by = by;
   out.artifacts = std::move(artifacts);
@@ -73,24 +73,24 @@ Absent by(Absent::By by, const char* backend, ownership::Artifacts artifacts, st
   return out;
 }
 
-class CleanupAtStartTest : public CppUnit::TestFixture {
-  CPPUNIT_TEST_SUITE(CleanupAtStartTest);
+class StartupCleanupTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(StartupCleanupTest);
   CPPUNIT_TEST(waits_for_every_family);
-  CPPUNIT_TEST(claims_of_the_backend_are_kept);
-  CPPUNIT_TEST(a_failure_is_tried_again_once);
+  CPPUNIT_TEST(keeps_the_claims_of_the_active_backend);
+  CPPUNIT_TEST(retries_a_failed_removal_once);
   CPPUNIT_TEST(other_backends_remove_nothing);
   CPPUNIT_TEST(stopping_does_not_wait_for_the_second_try);
-  CPPUNIT_TEST(what_somebody_drains_is_kept);
-  CPPUNIT_TEST(what_nobody_can_retire_is_removed_and_told);
-  CPPUNIT_TEST(what_failed_is_not_told_as_gone);
-  CPPUNIT_TEST(what_no_remover_may_touch_is_not_told_as_gone);
-  CPPUNIT_TEST(another_backend_removes_what_the_ledger_names_and_no_more);
-  CPPUNIT_TEST(servers_stay_while_connections_go_through_them);
-  CPPUNIT_TEST(servers_go_when_their_time_is_over);
-  CPPUNIT_TEST(servers_of_a_known_backend_have_its_time);
-  CPPUNIT_TEST(servers_that_are_kept_are_not_waited_for);
+  CPPUNIT_TEST(keeps_the_state_of_a_draining_backend);
+  CPPUNIT_TEST(removes_and_reports_a_backend_without_its_plugin);
+  CPPUNIT_TEST(does_not_report_a_backend_whose_removal_failed);
+  CPPUNIT_TEST(does_not_report_a_backend_with_artifacts_that_stay);
+  CPPUNIT_TEST(another_backend_removes_only_what_the_ownership_ledger_lists);
+  CPPUNIT_TEST(keeps_virtual_servers_while_they_have_connections);
+  CPPUNIT_TEST(removes_virtual_servers_after_the_drain_timeout);
+  CPPUNIT_TEST(uses_the_drain_time_of_a_recorded_backend);
+  CPPUNIT_TEST(does_not_wait_for_connections_of_kept_virtual_servers);
   CPPUNIT_TEST(stopping_does_not_wait_for_connections);
-  CPPUNIT_TEST(what_a_newcomer_claims_is_kept_at_any_time);
+  CPPUNIT_TEST(keeps_the_claims_of_a_new_backend_at_any_time);
   CPPUNIT_TEST_SUITE_END();
 
  public:
@@ -98,33 +98,33 @@ class CleanupAtStartTest : public CppUnit::TestFixture {
     Removers removers;
     StartupCleanup cleanup("iptables", removers.options());
     cleanup.expect({Family::ipv4, Family::ipv6});
-    cleanup.stands(Family::ipv4, {});
-    cleanup.stands(Family::ipv4, {});
+    cleanup.family_synced(Family::ipv4, {});
+    cleanup.family_synced(Family::ipv4, {});
     std::this_thread::sleep_for(20ms);  // fixed time: nothing is removed before the other family is synced
     CPPUNIT_ASSERT(removers.all().empty());
-    cleanup.stands(Family::ipv6, {});
+    cleanup.family_synced(Family::ipv6, {});
     removers.wait_for(1);
-    cleanup.stands(Family::ipv6, {});
+    cleanup.family_synced(Family::ipv6, {});
     cleanup.stop();
     CPPUNIT_ASSERT_EQUAL(std::string("servers chain6; "), removers.text());
   }
 
-  void claims_of_the_backend_are_kept() {
+  void keeps_the_claims_of_the_active_backend() {
     Removers removers;
     StartupCleanup cleanup("iptables", removers.options());
     cleanup.expect({Family::ipv6});
-    cleanup.stands(Family::ipv6, {"iptables/nat/KUBE-LOAD-BALANCER"});
+    cleanup.family_synced(Family::ipv6, {"iptables/nat/KUBE-LOAD-BALANCER"});
     removers.wait_for(1);
     CPPUNIT_ASSERT_EQUAL(std::string("servers; "), removers.text());
   }
 
-  void a_failure_is_tried_again_once() {
+  void retries_a_failed_removal_once() {
     Removers removers;
     removers.failures = 5;
     {
       StartupCleanup cleanup("iptables", removers.options());
       cleanup.expect({Family::ipv4});
-      cleanup.stands(Family::ipv4, {});
+      cleanup.family_synced(Family::ipv4, {});
       removers.wait_for(2);
       std::this_thread::sleep_for(20ms);  // fixed time: there is no third try
     }
@@ -136,7 +136,7 @@ class CleanupAtStartTest : public CppUnit::TestFixture {
     {
       StartupCleanup cleanup("com.example.dpu", removers.options());
       cleanup.expect({Family::ipv4});
-      cleanup.stands(Family::ipv4, {});
+      cleanup.family_synced(Family::ipv4, {});
       std::this_thread::sleep_for(20ms);  // fixed time: nothing is removed
     }
     CPPUNIT_ASSERT(removers.all().empty());
@@ -148,134 +148,134 @@ class CleanupAtStartTest : public CppUnit::TestFixture {
     {
       StartupCleanup cleanup("nftables", removers.options(1h));
       cleanup.expect({Family::ipv4});
-      cleanup.stands(Family::ipv4, {});
+      cleanup.family_synced(Family::ipv4, {});
       removers.wait_for(1);
     }
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, removers.all().size());
   }
 
-  void what_somebody_drains_is_kept() {
+  void keeps_the_state_of_a_draining_backend() {
     Removers removers;
     StartupCleanup cleanup("nftables", removers.options());
-    Absent drains = by(Absent::By::plugin, "ipvs", {"ipvs/virtual-servers", "ip6tables/nat/KUBE-LOAD-BALANCER"});
+    LeftoverBackend drains = by(LeftoverBackend::By::plugin, "ipvs", {"ipvs/virtual-servers", "ip6tables/nat/KUBE-LOAD-BALANCER"});
     drains.family = Family::ipv6;
-    cleanup.absent({drains});
+    cleanup.set_leftover_backends({drains});
     cleanup.expect({Family::ipv4});
-    cleanup.stands(Family::ipv4, {});
+    cleanup.family_synced(Family::ipv4, {});
     removers.wait_for(1);
     cleanup.stop();
     CPPUNIT_ASSERT_EQUAL(std::string("chain4; "), removers.text());
   }
 
-  void what_nobody_can_retire_is_removed_and_told() {
+  void removes_and_reports_a_backend_without_its_plugin() {
     Removers removers;
     StartupCleanup cleanup("iptables", removers.options());
-    cleanup.absent({by(Absent::By::remover, "com.example.old", {"ipset/OLD-SET"})});
+    cleanup.set_leftover_backends({by(LeftoverBackend::By::remover, "com.example.old", {"ipset/OLD-SET"})});
     cleanup.expect({Family::ipv4});
     CPPUNIT_ASSERT(removers.all().empty());
-    cleanup.stands(Family::ipv4, {});
+    cleanup.family_synced(Family::ipv4, {});
     removers.wait_for(2);
-    CPPUNIT_ASSERT_EQUAL(std::string("servers chain6 old-set; gone com.example.old; "), removers.text());
+    CPPUNIT_ASSERT_EQUAL(std::string("servers chain6 old-set; removed com.example.old; "), removers.text());
   }
 
-  void what_failed_is_not_told_as_gone() {
+  void does_not_report_a_backend_whose_removal_failed() {
     Removers removers;
     removers.failures = 2;
     {
       StartupCleanup cleanup("iptables", removers.options());
-      cleanup.absent({by(Absent::By::remover, "com.example.old", {"ipset/OLD-SET"})});
+      cleanup.set_leftover_backends({by(LeftoverBackend::By::remover, "com.example.old", {"ipset/OLD-SET"})});
       cleanup.expect({Family::ipv4});
-      cleanup.stands(Family::ipv4, {});
+      cleanup.family_synced(Family::ipv4, {});
       removers.wait_for(2);
       std::this_thread::sleep_for(20ms);  // fixed time: no removal is reported
     }
     CPPUNIT_ASSERT_EQUAL(std::string("servers chain6 old-set; servers chain6 old-set; "), removers.text());
   }
 
-  void what_no_remover_may_touch_is_not_told_as_gone() {
+  void does_not_report_a_backend_with_artifacts_that_stay() {
     Removers removers;
     {
       StartupCleanup cleanup("iptables", removers.options());
-      cleanup.absent({by(Absent::By::remover, "com.example.dpu", {"ipset/OLD-SET", "dpu/table-7"}),
-                      by(Absent::By::remover, "com.example.old", {"ipset/OTHER-SET"})});
+      cleanup.set_leftover_backends({by(LeftoverBackend::By::remover, "com.example.dpu", {"ipset/OLD-SET", "dpu/table-7"}),
+                                     by(LeftoverBackend::By::remover, "com.example.old", {"ipset/OTHER-SET"})});
       cleanup.expect({Family::ipv4});
-      cleanup.stands(Family::ipv4, {});
+      cleanup.family_synced(Family::ipv4, {});
       removers.wait_for(2);
       std::this_thread::sleep_for(20ms);  // fixed time: no other removal is reported
     }
-    CPPUNIT_ASSERT_EQUAL(std::string("servers chain6 old-set; gone com.example.old; "), removers.text());
+    CPPUNIT_ASSERT_EQUAL(std::string("servers chain6 old-set; removed com.example.old; "), removers.text());
   }
 
-  void another_backend_removes_what_the_ledger_names_and_no_more() {
+  void another_backend_removes_only_what_the_ownership_ledger_lists() {
     Removers removers;
     StartupCleanup cleanup("com.example.dpu", removers.options());
-    cleanup.absent({by(Absent::By::remover, "com.example.old", {"ipset/OLD-SET"})});
+    cleanup.set_leftover_backends({by(LeftoverBackend::By::remover, "com.example.old", {"ipset/OLD-SET"})});
     cleanup.expect({Family::ipv4});
-    cleanup.stands(Family::ipv4, {});
+    cleanup.family_synced(Family::ipv4, {});
     removers.wait_for(2);
-    CPPUNIT_ASSERT_EQUAL(std::string("old-set; gone com.example.old; "), removers.text());
+    CPPUNIT_ASSERT_EQUAL(std::string("old-set; removed com.example.old; "), removers.text());
   }
 
-  void servers_stay_while_connections_go_through_them() {
+  void keeps_virtual_servers_while_they_have_connections() {
     Removers removers;
     removers.connections = 3;
     auto options = removers.options();
     options.drain = 1h;
     StartupCleanup cleanup("iptables", options);
     cleanup.expect({Family::ipv4});
-    cleanup.stands(Family::ipv4, {});
+    cleanup.family_synced(Family::ipv4, {});
     removers.wait_for(1);
     std::this_thread::sleep_for(30ms);                               // fixed time: the servers are not removed
-    CPPUNIT_ASSERT_EQUAL(std::string("chain6; "), removers.text());  // what leads nobody there goes at once
+    CPPUNIT_ASSERT_EQUAL(std::string("chain6; "), removers.text());  // rules that lead to no server are removed at once
     removers.connections = 0;
     removers.wait_for(2);
     CPPUNIT_ASSERT_EQUAL(std::string("chain6; servers chain6; "), removers.text());
   }
 
-  void servers_go_when_their_time_is_over() {
+  void removes_virtual_servers_after_the_drain_timeout() {
     Removers removers;
     removers.connections = 3;
     auto options = removers.options();
     options.drain = 50ms;
-    options.look_every = 1h;
+    options.check_interval = 1h;
     StartupCleanup cleanup("iptables", options);
     cleanup.expect({Family::ipv4});
     const auto begin = std::chrono::steady_clock::now();
-    cleanup.stands(Family::ipv4, {});
+    cleanup.family_synced(Family::ipv4, {});
     removers.wait_for(2);
     CPPUNIT_ASSERT(std::chrono::steady_clock::now() - begin >= 50ms);
     CPPUNIT_ASSERT_EQUAL(std::string("chain6; servers chain6; "), removers.text());
-    // Without time nothing is waited for.
+    // Without a drain time the removal does not wait.
     options.drain = 0ms;
     StartupCleanup at_once("iptables", options);
     at_once.expect({Family::ipv4});
-    at_once.stands(Family::ipv4, {});
+    at_once.family_synced(Family::ipv4, {});
     removers.wait_for(3);
     CPPUNIT_ASSERT_EQUAL(std::string("chain6; servers chain6; servers chain6; "), removers.text());
   }
 
-  // It drained already when the last process ended.
-  void servers_of_a_known_backend_have_its_time() {
+  // The backend was draining already when the last process ended.
+  void uses_the_drain_time_of_a_recorded_backend() {
     Removers removers;
     removers.connections = 3;
     auto options = removers.options();
     options.drain = 1h;
     StartupCleanup cleanup("iptables", options);
-    cleanup.absent({by(Absent::By::remover, "ipvs", {"ipvs/virtual-servers"}, 0s)});
+    cleanup.set_leftover_backends({by(LeftoverBackend::By::remover, "ipvs", {"ipvs/virtual-servers"}, 0s)});
     cleanup.expect({Family::ipv4});
-    cleanup.stands(Family::ipv4, {});
+    cleanup.family_synced(Family::ipv4, {});
     removers.wait_for(2);
-    CPPUNIT_ASSERT_EQUAL(std::string("servers chain6; gone ipvs; "), removers.text());
+    CPPUNIT_ASSERT_EQUAL(std::string("servers chain6; removed ipvs; "), removers.text());
   }
 
-  void servers_that_are_kept_are_not_waited_for() {
+  void does_not_wait_for_connections_of_kept_virtual_servers() {
     Removers removers;
     removers.connections = 3;
     auto options = removers.options();
     options.drain = 1h;
     StartupCleanup cleanup("iptables", options);
     cleanup.expect({Family::ipv4});
-    cleanup.stands(Family::ipv4, {"ipvs/virtual-servers"});
+    cleanup.family_synced(Family::ipv4, {"ipvs/virtual-servers"});
     removers.wait_for(1);
     cleanup.stop();
     CPPUNIT_ASSERT_EQUAL(std::string("chain6; "), removers.text());
@@ -286,34 +286,34 @@ class CleanupAtStartTest : public CppUnit::TestFixture {
     removers.connections = 3;
     auto options = removers.options();
     options.drain = 1h;
-    options.look_every = 1h;
+    options.check_interval = 1h;
     {
       StartupCleanup cleanup("iptables", options);
       cleanup.expect({Family::ipv4});
-      cleanup.stands(Family::ipv4, {});
+      cleanup.family_synced(Family::ipv4, {});
       removers.wait_for(1);
     }
     CPPUNIT_ASSERT_EQUAL(std::string("chain6; "), removers.text());
   }
 
-  void what_a_newcomer_claims_is_kept_at_any_time() {
+  void keeps_the_claims_of_a_new_backend_at_any_time() {
     Removers removers;
     removers.slow = true;
     StartupCleanup cleanup("iptables", removers.options());
     cleanup.expect({Family::ipv4});
-    cleanup.stands(Family::ipv4, {});
+    cleanup.family_synced(Family::ipv4, {});
     removers.wait_for(1);
-    // The removal that goes on is cut short, and begins again with what is left of it.
+    // The running removal is interrupted and starts again without the kept artifacts.
     cleanup.keep(Family::ipv4, {"ipvs/virtual-servers"});
     removers.wait_for(2);
     removers.slow = false;
     cleanup.stop();
     CPPUNIT_ASSERT_EQUAL(std::string("servers chain6; chain6; "), removers.text());
-    cleanup.keep(Family::ipv4, {"link/kube-ipvs0"});  // nothing goes on, nothing is waited for
+    cleanup.keep(Family::ipv4, {"link/kube-ipvs0"});  // no removal runs, so this does not block
   }
 };
 
-CPPUNIT_TEST_SUITE_REGISTRATION(CleanupAtStartTest);
+CPPUNIT_TEST_SUITE_REGISTRATION(StartupCleanupTest);
 
 }  // namespace startup_test
 }  // namespace sluice::cleanup

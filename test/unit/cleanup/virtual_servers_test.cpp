@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-#include "core/cleanup/netlink_talk.hpp"
+#include "core/cleanup/netlink_connection.hpp"
 
 namespace sluice::cleanup {
 namespace virtual_servers_test {
@@ -26,28 +26,28 @@ SetEntry node_port(std::uint16_t port) { return {false, {}, 0, port}; }
 
 class CleanupVirtualServersTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(CleanupVirtualServersTest);
-  CPPUNIT_TEST(those_on_the_link_are_ours);
-  CPPUNIT_TEST(those_in_the_sets_are_ours);
-  CPPUNIT_TEST(node_ports_are_ours_on_addresses_of_this_node);
-  CPPUNIT_TEST(node_ports_are_ours_on_addresses_of_the_past);
-  CPPUNIT_TEST(health_check_ports_say_nothing);
-  CPPUNIT_TEST(the_kernels_answer_is_read);
+  CPPUNIT_TEST(owns_servers_with_addresses_on_the_link);
+  CPPUNIT_TEST(owns_servers_that_are_in_the_sets);
+  CPPUNIT_TEST(owns_node_ports_on_addresses_of_this_node);
+  CPPUNIT_TEST(owns_node_ports_on_former_addresses_of_this_node);
+  CPPUNIT_TEST(ignores_health_check_node_ports);
+  CPPUNIT_TEST(parses_the_reply_of_the_kernel);
   CPPUNIT_TEST_SUITE_END();
 
  public:
-  void those_on_the_link_are_ours() {
+  void owns_servers_with_addresses_on_the_link() {
     IpvsOwnership ownership;
-    CPPUNIT_ASSERT(ownership.knows_nothing());
+    CPPUNIT_ASSERT(ownership.empty());
     ownership.local(ip("192.168.0.2"));
-    CPPUNIT_ASSERT(ownership.knows_nothing());
+    CPPUNIT_ASSERT(ownership.empty());
     ownership.bound(ip("172.30.0.41"));
-    CPPUNIT_ASSERT(!ownership.knows_nothing());
+    CPPUNIT_ASSERT(!ownership.empty());
     CPPUNIT_ASSERT(ownership.is_ours({ip("172.30.0.41"), IPPROTO_TCP, 80}));
     CPPUNIT_ASSERT(!ownership.is_ours({ip("172.30.0.42"), IPPROTO_TCP, 80}));
     CPPUNIT_ASSERT(!ownership.is_ours({ip("192.168.0.2"), IPPROTO_TCP, 80}));
   }
 
-  void those_in_the_sets_are_ours() {
+  void owns_servers_that_are_in_the_sets() {
     IpvsOwnership ownership;
     ownership.listed("KUBE-EXTERNAL-IP", front("192.168.0.2", IPPROTO_TCP, 80));
     ownership.listed("KUBE-6-LOAD-BALANCER", front("fd00::9", IPPROTO_UDP, 53));
@@ -61,7 +61,7 @@ class CleanupVirtualServersTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!ownership.is_ours({ip("10.180.0.1"), IPPROTO_TCP, 80}));
   }
 
-  void node_ports_are_ours_on_addresses_of_this_node() {
+  void owns_node_ports_on_addresses_of_this_node() {
     IpvsOwnership ownership;
     ownership.local(ip("192.168.0.2"));
     ownership.local(ip("fd00::2"));
@@ -74,11 +74,11 @@ class CleanupVirtualServersTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(ownership.is_ours({ip("fd00::2"), IPPROTO_TCP, 30001}));
   }
 
-  void node_ports_are_ours_on_addresses_of_the_past() {
+  void owns_node_ports_on_former_addresses_of_this_node() {
     IpvsOwnership ownership;
     ownership.listed("KUBE-NODE-PORT-IPS", {true, ip("192.168.0.9"), 0, 0});
     ownership.listed("KUBE-6-NODE-PORT-IPS", {true, ip("fd00::9"), 0, 0});
-    CPPUNIT_ASSERT(ownership.knows_nothing());
+    CPPUNIT_ASSERT(ownership.empty());
     ownership.listed("KUBE-NODE-PORT-UDP", node_port(30001));
     ownership.listed("KUBE-6-NODE-PORT-TCP", node_port(30001));
     CPPUNIT_ASSERT(ownership.is_ours({ip("192.168.0.9"), IPPROTO_UDP, 30001}));
@@ -88,14 +88,14 @@ class CleanupVirtualServersTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!ownership.is_ours({ip("192.168.0.8"), IPPROTO_UDP, 30001}));
   }
 
-  void health_check_ports_say_nothing() {
+  void ignores_health_check_node_ports() {
     IpvsOwnership ownership;
     ownership.local(ip("192.168.0.2"));
     ownership.listed("KUBE-HEALTH-CHECK-NODE-PORT", node_port(32000));
-    CPPUNIT_ASSERT(ownership.knows_nothing());
+    CPPUNIT_ASSERT(ownership.empty());
   }
 
-  void the_kernels_answer_is_read() {
+  void parses_the_reply_of_the_kernel() {
     auto message = netlink_message(100, 0, nullptr, 0);
     nlattr* nest = nla_nest_start(message.get(), IPVS_CMD_ATTR_SERVICE);
     const std::uint8_t address[16] = {172, 30, 0, 41};

@@ -29,33 +29,33 @@ Read read(const std::string& text, bool strict = false) {
   out.problems = test::problem_text(problems);
   return out;
 }
-// Line 3 on, behind the head of the document.
+// The fields start in line 3, after the head of the document.
 Read proxy(const std::string& fields, bool strict = false) { return read(kProxy + fields, strict); }
 Read sluice(const std::string& fields) { return read(kSluice + fields); }
 
 class ConfigFileTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ConfigFileTest);
   CPPUNIT_TEST(every_supported_field_is_read_with_its_place);
-  CPPUNIT_TEST(json_is_read_too);
+  CPPUNIT_TEST(reads_json);
   CPPUNIT_TEST(empty_and_zero_values_mean_the_default);
   CPPUNIT_TEST(requests_and_recordings_are_read_with_their_place);
-  CPPUNIT_TEST(ipvs_has_another_default_in_the_file);
-  CPPUNIT_TEST(what_kubeadm_writes_is_silent_even_when_strict);
+  CPPUNIT_TEST(the_default_of_ipvs_min_sync_period_differs_in_the_file);
+  CPPUNIT_TEST(accepts_the_file_of_kubeadm_without_warnings_even_when_strict);
   CPPUNIT_TEST(unknown_fields_are_warnings_and_errors_when_strict);
   CPPUNIT_TEST(unknown_fields_of_groups_have_their_full_name);
-  CPPUNIT_TEST(repeated_fields_let_the_last_one_win);
-  CPPUNIT_TEST(wrong_types_name_file_line_field_and_what_is_allowed);
+  CPPUNIT_TEST(the_last_of_a_repeated_field_wins);
+  CPPUNIT_TEST(errors_of_wrong_types_contain_the_place_and_the_allowed_values);
   CPPUNIT_TEST(wrong_elements_of_lists_have_their_own_line);
-  CPPUNIT_TEST(all_problems_are_told_at_once);
+  CPPUNIT_TEST(reports_all_problems_at_once);
   CPPUNIT_TEST(broken_yaml_is_one_error_with_a_line);
-  CPPUNIT_TEST(wrong_kinds_are_refused);
-  CPPUNIT_TEST(an_empty_file_is_refused);
-  CPPUNIT_TEST(documents_have_an_order_and_come_once);
+  CPPUNIT_TEST(rejects_wrong_kinds);
+  CPPUNIT_TEST(rejects_an_empty_file);
+  CPPUNIT_TEST(documents_have_a_fixed_order_and_are_unique);
   CPPUNIT_TEST(the_second_document_is_read_with_sections);
   CPPUNIT_TEST(the_second_document_is_strict);
   CPPUNIT_TEST(sections_are_flattened_and_kept_as_text);
-  CPPUNIT_TEST(sections_that_are_no_map_are_refused);
-  CPPUNIT_TEST(endless_documents_are_refused);
+  CPPUNIT_TEST(rejects_sections_that_are_not_a_map);
+  CPPUNIT_TEST(rejects_endless_documents);
   CPPUNIT_TEST(a_missing_file_is_an_error_with_its_path);
   CPPUNIT_TEST_SUITE_END();
 
@@ -75,7 +75,7 @@ class ConfigFileTest : public CppUnit::TestFixture {
         "hostnameOverride: Node-1\n"         // 13
         "iptables:\n"                        // 14
         "  localhostNodePorts: false\n"      // 15
-        "  masqueradeAll: yes\n"             // 16: YAML 1.1, as kube-proxy reads it
+        "  masqueradeAll: yes\n"             // 16: YAML 1.1, as in kube-proxy
         "  masqueradeBit: 0\n"               // 17
         "  minSyncPeriod: 2s\n"              // 18
         "  syncPeriod: 1m30s\n"              // 19
@@ -130,7 +130,7 @@ class ConfigFileTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("c.yaml:35: nodePortAddresses[1]"), d.node_port_addresses[1].where);
   }
 
-  void json_is_read_too() {
+  void reads_json() {
     const Read r = read(
         "{\n\t\"apiVersion\": \"kubeproxy.config.k8s.io/v1alpha1\",\n\t\"kind\": \"KubeProxyConfiguration\",\n"
         "\t\"mode\": \"iptables\",\n\t\"iptables\": {\"masqueradeAll\": true, \"syncPeriod\": \"1m\"}\n}\n");
@@ -170,13 +170,13 @@ class ConfigFileTest : public CppUnit::TestFixture {
         proxy("clientConnection:\n  qps: all\n  burst: 1.5\n").problems);
   }
 
-  void ipvs_has_another_default_in_the_file() {
+  void the_default_of_ipvs_min_sync_period_differs_in_the_file() {
     CPPUNIT_ASSERT(proxy("").draft.ipvs.min_sync_period.value == 0s);
     CPPUNIT_ASSERT(Draft().ipvs.min_sync_period.value == 1s);
   }
 
-  // Every field, most of them asking for nothing.
-  void what_kubeadm_writes_is_silent_even_when_strict() {
+  // All fields, most of them empty.
+  void accepts_the_file_of_kubeadm_without_warnings_even_when_strict() {
     const Read r = proxy(
         "bindAddress: 0.0.0.0\nbindAddressHardFail: false\nclientConnection:\n  acceptContentTypes: \"\"\n  burst: 0\n"
         "  contentType: \"\"\n  kubeconfig: /var/lib/kube-proxy/kubeconfig.conf\n  qps: 0\nclusterCIDR: 10.244.0.0/16\n"
@@ -216,7 +216,7 @@ class ConfigFileTest : public CppUnit::TestFixture {
                          proxy("iptables: yes\n").problems);
   }
 
-  void repeated_fields_let_the_last_one_win() {
+  void the_last_of_a_repeated_field_wins() {
     const Read r = proxy("mode: ipvs\nmode: iptables\n");
     CPPUNIT_ASSERT_EQUAL(std::string("W c.yaml:4: mode: is given a second time; the last one counts\n"), r.problems);
     CPPUNIT_ASSERT_EQUAL(std::string("iptables"), r.draft.mode.value);
@@ -224,7 +224,7 @@ class ConfigFileTest : public CppUnit::TestFixture {
                          proxy("mode: ipvs\nmode: iptables\n", true).problems);
   }
 
-  void wrong_types_name_file_line_field_and_what_is_allowed() {
+  void errors_of_wrong_types_contain_the_place_and_the_allowed_values() {
     CPPUNIT_ASSERT_EQUAL(std::string("E c.yaml:3: mode: is a list, not a string; allowed: one string\n"),
                          proxy("mode: [iptables]\n").problems);
     CPPUNIT_ASSERT_EQUAL(
@@ -258,7 +258,7 @@ class ConfigFileTest : public CppUnit::TestFixture {
                          proxy("nodePortAddresses:\n- 10.0.0.0/8\n- a: b\n- ~\n").problems);
   }
 
-  void all_problems_are_told_at_once() {
+  void reports_all_problems_at_once() {
     const Read r =
         read(kProxy + "mode: []\nfoo: 1\noomScoreAdj: x\n---\n" + kSluice + "plugindirs: [/a]\nbackends: 4\n", true);
     CPPUNIT_ASSERT_EQUAL(
@@ -279,13 +279,13 @@ class ConfigFileTest : public CppUnit::TestFixture {
                          proxy("bindAddress: ::\n").problems);
     CPPUNIT_ASSERT(proxy("a: [1\n").problems.starts_with("E c.yaml:"));
     CPPUNIT_ASSERT(proxy("a: *nowhere\n").problems.starts_with("E c.yaml:3: is not valid YAML"));
-    // Of this yaml-cpp's tree builder makes documents without end.
+    // The tree builder of yaml-cpp never finishes for this text.
     const std::string endless = ",*aa: " + std::string(19, '\0') + "\xc8*\xdd&]\n";
     CPPUNIT_ASSERT(proxy(endless).problems.find("is not valid YAML") != std::string::npos);
     CPPUNIT_ASSERT(read(std::string(100'000, '[')).problems.starts_with("E c.yaml"));
   }
 
-  void wrong_kinds_are_refused() {
+  void rejects_wrong_kinds() {
     const std::string allowed =
         "; allowed: KubeProxyConfiguration of kubeproxy.config.k8s.io/v1alpha1, then SluiceConfiguration of "
         "sluice.dev/v1alpha1\n";
@@ -299,13 +299,13 @@ class ConfigFileTest : public CppUnit::TestFixture {
         read("apiVersion: kubeproxy.config.k8s.io/v1beta1\nkind: KubeProxyConfiguration\n").problems);
   }
 
-  void an_empty_file_is_refused() {
+  void rejects_an_empty_file() {
     for (const char* text : {"", "# nothing\n", "---\n---\n"}) {
       CPPUNIT_ASSERT(read(text).problems.starts_with("E c.yaml: is empty; allowed: KubeProxyConfiguration"));
     }
   }
 
-  void documents_have_an_order_and_come_once() {
+  void documents_have_a_fixed_order_and_are_unique() {
     CPPUNIT_ASSERT_EQUAL(std::string(), read("---\n" + kProxy + "---\n" + kSluice + "---\n").problems);
     CPPUNIT_ASSERT_EQUAL(std::string(), sluice("").problems);
     CPPUNIT_ASSERT_EQUAL(std::string("E c.yaml:4: must be the first document, because kube-proxy reads no other; move "
@@ -355,13 +355,13 @@ class ConfigFileTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(r.draft.sections.at("empty").value == BackendSection());
   }
 
-  void sections_that_are_no_map_are_refused() {
+  void rejects_sections_that_are_not_a_map() {
     CPPUNIT_ASSERT_EQUAL(
         std::string("E c.yaml:4: backends.a: is no map; allowed: the settings of backend a as fields\n"),
         sluice("backends:\n  a: fast\n").problems);
   }
 
-  void endless_documents_are_refused() {
+  void rejects_endless_documents() {
     CPPUNIT_ASSERT_EQUAL(
         std::string("E c.yaml:1: is nested too deeply or too large; allowed: 64 levels and 100000 values, "
                     "aliases counted each time\n"),

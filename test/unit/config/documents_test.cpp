@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is written for people agrees with what the code accepts.
+// The documentation agrees with the flags and fields that the code accepts.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -39,7 +39,7 @@ class DocumentsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(DocumentsTest);
   CPPUNIT_TEST(every_flag_is_in_the_manual);
   CPPUNIT_TEST(the_manual_names_no_other_flag);
-  CPPUNIT_TEST(flags_the_file_beats_are_marked_in_the_manual);
+  CPPUNIT_TEST(the_manual_marks_flags_that_the_file_overrides);
   CPPUNIT_TEST(every_field_of_the_manual_is_accepted);
   CPPUNIT_TEST(the_example_configuration_is_usable);
   CPPUNIT_TEST(the_defaults_of_the_example_configuration_are_right);
@@ -65,10 +65,10 @@ class DocumentsTest : public CppUnit::TestFixture {
     }
   }
 
-  void flags_the_file_beats_are_marked_in_the_manual() {
+  void the_manual_marks_flags_that_the_file_overrides() {
     const std::string text = manual("sluiced.8");
     for (const FlagSpec& flag : flag_table()) {
-      // The line of the entry: the paragraph mark, then a font and the name.
+      // An entry is a paragraph mark, then a line with a font and the name.
       std::size_t at = 0;
       bool marked = false;
       while ((at = text.find("\n.TP\n", at)) != std::string::npos) {
@@ -95,7 +95,7 @@ class DocumentsTest : public CppUnit::TestFixture {
           word += c;
           continue;
         }
-        // What stands in parentheses is a default.
+        // A word in parentheses is a default.
         if (c == ' ' && word.size() > 3 && line.find("(" + word) == std::string::npos) fields.insert(word);
         word.clear();
       }
@@ -104,7 +104,7 @@ class DocumentsTest : public CppUnit::TestFixture {
     const std::set<std::string> sluice{"backend", "backends",    "drainTimeout", "manifests",
                                        "master",  "pluginDirs",  "record",       "relaxPluginOwnership",
                                        "replay",  "replaySpeed", "stateDir",     "udpTimeout"};
-    // And the manual has every field.
+    // The manual contains every field.
     for (const auto& [field, reader] : kube_proxy_fields()) {
       CPPUNIT_ASSERT_MESSAGE(std::string(field),
                              field == "apiVersion" || field == "kind" || fields.count(std::string(field)) != 0);
@@ -134,8 +134,7 @@ class DocumentsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(settings.node_ports.primary);
   }
 
-  // Every comment that is a setting, taken out of its comment, is accepted; and where it
-  // claims to be the default it changes nothing.
+  // Every setting in a comment is accepted without the comment mark. A setting that shows the default changes nothing.
   void the_defaults_of_the_example_configuration_are_right() {
     const std::string example = read("packaging/etc/config.yaml");
     std::string with_defaults;
@@ -157,7 +156,7 @@ class DocumentsTest : public CppUnit::TestFixture {
       const bool is_default = setting && inside.find("no default") == std::string::npos;
       taken += setting ? 1 : 0;
       with_all += (setting ? inside : line) + "\n";
-      // Sections and sources have no default; neither has what is below them.
+      // Sections and sources and their fields have no default.
       const bool free = word.starts_with("backends") || word.starts_with("  com.") || word.starts_with("  ipvs") ||
                         word.starts_with("  nftables") || word.starts_with("    affinityClients") ||
                         word.starts_with("    counters") || word.starts_with("    queues") ||
@@ -169,11 +168,11 @@ class DocumentsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(validate_text(example) == validate_text(with_defaults));
     Problems problems;
     problems_of(with_all, problems);
-    // Two sources, and a backend that is not here, are what is wrong with all together.
-    const std::string told = test::problem_text(problems);
-    CPPUNIT_ASSERT_EQUAL_MESSAGE(told, std::size_t{2}, problems.errors());
-    CPPUNIT_ASSERT(told.find("names a second source") != std::string::npos);
-    CPPUNIT_ASSERT(told.find("com.example.dpu' is not installed") != std::string::npos);
+    // With all settings, the errors are the second source and the missing backend.
+    const std::string text = test::problem_text(problems);
+    CPPUNIT_ASSERT_EQUAL_MESSAGE(text, std::size_t{2}, problems.errors());
+    CPPUNIT_ASSERT(text.find("names a second source") != std::string::npos);
+    CPPUNIT_ASSERT(text.find("com.example.dpu' is not installed") != std::string::npos);
   }
 
  private:

@@ -37,16 +37,16 @@ class FlagsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(lists_split_and_append);
   CPPUNIT_TEST(plugin_folders_append_without_splitting);
   CPPUNIT_TEST(names_are_never_completed);
-  CPPUNIT_TEST(unknown_flags_name_the_nearest);
+  CPPUNIT_TEST(errors_of_unknown_flags_contain_the_nearest_name);
   CPPUNIT_TEST(positional_arguments_are_errors);
-  CPPUNIT_TEST(a_missing_value_is_told_with_its_form);
-  CPPUNIT_TEST(malformed_values_say_what_is_allowed);
+  CPPUNIT_TEST(errors_of_missing_values_contain_the_value_name);
+  CPPUNIT_TEST(errors_of_malformed_values_contain_the_allowed_values);
   CPPUNIT_TEST(retired_flags_are_accepted_with_one_warning);
-  CPPUNIT_TEST(all_errors_are_told_at_once);
+  CPPUNIT_TEST(reports_all_errors_at_once);
   CPPUNIT_TEST(actions_follow_from_flags);
   CPPUNIT_TEST(check_and_cleanup_exclude_each_other);
   CPPUNIT_TEST(with_a_file_most_flags_are_ignored);
-  CPPUNIT_TEST(every_flag_has_a_value_to_be_told);
+  CPPUNIT_TEST(flag_values_contain_every_flag);
   CPPUNIT_TEST(help_lists_every_flag_under_its_group);
   CPPUNIT_TEST_SUITE_END();
 
@@ -133,7 +133,7 @@ class FlagsTest : public CppUnit::TestFixture {
                          parse({"--kubeconf=/k"}).problems);
   }
 
-  void unknown_flags_name_the_nearest() {
+  void errors_of_unknown_flags_contain_the_nearest_name() {
     CPPUNIT_ASSERT_EQUAL(std::string("E --proxy_mod: unknown flag; did you mean --proxy-mode?\n"),
                          parse({"--proxy_mod", "iptables"}).problems);
     CPPUNIT_ASSERT_EQUAL(std::string("E --frobnicate: unknown flag; sluiced --help lists all\n"),
@@ -148,10 +148,10 @@ class FlagsTest : public CppUnit::TestFixture {
   }
 
   void positional_arguments_are_errors() {
-    const std::string told =
+    const std::string error =
         "E unexpected argument 'run': there are only flags; a switch is turned off with --name=false\n";
-    CPPUNIT_ASSERT_EQUAL(told, parse({"run"}).problems);
-    CPPUNIT_ASSERT_EQUAL(told, parse({"--", "run"}).problems);
+    CPPUNIT_ASSERT_EQUAL(error, parse({"run"}).problems);
+    CPPUNIT_ASSERT_EQUAL(error, parse({"--", "run"}).problems);
     CPPUNIT_ASSERT_EQUAL(
         std::string(
             "E unexpected argument '--check': there are only flags; a switch is turned off with --name=false\n"),
@@ -160,12 +160,12 @@ class FlagsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!parse({""}).problems.empty());
   }
 
-  void a_missing_value_is_told_with_its_form() {
+  void errors_of_missing_values_contain_the_value_name() {
     CPPUNIT_ASSERT_EQUAL(std::string("E --kubeconfig: needs a value: FILE\n"), parse({"--kubeconfig"}).problems);
     CPPUNIT_ASSERT_EQUAL(std::string("E -v: needs a value: LEVEL\n"), parse({"-v"}).problems);
   }
 
-  void malformed_values_say_what_is_allowed() {
+  void errors_of_malformed_values_contain_the_allowed_values() {
     CPPUNIT_ASSERT_EQUAL(std::string("E --masquerade-all: 'maybe' is not a boolean; allowed: true or false\n"),
                          parse({"--masquerade-all=maybe"}).problems);
     CPPUNIT_ASSERT_EQUAL(std::string("E -v: 'loud' is not a number; allowed: a whole number, such as 14\n"),
@@ -186,13 +186,13 @@ class FlagsTest : public CppUnit::TestFixture {
     const std::string reason =
         ": retired and without effect: log lines go to standard error, or as --log-text-split-stream says\n";
     CPPUNIT_ASSERT_EQUAL("W --logtostderr" + reason, parse({"--logtostderr=true"}).problems);
-    // The separate value belongs to the flag, whatever it looks like; a switch has none.
+    // The next word is the value of the flag, even if it resembles a flag; a switch has no value.
     const Parsed p = parse({"--log_dir", "--tmp", "--alsologtostderr", "--v=4", "--log-file=/f"});
     CPPUNIT_ASSERT_EQUAL("W --log_dir, --alsologtostderr, --log-file" + reason, p.problems);
     CPPUNIT_ASSERT_EQUAL(std::string("4"), p.flags.text("v"));
   }
 
-  void all_errors_are_told_at_once() {
+  void reports_all_errors_at_once() {
     const Parsed p = parse({"--nonsense-at-all", "-v", "x", "word", "--healthz-port=x", "--proxy-mode=iptables"});
     CPPUNIT_ASSERT_EQUAL(std::string("E --nonsense-at-all: unknown flag; sluiced --help lists all\n"
                                      "E -v: 'x' is not a number; allowed: a whole number, such as 14\n"
@@ -248,7 +248,7 @@ class FlagsTest : public CppUnit::TestFixture {
         (parse(with_file).flags.ignored_with_file() == std::vector<std::string>{"--bind-address", "--cluster-cidr"}));
   }
 
-  void every_flag_has_a_value_to_be_told() {
+  void flag_values_contain_every_flag() {
     const auto values = flag_values(parse({"--vmodule=a=1,b=2", "--v=1", "--masquerade-all"}).flags);
     CPPUNIT_ASSERT_EQUAL(flag_table().size(), values.size());
     CPPUNIT_ASSERT_EQUAL(std::string("a=1,b=2"), values.at("vmodule"));

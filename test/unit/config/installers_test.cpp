@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Flags and files as installers of clusters hand them to kube-proxy: a daemon starts with each, and --check accepts
-// each but for gates that no release knows any more.
+// Flags and files that cluster installers pass to kube-proxy: the daemon starts with each, and --check accepts each
+// except for removed gates.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -21,7 +21,7 @@ using Words = std::vector<std::string>;
 
 const std::string kHead = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n";
 
-// kubeadm writes every field, most of them empty; k0s does nearly so.
+// kubeadm writes every field, most of them empty; the file of k0s is similar.
 const std::string kKubeadm = kHead + R"(bindAddress: 0.0.0.0
 bindAddressHardFail: false
 clientConnection: {acceptContentTypes: "", burst: 0, contentType: "", kubeconfig: /var/lib/kube-proxy/kubeconfig.conf, qps: 0}
@@ -55,7 +55,7 @@ iptables: {minSyncPeriod: 1s}
 conntrack: {maxPerCore: 0}
 )";
 
-// Where the user may not write limits of the whole machine.
+// For hosts where the user must not write limits of the whole machine.
 const std::string kRootlessKind = kHead + R"(mode: iptables
 featureGates: {"KubeletInUserNamespace": true, "LocalStorageCapacityIsolation": false}
 clientConnection: {kubeconfig: /var/lib/kube-proxy/kubeconfig.conf}
@@ -76,8 +76,7 @@ const Words kK3s = {"--cluster-cidr=10.42.0.0/16",
 const Words kTalos = {"--cluster-cidr=10.244.0.0/16", "--conntrack-max-per-core=0", "--hostname-override=node-1",
                       "--kubeconfig=/etc/kubernetes/kubeconfig", "--proxy-mode=nftables"};
 
-// A managed cluster: gates of other components on the command line, old log flags, periods of a mode that is not in
-// use.
+// A managed cluster: gates of other components on the command line, old log flags, periods of an inactive mode.
 const Words kManaged = {
     "--master=https://192.0.2.1",
     "--kubeconfig=/var/lib/kube-proxy/kubeconfig",
@@ -102,8 +101,8 @@ class InstallersTest : public CppUnit::TestFixture {
 
   test::TemporaryFolder folder_;
 
-  // What is said of it; with --check too, the same but for errors named so.
-  static std::string said(Words words) {
+  // The problems of the command line.
+  static std::string problems_of(Words words) {
     Problems problems;
     const Flags flags = parse_flags(words, problems);
     const Draft draft = read_configuration(flags, {{"/lib/plugins"}, "/run/sluice"}, problems);
@@ -120,40 +119,40 @@ class InstallersTest : public CppUnit::TestFixture {
 
  public:
   void kubeadm_and_k0s() {
-    CPPUNIT_ASSERT_EQUAL(std::string(), said(with_file(kKubeadm)));
-    CPPUNIT_ASSERT_EQUAL(std::string(), said(checked(with_file(kKubeadm))));
+    CPPUNIT_ASSERT_EQUAL(std::string(), problems_of(with_file(kKubeadm)));
+    CPPUNIT_ASSERT_EQUAL(std::string(), problems_of(checked(with_file(kKubeadm))));
   }
 
   void kind_with_and_without_root() {
     const std::string gates = folder_.path("config.conf") + ":4: featureGates";
     const std::string of_others = "W " + gates + ": gates of other components, without effect here: ";
     const std::string with_root = of_others + "DynamicResourceAllocation, KubeletInUserNamespace\n";
-    CPPUNIT_ASSERT_EQUAL(with_root, said(with_file(kKind)));
-    CPPUNIT_ASSERT_EQUAL(with_root, said(checked(with_file(kKind))));
-    const std::string gone =
+    CPPUNIT_ASSERT_EQUAL(with_root, problems_of(with_file(kKind)));
+    CPPUNIT_ASSERT_EQUAL(with_root, problems_of(checked(with_file(kKind))));
+    const std::string removed =
         gates +
         ".LocalStorageCapacityIsolation: 'LocalStorageCapacityIsolation' is no feature gate of Kubernetes 1.36; ";
-    CPPUNIT_ASSERT_EQUAL("W " + gone + "it is ignored\n" + of_others + "KubeletInUserNamespace\n",
-                         said(with_file(kRootlessKind)));
-    CPPUNIT_ASSERT_EQUAL("E " + gone + "remove it\n" + of_others + "KubeletInUserNamespace\n",
-                         said(checked(with_file(kRootlessKind))));
+    CPPUNIT_ASSERT_EQUAL("W " + removed + "it is ignored\n" + of_others + "KubeletInUserNamespace\n",
+                         problems_of(with_file(kRootlessKind)));
+    CPPUNIT_ASSERT_EQUAL("E " + removed + "remove it\n" + of_others + "KubeletInUserNamespace\n",
+                         problems_of(checked(with_file(kRootlessKind))));
   }
 
   void k3s_and_talos() {
     for (const Words& words : {kK3s, kTalos}) {
-      CPPUNIT_ASSERT_EQUAL(std::string(), said(words));
-      CPPUNIT_ASSERT_EQUAL(std::string(), said(checked(words)));
+      CPPUNIT_ASSERT_EQUAL(std::string(), problems_of(words));
+      CPPUNIT_ASSERT_EQUAL(std::string(), problems_of(checked(words)));
     }
   }
 
   void a_managed_cluster() {
-    const std::string found = said(kManaged);
+    const std::string found = problems_of(kManaged);
     CPPUNIT_ASSERT_MESSAGE(found, found.find("E ") == std::string::npos);
     CPPUNIT_ASSERT_MESSAGE(
         found,
         found.find("W --feature-gates: gates of other components, without effect here: "
                    "CPUManagerPolicyAlphaOptions, MemoryQoS, RotateKubeletServerCertificate\n") != std::string::npos);
-    CPPUNIT_ASSERT_EQUAL(found, said(checked(kManaged)));
+    CPPUNIT_ASSERT_EQUAL(found, problems_of(checked(kManaged)));
   }
 };
 

@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every flag and every field of KubeProxyConfiguration: default, another value, where it
-// arrives, and what is refused with which words. option_table_test.cpp goes through it,
-// and the list of error messages in docs/operations.md is made from it.
+// Every flag and every field of KubeProxyConfiguration: default, another value, the resulting setting, and the rejected
+// values with their errors. option_table_test.cpp tests all rows and generates the list of errors in
+// docs/operations.md.
 #pragma once
 
 #include <string>
@@ -15,26 +15,26 @@
 namespace sluice::test {
 
 struct Refused {
-  std::string value;    // as a flag has it
+  std::string value;    // value of the flag
   std::string message;  // after "--flag: " or "file:line: field: "
-  std::string yaml{};   // in the file, when written otherwise there
+  std::string yaml{};   // value in the file, if it differs
 };
 
 struct Option {
-  std::string flag;   // empty: a field only
-  std::string field;  // empty: a flag only
+  std::string flag;   // empty: only a field
+  std::string field;  // empty: only a flag
   config::FlagKind kind = config::FlagKind::text;
   std::string by_default;   // in the effective configuration
-  std::string other;        // as a flag has it
-  std::string effective{};  // what becomes of `other`; empty: the same
-  std::string yaml{};       // `other` in the file, when written otherwise there
+  std::string other;        // another value of the flag
+  std::string effective{};  // `other` in the effective configuration; empty: the same
+  std::string yaml{};       // `other` in the file, if it differs
   std::vector<Refused> refused{};
-  // What must be said besides, for `other` and for what is refused.
+  // Additional flags and fields that `other` and the rejected values need.
   std::vector<std::string> flags_besides{};
   std::string yaml_besides{};
-  // Where it arrives, in words of the effective configuration; empty: not in the settings.
+  // Returns the setting in the format of the effective configuration; null: not in the settings.
   std::string (*arrives)(const config::Settings&) = nullptr;
-  std::string default_in_file{};  // when the file's default is another one
+  std::string default_in_file{};  // if the default of the file differs
 };
 
 const std::vector<Option>& option_table();

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Goes through the table of options; and keeps the list of error messages in
-// docs/operations.md equal to it (SLUICE_WRITE_DOCS=1 writes that list).
+// Tests all rows of the table of options, and that the list of error messages in docs/operations.md agrees with it
+// (SLUICE_WRITE_DOCS=1 writes that list).
 #include "test/unit/config/option_table.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -60,7 +60,7 @@ Result read_words(const std::vector<std::string>& words) {
   return out;
 }
 
-// "a.b: value" as blocks.
+// "a.b: value" as nested YAML blocks.
 std::string field_yaml(const std::string& field, const std::string& value) {
   std::string out;
   std::string indent;
@@ -72,7 +72,7 @@ std::string field_yaml(const std::string& field, const std::string& value) {
   return out + " " + value + "\n";
 }
 
-// What the effective configuration says; strings without quotes, nothing when the field is left out.
+// The value in the effective configuration: strings without quotes, empty if the field is missing.
 std::string effective(const Settings& settings, const std::string& field) {
   nlohmann::ordered_json at = nlohmann::ordered_json::parse(settings.kube_proxy_configuration);
   std::istringstream parts(field);
@@ -93,11 +93,11 @@ class OptionTableTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(defaults);
   CPPUNIT_TEST(a_flag_changes_its_setting);
   CPPUNIT_TEST(a_field_changes_its_setting);
-  CPPUNIT_TEST(a_flag_beside_a_file_counts_only_when_marked_so);
-  CPPUNIT_TEST(wrong_values_are_refused);
-  CPPUNIT_TEST(malformed_values_are_refused);
-  CPPUNIT_TEST(empty_flags_leave_the_default);
-  CPPUNIT_TEST(operations_lists_every_message);
+  CPPUNIT_TEST(only_marked_flags_apply_with_a_file);
+  CPPUNIT_TEST(rejects_wrong_values);
+  CPPUNIT_TEST(rejects_malformed_values);
+  CPPUNIT_TEST(empty_flags_keep_the_default);
+  CPPUNIT_TEST(operations_guide_lists_every_message);
   CPPUNIT_TEST_SUITE_END();
 
   test::TemporaryFolder folder_;
@@ -161,10 +161,10 @@ class OptionTableTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL_MESSAGE(option.field + " of the file",
                                    option.default_in_file.empty() ? option.by_default : option.default_in_file,
                                    effective(file, option.field));
-      // What the help and the log say is what it is.
+      // The default in --help and in the log is the effective one.
       if (option.flag.empty() || option.kind == FlagKind::list) continue;
-      const std::string told(find_flag(option.flag)->default_value);
-      if (told != "false") CPPUNIT_ASSERT_EQUAL_MESSAGE(option.flag, option.by_default, told);
+      const std::string shown(find_flag(option.flag)->default_value);
+      if (shown != "false") CPPUNIT_ASSERT_EQUAL_MESSAGE(option.flag, option.by_default, shown);
     }
   }
 
@@ -184,7 +184,7 @@ class OptionTableTest : public CppUnit::TestFixture {
     }
   }
 
-  void a_flag_beside_a_file_counts_only_when_marked_so() {
+  void only_marked_flags_apply_with_a_file() {
     for (const Option& option : option_table()) {
       if (option.flag.empty() || option.field.empty()) continue;
       const std::string given = "--" + option.flag + "=" + option.other;
@@ -194,14 +194,14 @@ class OptionTableTest : public CppUnit::TestFixture {
       const std::string warning =
           "W --config: these flags are ignored because a file is given: --" + option.flag + "\n";
       CPPUNIT_ASSERT_EQUAL_MESSAGE(option.flag, beats ? std::string::npos : 0, beside.problems.find(warning));
-      // The file's own word stands.
+      // The value of the file applies.
       const Result both =
           read_file(field_yaml(option.field, yaml_of(option)), beats ? std::vector<std::string>{} : std::vector{given});
       CPPUNIT_ASSERT_EQUAL_MESSAGE(option.flag, wanted(option), effective(both.settings, option.field));
     }
   }
 
-  void wrong_values_are_refused() {
+  void rejects_wrong_values() {
     for (const Option& option : option_table()) {
       for (const Refused& wrong : option.refused) {
         if (!option.flag.empty()) require_refused("--" + option.flag, wrong.message, with_flag(option, wrong.value));
@@ -212,7 +212,7 @@ class OptionTableTest : public CppUnit::TestFixture {
     }
   }
 
-  void malformed_values_are_refused() {
+  void rejects_malformed_values() {
     for (const Option& option : option_table()) {
       std::string flag;
       std::string field;
@@ -245,7 +245,7 @@ class OptionTableTest : public CppUnit::TestFixture {
     }
   }
 
-  void empty_flags_leave_the_default() {
+  void empty_flags_keep_the_default() {
     const Settings untouched = read_words({}).settings;
     for (const Option& option : option_table()) {
       if (option.kind != FlagKind::text || option.flag.empty() || option.flag == "version") continue;
@@ -256,7 +256,7 @@ class OptionTableTest : public CppUnit::TestFixture {
     }
   }
 
-  void operations_lists_every_message() {
+  void operations_guide_lists_every_message() {
     const char* source = std::getenv("SLUICE_SRCDIR");
     const std::string path = std::string(source == nullptr ? "." : source) + "/docs/operations.md";
     const auto text = base::read_file(path);
@@ -274,7 +274,7 @@ class OptionTableTest : public CppUnit::TestFixture {
   }
 
  private:
-  // "file:4: a.b[0]: words" → "file:4: words" when the field is the one meant.
+  // "file:4: a.b[0]: words" → "file:4: words" if it is an error of this field.
   static std::string without_line(const Result& result, const std::string& field) {
     std::string out;
     for (const std::string& error : result.errors()) {
@@ -287,10 +287,10 @@ class OptionTableTest : public CppUnit::TestFixture {
   }
 
   std::string general(const Result& result) {
-    std::string told = result.errors().at(0);
+    std::string error = result.errors().at(0);
     const std::string path = folder_.path("c.yaml");
-    if (told.starts_with(path)) told = "FILE" + told.substr(path.size());
-    return "| any | `" + told + "` |\n";
+    if (error.starts_with(path)) error = "FILE" + error.substr(path.size());
+    return "| any | `" + error + "` |\n";
   }
 
   std::string messages() {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Problems as lines, "E where: text" or "W where: text", to be compared whole.
+// Problems as lines, "E where: text" or "W where: text", for comparison.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The effective configuration as text: its form, and that it can be read back.
+// The effective configuration as text: its format, and that it can be read back.
 #include "core/config/render.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -32,11 +32,11 @@ Read read_words(const std::vector<std::string>& words) {
 
 class RenderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(RenderTest);
-  CPPUNIT_TEST(the_json_is_that_of_kube_proxy);
+  CPPUNIT_TEST(the_json_has_the_format_of_kube_proxy);
   CPPUNIT_TEST(every_option_can_be_read_back);
-  CPPUNIT_TEST(odd_texts_can_be_read_back);
-  CPPUNIT_TEST(the_second_document_is_written_when_it_says_anything);
-  CPPUNIT_TEST(what_no_field_can_say_is_told);
+  CPPUNIT_TEST(special_texts_can_be_read_back);
+  CPPUNIT_TEST(writes_the_second_document_if_it_has_fields);
+  CPPUNIT_TEST(warns_about_values_that_no_field_can_express);
   CPPUNIT_TEST_SUITE_END();
 
   test::TemporaryFolder folder_;
@@ -55,7 +55,7 @@ class RenderTest : public CppUnit::TestFixture {
   }
 
  public:
-  void the_json_is_that_of_kube_proxy() {
+  void the_json_has_the_format_of_kube_proxy() {
     const Read read = read_words({});
     CPPUNIT_ASSERT_EQUAL(
         std::string(
@@ -87,7 +87,7 @@ class RenderTest : public CppUnit::TestFixture {
         require_same(words);
       }
     }
-    // All that go together, at once.
+    // All compatible flags at once.
     std::vector<std::string> words{"--proxy-mode=ipvs"};
     for (const test::Option& option : test::option_table()) {
       const bool apart = option.flag == "replay" || option.flag == "replay-speed" || option.flag == "record" ||
@@ -101,14 +101,14 @@ class RenderTest : public CppUnit::TestFixture {
     require_same(words);
   }
 
-  void odd_texts_can_be_read_back() {
+  void special_texts_can_be_read_back() {
     for (const std::string text : {"true", "null", "~", "1e3", "0x10", "a: b", "# c", "- d", "{e}", "'", "\"", "\\",
                                    "a\nb", "\xc3\xa9", "*x", "30s", " blanks "}) {
       require_same({"--kubeconfig=" + text, "--ipvs-scheduler=" + text, "--master=" + text});
     }
   }
 
-  void the_second_document_is_written_when_it_says_anything() {
+  void writes_the_second_document_if_it_has_fields() {
     const Read plain = read_words({});
     CPPUNIT_ASSERT_EQUAL(std::string::npos, configuration_yaml(plain.draft, plain.settings).find("---"));
     const std::string file = folder_.write(
@@ -120,23 +120,22 @@ class RenderTest : public CppUnit::TestFixture {
     require_same({"--config=" + file});
   }
 
-  void what_no_field_can_say_is_told() {
-    const auto told = [](const std::vector<std::string>& words) {
+  void warns_about_values_that_no_field_can_express() {
+    const auto warnings = [](const std::vector<std::string>& words) {
       const Read read = read_words(words);
       Problems problems;
-      tell_not_written(read.draft, read.settings, problems);
+      warn_not_written(read.draft, read.settings, problems);
       return test::problem_text(problems);
     };
-    CPPUNIT_ASSERT_EQUAL(std::string(), told({}));
+    CPPUNIT_ASSERT_EQUAL(std::string(), warnings({}));
     CPPUNIT_ASSERT_EQUAL(
-        std::string("W --healthz-port: 0 is not in the written file: no field of it turns health off\n"),
-        told({"--healthz-port=0"}));
-    const std::string least =
-        "W --iptables-min-sync-period: 0 is not in effect with the written file, where it means 1s; write 1ms there\n";
-    CPPUNIT_ASSERT_EQUAL(least, told({"--iptables-min-sync-period=0s"}));
-    CPPUNIT_ASSERT_EQUAL(least, told({"--iptables-min-sync-period=0s", "--proxy-mode=nftables"}));
-    // There 0 is 0, and is the default.
-    CPPUNIT_ASSERT_EQUAL(std::string(), told({"--ipvs-min-sync-period=0s", "--proxy-mode=ipvs"}));
+        std::string("W --healthz-port: 0 is not in the written file: no field turns the health server off\n"),
+        warnings({"--healthz-port=0"}));
+    const std::string least = "W --iptables-min-sync-period: 0 means 1s in the written file; write 1ms there\n";
+    CPPUNIT_ASSERT_EQUAL(least, warnings({"--iptables-min-sync-period=0s"}));
+    CPPUNIT_ASSERT_EQUAL(least, warnings({"--iptables-min-sync-period=0s", "--proxy-mode=nftables"}));
+    // In ipvs mode 0 means 0, the default of the file.
+    CPPUNIT_ASSERT_EQUAL(std::string(), warnings({"--ipvs-min-sync-period=0s", "--proxy-mode=ipvs"}));
   }
 };
 

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// From words on the command line and text of a file to settings: precedence, defaults,
-// and what is checked across fields.
+// From command line and file to settings: precedence, defaults, and checks across fields.
 #include "core/config/validate.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -34,12 +33,12 @@ struct Result {
 };
 
 Result validate_words(const std::vector<std::string>& words,
-                      const Surroundings& surroundings = {{"com.example.dpu", "iptables", "ipvs", "nftables"},
-                                                          "Host-1"}) {
+                      const HostEnvironment& environment = {{"com.example.dpu", "iptables", "ipvs", "nftables"},
+                                                            "Host-1"}) {
   Problems problems;
   const Flags flags = parse_flags(words, problems);
   const Draft draft = read_configuration(flags, {{"/lib/plugins"}, "/run/sluice"}, problems);
-  Settings settings = validate(draft, surroundings, problems);
+  Settings settings = validate(draft, environment, problems);
   return {std::move(settings), test::problem_text(problems)};
 }
 
@@ -71,34 +70,34 @@ class ValidateTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(flags_reach_the_settings);
   CPPUNIT_TEST(a_file_reaches_the_settings);
   CPPUNIT_TEST(flags_beside_a_file_are_ignored_with_one_warning);
-  CPPUNIT_TEST(some_flags_beat_the_file);
+  CPPUNIT_TEST(some_flags_override_the_file);
   CPPUNIT_TEST(check_turns_warnings_about_fields_into_errors);
-  CPPUNIT_TEST(empty_values_leave_the_default);
-  CPPUNIT_TEST(there_is_exactly_one_source);
-  CPPUNIT_TEST(a_recording_is_made_of_a_live_source_only);
-  CPPUNIT_TEST(a_replay_has_a_speed_and_nothing_else_has);
-  CPPUNIT_TEST(requests_have_a_budget);
+  CPPUNIT_TEST(empty_values_keep_the_default);
+  CPPUNIT_TEST(accepts_only_one_source);
+  CPPUNIT_TEST(only_a_live_source_can_be_recorded);
+  CPPUNIT_TEST(only_a_replay_has_a_speed);
+  CPPUNIT_TEST(requests_have_a_rate_limit);
   CPPUNIT_TEST(settings_without_effect_are_accepted_with_a_warning);
   CPPUNIT_TEST(every_feature_gate_of_the_release_is_accepted);
-  CPPUNIT_TEST(gates_of_other_components_are_one_line);
-  CPPUNIT_TEST(an_unknown_feature_gate_is_an_error_of_check);
+  CPPUNIT_TEST(gates_of_other_components_cause_one_warning);
+  CPPUNIT_TEST(check_rejects_an_unknown_feature_gate);
   CPPUNIT_TEST(health_and_metrics_have_addresses);
-  CPPUNIT_TEST(the_mode_auto_is_a_choice);
-  CPPUNIT_TEST(settings_of_one_mode_go_to_its_backend);
+  CPPUNIT_TEST(auto_mode_chooses_a_backend);
+  CPPUNIT_TEST(settings_of_a_mode_are_passed_to_its_backend);
   CPPUNIT_TEST(node_names_are_trimmed_and_lower_case);
   CPPUNIT_TEST(backends_must_be_installed);
   CPPUNIT_TEST(backend_overrides_mode);
   CPPUNIT_TEST(each_mode_has_its_own_settings_in_the_file);
-  CPPUNIT_TEST(periods_are_checked_for_the_mode_in_use);
+  CPPUNIT_TEST(periods_are_checked_for_the_active_mode);
   CPPUNIT_TEST(masquerade_bits_are_checked);
   CPPUNIT_TEST(node_port_addresses_are_cidrs_or_primary);
-  CPPUNIT_TEST(cluster_cidrs_are_one_a_family);
-  CPPUNIT_TEST(cluster_cidrs_of_other_modes_only_warn);
+  CPPUNIT_TEST(cluster_cidrs_are_at_most_one_per_address_family);
+  CPPUNIT_TEST(invalid_cluster_cidrs_are_warnings_in_other_modes);
   CPPUNIT_TEST(detect_local_modes_need_their_interface);
   CPPUNIT_TEST(folders_are_absolute);
   CPPUNIT_TEST(logging_is_checked);
-  CPPUNIT_TEST(sections_of_missing_backends_warn);
-  CPPUNIT_TEST(all_errors_are_told_at_once);
+  CPPUNIT_TEST(sections_of_missing_backends_cause_warnings);
+  CPPUNIT_TEST(reports_all_errors_at_once);
   CPPUNIT_TEST_SUITE_END();
 
   test::TemporaryFolder* folder_ = nullptr;
@@ -229,7 +228,7 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(r.settings.sync_period == 30s);
   }
 
-  void some_flags_beat_the_file() {
+  void some_flags_override_the_file() {
     const Result r = with_file("hostnameOverride: file\nlogging: {verbosity: 1, format: json}\n",
                                "manifests: /file\npluginDirs: [/file]\nstateDir: /file\n",
                                {"--hostname-override=flag", "-v=4", "--logging-format=text", "--manifests=/flag",
@@ -243,12 +242,12 @@ class ValidateTest : public CppUnit::TestFixture {
   }
 
   void check_turns_warnings_about_fields_into_errors() {
-    const std::string told = " " + place(3, "whatsoever") + ": unknown field";
-    CPPUNIT_ASSERT_EQUAL("W" + told + "; it is ignored\n", with_file("whatsoever: 1\n").problems);
-    CPPUNIT_ASSERT_EQUAL("E" + told + "\n", with_file("whatsoever: 1\n", "", {"--check"}).problems);
+    const std::string warning = " " + place(3, "whatsoever") + ": unknown field";
+    CPPUNIT_ASSERT_EQUAL("W" + warning + "; it is ignored\n", with_file("whatsoever: 1\n").problems);
+    CPPUNIT_ASSERT_EQUAL("E" + warning + "\n", with_file("whatsoever: 1\n", "", {"--check"}).problems);
   }
 
-  void empty_values_leave_the_default() {
+  void empty_values_keep_the_default() {
     const Result r =
         validate_words({"--kubeconfig=", "--bind-address=", "--proxy-mode=", "--cluster-cidr=", "--nodeport-addresses=",
                         "--hostname-override=", "--state-dir=", "--logging-format="});
@@ -258,7 +257,7 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(r.settings == untouched);
   }
 
-  void there_is_exactly_one_source() {
+  void accepts_only_one_source() {
     CPPUNIT_ASSERT(validate_words({"--master=m"}).settings.source.kind == SourceKind::api);
     CPPUNIT_ASSERT(validate_words({"--manifests=m"}).settings.source.kind == SourceKind::manifests);
     CPPUNIT_ASSERT_EQUAL("E --manifests: names a second source of Services, beside --master" + kOneSource,
@@ -273,7 +272,7 @@ class ValidateTest : public CppUnit::TestFixture {
                          validate_words({"--replay=r", "--manifests=m"}).problems);
   }
 
-  void a_recording_is_made_of_a_live_source_only() {
+  void only_a_live_source_can_be_recorded() {
     for (const std::string source : {"--kubeconfig=k", "--manifests=m", "--master=m"}) {
       const Result r = validate_words({source, "--record=/r"});
       CPPUNIT_ASSERT_EQUAL(std::string(), r.problems);
@@ -284,7 +283,7 @@ class ValidateTest : public CppUnit::TestFixture {
                          validate_words({"--replay=r", "--record=/r"}).problems);
   }
 
-  void a_replay_has_a_speed_and_nothing_else_has() {
+  void only_a_replay_has_a_speed() {
     const auto speed = [](const std::string& factor) {
       return validate_words({"--replay=r", "--replay-speed=" + factor});
     };
@@ -303,7 +302,7 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(file.settings.source.replay_speed == 3);
   }
 
-  void requests_have_a_budget() {
+  void requests_have_a_rate_limit() {
     const auto client = [](const std::string& qps, const std::string& burst) {
       return validate_words({"--kube-api-qps=" + qps, "--kube-api-burst=" + burst}).settings.source.client;
     };
@@ -325,7 +324,7 @@ class ValidateTest : public CppUnit::TestFixture {
     };
     const std::string json = "the API server is asked for application/json";
     warned({"--kube-api-content-type=x"}, json);
-    warned({"--config-sync-period=1h"}, "there is no cache that is gone through again");
+    warned({"--config-sync-period=1h"}, "there is no cache to resync");
     warned({"--show-hidden-metrics-for-version=1.35"}, "no metric is hidden");
     warned({"--boot-id-file=/x"}, "the machine's boot id is not used");
     warned({"--machine-id-file=/x"}, "the machine's id is not used");
@@ -341,18 +340,18 @@ class ValidateTest : public CppUnit::TestFixture {
         sorted(with_file("winkernel: {sourceVip: 1.1.1.1}\nclientConnection:\n  contentType: application/json\n"
                          "  acceptContentTypes: y\nportRange: \"\"\nwindowsRunAsService: false\n")
                    .problems));
-    // Said with the default they say nothing.
+    // No warning for the default value.
     CPPUNIT_ASSERT_EQUAL(std::string(), validate_words({"--kube-api-content-type=application/vnd.kubernetes.protobuf",
                                                         "--config-sync-period=15m", "--udp-timeout=250ms",
                                                         "--healthz-port=10256", "--log-json-info-buffer-size=0"})
                                             .problems);
     CPPUNIT_ASSERT_EQUAL(
-        std::string("W --feature-gates: gate ContextualLogging has no effect: lines name their object\n"),
+        std::string("W --feature-gates: gate ContextualLogging has no effect: log lines always name their object\n"),
         validate_words({"--feature-gates=ContextualLogging=false"}).problems);
     CPPUNIT_ASSERT_EQUAL(std::string(), validate_words({"--feature-gates=LoggingBetaOptions=true"}).problems);
   }
 
-  // From the help of a real kube-proxy 1.36, and from what it accepted.
+  // The list is from the help and the behavior of kube-proxy 1.36.
   void every_feature_gate_of_the_release_is_accepted() {
     const char* const data = std::getenv("SLUICE_TEST_DATA");
     CPPUNIT_ASSERT(data != nullptr);
@@ -376,7 +375,7 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{244}, gates);
   }
 
-  void gates_of_other_components_are_one_line() {
+  void gates_of_other_components_cause_one_warning() {
     CPPUNIT_ASSERT_EQUAL(
         std::string("W --feature-gates: gates of other components, without effect here: "
                     "CPUManagerPolicyOptions, KubeletInUserNamespace, MemoryQoS\n"),
@@ -387,10 +386,10 @@ class ValidateTest : public CppUnit::TestFixture {
                          with_file("featureGates: {KubeletInUserNamespace: true, MemoryQoS: false}\n").problems);
   }
 
-  void an_unknown_feature_gate_is_an_error_of_check() {
-    const std::string told = " --feature-gates: 'Nope' is no feature gate of Kubernetes 1.36";
-    CPPUNIT_ASSERT_EQUAL("W" + told + "; it is ignored\n", validate_words({"--feature-gates=Nope=true"}).problems);
-    CPPUNIT_ASSERT_EQUAL("E" + told + "; remove it\n",
+  void check_rejects_an_unknown_feature_gate() {
+    const std::string warning = " --feature-gates: 'Nope' is no feature gate of Kubernetes 1.36";
+    CPPUNIT_ASSERT_EQUAL("W" + warning + "; it is ignored\n", validate_words({"--feature-gates=Nope=true"}).problems);
+    CPPUNIT_ASSERT_EQUAL("E" + warning + "; remove it\n",
                          validate_words({"--check", "--feature-gates=Nope=true"}).problems);
   }
 
@@ -399,17 +398,17 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!serve({"--healthz-port=0"}).healthz);
     CPPUNIT_ASSERT_EQUAL(std::string("[fd00::1]:10256"),
                          serve({"--healthz-bind-address=fd00::1"}).healthz->to_string());
-    // On the command line the family of --bind-address decides nothing; in the file it does.
+    // The family of bindAddress changes these defaults in the file, but not on the command line.
     CPPUNIT_ASSERT_EQUAL(std::string("0.0.0.0:10256"), serve({"--bind-address=::"}).healthz->to_string());
     const ServeSettings file = with_file("bindAddress: 'fd00::5'\n").settings.serve;
     CPPUNIT_ASSERT_EQUAL(std::string("[::]:10256"), file.healthz->to_string());
     CPPUNIT_ASSERT_EQUAL(std::string("[::1]:10249"), file.metrics->to_string());
-    // In the file nothing turns them off.
+    // No field of the file turns the servers off.
     const ServeSettings empty = with_file("healthzBindAddress: ''\nmetricsBindAddress: ''\n").settings.serve;
     CPPUNIT_ASSERT(empty == ServeSettings(serve({})));
     const ServeSettings gates = serve({"--feature-gates=ComponentFlagz=false,ComponentStatusz=false"});
     CPPUNIT_ASSERT(!gates.flagz && !gates.statusz);
-    // All of that state that are not named themselves, wherever they stand.
+    // AllBeta sets all beta gates that are not named, in any order.
     const ServeSettings no_beta = serve({"--feature-gates=ComponentFlagz=true,AllBeta=false"});
     CPPUNIT_ASSERT(no_beta.flagz && !no_beta.statusz);
     const ServeSettings beta = serve({"--feature-gates=AllBeta=true,ComponentFlagz=false"});
@@ -418,25 +417,25 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(validate_words({"--feature-gates=AllBeta=false"}).settings.allow_external_ips);
   }
 
-  void the_mode_auto_is_a_choice() {
-    Surroundings surroundings{{"iptables", "nftables"}, "h"};
-    surroundings.choose_backend = [](const PluginSettings& plugins) {
+  void auto_mode_chooses_a_backend() {
+    HostEnvironment environment{{"iptables", "nftables"}, "h"};
+    environment.choose_backend = [](const PluginSettings& plugins) {
       CPPUNIT_ASSERT_EQUAL(std::string("/lib/plugins"), plugins.folders.at(0));
       return base::Result<BackendChoice>(BackendChoice{"nftables", "because"});
     };
-    const Result r = validate_words({"--proxy-mode=auto", "--iptables-sync-period=9s"}, surroundings);
+    const Result r = validate_words({"--proxy-mode=auto", "--iptables-sync-period=9s"}, environment);
     CPPUNIT_ASSERT_EQUAL(std::string(), r.problems);
     CPPUNIT_ASSERT_EQUAL(std::string("nftables"), r.settings.backend);
     CPPUNIT_ASSERT_EQUAL(std::string("because"), r.settings.backend_reason);
     CPPUNIT_ASSERT(r.settings.node_ports.primary && r.settings.sync_period == 9s);
-    surroundings.choose_backend = [](const PluginSettings&) {
+    environment.choose_backend = [](const PluginSettings&) {
       return base::Result<BackendChoice>(base::Status(base::StatusCode::unsupported, "nothing works"));
     };
     CPPUNIT_ASSERT_EQUAL(std::string("E --proxy-mode: nothing works\n"),
-                         validate_words({"--proxy-mode=auto"}, surroundings).problems);
+                         validate_words({"--proxy-mode=auto"}, environment).problems);
   }
 
-  void settings_of_one_mode_go_to_its_backend() {
+  void settings_of_a_mode_are_passed_to_its_backend() {
     const Settings ipvs = with_file(
                               "mode: ipvs\nipvs: {scheduler: wlc, excludeCIDRs: [10.0.0.0/8, 'fd00::/8'], "
                               "strictARP: true, tcpTimeout: 1m}\n")
@@ -451,7 +450,7 @@ class ValidateTest : public CppUnit::TestFixture {
     Settings both = ipvs;
     both.backend = "ipvs";
     both.sections["ipvs"].options = {{"drain", "never"}, {"ipvs.scheduler", "rr"}};
-    // Of a key that is in both the section counts.
+    // The section takes precedence.
     std::vector<std::pair<std::string, std::string>> given{{"drain", "never"}};
     for (const auto& [key, value] : wanted) given.emplace_back(key, key == "ipvs.scheduler" ? "rr" : value);
     CPPUNIT_ASSERT(given == lifecycle::backend_options(both));
@@ -506,7 +505,7 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(nftables.node_ports.primary);
     const Settings other = with_file(fields, "backend: com.example.dpu\n").settings;
     CPPUNIT_ASSERT(other.sync_period == 11s && !other.node_ports.primary);
-    // On the command line the iptables periods speak of nftables too, the bit does not.
+    // The flags of iptables periods also apply to nftables; the flag of the bit does not.
     const Settings flags = validate_words({"--proxy-mode=nftables", "--iptables-sync-period=9s", "--masquerade-all",
                                            "--iptables-masquerade-bit=9"})
                                .settings;
@@ -514,7 +513,7 @@ class ValidateTest : public CppUnit::TestFixture {
     const Settings ipvs_flags =
         validate_words({"--proxy-mode=ipvs", "--iptables-sync-period=9s", "--masquerade-all"}).settings;
     CPPUNIT_ASSERT(ipvs_flags.sync_period == 30s && ipvs_flags.min_sync_period == 1s && ipvs_flags.masquerade_all);
-    // And those named ipvs of that mode alone.
+    // The ipvs flags only apply to ipvs mode.
     const std::vector<std::string> of_ipvs{"--ipvs-sync-period=9s", "--ipvs-min-sync-period=2s"};
     for (const char* mode : {"ipvs", "iptables", "nftables"}) {
       std::vector<std::string> words = of_ipvs;
@@ -526,7 +525,7 @@ class ValidateTest : public CppUnit::TestFixture {
     }
   }
 
-  void periods_are_checked_for_the_mode_in_use() {
+  void periods_are_checked_for_the_active_mode() {
     CPPUNIT_ASSERT_EQUAL(std::string("E --iptables-sync-period: 0s is too short; allowed: more than 0\n"),
                          validate_words({"--iptables-sync-period=0s"}).problems);
     CPPUNIT_ASSERT_EQUAL(std::string("E --iptables-min-sync-period: -1s is negative; allowed: 0 or more\n"),
@@ -548,7 +547,7 @@ class ValidateTest : public CppUnit::TestFixture {
   void masquerade_bits_are_checked() {
     CPPUNIT_ASSERT_EQUAL(std::string("E --iptables-masquerade-bit: 32 is no bit of a packet mark; allowed: 0 to 31\n"),
                          validate_words({"--iptables-masquerade-bit=32"}).problems);
-    // That of iptables always, that of nftables in its mode.
+    // The bit of iptables is always checked, that of nftables only in nftables mode.
     CPPUNIT_ASSERT_EQUAL(
         "E " + place(4, "iptables.masqueradeBit") + ": -1 is no bit of a packet mark; allowed: 0 to 31\n",
         with_file("mode: nftables\niptables: {masqueradeBit: -1}\n").problems);
@@ -572,7 +571,7 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!with_file("mode: nftables\nnodePortAddresses: [10.0.0.0/8]\n").settings.node_ports.primary);
   }
 
-  void cluster_cidrs_are_one_a_family() {
+  void cluster_cidrs_are_at_most_one_per_address_family() {
     const std::string allowed = "; allowed: one CIDR, or one of each family with a comma between\n";
     CPPUNIT_ASSERT_EQUAL("E --cluster-cidr: '10.0.0.0/33' is not a CIDR" + allowed,
                          validate_words({"--cluster-cidr=10.0.0.0/33"}).problems);
@@ -584,7 +583,7 @@ class ValidateTest : public CppUnit::TestFixture {
                          validate_words({"--cluster-cidr=10.0.0.0/8,fd00::/8,::/0"}).problems);
   }
 
-  void cluster_cidrs_of_other_modes_only_warn() {
+  void invalid_cluster_cidrs_are_warnings_in_other_modes() {
     CPPUNIT_ASSERT_EQUAL(
         std::string("W --cluster-cidr: 'x' is not a CIDR, and is not used in this detect-local mode\n"),
         validate_words({"--detect-local-mode=NodeCIDR", "--cluster-cidr=x"}).problems);
@@ -611,7 +610,7 @@ class ValidateTest : public CppUnit::TestFixture {
           .problems.empty();
     };
     CPPUNIT_ASSERT(bridge(15) && !bridge(16));
-    // A rule writes the prefix with a "+" behind it.
+    // A rule appends "+" to the prefix.
     const auto prefix_of = [](std::size_t letters) {
       return validate_words({"--detect-local-mode=InterfaceNamePrefix",
                              "--pod-interface-name-prefix=" + std::string(letters, 'x')})
@@ -645,12 +644,12 @@ class ValidateTest : public CppUnit::TestFixture {
         validate_words({"--bind-address=eth0"}).problems);
   }
 
-  void sections_of_missing_backends_warn() {
+  void sections_of_missing_backends_cause_warnings() {
     CPPUNIT_ASSERT_EQUAL("W " + place(7, "backends.gone") + ": settings of backend 'gone', which is not installed\n",
                          with_file("", "backends:\n  gone: {a: 1}\n").problems);
   }
 
-  void all_errors_are_told_at_once() {
+  void reports_all_errors_at_once() {
     const Result r =
         validate_words({"--proxy-mode=x", "--master=m", "--manifests=m", "--hostname-override= ", "--state-dir=s",
                         "--iptables-sync-period=0s", "--nodeport-addresses=n", "--cluster-cidr=c", "--v=-1"});

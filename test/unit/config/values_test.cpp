@@ -14,24 +14,24 @@ using namespace std::chrono_literals;
 
 class ValuesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ValuesTest);
-  CPPUNIT_TEST(booleans_are_those_of_go);
-  CPPUNIT_TEST(numbers_have_the_bases_of_go);
+  CPPUNIT_TEST(parses_booleans_like_go);
+  CPPUNIT_TEST(parses_numbers_with_the_bases_of_go);
   CPPUNIT_TEST(numbers_are_range_checked);
   CPPUNIT_TEST(decimals_are_finite_numbers);
-  CPPUNIT_TEST(durations_are_those_of_go);
-  CPPUNIT_TEST(broken_durations_are_refused);
-  CPPUNIT_TEST(durations_print_as_they_are_read);
+  CPPUNIT_TEST(parses_durations_like_go);
+  CPPUNIT_TEST(rejects_malformed_durations);
+  CPPUNIT_TEST(prints_durations_that_can_be_parsed);
   CPPUNIT_TEST(lists_split_at_commas_only);
   CPPUNIT_TEST_SUITE_END();
 
  public:
-  void booleans_are_those_of_go() {
+  void parses_booleans_like_go() {
     for (const char* yes : {"1", "t", "T", "true", "True", "TRUE"}) CPPUNIT_ASSERT(parse_boolean(yes) == true);
     for (const char* no : {"0", "f", "F", "false", "False", "FALSE"}) CPPUNIT_ASSERT(parse_boolean(no) == false);
     for (const char* bad : {"", "yes", "no", "tRUE", " true", "2"}) CPPUNIT_ASSERT(!parse_boolean(bad));
   }
 
-  void numbers_have_the_bases_of_go() {
+  void parses_numbers_with_the_bases_of_go() {
     CPPUNIT_ASSERT_EQUAL(14, parse_number("14").value());
     CPPUNIT_ASSERT_EQUAL(-999, parse_number("-999").value());
     CPPUNIT_ASSERT_EQUAL(7, parse_number("+7").value());
@@ -64,7 +64,7 @@ class ValuesTest : public CppUnit::TestFixture {
     }
   }
 
-  void durations_are_those_of_go() {
+  void parses_durations_like_go() {
     CPPUNIT_ASSERT(parse_duration("30s") == 30s);
     CPPUNIT_ASSERT(parse_duration("1m30s") == 90s);
     CPPUNIT_ASSERT(parse_duration("1h1m1s1ms1us1ns") == 1h + 1min + 1s + 1ms + 1us + 1ns);
@@ -80,14 +80,14 @@ class ValuesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(parse_duration("2540400h") == 2540400h);
   }
 
-  void broken_durations_are_refused() {
+  void rejects_malformed_durations() {
     for (const char* bad : {"", "-", "30", "s", ".s", "1d", "1 s", "1s ", "1m30", "1,5s", "--1s", "9999999999h",
                             "99999999999999999999s", "9223372036s9223372036s"}) {
       CPPUNIT_ASSERT_MESSAGE(bad, !parse_duration(bad));
     }
   }
 
-  void durations_print_as_they_are_read() {
+  void prints_durations_that_can_be_parsed() {
     CPPUNIT_ASSERT_EQUAL(std::string("0s"), print_duration(0s));
     CPPUNIT_ASSERT_EQUAL(std::string("1m30s"), print_duration(90s));
     CPPUNIT_ASSERT_EQUAL(std::string("500ms"), print_duration(500ms));

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A table of tracked flows made up, and short ways to write down flows and ports.
+// A fake conntrack table, and helpers to make flows and ports.
 #pragma once
 
 #include <algorithm>
@@ -33,20 +33,20 @@ inline conntrack::UdpPortPtr udp_port(std::vector<base::SocketAddress> frontends
       conntrack::UdpPort{std::move(frontends), node_port, std::move(serving), std::move(relays)});
 }
 
-// Shows exactly what fits, as a kernel with filters does.
+// Returns only flows that match, like a kernel with filters.
 class FakeConntrackTable : public conntrack::ConntrackTable {
  public:
   std::vector<conntrack::Flow> flows;
   std::size_t visits = 0;
   std::size_t visits_of_everything = 0;
-  int interruptions = 0;                      // of the next visits: each ends half way
-  base::Status failure;                       // of each visit, when not ok
-  std::size_t whole_cheaper_from = SIZE_MAX;  // that many visits cost more than one of all flows
+  int interruptions = 0;                      // the next visits that end half way
+  base::Status failure;                       // of each visit, if not ok
+  std::size_t whole_cheaper_from = SIZE_MAX;  // that many visits cost more than one full visit
 
-  // A client sends; `answered_by` is whom the rules chose, or where it sent to.
+  // Adds the flow of a client; `server`: the endpoint that the rules chose, or `to`.
   conntrack::Flow& add(const base::SocketAddress& client, const base::SocketAddress& to,
-                       const base::SocketAddress& answered_by) {
-    flows.push_back({client, to, answered_by, client, ++last_id_});
+                       const base::SocketAddress& server) {
+    flows.push_back({client, to, server, client, ++last_id_});
     return flows.back();
   }
   bool has(std::uint32_t id) const {
@@ -65,7 +65,7 @@ class FakeConntrackTable : public conntrack::ConntrackTable {
     return cut ? base::errno_status("reading", EINTR) : base::Status();
   }
 
-  conntrack::FlowQuery askable(base::Family, const conntrack::FlowQuery& query) const override { return query; }
+  conntrack::FlowQuery supported_query(base::Family, const conntrack::FlowQuery& query) const override { return query; }
   bool is_whole_cheaper(base::Family, std::size_t number) const override { return number >= whole_cheaper_from; }
 
   base::Result<std::size_t> remove(base::Family, std::span<const conntrack::Flow> gone) override {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Connection tracking of the real kernel, in a network namespace of the test's own:
-// needs root, conntrack(8) to make entries, ip(8) and nft(8) to have packets tracked.
+// Connection tracking of the real kernel in a separate network namespace. Needs root, conntrack(8) to create entries,
+// and ip(8) and nft(8) to enable tracking.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -105,7 +105,7 @@ std::uint64_t buckets() {
   return std::stoull(*text);
 }
 
-// Counts the visits of a pass: each is one dump.
+// Counts the visits of a pass; each is one dump.
 class CountingTable : public ConntrackTable {
  public:
   explicit CountingTable(ConntrackTable& of) : of_(of) {}
@@ -115,7 +115,9 @@ class CountingTable : public ConntrackTable {
     ++visits;
     return of_.visit(family, query, visitor);
   }
-  FlowQuery askable(Family family, const FlowQuery& query) const override { return of_.askable(family, query); }
+  FlowQuery supported_query(Family family, const FlowQuery& query) const override {
+    return of_.supported_query(family, query);
+  }
   bool is_whole_cheaper(Family family, std::size_t number) const override {
     return of_.is_whole_cheaper(family, number);
   }
@@ -129,14 +131,14 @@ class CountingTable : public ConntrackTable {
 
 class ConntrackKernelTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ConntrackKernelTest);
-  CPPUNIT_TEST(entries_are_read_and_filtered_by_the_kernel);
-  CPPUNIT_TEST(packets_are_counted_by_direction);
-  CPPUNIT_TEST(a_large_table_is_read_whole_and_shows_the_same);
-  CPPUNIT_TEST(exactly_the_entry_is_removed);
-  CPPUNIT_TEST(a_pass_removes_what_is_stale_and_nothing_else);
+  CPPUNIT_TEST(reads_and_filters_entries);
+  CPPUNIT_TEST(counts_packets_by_direction);
+  CPPUNIT_TEST(reads_a_large_table_without_a_filter);
+  CPPUNIT_TEST(removes_only_the_given_entry);
+  CPPUNIT_TEST(a_pass_removes_only_stale_entries);
   CPPUNIT_TEST(a_pass_reads_a_table_of_few_entries_once);
-  CPPUNIT_TEST(entries_that_a_visit_does_not_show_cost_nothing);
-  CPPUNIT_TEST(many_entries_are_removed_in_batches);
+  CPPUNIT_TEST(entries_that_are_not_copied_cost_nothing);
+  CPPUNIT_TEST(removes_many_entries_in_batches);
   CPPUNIT_TEST_SUITE_END();
 
   // The namespace belongs to a thread and ends with it.
@@ -164,7 +166,7 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
   }
 
  public:
-  void entries_are_read_and_filtered_by_the_kernel() {
+  void reads_and_filters_entries() {
     isolated([](const Addresses& a) {
       CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
       CPPUNIT_ASSERT(insert("udp", client(a, 2), a.vip, a.e2));
@@ -174,30 +176,30 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
       KernelConntrackTable table;
       const auto all = flows(table, a.family, {});
       CPPUNIT_ASSERT_EQUAL(std::size_t(3), all.size());
-      const auto fitting = [&](const FlowQuery& query) {
-        // What else is shown is judged as well; what fits must be there.
-        auto out = flows(table, a.family, table.askable(a.family, query));
+      const auto matching = [&](const FlowQuery& query) {
+        // The table may return more flows, but must return all that match.
+        auto out = flows(table, a.family, table.supported_query(a.family, query));
         std::erase_if(out, [&](const Flow& flow) { return !query.fits(flow); });
         return out;
       };
-      const auto to_e2 = fitting({std::nullopt, 0, a.e2.address, a.e2.port});
+      const auto to_e2 = matching({std::nullopt, 0, a.e2.address, a.e2.port});
       CPPUNIT_ASSERT_EQUAL(std::size_t(1), to_e2.size());
-      // conntrack(8) says nothing of who chose the endpoint: so it looks as what IPVS does.
+      // conntrack(8) does not set IPS_DST_NAT, so the entry resembles one of IPVS.
       CPPUNIT_ASSERT(to_e2[0].remaining > 240 && to_e2[0].remaining <= 300);
       const Flow expected{client(a, 2), a.vip, a.e2, client(a, 2), to_e2[0].id, false, to_e2[0].remaining, 0};
       CPPUNIT_ASSERT(expected == to_e2[0]);
       CPPUNIT_ASSERT(insert("udp", client(a, 6), a.vip, a.vip, "--dst-nat " + a.e1.address.to_string()));
-      const auto to_e1 = fitting({std::nullopt, 0, a.e1.address, 0});
+      const auto to_e1 = matching({std::nullopt, 0, a.e1.address, 0});
       CPPUNIT_ASSERT_EQUAL(std::size_t(2), to_e1.size());
       CPPUNIT_ASSERT_EQUAL(std::ptrdiff_t(1), std::count_if(to_e1.begin(), to_e1.end(), [&](const Flow& flow) {
                              return flow.redirected && flow.source == client(a, 6);
                            }));
       std::system("conntrack -D -p udp -g >/dev/null 2>&1");
-      CPPUNIT_ASSERT_EQUAL(std::size_t(2), fitting({a.vip.address, a.vip.port, std::nullopt, 0}).size());
-      CPPUNIT_ASSERT_EQUAL(std::size_t(1), fitting({a.other_vip.address, 53, std::nullopt, 0}).size());
-      // Chosen by the kernel.
+      CPPUNIT_ASSERT_EQUAL(std::size_t(2), matching({a.vip.address, a.vip.port, std::nullopt, 0}).size());
+      CPPUNIT_ASSERT_EQUAL(std::size_t(1), matching({a.other_vip.address, 53, std::nullopt, 0}).size());
+      // Filtered by the kernel.
       const auto shown = [&](const FlowQuery& query) {
-        return flows(table, a.family, table.askable(a.family, query)).size();
+        return flows(table, a.family, table.supported_query(a.family, query)).size();
       };
       const bool ipv4 = a.family == Family::ipv4;
       CPPUNIT_ASSERT_EQUAL(std::size_t(3), shown({std::nullopt, 53, std::nullopt, 0}));
@@ -209,9 +211,9 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
     });
   }
 
-  void packets_are_counted_by_direction() {
+  void counts_packets_by_direction() {
     isolated([](const Addresses& a) {
-      // The kernel tracks once a rule asks for it.
+      // The kernel tracks packets once a rule needs it.
       CPPUNIT_ASSERT(std::system("ip link set lo up && echo 1 >/proc/sys/net/netfilter/nf_conntrack_acct && "
                                  "nft 'table inet t { chain c { type filter hook output priority 0; "
                                  "ct state invalid drop; }; }'") == 0);
@@ -227,8 +229,8 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
     });
   }
 
-  // One walk of the kernel without an end would hold up packets.
-  void a_large_table_is_read_whole_and_shows_the_same() {
+  // A long filtered walk in the kernel would delay packets.
+  void reads_a_large_table_without_a_filter() {
     isolated([](const Addresses& a) {
       const Addresses& other = a.family == Family::ipv4 ? kV6 : kV4;
       CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
@@ -238,21 +240,21 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
       KernelConntrackTable filtered(4);
       KernelConntrackTable whole(3);
       const FlowQuery query{std::nullopt, 0, a.e1.address, a.e1.port};
-      CPPUNIT_ASSERT(!filtered.askable(a.family, query).everything());
-      CPPUNIT_ASSERT(whole.askable(a.family, query).everything());
+      CPPUNIT_ASSERT(!filtered.supported_query(a.family, query).everything());
+      CPPUNIT_ASSERT(whole.supported_query(a.family, query).everything());
       CPPUNIT_ASSERT_EQUAL(std::size_t(2), flows(whole, a.family, {}).size());
-      // It is asked for all there is, and shows more than was wanted.
+      // The dump is not filtered and returns more flows than match.
       CPPUNIT_ASSERT_EQUAL(std::size_t(2), flows(whole, a.family, query).size());
       CPPUNIT_ASSERT_EQUAL(std::size_t(a.family == Family::ipv4 ? 1 : 2),
-                           flows(filtered, a.family, filtered.askable(a.family, query)).size());
-      // Once it has become smaller, the kernel is asked to choose again.
+                           flows(filtered, a.family, filtered.supported_query(a.family, query)).size());
+      // Once the table is smaller, the kernel filters again.
       std::system("conntrack -D -p tcp >/dev/null 2>&1; conntrack -D -p tcp -f ipv6 >/dev/null 2>&1");
-      CPPUNIT_ASSERT(!whole.askable(a.family, query).everything());
+      CPPUNIT_ASSERT(!whole.supported_query(a.family, query).everything());
       std::system("conntrack -F >/dev/null 2>&1");
     });
   }
 
-  void exactly_the_entry_is_removed() {
+  void removes_only_the_given_entry() {
     isolated([](const Addresses& a) {
       CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
       KernelConntrackTable table;
@@ -260,7 +262,7 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL(std::size_t(1), before.size());
       CPPUNIT_ASSERT_EQUAL(std::size_t(1), *table.remove(a.family, before));
       CPPUNIT_ASSERT_EQUAL(std::size_t(0), *table.remove(a.family, before));
-      // The same addresses under another number are another entry.
+      // An entry with the same addresses and another id is another entry.
       CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e2));
       auto other = flows(table, a.family, {});
       ++other[0].id;
@@ -270,7 +272,7 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
     });
   }
 
-  void a_pass_removes_what_is_stale_and_nothing_else() {
+  void a_pass_removes_only_stale_entries() {
     isolated([](const Addresses& a) {
       CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
       CPPUNIT_ASSERT(insert("udp", client(a, 2), a.vip, a.e2));
@@ -327,7 +329,7 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
   }
 
   // Most entries of a node are of TCP: a dump of all UDP entries does not copy them.
-  void entries_that_a_visit_does_not_show_cost_nothing() {
+  void entries_that_are_not_copied_cost_nothing() {
     isolated([](const Addresses& a) {
       const Addresses& other = a.family == Family::ipv4 ? kV6 : kV4;
       CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
@@ -337,7 +339,7 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
       // A copy takes as long as half a walk: two copies and a walk as long as two walks, four as long as three.
       KernelConntrackTable table(KernelConntrackTable::kMostFiltered, buckets() / 2);
       CPPUNIT_ASSERT(!table.is_whole_cheaper(a.family, 2) && table.is_whole_cheaper(a.family, 3));
-      // A visit of a part says nothing of all.
+      // A partial visit does not update the count.
       CPPUNIT_ASSERT_EQUAL(std::size_t(0), flows(table, a.family, {std::nullopt, 54, std::nullopt, 0}).size());
       CPPUNIT_ASSERT(!table.is_whole_cheaper(a.family, 2));
       CPPUNIT_ASSERT_EQUAL(std::size_t(2), flows(table, a.family, {}).size());
@@ -347,7 +349,7 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT(table.is_whole_cheaper(a.family, 2));
       CPPUNIT_ASSERT_EQUAL(std::size_t(3), flows(table, a.family, {}).size());
       CPPUNIT_ASSERT(!table.is_whole_cheaper(a.family, 2));
-      // Never more than there are.
+      // The number of entries limits the count.
       std::system("conntrack -F >/dev/null 2>&1");
       CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
       CPPUNIT_ASSERT(table.is_whole_cheaper(a.family, 2));
@@ -355,13 +357,13 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
     });
   }
 
-  void many_entries_are_removed_in_batches() {
+  void removes_many_entries_in_batches() {
     isolated([](const Addresses& a) {
       for (std::uint16_t i = 0; i < 200; ++i) CPPUNIT_ASSERT(insert("udp", client(a, i), a.vip, a.e1));
       KernelConntrackTable table;
       auto all = flows(table, a.family, {});
       CPPUNIT_ASSERT_EQUAL(std::size_t(200), all.size());
-      // Every other one is gone before.
+      // Every second entry is removed before.
       std::vector<Flow> first;
       for (std::size_t i = 0; i < all.size(); i += 2) first.push_back(all[i]);
       CPPUNIT_ASSERT_EQUAL(std::size_t(100), *table.remove(a.family, first));

@@ -1,10 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Thousands of random histories of UDP Services against a model: clients send, endpoints
-// come, drain and go, Services and their addresses change, a backend relays at ports that
-// change, changes overtake each other, the process restarts. After each reconciling the table holds what it should, and
-// nothing else was taken from it.
+// Thousands of random histories of UDP Services against a model: clients send, endpoints come, drain and go, Services
+// and their addresses change, a backend relays at ports that change, changes are merged, the process restarts. After
+// each pass all stale flows, and no others, are removed from the table.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -30,9 +29,9 @@ using test::at;
 struct Service {
   std::set<SocketAddress> frontends;
   std::uint16_t node_port = 0;
-  std::map<SocketAddress, bool> endpoints;  // → serving; one that is not is leaving
-  bool local_only = false;                  // rules choose the first serving one only
-  std::set<std::uint16_t> relays;           // not empty: clients are led to one of these ports of the node
+  std::map<SocketAddress, bool> endpoints;  // value: serving; otherwise terminating
+  bool local_only = false;                  // rules choose only the first serving endpoint
+  std::set<std::uint16_t> relays;           // if not empty, rules redirect clients to one of these ports of the node
 
   std::vector<SocketAddress> serving() const {
     std::vector<SocketAddress> out;
@@ -52,13 +51,13 @@ class History {
     for (int i = 1; i <= 4; ++i) addresses_.push_back(at("172.30.0." + std::to_string(i), 53));
     for (int i = 1; i <= 6; ++i) pods_.push_back(at("10.180.0." + std::to_string(i), 5353));
     const Flow foreign[] = {
-        // A host port that leads to a pod of ours, a redirection to it, an unrelated port,
-        // and a conversation that only passes through at the number of a node port.
+        // A host port of a pod of a Service, a redirection to such a pod, an unrelated port, and a forwarded flow whose
+        // port is the number of a node port.
         {client(1), at("192.168.0.2", 8053), pods_[0], client(1), 0},
         {client(2), at("203.0.113.9", 53), pods_[1], client(2), 0},
         {client(3), at("172.30.0.1", 9999), at("172.30.0.1", 9999), client(3), 0},
         {client(4), at("203.0.113.9", 30001), at("203.0.113.9", 30001), client(4), 0},
-        // Led to a port where a relay may be, from an address that is no Service's.
+        // Redirected to a possible relay port from an address that belongs to no Service.
         {client(5), at("192.168.0.2", 8054), at("192.168.0.2", 40001), client(5), 0},
     };
     relaying_ = one_of(2) == 0;
@@ -71,7 +70,7 @@ class History {
     for (unsigned i = 0; i < changes; ++i) {
       change();
       for (unsigned n = one_of(4); n > 0; --n) send();
-      // Whatever the rules said, the client goes on with what is tracked.
+      // The client keeps using its tracked flow, whatever the rules are.
     }
     if (one_of(20) == 0) put_full();
     table_.whole_cheaper_from = one_of(4) == 0 ? 2 : SIZE_MAX;
@@ -80,8 +79,8 @@ class History {
     if (one_of(10) == 0) restart();
   }
 
-  std::size_t looks() const { return table_.visits; }
-  std::size_t looks_at_everything() const { return table_.visits_of_everything; }
+  std::size_t scans() const { return table_.visits; }
+  std::size_t full_scans() const { return table_.visits_of_everything; }
 
  private:
   unsigned one_of(std::size_t count) { return static_cast<unsigned>(random_() % count); }
@@ -102,8 +101,8 @@ class History {
       service.node_port = static_cast<std::uint16_t>(one_of(2) == 0 ? 0 : 30001 + one_of(2));
     }
     if (one_of(10) == 0) service.endpoints.clear();
-    // A mode that does not relay forgets the ports; one that does keeps them as long as it can, and a port that was
-    // let go of may be another Service's next.
+    // A mode that does not relay drops the ports. A mode that relays keeps them as long as possible, and another
+    // Service may get a released port.
     if (!relaying_)
       service.relays.clear();
     else if (!existed || service.relays.empty() || one_of(10) == 0)
@@ -125,7 +124,7 @@ class History {
     put(name, service.port());
   }
 
-  // One face or two, or none when there are no ports left to open.
+  // One or two listeners, or none if no port is free.
   void choose_relays(Service& service) {
     service.relays.clear();
     for (unsigned wanted = one_of(3); wanted > 0; --wanted) {
@@ -136,7 +135,7 @@ class History {
     }
   }
 
-  // A client uses its tracked flow, or the rules choose.
+  // A client uses its tracked flow, or the rules choose an endpoint.
   void send() {
     const SocketAddress from = client(100 + one_of(30));
     SocketAddress to = addresses_[one_of(addresses_.size())];
@@ -144,16 +143,16 @@ class History {
     for (const Flow& flow : table_.flows) {
       if (flow.source == from && flow.destination == to) return;
     }
-    SocketAddress answers = to;
+    SocketAddress server = to;
     for (const Service* owner : owners(to)) {
       const auto serving = owner->serving();
       if (!owner->relays.empty()) {
         const std::vector<std::uint16_t> ports(owner->relays.begin(), owner->relays.end());
-        answers = node(ports[one_of(ports.size())]);
+        server = node(ports[one_of(ports.size())]);
       } else if (!serving.empty())
-        answers = serving[owner->local_only ? 0 : one_of(serving.size())];
+        server = serving[owner->local_only ? 0 : one_of(serving.size())];
     }
-    table_.add(from, to, answers);
+    table_.add(from, to, server);
   }
 
   std::vector<const Service*> owners(const SocketAddress& address) const {
@@ -179,22 +178,22 @@ class History {
     mailbox_.put(std::move(change));
   }
 
-  // As ConntrackReconciler does it, without its clock.
+  // Like ConntrackReconciler, without its clock.
   void reconcile() {
-    auto news = mailbox_.take();
-    state_.apply(news.change, work_);
-    work_.merge(news.work);
+    auto contents = mailbox_.take();
+    state_.apply(contents.change, work_);
+    work_.merge(contents.work);
     if (work_.empty()) return check(table_.flows);
     const std::vector<Flow> before = table_.flows;
     const auto pass = reconcile_conntrack(base::Family::ipv4, state_, work_, table_, std::atomic<bool>(false));
     CPPUNIT_ASSERT(pass.ok() && !pass->partial);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(before.size() - table_.flows.size()), pass->deleted);
     work_ = {};
-    memory_ = state_.remember();
+    frontends_text_ = state_.serialize_frontends();
     check(before);
   }
 
-  // A new process; half of the time something has changed meanwhile.
+  // Starts a new process; half of the time the Services changed meanwhile.
   void restart() {
     const bool changed = one_of(2) == 0;
     const std::size_t before = table_.flows.size();
@@ -215,31 +214,31 @@ class History {
     mailbox_ = {};
     state_ = {};
     work_ = {};
-    CPPUNIT_ASSERT(ConntrackState::recall(memory_, work_).ok());
+    CPPUNIT_ASSERT(ConntrackState::parse_frontends(frontends_text_, work_).ok());
     work_.note_everything();
     put_full();
   }
 
-  // `before`: the table before the reconciling.
+  // `before`: the table before the pass.
   void check(const std::vector<Flow>& before) {
-    std::unordered_set<std::uint32_t> there;
-    for (const Flow& flow : table_.flows) there.insert(flow.id);
+    std::unordered_set<std::uint32_t> existing;
+    for (const Flow& flow : table_.flows) existing.insert(flow.id);
     for (const Flow& flow : before) {
       const bool translated = flow.reply_source != flow.destination;
       bool served = false;
       bool served_by_this = false;
-      const auto who = owners(flow.destination);
-      for (const Service* owner : who) {
+      const auto services = owners(flow.destination);
+      for (const Service* owner : services) {
         const auto found = owner->endpoints.find(flow.reply_source);
         served_by_this = served_by_this || (found != owner->endpoints.end() && found->second) ||
                          (flow.reply_source.address == node_ && owner->relays.contains(flow.reply_source.port));
         served = served || !owner->serving().empty() || !owner->relays.empty();
       }
-      bool keep = !translated;  // nobody's: a black hole of an address without Service harms nobody
-      if (!who.empty()) keep = served_by_this || (!translated && !served);
+      bool keep = !translated;  // an untranslated flow to an address without a Service is harmless
+      if (!services.empty()) keep = served_by_this || (!translated && !served);
       if (foreign_.contains(flow.id)) keep = true;
-      SLUICE_REQUIRE(keep == there.contains(flow.id),
-                     flow.destination.to_string() + " answered by " + flow.reply_source.to_string());
+      SLUICE_REQUIRE(keep == existing.contains(flow.id),
+                     flow.destination.to_string() + " served by " + flow.reply_source.to_string());
     }
   }
 
@@ -250,36 +249,36 @@ class History {
   std::vector<SocketAddress> pods_;
   std::map<std::string, Service> services_;
   std::set<std::uint32_t> foreign_;
-  bool relaying_ = false;  // what the backend does
+  bool relaying_ = false;  // whether the backend relays
   test::FakeConntrackTable table_;
   ConntrackMailbox mailbox_;
   ConntrackState state_;
   ConntrackWork work_;
-  std::string memory_;
+  std::string frontends_text_;
 };
 
 class ConntrackModelTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ConntrackModelTest);
-  CPPUNIT_TEST(the_table_follows_any_history);
+  CPPUNIT_TEST(removes_stale_flows_of_random_histories);
   CPPUNIT_TEST_SUITE_END();
 
  public:
-  void the_table_follows_any_history() {
+  void removes_stale_flows_of_random_histories() {
     const unsigned histories = test::repetitions(3'000, 100'000);
-    std::size_t looks = 0;
+    std::size_t scans = 0;
     std::size_t everything = 0;
     for (unsigned seed = 1; seed <= histories; ++seed) {
       try {
         History history(seed);
         for (int i = 0; i < 30; ++i) history.step();
-        looks += history.looks();
-        everything += history.looks_at_everything();
+        scans += history.scans();
+        everything += history.full_scans();
       } catch (const CppUnit::Exception& failure) {
         CPPUNIT_FAIL("history " + std::to_string(seed) + ": " + failure.what());
       }
     }
-    // Both ways to look must have been at work for this to mean anything.
-    CPPUNIT_ASSERT(everything > looks / 100 && everything < looks / 2);
+    // The test is only meaningful if it runs both full and filtered scans.
+    CPPUNIT_ASSERT(everything > scans / 100 && everything < scans / 2);
   }
 };
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The thread: when it looks, what it remembers, and what it does when it cannot look.
+// The thread: when it scans, what it stores, and how it handles failures.
 #include "core/conntrack/reconciler.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -24,7 +24,7 @@ using test::at;
 using test::udp_key;
 using test::udp_port;
 
-// Counts visits and shows flows; the test looks on from another thread.
+// Counts visits and returns flows; the test observes it from another thread.
 class WatchedTable : public ConntrackTable {
  public:
   struct Shared {
@@ -58,7 +58,7 @@ class WatchedTable : public ConntrackTable {
     visiting_ = false;
     return status;
   }
-  FlowQuery askable(base::Family, const FlowQuery& query) const override { return query; }
+  FlowQuery supported_query(base::Family, const FlowQuery& query) const override { return query; }
   bool is_whole_cheaper(base::Family, std::size_t) const override { return false; }
   base::Result<std::size_t> remove(base::Family family, std::span<const Flow> flows) override {
     std::unique_lock lock(shared_.mutex, std::defer_lock);
@@ -68,25 +68,25 @@ class WatchedTable : public ConntrackTable {
 
  private:
   Shared& shared_;
-  bool visiting_ = false;  // [thread of the reconciler] which then holds the lock
+  bool visiting_ = false;  // [thread of the reconciler] it holds the lock then
 };
 
 class ConntrackReconcilerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ConntrackReconcilerTest);
-  CPPUNIT_TEST(it_looks_at_everything_once_at_the_start_and_then_at_little);
-  CPPUNIT_TEST(without_udp_services_it_never_looks);
-  CPPUNIT_TEST(putting_does_not_wait_for_a_look);
-  CPPUNIT_TEST(a_second_full_state_looks_again_later);
-  CPPUNIT_TEST(a_failure_is_tried_again);
-  CPPUNIT_TEST(missing_privilege_is_no_storm);
-  CPPUNIT_TEST(a_service_deleted_between_two_processes_is_noticed);
-  CPPUNIT_TEST(an_entry_that_a_late_reply_created_is_removed);
-  CPPUNIT_TEST(a_predecessor_keeps_its_flows_until_they_are_quiet);
-  CPPUNIT_TEST(flows_of_a_predecessor_are_looked_at_often_enough);
-  CPPUNIT_TEST(what_a_predecessor_leaves_goes_with_it);
-  CPPUNIT_TEST(it_is_settled_once_the_flows_of_a_predecessor_are_deleted);
-  CPPUNIT_TEST(the_last_scan_for_a_predecessor_does_not_wait);
-  CPPUNIT_TEST(it_is_settled_if_the_kernel_denies_to_delete);
+  CPPUNIT_TEST(scans_all_flows_once_at_startup);
+  CPPUNIT_TEST(never_scans_without_udp_services);
+  CPPUNIT_TEST(put_does_not_block_for_a_scan);
+  CPPUNIT_TEST(delays_the_scan_of_a_second_full_update);
+  CPPUNIT_TEST(retries_a_failed_scan);
+  CPPUNIT_TEST(missing_privileges_do_not_cause_frequent_retries);
+  CPPUNIT_TEST(removes_flows_of_a_service_deleted_between_two_processes);
+  CPPUNIT_TEST(removes_an_entry_that_a_late_reply_created);
+  CPPUNIT_TEST(keeps_flows_of_the_old_backend_until_they_are_quiet);
+  CPPUNIT_TEST(scans_flows_of_the_old_backend_often_enough);
+  CPPUNIT_TEST(removes_remaining_flows_when_the_old_backend_ends);
+  CPPUNIT_TEST(is_settled_once_the_flows_of_the_old_backend_are_deleted);
+  CPPUNIT_TEST(the_last_scan_for_the_old_backend_is_not_delayed);
+  CPPUNIT_TEST(is_settled_if_the_kernel_denies_deletion);
   CPPUNIT_TEST_SUITE_END();
 
   const base::SocketAddress vip_ = at("172.30.0.10", 53);
@@ -129,15 +129,15 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     folder_.reset();
   }
 
-  void it_looks_at_everything_once_at_the_start_and_then_at_little() {
+  void scans_all_flows_once_at_startup() {
     const auto stale = shared_->table.add(at("10.0.0.2", 1), vip_, e2_).id;
     const auto kept = shared_->table.add(at("10.0.0.2", 2), vip_, e1_).id;
     const auto reconciler = start(options());
-    reconciler->put(change(false, udp_port({vip_}, 0, {})));  // before everything is known: no look
+    reconciler->put(change(false, udp_port({vip_}, 0, {})));  // before the first full update: no scan
     reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
     CPPUNIT_ASSERT(reached(1));
     shared_->with([&](auto& s) { CPPUNIT_ASSERT(!s.table.has(stale) && s.table.has(kept)); });
-    reconciler->put(change(false, udp_port({vip_}, 0, {e1_, e2_})));  // nothing can be stale
+    reconciler->put(change(false, udp_port({vip_}, 0, {e1_, e2_})));  // no flow can become stale
     reconciler->put(change(false, udp_port({vip_}, 0, {e2_})));
     CPPUNIT_ASSERT(reached(2));
     shared_->with([&](auto& s) {
@@ -147,7 +147,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     });
   }
 
-  void without_udp_services_it_never_looks() {
+  void never_scans_without_udp_services() {
     {
       const auto reconciler = start(options());
       UdpChange nothing;
@@ -157,7 +157,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(0), shared_->entered);
   }
 
-  void putting_does_not_wait_for_a_look() {
+  void put_does_not_block_for_a_scan() {
     shared_->blocked = true;
     const auto reconciler = start(options());
     reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
@@ -168,9 +168,9 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     shared_->with([](auto& s) { CPPUNIT_ASSERT(s.entered <= 1 + 4); });
   }
 
-  void a_second_full_state_looks_again_later() {
+  void delays_the_scan_of_a_second_full_update() {
     auto with = options();
-    with.between_full = 50ms;
+    with.full_scan_interval = 50ms;
     const auto reconciler = start(std::move(with));
     reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
     CPPUNIT_ASSERT(reached(1));
@@ -179,7 +179,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     shared_->with([](auto& s) { CPPUNIT_ASSERT_EQUAL(std::size_t(2), s.table.visits_of_everything); });
   }
 
-  void a_failure_is_tried_again() {
+  void retries_a_failed_scan() {
     const auto stale = shared_->table.add(at("10.0.0.2", 1), vip_, e2_).id;
     shared_->table.failure = base::errno_status("reading", ENOBUFS);
     const auto reconciler = start(options());
@@ -190,7 +190,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     shared_->with([&](auto& s) { CPPUNIT_ASSERT(!s.table.has(stale)); });
   }
 
-  void missing_privilege_is_no_storm() {
+  void missing_privileges_do_not_cause_frequent_retries() {
     shared_->table.failure = base::errno_status("reading", EPERM);
     const auto reconciler = start(options());
     reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
@@ -200,7 +200,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), shared_->entered);
   }
 
-  void a_service_deleted_between_two_processes_is_noticed() {
+  void removes_flows_of_a_service_deleted_between_two_processes() {
     const auto flow = shared_->table.add(at("10.0.0.2", 1), vip_, e1_).id;
     const auto other = shared_->table.add(at("10.0.0.2", 1), at("172.30.0.11", 53), e1_).id;
     {
@@ -220,34 +220,34 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
   }
 
   // The reply arrives after the untranslated entry of its flow was removed.
-  void an_entry_that_a_late_reply_created_is_removed() {
+  void removes_an_entry_that_a_late_reply_created() {
     const auto client = at("10.0.0.2", 1), other = at("10.0.0.2", 2);
     const auto lost = shared_->table.add(client, vip_, vip_).id;
     const auto translated = shared_->table.add(other, vip_, e2_).id;
     const auto reconciler = start(options());
     reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
     CPPUNIT_ASSERT(shared_->wait([&](auto& s) { return !s.table.has(lost) && !s.table.has(translated); }));
-    std::uint32_t turned = 0, of_others = 0;
+    std::uint32_t reversed = 0, unrelated = 0;
     shared_->with([&](auto& s) {
-      turned = s.table.add(vip_, client, client).id;
-      of_others = s.table.add(vip_, other, other).id;
+      reversed = s.table.add(vip_, client, client).id;
+      unrelated = s.table.add(vip_, other, other).id;
     });
-    CPPUNIT_ASSERT(shared_->wait([&](auto& s) { return !s.table.has(turned); }));
-    shared_->with([&](auto& s) { CPPUNIT_ASSERT(s.table.has(of_others)); });
+    CPPUNIT_ASSERT(shared_->wait([&](auto& s) { return !s.table.has(reversed); }));
+    shared_->with([&](auto& s) { CPPUNIT_ASSERT(s.table.has(unrelated)); });
   }
 
-  void a_predecessor_keeps_its_flows_until_they_are_quiet() {
+  void keeps_flows_of_the_old_backend_until_they_are_quiet() {
     const auto here = at("192.168.0.2", 40001);
-    const auto flow = [&](std::uint16_t client, const base::SocketAddress& answered_by) {
-      auto& made = shared_->table.add(at("10.0.0.2", client), vip_, answered_by);
+    const auto flow = [&](std::uint16_t client, const base::SocketAddress& server) {
+      auto& made = shared_->table.add(at("10.0.0.2", client), vip_, server);
       made.remaining = 119;
       return made.id;
     };
     const auto busy = flow(1, here), quiet = flow(2, here), elsewhere = flow(3, at("192.168.0.2", 40002));
     auto with = options();
-    with.between_looks = 5ms;
+    with.scan_interval = 5ms;
     const auto reconciler = start(std::move(with));
-    reconciler->set_predecessor({true, {40001}});
+    reconciler->set_old_backend({true, {40001}});
     UdpChange all = change(true, udp_port({vip_}, 0, {e1_}));
     all.node_ports = std::make_shared<const NodePortScope>(NodePortScope{{here.address}, false, {here.address}});
     reconciler->put(std::move(all));
@@ -258,8 +258,8 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     });
     CPPUNIT_ASSERT(shared_->wait([&](auto& s) { return !s.table.has(quiet); }));
     shared_->with([&](auto& s) { CPPUNIT_ASSERT(s.table.has(busy)); });
-    // There is no old backend any more: its last flow is removed, and then the table is no longer read.
-    reconciler->set_predecessor({});
+    // The old backend has ended: its last flow is removed, and then the table is not read any more.
+    reconciler->set_old_backend({});
     CPPUNIT_ASSERT(shared_->wait([&](auto& s) { return !s.table.has(busy); }));
     std::size_t visits = 0;
     int unchanged = 0;
@@ -275,7 +275,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
   }
 
   // However long one scan takes: the drain of the old backend depends on it.
-  void flows_of_a_predecessor_are_looked_at_often_enough() {
+  void scans_flows_of_the_old_backend_often_enough() {
     // After a scan the thread always rests for twice the time of the scan, and would rest for nine times that time
     // without the option. A bound of real time, because rest costs no CPU time. A pause that a busy machine makes
     // counts less with a longer scan.
@@ -291,10 +291,10 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     shared_.reset();
     shared_.emplace();
     auto with = options();
-    with.longest_between_looks = 20ms;
+    with.max_scan_interval = 20ms;
     shared_->blocked = true;
     const auto reconciler = start(std::move(with));
-    reconciler->set_predecessor({true, {}});
+    reconciler->set_old_backend({true, {}});
     reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
     CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 1; }));
     std::this_thread::sleep_for(scan);  // fixed time: the time of the scan
@@ -304,7 +304,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     return std::chrono::steady_clock::now() - end;
   }
 
-  void it_is_settled_once_the_flows_of_a_predecessor_are_deleted() {
+  void is_settled_once_the_flows_of_the_old_backend_are_deleted() {
     const auto id = shared_->table.add(at("10.0.0.2", 1), vip_, at("192.168.0.2", 40001)).id;
     shared_->blocked = true;
     auto with = options();
@@ -314,12 +314,12 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
       });
     };
     const auto reconciler = start(std::move(with));
-    serve_after_predecessor(*reconciler);
+    serve_after_old_backend(*reconciler);
     CPPUNIT_ASSERT(reconciler->settled());
     CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 1; }));
     // During a scan that began with the old backend. That scan does not count, nor do those that fail after it and one
     // that the kernel interrupts.
-    reconciler->set_predecessor({});
+    reconciler->set_old_backend({});
     CPPUNIT_ASSERT(!reconciler->settled());
     shared_->with([](auto& s) { s.blocked = false; });
     CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered >= 4; }));
@@ -332,16 +332,16 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     shared_->with([&](auto& s) { CPPUNIT_ASSERT(!s.table.has(id)); });
   }
   // With a flow that the old backend relays at port 40001.
-  void serve_after_predecessor(ConntrackReconciler& reconciler) const {
+  void serve_after_old_backend(ConntrackReconciler& reconciler) const {
     const auto here = at("192.168.0.2", 40001);
-    reconciler.set_predecessor({true, {here.port}});
+    reconciler.set_old_backend({true, {here.port}});
     UdpChange all = change(true, udp_port({vip_}, 0, {e1_}));
     all.node_ports = std::make_shared<const NodePortScope>(NodePortScope{{here.address}, false, {here.address}});
     reconciler.put(std::move(all));
   }
 
   // The old backend waits for the scan.
-  void the_last_scan_for_a_predecessor_does_not_wait() {
+  void the_last_scan_for_the_old_backend_is_not_delayed() {
     auto scan = 400ms;
     auto rest = rest_before_last_scan(scan);
     for (int attempt = 0; attempt < 3 && rest >= scan; ++attempt) {
@@ -355,9 +355,9 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     shared_.emplace();
     shared_->blocked = true;
     const auto reconciler = start(options());
-    serve_after_predecessor(*reconciler);
+    serve_after_old_backend(*reconciler);
     CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 1; }));
-    reconciler->set_predecessor({});
+    reconciler->set_old_backend({});
     std::this_thread::sleep_for(scan);  // fixed time: the time of the scan
     const auto end = std::chrono::steady_clock::now();
     shared_->with([](auto& s) { s.blocked = false; });
@@ -365,33 +365,33 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     return std::chrono::steady_clock::now() - end;
   }
 
-  void it_is_settled_if_the_kernel_denies_to_delete() {
+  void is_settled_if_the_kernel_denies_deletion() {
     shared_->table.failure = base::errno_status("reading", EPERM);
     const auto reconciler = start(options());
-    reconciler->set_predecessor({true, {40001}});
+    reconciler->set_old_backend({true, {40001}});
     reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
-    reconciler->set_predecessor({});
+    reconciler->set_old_backend({});
     CPPUNIT_ASSERT(test::wait_until([&] { return reconciler->settled(); }));
   }
 
-  void what_a_predecessor_leaves_goes_with_it() {
+  void removes_remaining_flows_when_the_old_backend_ends() {
     auto& through = shared_->table.add(at("10.0.0.2", 1), vip_, e1_);
     through.redirected = false;
     through.remaining = 119;
     const auto id = through.id;
     const auto right = shared_->table.add(at("10.0.0.2", 2), vip_, e1_).id;
     auto with = options();
-    with.between_looks = 5ms;
+    with.scan_interval = 5ms;
     with.virtual_servers = [] { return std::optional<bool>(true); };
     const auto reconciler = start(std::move(with));
-    reconciler->set_predecessor({true, {}});
+    reconciler->set_old_backend({true, {}});
     reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
     CPPUNIT_ASSERT(reached(5));
     shared_->with([&](auto& s) {
       CPPUNIT_ASSERT(s.table.has(id));
-      s.table.failure = base::errno_status("reading", ENOBUFS);  // the last look has to be repeated
+      s.table.failure = base::errno_status("reading", ENOBUFS);  // the last scan must be repeated
     });
-    reconciler->set_predecessor({});
+    reconciler->set_old_backend({});
     // The first of two more scans may have begun before.
     std::size_t entered = 0;
     shared_->with([&](auto& s) { entered = s.entered; });

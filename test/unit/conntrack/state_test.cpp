@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which flows are stale, where they are looked for, and how a reconciling goes on when the
-// table does not hold still.
+// The decision which flows are stale, the queries that find them, and passes over a table that changes meanwhile.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -33,26 +32,26 @@ const SocketAddress kElsewhere = at("198.51.100.1", 30053);
 
 class ConntrackStateTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ConntrackStateTest);
-  CPPUNIT_TEST(a_flow_to_an_endpoint_that_is_gone_is_stale);
-  CPPUNIT_TEST(the_last_endpoint_counts_like_any_other);
-  CPPUNIT_TEST(a_black_hole_is_stale_once_somebody_serves);
-  CPPUNIT_TEST(node_ports_are_ours_at_the_addresses_of_the_node_only);
-  CPPUNIT_TEST(a_retired_frontend_loses_what_was_translated_there);
-  CPPUNIT_TEST(an_address_that_two_services_claim_keeps_the_flows_of_both);
-  CPPUNIT_TEST(a_relayed_port_is_served_by_the_node_at_the_ports_told);
-  CPPUNIT_TEST(a_change_of_relays_asks_by_port);
-  CPPUNIT_TEST(what_cannot_matter_is_not_looked_for);
-  CPPUNIT_TEST(a_small_change_asks_small_questions);
-  CPPUNIT_TEST(many_changes_are_one_look_at_everything);
-  CPPUNIT_TEST(work_is_bounded_however_many_addresses_retire);
-  CPPUNIT_TEST(an_overtaken_state_is_not_forgotten);
-  CPPUNIT_TEST(frontends_are_remembered_as_text);
-  CPPUNIT_TEST(a_damaged_memory_is_refused_with_its_line);
-  CPPUNIT_TEST(interruptions_are_tried_again_and_then_lived_with);
+  CPPUNIT_TEST(a_flow_to_a_removed_endpoint_is_stale);
+  CPPUNIT_TEST(a_flow_to_the_last_endpoint_is_stale_once_it_is_removed);
+  CPPUNIT_TEST(an_untranslated_flow_is_stale_once_an_endpoint_serves);
+  CPPUNIT_TEST(node_ports_apply_only_to_addresses_of_the_node);
+  CPPUNIT_TEST(translated_flows_to_a_retired_frontend_are_stale);
+  CPPUNIT_TEST(an_address_of_two_services_keeps_the_flows_of_both);
+  CPPUNIT_TEST(a_relayed_port_is_served_at_the_relay_ports_of_the_node);
+  CPPUNIT_TEST(a_change_of_relays_queries_by_port);
+  CPPUNIT_TEST(changes_that_leave_no_stale_flow_need_no_query);
+  CPPUNIT_TEST(a_small_change_needs_narrow_queries);
+  CPPUNIT_TEST(many_changes_need_one_full_scan);
+  CPPUNIT_TEST(retired_addresses_are_bounded);
+  CPPUNIT_TEST(keeps_the_work_of_a_superseded_state);
+  CPPUNIT_TEST(serializes_frontends);
+  CPPUNIT_TEST(rejects_malformed_frontends_with_the_line);
+  CPPUNIT_TEST(retries_interrupted_visits_and_then_accepts_a_partial_pass);
   CPPUNIT_TEST(a_pass_visits_all_flows_once_if_that_costs_less);
-  CPPUNIT_TEST(a_kernel_that_ignores_filters_is_asked_for_all_flows_next);
+  CPPUNIT_TEST(a_kernel_that_ignores_filters_gets_a_full_visit_next);
   CPPUNIT_TEST(stop_ends_a_pass);
-  CPPUNIT_TEST(a_failure_is_told);
+  CPPUNIT_TEST(returns_the_failure_of_a_visit);
   CPPUNIT_TEST_SUITE_END();
 
   ConntrackState state_;
@@ -83,25 +82,25 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     scope();
   }
 
-  void a_flow_to_an_endpoint_that_is_gone_is_stale() {
+  void a_flow_to_a_removed_endpoint_is_stale() {
     set(udp_port({kVip, kExternal}, 0, {kE1}));
     CPPUNIT_ASSERT(!stale(kVip, kE1));
     CPPUNIT_ASSERT(stale(kVip, kE2));
     CPPUNIT_ASSERT(stale(kExternal, kE2));
     // The same pod at another port is another endpoint.
     CPPUNIT_ASSERT(stale(kVip, {kE1.address, 5354}));
-    // Another port of the address is none of ours.
+    // Another port of the address does not belong to the Service.
     CPPUNIT_ASSERT(!stale({kVip.address, 54}, kE2));
   }
 
-  void the_last_endpoint_counts_like_any_other() {
+  void a_flow_to_the_last_endpoint_is_stale_once_it_is_removed() {
     set(udp_port({kVip}, 30053, {}));
     CPPUNIT_ASSERT(stale(kVip, kE1));
     CPPUNIT_ASSERT(stale(kNodePort, kE1));
     CPPUNIT_ASSERT(!stale(kVip, kVip));
   }
 
-  void a_black_hole_is_stale_once_somebody_serves() {
+  void an_untranslated_flow_is_stale_once_an_endpoint_serves() {
     set(udp_port({kVip}, 30053, {}));
     CPPUNIT_ASSERT(!stale(kVip, kVip));
     set(udp_port({kVip}, 30053, {kE1}));
@@ -109,7 +108,7 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(stale(kNodePort, kNodePort));
   }
 
-  void node_ports_are_ours_at_the_addresses_of_the_node_only() {
+  void node_ports_apply_only_to_addresses_of_the_node() {
     set(udp_port({kVip}, 30053, {kE1}));
     CPPUNIT_ASSERT(stale(kNodePort, kE2));
     CPPUNIT_ASSERT(!stale(kElsewhere, kE2));
@@ -122,7 +121,7 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!stale(kNodePort, kE2));
   }
 
-  void a_retired_frontend_loses_what_was_translated_there() {
+  void translated_flows_to_a_retired_frontend_are_stale() {
     set(udp_port({kVip}, 30053, {kE1}));
     CPPUNIT_ASSERT(!stale(kVip, kE1));
     set(nullptr);
@@ -130,13 +129,13 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(stale(kNodePort, kE1));
     CPPUNIT_ASSERT(!stale(kVip, kVip));
     CPPUNIT_ASSERT(!stale(kElsewhere, kE1));
-    // Somebody's again, it is judged as what it is.
+    // Another Service uses the frontend again.
     set(udp_port({kVip}, 30053, {kE1}), "svc2");
     CPPUNIT_ASSERT(!stale(kVip, kE1));
     CPPUNIT_ASSERT(!stale(kNodePort, kE1));
   }
 
-  void an_address_that_two_services_claim_keeps_the_flows_of_both() {
+  void an_address_of_two_services_keeps_the_flows_of_both() {
     set(udp_port({kExternal}, 0, {kE1}));
     set(udp_port({kExternal}, 0, {kE2}), "svc2");
     CPPUNIT_ASSERT(!stale(kExternal, kE1));
@@ -146,28 +145,28 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(stale(kExternal, kE2));
   }
 
-  void a_relayed_port_is_served_by_the_node_at_the_ports_told() {
+  void a_relayed_port_is_served_at_the_relay_ports_of_the_node() {
     set(udp_port({kVip}, 30053, {kE1}, {40001, 40002}));
     CPPUNIT_ASSERT(!stale(kVip, {kNodePort.address, 40001}));
     CPPUNIT_ASSERT(!stale(kVip, {kNodePort.address, 40002}));
     CPPUNIT_ASSERT(!stale(kVip, {kLoopback.address, 40002}));
     CPPUNIT_ASSERT(!stale(kNodePort, {kNodePort.address, 40001}));
-    // From before a change of mode.
+    // A flow from before a change of the mode.
     CPPUNIT_ASSERT(!stale(kVip, kE1));
-    // Nobody is there, or it is somebody else's.
+    // Ports without a relay, and relay ports of another address.
     CPPUNIT_ASSERT(stale(kVip, {kNodePort.address, 40003}));
     CPPUNIT_ASSERT(stale(kVip, {kE1.address, 40001}));
     CPPUNIT_ASSERT(stale(kVip, kE2));
     CPPUNIT_ASSERT(stale(kVip, kVip));
     CPPUNIT_ASSERT(!stale(kElsewhere, {kNodePort.address, 40003}));
-    // The relay receives for a Service without endpoints, too.
+    // The relay also receives packets for a Service without endpoints.
     set(udp_port({kVip}, 30053, {}, {40001}));
     CPPUNIT_ASSERT(!stale(kVip, {kNodePort.address, 40001}));
     CPPUNIT_ASSERT(stale(kVip, kVip));
     // Back to a mode that translates.
     set(udp_port({kVip}, 30053, {kE1}));
     CPPUNIT_ASSERT(stale(kVip, {kNodePort.address, 40001}));
-    // An address the node has no more.
+    // An address that the node no longer has.
     set(udp_port({kVip}, 30053, {kE1}, {40001}));
     UdpChange change;
     change.node_ports = std::make_shared<const NodePortScope>();
@@ -175,10 +174,10 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(stale(kVip, {kNodePort.address, 40001}));
   }
 
-  void a_change_of_relays_asks_by_port() {
+  void a_change_of_relays_queries_by_port() {
     const FlowQuery node_port{std::nullopt, 30053, std::nullopt, 0};
     const auto at_port = [](std::uint16_t port) { return FlowQuery{std::nullopt, 0, std::nullopt, port}; };
-    // What went nowhere before the portal was there.
+    // Flows from before the relay port was open.
     set(udp_port({kVip}, 30053, {}));
     set(udp_port({kVip}, 30053, {}, {40001}));
     CPPUNIT_ASSERT((work_.queries() == std::vector{to(kVip), node_port}));
@@ -191,17 +190,17 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     work_ = {};
     set(udp_port({kVip}, 30053, {kE1}));
     CPPUNIT_ASSERT((work_.queries() == std::vector{at_port(40002), at_port(40003)}));
-    // Endpoints were there all the time, but nobody received.
+    // The endpoints existed, but there was no relay.
     work_ = {};
     set(udp_port({kVip}, 30053, {kE1}, {40001}));
     CPPUNIT_ASSERT((work_.queries() == std::vector{to(kVip), node_port}));
-    // Gone: found at its frontends.
+    // The frontends cover the flows of a removed port.
     work_ = {};
     set(nullptr);
     CPPUNIT_ASSERT((work_.queries() == std::vector{to(kVip), node_port}));
   }
 
-  void what_cannot_matter_is_not_looked_for() {
+  void changes_that_leave_no_stale_flow_need_no_query() {
     set(udp_port({kVip}, 30053, {}));
     CPPUNIT_ASSERT(work_.empty());
     set(udp_port({kVip}, 30053, {kE1}));
@@ -212,7 +211,7 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(work_.empty());
   }
 
-  void a_small_change_asks_small_questions() {
+  void a_small_change_needs_narrow_queries() {
     set(udp_port({kVip}, 30053, {}));
     set(udp_port({kVip}, 30053, {kE1, kE2}));
     const FlowQuery node_port{std::nullopt, 30053, std::nullopt, 0};
@@ -228,7 +227,7 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT((work_.queries() == std::vector{to(kVip), to(kExternal)}));
   }
 
-  void many_changes_are_one_look_at_everything() {
+  void many_changes_need_one_full_scan() {
     std::vector<SocketAddress> endpoints;
     for (std::uint8_t i = 1; i <= ConntrackWork::kMostQueries + 1; ++i) {
       endpoints.push_back(at("10.180.1." + std::to_string(i), 53));
@@ -240,7 +239,7 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(work_.everything());
   }
 
-  void work_is_bounded_however_many_addresses_retire() {
+  void retired_addresses_are_bounded() {
     ConntrackWork more;
     for (std::uint32_t i = 0; i < 2 * ConntrackWork::kMostRetired; ++i) {
       const std::array<std::uint8_t, 4> bytes{203, static_cast<std::uint8_t>(i >> 16),
@@ -254,7 +253,7 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(work_.everything());
   }
 
-  void an_overtaken_state_is_not_forgotten() {
+  void keeps_the_work_of_a_superseded_state() {
     ConntrackMailbox mailbox;
     const auto put = [&](UdpPortPtr port, bool full = false) {
       UdpChange change;
@@ -263,47 +262,47 @@ class ConntrackStateTest : public CppUnit::TestFixture {
       mailbox.put(std::move(change));
     };
     CPPUNIT_ASSERT(mailbox.empty());
-    // An endpoint that came and went, a Service that went and came.
+    // An endpoint is added and removed, then a Service is removed and added.
     put(udp_port({kVip}, 0, {kE1, kE2}));
     put(udp_port({kVip}, 0, {kE1}));
-    auto news = mailbox.take();
+    auto contents = mailbox.take();
     CPPUNIT_ASSERT(mailbox.empty());
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), news.change.ports.size());
-    CPPUNIT_ASSERT((news.work.queries() == std::vector{from(kE2)}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), contents.change.ports.size());
+    CPPUNIT_ASSERT((contents.work.queries() == std::vector{from(kE2)}));
     put(nullptr);
     put(udp_port({kVip}, 0, {kE1}));
-    news = mailbox.take();
-    CPPUNIT_ASSERT((news.work.queries() == std::vector{to(kVip)}));
-    // A full state that does not name it any more.
+    contents = mailbox.take();
+    CPPUNIT_ASSERT((contents.work.queries() == std::vector{to(kVip)}));
+    // A full update without the port.
     put(udp_port({kVip}, 0, {kE1}));
     put(nullptr, true);
-    news = mailbox.take();
-    CPPUNIT_ASSERT(news.change.full && news.change.ports.empty());
-    CPPUNIT_ASSERT(news.work.retired().contains(kVip));
+    contents = mailbox.take();
+    CPPUNIT_ASSERT(contents.change.full && contents.change.ports.empty());
+    CPPUNIT_ASSERT(contents.work.retired().contains(kVip));
   }
 
-  void frontends_are_remembered_as_text() {
+  void serializes_frontends() {
     CPPUNIT_ASSERT(state_.take_frontends_changed());
     CPPUNIT_ASSERT(!state_.take_frontends_changed());
     set(udp_port({kVip, at("fd00::a", 53)}, 30053, {kE1}));
     CPPUNIT_ASSERT(state_.take_frontends_changed());
-    const std::string text = state_.remember();
+    const std::string text = state_.serialize_frontends();
     CPPUNIT_ASSERT_EQUAL(std::string("sluice-udp-frontends 1\n172.30.0.10 53\nfd00::a 53\nnode-port 30053\n"), text);
     set(udp_port({kVip, at("fd00::a", 53)}, 30053, {kE2}));
     CPPUNIT_ASSERT(!state_.take_frontends_changed());
 
     set(nullptr);
     work_ = {};
-    CPPUNIT_ASSERT_EQUAL(std::size_t(3), *ConntrackState::recall(text, work_));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(3), *ConntrackState::parse_frontends(text, work_));
     CPPUNIT_ASSERT(stale(kVip, kE1));
     CPPUNIT_ASSERT(stale(kNodePort, kE1));
     CPPUNIT_ASSERT(!stale(kExternal, kE1));
   }
 
-  void a_damaged_memory_is_refused_with_its_line() {
+  void rejects_malformed_frontends_with_the_line() {
     const std::string header = "sluice-udp-frontends 1\n";
     const auto message = [&](const std::string& text) {
-      return ConntrackState::recall(text, work_).status().message();
+      return ConntrackState::parse_frontends(text, work_).status().message();
     };
     CPPUNIT_ASSERT_EQUAL(std::string("line 1 is not \"sluice-udp-frontends 1\""), message("sluice-udp-frontends 2\n"));
     for (const char* line :
@@ -311,11 +310,11 @@ class ConntrackStateTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL_MESSAGE(line, std::string("line 3 is neither \"ADDRESS PORT\" nor \"node-port PORT\""),
                                    message(header + "10.0.0.1 53\n" + line + "\n"));
     }
-    CPPUNIT_ASSERT(ConntrackState::recall("", work_).ok());
-    CPPUNIT_ASSERT(ConntrackState::recall(header, work_).ok());
+    CPPUNIT_ASSERT(ConntrackState::parse_frontends("", work_).ok());
+    CPPUNIT_ASSERT(ConntrackState::parse_frontends(header, work_).ok());
   }
 
-  void interruptions_are_tried_again_and_then_lived_with() {
+  void retries_interrupted_visits_and_then_accepts_a_partial_pass() {
     set(udp_port({kVip}, 0, {kE1}));
     work_ = {};
     work_.note_everything();
@@ -342,7 +341,7 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     set(udp_port({kVip, kExternal}, 30053, {kE1}));
     CPPUNIT_ASSERT_EQUAL(std::size_t(3), work_.queries().size());
     const std::size_t rows[][3] = {
-        // whole cheaper from, visits, of them of everything
+        // whole_cheaper_from, visits, full visits
         {2, 1, 1},
         {3, 1, 1},
         {4, 3, 0},
@@ -369,10 +368,10 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(0), table.visits_of_everything);
   }
 
-  void a_kernel_that_ignores_filters_is_asked_for_all_flows_next() {
+  void a_kernel_that_ignores_filters_gets_a_full_visit_next() {
     class Table : public test::FakeConntrackTable {
      public:
-      FlowQuery askable(base::Family, const FlowQuery& query) const override {
+      FlowQuery supported_query(base::Family, const FlowQuery& query) const override {
         return visits == 0 ? query : FlowQuery{};
       }
     };
@@ -389,10 +388,10 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     for (std::uint16_t i = 0; i < 100; ++i) table.add({kClient.address, i}, kVip, kE2);
     const auto pass = reconcile_conntrack(base::Family::ipv4, state_, work_, table, std::atomic<bool>(true));
     CPPUNIT_ASSERT(pass.ok());
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), pass->seen);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), pass->scanned);
   }
 
-  void a_failure_is_told() {
+  void returns_the_failure_of_a_visit() {
     test::FakeConntrackTable table;
     table.failure = base::errno_status("reading", EPERM);
     work_.note_everything();

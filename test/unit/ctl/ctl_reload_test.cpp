@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// sluicectl reload: its words, what it prints, and the lines of the status about changes.
+// sluicectl reload: arguments, output, and the status lines about changes.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -19,19 +19,19 @@ using nlohmann::json;
 class CtlReloadTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(CtlReloadTest);
   CPPUNIT_TEST(a_timeout_has_a_unit);
-  CPPUNIT_TEST(odd_timeouts_say_what_is_allowed);
-  CPPUNIT_TEST(success_is_told_in_sentences);
+  CPPUNIT_TEST(errors_of_invalid_timeouts_contain_the_allowed_values);
+  CPPUNIT_TEST(success_prints_its_sentences);
   CPPUNIT_TEST(unchanged_is_one_line);
-  CPPUNIT_TEST(a_failure_is_trouble);
-  CPPUNIT_TEST(a_failure_in_part_says_so);
-  CPPUNIT_TEST(one_that_goes_on_is_another_trouble);
-  CPPUNIT_TEST(an_answer_that_is_not_understood_is_trouble);
+  CPPUNIT_TEST(a_failure_goes_to_standard_error);
+  CPPUNIT_TEST(a_partial_failure_goes_to_standard_error);
+  CPPUNIT_TEST(a_running_reload_goes_to_standard_error);
+  CPPUNIT_TEST(a_malformed_reply_goes_to_standard_error);
   CPPUNIT_TEST(the_status_shows_reloads);
   CPPUNIT_TEST(the_status_shows_swaps);
   CPPUNIT_TEST(a_status_without_changes_has_no_lines);
   CPPUNIT_TEST_SUITE_END();
 
-  static json answer(const char* result, const json& sentences) {
+  static json reply(const char* result, const json& sentences) {
     return {{"result", result}, {"sentences", sentences}, {"warnings", json::array()}, {"seconds", 0.25}};
   }
 
@@ -44,7 +44,7 @@ class CtlReloadTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(parse_arguments({"reload", "--timeout=24h"})->timeout == 24h);
   }
 
-  void odd_timeouts_say_what_is_allowed() {
+  void errors_of_invalid_timeouts_contain_the_allowed_values() {
     for (const char* odd : {"0s", "-1s", "10", "10x", "1.5m", "25h", "s", "10ms", "99999999999s"}) {
       CPPUNIT_ASSERT_EQUAL("--timeout: '" + std::string(odd) + "' is no time; allowed: 1s to 24h, as 30s, 10m or 1h",
                            parse_arguments({"reload", std::string("--timeout=") + odd}).status().message());
@@ -57,52 +57,51 @@ class CtlReloadTest : public CppUnit::TestFixture {
                          parse_arguments({"reload", "now"}).status().message());
   }
 
-  void success_is_told_in_sentences() {
-    json told = answer("success", {"backend: a to b", "logging: json"});
-    told["warnings"] = {"c.yaml:1: x: unknown field; it is ignored"};
-    const auto page = reload_page(told, 600s);
+  void success_prints_its_sentences() {
+    json success = reply("success", {"backend: a to b", "logging: json"});
+    success["warnings"] = {"c.yaml:1: x: unknown field; it is ignored"};
+    const auto page = reload_page(success, 600s);
     CPPUNIT_ASSERT_EQUAL(std::string("warning: c.yaml:1: x: unknown field; it is ignored\n"
                                      "reloaded in 250.0 ms\n  backend: a to b\n  logging: json\n"),
                          page.text);
-    CPPUNIT_ASSERT_EQUAL(std::string(), page.trouble);
+    CPPUNIT_ASSERT_EQUAL(std::string(), page.error);
   }
 
   void unchanged_is_one_line() {
-    const auto page = reload_page(answer("unchanged", {"nothing has changed"}), 600s);
+    const auto page = reload_page(reply("unchanged", {"nothing has changed"}), 600s);
     CPPUNIT_ASSERT_EQUAL(std::string("nothing has changed\n"), page.text);
-    CPPUNIT_ASSERT_EQUAL(std::string(), page.trouble);
+    CPPUNIT_ASSERT_EQUAL(std::string(), page.error);
   }
 
-  void a_failure_is_trouble() {
-    const auto page = reload_page(answer("failed", {"c.yaml:3: a: is wrong", "c.yaml:4: b: \x1b[2J"}), 600s);
+  void a_failure_goes_to_standard_error() {
+    const auto page = reload_page(reply("failed", {"c.yaml:3: a: is wrong", "c.yaml:4: b: \x1b[2J"}), 600s);
     CPPUNIT_ASSERT_EQUAL(std::string(), page.text);
-    CPPUNIT_ASSERT_EQUAL(std::string("the reload failed, and what is in force stays:\n  c.yaml:3: a: is wrong\n"
+    CPPUNIT_ASSERT_EQUAL(std::string("the reload failed; keeping the running configuration:\n  c.yaml:3: a: is wrong\n"
                                      "  c.yaml:4: b: ?[2J"),
-                         page.trouble);
+                         page.error);
   }
 
-  void a_failure_in_part_says_so() {
-    json failed = answer("failed", {"source: no such folder", "backend nftables serves"});
-    failed["in_force"] = true;
-    CPPUNIT_ASSERT_EQUAL(std::string("the reload failed in part; the rest is in force:\n  source: no such folder\n"
+  void a_partial_failure_goes_to_standard_error() {
+    json failed = reply("failed", {"source: no such folder", "backend nftables serves"});
+    failed["applied"] = true;
+    CPPUNIT_ASSERT_EQUAL(std::string("the reload partially failed; the rest is applied:\n  source: no such folder\n"
                                      "  backend nftables serves"),
-                         reload_page(failed, 600s).trouble);
+                         reload_page(failed, 600s).error);
   }
 
-  void one_that_goes_on_is_another_trouble() {
+  void a_running_reload_goes_to_standard_error() {
     const auto page = reload_page({{"result", "running"}, {"in_progress", {{"doing", "backend: preparing"}}}}, 90s);
     CPPUNIT_ASSERT_EQUAL(std::string(), page.text);
     CPPUNIT_ASSERT_EQUAL(std::string("the reload has not ended within 90 s and goes on (backend: preparing); sluicectl "
-                                     "status shows what comes of it"),
-                         page.trouble);
+                                     "status shows the result"),
+                         page.error);
   }
 
-  void an_answer_that_is_not_understood_is_trouble() {
+  void a_malformed_reply_goes_to_standard_error() {
     for (const char* odd : {"{}", "[]", "7", R"({"result":7})", R"({"result":"strange"})"}) {
-      CPPUNIT_ASSERT_MESSAGE(odd,
-                             reload_page(json::parse(odd), 1s).trouble.starts_with("the answer of sluiced is not"));
+      CPPUNIT_ASSERT_MESSAGE(odd, reload_page(json::parse(odd), 1s).error.starts_with("the answer of sluiced is not"));
     }
-    CPPUNIT_ASSERT(!reload_page(json::parse(R"({"result":"failed","sentences":7})"), 1s).trouble.empty());
+    CPPUNIT_ASSERT(!reload_page(json::parse(R"({"result":"failed","sentences":7})"), 1s).error.empty());
   }
 
   void the_status_shows_reloads() {

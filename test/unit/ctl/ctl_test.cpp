@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// sluicectl: its words, its question to a real control socket, its page of text.
+// sluicectl: arguments, requests to a real control socket, and text output.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -25,22 +25,22 @@ const json kStatus = {{"command", "status"}};
 
 class CtlTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(CtlTest);
-  CPPUNIT_TEST(arguments_stand_in_any_order);
-  CPPUNIT_TEST(wrong_arguments_say_what_is_allowed);
-  CPPUNIT_TEST(status_may_wait);
-  CPPUNIT_TEST(a_status_tells_whether_all_rules_are_written);
+  CPPUNIT_TEST(accepts_arguments_in_any_order);
+  CPPUNIT_TEST(errors_of_invalid_arguments_contain_the_allowed_values);
+  CPPUNIT_TEST(parses_the_wait_option_of_status);
+  CPPUNIT_TEST(detects_whether_all_rules_are_written);
   CPPUNIT_TEST(help_needs_no_command);
-  CPPUNIT_TEST(the_daemon_is_asked);
-  CPPUNIT_TEST(no_daemon_is_a_clear_error);
-  CPPUNIT_TEST(a_dead_daemon_is_a_clear_error);
-  CPPUNIT_TEST(what_the_daemon_refuses_is_passed_on);
-  CPPUNIT_TEST(a_daemon_that_does_not_answer_is_given_up);
-  CPPUNIT_TEST(a_status_is_a_page);
-  CPPUNIT_TEST(what_fails_now_is_said_instead_of_what_failed_before);
-  CPPUNIT_TEST(service_ports_left_out_are_named_the_first_of_many);
-  CPPUNIT_TEST(a_recording_has_a_line_of_its_own);
-  CPPUNIT_TEST(missing_and_odd_fields_are_dashes);
-  CPPUNIT_TEST(names_cannot_steer_the_terminal);
+  CPPUNIT_TEST(gets_the_reply_of_the_daemon);
+  CPPUNIT_TEST(reports_a_missing_daemon);
+  CPPUNIT_TEST(reports_a_dead_daemon);
+  CPPUNIT_TEST(reports_errors_of_the_daemon);
+  CPPUNIT_TEST(times_out_if_the_daemon_does_not_reply);
+  CPPUNIT_TEST(formats_a_status);
+  CPPUNIT_TEST(a_current_error_replaces_the_last_failure);
+  CPPUNIT_TEST(lists_the_first_service_ports_that_are_not_programmed);
+  CPPUNIT_TEST(a_recording_has_its_own_line);
+  CPPUNIT_TEST(missing_and_invalid_fields_are_dashes);
+  CPPUNIT_TEST(names_cannot_control_the_terminal);
   CPPUNIT_TEST_SUITE_END();
 
   std::optional<test::TemporaryFolder> folder_;
@@ -49,7 +49,7 @@ class CtlTest : public CppUnit::TestFixture {
   void setUp() override { folder_.emplace(); }
   void tearDown() override { folder_.reset(); }
 
-  void arguments_stand_in_any_order() {
+  void accepts_arguments_in_any_order() {
     const auto plain = parse_arguments({"status"});
     CPPUNIT_ASSERT(plain.ok());
     CPPUNIT_ASSERT_EQUAL(std::string("/run/sluice"), plain->state_dir);
@@ -66,7 +66,7 @@ class CtlTest : public CppUnit::TestFixture {
     }
   }
 
-  void wrong_arguments_say_what_is_allowed() {
+  void errors_of_invalid_arguments_contain_the_allowed_values() {
     CPPUNIT_ASSERT_EQUAL(std::string("a command is missing; commands: status, services, reload, help"),
                          parse_arguments({}).status().message());
     CPPUNIT_ASSERT_EQUAL(std::string("unknown command 'stats'; commands: status, services, reload, help"),
@@ -84,7 +84,7 @@ class CtlTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!parse_arguments({"status", "-x"}).ok());
   }
 
-  void status_may_wait() {
+  void parses_the_wait_option_of_status() {
     CPPUNIT_ASSERT(!parse_arguments({"status"})->wait);
     CPPUNIT_ASSERT(parse_arguments({"status", "--wait"})->wait == std::chrono::seconds(120));
     CPPUNIT_ASSERT(parse_arguments({"--wait", "status"})->wait == std::chrono::seconds(120));
@@ -95,7 +95,7 @@ class CtlTest : public CppUnit::TestFixture {
                          parse_arguments({"reload", "--wait"}).status().message());
   }
 
-  void a_status_tells_whether_all_rules_are_written() {
+  void detects_whether_all_rules_are_written() {
     const auto status = [](bool first, bool second, const char* overdue) {
       return json{{"families",
                    {{{"family", "IPv4"}, {"synced", first}, {"overdue", ""}},
@@ -116,51 +116,51 @@ class CtlTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(usage().find("status") != std::string::npos);
   }
 
-  void the_daemon_is_asked() {
+  void gets_the_reply_of_the_daemon() {
     observe::ControlServer server(folder_->path("control.sock"));
     server.on("status", [](const json&) { return json{{"mode", "iptables"}}; });
     CPPUNIT_ASSERT(server.start().ok());
-    const auto answer = ask(folder_->path(), kStatus);
-    CPPUNIT_ASSERT_MESSAGE(answer.status().message(), answer.ok());
-    CPPUNIT_ASSERT_EQUAL(std::string(R"({"mode":"iptables"})"), answer->dump());
+    const auto reply = send_request(folder_->path(), kStatus);
+    CPPUNIT_ASSERT_MESSAGE(reply.status().message(), reply.ok());
+    CPPUNIT_ASSERT_EQUAL(std::string(R"({"mode":"iptables"})"), reply->dump());
   }
 
-  void no_daemon_is_a_clear_error() {
+  void reports_a_missing_daemon() {
     CPPUNIT_ASSERT_EQUAL("sluiced is not running: there is no socket " + folder_->path("control.sock") +
                              " (is it another state directory? see --state-dir)",
-                         ask(folder_->path(), kStatus).status().message());
-    CPPUNIT_ASSERT(!ask("/" + std::string(200, 'x'), kStatus).ok());
+                         send_request(folder_->path(), kStatus).status().message());
+    CPPUNIT_ASSERT(!send_request("/" + std::string(200, 'x'), kStatus).ok());
   }
 
-  void a_dead_daemon_is_a_clear_error() {
+  void reports_a_dead_daemon() {
     test::bound_socket(folder_->path("control.sock")).reset();
-    CPPUNIT_ASSERT_EQUAL("sluiced is not running: nobody answers at " + folder_->path("control.sock") +
-                             ", which an earlier one left behind",
-                         ask(folder_->path(), kStatus).status().message());
+    CPPUNIT_ASSERT_EQUAL("sluiced is not running: connection refused at " + folder_->path("control.sock") +
+                             ", which an earlier sluiced left behind",
+                         send_request(folder_->path(), kStatus).status().message());
   }
 
-  void what_the_daemon_refuses_is_passed_on() {
+  void reports_errors_of_the_daemon() {
     observe::ControlOptions options;
     options.users = {::geteuid() + 1};
     observe::ControlServer closed(folder_->path("control.sock"), options);
     CPPUNIT_ASSERT(closed.start().ok());
     CPPUNIT_ASSERT_EQUAL(std::string("sluiced says: only root may use the control socket"),
-                         ask(folder_->path(), kStatus).status().message());
+                         send_request(folder_->path(), kStatus).status().message());
     closed.stop();
     observe::ControlServer old(folder_->path("control.sock"));
     CPPUNIT_ASSERT(old.start().ok());
     CPPUNIT_ASSERT_EQUAL(std::string("sluiced says: unknown command 'status'; known: "),
-                         ask(folder_->path(), kStatus).status().message());
+                         send_request(folder_->path(), kStatus).status().message());
   }
 
-  void a_daemon_that_does_not_answer_is_given_up() {
+  void times_out_if_the_daemon_does_not_reply() {
     const base::Fd mute = test::bound_socket(folder_->path("control.sock"));
     CPPUNIT_ASSERT_EQUAL(0, ::listen(mute.get(), 1));
     CPPUNIT_ASSERT_EQUAL(std::string("sluiced does not answer within 1 ms"),
-                         ask(folder_->path(), kStatus, 1ms).status().message());
+                         send_request(folder_->path(), kStatus, 1ms).status().message());
   }
 
-  void a_status_is_a_page() {
+  void formats_a_status() {
     const json status = json::parse(R"({
       "version":"0.1.0","mode":"iptables","plugin":{"id":"iptables","version":"1.2","path":"/p/iptables.so"},
       "node":{"name":"node-1","seen":true,"zone":"a"},
@@ -195,7 +195,7 @@ class CtlTest : public CppUnit::TestFixture {
         status_text(status));
   }
 
-  void what_fails_now_is_said_instead_of_what_failed_before() {
+  void a_current_error_replaces_the_last_failure() {
     const json failure = {{"error", "a lock"}, {"at", "2026-11-21T02:40:00Z"}};
     const json family = {{"family", "IPv4"}, {"last_error", "no space"}, {"last_failure", failure}};
     const std::string page = status_text({{"families", {family}}});
@@ -203,19 +203,20 @@ class CtlTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(page, page.find("last failure") == std::string::npos);
   }
 
-  void service_ports_left_out_are_named_the_first_of_many() {
+  void lists_the_first_service_ports_that_are_not_programmed() {
     const auto page = [](int count) {
       json list = json::array();
       for (int i = 0; i < count; ++i)
         list.push_back({{"service_port", "shop/cart:" + std::to_string(i)}, {"reason", "why"}});
-      return status_text({{"families", {{{"family", "IPv4"}, {"left_out", list}}}}});
+      return status_text({{"families", {{{"family", "IPv4"}, {"not_programmed", list}}}}});
     };
-    CPPUNIT_ASSERT(page(0).find("left out") == std::string::npos);
-    CPPUNIT_ASSERT_MESSAGE(page(1), page(1).find("\nIPv4 left out: shop/cart:0: why\n") != std::string::npos);
-    CPPUNIT_ASSERT_MESSAGE(page(12), page(12).find("shop/cart:9: why\nIPv4 left out: 2 more\n") != std::string::npos);
+    CPPUNIT_ASSERT(page(0).find("not programmed") == std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(page(1), page(1).find("\nIPv4 not programmed: shop/cart:0: why\n") != std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(page(12),
+                           page(12).find("shop/cart:9: why\nIPv4 not programmed: 2 more\n") != std::string::npos);
   }
 
-  void a_recording_has_a_line_of_its_own() {
+  void a_recording_has_its_own_line() {
     const auto page = [](const char* error) {
       return status_text({{"source", {{"kind", "api"}}},
                           {"recording", {{"file", "/r"}, {"events", 7}, {"bytes", 900}, {"error", error}}}});
@@ -228,7 +229,7 @@ class CtlTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(status_text({{"source", {{"kind", "api"}}}}).find("Record") == std::string::npos);
   }
 
-  void missing_and_odd_fields_are_dashes() {
+  void missing_and_invalid_fields_are_dashes() {
     const std::string nothing = "Version  -\nMode     -\nPlugin   - -, -\nNode     -\nSource   -, -, -\n";
     for (const char* odd : {"{}", "[]", "null", "7", "\"x\"", R"({"plugin":7,"node":[],"source":"s"})",
                             R"({"source":{"resources":{}},"families":"none","events":[]})"}) {
@@ -243,7 +244,7 @@ class CtlTest : public CppUnit::TestFixture {
                    std::string::npos);
   }
 
-  void names_cannot_steer_the_terminal() {
+  void names_cannot_control_the_terminal() {
     const std::string page = status_text({{"mode", "a\x1b[2J\nb"}});
     CPPUNIT_ASSERT(page.find("Mode     a?[2J?b\n") != std::string::npos);
   }

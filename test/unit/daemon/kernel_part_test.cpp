@@ -22,12 +22,12 @@ using Texts = std::vector<std::string>;
 
 class KernelPartTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(KernelPartTest);
-  CPPUNIT_TEST(it_is_concerned_with_its_settings_alone);
-  CPPUNIT_TEST(settings_are_written_at_the_start_and_again);
-  CPPUNIT_TEST(what_cannot_be_written_is_told_and_no_failure);
-  CPPUNIT_TEST(what_is_left_alone_is_named);
-  CPPUNIT_TEST(abandoned_nothing_is_written);
-  CPPUNIT_TEST(logging_is_set_up_again);
+  CPPUNIT_TEST(concerned_only_by_its_own_settings);
+  CPPUNIT_TEST(settings_are_written_at_start_and_on_reload);
+  CPPUNIT_TEST(a_failed_write_is_reported_and_not_an_error);
+  CPPUNIT_TEST(settings_that_are_no_longer_set_are_named);
+  CPPUNIT_TEST(abandon_writes_nothing);
+  CPPUNIT_TEST(logging_is_reconfigured);
   CPPUNIT_TEST_SUITE_END();
 
   std::unique_ptr<test::TemporaryFolder> folder_;
@@ -69,7 +69,7 @@ class KernelPartTest : public CppUnit::TestFixture {
   }
 
  public:
-  void it_is_concerned_with_its_settings_alone() {
+  void concerned_only_by_its_own_settings() {
     config::Settings other;
     CPPUNIT_ASSERT(!part_->concerned(config::Settings(), other));
     other.masquerade_all = true;
@@ -82,12 +82,12 @@ class KernelPartTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(part_->concerned(config::Settings(), bridge));
   }
 
-  void settings_are_written_at_the_start_and_again() {
+  void settings_are_written_at_start_and_on_reload() {
     const config::Settings first = with_close_wait(std::chrono::seconds(60));
     CPPUNIT_ASSERT_MESSAGE(log_->text(), part_->apply(first).empty());
     CPPUNIT_ASSERT_EQUAL(std::string("60"), written("tcp_timeout_close_wait"));
     CPPUNIT_ASSERT_EQUAL(std::string("-999"), folder_->read("oom"));
-    folder_->write("oom", "");  // the kernel takes what is written as a whole
+    folder_->write("oom", "");  // the kernel replaces the whole value
     config::Settings second = with_close_wait(std::chrono::seconds(90));
     second.oom_score_adj = 7;
     CPPUNIT_ASSERT(part_->prepare(first, second).ok());
@@ -96,7 +96,7 @@ class KernelPartTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("90"), written("tcp_timeout_close_wait"));
     CPPUNIT_ASSERT_EQUAL(std::string("7"), folder_->read("oom"));
     CPPUNIT_ASSERT_EQUAL(1, changed_);
-    // What backends are told is another matter.
+    // The OOM score is not a node fact.
     config::Settings third = second;
     third.oom_score_adj = 8;
     CPPUNIT_ASSERT(part_->prepare(second, third).ok());
@@ -104,7 +104,7 @@ class KernelPartTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(1, changed_);
   }
 
-  void what_cannot_be_written_is_told_and_no_failure() {
+  void a_failed_write_is_reported_and_not_an_error() {
     std::filesystem::remove_all(folder_->path("oom"));
     std::filesystem::create_directory(folder_->path("oom"));
     const config::Settings first;
@@ -122,26 +122,27 @@ class KernelPartTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, failed_.size());
   }
 
-  void what_is_left_alone_is_named() {
+  void settings_that_are_no_longer_set_are_named() {
     config::Settings first;
     first.conntrack.tcp_be_liberal = true;
     config::Settings second;
     second.conntrack.tcp_close_wait_timeout = {};
     CPPUNIT_ASSERT(part_->prepare(first, second).ok());
     const auto done = part_->commit().done;
-    CPPUNIT_ASSERT_EQUAL(std::string("kernel settings: what the kernel has stays, as conntrack says nothing more of "
-                                     "tcpCloseWaitTimeout, tcpBeLiberal"),
-                         done.back());
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("kernel settings: keeping the current kernel values of settings removed from conntrack: "
+                    "tcpCloseWaitTimeout, tcpBeLiberal"),
+        done.back());
   }
 
-  void abandoned_nothing_is_written() {
+  void abandon_writes_nothing() {
     CPPUNIT_ASSERT(part_->prepare(config::Settings(), with_close_wait(std::chrono::seconds(90))).ok());
     part_->abandon();
     CPPUNIT_ASSERT_EQUAL(std::string("1\n"), written("tcp_timeout_close_wait"));
     CPPUNIT_ASSERT_EQUAL(0, changed_);
   }
 
-  void logging_is_set_up_again() {
+  void logging_is_reconfigured() {
     log_.reset();
     LoggingPart part;
     const config::Settings quiet;

@@ -32,15 +32,15 @@ LogRecord record(base::LogLevel level, const std::string& text) {
 
 class LoggingTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(LoggingTest);
-  CPPUNIT_TEST(text_lines_look_like_those_of_klog);
-  CPPUNIT_TEST(levels_have_letters);
-  CPPUNIT_TEST(a_record_is_one_line_whatever_it_contains);
-  CPPUNIT_TEST(json_lines_have_the_fields_of_kubernetes);
-  CPPUNIT_TEST(json_survives_text_that_is_no_utf8);
-  CPPUNIT_TEST(verbosity_decides_about_debug_lines);
-  CPPUNIT_TEST(patterns_are_those_of_file_names);
-  CPPUNIT_TEST(modules_and_streams_have_their_lines);
-  CPPUNIT_TEST(set_up_again_while_others_log_no_line_is_lost_or_broken);
+  CPPUNIT_TEST(text_lines_have_the_format_of_klog);
+  CPPUNIT_TEST(levels_are_letters_in_text_lines);
+  CPPUNIT_TEST(newlines_in_a_record_are_escaped);
+  CPPUNIT_TEST(json_lines_have_the_fields_of_kubernetes_components);
+  CPPUNIT_TEST(json_replaces_invalid_utf8);
+  CPPUNIT_TEST(verbosity_enables_debug_lines);
+  CPPUNIT_TEST(patterns_are_globs);
+  CPPUNIT_TEST(vmodule_and_split_streams);
+  CPPUNIT_TEST(reconfiguration_loses_no_line_of_other_threads);
   CPPUNIT_TEST_SUITE_END();
 
   std::optional<std::string> zone_;
@@ -60,24 +60,24 @@ class LoggingTest : public CppUnit::TestFixture {
     ::tzset();
   }
 
-  void text_lines_look_like_those_of_klog() {
+  void text_lines_have_the_format_of_klog() {
     CPPUNIT_ASSERT_EQUAL(std::string("I1121 02:41:00.123456   12345 store] hello"),
                          text_line(record(base::LogLevel::info, "hello")));
   }
 
-  void levels_have_letters() {
+  void levels_are_letters_in_text_lines() {
     CPPUNIT_ASSERT_EQUAL('E', text_line(record(base::LogLevel::error, "")).front());
     CPPUNIT_ASSERT_EQUAL('W', text_line(record(base::LogLevel::warning, "")).front());
     CPPUNIT_ASSERT_EQUAL('I', text_line(record(base::LogLevel::debug, "")).front());
   }
 
-  void a_record_is_one_line_whatever_it_contains() {
+  void newlines_in_a_record_are_escaped() {
     CPPUNIT_ASSERT_EQUAL(std::string("I1121 02:41:00.123456   12345 store] a\\nE1121 b\\x1b[31m\\x7f"),
                          text_line(record(base::LogLevel::info, "a\nE1121 b\x1b[31m\x7f")));
     CPPUNIT_ASSERT_EQUAL(std::string::npos, json_line(record(base::LogLevel::info, "a\nb")).find('\n'));
   }
 
-  void json_lines_have_the_fields_of_kubernetes() {
+  void json_lines_have_the_fields_of_kubernetes_components() {
     CPPUNIT_ASSERT_EQUAL(
         std::string("{\"ts\":1795228860123.456,\"level\":\"info\",\"component\":\"store\",\"pid\":12345,"
                     "\"msg\":\"hello \\\"you\\\"\",\"v\":0}"),
@@ -89,12 +89,12 @@ class LoggingTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!error.contains("v"));
   }
 
-  void json_survives_text_that_is_no_utf8() {
+  void json_replaces_invalid_utf8() {
     const auto line = nlohmann::json::parse(json_line(record(base::LogLevel::info, "a\xff\xfe")));
     CPPUNIT_ASSERT(line["msg"].get<std::string>().starts_with("a"));
   }
 
-  void verbosity_decides_about_debug_lines() {
+  void verbosity_enables_debug_lines() {
     set_up_logging(with_verbosity(4));
     CPPUNIT_ASSERT(base::log_enabled(base::LogLevel::debug, "store"));
     set_up_logging(with_verbosity(3));
@@ -107,13 +107,13 @@ class LoggingTest : public CppUnit::TestFixture {
     set_up_logging({});
   }
 
-  void patterns_are_those_of_file_names() {
+  void patterns_are_globs() {
     CPPUNIT_ASSERT(matches_pattern("plugin.iptables", "plugin.*"));
     CPPUNIT_ASSERT(matches_pattern("sync", "s?nc"));
     CPPUNIT_ASSERT(!matches_pattern("sync", "syn"));
   }
 
-  void modules_and_streams_have_their_lines() {
+  void vmodule_and_split_streams() {
     config::LogSettings settings;
     settings.split_stream = true;
     settings.info_buffer_size = 4096;
@@ -125,7 +125,7 @@ class LoggingTest : public CppUnit::TestFixture {
     base::log_debug("store", "shown");
     base::log_debug("kube", "hidden");
     base::log_warning("kube", "warning line");
-    CPPUNIT_ASSERT_EQUAL(std::string(), streams.out());  // it waits
+    CPPUNIT_ASSERT_EQUAL(std::string(), streams.out());  // buffered
     CPPUNIT_ASSERT(streams.err().find("kube] warning line\n") != std::string::npos);
     CPPUNIT_ASSERT(streams.err().find("info line") == std::string::npos);
     flush_logging();
@@ -140,11 +140,11 @@ class LoggingTest : public CppUnit::TestFixture {
     base::log_info("kube", std::string(5000, 'c'));
     CPPUNIT_ASSERT(streams.out().find("bbb") < streams.out().find("ccc"));
     base::log_info("kube", "last");
-    set_up_logging({});  // another set-up loses nothing
+    set_up_logging({});  // reconfiguration flushes the buffer
     CPPUNIT_ASSERT(streams.out().find("last") != std::string::npos);
   }
 
-  void set_up_again_while_others_log_no_line_is_lost_or_broken() {
+  void reconfiguration_loses_no_line_of_other_threads() {
     const Streams streams;
     set_up_logging({});
     constexpr int kLines = 3000;
@@ -180,7 +180,7 @@ class LoggingTest : public CppUnit::TestFixture {
     return out;
   }
 
-  // Standard output and standard error of this process, as files for a while.
+  // Redirects standard output and standard error to files.
   class Streams {
    public:
     Streams() {

@@ -133,7 +133,7 @@ std::vector<Row> rows() {
       {metrics, "GET", "/debug/flags/", "", 200, "text/html; charset=utf-8", allowed,
        "<html>[\\s\\S]*<tr>v<br>[\\s\\S]*</html>\n"},
       {metrics, "GET", "/debug/flags/v", "", 406, "text/plain", nosniff, "unsupported http method\n"},
-      {metrics, "GET", "/debug/pprof/heap", "", 404, kText, nosniff, "[\\s\\S]*no Go program[\\s\\S]*"},
+      {metrics, "GET", "/debug/pprof/heap", "", 404, kText, nosniff, "[\\s\\S]*not a Go program[\\s\\S]*"},
       {metrics, "GET", "/livez", "", 404, kText, nosniff, kNotFound},
       {metrics, "GET", "/nowhere", "", 404, kText, nosniff, kNotFound},
   };
@@ -141,11 +141,11 @@ std::vector<Row> rows() {
 
 class ObservePathsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ObservePathsTest);
-  CPPUNIT_TEST(every_path_answers_as_kube_proxy_does);
-  CPPUNIT_TEST(answers_name_the_start_of_the_process);
+  CPPUNIT_TEST(every_path_answers_like_kube_proxy);
+  CPPUNIT_TEST(answers_have_the_process_start_time);
   CPPUNIT_TEST(a_deprecated_version_has_a_warning);
   CPPUNIT_TEST(health_checks_are_counted_until_they_are_reset);
-  CPPUNIT_TEST(paths_follow_the_gates);
+  CPPUNIT_TEST(paths_depend_on_feature_gates);
   CPPUNIT_TEST_SUITE_END();
 
   config::Settings settings_;
@@ -214,7 +214,7 @@ class ObservePathsTest : public CppUnit::TestFixture {
   }
   static std::string body(const std::string& answer) { return answer.substr(answer.find("\r\n\r\n") + 4); }
 
-  void every_path_answers_as_kube_proxy_does() {
+  void every_path_answers_like_kube_proxy() {
     start();
     for (const Row& row : rows()) {
       const std::string what = row.method + " " + row.path + " Accept: " + row.accept;
@@ -228,7 +228,7 @@ class ObservePathsTest : public CppUnit::TestFixture {
     }
   }
 
-  void answers_name_the_start_of_the_process() {
+  void answers_have_the_process_start_time() {
     start();
     CPPUNIT_ASSERT_EQUAL(std::string("1767323045"), header(get("/metrics"), "Process-Start-Time-Unix"));
     CPPUNIT_ASSERT(
@@ -263,7 +263,7 @@ class ObservePathsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(test::holds(get("/metrics/slis"), sample + "1\n"));
   }
 
-  void paths_follow_the_gates() {
+  void paths_depend_on_feature_gates() {
     settings_.serve.flagz = settings_.serve.profiling = false;
     start();
     CPPUNIT_ASSERT(test::holds(get("/statusz"), "\nPaths: /configz /healthz /metrics /proxyMode /sync\n"));

@@ -34,21 +34,21 @@ class ObserveTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(slis_after_a_ping);
   CPPUNIT_TEST(gates_and_profiling_are_off);
   CPPUNIT_TEST(verbosity);
-  CPPUNIT_TEST(no_address_no_server);
+  CPPUNIT_TEST(without_an_address_there_is_no_server);
   CPPUNIT_TEST(taken_address_is_no_error);
-  CPPUNIT_TEST(taken_address_is_an_error_when_asked_for);
-  CPPUNIT_TEST(pages_say_what_is_in_force);
-  CPPUNIT_TEST(addresses_are_exchanged);
-  CPPUNIT_TEST(part_of_an_address_is_exchanged_for_the_whole);
-  CPPUNIT_TEST(addresses_may_change_places);
-  CPPUNIT_TEST(an_address_that_cannot_be_had_leaves_both);
-  CPPUNIT_TEST(abandoned_all_is_as_before);
-  CPPUNIT_TEST(servers_come_and_go);
+  CPPUNIT_TEST(taken_address_is_an_error_with_bind_address_hard_fail);
+  CPPUNIT_TEST(pages_show_the_running_configuration);
+  CPPUNIT_TEST(addresses_can_change);
+  CPPUNIT_TEST(new_address_may_overlap_the_old_one);
+  CPPUNIT_TEST(servers_may_swap_addresses);
+  CPPUNIT_TEST(a_bind_failure_keeps_both_addresses);
+  CPPUNIT_TEST(abandon_keeps_both_addresses);
+  CPPUNIT_TEST(servers_can_be_turned_off_and_on);
   CPPUNIT_TEST_SUITE_END();
 
   config::Settings settings_;
   std::optional<base::Clock::Duration> pending_;
-  std::vector<std::string> told_;
+  std::vector<std::string> calls_;
   std::unique_ptr<test::CapturedLog> log_;
   std::unique_ptr<config::SettingsCell> cell_;
   std::unique_ptr<Observe> observe_;
@@ -83,10 +83,10 @@ class ObserveTest : public CppUnit::TestFixture {
       return std::vector<observe::FamilyHealth>{{base::Family::ipv4, std::chrono::system_clock::now(), pending_}};
     };
     sources.metrics_text = [] { return std::string("a_metric 1\n"); };
-    sources.answered_healthz = [this](int code) { told_.push_back("healthz " + std::to_string(code)); };
-    sources.answered_livez = [this](int code) { told_.push_back("livez " + std::to_string(code)); };
-    sources.set_verbosity = [this](int v) { told_.push_back("verbosity " + std::to_string(v)); };
-    sources.bind_failed_hard = [this](const std::string& reason, const std::string&) { told_.push_back(reason); };
+    sources.answered_healthz = [this](int code) { calls_.push_back("healthz " + std::to_string(code)); };
+    sources.answered_livez = [this](int code) { calls_.push_back("livez " + std::to_string(code)); };
+    sources.set_verbosity = [this](int v) { calls_.push_back("verbosity " + std::to_string(v)); };
+    sources.bind_failed_hard = [this](const std::string& reason, const std::string&) { calls_.push_back(reason); };
     sources.version = "9.8.7";
     observe_.reset();  // it refers to the settings
     cell_ = std::make_unique<config::SettingsCell>(settings_);
@@ -97,8 +97,7 @@ class ObserveTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(observe_->concerned(*cell_->get(), to));
     return observe_->prepare(*cell_->get(), to);
   }
-  // As a reload does it.
-  std::vector<std::string> exchange(const config::Settings& to) {
+  std::vector<std::string> reload(const config::Settings& to) {
     const auto status = prepare(to);
     CPPUNIT_ASSERT_MESSAGE(status.message(), status.ok());
     cell_->set(std::make_shared<const config::Settings>(to));
@@ -110,10 +109,10 @@ class ObserveTest : public CppUnit::TestFixture {
     return end == std::string::npos ? answer : answer.substr(end + 4);
   }
   void expect(const std::string& wanted, const std::string& found) { CPPUNIT_ASSERT_EQUAL(wanted, found); }
-  // Asks and then ends the servers, so that what their threads told may be read.
-  std::vector<std::string> told() {
+  // Stops the servers before it reads what their threads recorded.
+  std::vector<std::string> calls() {
     observe_->stop();
-    return told_;
+    return calls_;
   }
 
   void health_paths() {
@@ -124,7 +123,7 @@ class ObserveTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(holds(ask(health_, "/livez"), "\"healthy\":true"));
     CPPUNIT_ASSERT(holds(ask(health_, "/sync"), "\"oldestPendingSeconds\":0"));
     for (const char* path : {"/", "/healthz/", "/metrics", "/healthzz"}) expect("404", status(ask(health_, path)));
-    CPPUNIT_ASSERT(told() == std::vector<std::string>({"healthz 200", "healthz 200", "livez 200"}));
+    CPPUNIT_ASSERT(calls() == std::vector<std::string>({"healthz 200", "healthz 200", "livez 200"}));
   }
 
   void node_is_eligible() {  // case 112
@@ -150,7 +149,7 @@ class ObserveTest : public CppUnit::TestFixture {
     expect("503", status(ask(health_, "/healthz")));
     expect("503", status(ask(health_, "/livez")));
     CPPUNIT_ASSERT(!observe_->proxy_healthy());
-    CPPUNIT_ASSERT(told() == std::vector<std::string>({"healthz 503", "livez 503"}));
+    CPPUNIT_ASSERT(calls() == std::vector<std::string>({"healthz 503", "livez 503"}));
   }
 
   void metrics_paths() {
@@ -170,7 +169,7 @@ class ObserveTest : public CppUnit::TestFixture {
     expect("404", status(ask(metrics_, "/livez")));
     const std::string profile = ask(metrics_, "/debug/pprof/heap");
     expect("404", status(profile));
-    CPPUNIT_ASSERT(holds(profile, "no Go program"));
+    CPPUNIT_ASSERT(holds(profile, "not a Go program"));
   }
 
   void slis_after_a_ping() {
@@ -201,10 +200,10 @@ class ObserveTest : public CppUnit::TestFixture {
     expect("successfully set klog.logging.verbosity to 4\n", body(put("4")));
     for (const char* wrong : {"", "x", "4x", "-1", "99999999999999"}) expect("400", status(put(wrong)));
     expect("406", status(put("4", "POST")));
-    CPPUNIT_ASSERT(told() == std::vector<std::string>{"verbosity 4"});
+    CPPUNIT_ASSERT(calls() == std::vector<std::string>{"verbosity 4"});
   }
 
-  void no_address_no_server() {
+  void without_an_address_there_is_no_server() {
     settings_.serve.healthz.reset();
     settings_.serve.metrics.reset();
     CPPUNIT_ASSERT(start().ok());
@@ -217,24 +216,24 @@ class ObserveTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(start().ok());
     CPPUNIT_ASSERT(holds(log_->text(), "health server: cannot listen on 127.0.0.1:" + std::to_string(health_)));
     expect("ok", body(ask(metrics_, "/healthz")));
-    CPPUNIT_ASSERT(told().empty());
+    CPPUNIT_ASSERT(calls().empty());
   }
 
-  void taken_address_is_an_error_when_asked_for() {
+  void taken_address_is_an_error_with_bind_address_hard_fail() {
     settings_.serve.bind_address_hard_fail = true;
     for (const auto& [port, reason] :
          {std::pair{health_, "FailedToStartProxierHealthcheck"}, std::pair{metrics_, "FailedToStartMetricServer"}}) {
       const test::HeldPort held(address("127.0.0.1"), port);
-      told_.clear();
+      calls_.clear();
       const base::Status status = start();
       CPPUNIT_ASSERT(!status.ok());
       CPPUNIT_ASSERT(holds(status.message(), "bindAddressHardFail"));
-      CPPUNIT_ASSERT(told_ == std::vector<std::string>{reason});
+      CPPUNIT_ASSERT(calls_ == std::vector<std::string>{reason});
       expect("refused", ask(port == health_ ? metrics_ : health_));
     }
   }
 
-  void pages_say_what_is_in_force() {
+  void pages_show_the_running_configuration() {
     CPPUNIT_ASSERT(start().ok());
     config::Settings next = settings_;
     next.masquerade_all = true;
@@ -243,8 +242,8 @@ class ObserveTest : public CppUnit::TestFixture {
     next.kube_proxy_configuration = R"({"mode":"nftables"})";
     next.flags = {{"c", "2"}};
     next.serve.profiling = next.serve.statusz = false;
-    CPPUNIT_ASSERT(exchange(next) ==
-                   std::vector<std::string>{"health and metrics: other settings are in force on the same addresses"});
+    CPPUNIT_ASSERT(reload(next) ==
+                   std::vector<std::string>{"health and metrics: new settings applied, same addresses"});
     expect("nftables", body(ask(metrics_, "/proxyMode")));
     expect("{\"kubeproxy.config.k8s.io\":{\"mode\":\"nftables\"}}", body(ask(metrics_, "/configz")));
     CPPUNIT_ASSERT(holds(ask(metrics_, "/flagz"), " only.\nc=2\n"));
@@ -252,31 +251,31 @@ class ObserveTest : public CppUnit::TestFixture {
     expect("404", status(ask(metrics_, "/debug/flags/v")));
   }
 
-  void addresses_are_exchanged() {
+  void addresses_can_change() {
     CPPUNIT_ASSERT(start().ok());
     config::Settings next = settings_;
     next.serve.metrics = at("127.0.0.1", test::free_port());
-    CPPUNIT_ASSERT(exchange(next) ==
+    CPPUNIT_ASSERT(reload(next) ==
                    std::vector<std::string>{"metrics server: listens on " + next.serve.metrics->to_string()});
     expect("refused", ask(metrics_));
     expect("a_metric 1\n", body(ask(next.serve.metrics->port, "/metrics")));
     expect("200", status(ask(health_, "/livez")));
   }
 
-  void part_of_an_address_is_exchanged_for_the_whole() {
+  void new_address_may_overlap_the_old_one() {
     CPPUNIT_ASSERT(start().ok());
     config::Settings whole = settings_;
     whole.serve.metrics = at("0.0.0.0", metrics_);
-    exchange(whole);
+    reload(whole);
     expect("200", status(ask(metrics_, "/metrics", address("127.0.0.2"))));
     config::Settings other = settings_;
     other.serve.metrics = at("127.0.0.2", metrics_);
-    exchange(other);
+    reload(other);
     expect("200", status(ask(metrics_, "/metrics", address("127.0.0.2"))));
     expect("refused", ask(metrics_, "/metrics"));
-    exchange(settings_);
+    reload(settings_);
     expect("200", status(ask(metrics_, "/metrics")));
-    // It is not shared with anybody.
+    // The port is not shared with other processes.
     const base::Fd thief = test::tcp_socket(test::Family::ipv4);
     const int on = 1;
     ::setsockopt(thief.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -284,17 +283,17 @@ class ObserveTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(::bind(thief.get(), taken.get(), taken.size) != 0);
   }
 
-  void addresses_may_change_places() {
+  void servers_may_swap_addresses() {
     CPPUNIT_ASSERT(start().ok());
     config::Settings next = settings_;
     std::swap(next.serve.healthz, next.serve.metrics);
-    exchange(next);
+    reload(next);
     expect("a_metric 1\n", body(ask(health_, "/metrics")));
     expect("200", status(ask(metrics_, "/livez")));
     expect("404", status(ask(metrics_, "/metrics")));
   }
 
-  void an_address_that_cannot_be_had_leaves_both() {
+  void a_bind_failure_keeps_both_addresses() {
     CPPUNIT_ASSERT(start().ok());
     const test::HeldPort held;
     config::Settings next = settings_;
@@ -309,7 +308,7 @@ class ObserveTest : public CppUnit::TestFixture {
     expect("refused", ask(next.serve.healthz->port));
   }
 
-  void abandoned_all_is_as_before() {
+  void abandon_keeps_both_addresses() {
     CPPUNIT_ASSERT(start().ok());
     config::Settings next = settings_;
     next.serve.metrics = at("0.0.0.0", metrics_);
@@ -321,15 +320,15 @@ class ObserveTest : public CppUnit::TestFixture {
     expect("refused", ask(metrics_, "/metrics", address("127.0.0.2")));
   }
 
-  void servers_come_and_go() {
+  void servers_can_be_turned_off_and_on() {
     CPPUNIT_ASSERT(start().ok());
     config::Settings none = settings_;
     none.serve.healthz.reset();
     none.serve.metrics.reset();
-    CPPUNIT_ASSERT(exchange(none) == (std::vector<std::string>{"health server: is off", "metrics server: is off"}));
+    CPPUNIT_ASSERT(reload(none) == (std::vector<std::string>{"health server: is off", "metrics server: is off"}));
     expect("refused", ask(health_));
     expect("refused", ask(metrics_));
-    exchange(settings_);
+    reload(settings_);
     expect("200", status(ask(health_, "/livez")));
     expect("200", status(ask(metrics_, "/metrics")));
   }

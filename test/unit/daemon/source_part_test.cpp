@@ -24,7 +24,7 @@ namespace source_part_test {
 
 using Texts = std::vector<std::string>;
 
-// Where a step of an exchange stops until it is released.
+// Blocks a step of a source switch until it is released.
 class Barrier {
  public:
   explicit Barrier(std::string at) : at_(std::move(at)) {}
@@ -60,11 +60,11 @@ class NoTransport final : public kube::Transport {
   std::string server() const override { return ""; }
 };
 
-class NotedSource final : public Source {
+class RecordedSource final : public Source {
  public:
-  NotedSource(std::string name, Texts& calls, model::EventSink& sink)
+  RecordedSource(std::string name, Texts& calls, model::EventSink& sink)
       : name_(std::move(name)), calls_(calls), sink_(sink) {}
-  ~NotedSource() override { calls_.push_back("~" + name_); }
+  ~RecordedSource() override { calls_.push_back("~" + name_); }
 
   base::Status start() override {
     calls_.push_back("start " + name_);
@@ -101,28 +101,28 @@ class NotedSource final : public Source {
 
 class SourcePartTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(SourcePartTest);
-  CPPUNIT_TEST(another_master_is_another_source);
-  CPPUNIT_TEST(nothing_changed_concerns_nothing);
-  CPPUNIT_TEST(another_kubeconfig_of_the_same_path_is_another_source);
-  CPPUNIT_TEST(another_certificate_is_looked_at_and_used_by_the_same_source);
-  CPPUNIT_TEST(what_cannot_be_made_leaves_the_old_one);
-  CPPUNIT_TEST(what_is_wrong_with_it_leaves_the_old_one);
-  CPPUNIT_TEST(abandoned_the_old_one_stays);
-  CPPUNIT_TEST(one_that_does_not_start_is_tried_again);
-  CPPUNIT_TEST(service_cidrs_are_wanted_of_the_next_one_too);
-  CPPUNIT_TEST(a_recording_goes_on);
-  CPPUNIT_TEST(files_are_those_in_force);
-  CPPUNIT_TEST(status_does_not_wait_for_an_exchange);
+  CPPUNIT_TEST(another_master_needs_a_new_source);
+  CPPUNIT_TEST(without_a_change_nothing_is_concerned);
+  CPPUNIT_TEST(a_changed_kubeconfig_needs_a_new_source);
+  CPPUNIT_TEST(a_changed_certificate_is_checked_and_used_by_the_same_source);
+  CPPUNIT_TEST(a_source_that_cannot_be_created_keeps_the_old_one);
+  CPPUNIT_TEST(a_failed_check_keeps_the_old_one);
+  CPPUNIT_TEST(abandon_keeps_the_old_source);
+  CPPUNIT_TEST(a_failed_start_is_retried_at_the_next_reload);
+  CPPUNIT_TEST(the_next_source_delivers_service_cidrs_too);
+  CPPUNIT_TEST(a_recording_continues_with_the_next_source);
+  CPPUNIT_TEST(files_are_those_of_the_running_configuration);
+  CPPUNIT_TEST(status_does_not_wait_for_a_source_switch);
   CPPUNIT_TEST_SUITE_END();
 
   const base::SteadyClock clock_{};
   std::unique_ptr<test::TemporaryFolder> folder_;
   std::unique_ptr<test::EventRecorder> sink_;
-  Texts told_;
-  Texts wrong_;
+  Texts calls_;
+  Texts check_errors_;
   std::vector<std::string> certificates_;
-  base::Status makeable_;
-  base::Status startable_;
+  base::Status make_result_;
+  base::Status start_result_;
   std::function<void(const std::string&)> step_;
   std::unique_ptr<SourcePart> part_;
 
@@ -130,27 +130,27 @@ class SourcePartTest : public CppUnit::TestFixture {
   void setUp() override {
     folder_ = std::make_unique<test::TemporaryFolder>();
     sink_ = std::make_unique<test::EventRecorder>();
-    told_.clear();
-    wrong_.clear();
+    calls_.clear();
+    check_errors_.clear();
     certificates_.clear();
-    makeable_ = startable_ = {};
+    make_result_ = start_result_ = {};
     step_ = nullptr;
     part_ = std::make_unique<SourcePart>(
         SourcePart::Hooks{[this](const config::Settings& settings, bool cidrs, model::EventSink& sink) {
                             using Made = base::Result<std::unique_ptr<Source>>;
-                            if (!makeable_.ok()) return Made(makeable_);
-                            told_.push_back("make " + settings.source.master + (cidrs ? " with" : ""));
+                            if (!make_result_.ok()) return Made(make_result_);
+                            calls_.push_back("make " + settings.source.master + (cidrs ? " with" : ""));
                             if (step_) step_("make " + settings.source.master);
-                            auto out = std::make_unique<NotedSource>(settings.source.master, told_, sink);
-                            out->started = startable_;
+                            auto out = std::make_unique<RecordedSource>(settings.source.master, calls_, sink);
+                            out->started = start_result_;
                             out->named_files = certificates_;
                             out->step = step_;
                             return Made(std::move(out));
                           },
-                          [this](const config::Settings&) { return wrong_; },
+                          [this](const config::Settings&) { return check_errors_; },
                           [this](kube::Transport* transport) {
-                            told_.push_back(transport == part_->transport() ? "the old way" : "another way");
-                            if (step_) step_("exchange the transport");
+                            calls_.push_back(transport == part_->transport() ? "old transport" : "new transport");
+                            if (step_) step_("switch the transport");
                           },
                           "1"},
         *sink_, clock_);
@@ -173,29 +173,29 @@ class SourcePartTest : public CppUnit::TestFixture {
     const auto made = part_->make(settings, false);
     CPPUNIT_ASSERT_MESSAGE(made.message(), made.ok());
     CPPUNIT_ASSERT(part_->start().ok());
-    told_.clear();
+    calls_.clear();
     sink_->take();
     return settings;
   }
 
  public:
-  void another_master_is_another_source() {
+  void another_master_needs_a_new_source() {
     const config::Settings a = start(with("a"));
     CPPUNIT_ASSERT_EQUAL(std::string("server a"), part_->now().detail);
     CPPUNIT_ASSERT(part_->concerned(a, with("b")));
     CPPUNIT_ASSERT(part_->prepare(a, with("b")).ok());
-    CPPUNIT_ASSERT(told_ == Texts{"make b"});
-    CPPUNIT_ASSERT(part_->commit().done == Texts{"source: Services come from server b from now on"});
-    CPPUNIT_ASSERT(told_ == (Texts{"make b", "stop a", "another way", "b without", "start b", "~a"}));
+    CPPUNIT_ASSERT(calls_ == Texts{"make b"});
+    CPPUNIT_ASSERT(part_->commit().done == Texts{"source: switched to server b"});
+    CPPUNIT_ASSERT(calls_ == (Texts{"make b", "stop a", "new transport", "b without", "start b", "~a"}));
     CPPUNIT_ASSERT_EQUAL(std::string("upsert Node b"), sink_->take_text());
     CPPUNIT_ASSERT_EQUAL(std::string("server b"), part_->now().detail);
     CPPUNIT_ASSERT(part_->now().kind == config::SourceKind::api && part_->now().resources.size() == 1);
-    told_.clear();
+    calls_.clear();
     part_->stop();
-    CPPUNIT_ASSERT(told_ == Texts{"stop b"});
+    CPPUNIT_ASSERT(calls_ == Texts{"stop b"});
   }
 
-  void nothing_changed_concerns_nothing() {
+  void without_a_change_nothing_is_concerned() {
     certificates_ = {folder_->write("ca", "1")};
     const config::Settings a = start(with("a", folder_->write("k", "1")));
     CPPUNIT_ASSERT(!part_->concerned(a, a));
@@ -204,86 +204,85 @@ class SourcePartTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!part_->concerned(a, other));
   }
 
-  void another_kubeconfig_of_the_same_path_is_another_source() {
+  void a_changed_kubeconfig_needs_a_new_source() {
     const config::Settings a = start(with("a", folder_->write("k", "1")));
     folder_->write("k", "2");
     CPPUNIT_ASSERT(part_->concerned(a, a));
     CPPUNIT_ASSERT(part_->prepare(a, a).ok());
-    CPPUNIT_ASSERT(part_->commit().done == Texts{"source: Services come from server a from now on"});
-    CPPUNIT_ASSERT(told_ == (Texts{"make a", "stop a", "another way", "a without", "start a", "~a"}));
+    CPPUNIT_ASSERT(part_->commit().done == Texts{"source: switched to server a"});
+    CPPUNIT_ASSERT(calls_ == (Texts{"make a", "stop a", "new transport", "a without", "start a", "~a"}));
     CPPUNIT_ASSERT(!part_->concerned(a, a));
   }
 
-  void another_certificate_is_looked_at_and_used_by_the_same_source() {
+  void a_changed_certificate_is_checked_and_used_by_the_same_source() {
     certificates_ = {folder_->write("ca", "1")};
     const config::Settings a = start(with("a", folder_->write("k", "1")));
     folder_->write("ca", "2");
     CPPUNIT_ASSERT(part_->concerned(a, a));
-    makeable_ = base::invalid("ca is broken");
+    make_result_ = base::invalid("ca is broken");
     CPPUNIT_ASSERT_EQUAL(std::string("source: ca is broken"), part_->prepare(a, a).message());
     CPPUNIT_ASSERT(part_->concerned(a, a));
-    makeable_ = {};
+    make_result_ = {};
     CPPUNIT_ASSERT(part_->prepare(a, a).ok());
-    CPPUNIT_ASSERT(part_->commit().done ==
-                   Texts{"source: the certificates it uses have changed, and are used from now on"});
-    CPPUNIT_ASSERT(told_ == (Texts{"make a", "~a"}));
+    CPPUNIT_ASSERT(part_->commit().done == Texts{"source: using changed certificates"});
+    CPPUNIT_ASSERT(calls_ == (Texts{"make a", "~a"}));
     CPPUNIT_ASSERT(!part_->concerned(a, a));
     CPPUNIT_ASSERT_EQUAL(std::string("server a"), part_->now().detail);
   }
 
-  void what_cannot_be_made_leaves_the_old_one() {
+  void a_source_that_cannot_be_created_keeps_the_old_one() {
     const config::Settings a = start(with("a"));
-    makeable_ = base::invalid("no credentials");
+    make_result_ = base::invalid("no credentials");
     const auto status = part_->prepare(a, with("b"));
     CPPUNIT_ASSERT_EQUAL(std::string("source: no credentials"), status.message());
-    CPPUNIT_ASSERT(told_.empty());
+    CPPUNIT_ASSERT(calls_.empty());
     CPPUNIT_ASSERT_EQUAL(std::string("server a"), part_->now().detail);
   }
 
-  void what_is_wrong_with_it_leaves_the_old_one() {
+  void a_failed_check_keeps_the_old_one() {
     const config::Settings a = start(with("a"));
-    wrong_ = {"x.yaml is broken", "so is y.yaml"};
+    check_errors_ = {"x.yaml is broken", "so is y.yaml"};
     CPPUNIT_ASSERT_EQUAL(std::string("source: x.yaml is broken; so is y.yaml"), part_->prepare(a, with("b")).message());
-    CPPUNIT_ASSERT(told_.empty());
+    CPPUNIT_ASSERT(calls_.empty());
   }
 
-  void abandoned_the_old_one_stays() {
+  void abandon_keeps_the_old_source() {
     const config::Settings a = start(with("a"));
     CPPUNIT_ASSERT(part_->prepare(a, with("b")).ok());
     part_->abandon();
-    CPPUNIT_ASSERT(told_ == (Texts{"make b", "~b"}));
+    CPPUNIT_ASSERT(calls_ == (Texts{"make b", "~b"}));
     CPPUNIT_ASSERT_EQUAL(std::string("server a"), part_->now().detail);
   }
 
-  void one_that_does_not_start_is_tried_again() {
+  void a_failed_start_is_retried_at_the_next_reload() {
     const config::Settings a = start(with("a"));
-    startable_ = base::invalid("no such folder");
+    start_result_ = base::invalid("no such folder");
     CPPUNIT_ASSERT(part_->prepare(a, with("b")).ok());
     const auto done = part_->commit();
     CPPUNIT_ASSERT(done.done.empty());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, done.failed.size());
-    CPPUNIT_ASSERT(done.failed[0].starts_with("source: no such folder; what is known of Services stays"));
-    startable_ = {};
+    CPPUNIT_ASSERT(done.failed[0].starts_with("source: no such folder; keeping the known Services without updates"));
+    start_result_ = {};
     CPPUNIT_ASSERT(part_->concerned(with("b"), with("b")));
     CPPUNIT_ASSERT(part_->prepare(with("b"), with("b")).ok());
-    CPPUNIT_ASSERT(part_->commit().done == Texts{"source: Services come from server b from now on"});
+    CPPUNIT_ASSERT(part_->commit().done == Texts{"source: switched to server b"});
     CPPUNIT_ASSERT(!part_->concerned(with("b"), with("b")));
   }
 
-  void service_cidrs_are_wanted_of_the_next_one_too() {
+  void the_next_source_delivers_service_cidrs_too() {
     const config::Settings a = start(with("a"));
     part_->set_service_cidrs(true);
-    CPPUNIT_ASSERT(told_ == Texts{"a with"});
-    told_.clear();
+    CPPUNIT_ASSERT(calls_ == Texts{"a with"});
+    calls_.clear();
     CPPUNIT_ASSERT(part_->prepare(a, with("b")).ok());
-    CPPUNIT_ASSERT(told_ == Texts{"make b with"});
-    part_->set_service_cidrs(false);  // meanwhile
-    told_.clear();
+    CPPUNIT_ASSERT(calls_ == Texts{"make b with"});
+    part_->set_service_cidrs(false);  // between prepare() and commit()
+    calls_.clear();
     part_->commit();
-    CPPUNIT_ASSERT(told_ == (Texts{"stop a", "another way", "b without", "start b", "~a"}));
+    CPPUNIT_ASSERT(calls_ == (Texts{"stop a", "new transport", "b without", "start b", "~a"}));
   }
 
-  void a_recording_goes_on() {
+  void a_recording_continues_with_the_next_source() {
     config::Settings a = with("a");
     a.source.record = folder_->path("recording");
     start(a);
@@ -301,7 +300,7 @@ class SourcePartTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!std::filesystem::exists(folder_->path("recording.old")));
   }
 
-  void files_are_those_in_force() {
+  void files_are_those_of_the_running_configuration() {
     const std::string kubeconfig = folder_->write("k", "1");
     certificates_ = {folder_->write("ca", "2"), folder_->path("missing")};
     const config::Settings a = start(with("a", kubeconfig));
@@ -309,17 +308,17 @@ class SourcePartTest : public CppUnit::TestFixture {
                                                                        {kubeconfig, base::sha256("1")},
                                                                        {folder_->path("missing"), ""}}));
     folder_->write("k", "3");
-    makeable_ = base::invalid("broken");
+    make_result_ = base::invalid("broken");
     CPPUNIT_ASSERT(!part_->prepare(a, a).ok());
     CPPUNIT_ASSERT(part_->files()[1] == (reload::WatchedFile{kubeconfig, base::sha256("1")}));
   }
 
   // A step may take as long as the network, a file system, or a sink that is full.
-  void status_does_not_wait_for_an_exchange() {
+  void status_does_not_wait_for_a_source_switch() {
     for (const char* step :
-         {"make b", "stop a", "exchange the transport", "service CIDRs of b", "start b", "service CIDRs of a"}) {
+         {"make b", "stop a", "switch the transport", "service CIDRs of b", "start b", "service CIDRs of a"}) {
       setUp();
-      // A source calls it until it ends, which is after this round.
+      // The source calls it until it is destroyed, after this round.
       const auto barrier = std::make_shared<Barrier>(step);
       step_ = [barrier](const std::string& name) { barrier->pass(name); };
       const config::Settings a = start(with("a"));

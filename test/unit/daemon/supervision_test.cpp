@@ -12,13 +12,13 @@ namespace supervision_test {
 
 class SupervisionTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(SupervisionTest);
-  CPPUNIT_TEST(first_it_waits_for_the_source);
-  CPPUNIT_TEST(then_for_what_must_be_known_of_the_node);
-  CPPUNIT_TEST(then_rules_are_written);
-  CPPUNIT_TEST(synced_it_names_generations);
-  CPPUNIT_TEST(what_is_wrong_comes_instead);
-  CPPUNIT_TEST(a_call_past_its_limit_is_no_life);
-  CPPUNIT_TEST(a_status_is_one_line);
+  CPPUNIT_TEST(status_while_waiting_for_the_source);
+  CPPUNIT_TEST(status_while_waiting_for_pod_cidrs);
+  CPPUNIT_TEST(status_before_the_first_sync);
+  CPPUNIT_TEST(status_after_a_sync_has_generations);
+  CPPUNIT_TEST(status_reports_errors_instead_of_generations);
+  CPPUNIT_TEST(an_overdue_call_stops_the_watchdog);
+  CPPUNIT_TEST(status_is_a_single_line);
   CPPUNIT_TEST_SUITE_END();
 
   Supervised now_;
@@ -41,35 +41,35 @@ class SupervisionTest : public CppUnit::TestFixture {
     now_.families = {family(base::Family::ipv4, 3), family(base::Family::ipv6, 2)};
   }
 
-  void first_it_waits_for_the_source() {
+  void status_while_waiting_for_the_source() {
     now_.store.synced = false;
     now_.store.facts_known = false;
     assert_line("waiting for the API server https://10.0.0.1:6443");
   }
-  void then_for_what_must_be_known_of_the_node() {
+  void status_while_waiting_for_pod_cidrs() {
     now_.store.facts_known = false;
     assert_line("waiting for spec.podCIDRs of this node");
   }
-  void then_rules_are_written() {
+  void status_before_the_first_sync() {
     now_.families = {family(base::Family::ipv4, 0)};
     assert_line("IPv4: writing rules");
   }
-  void synced_it_names_generations() {
+  void status_after_a_sync_has_generations() {
     assert_line("IPv4: generation 3, 12 service ports; IPv6: generation 2, 8 service ports");
   }
-  void what_is_wrong_comes_instead() {
+  void status_reports_errors_instead_of_generations() {
     now_.families[0].loop.last_error = "iptables-restore failed";
     now_.families[1].overdue = "apply";
     assert_line("IPv4: iptables-restore failed; IPv6: apply takes longer than its limit");
   }
-  void a_call_past_its_limit_is_no_life() {
+  void an_overdue_call_stops_the_watchdog() {
     CPPUNIT_ASSERT(alive(now_));
     now_.families[0].loop.last_error = "iptables-restore failed";
     CPPUNIT_ASSERT(alive(now_));
     now_.families[1].overdue = "apply";
     CPPUNIT_ASSERT(!alive(now_));
   }
-  void a_status_is_one_line() {
+  void status_is_a_single_line() {
     now_.families = {family(base::Family::ipv4, 1)};
     now_.families[0].loop.last_error = "line 1\nREADY=1";
     assert_line("IPv4: line 1 READY=1");

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Clients bound by session affinity: told to a successor, taken over from a predecessor.
+// Export and import of clients that session affinity binds.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <algorithm>
@@ -51,16 +51,16 @@ struct Sink final : abi::AffinitySink {
 
 class IptablesAffinityTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(IptablesAffinityTest);
-  CPPUNIT_TEST(lines_of_the_kernel);
-  CPPUNIT_TEST(tells_who_is_bound);
-  CPPUNIT_TEST(the_first_endpoint_that_knows_a_client_has_it);
-  CPPUNIT_TEST(says_when_the_kernel_does_not_show_it);
-  CPPUNIT_TEST(binds_before_anybody_gets_in);
-  CPPUNIT_TEST(passes_over_what_is_not_there);
-  CPPUNIT_TEST(a_second_list_binds_only_who_is_not_bound);
-  CPPUNIT_TEST(says_when_it_cannot_bind);
-  CPPUNIT_TEST(of_more_than_a_list_remembers_the_newest);
-  CPPUNIT_TEST(hundreds_of_thousands_are_no_burden);
+  CPPUNIT_TEST(parses_lines_of_the_kernel);
+  CPPUNIT_TEST(exports_bound_clients);
+  CPPUNIT_TEST(first_endpoint_with_a_client_gets_it);
+  CPPUNIT_TEST(missing_proc_files_are_reported);
+  CPPUNIT_TEST(clients_are_bound_before_the_jumps_are_written);
+  CPPUNIT_TEST(unknown_service_ports_and_endpoints_are_skipped);
+  CPPUNIT_TEST(second_import_binds_only_unbound_clients);
+  CPPUNIT_TEST(binding_failures_are_logged);
+  CPPUNIT_TEST(full_list_gets_clients_with_the_longest_remaining_time);
+  CPPUNIT_TEST(imports_hundreds_of_thousands_of_clients_in_time);
   CPPUNIT_TEST_SUITE_END();
 
   static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
@@ -93,7 +93,7 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
   }
 
  public:
-  void lines_of_the_kernel() {
+  void parses_lines_of_the_kernel() {
     const Jiffies clock{5000, 250};
     const auto found =
         iptables::parse_recent("src=10.0.0.7 ttl: 63 last_seen: 4500 oldest_pkt: 2 4400, 4500", abi::Family::kIpv4, clock);
@@ -102,7 +102,7 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
     const auto ipv6 = iptables::parse_recent("src=fd00:0000:0000:0000:0000:0000:0000:0007 ttl: 0 last_seen: 5000 oldest_pkt: 1 5000",
                                              abi::Family::kIpv6, clock);
     CPPUNIT_ASSERT(ipv6 && ipv6->age.count() == 0);
-    // Before the counter overflowed, and a little after what we think is now.
+    // Before the counter overflowed, and slightly after the test's current time.
     CPPUNIT_ASSERT_EQUAL(std::int64_t{21}, std::int64_t{iptables::parse_recent(
         "src=10.0.0.7 ttl: 0 last_seen: " + std::to_string(~0ul - 249) + " oldest_pkt: 1 1", abi::Family::kIpv4,
         Jiffies{5000, 250})->age.count()});
@@ -112,7 +112,7 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
     }
   }
 
-  void tells_who_is_bound() {
+  void exports_bound_clients() {
     Bench bench;
     ServiceSpec plain = sticky();
     plain.name = "plain";
@@ -135,7 +135,7 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bound(bench).empty());
   }
 
-  void the_first_endpoint_that_knows_a_client_has_it() {
+  void first_endpoint_with_a_client_gets_it() {
     Bench bench;
     ok(bench.full({sticky()}));
     bench.recent.lists[list_of(sticky(), 0)] = {{ip("10.0.0.7"), seconds(90)}};
@@ -143,7 +143,7 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(std::vector<std::string>{"ns1/svc1:p80 10.0.0.7 -> 10.180.0.1:80 10"} == bound(bench));
   }
 
-  void says_when_the_kernel_does_not_show_it() {
+  void missing_proc_files_are_reported() {
     Bench bench;
     bench.recent.available = false;
     Sink sink;
@@ -154,11 +154,11 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(std::string(bench.error.message).find("/proc/net/xt_recent") != std::string::npos);
   }
 
-  void binds_before_anybody_gets_in() {
+  void clients_are_bound_before_the_jumps_are_written() {
     Bench bench;
     bench.restart(abi::kCreatePredecessorServes);
     bool open = false;
-    // As in the kernel: a list is there with the first rule that names it.
+    // As in the kernel, a list exists after the first rule that names it is written.
     bench.recent.exists = [&](const std::string& list) {
       open = open || !bench.kernel.rules("nat", "PREROUTING").empty();
       return bench.kernel.has("nat", list);
@@ -173,7 +173,7 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(expected == bench.recent.added);  // once
   }
 
-  void passes_over_what_is_not_there() {
+  void unknown_service_ports_and_endpoints_are_skipped() {
     Bench bench;
     ServiceSpec plain = sticky();
     plain.name = "plain";
@@ -193,7 +193,7 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
                                 [](const auto& line) { return line.first == abi::Severity::kWarning; }));
   }
 
-  void a_second_list_binds_only_who_is_not_bound() {
+  void second_import_binds_only_unbound_clients() {
     Bench bench;
     bench.recent.exists = [](const std::string&) { return true; };
     ok(bench.full({sticky()}));
@@ -204,7 +204,7 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(expected == bench.recent.added);
   }
 
-  void says_when_it_cannot_bind() {
+  void binding_failures_are_logged() {
     Bench bench;
     bench.recent.exists = [](const std::string&) { return true; };
     bench.recent.refuse = EACCES;
@@ -215,8 +215,8 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
     }));
   }
 
-  // Adding makes the kernel forget whoever was there first.
-  void of_more_than_a_list_remembers_the_newest() {
+  // If a list is full, the kernel replaces the oldest client.
+  void full_list_gets_clients_with_the_longest_remaining_time() {
     Bench bench;
     bench.recent.capacity = 3;
     ok(bench.full({sticky()}));
@@ -239,7 +239,7 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0, clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used));
     return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
   }
-  void hundreds_of_thousands_are_no_burden() {
+  void imports_hundreds_of_thousands_of_clients_in_time() {
     constexpr std::uint32_t kClients = 262'144;
     Bench bench;
     bench.recent.capacity = kClients;
@@ -262,7 +262,7 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
     ok(bench.affinity().import_clients(sdk::array(given.data(), given.size()), &bench.error));
     const double used = cpu_seconds() - begin;
     CPPUNIT_ASSERT_EQUAL(std::size_t{kClients}, bench.recent.added.size());
-    // The timeout of the call, in CPU time, which other processes do not use up; a slow build included.
+    // The timeout of the call, measured in CPU time, with a reserve for slow builds.
     CPPUNIT_ASSERT(used < 10 * slowness());
   }
 };

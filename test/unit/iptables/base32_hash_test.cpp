@@ -20,7 +20,7 @@ std::string hash(std::string_view input) {
 class Base32HashTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(Base32HashTest);
   CPPUNIT_TEST(agrees_with_kube_proxy);
-  CPPUNIT_TEST(takes_any_bytes);
+  CPPUNIT_TEST(hashes_any_bytes);
   CPPUNIT_TEST_SUITE_END();
 
   void agrees_with_kube_proxy() {
@@ -41,7 +41,7 @@ class Base32HashTest : public CppUnit::TestFixture {
     for (const auto& vector : kVectors) CPPUNIT_ASSERT_EQUAL(std::string(vector.hash), hash(vector.input));
   }
 
-  void takes_any_bytes() {
+  void hashes_any_bytes() {
     CPPUNIT_ASSERT_EQUAL(std::string("4OYMIQUY7QOBJGX3"), hash(""));
     CPPUNIT_ASSERT(hash(std::string_view("a\0b", 3)) != hash("a"));
   }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A backend on a fake kernel, and the calls the daemon makes.
+// A backend on a fake kernel, with the calls that the daemon makes.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ class Bench {
   Bench(const Bench&) = delete;
   Bench& operator=(const Bench&) = delete;
 
-  // A new backend object, as after a restart of the daemon; the kernel stays.
+  // Replaces the backend object, as a restart of the daemon does; the kernel stays.
   void restart(std::uint32_t flags = 0) {
     if (backend_ != nullptr) backend_->release();
     abi::CreateArgs args{};
@@ -88,7 +88,7 @@ class Bench {
   abi::Affinity& affinity() {
     return *static_cast<abi::Affinity*>(backend_->extension(sdk::view(abi::kAffinity)));
   }
-  // Empty with an `error` when the call fails.
+  // Empty, with `error` set, if the call fails.
   std::vector<std::string> inspect(const std::string& name = {}) {
     struct Sink final : abi::StringSink {
       void add(abi::StringView text) noexcept override { found.emplace_back(sdk::text(text)); }
@@ -112,7 +112,7 @@ class Bench {
   abi::Code inspected = abi::Code::kOk;
 
  private:
-  // Hands the kernel of the bench to a backend that wants to own one.
+  // Forwards to the kernel of the bench, for a backend that owns its kernel.
   class Shared final : public netfilter::Kernel {
    public:
     explicit Shared(FakeKernel& kernel) : kernel_(kernel) {}

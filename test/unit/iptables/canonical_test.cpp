@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Pairs of one rule as we write it and as iptables-save 1.8.9 prints it; the second of
-// each was copied from a kernel. test/system/iptables_kernel_test.sh asks a real one.
+// Pairs of a rule as the backend writes it and as iptables-save 1.8.9 prints it, copied from
+// a real kernel. test/system/iptables_kernel_test.sh runs against a real kernel.
 #include "plugins/common/netfilter/canonical.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -17,20 +17,20 @@ namespace canonical_test {
 
 class CanonicalTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(CanonicalTest);
-  CPPUNIT_TEST(what_is_written_equals_what_is_printed);
+  CPPUNIT_TEST(written_and_printed_rules_are_equal);
   CPPUNIT_TEST(rules_that_differ_stay_different);
-  CPPUNIT_TEST(knows_the_target);
-  CPPUNIT_TEST(spellings_of_one_option_are_one);
-  CPPUNIT_TEST(a_match_of_everything_is_none);
-  CPPUNIT_TEST(nonsense_keeps_its_words);
+  CPPUNIT_TEST(finds_the_target);
+  CPPUNIT_TEST(spellings_of_an_option_are_equal);
+  CPPUNIT_TEST(match_of_everything_is_dropped);
+  CPPUNIT_TEST(invalid_text_keeps_its_words);
   CPPUNIT_TEST(hash_follows_the_canonical_form);
-  CPPUNIT_TEST(order_of_rules_counts_in_a_chain);
-  CPPUNIT_TEST(comments_can_be_left_out_of_the_hash);
+  CPPUNIT_TEST(order_of_rules_changes_the_content_of_a_chain);
+  CPPUNIT_TEST(hash_can_exclude_comments);
   CPPUNIT_TEST_SUITE_END();
 
   static std::string canonical(const std::string& rule) { return std::string(Canonicaliser().canonical(rule)); }
 
-  void what_is_written_equals_what_is_printed() {
+  void written_and_printed_rules_are_equal() {
     const struct {
       const char* written;
       const char* printed;
@@ -140,7 +140,7 @@ class CanonicalTest : public CppUnit::TestFixture {
     }
   }
 
-  void knows_the_target() {
+  void finds_the_target() {
     Canonicaliser canonicaliser;
     canonicaliser.canonical("-m tcp -p tcp --dport 80 -j KUBE-SVC-A");
     CPPUNIT_ASSERT_EQUAL(std::string("KUBE-SVC-A"), std::string(canonicaliser.target()));
@@ -150,7 +150,7 @@ class CanonicalTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), std::string(canonicaliser.target()));
   }
 
-  void spellings_of_one_option_are_one() {
+  void spellings_of_an_option_are_equal() {
     CPPUNIT_ASSERT_EQUAL(canonical("-s 10.0.0.0/8 -p tcp -m tcp --dport 80 -j A"),
                          canonical("--source 10.0.0.0/255.0.0.0 --proto 6 --destination-port 80 --jump A"));
     CPPUNIT_ASSERT_EQUAL(canonical("-p tcp -m tcp -j A"), canonical("-p tcp -j A"));
@@ -160,12 +160,12 @@ class CanonicalTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(canonical("-c 5 10 -s 10.0.0.1 -j A"), canonical("-s 10.0.0.1 -j A"));
   }
 
-  void a_match_of_everything_is_none() {
+  void match_of_everything_is_dropped() {
     CPPUNIT_ASSERT_EQUAL(canonical("-j A"), canonical("-s 0.0.0.0/0 -d 10.0.0.0/0 -i + -p all -j A"));
     CPPUNIT_ASSERT(canonical("! -s 0.0.0.0/0 -j A") != canonical("-j A"));
   }
 
-  void nonsense_keeps_its_words() {
+  void invalid_text_keeps_its_words() {
     CPPUNIT_ASSERT(canonical("hello world") != canonical("world hello"));
     CPPUNIT_ASSERT(canonical("-s") != canonical("-d"));
     CPPUNIT_ASSERT(canonical("-s 10.0.0.0/99") != canonical("-s 10.0.0.0/8"));
@@ -184,7 +184,7 @@ class CanonicalTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(hash_text("") != hash_text(std::string_view("\0", 1)));
   }
 
-  void order_of_rules_counts_in_a_chain() {
+  void order_of_rules_changes_the_content_of_a_chain() {
     const std::uint64_t a = hash_text("a");
     const std::uint64_t b = hash_text("b");
     CPPUNIT_ASSERT(fold(fold(0, a), b) != fold(fold(0, b), a));
@@ -192,7 +192,7 @@ class CanonicalTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(fold(0, a) != 0);
   }
 
-  void comments_can_be_left_out_of_the_hash() {
+  void hash_can_exclude_comments() {
     Canonicaliser canonicaliser;
     const std::uint64_t bare = canonicaliser.hash("-s 10.0.0.1 -j KUBE-MARK-MASQ");
     const std::string commented = "-s 10.0.0.1/32 -m comment --comment \"ns/a:p b\" -j KUBE-MARK-MASQ";

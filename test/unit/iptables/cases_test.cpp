@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Conformance cases of the load balancer, of affinity and of the sync engine, as far as
-// rules alone decide them. Numbers are those of the behaviour reference, 12 F, H and J.
+// Conformance cases of load balancers, affinity and the sync engine that depend on rules only.
+// The numbers are those of the behaviour reference, 12 F, H and J.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -38,18 +38,18 @@ ServiceSpec balanced(std::vector<EndpointSpec> endpoints) {
 
 class CasesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(CasesTest);
-  CPPUNIT_TEST(without_an_address_of_its_own_the_node_port_works);
+  CPPUNIT_TEST(node_port_works_without_a_load_balancer_address);
   CPPUNIT_TEST(two_load_balancer_addresses);
-  CPPUNIT_TEST(without_ranges_there_is_no_firewall);
-  CPPUNIT_TEST(an_address_that_goes_takes_its_rules_along);
+  CPPUNIT_TEST(no_firewall_chain_without_source_ranges);
+  CPPUNIT_TEST(removed_address_removes_its_rules);
   CPPUNIT_TEST(affinity_rules_come_before_balancing_rules);
-  CPPUNIT_TEST(remembered_endpoint_that_goes);
-  CPPUNIT_TEST(big_clusters_do_without_comments_on_endpoints);
-  CPPUNIT_TEST(comments_are_no_difference);
-  CPPUNIT_TEST(a_delta_across_the_threshold_writes_what_it_touches);
-  CPPUNIT_TEST(endpoints_are_counted_used_or_not);
-  CPPUNIT_TEST(liberal_conntrack_of_the_start_stays);
-  CPPUNIT_TEST(old_iptables_has_no_random_fully);
+  CPPUNIT_TEST(removed_endpoint_of_a_sticky_client);
+  CPPUNIT_TEST(big_clusters_have_no_endpoint_comments);
+  CPPUNIT_TEST(comments_are_not_drift);
+  CPPUNIT_TEST(delta_across_the_threshold_writes_only_changed_chains);
+  CPPUNIT_TEST(unused_endpoints_are_counted);
+  CPPUNIT_TEST(liberal_conntrack_has_no_rule_for_invalid_packets);
+  CPPUNIT_TEST(old_iptables_does_not_use_random_fully);
   CPPUNIT_TEST(no_local_endpoints_are_counted);
   CPPUNIT_TEST(flush_of_one_table);
   CPPUNIT_TEST_SUITE_END();
@@ -57,8 +57,8 @@ class CasesTest : public CppUnit::TestFixture {
   static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
   static std::string outcomes(const Bench& bench, const Packet& packet) { return bench.tracer().outcomes(packet); }
 
-  // The core hands over no frontend for a status address of mode Proxy.
-  void without_an_address_of_its_own_the_node_port_works() {  // case 54
+  // The core delivers no frontend for a status address with ipMode Proxy.
+  void node_port_works_without_a_load_balancer_address() {  // case 54
     Bench bench;
     ok(bench.full({balanced({e1()})}));
     CPPUNIT_ASSERT_EQUAL(std::string("PASS"), outcomes(bench, {"203.0.113.2", "1.2.3.4"}));
@@ -75,8 +75,8 @@ class CasesTest : public CppUnit::TestFixture {
     }
   }
 
-  // The core hands over no range where one covers everything, or none is of this family.
-  void without_ranges_there_is_no_firewall() {  // case 59
+  // The core delivers no ranges if one of them covers all addresses, or if none is of this family.
+  void no_firewall_chain_without_source_ranges() {  // case 59
     ServiceSpec spec = balanced({e1()});
     spec.vips = {"1.2.3.4"};
     Bench bench;
@@ -85,7 +85,7 @@ class CasesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80*"), outcomes(bench, {"198.51.100.1", "1.2.3.4"}));
   }
 
-  void an_address_that_goes_takes_its_rules_along() {  // case 62
+  void removed_address_removes_its_rules() {  // case 62
     ServiceSpec spec = balanced({e1()});
     spec.vips = {"1.2.3.4"};
     spec.source_ranges = {"203.0.113.0/25"};
@@ -111,7 +111,7 @@ class CasesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, count(endpoints, "--set"));
   }
 
-  void remembered_endpoint_that_goes() {  // case 75
+  void removed_endpoint_of_a_sticky_client() {  // case 75
     ServiceSpec spec = balanced({e1(), e2()});
     spec.affinity_seconds = 10800;
     ServiceSpec other = spec;
@@ -128,7 +128,8 @@ class CasesTest : public CppUnit::TestFixture {
       return tracer.outcomes(packet);
     };
     CPPUNIT_ASSERT_EQUAL(std::string("10.180.2.1:80"), remembering(first));
-    CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80 10.180.2.1:80"), remembering(second));  // a memory of its own
+    CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80 10.180.2.1:80"),
+                         remembering(second));  // it has its own affinity lists
     spec.endpoints = {e1()};
     ok(bench.delta({spec}));
     CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80"), remembering(first));
@@ -147,7 +148,7 @@ class CasesTest : public CppUnit::TestFixture {
     return services;
   }
 
-  void big_clusters_do_without_comments_on_endpoints() {  // case 99
+  void big_clusters_have_no_endpoint_comments() {  // case 99
     Bench small;
     ok(small.full(cluster_of(1000)));
     Bench big;
@@ -171,12 +172,12 @@ class CasesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, count(big.kernel.text(), "  -s 10.0.0.1 -j KUBE-MARK-MASQ"));
   }
 
-  void comments_are_no_difference() {  // case 99
+  void comments_are_not_drift() {  // case 99
     for (const std::size_t first : {1000u, 1001u}) {
       Bench bench;
       ok(bench.full(cluster_of(first)));
       bench.restart();
-      // The same rules in the other form: nothing to write, nothing damaged.
+      // The same rules with or without comments: nothing to write, no drift.
       for (auto& [chain, rules] : bench.kernel.tables["nat"]) {
         const auto id = iptables::parse_chain(chain);
         if (!id || !iptables::comments_are_optional(id->kind)) continue;
@@ -193,7 +194,7 @@ class CasesTest : public CppUnit::TestFixture {
     }
   }
 
-  void a_delta_across_the_threshold_writes_what_it_touches() {  // case 99
+  void delta_across_the_threshold_writes_only_changed_chains() {  // case 99
     Bench bench;
     ok(bench.full(cluster_of(1000)));
     const auto grown = cluster_of(1001);
@@ -209,7 +210,7 @@ class CasesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench.kernel.restores.empty());
   }
 
-  void endpoints_are_counted_used_or_not() {  // case 99
+  void unused_endpoints_are_counted() {  // case 99
     std::vector<ServiceSpec> services = cluster_of(1000);
     services[3].endpoints.push_back({"10.99.1.1", 8080, false, Condition::kGone});
     Bench bench;
@@ -221,7 +222,7 @@ class CasesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{9}, count(all_restores(bench), " -> "));
   }
 
-  void liberal_conntrack_of_the_start_stays() {  // case 101
+  void liberal_conntrack_has_no_rule_for_invalid_packets() {  // case 101
     NodeSpec facts;
     facts.flags |= abi::kConntrackTcpLiberal;
     Bench bench;
@@ -231,7 +232,7 @@ class CasesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench.kernel.restores.empty());
   }
 
-  void old_iptables_has_no_random_fully() {  // case 102
+  void old_iptables_does_not_use_random_fully() {  // case 102
     Bench bench;
     bench.kernel.use_version({1, 6, 1});
     ok(bench.full({}));
@@ -267,7 +268,7 @@ class CasesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0.0, counted("external"));
   }
 
-  // A flush of filter leaves the canary of mangle; it is noticed all the same.
+  // A flush of filter leaves the canary in mangle, but must be detected.
   void flush_of_one_table() {  // case 100
     for (const bool legacy : {false, true}) {
       Bench bench;

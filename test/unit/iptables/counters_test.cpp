@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Counters of packets: what is asked of the kernel, which rules use them, what becomes
-// of the figures.
+// Packet counters (nfacct): requests to the kernel, rules that use them, and metrics.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -23,13 +22,13 @@ constexpr char kLocalhostMetric[] = "kubeproxy_iptables_localhost_nodeports_acce
 
 class CountersTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(CountersTest);
-  CPPUNIT_TEST(requests_are_those_of_the_kernel_interface);
-  CPPUNIT_TEST(rules_use_the_counters_the_kernel_has);
-  CPPUNIT_TEST(rules_do_without_the_counters_the_kernel_lacks);
-  CPPUNIT_TEST(the_counting_rule_stands_above_the_plain_one);
+  CPPUNIT_TEST(requests_match_the_kernel_interface);
+  CPPUNIT_TEST(rules_use_available_counters);
+  CPPUNIT_TEST(rules_do_not_use_missing_counters);
+  CPPUNIT_TEST(counting_rule_is_above_the_plain_one);
   CPPUNIT_TEST(only_loopback_node_ports_are_counted);
-  CPPUNIT_TEST(counters_that_rules_cannot_use_are_given_up);
-  CPPUNIT_TEST(figures_become_metrics);
+  CPPUNIT_TEST(counters_without_a_match_are_disabled);
+  CPPUNIT_TEST(counters_are_reported_as_metrics);
   CPPUNIT_TEST(counters_stay_at_cleanup);
   CPPUNIT_TEST_SUITE_END();
 
@@ -42,11 +41,11 @@ class CountersTest : public CppUnit::TestFixture {
   }
   static std::string first_rule(const Bench& bench) { return bench.kernel.rules("filter", "KUBE-FORWARD").at(0); }
 
-  void requests_are_those_of_the_kernel_interface() {
+  void requests_match_the_kernel_interface() {
     const auto bytes = [](const netfilter::Message& message) {
       std::vector<unsigned> made;
       for (const char byte : netfilter::bytes(message)) made.push_back(static_cast<unsigned char>(byte));
-      std::fill(made.begin() + 8, made.begin() + 16, 0u);  // sequence and port are set when it is sent
+      std::fill(made.begin() + 8, made.begin() + 16, 0u);  // sequence and port, which are set on sending
       return made;
     };
     // length; type: subsystem 7, message; flags; then the family, the version, and the name as attribute 1.
@@ -64,7 +63,7 @@ class CountersTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(make == made);
   }
 
-  void rules_use_the_counters_the_kernel_has() {
+  void rules_use_available_counters() {
     Bench bench;
     bench.kernel.counter_error = 0;
     ok(bench.full({node_port()}));
@@ -79,25 +78,26 @@ class CountersTest : public CppUnit::TestFixture {
     ok(bench.verify());
   }
 
-  void rules_do_without_the_counters_the_kernel_lacks() {
+  void rules_do_not_use_missing_counters() {
     Bench bench;
     ok(bench.full({node_port()}));
     ok(bench.full({node_port()}));
     CPPUNIT_ASSERT_EQUAL(std::string("-m conntrack --ctstate INVALID -j DROP"), first_rule(bench));
     CPPUNIT_ASSERT(bench.kernel.text().find("nfacct") == std::string::npos);
     const auto lines = std::count_if(bench.host.lines.begin(), bench.host.lines.end(), [](const auto& line) {
-      return line.second == "the kernel has no counter localhost_nps_accepted_pkts (nfacct): Operation not supported; "
-                            "rules do without it";
+      return line.second ==
+             "the kernel has no counter localhost_nps_accepted_pkts (nfacct): Operation not supported; "
+             "rules do not use it";
     });
     CPPUNIT_ASSERT_EQUAL(std::ptrdiff_t{1}, lines);
     CPPUNIT_ASSERT(!bench.host.metrics.contains(kInvalidMetric));
-    // A kernel that learns it in the meantime is used at the next full transaction.
+    // Counters that become available are used from the next full transaction on.
     bench.kernel.counter_error = 0;
     ok(bench.full({node_port()}));
     CPPUNIT_ASSERT(first_rule(bench).find("nfacct") != std::string::npos);
   }
 
-  void the_counting_rule_stands_above_the_plain_one() {
+  void counting_rule_is_above_the_plain_one() {
     Bench bench;
     bench.kernel.counter_error = 0;
     ok(bench.full({}));
@@ -108,7 +108,7 @@ class CountersTest : public CppUnit::TestFixture {
         "localhost_nps_accepted_pkts -j KUBE-EXT-XPGD46QRK7WJZT7O",
         "-m comment --comment ns1/svc1:p80 -m tcp -p tcp --dport 30001 -j KUBE-EXT-XPGD46QRK7WJZT7O"};
     CPPUNIT_ASSERT(expected == rules);
-    // Also where only the plain one was lost.
+    // Also if only the plain rule was lost.
     bench.kernel.tables["nat"]["KUBE-NODEPORTS"].pop_back();
     ok(bench.full({node_port()}));
     CPPUNIT_ASSERT(expected == bench.kernel.rules("nat", "KUBE-NODEPORTS"));
@@ -137,19 +137,19 @@ class CountersTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(ipv6.kernel.text().find("ct_state_invalid_dropped_pkts") != std::string::npos);
   }
 
-  void counters_that_rules_cannot_use_are_given_up() {
+  void counters_without_a_match_are_disabled() {
     Bench bench;
     bench.kernel.counter_error = 0;
     bench.kernel.refuse = {"-m nfacct"};
     bench.kernel.naming = FakeKernel::Naming::kCommit;
     ok(bench.full({node_port()}));
     CPPUNIT_ASSERT_EQUAL(std::string("-m conntrack --ctstate INVALID -j DROP"), first_rule(bench));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.host.left_out());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.host.not_programmed());
     CPPUNIT_ASSERT(!bench.kernel.has("filter", "SLUICE-PROBE"));
     const std::size_t writes = bench.kernel.restores.size();
     ok(bench.full({node_port()}));
     CPPUNIT_ASSERT(writes > 0 && bench.kernel.restores.empty());
-    // Another refusal does not turn them off.
+    // A refusal for another reason does not disable them.
     Bench other;
     other.kernel.counter_error = 0;
     other.kernel.refuse = {"-A KUBE-MARK-MASQ"};
@@ -159,7 +159,7 @@ class CountersTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(first_rule(other).find("nfacct") != std::string::npos);
   }
 
-  void figures_become_metrics() {
+  void counters_are_reported_as_metrics() {
     Bench bench;
     bench.kernel.counter_error = 0;
     bench.kernel.counters["ct_state_invalid_dropped_pkts"] = 5;  // from before a restart
@@ -168,7 +168,7 @@ class CountersTest : public CppUnit::TestFixture {
     bench.kernel.counters["ct_state_invalid_dropped_pkts"] = 7;
     bench.kernel.counters["localhost_nps_accepted_pkts"] = 2;
     ok(bench.delta({node_port()}));
-    CPPUNIT_ASSERT_EQUAL(5.0, bench.host.metrics.at(kInvalidMetric));  // not on the way of a change
+    CPPUNIT_ASSERT_EQUAL(5.0, bench.host.metrics.at(kInvalidMetric));  // deltas do not report them
     ok(bench.verify());
     CPPUNIT_ASSERT_EQUAL(7.0, bench.host.metrics.at(kInvalidMetric));
     CPPUNIT_ASSERT_EQUAL(2.0, bench.host.metrics.at(kLocalhostMetric));

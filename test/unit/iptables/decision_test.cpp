@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What becomes of packets, traced through the rules the backend wrote. Numbers are those
-// of the conformance cases in the behaviour reference, 12 A to H.
+// Traces packets through the rules that the backend wrote. The numbers are those of the
+// conformance cases in the behaviour reference, 12 A to H.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -20,7 +20,7 @@ constexpr char kClusterIp[] = "172.30.0.41";
 constexpr char kExternalIp[] = "192.168.99.11";
 constexpr char kVip[] = "1.2.3.4";
 
-// The senders of the cases.
+// The clients of the cases.
 Packet pod(const std::string& to, int port = 80) { return {"10.0.0.2", to, "tcp", port, "cni0"}; }
 Packet node(const std::string& to, int port = 80) { return {"192.168.0.2", to, "tcp", port, ""}; }
 Packet outside(const std::string& to, int port = 80) { return {"203.0.113.2", to, "tcp", port, "eth0"}; }
@@ -60,7 +60,7 @@ class DecisionTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(case_73_to_76_affinity);
   CPPUNIT_TEST_SUITE_END();
 
-  // `bench` after a full transaction with these service ports.
+  // Runs a full transaction with these service ports.
   struct Scene {
     explicit Scene(const std::vector<ServiceSpec>& services, const NodeSpec& spec = {}) {
       CPPUNIT_ASSERT(bench.full(services, spec) == abi::Code::kOk);
@@ -69,7 +69,7 @@ class DecisionTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL_MESSAGE(packet.source + " to " + packet.destination + ":" + std::to_string(packet.port),
                                    outcomes, bench.tracer().outcomes(packet));
     }
-    // The same for all three kinds of external address.
+    // For all three kinds of external addresses.
     void expect_external(const std::string& outcomes, Packet (*from)(const std::string&, int)) {
       expect(outcomes, from(kExternalIp, 80));
       expect(outcomes, from(kVip, 80));

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a delta writes, line by line.
+// The lines that a delta writes.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -26,17 +26,17 @@ class DeltaTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(endpoint_change_writes_the_chains_of_its_service_only);
   CPPUNIT_TEST(first_endpoint_replaces_the_reject_in_one_restore);
   CPPUNIT_TEST(last_endpoint_brings_the_reject_in_one_restore);
-  CPPUNIT_TEST(new_service_goes_in_at_the_top);
-  CPPUNIT_TEST(removed_service_leaves_nothing);
-  CPPUNIT_TEST(renamed_port_takes_its_rules_along);
+  CPPUNIT_TEST(new_service_is_inserted_at_the_top);
+  CPPUNIT_TEST(removed_service_leaves_no_rules);
+  CPPUNIT_TEST(renamed_port_replaces_its_rules);
   CPPUNIT_TEST(affinity_rewrites_chains);
   CPPUNIT_TEST(node_port_rule_stays_last);
   CPPUNIT_TEST(changed_node_port_addresses_change_only_their_rules);
-  CPPUNIT_TEST(changed_facts_take_a_full_transaction);
-  CPPUNIT_TEST(wrong_base_takes_a_full_transaction);
-  CPPUNIT_TEST(every_path_ends_in_what_a_full_would_make);
+  CPPUNIT_TEST(changed_node_facts_need_a_full_transaction);
+  CPPUNIT_TEST(wrong_base_generation_needs_a_full_transaction);
+  CPPUNIT_TEST(deltas_give_the_same_rules_as_a_full_transaction);
   CPPUNIT_TEST(many_changes_are_split_between_service_ports);
-  CPPUNIT_TEST(metrics_follow);
+  CPPUNIT_TEST(metrics_are_updated);
   CPPUNIT_TEST_SUITE_END();
 
   static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
@@ -87,7 +87,7 @@ COMMIT
     ok(bench.full({with({})}));
     ok(bench.delta({with({e1()})}));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
-    // Translated first: a packet between the two commits is rejected or served, never passed on.
+    // DNAT comes first: a packet between the two commits is rejected or served, never passed untranslated.
     CPPUNIT_ASSERT(written(bench).starts_with("*nat\n"));
     CPPUNIT_ASSERT(written(bench).ends_with(
         "COMMIT\n*filter\n-D KUBE-SERVICES -m comment --comment \"ns1/svc1:p80 has no endpoints\" -m tcp -p tcp "
@@ -116,7 +116,7 @@ COMMIT
         written(bench));
   }
 
-  void new_service_goes_in_at_the_top() {
+  void new_service_is_inserted_at_the_top() {
     Bench bench;
     ok(bench.full({with({e1()})}));
     ServiceSpec other = with({e2()});
@@ -130,7 +130,7 @@ COMMIT
     CPPUNIT_ASSERT(written(bench).find("svc1") == std::string::npos);
   }
 
-  void removed_service_leaves_nothing() {  // case 96
+  void removed_service_leaves_no_rules() {  // case 96
     Bench bench;
     ok(bench.full({}));
     const std::string before = bench.kernel.text();
@@ -148,7 +148,7 @@ COMMIT
     CPPUNIT_ASSERT(bench.kernel.restores.empty());
   }
 
-  void renamed_port_takes_its_rules_along() {  // case 90
+  void renamed_port_replaces_its_rules() {  // case 90
     Bench bench;
     ok(bench.full({with({e1()})}));
     ServiceSpec renamed = with({e1()});
@@ -199,7 +199,7 @@ COMMIT
     CPPUNIT_ASSERT(bench.kernel.restores.empty());
   }
 
-  void changed_facts_take_a_full_transaction() {
+  void changed_node_facts_need_a_full_transaction() {
     const auto need_full = [](const NodeSpec& facts) {
       Bench bench;
       ok(bench.full({with({e1()})}));
@@ -224,7 +224,7 @@ COMMIT
     need_full(facts);
   }
 
-  void wrong_base_takes_a_full_transaction() {
+  void wrong_base_generation_needs_a_full_transaction() {
     Bench bench;
     CPPUNIT_ASSERT(bench.delta({with({e1()})}) == abi::Code::kNeedFull);
     ok(bench.full({with({e1()})}));
@@ -232,7 +232,7 @@ COMMIT
     CPPUNIT_ASSERT(bench.delta({}) == abi::Code::kNeedFull);
   }
 
-  void every_path_ends_in_what_a_full_would_make() {
+  void deltas_give_the_same_rules_as_a_full_transaction() {
     const auto variants = [] {
       std::vector<ServiceSpec> made(12, with({e1(), e2()}));
       made[1].endpoints = {};
@@ -261,7 +261,7 @@ COMMIT
         ok(fresh.full({to}));
         CPPUNIT_ASSERT_EQUAL(fresh.kernel.count_rules("nat"), bench.kernel.count_rules("nat"));
         CPPUNIT_ASSERT_EQUAL(fresh.kernel.count_rules("filter"), bench.kernel.count_rules("filter"));
-        ok(bench.full({to}));  // finds nothing to do
+        ok(bench.full({to}));  // writes nothing
         CPPUNIT_ASSERT(bench.kernel.restores.empty());
       }
     }
@@ -278,7 +278,7 @@ COMMIT
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.restores.size());
   }
 
-  void metrics_follow() {
+  void metrics_are_updated() {
     Bench bench;
     ok(bench.full(many_services(3, 10)));
     const auto metric = [&](const std::string& name, const std::string& table) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A daemon that remembers what it was told.
+// A fake daemon that records all calls.
 #pragma once
 
 #include <map>
@@ -57,13 +57,13 @@ class FakeHost final : public abi::Host, public abi::HostRelay {
   std::vector<std::string> events;
   std::vector<std::string> failed;
   std::set<std::string> failed_ids;  // with their protocols; never cleared
-  std::vector<std::string> served;   // by now
-  // Each service port once, whatever was tried before it was given up.
-  std::size_t left_out() const { return std::set<std::string>(failed.begin(), failed.end()).size(); }
+  std::vector<std::string> served;   // service ports whose failure was cleared
+  // Each failed service port once, however many tries it took.
+  std::size_t not_programmed() const { return std::set<std::string>(failed.begin(), failed.end()).size(); }
   std::vector<std::string> resyncs;
-  std::map<std::string, std::vector<std::uint16_t>> relayed;  // by printed name; what was said last
+  std::map<std::string, std::vector<std::uint16_t>> relayed;  // by printed name; the last report
   std::uint64_t clock = 0;
-  std::uint64_t step = 1;  // time passes with each look at the clock
+  std::uint64_t step = 1;  // each read of the clock advances it by this
 };
 
 }  // namespace sluice::test

@@ -57,7 +57,7 @@ process::Outcome FakeKernel::ok() {
 process::Outcome FakeKernel::fail(int code, const std::string& why) const {
   process::Outcome outcome;
   outcome.exit_code = code;
-  outcome.complaint = why;
+  outcome.error_output = why;
   return outcome;
 }
 
@@ -169,7 +169,7 @@ std::optional<std::uint64_t> FakeKernel::counted_packets(const std::string& name
 }
 
 process::Outcome FakeKernel::run(std::string_view input) {
-  if (fail_next != 0) return fail(std::exchange(fail_next, 0), complaint);
+  if (fail_next != 0) return fail(std::exchange(fail_next, 0), error_output);
   std::istringstream lines{std::string(input)};
   std::string line;
   std::string table;
@@ -191,7 +191,7 @@ process::Outcome FakeKernel::run(std::string_view input) {
 
 void FakeKernel::foreign(const std::string& input) {
   const process::Outcome outcome = run(input);
-  if (!outcome.ok()) throw std::logic_error(outcome.complaint);
+  if (!outcome.ok()) throw std::logic_error(outcome.error_output);
 }
 
 const FakeKernel::Rules& FakeKernel::rules(const std::string& table, const std::string& chain) const {

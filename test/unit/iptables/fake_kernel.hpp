@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A kernel with the manners of iptables-nft-restore --noflush: a table is changed whole
-// or not at all, a chain that is declared is emptied, what does not exist cannot be
-// jumped to or removed, and what is in use cannot be removed either.
+// A fake kernel that behaves like iptables-nft-restore --noflush: a table is changed
+// completely or not at all, a declaration empties a chain, missing chains and rules cannot be
+// referenced or removed, and referenced chains cannot be removed.
 #pragma once
 
 #include <map>
@@ -36,13 +36,13 @@ class FakeKernel final : public netfilter::Kernel {
   using Rules = std::vector<std::string>;
   using Chains = std::map<std::string, Rules>;
 
-  // As somebody else would: iptables-restore with this input. Throws when it fails.
+  // A foreign change: iptables-restore with this input. Throws if it fails.
   void foreign(const std::string& input);
   const Rules& rules(const std::string& table, const std::string& chain) const;
   bool has(const std::string& table, const std::string& chain) const;
   std::string text() const;
   std::size_t count_rules(const std::string& table) const;
-  // The two are families of one node from now on.
+  // Makes both kernels the families of one node.
   void join(FakeKernel& other) {
     generation_ = other.generation_;
     foreign_changes_ = other.foreign_changes_;
@@ -51,23 +51,23 @@ class FakeKernel final : public netfilter::Kernel {
   void use_version(netfilter::Version version) { tools_.version = version; }
 
   std::map<std::string, Chains> tables;
-  std::vector<std::string> restores;  // inputs, in their order, also of those that failed
+  std::vector<std::string> restores;  // inputs in order, including failed ones
   std::size_t saves = 0;
   int sysctl_error = 0;
   // A line that contains one of these is refused.
   std::vector<std::string> refuse;
-  // How the line is named then: the right one; the COMMIT, as where the kernel refuses
-  // what the old iptables hands over; the one behind; none.
+  // The line in the error message: the correct one; the COMMIT, like legacy iptables if the
+  // kernel refuses its table; the next one; none.
   enum class Naming { kLine, kCommit, kNextLine, kNone };
   Naming naming = Naming::kLine;
-  // The status a refusal ends with.
+  // The exit status of a refusal.
   int refusal_status = 4;
-  // The next restore ends with this status and nothing done.
+  // The next restore fails with this status and changes nothing.
   int fail_next = 0;
-  std::string complaint = "Another app is currently holding the xtables lock.";
-  // What the next restore has to wait for the lock.
+  std::string error_output = "Another app is currently holding the xtables lock.";
+  // The lock wait of the next restore.
   std::chrono::milliseconds lock_wait{0};
-  // 0, or why there are no counters; counters with what they have counted.
+  // 0, or the errno of creating counters; the counters with their values.
   int counter_error = 95;  // EOPNOTSUPP
   std::map<std::string, std::uint64_t> counters;
   bool cut_save = false;
@@ -77,7 +77,7 @@ class FakeKernel final : public netfilter::Kernel {
  private:
   static process::Outcome ok();
   process::Outcome fail(int code, const std::string& why) const;
-  // The complaint, empty when the line was carried out.
+  // Returns the error message, or empty if the line was executed.
   std::string carry_out(Chains& chains, const std::string& line) const;
   process::Outcome run(std::string_view input);
   std::string name_line(std::string_view input, std::size_t number) const;

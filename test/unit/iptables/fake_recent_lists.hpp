@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Lists of the match `recent` that are there, or not, as a test says.
+// Fake lists of the match `recent`.
 #pragma once
 
 #include <cerrno>

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a full transaction writes, given what is there already.
+// The lines that a full transaction writes, depending on the rules in the kernel.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -34,23 +34,23 @@ class FullTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(second_full_writes_nothing);
   CPPUNIT_TEST(restart_without_drift_writes_nothing);
   CPPUNIT_TEST(one_missing_rule_is_put_back_alone);
-  CPPUNIT_TEST(any_damage_is_repaired);
-  CPPUNIT_TEST(stale_chains_of_another_process_go);
+  CPPUNIT_TEST(drift_is_repaired);
+  CPPUNIT_TEST(stale_chains_of_another_process_are_removed);
   CPPUNIT_TEST(many_stale_rules_are_removed_by_one_rewrite);
-  CPPUNIT_TEST(rules_of_others_stay);
-  CPPUNIT_TEST(chain_somebody_points_at_is_emptied_only);
-  CPPUNIT_TEST(kubelets_firewall_chain_is_added_to);
+  CPPUNIT_TEST(foreign_rules_stay);
+  CPPUNIT_TEST(chain_with_a_foreign_reference_is_only_emptied);
+  CPPUNIT_TEST(kubelets_firewall_chain_is_extended);
   CPPUNIT_TEST(misplaced_node_port_rule_is_moved_to_the_end);
-  CPPUNIT_TEST(big_load_is_sent_in_batches_with_the_way_in_last);
-  CPPUNIT_TEST(legacy_is_loaded_in_one_go);
-  CPPUNIT_TEST(takes_over_from_ipvs_rules_in_shared_chains);
-  CPPUNIT_TEST(lock_problem_is_a_retry);
-  CPPUNIT_TEST(cut_off_save_is_an_error);
-  CPPUNIT_TEST(bad_name_leaves_out_one_service_port);
+  CPPUNIT_TEST(large_load_is_sent_in_batches_with_jumps_last);
+  CPPUNIT_TEST(legacy_is_loaded_in_one_restore);
+  CPPUNIT_TEST(replaces_ipvs_rules_in_shared_chains);
+  CPPUNIT_TEST(lock_timeout_is_a_retry);
+  CPPUNIT_TEST(truncated_save_is_an_error);
+  CPPUNIT_TEST(bad_name_excludes_one_service_port);
   CPPUNIT_TEST(sysctl_failure_is_one_warning);
-  CPPUNIT_TEST(preparation_is_the_sysctl_and_no_rule);
-  CPPUNIT_TEST(mangle_canary_is_not_worth_failing_for);
-  CPPUNIT_TEST(log_says_which_tools_are_used);
+  CPPUNIT_TEST(preparation_sets_the_sysctl_and_writes_no_rule);
+  CPPUNIT_TEST(missing_mangle_canary_does_not_fail_the_apply);
+  CPPUNIT_TEST(selected_tools_are_logged);
   CPPUNIT_TEST_SUITE_END();
 
   static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
@@ -150,7 +150,7 @@ COMMIT
     CPPUNIT_ASSERT_EQUAL("*nat\n-I KUBE-NODEPORTS " + rule + "\nCOMMIT\n", bench.kernel.restores[0]);
   }
 
-  void any_damage_is_repaired() {  // case 100
+  void drift_is_repaired() {  // case 100
     Bench whole;
     ok(whole.full(services()));
     const auto rule_count = [](const Bench& bench) {
@@ -178,7 +178,7 @@ COMMIT
     CPPUNIT_ASSERT_EQUAL(whole.kernel.text(), bench.kernel.text());
   }
 
-  void stale_chains_of_another_process_go() {  // case 104
+  void stale_chains_of_another_process_are_removed() {  // case 104
     Bench bench;
     ok(bench.full(services()));
     bench.restart();
@@ -206,7 +206,7 @@ COMMIT
     CPPUNIT_ASSERT(bench.kernel.restores.empty());
   }
 
-  void rules_of_others_stay() {  // case 104
+  void foreign_rules_stay() {  // case 104
     Bench bench;
     bench.kernel.foreign("*nat\n:FOREIGN - [0:0]\n:KUBE-LOAD-BALANCER - [0:0]\n:KUBE-KUBELET-CANARY - [0:0]\n"
                          "-A PREROUTING -j FOREIGN\n-A FOREIGN -s 1.2.3.4 -j ACCEPT\nCOMMIT\n"
@@ -220,7 +220,7 @@ COMMIT
     }
   }
 
-  void chain_somebody_points_at_is_emptied_only() {
+  void chain_with_a_foreign_reference_is_only_emptied() {
     Bench bench;
     ok(bench.full(services()));
     const std::string chain = iptables::name(plan(services()[5]).chains[0]);
@@ -233,7 +233,7 @@ COMMIT
     CPPUNIT_ASSERT(bench.kernel.restores.empty());
   }
 
-  void kubelets_firewall_chain_is_added_to() {
+  void kubelets_firewall_chain_is_extended() {
     Bench bench;
     bench.kernel.foreign("*filter\n:KUBE-FIREWALL - [0:0]\n-A KUBE-FIREWALL -m mark --mark 0x8000/0x8000 -j DROP\n"
                          "-A INPUT -j KUBE-FIREWALL\nCOMMIT\n");
@@ -257,7 +257,7 @@ COMMIT
     CPPUNIT_ASSERT(!rules.front().ends_with("-j KUBE-NODEPORTS"));
   }
 
-  void big_load_is_sent_in_batches_with_the_way_in_last() {
+  void large_load_is_sent_in_batches_with_jumps_last() {
     Bench bench;
     ok(bench.full(many_services(200, 10)));
     std::vector<std::string>& sent = bench.kernel.restores;
@@ -268,14 +268,14 @@ COMMIT
     CPPUNIT_ASSERT_EQUAL(std::size_t{200 * 32 + 8}, bench.kernel.count_rules("nat"));
   }
 
-  void legacy_is_loaded_in_one_go() {
+  void legacy_is_loaded_in_one_restore() {
     Bench bench;
     bench.kernel.use_legacy();
     ok(bench.full(many_services(200, 10)));
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.restores.size());
   }
 
-  void takes_over_from_ipvs_rules_in_shared_chains() {
+  void replaces_ipvs_rules_in_shared_chains() {
     Bench bench;
     bench.kernel.foreign("*nat\n:KUBE-SERVICES - [0:0]\n:KUBE-POSTROUTING - [0:0]\n:KUBE-MARK-MASQ - [0:0]\n"
                          "-A KUBE-SERVICES -m set --match-set KUBE-CLUSTER-IP dst,dst -j ACCEPT\n"
@@ -288,10 +288,10 @@ COMMIT
     for (const char* chain : {"KUBE-SERVICES", "KUBE-POSTROUTING", "PREROUTING"}) {
       CPPUNIT_ASSERT_EQUAL(fresh.kernel.rules("nat", chain).size(), bench.kernel.rules("nat", chain).size());
     }
-    CPPUNIT_ASSERT(bench.kernel.restores[0].find(":KUBE-MARK-MASQ") == std::string::npos);  // it was right already
+    CPPUNIT_ASSERT(bench.kernel.restores[0].find(":KUBE-MARK-MASQ") == std::string::npos);  // it was correct already
   }
 
-  void lock_problem_is_a_retry() {
+  void lock_timeout_is_a_retry() {
     Bench bench;
     bench.kernel.fail_next = 4;
     CPPUNIT_ASSERT(bench.full({}) == abi::Code::kRetry);
@@ -299,7 +299,7 @@ COMMIT
     ok(bench.full({}));
   }
 
-  void cut_off_save_is_an_error() {
+  void truncated_save_is_an_error() {
     Bench bench;
     ok(bench.full(services()));
     bench.kernel.cut_save = true;
@@ -307,15 +307,15 @@ COMMIT
     CPPUNIT_ASSERT(bench.kernel.restores.empty());
   }
 
-  void bad_name_leaves_out_one_service_port() {
+  void bad_name_excludes_one_service_port() {
     Bench bench;
     std::vector<ServiceSpec> some = services();
     some[2].name = "x\n-A INPUT -j ACCEPT";
     ok(bench.full(some));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.left_out());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.not_programmed());
     CPPUNIT_ASSERT(bench.kernel.text().find("INPUT -j ACCEPT") == std::string::npos);
     ok(bench.delta({some[2]}));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.left_out());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.not_programmed());
   }
 
   void sysctl_failure_is_one_warning() {
@@ -336,8 +336,8 @@ COMMIT
     CPPUNIT_ASSERT(without.host.events.empty());
   }
 
-  // As --init-only asks for it.
-  void preparation_is_the_sysctl_and_no_rule() {
+  // As called by --init-only.
+  void preparation_sets_the_sysctl_and_writes_no_rule() {
     const auto warned = [](Bench& bench, std::uint32_t flags) {
       bench.kernel.sysctl_error = 30;
       abi::NodeFacts node{};
@@ -353,7 +353,7 @@ COMMIT
     CPPUNIT_ASSERT(warned(six, abi::kNodePortsOnLocalhost).empty());
   }
 
-  void mangle_canary_is_not_worth_failing_for() {
+  void missing_mangle_canary_does_not_fail_the_apply() {
     Bench bench;
     ok(bench.full({}));
     bench.kernel.tables["mangle"].erase("KUBE-PROXY-CANARY");
@@ -363,7 +363,7 @@ COMMIT
     CPPUNIT_ASSERT(bench.verify() == abi::Code::kOk);
   }
 
-  void log_says_which_tools_are_used() {
+  void selected_tools_are_logged() {
     Bench bench;
     ok(bench.full({}));
     CPPUNIT_ASSERT_EQUAL(std::string("using iptables 1.8.9 (nf_tables), /usr/sbin/iptables-nft-restore"),

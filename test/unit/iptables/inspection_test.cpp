@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The rules of the kernel in words.
+// Lines of `sluicectl services` from the rules of the kernel.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -34,12 +34,12 @@ class IptablesInspectionTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(drift_of_affinity_is_shown);
   CPPUNIT_TEST(drift_of_external_traffic_is_shown);
   CPPUNIT_TEST(drift_of_jumps_is_shown);
-  CPPUNIT_TEST(objects_that_no_service_wants_come_last);
+  CPPUNIT_TEST(unneeded_objects_come_last);
   CPPUNIT_TEST(a_frontend_of_two_services_is_shown_for_both);
-  CPPUNIT_TEST(names_are_known_after_an_apply_that_fails);
-  CPPUNIT_TEST(before_the_first_apply_the_call_is_to_be_repeated);
-  CPPUNIT_TEST(a_listing_that_is_cut_is_an_error);
-  CPPUNIT_TEST(verify_works_as_before_after_a_call);
+  CPPUNIT_TEST(names_are_known_after_a_failed_apply);
+  CPPUNIT_TEST(call_before_the_first_apply_is_a_retry);
+  CPPUNIT_TEST(truncated_listing_is_an_error);
+  CPPUNIT_TEST(inspection_does_not_affect_verify);
   CPPUNIT_TEST_SUITE_END();
 
   static std::string text(const std::vector<std::string>& all) {
@@ -60,7 +60,7 @@ class IptablesInspectionTest : public CppUnit::TestFixture {
     service.source_ranges = {"203.0.113.0/25"};
     return service;
   }
-  // Of a service port of example(), by the prefix of its name.
+  // The name of a chain of example(), by its prefix.
   static std::string chain(const Bench& bench, const std::string& prefix) {
     for (const auto& [name, rules] : bench.kernel.tables.at("nat")) {
       if (name.starts_with(prefix)) return name;
@@ -167,7 +167,7 @@ class IptablesInspectionTest : public CppUnit::TestFixture {
     erase(bench, "filter", "KUBE-PROXY-FIREWALL", "1.2.3.4");
     const std::string shown = text(bench.inspect("ns1/svc1"));
     CPPUNIT_ASSERT_MESSAGE(
-        shown, shown.find("; only for 203.0.113.0/25 (KUBE-PROXY-FIREWALL does not drop the others)\n") != shown.npos);
+        shown, shown.find("; only for 203.0.113.0/25 (KUBE-PROXY-FIREWALL does not drop other sources)\n") != shown.npos);
   }
 
   void node_ports_are_shown_with_their_addresses() {
@@ -187,7 +187,7 @@ class IptablesInspectionTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL("ns1/svc1:p80 :30001/tcp at no address" + rest, node_port());
   }
 
-  // Packets to 127.0.0.0/8 have a rule of their own, which counts them.
+  // Packets to 127.0.0.0/8 have a separate rule with a counter.
   void a_node_port_with_a_counter_is_one_line() {
     Bench bench;
     bench.kernel.counter_error = 0;
@@ -371,7 +371,7 @@ class IptablesInspectionTest : public CppUnit::TestFixture {
             "ns1/svc2:p80 172.30.0.42:80/tcp -> rejected, no endpoints (OUTPUT does not lead to KUBE-SERVICES)"});
   }
 
-  void objects_that_no_service_wants_come_last() {
+  void unneeded_objects_come_last() {
     Bench bench;
     CPPUNIT_ASSERT(bench.full({balanced()}) == abi::Code::kOk);
     const std::string cluster = chain(bench, "KUBE-SVC-");
@@ -404,10 +404,10 @@ class IptablesInspectionTest : public CppUnit::TestFixture {
               front + "rule nat -A KUBE-SERVICES -m mark --mark 0x1 -j RETURN",
               front + "rule nat -A " + cluster + " -s 10.0.0.9 -j RETURN"}),
         text(last));
-    // What leads nowhere any more belongs to no line.
+    // Chains that are no longer reached do not belong to a line.
     erase(bench, "nat", "KUBE-SERVICES", "172.30.0.41");
     const std::string shown = text(bench.inspect());
-    CPPUNIT_ASSERT_MESSAGE(shown, shown.find(front + "chain KUBE-SVC-") == shown.npos);  // KUBE-EXT- leads to it
+    CPPUNIT_ASSERT_MESSAGE(shown, shown.find(front + "chain KUBE-SVC-") == shown.npos);  // KUBE-EXT- jumps to it
     erase(bench, "nat", "KUBE-SERVICES", "1.2.3.4");
     CPPUNIT_ASSERT(text(bench.inspect()).find(front + "chain " + cluster + " (no rule leads to it)\n") !=
                    std::string::npos);
@@ -428,7 +428,7 @@ class IptablesInspectionTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL_MESSAGE(all, std::size_t{1}, never);
   }
 
-  void names_are_known_after_an_apply_that_fails() {
+  void names_are_known_after_a_failed_apply() {
     Bench bench;
     CPPUNIT_ASSERT(bench.full({example()}) == abi::Code::kOk);
     bench.kernel.fail_next = 4;
@@ -436,27 +436,27 @@ class IptablesInspectionTest : public CppUnit::TestFixture {
     expect(bench, {"ns1/svc1:p80 172.30.0.41:80/tcp -> 10.180.0.1:80, 10.180.2.1:80"});
   }
 
-  void before_the_first_apply_the_call_is_to_be_repeated() {
+  void call_before_the_first_apply_is_a_retry() {
     Bench bench;
     CPPUNIT_ASSERT(bench.inspect().empty());
     CPPUNIT_ASSERT(bench.inspected == abi::Code::kRetry);
-    CPPUNIT_ASSERT_EQUAL(std::string("nothing has been asked for yet: the daemon still waits for Services"),
+    CPPUNIT_ASSERT_EQUAL(std::string("no Services applied yet: the daemon is still waiting for Services"),
                          std::string(bench.error.message));
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.kernel.saves);
   }
 
-  void a_listing_that_is_cut_is_an_error() {
+  void truncated_listing_is_an_error() {
     Bench bench;
     CPPUNIT_ASSERT(bench.full({example()}) == abi::Code::kOk);
     bench.kernel.cut_save = true;
     CPPUNIT_ASSERT(bench.inspect().empty());
     CPPUNIT_ASSERT(bench.inspected == abi::Code::kKernel);
-    CPPUNIT_ASSERT_EQUAL(std::string("read the rules: the output of /usr/sbin/iptables-nft-save is cut off"),
+    CPPUNIT_ASSERT_EQUAL(std::string("read the rules: the output of /usr/sbin/iptables-nft-save is truncated"),
                          std::string(bench.error.message));
   }
 
-  // The call neither hides a change of another process from verify() nor looks like one.
-  void verify_works_as_before_after_a_call() {
+  // The call neither hides a foreign change from verify() nor counts as one.
+  void inspection_does_not_affect_verify() {
     Bench bench;
     CPPUNIT_ASSERT(bench.full({example()}) == abi::Code::kOk);
     CPPUNIT_ASSERT(bench.verify() == abi::Code::kOk);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rules as mode ipvs writes them, for tests of what the modes that share chains do to each other.
+// Rules of ipvs mode, for tests of modes that share chains.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace sluice::test {
 
-// As input of iptables-restore --noflush. Chains of these names are emptied first; with jumps, or without where they stand.
+// An input of iptables-restore --noflush that replaces the chains, with or without the jumps.
 inline std::string ipvs_rules(bool jumps) {
   std::string text =
       "*filter\n"

@@ -20,11 +20,11 @@ using std::chrono::milliseconds;
 
 class LockTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(LockTest);
-  CPPUNIT_TEST(one_at_a_time_holds_it);
-  CPPUNIT_TEST(the_socket_counts_as_well);
-  CPPUNIT_TEST(says_how_long_it_waited);
-  CPPUNIT_TEST(no_place_for_a_lock_is_an_error);
-  CPPUNIT_TEST(the_place_follows_the_environment);
+  CPPUNIT_TEST(lock_is_exclusive);
+  CPPUNIT_TEST(abstract_socket_is_locked_too);
+  CPPUNIT_TEST(reports_the_waiting_time);
+  CPPUNIT_TEST(impossible_lock_file_is_an_error);
+  CPPUNIT_TEST(lock_file_follows_the_environment);
   CPPUNIT_TEST_SUITE_END();
 
   std::string file_;
@@ -42,7 +42,7 @@ class LockTest : public CppUnit::TestFixture {
  private:
   static bool take(XtablesLock& lock) { return lock.acquire(milliseconds(0), milliseconds(1)); }
 
-  void one_at_a_time_holds_it() {
+  void lock_is_exclusive() {
     XtablesLock first({file_, {}});
     XtablesLock second({file_, {}});
     CPPUNIT_ASSERT(take(first));
@@ -51,21 +51,21 @@ class LockTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(take(second));
   }
 
-  void the_socket_counts_as_well() {
+  void abstract_socket_is_locked_too() {
     const std::string socket = "sluice-test-" + std::to_string(getpid());
     XtablesLock old({file_ + ".other", socket});
     XtablesLock ours({file_, socket});
     XtablesLock modern({file_, {}});
     CPPUNIT_ASSERT(take(old));
     CPPUNIT_ASSERT(!take(ours));
-    CPPUNIT_ASSERT(take(modern));  // what could not be had in full is not held in part
+    CPPUNIT_ASSERT(take(modern));  // a failed acquire() releases the file lock
     modern.release();
     old.release();
     CPPUNIT_ASSERT(take(ours));
     unlink((file_ + ".other").c_str());
   }
 
-  void says_how_long_it_waited() {
+  void reports_the_waiting_time() {
     XtablesLock first({file_, {}});
     XtablesLock second({file_, {}});
     CPPUNIT_ASSERT(take(first));
@@ -74,12 +74,12 @@ class LockTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(second.waited() >= milliseconds(30));
   }
 
-  void no_place_for_a_lock_is_an_error() {
+  void impossible_lock_file_is_an_error() {
     XtablesLock lock({"/nowhere/at/all", {}});
     CPPUNIT_ASSERT_THROW(take(lock), std::system_error);
   }
 
-  void the_place_follows_the_environment() {
+  void lock_file_follows_the_environment() {
     unsetenv("XTABLES_LOCKFILE");
     CPPUNIT_ASSERT_EQUAL(std::string("/run/xtables.lock"), XtablesLock::usual_place().file);
     CPPUNIT_ASSERT_EQUAL(std::string("xtables"), XtablesLock::usual_place().socket);

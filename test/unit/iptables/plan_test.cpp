@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The text of the rules of a service port, to the byte.
+// The text of the rules of a service port, byte for byte.
 #include "plugins/iptables/plan.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -22,13 +22,13 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 class PlanTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(PlanTest);
-  CPPUNIT_TEST(worked_example_to_the_byte);
+  CPPUNIT_TEST(worked_example_byte_for_byte);
   CPPUNIT_TEST(worked_example_without_the_local_endpoint);
   CPPUNIT_TEST(cluster_ip_with_endpoints);
   CPPUNIT_TEST(cluster_ip_without_endpoints_is_rejected);
   CPPUNIT_TEST(cluster_ip_without_local_endpoints_is_dropped);
   CPPUNIT_TEST(external_ip);
-  CPPUNIT_TEST(a_kind_that_came_later_is_passed_over);
+  CPPUNIT_TEST(unknown_frontend_kind_is_ignored);
   CPPUNIT_TEST(external_ip_without_endpoints);
   CPPUNIT_TEST(load_balancer_ip);
   CPPUNIT_TEST(load_balancer_ip_with_source_ranges);
@@ -39,7 +39,7 @@ class PlanTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(health_check_port_does_not_need_endpoints);
   CPPUNIT_TEST(masquerade_all);
   CPPUNIT_TEST(local_detectors);
-  CPPUNIT_TEST(detector_that_covers_everything_has_no_opposite);
+  CPPUNIT_TEST(detector_of_all_addresses_has_no_negation);
   CPPUNIT_TEST(external_policy_local_without_detector);
   CPPUNIT_TEST(external_policy_cluster_masquerades);
   CPPUNIT_TEST(both_policies_local_without_external_address);
@@ -51,10 +51,10 @@ class PlanTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(ipv6);
   CPPUNIT_TEST(same_endpoint_of_two_services_has_two_chains);
   CPPUNIT_TEST(counts_are_pinned);
-  CPPUNIT_TEST(names_that_could_say_something_else_are_refused);
+  CPPUNIT_TEST(names_that_could_inject_rules_are_rejected);
   CPPUNIT_TEST_SUITE_END();
 
-  void worked_example_to_the_byte() {
+  void worked_example_byte_for_byte() {
     ServiceSpec spec;
     spec.node_port = 30001;
     spec.external_local = true;
@@ -105,7 +105,7 @@ class PlanTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), lines_of(plan(spec), "KUBE-EXT-"));
   }
 
-  void a_kind_that_came_later_is_passed_over() {
+  void unknown_frontend_kind_is_ignored() {
     ServiceSpec spec;
     spec.endpoints = {e1()};
     World world(abi::Family::kIpv4);
@@ -276,7 +276,7 @@ class PlanTest : public CppUnit::TestFixture {
     }
   }
 
-  void detector_that_covers_everything_has_no_opposite() {
+  void detector_of_all_addresses_has_no_negation() {
     ServiceSpec spec;
     spec.endpoints = {e1()};
     NodeSpec node;
@@ -434,7 +434,7 @@ class PlanTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{22}, plan(busy).rules.size());
   }
 
-  void names_that_could_say_something_else_are_refused() {
+  void names_that_could_inject_rules_are_rejected() {
     for (const char* bad : {"svc 1", "svc\"1", "svc\n-A INPUT -j ACCEPT", "svc\\", "svc\t1", "ns/svc", "svc:1"}) {
       ServiceSpec spec;
       spec.name = bad;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A plan as the lines of a restore input, as kube-proxy would write them.
+// Prints a plan as lines of a restore input, as kube-proxy writes them.
 #pragma once
 
 #include <string>
@@ -37,7 +37,7 @@ inline std::string lines(const iptables::ServicePlan& plan, iptables::Table tabl
   return text;
 }
 
-// Lines of one chain, or of all whose name begins so.
+// Lines of one chain, or of all chains whose names begin with it.
 inline std::string lines_of(const iptables::ServicePlan& plan, const std::string& chain) {
   std::string text;
   for (const iptables::PlannedRule& rule : plan.rules) {

@@ -25,7 +25,7 @@ constexpr std::string_view kLocked =
     "Can't lock /run/xtables.lock: Resource temporarily unavailable\nAnother app is currently holding the xtables "
     "lock.";
 
-// Tries rules as the function says.
+// A kernel whose try_restore() calls a function.
 class TryingKernel final : public Kernel {
  public:
   explicit TryingKernel(std::function<process::Outcome(std::string_view)> answer) : answer_(std::move(answer)) {}
@@ -50,10 +50,10 @@ class TryingKernel final : public Kernel {
   test::FakeKernel fake_;
 };
 
-process::Outcome ended(int status, std::string_view complaint = {}) {
+process::Outcome ended(int status, std::string_view error_output = {}) {
   process::Outcome outcome;
   outcome.exit_code = status;
-  outcome.complaint = complaint;
+  outcome.error_output = error_output;
   return outcome;
 }
 
@@ -71,15 +71,15 @@ sdk::Failure failure(TryingKernel& kernel) {
 
 class ProbeTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ProbeTest);
-  CPPUNIT_TEST(names_what_the_kernel_lacks_and_nothing_else);
-  CPPUNIT_TEST(a_lock_that_is_soon_free_is_no_failure);
-  CPPUNIT_TEST(a_lock_that_stays_held_is_said_to_be_so);
-  CPPUNIT_TEST(a_lock_held_meanwhile_is_not_taken_for_a_lack);
-  CPPUNIT_TEST(without_privilege_nothing_is_called_missing);
+  CPPUNIT_TEST(reports_exactly_the_missing_options);
+  CPPUNIT_TEST(short_lock_wait_is_not_a_failure);
+  CPPUNIT_TEST(lock_timeout_is_reported);
+  CPPUNIT_TEST(held_lock_is_not_a_missing_option);
+  CPPUNIT_TEST(missing_privilege_is_not_a_missing_option);
   CPPUNIT_TEST_SUITE_END();
 
  private:
-  void names_what_the_kernel_lacks_and_nothing_else() {
+  void reports_exactly_the_missing_options() {
     TryingKernel kernel([](std::string_view input) {
       return input.find("-m b") == input.npos ? ended(0) : ended(4, "RULE_APPEND failed: No such file or directory");
     });
@@ -88,13 +88,13 @@ class ProbeTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(said, said.find("MATCH_A") == said.npos);
   }
 
-  void a_lock_that_is_soon_free_is_no_failure() {
+  void short_lock_wait_is_not_a_failure() {
     TryingKernel kernel([&](std::string_view) { return kernel.tries == 1 ? ended(4, kLocked) : ended(0); });
     probe_needs(kernel, kNeeds);
     CPPUNIT_ASSERT_EQUAL(2, kernel.tries);
   }
 
-  void a_lock_that_stays_held_is_said_to_be_so() {
+  void lock_timeout_is_reported() {
     TryingKernel kernel([](std::string_view) { return ended(4, kLocked); });
     const sdk::Failure caught = failure(kernel);
     const std::string said = caught.what();
@@ -104,7 +104,7 @@ class ProbeTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE("patience has an end", kernel.tries < 5);
   }
 
-  void a_lock_held_meanwhile_is_not_taken_for_a_lack() {
+  void held_lock_is_not_a_missing_option() {
     TryingKernel kernel([&](std::string_view input) {
       if (kernel.tries == 2) return ended(4, kLocked);
       return input.find("-m b") == input.npos ? ended(0) : ended(2, "Couldn't load match `b'");
@@ -114,7 +114,7 @@ class ProbeTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(said, said.find("MATCH_A") == said.npos);
   }
 
-  void without_privilege_nothing_is_called_missing() {
+  void missing_privilege_is_not_a_missing_option() {
     TryingKernel kernel([](std::string_view) {
       return ended(4, "Could not fetch rule set generation id: Permission denied (you must be root)");
     });

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What tests of refused service ports share.
+// Helpers for tests of refused service ports.
 #pragma once
 
 #include <cppunit/TestAssert.h>
@@ -23,7 +23,7 @@ inline std::vector<ServiceSpec> without(std::vector<ServiceSpec> services, std::
   return services;
 }
 
-// Rules and chains, without regard to the order in shared chains.
+// Rules and chains, ignoring the order in shared chains.
 inline std::string content(const Bench& bench) {
   std::string text;
   for (const auto& [table, chains] : bench.kernel.tables) {
@@ -42,17 +42,17 @@ inline std::string content_of(const std::vector<ServiceSpec>& services) {
   return content(fresh);
 }
 
-// `now`: so many in the last call; the others before.
-inline void is_left_out(const Bench& bench, const std::vector<std::size_t>& indexes, std::size_t now) {
-  CPPUNIT_ASSERT_EQUAL(static_cast<std::size_t>(now), bench.host.left_out());
+// `now`: how many of them were reported in the last call.
+inline void is_not_programmed(const Bench& bench, const std::vector<std::size_t>& indexes, std::size_t now) {
+  CPPUNIT_ASSERT_EQUAL(static_cast<std::size_t>(now), bench.host.not_programmed());
   for (const std::size_t i : indexes) {
     const std::string begin = name_of(i) + ": ";
     CPPUNIT_ASSERT_MESSAGE(begin, std::any_of(bench.host.failed.begin(), bench.host.failed.end(),
                                               [&](const auto& line) { return line.starts_with(begin); }));
   }
 }
-inline void is_left_out(const Bench& bench, const std::vector<std::size_t>& indexes) {
-  is_left_out(bench, indexes, indexes.size());
+inline void is_not_programmed(const Bench& bench, const std::vector<std::size_t>& indexes) {
+  is_not_programmed(bench, indexes, indexes.size());
 }
 
 }  // namespace sluice::test

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What follows when service ports were refused or the lock was held: with what they are tried again,
-// what is counted.
+// Retries and metrics after service ports were refused or the lock was held.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -20,27 +19,27 @@ constexpr char kPartial[] = "kubeproxy_sync_proxy_rules_iptables_partial_restore
 
 class RefusalPaceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(RefusalPaceTest);
-  CPPUNIT_TEST(it_is_tried_again_when_it_changes);
-  CPPUNIT_TEST(removed_it_is_forgotten);
+  CPPUNIT_TEST(changed_service_port_is_retried);
+  CPPUNIT_TEST(removed_service_port_is_not_retried);
   CPPUNIT_TEST(failed_restores_are_counted);
-  CPPUNIT_TEST(lock_waits_are_counted_and_told);
+  CPPUNIT_TEST(lock_waits_are_counted_and_logged);
   CPPUNIT_TEST_SUITE_END();
 
   static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
 
-  void it_is_tried_again_when_it_changes() {
+  void changed_service_port_is_retried() {
     Bench bench;
     auto services = many_services(3, 2);
     bench.kernel.refuse = {services[1].endpoints[1].address + " -j KUBE-MARK-MASQ"};
     ok(bench.full(services));
-    is_left_out(bench, {1});
+    is_not_programmed(bench, {1});
     services[1].endpoints.pop_back();
     ok(bench.delta({services[1]}));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.host.left_out());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.host.not_programmed());
     CPPUNIT_ASSERT_EQUAL(content_of(services), content(bench));
   }
 
-  void removed_it_is_forgotten() {
+  void removed_service_port_is_not_retried() {
     Bench bench;
     const auto services = many_services(3, 2);
     bench.kernel.refuse = {own_rule(1)};
@@ -49,7 +48,7 @@ class RefusalPaceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench.kernel.restores.empty());
   }
 
-  // Case 98, first half; the second, that a full transaction follows a failure, is the core's.
+  // Case 98, first half. The second half, a full transaction after a failure, is tested in the core.
   void failed_restores_are_counted() {
     Bench bench;
     const auto services = many_services(3, 2);
@@ -67,7 +66,7 @@ class RefusalPaceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(3.0, bench.host.metrics.at(kFailures));
   }
 
-  void lock_waits_are_counted_and_told() {
+  void lock_waits_are_counted_and_logged() {
     const std::string waits = "sluice_iptables_lock_wait_seconds_total{ip_family=\"IPv4\"}";
     const std::string timeouts = "sluice_iptables_lock_timeouts_total{ip_family=\"IPv4\"}";
     Bench bench;

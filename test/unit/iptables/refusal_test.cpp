@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A service port whose rules are refused costs nobody else anything: it is found, left
-// out and reported, whatever the complaint says about lines.
+// A service port whose rules are refused does not affect other service ports: it is found,
+// excluded and reported, whatever line the error message names.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -22,59 +22,59 @@ constexpr Naming kNamings[] = {Naming::kLine, Naming::kCommit, Naming::kNextLine
 
 class RefusalTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(RefusalTest);
-  CPPUNIT_TEST(full_leaves_out_the_one_that_is_refused);
-  CPPUNIT_TEST(several_are_found);
-  CPPUNIT_TEST(legacy_too);
-  CPPUNIT_TEST(a_tool_that_does_not_say_how_far_it_came);
-  CPPUNIT_TEST(in_a_delta_it_keeps_what_it_had);
-  CPPUNIT_TEST(new_in_a_delta_nothing_of_it_stays);
-  CPPUNIT_TEST(filter_rules_of_the_refused_are_taken_back);
-  CPPUNIT_TEST(refused_filter_rules_hold_back_all_of_their_service);
+  CPPUNIT_TEST(full_excludes_the_refused_service_port);
+  CPPUNIT_TEST(several_refused_service_ports_are_found);
+  CPPUNIT_TEST(refused_service_ports_are_found_with_legacy);
+  CPPUNIT_TEST(unknown_number_of_commits_is_handled);
+  CPPUNIT_TEST(refused_delta_keeps_the_old_rules);
+  CPPUNIT_TEST(refused_new_service_port_leaves_no_rules);
+  CPPUNIT_TEST(filter_rules_of_refused_service_ports_are_undone);
+  CPPUNIT_TEST(refused_filter_rules_exclude_the_whole_service_port);
   CPPUNIT_TEST(restores_are_bounded_by_the_logarithm);
-  CPPUNIT_TEST(when_all_are_refused_the_apply_fails_in_bounded_time);
-  CPPUNIT_TEST(full_keeps_what_was_there_before);
-  CPPUNIT_TEST(nobody_is_blamed_for_rules_of_all);
-  CPPUNIT_TEST(nobody_is_blamed_for_privilege_memory_or_lock);
-  CPPUNIT_TEST(nobody_is_blamed_for_what_somebody_else_removed);
-  CPPUNIT_TEST(leftovers_go_although_somebody_is_refused);
+  CPPUNIT_TEST(apply_with_all_service_ports_refused_fails_in_bounded_time);
+  CPPUNIT_TEST(refused_full_keeps_the_old_rules);
+  CPPUNIT_TEST(refused_common_rules_exclude_no_service_port);
+  CPPUNIT_TEST(missing_privilege_memory_or_lock_excludes_no_service_port);
+  CPPUNIT_TEST(foreign_removal_excludes_no_service_port);
+  CPPUNIT_TEST(leftovers_are_removed_despite_a_refusal);
   CPPUNIT_TEST_SUITE_END();
 
   static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
 
-  void full_leaves_out_the_one_that_is_refused() {
+  void full_excludes_the_refused_service_port() {
     for (const Naming naming : kNamings) {
       Bench bench;
       bench.kernel.refuse = {own_rule(7)};
       bench.kernel.naming = naming;
       const auto services = many_services(20, 3);
       ok(bench.full(services));
-      is_left_out(bench, {7});
+      is_not_programmed(bench, {7});
       CPPUNIT_ASSERT_EQUAL(content_of(without(services, 7)), content(bench));
       ok(bench.verify());
-      // What was done is known: nothing is written again, and deltas go on.
+      // The resulting state is known: nothing is written again, and deltas continue.
       ok(bench.delta({services[3]}));
       CPPUNIT_ASSERT(bench.kernel.restores.empty());
       bench.kernel.refuse.clear();
       ok(bench.full(services));
-      CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.host.left_out());
+      CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.host.not_programmed());
       CPPUNIT_ASSERT_EQUAL(content_of(services), content(bench));
     }
   }
 
-  void several_are_found() {
+  void several_refused_service_ports_are_found() {
     for (const Naming naming : kNamings) {
       Bench bench;
       bench.kernel.refuse = {own_rule(0), own_rule(1), own_rule(55), own_rule(119)};  // in several batches
       bench.kernel.naming = naming;
       auto services = many_services(120, 5);
       ok(bench.full(services));
-      is_left_out(bench, {0, 1, 55, 119});
+      is_not_programmed(bench, {0, 1, 55, 119});
       for (const std::size_t i : {119u, 55u, 1u, 0u}) services = without(services, i);
       CPPUNIT_ASSERT_EQUAL(content_of(services), content(bench));
     }
   }
 
-  void legacy_too() {
+  void refused_service_ports_are_found_with_legacy() {
     for (const Naming naming : {Naming::kLine, Naming::kCommit}) {
       Bench bench;
       bench.kernel.use_legacy();
@@ -83,18 +83,18 @@ class RefusalTest : public CppUnit::TestFixture {
       bench.kernel.refuse = {own_rule(7)};
       auto services = many_services(20, 3);
       ok(bench.full(services));
-      is_left_out(bench, {7});
+      is_not_programmed(bench, {7});
       CPPUNIT_ASSERT_EQUAL(content_of(without(services, 7)), content(bench));
       services[4].endpoints.pop_back();
       services[7].endpoints.pop_back();
       ok(bench.delta({services[4], services[7]}));
-      is_left_out(bench, {7});
+      is_not_programmed(bench, {7});
       CPPUNIT_ASSERT_EQUAL(content_of(without(services, 7)), content(bench));
     }
   }
 
-  // The old iptables counts no generations: without a line there is a second look.
-  void a_tool_that_does_not_say_how_far_it_came() {
+  // Legacy iptables has no generation number: without a line number the rules are listed again.
+  void unknown_number_of_commits_is_handled() {
     Bench bench;
     bench.kernel.use_legacy();
     bench.kernel.naming = Naming::kNone;
@@ -102,7 +102,7 @@ class RefusalTest : public CppUnit::TestFixture {
     bench.kernel.refuse = {own_rule(7)};
     auto services = many_services(20, 3);
     ok(bench.full(services));
-    is_left_out(bench, {7});
+    is_not_programmed(bench, {7});
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.saves);
     CPPUNIT_ASSERT_EQUAL(content_of(without(services, 7)), content(bench));
     bench.kernel.refuse = {own_rule(8)};
@@ -110,12 +110,12 @@ class RefusalTest : public CppUnit::TestFixture {
     services[8].endpoints.push_back({"10.77.0.1", 8080, false, Condition::kReady});
     CPPUNIT_ASSERT(bench.delta({services[7], services[8]}) == abi::Code::kKernel);
     ok(bench.full(services));
-    is_left_out(bench, {8});
+    is_not_programmed(bench, {8});
     services[8].endpoints.pop_back();
     CPPUNIT_ASSERT_EQUAL(content_of(services), content(bench));
   }
 
-  void in_a_delta_it_keeps_what_it_had() {
+  void refused_delta_keeps_the_old_rules() {
     for (const Naming naming : kNamings) {
       Bench bench;
       auto services = many_services(20, 3);
@@ -125,7 +125,7 @@ class RefusalTest : public CppUnit::TestFixture {
       bench.kernel.refuse = {"-j DNAT --to-destination " + services[7].endpoints[0].address + ":"};
       bench.kernel.naming = naming;
       ok(bench.delta(wanted));
-      is_left_out(bench, {7});
+      is_not_programmed(bench, {7});
       auto expected = wanted;
       expected[7] = services[7];
       CPPUNIT_ASSERT_EQUAL(content_of(expected), content(bench));
@@ -135,7 +135,7 @@ class RefusalTest : public CppUnit::TestFixture {
     }
   }
 
-  void new_in_a_delta_nothing_of_it_stays() {
+  void refused_new_service_port_leaves_no_rules() {
     for (const Naming naming : kNamings) {
       Bench bench;
       const auto services = many_services(6, 2);
@@ -143,13 +143,13 @@ class RefusalTest : public CppUnit::TestFixture {
       bench.kernel.refuse = {own_rule(3)};
       bench.kernel.naming = naming;
       ok(bench.delta(services));
-      is_left_out(bench, {3});
+      is_not_programmed(bench, {3});
       CPPUNIT_ASSERT_EQUAL(content_of(without(services, 3)), content(bench));
     }
   }
 
-  // Policy Local without an endpoint here: a DROP in filter is committed before nat is refused.
-  void filter_rules_of_the_refused_are_taken_back() {
+  // Policy Local without an endpoint on this node: a DROP in filter is committed before nat is refused.
+  void filter_rules_of_refused_service_ports_are_undone() {
     for (const Naming naming : kNamings) {
       auto services = many_services(4, 2);
       for (ServiceSpec& service : services) {
@@ -162,15 +162,15 @@ class RefusalTest : public CppUnit::TestFixture {
       bench.kernel.refuse = {own_rule(2)};
       bench.kernel.naming = naming;
       ok(bench.delta(services));
-      is_left_out(bench, {2});
+      is_not_programmed(bench, {2});
       CPPUNIT_ASSERT_EQUAL(content_of(without(services, 2)), content(bench));
       ok(bench.full(services));
-      is_left_out(bench, {2});
+      is_not_programmed(bench, {2});
       CPPUNIT_ASSERT_EQUAL(content_of(without(services, 2)), content(bench));
     }
   }
 
-  void refused_filter_rules_hold_back_all_of_their_service() {
+  void refused_filter_rules_exclude_the_whole_service_port() {
     for (const Naming naming : kNamings) {
       auto services = many_services(4, 2);
       services[2].health_check_node_port = 30000;
@@ -178,7 +178,7 @@ class RefusalTest : public CppUnit::TestFixture {
       bench.kernel.refuse = {"health check node port"};
       bench.kernel.naming = naming;
       ok(bench.full(services));
-      is_left_out(bench, {2});
+      is_not_programmed(bench, {2});
       CPPUNIT_ASSERT_EQUAL(content_of(without(services, 2)), content(bench));
     }
   }
@@ -191,14 +191,14 @@ class RefusalTest : public CppUnit::TestFixture {
       bench.kernel.refuse = {own_rule(300)};
       bench.kernel.naming = naming;
       ok(bench.delta(many_services(900, 1)));
-      is_left_out(bench, {300});
+      is_not_programmed(bench, {300});
       return bench.kernel.restores.size();
     };
-    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, restores(Naming::kLine));  // refused; the one alone; the others
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, restores(Naming::kLine));  // refused; the suspect alone; the remaining ones
     CPPUNIT_ASSERT(restores(Naming::kCommit) <= 2 + 2 * 10);
   }
 
-  void when_all_are_refused_the_apply_fails_in_bounded_time() {
+  void apply_with_all_service_ports_refused_fails_in_bounded_time() {
     for (const Naming naming : kNamings) {
       Bench bench;
       ok(bench.full({}));
@@ -206,7 +206,8 @@ class RefusalTest : public CppUnit::TestFixture {
       bench.kernel.naming = naming;
       CPPUNIT_ASSERT(bench.delta(many_services(1000, 1)) == abi::Code::kKernel);
       const std::string sentence(bench.error.message);
-      CPPUNIT_ASSERT(sentence.starts_with("the rules of more service ports are refused than can be told apart in time; "));
+      CPPUNIT_ASSERT(
+          sentence.starts_with("the kernel refuses the rules of too many service ports to find them all in time; "));
       CPPUNIT_ASSERT(bench.kernel.restores.size() <= 402);
     }
     Bench slow;
@@ -215,18 +216,18 @@ class RefusalTest : public CppUnit::TestFixture {
     slow.host.step = 3ull * 1000 * 1000 * 1000;
     CPPUNIT_ASSERT(slow.delta(many_services(1000, 1)) == abi::Code::kKernel);
     CPPUNIT_ASSERT(slow.kernel.restores.size() <= 10);
-    // Those that were found are not tried in the next one, which gets further.
+    // The next apply skips the service ports that were found, so it gets further.
     slow.host.step = 1;
     slow.kernel.refuse = {own_rule(0), own_rule(1)};
     slow.kernel.restores.clear();
     ok(slow.full(many_services(10, 1)));
-    CPPUNIT_ASSERT(slow.host.left_out() >= 2);
+    CPPUNIT_ASSERT(slow.host.not_programmed() >= 2);
     slow.kernel.refuse.clear();
     ok(slow.full(many_services(10, 1)));
     CPPUNIT_ASSERT_EQUAL(content_of(many_services(10, 1)), content(slow));
   }
 
-  void full_keeps_what_was_there_before() {
+  void refused_full_keeps_the_old_rules() {
     Bench bench;
     const auto services = many_services(6, 2);
     ok(bench.full(services));
@@ -235,20 +236,20 @@ class RefusalTest : public CppUnit::TestFixture {
     wanted[5].endpoints.pop_back();
     bench.kernel.refuse = {"--set"};
     ok(bench.full(wanted));
-    is_left_out(bench, {3});
+    is_not_programmed(bench, {3});
     auto expected = wanted;
     expected[3] = services[3];
     CPPUNIT_ASSERT_EQUAL(content_of(expected), content(bench));
     ok(bench.full(wanted));
     CPPUNIT_ASSERT_EQUAL(content_of(expected), content(bench));
     ok(bench.verify());
-    // Damaged, it cannot be kept: then nothing of it stays.
+    // Rules that have drifted cannot be kept: all of them are removed.
     bench.kernel.tables["nat"][iptables::name(plan(services[3]).chains[0])].clear();
     ok(bench.full(wanted));
     CPPUNIT_ASSERT_EQUAL(content_of(without(expected, 3)), content(bench));
   }
 
-  void nobody_is_blamed_for_rules_of_all() {
+  void refused_common_rules_exclude_no_service_port() {
     for (const Naming naming : kNamings) {
       Bench bench;
       bench.kernel.refuse = {"-A KUBE-MARK-MASQ"};
@@ -260,11 +261,11 @@ class RefusalTest : public CppUnit::TestFixture {
     }
   }
 
-  void nobody_is_blamed_for_privilege_memory_or_lock() {
-    const auto code = [](int status, const std::string& complaint) {
+  void missing_privilege_memory_or_lock_excludes_no_service_port() {
+    const auto code = [](int status, const std::string& error_output) {
       Bench bench;
       bench.kernel.fail_next = status;
-      bench.kernel.complaint = complaint;
+      bench.kernel.error_output = error_output;
       const abi::Code result = bench.full(many_services(4, 1));
       CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
       CPPUNIT_ASSERT(bench.host.failed.empty());
@@ -276,8 +277,8 @@ class RefusalTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(code(4, "Another app is currently holding the xtables lock.") == abi::Code::kRetry);
   }
 
-  // A delta whose lines build on something that is gone needs a full one, not a culprit.
-  void nobody_is_blamed_for_what_somebody_else_removed() {
+  // A delta whose lines depend on removed objects needs a full transaction; no service port is the cause.
+  void foreign_removal_excludes_no_service_port() {
     for (const bool legacy : {false, true}) {
       Bench bench;
       if (legacy) bench.kernel.use_legacy();
@@ -291,8 +292,8 @@ class RefusalTest : public CppUnit::TestFixture {
     }
   }
 
-  void leftovers_go_although_somebody_is_refused() {
-    for (const std::size_t stale : {3u, 80u}) {  // single removals; chains written again
+  void leftovers_are_removed_despite_a_refusal() {
+    for (const std::size_t stale : {3u, 80u}) {  // single removals; rewritten chains
       Bench bench;
       auto services = many_services(stale + 6, 2);
       ok(bench.full(services));
@@ -301,7 +302,7 @@ class RefusalTest : public CppUnit::TestFixture {
       services[2].endpoints.pop_back();
       bench.kernel.refuse = {"--comment \"" + name_of(stale + 2) + " -> "};
       ok(bench.full(services));
-      is_left_out(bench, {stale + 2});
+      is_not_programmed(bench, {stale + 2});
       CPPUNIT_ASSERT_EQUAL(content_of(without(services, 2)), content(bench));
     }
   }

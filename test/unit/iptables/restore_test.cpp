@@ -14,12 +14,12 @@ namespace restore_test {
 
 class RestoreTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(RestoreTest);
-  CPPUNIT_TEST(orders_tables_and_what_is_in_them);
-  CPPUNIT_TEST(leaves_out_tables_without_lines);
-  CPPUNIT_TEST(finds_the_line_and_whom_it_was_for);
-  CPPUNIT_TEST(tells_which_commit_a_line_belongs_to);
+  CPPUNIT_TEST(orders_tables_and_their_lines);
+  CPPUNIT_TEST(omits_tables_without_lines);
+  CPPUNIT_TEST(finds_the_line_and_its_owner);
+  CPPUNIT_TEST(finds_the_commit_of_a_line);
   CPPUNIT_TEST(a_part_is_one_commit_of_some_owners);
-  CPPUNIT_TEST(insertions_can_be_taken_back);
+  CPPUNIT_TEST(insertions_can_be_undone);
   CPPUNIT_TEST(reads_the_number_of_the_failed_line);
   CPPUNIT_TEST_SUITE_END();
 
@@ -36,7 +36,7 @@ class RestoreTest : public CppUnit::TestFixture {
     return input;
   }
 
-  void orders_tables_and_what_is_in_them() {
+  void orders_tables_and_their_lines() {
     CPPUNIT_ASSERT_EQUAL(std::string("*nat\n:NEW - [0:0]\n-D SHARED -j OLD\n-A NEW -j ACCEPT\n-I SHARED -j NEW\n"
                                      "-X OLD\nCOMMIT\n"
                                      "*filter\n-D SHARED -j REJECT\nCOMMIT\n"),
@@ -46,7 +46,7 @@ class RestoreTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, example().commits());
   }
 
-  void leaves_out_tables_without_lines() {
+  void omits_tables_without_lines() {
     RestoreInput input;
     CPPUNIT_ASSERT(input.empty());
     CPPUNIT_ASSERT_EQUAL(std::string(), input.text());
@@ -54,7 +54,7 @@ class RestoreTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("*mangle\n:C - [0:0]\nCOMMIT\n"), input.text());
   }
 
-  void finds_the_line_and_whom_it_was_for() {
+  void finds_the_line_and_its_owner() {
     const RestoreInput input = example();
     const auto is = [&](std::size_t number, const std::string& text, const std::string& owner) {
       const auto line = input.find_line(number);
@@ -71,7 +71,7 @@ class RestoreTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!input.find_line(10) && !input.find_line(11) && !input.find_line(999));
   }
 
-  void tells_which_commit_a_line_belongs_to() {
+  void finds_the_commit_of_a_line() {
     const RestoreInput input = example();
     CPPUNIT_ASSERT(!input.find_commit(0));
     for (std::size_t line = 1; line <= 7; ++line) CPPUNIT_ASSERT(input.find_commit(line) == std::size_t{0});
@@ -102,14 +102,14 @@ class RestoreTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), part(0, RestoreInput::kFirstOwner + 1));
   }
 
-  void insertions_can_be_taken_back() {
+  void insertions_can_be_undone() {
     const RestoreInput undo = example().undo_insertions(
         [](RestoreInput::Owner owner, std::size_t commit) { return owner == RestoreInput::kFirstOwner && commit == 0; });
     CPPUNIT_ASSERT_EQUAL(std::string("*nat\n-D SHARED -j NEW\nCOMMIT\n"), undo.text());
   }
 
   void reads_the_number_of_the_failed_line() {
-    const auto number = [](std::string_view complaint) { return failed_line(complaint).value_or(0); };
+    const auto number = [](std::string_view error_output) { return failed_line(error_output).value_or(0); };
     CPPUNIT_ASSERT_EQUAL(std::size_t{12}, number("iptables-restore: line 12 failed\n"));
     CPPUNIT_ASSERT_EQUAL(std::size_t{2},
                          number("iptables-restore: line 2 failed: No chain/target/match by that name."));

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How rules go when another backend serves from now on.
+// Removal of the rules after a swap to another backend.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <algorithm>
@@ -32,21 +32,21 @@ bool holds(const FakeKernel::Rules& rules, const std::string& part) {
 
 class IptablesRetireTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(IptablesRetireTest);
-  CPPUNIT_TEST(the_way_in_goes_first);
-  CPPUNIT_TEST(the_rest_goes_later);
-  CPPUNIT_TEST(without_time_the_order_is_the_same);
-  CPPUNIT_TEST(leftovers_of_another_process);
-  CPPUNIT_TEST(nothing_there_is_nothing_to_wait_for);
-  CPPUNIT_TEST(all_claimed_is_not_even_read);
-  CPPUNIT_TEST(mode_ipvs_keeps_its_own);
-  CPPUNIT_TEST(mode_ipvs_gets_its_chains_back);
-  CPPUNIT_TEST(many_rules_in_a_chain_that_stays);
-  CPPUNIT_TEST(many_chains_go_in_portions);
-  CPPUNIT_TEST(after_a_failure_it_goes_on);
-  CPPUNIT_TEST(the_lock_is_waited_for);
-  CPPUNIT_TEST(who_serves_again_begins_anew);
-  CPPUNIT_TEST(another_successor_keeps_its_own);
-  CPPUNIT_TEST(another_way_in_is_waited_for);
+  CPPUNIT_TEST(entry_jumps_are_removed_first);
+  CPPUNIT_TEST(remaining_rules_are_removed_later);
+  CPPUNIT_TEST(order_is_the_same_without_drain_time);
+  CPPUNIT_TEST(leftovers_of_another_process_are_removed);
+  CPPUNIT_TEST(empty_kernel_needs_no_waiting);
+  CPPUNIT_TEST(fully_claimed_rules_are_not_listed);
+  CPPUNIT_TEST(ipvs_mode_keeps_its_rules);
+  CPPUNIT_TEST(ipvs_mode_gets_its_chains_back);
+  CPPUNIT_TEST(many_rules_in_a_kept_chain_are_removed_by_one_rewrite);
+  CPPUNIT_TEST(many_chains_are_removed_in_portions);
+  CPPUNIT_TEST(retirement_continues_after_a_failure);
+  CPPUNIT_TEST(held_lock_is_a_retry);
+  CPPUNIT_TEST(apply_restarts_the_retirement);
+  CPPUNIT_TEST(another_new_backend_keeps_its_rules);
+  CPPUNIT_TEST(second_removal_of_entry_jumps_is_waited_for);
   CPPUNIT_TEST_SUITE_END();
 
   static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
@@ -61,7 +61,7 @@ class IptablesRetireTest : public CppUnit::TestFixture {
   }
 
  public:
-  void the_way_in_goes_first() {
+  void entry_jumps_are_removed_first() {
     Bench bench;
     ok(bench.full(services()));
     const auto before = bench.kernel.tables;
@@ -74,7 +74,7 @@ class IptablesRetireTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(expected == bench.kernel.tables);
   }
 
-  void the_rest_goes_later() {
+  void remaining_rules_are_removed_later() {
     Bench bench;
     ok(bench.full(services()));
     drains(bench.retire({}, kDrain));
@@ -85,10 +85,10 @@ class IptablesRetireTest : public CppUnit::TestFixture {
     const std::size_t saves = bench.kernel.saves;
     ok(bench.retire({}, kDrain - 1));
     CPPUNIT_ASSERT_EQUAL(nothing(), bench.kernel.text());
-    CPPUNIT_ASSERT_EQUAL(saves, bench.kernel.saves);  // one look is enough for both steps
+    CPPUNIT_ASSERT_EQUAL(saves, bench.kernel.saves);  // one listing is enough for both steps
   }
 
-  void without_time_the_order_is_the_same() {
+  void order_is_the_same_without_drain_time() {
     Bench bench;
     ok(bench.full(services()));
     ok(bench.retire({}, 0));
@@ -98,30 +98,30 @@ class IptablesRetireTest : public CppUnit::TestFixture {
                                      "COMMIT\n"),
                          bench.kernel.restores.at(0));
     CPPUNIT_ASSERT_EQUAL(nothing(), bench.kernel.text());
-    Bench hurried;  // no time is left for the second step
+    Bench hurried;  // without drain time there is no second step
     ok(hurried.full(services()));
     drains(hurried.retire({}, 1));
     ok(hurried.retire({}, 0));
     CPPUNIT_ASSERT_EQUAL(nothing(), hurried.kernel.text());
   }
 
-  void leftovers_of_another_process() {
+  void leftovers_of_another_process_are_removed() {
     Bench bench;
     ok(bench.full(services()));
     bench.restart();
     drains(bench.retire({}, kDrain));
-    bench.restart();  // that one ended, too
+    bench.restart();  // the daemon restarts in between
     ok(bench.retire({}, kDrain));
     CPPUNIT_ASSERT_EQUAL(nothing(), bench.kernel.text());
   }
 
-  void nothing_there_is_nothing_to_wait_for() {
+  void empty_kernel_needs_no_waiting() {
     Bench bench;
     ok(bench.retire({}, kDrain));
     CPPUNIT_ASSERT(bench.kernel.restores.empty());
   }
 
-  void all_claimed_is_not_even_read() {
+  void fully_claimed_rules_are_not_listed() {
     Bench bench;
     ok(bench.full(services()));
     const std::string before = bench.kernel.text();
@@ -131,11 +131,11 @@ class IptablesRetireTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(saves, bench.kernel.saves);
   }
 
-  void mode_ipvs_keeps_its_own() {
+  void ipvs_mode_keeps_its_rules() {
     Bench bench;
     ok(bench.full(services()));
-    bench.kernel.foreign(ipvs_rules(false));  // it has taken over
-    ok(bench.retire(ipvs_claims(), kDrain));  // nothing leads here any more
+    bench.kernel.foreign(ipvs_rules(false));  // ipvs mode is active
+    ok(bench.retire(ipvs_claims(), kDrain));  // no jump leads here any more
     FakeKernel alone;
     alone.foreign(ipvs_rules(true));
     alone.foreign("*filter\n:KUBE-FIREWALL - [0:0]\n-A INPUT -j KUBE-FIREWALL\n-A OUTPUT -j KUBE-FIREWALL\nCOMMIT\n");
@@ -149,13 +149,13 @@ class IptablesRetireTest : public CppUnit::TestFixture {
     }
   }
 
-  void mode_ipvs_gets_its_chains_back() {
+  void ipvs_mode_gets_its_chains_back() {
     Bench bench;
     bench.kernel.foreign(ipvs_rules(true));
     bench.restart(abi::kCreatePredecessorServes);
     ok(bench.full(services()));
     ok(bench.retire(ipvs_claims(), 0));
-    CPPUNIT_ASSERT(bench.kernel.rules("nat", "KUBE-SERVICES").empty());  // mode ipvs writes it anew
+    CPPUNIT_ASSERT(bench.kernel.rules("nat", "KUBE-SERVICES").empty());  // ipvs mode writes it again
     CPPUNIT_ASSERT(bench.kernel.rules("filter", "KUBE-PROXY-FIREWALL").empty());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.rules("nat", "PREROUTING").size());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.rules("nat", "OUTPUT").size());
@@ -168,7 +168,7 @@ class IptablesRetireTest : public CppUnit::TestFixture {
     }
   }
 
-  void many_rules_in_a_chain_that_stays() {
+  void many_rules_in_a_kept_chain_are_removed_by_one_rewrite() {
     Bench bench;
     ok(bench.full(many_services(200, 1)));
     bench.kernel.foreign("*nat\n-A KUBE-SERVICES -d 192.0.2.1/32 -j RETURN\nCOMMIT\n");
@@ -177,11 +177,11 @@ class IptablesRetireTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench.kernel.restores.at(0).find("-D KUBE-SERVICES") == std::string::npos);
   }
 
-  void many_chains_go_in_portions() {
+  void many_chains_are_removed_in_portions() {
     Bench bench;
     ok(bench.full(many_services(800, 2)));  // 2,400 chains
     drains(bench.retire({}, kDrain));
-    bench.host.step = 1200 * kMillisecond;  // so long takes everything
+    bench.host.step = 1200 * kMillisecond;  // the duration of each call
     std::size_t left = bench.kernel.tables["nat"].size();
     int calls = 0;
     for (abi::Code code = abi::Code::kRetry; code == abi::Code::kRetry; ++calls) {
@@ -198,7 +198,7 @@ class IptablesRetireTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(nothing(), at_once.kernel.text());
   }
 
-  void after_a_failure_it_goes_on() {
+  void retirement_continues_after_a_failure() {
     Bench bench;
     ok(bench.full(services()));
     drains(bench.retire({}, kDrain));
@@ -210,13 +210,13 @@ class IptablesRetireTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(nothing(), bench.kernel.text());
   }
 
-  void the_lock_is_waited_for() {
+  void held_lock_is_a_retry() {
     Bench bench;
     bench.kernel.use_legacy();
     ok(bench.full(services()));
     bench.kernel.fail_next = 4;
     drains(bench.retire({}, kDrain));
-    drains(bench.retire({}, kDrain));  // only now the way in is closed
+    drains(bench.retire({}, kDrain));  // only this call removes the entry jumps
     CPPUNIT_ASSERT(bench.kernel.rules("nat", "PREROUTING").empty());
     CPPUNIT_ASSERT(!bench.kernel.rules("nat", "POSTROUTING").empty());
     bench.host.clock += 250 * kMillisecond;
@@ -224,7 +224,7 @@ class IptablesRetireTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(nothing(), bench.kernel.text());
   }
 
-  void who_serves_again_begins_anew() {
+  void apply_restarts_the_retirement() {
     Bench bench;
     ok(bench.full(services()));
     const std::string before = bench.kernel.text();
@@ -235,11 +235,11 @@ class IptablesRetireTest : public CppUnit::TestFixture {
     drains(bench.retire({}, kDrain));
   }
 
-  void another_successor_keeps_its_own() {
+  void another_new_backend_keeps_its_rules() {
     Bench bench;
     ok(bench.full(services()));
     drains(bench.retire({"nftables/ip/kube-proxy"}, kDrain));
-    bench.kernel.foreign(ipvs_rules(true));  // the next one has come meanwhile
+    bench.kernel.foreign(ipvs_rules(true));  // meanwhile the new backend has written its rules
     const auto before = bench.kernel.tables;
     bench.host.clock += 250 * kMillisecond;
     ok(bench.retire(ipvs_claims(), kDrain));
@@ -251,7 +251,7 @@ class IptablesRetireTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench.kernel.text().find("KUBE-EXTERNAL-SERVICES") == std::string::npos);
   }
 
-  void another_way_in_is_waited_for() {
+  void second_removal_of_entry_jumps_is_waited_for() {
     Bench bench;
     ok(bench.full(services()));
     drains(bench.retire({}, kDrain));

@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The iptables backend on a real kernel: what it writes must come back from
-// iptables-save as it knows it, or each later step would write again what is there.
-// Run in a network namespace that nobody else uses (test/system/iptables_kernel_test.sh).
+// The iptables backend on a real kernel: the canonical form of written rules must equal that of
+// the iptables-save output, or each later step would write them again. Must run in a private
+// network namespace (test/system/iptables_kernel_test.sh).
 //   iptables_roundtrip 4|6 nft|legacy      TAP
 //   iptables_roundtrip 4|6 bench N M       times with N service ports of M endpoints
 #include <algorithm>
@@ -59,7 +59,7 @@ class Checks {
     writes_what_it_reads_back();
     sees_its_own_writes();
     takes_every_path();
-    repairs_damage();
+    repairs_drift();
     cleans_up();
     check_refusals(family_, legacy_, tap_);
     check_retirement(family_, tap_);
@@ -105,14 +105,14 @@ class Checks {
     trip_.host.step = 0;
     check(trip_.verify() == abi::Code::kOk, "verify agrees");
     check(trip_.delta({}, {services_[4]}) == abi::Code::kOk && trip_.delta({services_[4]}) == abi::Code::kOk,
-          "a service port goes and comes back");
-    check(trip_.verify() == abi::Code::kOk, "verify knows our own writes");
+          "a service port is removed and added again");
+    check(trip_.verify() == abi::Code::kOk, "verify ignores own writes");
     check(call(tool_, {"-t", "nat", "-N", "FOREIGN"}).ok() && trip_.verify() == abi::Code::kOk,
-          "verify takes no offence at a chain of somebody else");
+          "verify ignores a foreign chain");
     check(nothing_to_do(trip_.full(services_)), "and nothing had to be written");
   }
 
-  // Each kind of rules becomes each other kind by a delta; a full must agree.
+  // A delta turns each kind of rules into each other kind; a full transaction must give the same rules.
   void takes_every_path() {
     std::size_t wrong = 0;
     for (const ServiceSpec& from : services_) {
@@ -134,11 +134,11 @@ class Checks {
         std::printf("# %s as %s: %s\n", from.name.c_str(), shape.name.c_str(), trip_.error.message);
       }
     }
-    check(wrong == 0, "a delta from each kind of rules to each other ends where a full would");
+    check(wrong == 0, "a delta between any two kinds of rules gives the same rules as a full transaction");
   }
 
-  void repair(const std::string& what, const std::function<bool()>& damage) {
-    check(damage(), what + " is done");
+  void repair(const std::string& what, const std::function<bool()>& cause_drift) {
+    check(cause_drift(), what + " is done");
     trip_.host.clock += 1000000000000;
     check(trip_.verify() == abi::Code::kNeedFull, "verify notices " + what);
     std::printf("# %s\n", trip_.error.message);
@@ -146,7 +146,7 @@ class Checks {
     check(nothing_to_do(trip_.full(services_)) && trip_.verify() == abi::Code::kOk, "and all is well after " + what);
   }
 
-  void repairs_damage() {
+  void repairs_drift() {
     repair("iptables -t nat -F", [this] { return call(tool_, {"-t", "nat", "-F"}).ok(); });
     repair("iptables -t filter -F", [this] { return call(tool_, {"-t", "filter", "-F"}).ok(); });
     repair("a flush of all tables", [this] {
@@ -169,7 +169,7 @@ class Checks {
   }
 
   void cleans_up() {
-    check(call(tool_, {"-t", "nat", "-A", "PREROUTING", "-p", "udp", "-j", "ACCEPT"}).ok(), "a rule of somebody else");
+    check(call(tool_, {"-t", "nat", "-A", "PREROUTING", "-p", "udp", "-j", "ACCEPT"}).ok(), "a foreign rule");
     check(trip_.cleanup() == abi::Code::kOk, "cleanup");
     const std::string rules = saved();
     check(rules.find("-A PREROUTING -p udp -j ACCEPT") != std::string::npos, "it is still there");

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A backend on the kernel of this network namespace, the calls the daemon makes, and what
-// the checks of it share.
+// A backend on the kernel of this network namespace, with the calls that the daemon makes, and
+// helpers of its checks.
 #pragma once
 
 #include <cstdint>
@@ -117,9 +117,9 @@ inline process::Outcome call(const std::string& program, std::vector<std::string
   return process::run(command);
 }
 
-// What happens to service ports that are refused; adds to `tap`.
+// Checks refused service ports; adds to `tap`.
 void check_refusals(abi::Family family, bool legacy, Tap& tap);
-// Retirement in two steps, and the way back.
+// Retirement in two steps, and back.
 void check_retirement(abi::Family family, Tap& tap);
 // Clients with session affinity.
 void check_affinity(abi::Family family, Tap& tap);

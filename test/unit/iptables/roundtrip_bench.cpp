@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How long the backend takes on a real kernel.
+// Measures the backend on a real kernel.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -17,9 +17,9 @@ namespace {
 
 double processor_time() {
   double sum = 0;
-  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+  for (const int target : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
     rusage usage{};
-    getrusage(who, &usage);
+    getrusage(target, &usage);
     for (const timeval& part : {usage.ru_utime, usage.ru_stime}) {
       sum += static_cast<double>(part.tv_sec) + static_cast<double>(part.tv_usec) / 1e6;
     }
@@ -67,7 +67,7 @@ int bench(abi::Family family, std::size_t count, std::size_t endpoints) {
   trip.restart(abi::kCreatePredecessorServes);
   time("first load, opened last", [&] { return trip.full(services); });
   trip.host.step = 0;
-  // Time passes for it as it does for us.
+  // The host uses the real clock.
   const auto began = std::chrono::steady_clock::now();
   const auto set_clock = [&] {
     trip.host.clock = static_cast<std::uint64_t>(

@@ -21,7 +21,7 @@ namespace {
 constexpr char kInvalid[] = "ct_state_invalid_dropped_pkts";
 constexpr char kLocalhost[] = "localhost_nps_accepted_pkts";
 
-// As an operator would with nfacct(8).
+// As an operator does with nfacct(8).
 bool remove_counter(const std::string& name) {
   std::string request(netfilter::bytes(netfilter::ask_for_counter(name)));
   const std::uint16_t type = (NFNL_SUBSYS_ACCT << 8) | NFNL_MSG_ACCT_DEL;
@@ -38,7 +38,7 @@ bool remove_counter(const std::string& name) {
   return done;
 }
 
-// The first packet of a connection to a node port; nobody answers.
+// Sends the first packet of a connection to a node port; there is no reply.
 void knock(std::uint16_t port) {
   const int made = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   sockaddr_in to{};
@@ -60,27 +60,26 @@ void check_packets(Roundtrip& trip, const std::vector<ServiceSpec>& services, Ta
   trip.host.metrics.clear();
   tap.check(trip.full(services) == abi::Code::kOk && trip.result.kernel_writes == 0 &&
                 trip.host.metrics["kubeproxy_iptables_localhost_nodeports_accepted_packets_total{}"] == counted,
-            "after a restart nothing is written, and it counts on", trip);
+            "after a restart nothing is written, and the counter continues", trip);
 }
 
-// The counter that a rule refers to is gone: the kernel itself refuses that rule.
+// Removes the counter that a rule refers to, so that the kernel refuses that rule.
 void check_refusal_by_the_kernel(Roundtrip& trip, std::vector<ServiceSpec> services, Tap& tap) {
   services[1].node_port = 0;
   tap.check(trip.full(services) == abi::Code::kOk && remove_counter(kLocalhost), "the counter is removed", trip);
   for (ServiceSpec& service : services) service.affinity_seconds = 60;
   services[1].node_port = 30001;
-  tap.check(trip.delta(services) == abi::Code::kOk && trip.host.left_out() == 1 &&
+  tap.check(trip.delta(services) == abi::Code::kOk && trip.host.not_programmed() == 1 &&
                 trip.host.failed.back().starts_with("bench/svc-1:p80: "),
-            "whom the kernel refuses is found, and the rest is done", trip);
+            "a refused service port is found and all others are written", trip);
   std::printf("# %s\n", trip.host.failed.empty() ? "" : trip.host.failed.back().c_str());
   const std::string rules = call("iptables-save", {"-t", "nat"}).output;
   tap.check(rules.find("30001") == std::string::npos && rules.find("svc-1:p80 -> ") != std::string::npos,
-            "it has kept what it had", trip);
-  tap.check(trip.full(services) == abi::Code::kOk && trip.host.left_out() == 0,
-            "the next full transaction makes the counter and has it all", trip);
-  tap.check(trip.full(services) == abi::Code::kOk && trip.result.kernel_writes == 0 &&
-                trip.verify() == abi::Code::kOk,
-            "and then there is nothing to do", trip);
+            "it has kept its old rules", trip);
+  tap.check(trip.full(services) == abi::Code::kOk && trip.host.not_programmed() == 0,
+            "the next full transaction creates the counter and writes all rules", trip);
+  tap.check(trip.full(services) == abi::Code::kOk && trip.result.kernel_writes == 0 && trip.verify() == abi::Code::kOk,
+            "a further full transaction writes nothing", trip);
 }
 
 }  // namespace
@@ -89,18 +88,18 @@ void check_counters(abi::Family family, Tap& tap) {
   Roundtrip trip(family);
   netfilter::Accounting accounting;
   if (accounting.ensure("sluice_test") != 0) {
-    tap.check(trip.full({}) == abi::Code::kOk, "without counters rules do without them", trip);
+    tap.check(trip.full({}) == abi::Code::kOk, "rules do not use missing counters", trip);
     tap.check(trip.cleanup() == abi::Code::kOk, "cleanup without counters", trip);
     return;
   }
   tap.check(accounting.ensure("sluice_test") == 0 && accounting.packets("sluice_test") == std::uint64_t{0} &&
                 !accounting.packets("sluice_none") && remove_counter("sluice_test"),
-            "counters are made, found and read", trip);
+            "counters are created, found and read", trip);
   std::vector<ServiceSpec> services = many_services(4, 2, family);
   services[1].node_port = 30001;
   tap.check(trip.full(services) == abi::Code::kOk && accounting.packets(kInvalid).has_value() &&
                 accounting.packets(kLocalhost).has_value(),
-            "the backend has made its counters", trip);
+            "the backend has created its counters", trip);
   const std::string tool = family == abi::Family::kIpv6 ? "ip6tables" : "iptables";
   tap.check(call(tool + "-save", {"-t", "filter"}).output.find(kInvalid) != std::string::npos,
             "the rule against INVALID packets counts", trip);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How the rules go on a real kernel, and who is bound by session affinity meanwhile.
+// Retirement of the rules and session affinity on a real kernel.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -42,15 +42,15 @@ struct Sink final : abi::AffinitySink {
 void check_retirement(abi::Family family, Tap& tap) {
   Roundtrip trip(family);
   trip.host.step = 0;
-  tap.check(trip.full(services(family)) == abi::Code::kOk, "rules that are to retire", trip);
+  tap.check(trip.full(services(family)) == abi::Code::kOk, "rules are written before the retirement", trip);
   tap.check(trip.retire(30) == abi::Code::kRetry, "retirement takes two steps", trip);
   std::string left = rules(family);
   tap.check(!has(left, "-A PREROUTING -m comment --comment \"kubernetes service portals\"") &&
                 !has(left, "-A OUTPUT -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES"),
-            "nobody gets in after the first one", trip);
+            "no new connection is translated after the first step", trip);
   tap.check(has(left, "-j MASQUERADE") && has(left, "-A POSTROUTING ") && has(left, ":KUBE-SVC-"),
-            "who is inside is masqueraded", trip);
-  tap.check(trip.retire(30) == abi::Code::kRetry && rules(family).size() == left.size(), "for a while", trip);
+            "packets in flight are masqueraded", trip);
+  tap.check(trip.retire(30) == abi::Code::kRetry && rules(family).size() == left.size(), "the second step waits", trip);
   trip.host.clock += 300'000'000;
   tap.check(trip.retire(29) == abi::Code::kOk, "the second step", trip);
   left = rules(family);
@@ -58,14 +58,15 @@ void check_retirement(abi::Family family, Tap& tap) {
             trip);
   trip.restart(abi::kCreatePredecessorServes);
   tap.check(trip.full(services(family)) == abi::Code::kOk && trip.verify() == abi::Code::kOk,
-            "the way in is opened last", trip);
+            "entry jumps are written last", trip);
   trip.restart(abi::kCreatePredecessorServes);
   tap.check(trip.full(services(family)) == abi::Code::kOk && trip.result.kernel_writes == 0,
-            "rules of the same kind are taken over as they are", trip);
-  tap.check(trip.retire(0) == abi::Code::kOk && !has(rules(family), "KUBE-SERVICES"), "without time all goes at once", trip);
+            "state left by the same backend is adopted", trip);
+  tap.check(trip.retire(0) == abi::Code::kOk && !has(rules(family), "KUBE-SERVICES"),
+            "all rules are removed at once without drain time", trip);
 }
 
-// The kernel's clock is not told to anybody: what is read of it has to agree with what passes here.
+// The kernel does not expose jiffies: the derived ages of clients must match the time that passes here.
 void check_affinity(abi::Family family, Tap& tap) {
   Roundtrip trip(family);
   trip.restart(abi::kCreatePredecessorServes);
@@ -82,7 +83,7 @@ void check_affinity(abi::Family family, Tap& tap) {
   const Clock::time_point begin = Clock::now();
   tap.check(trip.affinity().import_clients(sdk::array(&client, 1), &trip.error) == abi::Code::kOk &&
                 trip.full(given) == abi::Code::kOk,
-            "a client is taken over", trip);
+            "a client is imported", trip);
   const Clock::time_point imported = Clock::now();
   // Whole seconds since the import when the clients are listed, at least and at most.
   std::uint32_t least_age = 0, most_age = 0;
@@ -92,7 +93,7 @@ void check_affinity(abi::Family family, Tap& tap) {
   const auto bound = [&] {
     Sink sink;
     least_age = seconds_since(imported);
-    tap.check(trip.affinity().export_clients(&sink, &trip.error) == abi::Code::kOk, "clients are told", trip);
+    tap.check(trip.affinity().export_clients(&sink, &trip.error) == abi::Code::kOk, "clients are exported", trip);
     most_age = seconds_since(begin);
     return sink.found;
   };
@@ -103,10 +104,10 @@ void check_affinity(abi::Family family, Tap& tap) {
            found[0].remaining_seconds <= most;
   };
   std::vector<abi::AffinityClient> found = bound();
-  tap.check(is_right(found), "it is bound, for as long as if it had just come", trip);
+  tap.check(is_right(found), "it is bound with the full timeout", trip);
   std::this_thread::sleep_for(std::chrono::seconds(3));  // fixed time: the kernel counts it down
   found = bound();
-  tap.check(is_right(found), "and later for that much less", trip);
+  tap.check(is_right(found), "its remaining time decreases", trip);
   if (!found.empty()) std::printf("# %u s are left\n", found[0].remaining_seconds);
   tap.check(trip.cleanup() == abi::Code::kOk, "cleanup after affinity", trip);
 }

@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// iptables-restore in front of iptables-restore, which refuses an input that holds the
-// text in SLUICE_TEST_REFUSE and says nothing useful about it.
+// A wrapper of iptables-restore that refuses an input with the text of SLUICE_TEST_REFUSE and
+// does not name the line.
 class Wrapper {
  public:
   explicit Wrapper(const std::string& tool) : path_(std::getenv("PATH")) {
@@ -59,8 +59,8 @@ class Wrapper {
   std::string folder_;
 };
 
-bool left_out(const Roundtrip& trip, const std::string& name) {
-  return trip.host.left_out() == 1 && !trip.host.failed.empty() &&
+bool not_programmed(const Roundtrip& trip, const std::string& name) {
+  return trip.host.not_programmed() == 1 && !trip.host.failed.empty() &&
          trip.host.failed.back().starts_with(name + ": ");
 }
 
@@ -72,32 +72,32 @@ std::string rule_of(const ServiceSpec& service) { return "--comment bench/" + se
 
 void check_wrapper(abi::Family family, const std::string& tool, Tap& tap) {
   const std::vector<ServiceSpec> services = many_services(12, 2, family);
-  std::vector<ServiceSpec> others = services;
-  others.erase(others.begin() + 5);
+  std::vector<ServiceSpec> accepted = services;
+  accepted.erase(accepted.begin() + 5);
   const Wrapper wrapper(tool);
   Roundtrip trip(family);
   Wrapper::refuse(rule_of(services[5]));
-  tap.check(trip.full(services) == abi::Code::kOk && left_out(trip, "bench/svc-5:p80"),
-            "a service port that is refused without a word about lines is found and left out", trip);
+  tap.check(trip.full(services) == abi::Code::kOk && not_programmed(trip, "bench/svc-5:p80"),
+            "a service port that is refused without a line number is found and excluded", trip);
   std::printf("# %s\n", trip.host.failed.empty() ? "" : trip.host.failed.back().c_str());
   tap.check(!holds(tool, "svc-5:") && holds(tool, "svc-4:") && holds(tool, "svc-11:"),
-            "nothing of it is in the kernel, the others are", trip);
+            "it is not in the kernel, all others are", trip);
   tap.check(trip.verify() == abi::Code::kOk, "verify agrees", trip);
-  tap.check(trip.full(others) == abi::Code::kOk && trip.result.kernel_writes == 0,
-            "what is there is what the others need", trip);
+  tap.check(trip.full(accepted) == abi::Code::kOk && trip.result.kernel_writes == 0,
+            "the kernel has exactly the rules of the others", trip);
   Wrapper::refuse({});
-  tap.check(trip.full(services) == abi::Code::kOk && trip.host.left_out() == 0 && holds(tool, "svc-5:"),
-            "once it is not refused any more it is there", trip);
+  tap.check(trip.full(services) == abi::Code::kOk && trip.host.not_programmed() == 0 && holds(tool, "svc-5:"),
+            "it is written when it is no longer refused", trip);
   std::vector<ServiceSpec> changed = services;
   for (ServiceSpec& service : changed) service.affinity_seconds = 60;
   Wrapper::refuse("--comment \"bench/svc-5:p80 -> ");
-  tap.check(trip.delta(changed) == abi::Code::kOk && left_out(trip, "bench/svc-5:p80"),
-            "refused in a delta it is found", trip);
+  tap.check(trip.delta(changed) == abi::Code::kOk && not_programmed(trip, "bench/svc-5:p80"),
+            "it is found if a delta is refused", trip);
   std::vector<ServiceSpec> expected = changed;
   expected[5] = services[5];
   Wrapper::refuse({});
   tap.check(trip.full(expected) == abi::Code::kOk && trip.result.kernel_writes == 0,
-            "it has kept what it had, the others have changed", trip);
+            "it has kept its old rules, all others have changed", trip);
   tap.check(trip.cleanup() == abi::Code::kOk, "cleanup after refusals", trip);
 }
 
@@ -109,15 +109,14 @@ void check_lock(abi::Family family, Tap& tap) {
   Roundtrip trip(family);
   const bool held = file >= 0 && lock.acquire(std::chrono::milliseconds(0), std::chrono::milliseconds(1));
   const auto begin = std::chrono::steady_clock::now();
-  tap.check(held && trip.full({}) == abi::Code::kRetry, "a lock that somebody holds is waited for, then it is a retry",
-            trip);
+  tap.check(held && trip.full({}) == abi::Code::kRetry, "a held lock is waited for, then it is a retry", trip);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   std::printf("# %s\n", trip.error.message);
   const double waited = trip.host.metrics[std::string("sluice_iptables_lock_wait_seconds_total{ip_family=\"") +
                                           (family == abi::Family::kIpv6 ? "IPv6\"}" : "IPv4\"}")];
   tap.check(waited >= 5 && waited <= took.count(), "the wait is bounded and counted", trip);
   lock.release();
-  tap.check(trip.full({}) == abi::Code::kOk, "once it is free, rules are written", trip);
+  tap.check(trip.full({}) == abi::Code::kOk, "rules are written when the lock is free", trip);
   tap.check(trip.cleanup() == abi::Code::kOk, "cleanup after the lock", trip);
   unsetenv("XTABLES_LOCKFILE");
   fs::remove(name);

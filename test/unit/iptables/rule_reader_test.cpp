@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rules as iptables-save prints them, decoded.
+// Decoding of rules that iptables-save prints.
 #include "plugins/common/netfilter/rule_reader.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -19,13 +19,13 @@ using F = RuleFields;
 
 class RuleReaderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(RuleReaderTest);
-  CPPUNIT_TEST(conditions_are_told_apart);
-  CPPUNIT_TEST(values_are_read);
-  CPPUNIT_TEST(what_is_not_understood_is_a_condition);
+  CPPUNIT_TEST(conditions_are_distinguished);
+  CPPUNIT_TEST(values_are_decoded);
+  CPPUNIT_TEST(unknown_options_are_conditions);
   CPPUNIT_TEST(prefixes_and_ports_are_checked);
   CPPUNIT_TEST_SUITE_END();
 
-  void conditions_are_told_apart() {
+  void conditions_are_distinguished() {
     const struct {
       const char* rule;
       std::uint32_t conditions;
@@ -56,7 +56,7 @@ class RuleReaderTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL_MESSAGE(one.rule, one.conditions, reader.read(one.rule).conditions());
   }
 
-  void values_are_read() {
+  void values_are_decoded() {
     RuleReader reader(abi::Family::kIpv4);
     const F& front = reader.read(
         R"(! -s 10.0.0.0/8 -d 172.30.0.41/32 -p udp -m comment --comment "ns1/svc1:p80 \"x\"" -m udp --dport 53 -j KUBE-A)");
@@ -86,7 +86,7 @@ class RuleReaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!reader6.read("-d fd00::/32 -p tcp -m tcp --dport 80 -j A").is_for_address());
   }
 
-  void what_is_not_understood_is_a_condition() {
+  void unknown_options_are_conditions() {
     RuleReader reader(abi::Family::kIpv4);
     for (const char* const rule : {"-m mark --mark 0x1 -j A",
                                    "-m mark --mark 0x1/0x1 -j A",

@@ -38,7 +38,7 @@ struct Parsed {
 Parsed parse(std::string_view text, std::size_t piece = 1 << 20) {
   Parsed parsed;
   SaveParser parser(parsed.rules, [](std::string_view, std::string_view, bool) { return true; });
-  for (std::size_t at = 0; at < text.size(); at += piece) parser.feed(text.substr(at, piece));
+  for (std::size_t at = 0; at < text.size(); at += piece) parser.append(text.substr(at, piece));
   parser.finish();
   parsed.complete = parser.complete();
   parsed.malformed = parser.malformed();
@@ -49,13 +49,13 @@ class SaveParserTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(SaveParserTest);
   CPPUNIT_TEST(reads_tables_chains_and_rules);
   CPPUNIT_TEST(size_of_pieces_does_not_matter);
-  CPPUNIT_TEST(keeps_text_only_where_it_is_wanted);
+  CPPUNIT_TEST(stores_text_only_of_requested_chains);
   CPPUNIT_TEST(content_of_a_chain_is_the_fold_of_its_rules);
-  CPPUNIT_TEST(tells_where_rules_lead);
-  CPPUNIT_TEST(notices_output_that_is_cut_off);
-  CPPUNIT_TEST(survives_hostile_text);
-  CPPUNIT_TEST(skips_lines_without_end);
-  CPPUNIT_TEST(knows_nothing_of_empty_output);
+  CPPUNIT_TEST(reports_targets_of_rules);
+  CPPUNIT_TEST(detects_truncated_output);
+  CPPUNIT_TEST(hostile_text_is_harmless);
+  CPPUNIT_TEST(skips_endless_lines);
+  CPPUNIT_TEST(empty_output_has_no_tables);
   CPPUNIT_TEST_SUITE_END();
 
   void reads_tables_chains_and_rules() {
@@ -82,10 +82,10 @@ class SaveParserTest : public CppUnit::TestFixture {
     }
   }
 
-  void keeps_text_only_where_it_is_wanted() {
+  void stores_text_only_of_requested_chains() {
     Ruleset rules;
     SaveParser parser(rules, [](std::string_view, std::string_view, bool built_in) { return built_in; });
-    parser.feed(kSave);
+    parser.append(kSave);
     parser.finish();
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rules.chain("filter", "INPUT")->rules.size());
     CPPUNIT_ASSERT(rules.chain("filter", "KUBE-FORWARD")->rules.empty());
@@ -99,30 +99,30 @@ class SaveParserTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(content, parsed.rules.chain("filter", "KUBE-FORWARD")->content);
   }
 
-  void tells_where_rules_lead() {
+  void reports_targets_of_rules() {
     Ruleset rules;
-    std::string seen;
-    SaveParser parser(rules, {}, [&](std::string_view table, std::string_view chain, std::string_view target,
-                                     std::uint64_t) {
-      seen.append(table).append(" ").append(chain).append(" ").append(target).append("\n");
-    });
-    parser.feed(kSave);
+    std::string targets;
+    SaveParser parser(rules, {},
+                      [&](std::string_view table, std::string_view chain, std::string_view target, std::uint64_t) {
+                        targets.append(table).append(" ").append(chain).append(" ").append(target).append("\n");
+                      });
+    parser.append(kSave);
     parser.finish();
     CPPUNIT_ASSERT_EQUAL(std::string("filter INPUT KUBE-FORWARD\n"
                                      "filter KUBE-FORWARD DROP\n"
                                      "filter KUBE-FORWARD ACCEPT\n"
                                      "nat PREROUTING EMPTY\n"),
-                         seen);
+                         targets);
   }
 
-  void notices_output_that_is_cut_off() {
+  void detects_truncated_output() {
     const std::string_view text(kSave);
     CPPUNIT_ASSERT(!parse(text.substr(0, text.size() - 8)).complete);
     CPPUNIT_ASSERT(!parse("*filter\n:INPUT ACCEPT [0:0]\n*nat\nCOMMIT\n").complete);
     CPPUNIT_ASSERT(parse(text.substr(0, text.size() - 1)).complete);
   }
 
-  void survives_hostile_text() {
+  void hostile_text_is_harmless() {
     const Parsed parsed = parse(
         "-A INPUT -j DROP\n:CHAIN - [0:0]\nCOMMIT\n"
         "*filter\n:\n:X\n-A\n-A \nrubbish\n-Z FOO\n[1:2]\n[1:2] -A\n-A UNDECLARED -j DROP\n-A X \"unclosed -j DROP\n"
@@ -141,7 +141,7 @@ class SaveParserTest : public CppUnit::TestFixture {
     parse(noise);
   }
 
-  void skips_lines_without_end() {
+  void skips_endless_lines() {
     const std::string endless = "*filter\n-A X -m comment --comment " + std::string(300000, 'x');
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, parse(endless, 1000).malformed);
     CPPUNIT_ASSERT(!parse(endless, 1000).complete);
@@ -151,7 +151,7 @@ class SaveParserTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(parsed.rules.chain("filter", "X") == nullptr);
   }
 
-  void knows_nothing_of_empty_output() {
+  void empty_output_has_no_tables() {
     const Parsed parsed = parse("");
     CPPUNIT_ASSERT(parsed.complete);
     CPPUNIT_ASSERT(parsed.rules.table("filter") == nullptr);

@@ -22,13 +22,13 @@ constexpr abi::Family kV4 = abi::Family::kIpv4;
 
 class ServiceLineTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ServiceLineTest);
-  CPPUNIT_TEST(all_parts_stand_in_their_order);
+  CPPUNIT_TEST(parts_are_printed_in_order);
   CPPUNIT_TEST(without_targets_the_line_is_shorter);
   CPPUNIT_TEST(frontends_are_printed);
   CPPUNIT_TEST(lists_are_sorted_and_have_remarks);
-  CPPUNIT_TEST(own_addresses_are_no_source_ranges);
-  CPPUNIT_TEST(lines_are_sorted_by_name_and_limited_by_it);
-  CPPUNIT_TEST(objects_that_no_service_wants_are_bounded);
+  CPPUNIT_TEST(own_addresses_are_not_source_ranges);
+  CPPUNIT_TEST(lines_are_sorted_and_filtered_by_name);
+  CPPUNIT_TEST(number_of_unneeded_objects_is_limited);
   CPPUNIT_TEST_SUITE_END();
 
   struct Sink final : abi::StringSink {
@@ -41,7 +41,7 @@ class ServiceLineTest : public CppUnit::TestFixture {
     return sink.found;
   }
 
-  void all_parts_stand_in_their_order() {
+  void parts_are_printed_in_order() {
     const ServiceLine line{"a/b:c",      ":30001/tcp", "192.0.2.7", 60,          true,
                            "1.1.1.1:80", "2.2.2.2:80", "dropped",   "10.0.0.0/8"};
     CPPUNIT_ASSERT_EQUAL(
@@ -81,7 +81,7 @@ class ServiceLineTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("a (b, c)"), with_remarks("a", {"b", "c"}));
   }
 
-  void own_addresses_are_no_source_ranges() {
+  void own_addresses_are_not_source_ranges() {
     const auto prefixes = [](const std::vector<std::string>& texts) {
       std::vector<abi::Prefix> all;
       for (const std::string& text : texts) all.push_back(*netfilter::parse_prefix(text, kV4));
@@ -99,7 +99,7 @@ class ServiceLineTest : public CppUnit::TestFixture {
     const std::string range = "192.168.0.0/24";
     CPPUNIT_ASSERT_EQUAL(range, left({range, "1.2.3.4"}, {vip}));
     CPPUNIT_ASSERT_EQUAL(range, left({range, "1.2.3.4", "1.2.3.5"}, {address("1.2.3.5"), vip}));
-    // A range of its own is one, too, if it stands there twice, if the node is in none, or if it is of another address.
+    // It is a configured range if it is listed twice, if no range contains the node, or if it is another address.
     CPPUNIT_ASSERT_EQUAL(range + " 1.2.3.4/32", left({range, "1.2.3.4", "1.2.3.4"}, {vip}));
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.0/8 1.2.3.4/32"), left({"10.0.0.0/8", "1.2.3.4"}, {vip}));
     CPPUNIT_ASSERT_EQUAL(range + " 1.2.3.9/32", left({range, "1.2.3.9"}, {vip}));
@@ -115,7 +115,7 @@ class ServiceLineTest : public CppUnit::TestFixture {
     return line;
   }
 
-  void lines_are_sorted_by_name_and_limited_by_it() {
+  void lines_are_sorted_and_filtered_by_name() {
     Answer all("");
     all.add(named("b/b", "2"));
     all.add(named("", "4"));
@@ -132,7 +132,7 @@ class ServiceLineTest : public CppUnit::TestFixture {
     }
   }
 
-  void objects_that_no_service_wants_are_bounded() {
+  void number_of_unneeded_objects_is_limited() {
     Answer all("");
     for (std::size_t i = 0; i < Answer::kMostNotWanted + 7; ++i) all.add_not_wanted("rule");
     const std::vector<std::string> found = delivered(all);

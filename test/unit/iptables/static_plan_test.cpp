@@ -42,10 +42,10 @@ class StaticPlanTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(postrouting_without_random_fully);
   CPPUNIT_TEST(forward_chain);
   CPPUNIT_TEST(liberal_conntrack_does_not_drop_invalid_packets);
-  CPPUNIT_TEST(firewall_rule_goes_with_localhost_node_ports);
+  CPPUNIT_TEST(localhost_node_ports_have_a_firewall_rule);
   CPPUNIT_TEST(node_ports_on_all_addresses);
   CPPUNIT_TEST(node_ports_on_some_addresses);
-  CPPUNIT_TEST(loopback_is_skipped_where_it_cannot_work);
+  CPPUNIT_TEST(unroutable_loopback_addresses_are_skipped);
   CPPUNIT_TEST(names_of_chains);
   CPPUNIT_TEST_SUITE_END();
 
@@ -106,7 +106,7 @@ filter OUTPUT -j KUBE-FIREWALL
     CPPUNIT_ASSERT(chain(plan(node), "KUBE-FORWARD").find("INVALID") == std::string::npos);
   }
 
-  void firewall_rule_goes_with_localhost_node_ports() {
+  void localhost_node_ports_have_a_firewall_rule() {
     const std::string rule =
         "-m comment --comment \"block incoming localnet connections\" -d 127.0.0.0/8 ! -s 127.0.0.0/8 -m conntrack ! "
         "--ctstate RELATED,ESTABLISHED,DNAT -j DROP";
@@ -147,7 +147,7 @@ filter OUTPUT -j KUBE-FIREWALL
     CPPUNIT_ASSERT(plan(node).tail.empty());
   }
 
-  void loopback_is_skipped_where_it_cannot_work() {
+  void unroutable_loopback_addresses_are_skipped() {
     NodeSpec node;
     node.flags = abi::kNodePortsOnLocalhost;
     node.node_port_addresses = {"127.0.0.1", "192.168.0.2"};

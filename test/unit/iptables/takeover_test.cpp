@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The first full transaction while another backend serves: nobody is to meet half of it.
+// The first full transaction while the old backend serves: no packet may meet a part of the new rules.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace sluice::test {
 namespace takeover_test {
 
-// 300 make several restores.
+// 300 service ports need several restores.
 std::vector<ServiceSpec> services(std::size_t count = 300) {
   std::vector<ServiceSpec> made = many_services(count, 3);
   made[0].node_port = 30001;
@@ -34,16 +34,16 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 class IptablesTakeoverTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(IptablesTakeoverTest);
-  CPPUNIT_TEST(the_way_in_is_one_commit);
-  CPPUNIT_TEST(what_drops_is_last);
-  CPPUNIT_TEST(chains_of_mode_ipvs_stay);
-  CPPUNIT_TEST(until_the_end_mode_ipvs_has_its_rules);
-  CPPUNIT_TEST(it_is_the_same_in_the_end);
-  CPPUNIT_TEST(its_own_rules_are_taken_over);
-  CPPUNIT_TEST(a_refused_rule_leaves_out_one);
-  CPPUNIT_TEST(who_is_refused_is_found_aside);
-  CPPUNIT_TEST(afterwards_all_is_as_always);
-  CPPUNIT_TEST(a_failure_does_not_change_the_manner);
+  CPPUNIT_TEST(entry_jumps_are_one_commit);
+  CPPUNIT_TEST(drop_rules_are_written_last);
+  CPPUNIT_TEST(chains_of_ipvs_mode_stay);
+  CPPUNIT_TEST(ipvs_mode_keeps_its_rules_until_the_last_commit);
+  CPPUNIT_TEST(takeover_gives_the_same_rules_as_a_full);
+  CPPUNIT_TEST(own_rules_are_adopted);
+  CPPUNIT_TEST(refused_rule_excludes_one_service_port);
+  CPPUNIT_TEST(refused_service_ports_are_found_in_unreferenced_chains);
+  CPPUNIT_TEST(later_transactions_are_normal);
+  CPPUNIT_TEST(takeover_continues_after_a_failure);
   CPPUNIT_TEST_SUITE_END();
 
   static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
@@ -52,7 +52,7 @@ class IptablesTakeoverTest : public CppUnit::TestFixture {
   }
 
  public:
-  void the_way_in_is_one_commit() {
+  void entry_jumps_are_one_commit() {
     Bench bench;
     bench.restart(abi::kCreatePredecessorServes);
     ok(bench, bench.full(services()));
@@ -75,7 +75,7 @@ class IptablesTakeoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, with_dispatch);
   }
 
-  void what_drops_is_last() {
+  void drop_rules_are_written_last() {
     Bench bench;
     bench.restart(abi::kCreatePredecessorServes);
     ok(bench, bench.full(services()));
@@ -88,7 +88,7 @@ class IptablesTakeoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(first("-A KUBE-PROXY-FIREWALL "), first("load balancer firewall"));
   }
 
-  void chains_of_mode_ipvs_stay() {
+  void chains_of_ipvs_mode_stay() {
     Bench bench;
     bench.kernel.foreign(ipvs_rules(true));
     const auto before = bench.kernel.tables;
@@ -98,13 +98,13 @@ class IptablesTakeoverTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT(before.at("filter").at(chain) == bench.kernel.rules("filter", chain));
     }
     CPPUNIT_ASSERT(before.at("nat").at("KUBE-LOAD-BALANCER") == bench.kernel.rules("nat", "KUBE-LOAD-BALANCER"));
-    CPPUNIT_ASSERT(!has(bench.kernel.text(), "--match-set"));  // so that it can remove its sets
+    CPPUNIT_ASSERT(!has(bench.kernel.text(), "--match-set"));  // so that ipvs mode can remove its sets
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.rules("nat", "PREROUTING").size());
     const std::string outcomes = bench.tracer().outcomes({"10.0.0.9", "172.30.0.1", "tcp", 80});
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.1:8080 10.0.0.2:8080 10.0.0.3:8080"), outcomes);
   }
 
-  void until_the_end_mode_ipvs_has_its_rules() {
+  void ipvs_mode_keeps_its_rules_until_the_last_commit() {
     Bench bench;
     bench.kernel.foreign(ipvs_rules(true));
     const auto before = bench.kernel.tables;
@@ -121,7 +121,7 @@ class IptablesTakeoverTest : public CppUnit::TestFixture {
     }
   }
 
-  void it_is_the_same_in_the_end() {
+  void takeover_gives_the_same_rules_as_a_full() {
     Bench plain;
     ok(plain.full(services()));
     Bench bench;
@@ -138,7 +138,7 @@ class IptablesTakeoverTest : public CppUnit::TestFixture {
     }
   }
 
-  void its_own_rules_are_taken_over() {
+  void own_rules_are_adopted() {
     Bench bench;
     ok(bench.full(services()));
     bench.restart(abi::kCreatePredecessorServes);
@@ -156,13 +156,13 @@ class IptablesTakeoverTest : public CppUnit::TestFixture {
     ok(bench.verify());
   }
 
-  void a_refused_rule_leaves_out_one() {
+  void refused_rule_excludes_one_service_port() {
     Bench bench;
     bench.restart(abi::kCreatePredecessorServes);
     std::vector<ServiceSpec> some = services(20);
     bench.kernel.refuse = {dispatch_to(some[7])};
     ok(bench, bench.full(some));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.left_out());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.not_programmed());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
     CPPUNIT_ASSERT(has(bench.host.failed[0], some[7].name + ":"));
     bench.kernel.refuse.clear();
@@ -173,8 +173,8 @@ class IptablesTakeoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(expected.kernel.count_rules("nat"), bench.kernel.count_rules("nat"));
   }
 
-  // Chains that the other backend has too are its own until they are ours, with everything that belongs in them.
-  void who_is_refused_is_found_aside() {
+  // Shared chains keep the rules of the old backend until one COMMIT replaces them with all rules of the new one.
+  void refused_service_ports_are_found_in_unreferenced_chains() {
     for (const auto naming : {FakeKernel::Naming::kLine, FakeKernel::Naming::kCommit, FakeKernel::Naming::kNextLine,
                               FakeKernel::Naming::kNone}) {
       Bench bench;
@@ -183,7 +183,7 @@ class IptablesTakeoverTest : public CppUnit::TestFixture {
       std::vector<ServiceSpec> some = services(20);
       bench.kernel.refuse = {dispatch_to(some[7]), dispatch_to(some[12])};
       ok(bench, bench.full(some));
-      CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.host.left_out());
+      CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.host.not_programmed());
       bool served = false;
       for (const std::string& restore : bench.kernel.restores) {
         if (!has(restore, ":KUBE-SERVICES - [0:0]\n")) continue;
@@ -208,7 +208,7 @@ class IptablesTakeoverTest : public CppUnit::TestFixture {
     }
   }
 
-  void afterwards_all_is_as_always() {
+  void later_transactions_are_normal() {
     Bench bench;
     bench.restart(abi::kCreatePredecessorServes);
     std::vector<ServiceSpec> some = services(20);
@@ -224,7 +224,7 @@ class IptablesTakeoverTest : public CppUnit::TestFixture {
     ok(bench.verify());
   }
 
-  void a_failure_does_not_change_the_manner() {
+  void takeover_continues_after_a_failure() {
     Bench bench;
     bench.restart(abi::kCreatePredecessorServes);
     bench.kernel.fail_next = 4;

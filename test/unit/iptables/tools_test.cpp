@@ -17,22 +17,22 @@
 namespace sluice::netfilter {
 namespace tools_test {
 
-// Programs by name, with what they print.
+// Programs by name, with their output.
 class FakeNode {
  public:
   std::map<std::string, std::string> programs;
   std::string legacy_tables;
   mutable std::vector<std::string> asked;
-  std::string slow;     // this one does not end in time
-  std::string failing;  // this one does, and says that
-  std::string complaint = "iptables-save v1.8.9 (legacy): Cannot initialize: Permission denied (you must be root)\n";
+  std::string slow;     // the program that times out
+  std::string failing;  // the program that fails with error_output
+  std::string error_output = "iptables-save v1.8.9 (legacy): Cannot initialize: Permission denied (you must be root)\n";
 
   void install(const std::string& name, const std::string& version) {
     programs[name] = version;
     programs[name + "-save"] = "";
     programs[name + "-restore"] = "";
   }
-  Surroundings surroundings() const {
+  NodePrograms node_programs() const {
     return {[this](std::string_view name) {
               return programs.contains(std::string(name)) ? "/sbin/" + std::string(name) : std::string();
             },
@@ -47,7 +47,7 @@ class FakeNode {
               }
               if (name == failing) {
                 outcome.exit_code = 1;
-                outcome.complaint = complaint;
+                outcome.error_output = error_output;
                 return outcome;
               }
               if (command.arguments.size() > 4 && command.arguments[3] == "-S") {
@@ -64,7 +64,7 @@ class FakeNode {
             },
             [this](abi::Family) { return legacy_tables; }};
   }
-  Tools find(abi::Family family = abi::Family::kIpv4) const { return find_tools(family, surroundings()); }
+  Tools find(abi::Family family = abi::Family::kIpv4) const { return find_tools(family, node_programs()); }
 };
 
 constexpr char kNftVersion[] = "iptables v1.8.9 (nf_tables)\n";
@@ -75,16 +75,16 @@ class ToolsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(reads_versions);
   CPPUNIT_TEST(follows_the_default_of_the_distribution);
   CPPUNIT_TEST(follows_the_hint_of_kubelet);
-  CPPUNIT_TEST(without_a_hint_the_one_with_more_rules_is_live);
-  CPPUNIT_TEST(a_hint_costs_the_same_with_any_number_of_rules);
-  CPPUNIT_TEST(rules_that_cannot_be_counted_are_many);
+  CPPUNIT_TEST(without_a_hint_the_variant_with_more_rules_is_selected);
+  CPPUNIT_TEST(reading_the_hint_does_not_depend_on_the_number_of_rules);
+  CPPUNIT_TEST(variant_with_too_many_rules_to_count_is_selected);
   CPPUNIT_TEST(warns_of_a_proxy_in_the_other_variant);
-  CPPUNIT_TEST(says_that_legacy_tables_cannot_be_read);
-  CPPUNIT_TEST(plain_names_are_enough);
-  CPPUNIT_TEST(each_family_has_its_own);
-  CPPUNIT_TEST(says_what_to_install);
+  CPPUNIT_TEST(unreadable_legacy_tables_are_reported);
+  CPPUNIT_TEST(works_with_plain_program_names);
+  CPPUNIT_TEST(each_family_has_its_own_tools);
+  CPPUNIT_TEST(error_names_the_package_to_install);
   CPPUNIT_TEST(old_versions_lack_random_fully);
-  CPPUNIT_TEST(each_version_waits_for_the_lock_in_its_way);
+  CPPUNIT_TEST(lock_wait_depends_on_the_version);
   CPPUNIT_TEST_SUITE_END();
 
   void reads_versions() {
@@ -118,38 +118,38 @@ class ToolsTest : public CppUnit::TestFixture {
     node.install("iptables", kNftVersion);
     node.programs["iptables-nft-save"] = "";
     node.programs["iptables-legacy-save"] = "*mangle\n:KUBE-KUBELET-CANARY - [0:0]\nCOMMIT\n";
-    CPPUNIT_ASSERT(node.find().variant == Variant::kNft);  // the old tables are not even loaded
+    CPPUNIT_ASSERT(node.find().variant == Variant::kNft);  // the legacy tables are not loaded
     node.legacy_tables = "nat\nfilter\nmangle\n";
     CPPUNIT_ASSERT_EQUAL(std::string("/sbin/iptables-legacy-restore"), node.find().restore);
   }
 
-  void without_a_hint_the_one_with_more_rules_is_live() {
+  void without_a_hint_the_variant_with_more_rules_is_selected() {
     FakeNode node;
     node.install("iptables", kNftVersion);
     node.install("iptables-nft", kNftVersion);
     node.install("iptables-legacy", kLegacyVersion);
     node.programs["iptables-legacy-save"] = "*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -j X\n-A X -j Y\nCOMMIT\n";
-    CPPUNIT_ASSERT(node.find().variant == Variant::kNft);  // its tables are not even loaded, so it is not asked
+    CPPUNIT_ASSERT(node.find().variant == Variant::kNft);  // its tables are not loaded, so it is not run
     CPPUNIT_ASSERT(std::find(node.asked.begin(), node.asked.end(), "iptables-legacy-save") == node.asked.end());
     node.legacy_tables = "nat\n";
     CPPUNIT_ASSERT(node.find().variant == Variant::kLegacy);
     CPPUNIT_ASSERT_EQUAL(std::string("0 rules in nf_tables, 2 in the legacy tables"), node.find().why);
     node.programs["iptables-nft-save"] = "*nat\n-A PREROUTING -j X\n-A X -j Y\nCOMMIT\n";
-    CPPUNIT_ASSERT(node.find().variant == Variant::kNft);  // as many: the usual one
+    CPPUNIT_ASSERT(node.find().variant == Variant::kNft);  // equal numbers: the default of the distribution
     CPPUNIT_ASSERT_EQUAL(std::string("it is the usual one here"), node.find().why);
 
     node.install("iptables", kLegacyVersion);
     node.programs["iptables-nft-save"] = "*nat\n-A PREROUTING -j X\nCOMMIT\n";
     node.legacy_tables = "";
     CPPUNIT_ASSERT_EQUAL(std::string("/sbin/iptables-nft-restore"), node.find().restore);
-    // Both live, and kubelet uses the one with fewer rules.
+    // Both have rules, and kubelet uses the one with fewer.
     node.legacy_tables = "mangle\nnat\n";
     node.programs["iptables-legacy-save"] = "*mangle\n:KUBE-KUBELET-CANARY - [0:0]\nCOMMIT\n";
     CPPUNIT_ASSERT(node.find().variant == Variant::kLegacy);
     CPPUNIT_ASSERT_EQUAL(std::string("kubelet's hint is there"), node.find().why);
   }
 
-  void a_hint_costs_the_same_with_any_number_of_rules() {
+  void reading_the_hint_does_not_depend_on_the_number_of_rules() {
     FakeNode node;
     for (const char* name : {"iptables", "iptables-nft", "iptables-legacy"}) node.install(name, kNftVersion);
     node.install("iptables-legacy", kLegacyVersion);
@@ -162,7 +162,7 @@ class ToolsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(std::find(node.asked.begin(), node.asked.end(), "iptables-nft-save") == node.asked.end());
   }
 
-  void rules_that_cannot_be_counted_are_many() {
+  void variant_with_too_many_rules_to_count_is_selected() {
     FakeNode node;
     node.install("iptables", kNftVersion);
     node.install("iptables-nft", kNftVersion);
@@ -195,32 +195,33 @@ class ToolsTest : public CppUnit::TestFixture {
                                                    "written to the legacy tables: "));
   }
 
-  // A socket of the old iptables takes a capability that the new one does without.
-  void says_that_legacy_tables_cannot_be_read() {
+  // The raw socket of legacy iptables needs a capability that iptables-nft does not need.
+  void unreadable_legacy_tables_are_reported() {
     constexpr char kSentence[] =
         "the legacy tables, which this node has, cannot be read: iptables-save v1.8.9 (legacy): Cannot initialize: "
-        "Permission denied (you must be root); rules are written to nf_tables, and packets pass both; the old iptables "
+        "Permission denied (you must be root); rules are written to nf_tables, and packets pass both; legacy iptables "
         "needs the capability CAP_NET_RAW beside CAP_NET_ADMIN";
     FakeNode node;
     for (const char* name : {"iptables", "iptables-nft"}) node.install(name, kNftVersion);
     node.install("iptables-legacy", kLegacyVersion);
     node.failing = "iptables-legacy-save";
-    CPPUNIT_ASSERT_EQUAL(std::string(), node.find().warning);  // there are none, so nobody asks
+    CPPUNIT_ASSERT_EQUAL(std::string(), node.find().warning);  // there are no legacy tables, so the tool is not run
     node.legacy_tables = "nat\n";
     CPPUNIT_ASSERT(node.find().variant == Variant::kNft);
     CPPUNIT_ASSERT_EQUAL(std::string(kSentence), node.find().warning);
     node.programs["iptables-nft-save"] = "*nat\n-A PREROUTING -j X\nCOMMIT\n";
     CPPUNIT_ASSERT_EQUAL(std::string("1 rules in nf_tables, and the legacy tables cannot be read"), node.find().why);
     CPPUNIT_ASSERT_EQUAL(std::string(kSentence), node.find().warning);
-    // Whatever the reason for the choice.
+    // For any reason of the selection.
     node.programs["iptables-nft-save"] = "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n";
     CPPUNIT_ASSERT_EQUAL(std::string("kubelet's hint is there"), node.find().why);
     CPPUNIT_ASSERT_EQUAL(std::string(kSentence), node.find().warning);
-    node.complaint = "iptables-save v1.8.9 (legacy): Cannot initialize: Table does not exist (do you need to insmod?)\n";
+    node.error_output =
+        "iptables-save v1.8.9 (legacy): Cannot initialize: Table does not exist (do you need to insmod?)\n";
     CPPUNIT_ASSERT_EQUAL(std::string(), node.find().warning);
   }
 
-  void plain_names_are_enough() {
+  void works_with_plain_program_names() {
     FakeNode node;
     node.install("iptables", kNftVersion);
     CPPUNIT_ASSERT_EQUAL(std::string("/sbin/iptables-save"), node.find().save);
@@ -229,14 +230,14 @@ class ToolsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("/sbin/iptables-legacy-save"), only_legacy.find().save);
   }
 
-  void each_family_has_its_own() {
+  void each_family_has_its_own_tools() {
     FakeNode node;
     node.install("ip6tables", kNftVersion);
     CPPUNIT_ASSERT_EQUAL(std::string("/sbin/ip6tables-restore"), node.find(abi::Family::kIpv6).restore);
     CPPUNIT_ASSERT_THROW(node.find(), sdk::Failure);
   }
 
-  void says_what_to_install() {
+  void error_names_the_package_to_install() {
     try {
       FakeNode().find();
       CPPUNIT_FAIL("found tools that are not there");
@@ -254,12 +255,12 @@ class ToolsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(tools.has_random_fully());
   }
 
-  void each_version_waits_for_the_lock_in_its_way() {
+  void lock_wait_depends_on_the_version() {
     FakeNode node;
     node.install("iptables", "iptables v1.6.2");
     CPPUNIT_ASSERT(node.find().wait == RestoreWait::kSeconds);
     node.install("iptables", "iptables v1.6.1");
-    CPPUNIT_ASSERT(node.find().wait == RestoreWait::kNot);  // iptables-restore knows no --version
+    CPPUNIT_ASSERT(node.find().wait == RestoreWait::kNot);  // iptables-restore does not support --version
     node.programs["iptables-restore"] = "iptables-restore v1.6.1\n";
     CPPUNIT_ASSERT(node.find().wait == RestoreWait::kForever);
   }

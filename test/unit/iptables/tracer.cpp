@@ -67,20 +67,20 @@ bool list_has(const std::string& list, const std::set<std::string>& values) {
   return false;
 }
 
-// What a packet is on its way.
+// The state of a packet on its path.
 struct State {
   Packet packet;
   unsigned mark = 0;
   bool translated = false;
   bool masqueraded = false;
   bool redirected = false;
-  std::string server;   // the virtual server it came through, "10.0.0.1:80/tcp"
-  std::string verdict;  // REJ, DROP; empty: still on its way
+  std::string server;   // the virtual server that took it, "10.0.0.1:80/tcp"
+  std::string verdict;  // REJ, DROP; empty: none yet
 };
 
 struct Action {
   bool matches = true;
-  double probability = 1;  // of matching, when it matches
+  double probability = 1;  // if all other conditions match
   std::string target;
   std::string argument;
 };
@@ -122,8 +122,8 @@ class Rules {
         const Sets& sets)
       : tables_(tables), local_(local), remembered_(remembered), sets_(sets) {}
 
-  // Calls `done` for each way the packet can leave the chain, with its likelihood;
-  // `fell_through` when no rule decided.
+  // Calls `done` for each way that the packet can leave the chain, with its probability;
+  // `fell_through` if no rule gave a verdict.
   using Done = std::function<void(State, double, bool fell_through)>;
 
   void walk(const std::string& table, const std::string& chain, std::size_t from, State state, double probability,
@@ -293,14 +293,14 @@ std::map<std::string, double> Tracer::trace(const Packet& packet) const {
   const Rules rules(tables_, local_, remembered_, sets_);
   std::map<std::string, double> found;
   const auto end = [&](const State& state, double p) { found[describe(state)] += p; };
-  // With the address it has then; nat POSTROUTING when it gets there.
+  // With the current destination; ends with nat POSTROUTING.
   const auto leave = [&](const std::string& hook, State state, double p) {
     rules.walk("filter", hook, 0, std::move(state), p, [&](State passed, double q, bool) {
       if (!passed.verdict.empty()) return end(passed, q);
       rules.walk("nat", "POSTROUTING", 0, std::move(passed), q, [&](State sent, double r, bool) { end(sent, r); });
     });
   };
-  // Whether a virtual server takes the packet.
+  // Returns whether a virtual server takes the packet.
   const auto balance = [&](const State& state, double p) {
     const std::string key = bracketed(state.packet.destination) + ":" + std::to_string(state.packet.port) + "/" +
                             state.packet.protocol;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The tracer on rules written here by hand, so that it can be believed elsewhere.
+// Checks the tracer itself with handwritten rules.
 #include "test/unit/iptables/tracer.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -21,16 +21,16 @@ TableRules empty_tables() {
 
 class TracerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(TracerTest);
-  CPPUNIT_TEST(no_rules_touch_nothing);
-  CPPUNIT_TEST(hooks_depend_on_where_a_packet_comes_from_and_goes_to);
-  CPPUNIT_TEST(matches_must_all_hold);
-  CPPUNIT_TEST(negation_turns_one_match);
-  CPPUNIT_TEST(chains_fall_back_to_the_caller);
-  CPPUNIT_TEST(translation_is_seen_by_later_tables);
+  CPPUNIT_TEST(packets_pass_without_rules);
+  CPPUNIT_TEST(hooks_depend_on_source_and_destination);
+  CPPUNIT_TEST(all_matches_must_hold);
+  CPPUNIT_TEST(negation_inverts_one_match);
+  CPPUNIT_TEST(chains_return_to_the_caller);
+  CPPUNIT_TEST(translation_applies_to_later_tables);
   CPPUNIT_TEST(redirection_is_to_this_node);
   CPPUNIT_TEST(marks_are_set_and_cleared);
-  CPPUNIT_TEST(probabilities_split_the_way);
-  CPPUNIT_TEST(remembered_clients_match);
+  CPPUNIT_TEST(probabilities_split_the_path);
+  CPPUNIT_TEST(clients_in_recent_lists_match);
   CPPUNIT_TEST(interfaces_match_whole_or_by_prefix);
   CPPUNIT_TEST(unknown_options_are_errors);
   CPPUNIT_TEST_SUITE_END();
@@ -40,11 +40,11 @@ class TracerTest : public CppUnit::TestFixture {
   }
   static Packet to(const std::string& destination) { return {"203.0.113.2", destination}; }
 
-  void no_rules_touch_nothing() {
+  void packets_pass_without_rules() {
     CPPUNIT_ASSERT_EQUAL(std::string("PASS"), outcome(empty_tables(), to("10.0.0.1")));
   }
 
-  void hooks_depend_on_where_a_packet_comes_from_and_goes_to() {
+  void hooks_depend_on_source_and_destination() {
     TableRules tables = empty_tables();
     tables["filter"]["INPUT"] = {"-j DROP"};
     CPPUNIT_ASSERT_EQUAL(std::string("DROP"), outcome(tables, to("192.168.0.2")));
@@ -58,7 +58,7 @@ class TracerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("DROP"), outcome(tables, own));
   }
 
-  void matches_must_all_hold() {
+  void all_matches_must_hold() {
     TableRules tables = empty_tables();
     tables["filter"]["FORWARD"] = {"-m comment --comment \"a rule -j ACCEPT\" -m tcp -p tcp -s 203.0.113.0/25 "
                                    "-d 10.0.0.0/8 --dport 80 -m conntrack --ctstate NEW -j DROP"};
@@ -76,14 +76,14 @@ class TracerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("PASS"), outcome(tables, packet));
   }
 
-  void negation_turns_one_match() {
+  void negation_inverts_one_match() {
     TableRules tables = empty_tables();
     tables["filter"]["FORWARD"] = {"! -s 203.0.113.2 -d 10.0.0.0/8 -j DROP", "-d 11.0.0.0/8 ! -s 10.0.0.0/8 -j REJECT"};
     CPPUNIT_ASSERT_EQUAL(std::string("PASS"), outcome(tables, to("10.0.0.1")));
     CPPUNIT_ASSERT_EQUAL(std::string("REJ"), outcome(tables, to("11.0.0.1")));
   }
 
-  void chains_fall_back_to_the_caller() {
+  void chains_return_to_the_caller() {
     TableRules tables = empty_tables();
     tables["filter"]["FORWARD"] = {"-j A", "-j DROP"};
     tables["filter"]["A"] = {"-j B", "-d 10.0.0.1 -j RETURN", "-j REJECT"};
@@ -92,7 +92,7 @@ class TracerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("REJ"), outcome(tables, to("10.0.0.2")));
   }
 
-  void translation_is_seen_by_later_tables() {
+  void translation_applies_to_later_tables() {
     TableRules tables = empty_tables();
     tables["nat"]["PREROUTING"] = {"-m tcp -p tcp -d 10.0.0.1 --dport 80 -j DNAT --to-destination 10.1.1.1:8080",
                                    "-m tcp -p tcp -d fd00::1 --dport 80 -j DNAT --to-destination [fd00::9]:81"};
@@ -125,7 +125,7 @@ class TracerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("10.1.1.1:80"), outcome(tables, to("10.0.0.3")));
   }
 
-  void probabilities_split_the_way() {
+  void probabilities_split_the_path() {
     TableRules tables = empty_tables();
     tables["nat"]["PREROUTING"] = {
         "-m statistic --mode random --probability 0.25 -p tcp -j DNAT --to-destination 10.1.1.1:80",
@@ -137,7 +137,7 @@ class TracerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_DOUBLES_EQUAL(0.375, found.at("10.1.1.3:80"), 1e-9);
   }
 
-  void remembered_clients_match() {
+  void clients_in_recent_lists_match() {
     TableRules tables = empty_tables();
     tables["nat"]["PREROUTING"] = {"-m recent --name LIST --rcheck --seconds 5 --reap -p tcp -j DNAT --to-destination "
                                    "10.1.1.1:80"};

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Watching over what was written, and taking it away again.
+// Verification of the written rules, and cleanup.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -17,21 +17,21 @@ namespace verify_test {
 
 class VerifyTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(VerifyTest);
-  CPPUNIT_TEST(without_a_change_nothing_is_read);
-  CPPUNIT_TEST(own_writes_are_known);
-  CPPUNIT_TEST(changes_of_others_are_looked_at_once);
-  CPPUNIT_TEST(the_other_family_is_no_other);
-  CPPUNIT_TEST(each_kind_of_damage_is_named);
-  CPPUNIT_TEST(a_flush_is_described_in_short);
-  CPPUNIT_TEST(a_look_is_not_repeated_too_soon);
-  CPPUNIT_TEST(legacy_looks_at_the_canary);
-  CPPUNIT_TEST(legacy_notices_a_single_rule_after_a_rest);
-  CPPUNIT_TEST(a_change_during_our_write_is_noticed);
-  CPPUNIT_TEST(cleanup_leaves_what_others_made);
+  CPPUNIT_TEST(nothing_is_listed_without_a_change);
+  CPPUNIT_TEST(own_writes_are_not_foreign_changes);
+  CPPUNIT_TEST(foreign_changes_are_listed_once);
+  CPPUNIT_TEST(writes_of_the_other_family_are_not_foreign_changes);
+  CPPUNIT_TEST(each_kind_of_drift_is_named);
+  CPPUNIT_TEST(flush_is_described_briefly);
+  CPPUNIT_TEST(listings_are_rate_limited);
+  CPPUNIT_TEST(legacy_checks_the_canary);
+  CPPUNIT_TEST(legacy_detects_a_single_rule_at_the_next_listing);
+  CPPUNIT_TEST(change_during_a_write_is_detected);
+  CPPUNIT_TEST(cleanup_leaves_foreign_rules);
   CPPUNIT_TEST(cleanup_of_nothing_writes_nothing);
-  CPPUNIT_TEST(cleanup_knows_chains_of_an_earlier_process);
-  CPPUNIT_TEST(cleanup_empties_a_chain_somebody_points_at);
-  CPPUNIT_TEST(retire_keeps_what_the_successor_claims);
+  CPPUNIT_TEST(cleanup_removes_chains_of_an_earlier_process);
+  CPPUNIT_TEST(cleanup_only_empties_a_chain_with_a_foreign_reference);
+  CPPUNIT_TEST(retire_keeps_claimed_chains);
   CPPUNIT_TEST(retire_without_claims_removes_everything);
   CPPUNIT_TEST(claims_cover_every_chain);
   CPPUNIT_TEST_SUITE_END();
@@ -43,7 +43,7 @@ class VerifyTest : public CppUnit::TestFixture {
     return made;
   }
 
-  void without_a_change_nothing_is_read() {
+  void nothing_is_listed_without_a_change() {
     Bench bench;
     CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
     ok(bench.full(services()));
@@ -52,7 +52,7 @@ class VerifyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(saves, bench.kernel.saves);
   }
 
-  void own_writes_are_known() {
+  void own_writes_are_not_foreign_changes() {
     Bench bench;
     ok(bench.full(services()));
     ServiceSpec changed = services()[0];
@@ -64,7 +64,7 @@ class VerifyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(saves, bench.kernel.saves);
   }
 
-  void changes_of_others_are_looked_at_once() {
+  void foreign_changes_are_listed_once() {
     Bench bench;
     ok(bench.full(services()));
     bench.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n");
@@ -74,7 +74,7 @@ class VerifyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(saves + 1, bench.kernel.saves);
   }
 
-  void the_other_family_is_no_other() {
+  void writes_of_the_other_family_are_not_foreign_changes() {
     Bench ipv4;
     Bench ipv6(abi::Family::kIpv6);
     ipv6.kernel.join(ipv4.kernel);
@@ -93,13 +93,13 @@ class VerifyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(saves + 1, ipv4.kernel.saves + ipv6.kernel.saves);
   }
 
-  void each_kind_of_damage_is_named() {
+  void each_kind_of_drift_is_named() {
     const std::string chain = iptables::name(plan(services()[0]).chains[0]);
-    const auto expect = [](const std::string& phrase, const std::function<void(FakeKernel&)>& damage) {
+    const auto expect = [](const std::string& phrase, const std::function<void(FakeKernel&)>& cause_drift) {
       Bench bench;
       ok(bench.full(services()));
-      bench.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n");  // moves the generation
-      damage(bench.kernel);
+      bench.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n");  // changes the generation
+      cause_drift(bench.kernel);
       CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
       CPPUNIT_ASSERT_EQUAL(phrase, std::string(bench.error.message));
       CPPUNIT_ASSERT(bench.delta({}) == abi::Code::kNeedFull);
@@ -128,7 +128,7 @@ class VerifyTest : public CppUnit::TestFixture {
     });
   }
 
-  void a_flush_is_described_in_short() {
+  void flush_is_described_briefly() {
     Bench bench;
     ok(bench.full(services()));
     bench.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n");
@@ -137,10 +137,10 @@ class VerifyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(std::string(bench.error.message).ends_with(" more"));
   }
 
-  void a_look_is_not_repeated_too_soon() {
+  void listings_are_rate_limited() {
     Bench bench;
     ok(bench.full(services()));
-    bench.host.step = 1000;  // each look takes this long
+    bench.host.step = 1000;  // the duration of each listing
     const auto foreign = [&] { bench.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n"); };
     foreign();
     const std::size_t saves = bench.kernel.saves;
@@ -156,7 +156,7 @@ class VerifyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(saves + 2, bench.kernel.saves);
   }
 
-  void legacy_looks_at_the_canary() {
+  void legacy_checks_the_canary() {
     Bench bench;
     bench.kernel.use_legacy();
     ok(bench.full(services()));
@@ -167,37 +167,37 @@ class VerifyTest : public CppUnit::TestFixture {
     ok(bench.verify());
   }
 
-  void legacy_notices_a_single_rule_after_a_rest() {
+  void legacy_detects_a_single_rule_at_the_next_listing() {
     Bench bench;
     bench.kernel.use_legacy();
     ok(bench.full(services()));
-    bench.host.step = 1000;  // each look takes this long
+    bench.host.step = 1000;  // the duration of each listing
     ok(bench.verify());
     bench.kernel.tables["nat"]["KUBE-NODEPORTS"].clear();
-    const std::size_t looks = bench.kernel.saves;
+    const std::size_t listings = bench.kernel.saves;
     ok(bench.verify());
-    CPPUNIT_ASSERT_EQUAL(looks + 1, bench.kernel.saves);  // at the canary
+    CPPUNIT_ASSERT_EQUAL(listings + 1, bench.kernel.saves);  // of the canary
     bench.host.clock += 20 * 1000;
     CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
     CPPUNIT_ASSERT(std::string(bench.error.message).ends_with("in nat KUBE-NODEPORTS is gone"));
     ok(bench.full(services()));
-    // A flush does not wait for the end of the rest.
+    // A flush is detected before the next listing is due.
     ok(bench.verify());
     bench.kernel.tables = FakeKernel().tables;
     CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
   }
 
-  void a_change_during_our_write_is_noticed() {
+  void change_during_a_write_is_detected() {
     Bench bench;
     ok(bench.full(services()));
-    bench.kernel.foreign("*nat\n:KUBE-NODEPORTS - [0:0]\nCOMMIT\n");  // just before
+    bench.kernel.foreign("*nat\n:KUBE-NODEPORTS - [0:0]\nCOMMIT\n");  // just before the write
     ServiceSpec changed = services()[0];
     changed.endpoints.pop_back();
     ok(bench.delta({changed}));
     CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
   }
 
-  void cleanup_leaves_what_others_made() {
+  void cleanup_leaves_foreign_rules() {
     Bench bench;
     const std::string foreign =
         "*nat\n:FOREIGN - [0:0]\n-A PREROUTING -j FOREIGN\n-A POSTROUTING -s 10.0.0.0/8 -j MASQUERADE\nCOMMIT\n";
@@ -220,7 +220,7 @@ class VerifyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench.kernel.restores.empty());
   }
 
-  void cleanup_knows_chains_of_an_earlier_process() {
+  void cleanup_removes_chains_of_an_earlier_process() {
     Bench bench;
     ok(bench.full(many_services(200, 6)));
     bench.restart();
@@ -229,7 +229,7 @@ class VerifyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench.kernel.restores.size() > 1);  // in batches
   }
 
-  void cleanup_empties_a_chain_somebody_points_at() {
+  void cleanup_only_empties_a_chain_with_a_foreign_reference() {
     Bench bench;
     ok(bench.full(services()));
     bench.kernel.foreign("*nat\n:FOREIGN - [0:0]\n-A FOREIGN -j KUBE-MARK-MASQ\nCOMMIT\n");
@@ -238,7 +238,7 @@ class VerifyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!bench.kernel.has("nat", "KUBE-SERVICES"));
   }
 
-  void retire_keeps_what_the_successor_claims() {
+  void retire_keeps_claimed_chains() {
     Bench bench;
     ok(bench.full(services()));
     ok(bench.retire({"iptables/nat/KUBE-SERVICES", "iptables/nat/KUBE-POSTROUTING", "iptables/nat/KUBE-MARK-MASQ",

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Service ports and nodes for the tests of this backend, in the words of Kubernetes: it
-// sorts endpoints into the lists of the policies as the core does (without topology).
+// Service ports and nodes for the tests of this backend, in terms of Kubernetes. Sorts
+// endpoints into the lists of the policies as the core does (without topology).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace sluice::test {
 
-enum class Condition { kReady, kTerminating, kGone };  // kTerminating: still serving; kGone: not any more
+enum class Condition { kReady, kTerminating, kGone };  // kTerminating: still serving; kGone: not serving
 
 struct EndpointSpec {
   std::string address;
@@ -54,7 +54,7 @@ struct NodeSpec {
   std::vector<std::string> local_addresses;
 };
 
-// Owns everything the views of the ABI point at.
+// Owns the data that the ABI views point to.
 class World {
  public:
   explicit World(abi::Family family = abi::Family::kIpv4) : family_(family) {}

@@ -8,7 +8,7 @@
 
 #include <random>
 
-#include "plugins/ipvs/values.hpp"
+#include "plugins/ipvs/server_types.hpp"
 #include "test/unit/ipvs/fake_link_kernel.hpp"
 
 namespace sluice::ipvs {
@@ -23,18 +23,18 @@ abi::Address v6(const std::string& text) { return *sdk::parse_address(text, Fami
 class AddressWriterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(AddressWriterTest);
   CPPUNIT_TEST(makes_the_link_once_for_both_families);
-  CPPUNIT_TEST(what_is_held_costs_nothing);
-  CPPUNIT_TEST(looking_makes_nothing);
-  CPPUNIT_TEST(a_link_of_another_kind_is_left_alone);
-  CPPUNIT_TEST(binding_without_a_link_asks_for_everything);
-  CPPUNIT_TEST(damage_is_what_was_bound_and_is_missing);
-  CPPUNIT_TEST(what_went_before_a_refresh_and_is_not_wanted_is_no_damage);
-  CPPUNIT_TEST(a_link_made_anew_is_damage_and_mended);
-  CPPUNIT_TEST(what_failed_is_not_remembered);
-  CPPUNIT_TEST(what_no_link_can_have_stays_out_alone);
+  CPPUNIT_TEST(held_addresses_cost_nothing);
+  CPPUNIT_TEST(read_back_creates_nothing);
+  CPPUNIT_TEST(a_link_of_another_kind_is_not_changed);
+  CPPUNIT_TEST(binding_without_a_link_needs_a_full_transaction);
+  CPPUNIT_TEST(drift_is_a_bound_address_that_is_missing);
+  CPPUNIT_TEST(an_unwanted_address_that_went_before_a_refresh_is_not_drift);
+  CPPUNIT_TEST(a_recreated_link_is_drift_and_is_repaired);
+  CPPUNIT_TEST(failed_addresses_are_not_held);
+  CPPUNIT_TEST(a_rejected_address_does_not_stop_the_others);
   CPPUNIT_TEST(the_link_goes_with_the_last_family);
-  CPPUNIT_TEST(both_families_going_at_once_leave_no_link);
-  CPPUNIT_TEST(any_history_ends_as_wanted);
+  CPPUNIT_TEST(both_families_removing_at_once_leave_no_link);
+  CPPUNIT_TEST(random_histories_converge);
   CPPUNIT_TEST_SUITE_END();
 
   FakeLinkKernel kernel_;
@@ -54,11 +54,11 @@ class AddressWriterTest : public CppUnit::TestFixture {
     six.bind({v6("fd00::1")});
     CPPUNIT_ASSERT(bound() == std::set{v4("10.0.0.1")});
     CPPUNIT_ASSERT(bound(Family::kIpv6) == std::set{v6("fd00::1")});
-    CPPUNIT_ASSERT(!four.find_damage());
-    CPPUNIT_ASSERT(!six.find_damage());
+    CPPUNIT_ASSERT(!four.find_drift());
+    CPPUNIT_ASSERT(!six.find_drift());
   }
 
-  void what_is_held_costs_nothing() {
+  void held_addresses_cost_nothing() {
     kernel_.put(kLinkName, "dummy").addresses[Family::kIpv4] = {v4("10.0.0.1"), v4("10.0.0.2")};
     auto writer = this->writer();
     writer.refresh();
@@ -72,24 +72,24 @@ class AddressWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, kernel_.messages());
     CPPUNIT_ASSERT(bound() == (std::set{v4("10.0.0.1"), v4("10.0.0.2")}));
     CPPUNIT_ASSERT_EQUAL(1, kernel_.calls["addresses"]);
-    // What was there before is missed as well, once it has been asked for.
+    // An address that existed before counts as drift once it has been bound again.
     bound().erase(v4("10.0.0.1"));
-    CPPUNIT_ASSERT(writer.find_damage().has_value());
+    CPPUNIT_ASSERT(writer.find_drift().has_value());
   }
 
-  void looking_makes_nothing() {
+  void read_back_creates_nothing() {
     auto writer = this->writer();
-    writer.look();
+    writer.read_back();
     CPPUNIT_ASSERT(writer.held().empty());
     CPPUNIT_ASSERT(kernel_.links.empty());
-    CPPUNIT_ASSERT(!writer.find_damage());
+    CPPUNIT_ASSERT(!writer.find_drift());
     kernel_.put(kLinkName, "dummy").addresses[Family::kIpv4] = {v4("10.0.0.1")};
-    writer.look();
+    writer.read_back();
     CPPUNIT_ASSERT(writer.held() == std::set{v4("10.0.0.1")});
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, kernel_.messages());
   }
 
-  void a_link_of_another_kind_is_left_alone() {
+  void a_link_of_another_kind_is_not_changed() {
     kernel_.put(kLinkName, "bridge").addresses[Family::kIpv4] = {v4("10.0.0.1")};
     auto writer = this->writer();
     try {
@@ -101,7 +101,7 @@ class AddressWriterTest : public CppUnit::TestFixture {
                            std::string(failure.what()));
       CPPUNIT_ASSERT(failure.code() == abi::Code::kKernel);
     }
-    writer.look();  // whoever cleans up is not stopped by it
+    writer.read_back();  // does not stop a clean-up
     CPPUNIT_ASSERT(writer.held().empty());
     writer.remove_all();
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bound().size());
@@ -110,9 +110,9 @@ class AddressWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_THROW(writer.refresh(), sdk::Failure);
   }
 
-  void binding_without_a_link_asks_for_everything() {
+  void binding_without_a_link_needs_a_full_transaction() {
     auto writer = this->writer();
-    writer.look();
+    writer.read_back();
     try {
       writer.bind({v4("10.0.0.1")});
       CPPUNIT_FAIL("bound to no link");
@@ -121,55 +121,54 @@ class AddressWriterTest : public CppUnit::TestFixture {
     }
   }
 
-  void damage_is_what_was_bound_and_is_missing() {
+  void drift_is_a_bound_address_that_is_missing() {
     auto writer = this->writer();
     writer.refresh();
     writer.bind({v4("10.0.0.1"), v4("10.0.0.2"), v4("10.0.0.3")});
-    bound().insert(v4("192.0.2.1"));  // somebody else's
-    CPPUNIT_ASSERT(!writer.find_damage());
+    bound().insert(v4("192.0.2.1"));  // foreign
+    CPPUNIT_ASSERT(!writer.find_drift());
     bound().erase(v4("10.0.0.2"));
-    CPPUNIT_ASSERT_EQUAL(std::string("link kube-ipvs0 lacks 1 of 3 addresses, 10.0.0.2 for one"),
-                         *writer.find_damage());
+    CPPUNIT_ASSERT_EQUAL(std::string("link kube-ipvs0 lacks 1 of 3 addresses, 10.0.0.2 for one"), *writer.find_drift());
     writer.refresh();
     writer.bind({v4("10.0.0.1"), v4("10.0.0.2"), v4("10.0.0.3")});
-    CPPUNIT_ASSERT(!writer.find_damage());
+    CPPUNIT_ASSERT(!writer.find_drift());
     CPPUNIT_ASSERT(bound().contains(v4("192.0.2.1")));
     kernel_.links.clear();
-    CPPUNIT_ASSERT_EQUAL(std::string("link kube-ipvs0 is gone"), *writer.find_damage());
+    CPPUNIT_ASSERT_EQUAL(std::string("link kube-ipvs0 is gone"), *writer.find_drift());
   }
 
-  void what_went_before_a_refresh_and_is_not_wanted_is_no_damage() {
+  void an_unwanted_address_that_went_before_a_refresh_is_not_drift() {
     auto writer = this->writer();
     writer.refresh();
     writer.bind({v4("10.0.0.1"), v4("10.0.0.2")});
     bound().erase(v4("10.0.0.2"));
     writer.refresh();
     writer.bind({v4("10.0.0.1")});
-    CPPUNIT_ASSERT(!writer.find_damage());
+    CPPUNIT_ASSERT(!writer.find_drift());
   }
 
-  void a_link_made_anew_is_damage_and_mended() {
+  void a_recreated_link_is_drift_and_is_repaired() {
     auto writer = this->writer();
     writer.refresh();
-    // Also while nothing is bound: the next address would go to the old one.
+    // Also while nothing is bound: the next address would go to the old link.
     kernel_.links.clear();
     kernel_.put(kLinkName, "dummy");
-    CPPUNIT_ASSERT(writer.find_damage().has_value());
+    CPPUNIT_ASSERT(writer.find_drift().has_value());
     writer.refresh();
     writer.bind({v4("10.0.0.1")});
     kernel_.links.clear();
     kernel_.put(kLinkName, "dummy");
-    CPPUNIT_ASSERT(writer.find_damage().has_value());
+    CPPUNIT_ASSERT(writer.find_drift().has_value());
     writer.refresh();
     CPPUNIT_ASSERT(writer.held().empty());
     writer.bind({v4("10.0.0.1")});
-    CPPUNIT_ASSERT(!writer.find_damage());
+    CPPUNIT_ASSERT(!writer.find_drift());
     CPPUNIT_ASSERT(bound() == std::set{v4("10.0.0.1")});
     kernel_.links.at(kLinkName).state.kind = "vlan";
-    CPPUNIT_ASSERT(writer.find_damage().has_value());
+    CPPUNIT_ASSERT(writer.find_drift().has_value());
   }
 
-  void what_failed_is_not_remembered() {
+  void failed_addresses_are_not_held() {
     auto writer = this->writer();
     writer.refresh();
     kernel_.before = [](const std::string& what) {
@@ -187,14 +186,14 @@ class AddressWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(writer.held().empty());
   }
 
-  void what_no_link_can_have_stays_out_alone() {
+  void a_rejected_address_does_not_stop_the_others() {
     auto writer = this->writer();
     writer.refresh();
     kernel_.refuse = {v4("10.0.0.2")};
     writer.bind({v4("10.0.0.1"), v4("10.0.0.2"), v4("10.0.0.3")});
     CPPUNIT_ASSERT(bound() == (std::set{v4("10.0.0.1"), v4("10.0.0.3")}));
     CPPUNIT_ASSERT(writer.held() == bound());
-    CPPUNIT_ASSERT(!writer.find_damage());
+    CPPUNIT_ASSERT(!writer.find_drift());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, writer.refused().size());
     CPPUNIT_ASSERT_EQUAL(std::string("cannot bind 10.0.0.2 to kube-ipvs0: refused"),
                          writer.refused().at(v4("10.0.0.2")));
@@ -227,14 +226,14 @@ class AddressWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(1, kernel_.calls["remove"]);
   }
 
-  void both_families_going_at_once_leave_no_link() {
+  void both_families_removing_at_once_leave_no_link() {
     auto four = writer();
     auto six = writer(Family::kIpv6);
     four.refresh();
     six.refresh();
     four.bind({v4("10.0.0.1")});
     six.bind({v6("fd00::1")});
-    // The other one takes its addresses off while this one does.
+    // The other family removes its addresses at the same time.
     kernel_.before = [&](const std::string& what) {
       if (what == "unbind") bound(Family::kIpv6).clear();
     };
@@ -242,8 +241,8 @@ class AddressWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(kernel_.links.empty());
   }
 
-  // Whatever happens in between, after a full round the kernel has what is wanted, and what others bound.
-  void any_history_ends_as_wanted() {
+  // After any history, a full round leaves the wanted and the foreign addresses.
+  void random_histories_converge() {
     std::mt19937 random(20);
     const auto below = [&](unsigned limit) { return static_cast<unsigned>(random() % limit); };
     Addresses all;
@@ -254,9 +253,9 @@ class AddressWriterTest : public CppUnit::TestFixture {
       auto writer = this->writer();
       std::set<abi::Address> wanted;
       bool trusted = false;
-      bool damaged = false;
+      bool drifted = false;
       for (int step = 0; step < 30; ++step) {
-        // What others do.
+        // Foreign changes.
         if (below(8) == 0 && kernel_.links.contains(kLinkName)) {
           switch (below(4)) {
             case 0:
@@ -276,8 +275,8 @@ class AddressWriterTest : public CppUnit::TestFixture {
         if (trusted) {
           const bool whole = kernel_.links.contains(kLinkName) &&
                              std::includes(bound().begin(), bound().end(), wanted.begin(), wanted.end());
-          damaged = writer.find_damage().has_value();
-          CPPUNIT_ASSERT_EQUAL(!whole, damaged);
+          drifted = writer.find_drift().has_value();
+          CPPUNIT_ASSERT_EQUAL(!whole, drifted);
         }
         Addresses come;
         Addresses go;
@@ -292,7 +291,7 @@ class AddressWriterTest : public CppUnit::TestFixture {
           if (below(40) == 0) throw sdk::Failure(abi::Code::kRetry, "", "interrupted");
         };
         try {
-          if (!trusted || damaged || below(10) == 0) {
+          if (!trusted || drifted || below(10) == 0) {
             writer.refresh();
             writer.bind({wanted.begin(), wanted.end()});
             Addresses more;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A backend on four fake parts of a kernel, and the calls the daemon makes.
+// A backend on four fake parts of a kernel, driven like the daemon does.
 #pragma once
 
 #include <algorithm>
@@ -76,7 +76,7 @@ class IpvsBench {
     host.failed.clear();
     return backend_->apply(&transaction, &result, &error);
   }
-  // As --init-only asks for it.
+  // As --init-only calls it.
   abi::Code prepare() {
     clear_error();
     abi::NodeFacts known{};
@@ -112,7 +112,7 @@ class IpvsBench {
     inspected = inspection->services(sdk::view(name), &sink, &error);
     return sink.found;
   }
-  // "ns/name:port client endpoint:port seconds", a line each; what export_clients() answered in `error`.
+  // One line per client: "ns/name:port client endpoint:port seconds". `error`: the result of export_clients().
   std::string exported() {
     class Sink final : public abi::AffinitySink {
      public:
@@ -145,9 +145,9 @@ class IpvsBench {
     return sink.found;
   }
 
-  // Everything the kernel holds, as lines; the order is that of values, not of history.
+  // Everything the kernel holds, as lines in an order that does not depend on history.
   std::string kernel_text() const { return servers_text() + sets.text() + links_text() + rules_text(); }
-  // Rules that only drop stand in the order in which they came: here in that of their text.
+  // Drop rules stand in the order of their addition: sort them by text.
   std::string rules_text() const {
     std::string text;
     std::set<std::string> dropping;
@@ -197,7 +197,7 @@ class IpvsBench {
                       abi::Protocol protocol = abi::Protocol::kTcp) const {
     return {*sdk::parse_address(address, family_), port, protocol};
   }
-  std::string said(abi::Severity severity) const {
+  std::string logged(abi::Severity severity) const {
     std::string text;
     for (const auto& [how, line] : host.lines) {
       if (how == severity) text += line + "\n";
@@ -216,19 +216,19 @@ class IpvsBench {
   std::uint64_t generation = 0;
   abi::Code inspected = abi::Code::kOk;
   std::string state_dir;
-  std::vector<std::string> node_warnings;  // what preparing the node ends with
+  std::vector<std::string> node_warnings;  // warnings that prepare() returns
   unsigned prepared = 0;
-  unsigned prepared_lacking = 0;  // of them, after the kernel did not support something
-  bool has_ipvs = true;  // their modules are there
+  unsigned prepared_lacking = 0;  // of these calls, after the kernel lacked a feature
+  bool has_ipvs = true;           // the modules are loaded
   bool has_sets = true;
-  bool addresses_unread = false;  // those of the node, at a clean-up
+  bool addresses_unread = false;                     // the node's addresses, at a clean-up
   std::map<ipvs::ServerKey, std::string> listening;  // programs of the node
-  std::vector<ipvs::ServerConnection> connections;  // of IPVS, one by one
+  std::vector<ipvs::ServerConnection> connections;   // of IPVS
   bool connections_readable = true;
-  std::set<abi::Address> connected;  // addresses that processes of the node send from
+  std::set<abi::Address> connected;  // source addresses of connections of this node
   std::optional<abi::Address> usual_source;
-  netlink::OpenWire tracking;  // of a backend that is made after
-  bool predecessor_serves = false;   // told to the next backend object
+  netlink::OpenWire tracking;        // of backends created later
+  bool predecessor_serves = false;   // of the next backend object
 
  private:
   class Rules final : public netfilter::Kernel {
@@ -279,8 +279,8 @@ class IpvsBench {
     std::vector<ipvs::SetEntry> entries(const std::string& name, ipvs::SetType type) override {
       return kernel_.entries(name, type);
     }
-    void create(const std::string& name, ipvs::SetType type, std::uint32_t most) override {
-      kernel_.create(name, type, most);
+    void create(const std::string& name, ipvs::SetType type, std::uint32_t maxelem) override {
+      kernel_.create(name, type, maxelem);
     }
     std::vector<ipvs::RefusedEntry> add(const std::string& name, ipvs::SetType type,
                                         const std::vector<ipvs::SetEntry>& entries) override {

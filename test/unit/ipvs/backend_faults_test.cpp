@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An apply that breaks off anywhere is made good by the next full one; random histories end where a fresh start would.
+// A full apply repairs an apply that failed anywhere; random histories end like a fresh start.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -18,12 +18,12 @@
 namespace sluice::test {
 namespace backend_faults_test {
 
-// Counts what is asked of the four parts and breaks the k-th of it.
+// Counts calls of the four parts and breaks the k-th.
 class Saboteur {
  public:
   explicit Saboteur(IpvsBench& bench) : bench_(bench) {}
 
-  // Steps done, when nothing was broken.
+  // Calls made if none was broken.
   unsigned run(unsigned broken, const std::function<abi::Code()>& work, abi::Code& code) {
     unsigned step = 0;
     const auto next = [&] { return ++step == broken; };
@@ -35,7 +35,7 @@ class Saboteur {
       if (next()) throw failure;
     };
     const std::size_t calls = bench_.sets.calls.size();
-    // The fake of the sets counts by itself: it breaks the call that would come `left` after.
+    // The fake of the sets counts by itself: it breaks the call after `left` others.
     if (broken != 0) {
       bench_.sets.fail_call = "";
       bench_.sets.fail_after = broken - 1;
@@ -54,9 +54,9 @@ class Saboteur {
 
 class IpvsFaultsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(IpvsFaultsTest);
-  CPPUNIT_TEST(a_full_one_that_breaks_anywhere);
-  CPPUNIT_TEST(a_delta_that_breaks_anywhere);
-  CPPUNIT_TEST(rules_that_are_refused);
+  CPPUNIT_TEST(a_full_transaction_may_fail_anywhere);
+  CPPUNIT_TEST(a_delta_may_fail_anywhere);
+  CPPUNIT_TEST(rejected_rules);
   CPPUNIT_TEST(a_restart_in_the_middle_converges);
   CPPUNIT_TEST(random_histories_end_as_a_fresh_start);
   CPPUNIT_TEST_SUITE_END();
@@ -105,28 +105,28 @@ class IpvsFaultsTest : public CppUnit::TestFixture {
       }
       ++failures;
       CPPUNIT_ASSERT(code == abi::Code::kRetry);
-      // Nothing builds on it.
+      // No delta is accepted after it.
       CPPUNIT_ASSERT(bench.delta({}) == abi::Code::kNeedFull);
       CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
       ok(bench, bench.full(after()));
-      ok(bench, bench.verify());  // a real server that was let drain goes here
+      ok(bench, bench.verify());  // removes a drained real server
       CPPUNIT_ASSERT_EQUAL_MESSAGE("step " + std::to_string(broken), expected, bench.kernel_text());
     }
     CPPUNIT_ASSERT(failures > 10);
   }
 
-  void a_full_one_that_breaks_anywhere() {
+  void a_full_transaction_may_fail_anywhere() {
     break_each_step([](IpvsBench& bench) { return bench.full(after()); });
   }
 
-  void a_delta_that_breaks_anywhere() {
+  void a_delta_may_fail_anywhere() {
     break_each_step([](IpvsBench& bench) {
       const std::vector<ServiceSpec> now = after();
       return bench.delta({now[0], now[1], now[2], now[3]}, {before()[3]});
     });
   }
 
-  void rules_that_are_refused() {
+  void rejected_rules() {
     IpvsBench bench;
     ok(bench, bench.full({}));
     bench.rules.fail_next = 4;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What tests of the whole backend do again and again.
+// Shared helpers of the tests of the whole backend.
 #pragma once
 
 #include <cppunit/TestAssert.h>

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is whose: others' virtual servers and addresses stay, in excludeCIDRs and outside, ours of before go.
+// Ownership: foreign virtual servers and addresses stay, in excludeCIDRs and outside; ours of an earlier process go.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <string>
@@ -14,19 +14,19 @@ namespace backend_ownership_test {
 
 class IpvsOwnershipTest : public IpvsFixture {
   CPPUNIT_TEST_SUITE(IpvsOwnershipTest);
-  CPPUNIT_TEST(what_others_made_stays);
-  CPPUNIT_TEST(what_an_earlier_process_made_goes);
-  CPPUNIT_TEST(node_ports_at_an_address_that_is_gone_go);
+  CPPUNIT_TEST(foreign_objects_stay);
+  CPPUNIT_TEST(objects_of_an_earlier_process_are_removed);
+  CPPUNIT_TEST(node_ports_at_a_lost_address_are_removed);
   CPPUNIT_TEST(node_ports_that_could_not_be_removed_are_found_later);
-  CPPUNIT_TEST(what_kube_proxy_made_is_taken_over);
+  CPPUNIT_TEST(kube_proxy_state_is_adopted);
   CPPUNIT_TEST(excluded_ranges_are_not_touched);
   CPPUNIT_TEST(excluded_ranges_stay_untouched);
   CPPUNIT_TEST(a_node_port_in_an_excluded_range_stays_untouched);
-  CPPUNIT_TEST(what_appears_in_an_excluded_range_is_not_touched);
-  CPPUNIT_TEST(what_appears_before_a_failure_is_not_touched);
+  CPPUNIT_TEST(new_foreign_servers_in_excluded_ranges_are_not_touched);
+  CPPUNIT_TEST(new_foreign_servers_before_a_failure_are_not_touched);
   CPPUNIT_TEST(a_node_port_that_appears_in_an_excluded_range_is_not_touched);
   CPPUNIT_TEST(own_virtual_servers_in_excluded_ranges_are_kept_current);
-  CPPUNIT_TEST(addresses_of_others_on_the_link_stay);
+  CPPUNIT_TEST(foreign_addresses_on_the_link_stay);
   CPPUNIT_TEST(an_external_address_of_an_endpoint_is_not_bound);
   CPPUNIT_TEST_SUITE_END();
 
@@ -59,11 +59,11 @@ class IpvsOwnershipTest : public IpvsFixture {
     is_withheld();
   }
 
-  void what_others_made_stays() {
+  void foreign_objects_stay() {
     IpvsBench bench;
     put_server(bench, bench.key("203.0.113.9", 80));
-    put_server(bench, bench.key("192.168.0.2", 6443));  // of the node, and no node port
-    put_server(bench, bench.key("192.0.2.9", 30001));   // a node port's number at an address that is not the node's
+    put_server(bench, bench.key("192.168.0.2", 6443));  // of the node, but not a node port
+    put_server(bench, bench.key("192.0.2.9", 30001));   // the number of a node port at a foreign address
     bench.rules.foreign("*nat\n:FOREIGN - [0:0]\n-A FOREIGN -j RETURN\nCOMMIT\n");
     ok(bench, bench.full(services()));
     ok(bench, bench.delta({}, {services()[0]}));
@@ -79,7 +79,7 @@ class IpvsOwnershipTest : public IpvsFixture {
     CPPUNIT_ASSERT(bench.rules.has("nat", "FOREIGN"));
   }
 
-  void what_an_earlier_process_made_goes() {
+  void objects_of_an_earlier_process_are_removed() {
     IpvsBench bench;
     std::vector<ServiceSpec> all = services();
     all[2].external_ips = {"192.168.99.11"};
@@ -94,7 +94,8 @@ class IpvsOwnershipTest : public IpvsFixture {
   static constexpr const char* kPastAddress = "10.244.0.1";
   static constexpr const char* kOthers = "192.0.2.9:30001/TCP rr 10.77.0.1:8080*1\n";
 
-  // A node port at an address that the node loses while no daemon runs; at another strange address one of somebody else.
+  // A node port at an address that the node loses while no daemon runs; a foreign virtual server at another unknown
+  // address.
   static void lose_an_address(IpvsBench& bench) {
     bench.node.local_addresses.push_back(kPastAddress);
     put_server(bench, bench.key("192.0.2.9", 30001));
@@ -104,7 +105,7 @@ class IpvsOwnershipTest : public IpvsFixture {
     bench.restart();
   }
 
-  void node_ports_at_an_address_that_is_gone_go() {
+  void node_ports_at_a_lost_address_are_removed() {
     for (const char* how : {"cleanup", "retire", "drain", "full"}) {
       IpvsBench bench;
       lose_an_address(bench);
@@ -137,13 +138,13 @@ class IpvsOwnershipTest : public IpvsFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(kOthers), bench.servers_text());
   }
 
-  void what_kube_proxy_made_is_taken_over() {
+  void kube_proxy_state_is_adopted() {
     IpvsBench bench;
     ok(bench, bench.full(services()));
-    // As kube-proxy leaves it, with connections; one real server is somebody else's by now.
+    // As kube-proxy leaves it, with connections; one real server is foreign by now.
     const ipvs::ServerKey key = bench.key("172.30.0.1", 80);
     for (auto& [real, state] : bench.servers.held.at(key).real) state.connections = 5;
-    bench.sets.sets.at("KUBE-IPVS-IPS").entries.clear();  // its older versions have none
+    bench.sets.sets.at("KUBE-IPVS-IPS").entries.clear();  // older versions of kube-proxy have no entries
     bench.restart();
     ok(bench, bench.full({services()[0], services()[1]}));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.servers.cut);
@@ -161,7 +162,7 @@ class IpvsOwnershipTest : public IpvsFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
     CPPUNIT_ASSERT_MESSAGE(bench.host.failed[0], has(bench.host.failed[0],
                                                      "bench/svc-1:p80: virtual server "
-                                                     "172.30.0.2:80/TCP is somebody else's"));
+                                                     "172.30.0.2:80/TCP was not created by this program"));
     CPPUNIT_ASSERT(has(bench.servers_text(), "1.2.3.4:80/TCP rr 10.0.0.3"));
     ok(bench, bench.delta({services()[1]}));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
@@ -178,13 +179,13 @@ class IpvsOwnershipTest : public IpvsFixture {
     CPPUNIT_ASSERT_MESSAGE(bench.servers_text(), has(bench.servers_text(), kForeign));
     CPPUNIT_ASSERT_MESSAGE(bench.sets.text(), !has(bench.sets.text(), "172.30.0.2"));
     CPPUNIT_ASSERT_MESSAGE(bench.links_text(), !has(bench.links_text(), "172.30.0.2"));
-    // Another frontend of that Service.
+    // Another frontend of the same Service.
     CPPUNIT_ASSERT(has(bench.servers_text(), "1.2.3.4:80/TCP rr 10.0.0.3") && has(bench.links_text(), "1.2.3.4"));
     CPPUNIT_ASSERT(has(bench.sets.text(), "KUBE-LOAD-BALANCER 1.2.3.4,tcp:80\n"));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
     CPPUNIT_ASSERT_MESSAGE(bench.host.failed[0], has(bench.host.failed[0],
                                                      "bench/svc-1:p80: virtual server "
-                                                     "172.30.0.2:80/TCP is somebody else's"));
+                                                     "172.30.0.2:80/TCP was not created by this program"));
   }
 
   void excluded_ranges_stay_untouched() {
@@ -230,14 +231,14 @@ class IpvsOwnershipTest : public IpvsFixture {
     CPPUNIT_ASSERT(has(bench.sets.text(), "KUBE-NODE-PORT-TCP 30001\n") && bench.host.failed.empty());
   }
 
-  void what_appears_in_an_excluded_range_is_not_touched() {
+  void new_foreign_servers_in_excluded_ranges_are_not_touched() {
     IpvsBench bench(kFamily, {{"ipvs.excludeCIDRs", "172.30.0.2/32"}});
     ok(bench, bench.full({services()[0]}));
     put_server(bench, bench.key("172.30.0.2", 80));
     bench.servers.log.clear();
     ok(bench, bench.delta({services()[1], services()[2]}));
     is_left_alone(bench);
-    CPPUNIT_ASSERT_EQUAL(std::string(), bench.said(abi::Severity::kWarning));
+    CPPUNIT_ASSERT_EQUAL(std::string(), bench.logged(abi::Severity::kWarning));
     ok(bench, bench.verify());
     ok(bench, bench.delta({services()[1]}));
     is_left_alone(bench);
@@ -257,7 +258,7 @@ class IpvsOwnershipTest : public IpvsFixture {
     CPPUNIT_ASSERT_EQUAL(fresh.kernel_text(), bench.kernel_text());
   }
 
-  void what_appears_before_a_failure_is_not_touched() {
+  void new_foreign_servers_before_a_failure_are_not_touched() {
     IpvsBench bench(kFamily, {{"ipvs.excludeCIDRs", "172.30.0.2/32"}});
     ok(bench, bench.full({services()[0]}));
     put_server(bench, bench.key("172.30.0.2", 80));
@@ -290,7 +291,7 @@ class IpvsOwnershipTest : public IpvsFixture {
     CPPUNIT_ASSERT_EQUAL(foreign, bench.servers_text());
   }
 
-  // Node addresses are often excluded: there may be a load balancer of the control plane.
+  // Node addresses are often excluded: a load balancer of the control plane may use them.
   void own_virtual_servers_in_excluded_ranges_are_kept_current() {
     IpvsBench bench(kFamily, {{"ipvs.excludeCIDRs", "192.168.0.0/24"}});
     put_server(bench, bench.key("192.168.0.2", 6443));
@@ -308,7 +309,7 @@ class IpvsOwnershipTest : public IpvsFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("192.168.0.2:6443/TCP rr 10.77.0.1:8080*1\n"), bench.servers_text());
   }
 
-  void addresses_of_others_on_the_link_stay() {
+  void foreign_addresses_on_the_link_stay() {
     IpvsBench bench;
     ok(bench, bench.full(services()));
     bench.links.links.at("kube-ipvs0").addresses[kFamily].insert(address("203.0.113.77"));

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One backend after another: before an iptables, nftables or userspace backend, behind one, before itself; and when the
-// daemon ends in the middle.
+// Retirement: in favour of an iptables, nftables or userspace backend, after one, in favour of itself; and restarts
+// of the daemon in between.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include "test/unit/ipvs/backend_fixture.hpp"
@@ -16,24 +16,24 @@ const std::vector<std::string> kModeIptables = {"iptables/nat/KUBE-SERVICES", "i
 
 class IpvsRetireTest : public IpvsFixture {
   CPPUNIT_TEST_SUITE(IpvsRetireTest);
-  CPPUNIT_TEST(keeps_what_the_successor_claims);
-  CPPUNIT_TEST(before_itself_it_leaves_everything);
+  CPPUNIT_TEST(keeps_claims_of_the_new_backend);
+  CPPUNIT_TEST(another_instance_adopts_everything);
   CPPUNIT_TEST(drains_step_by_step);
-  CPPUNIT_TEST(what_leads_here_goes_before_everything);
-  CPPUNIT_TEST(connections_that_are_over_hold_nobody_up);
-  CPPUNIT_TEST(persistence_holds_nobody_up);
+  CPPUNIT_TEST(jumps_are_removed_before_everything_else);
+  CPPUNIT_TEST(ended_connections_do_not_delay_retirement);
+  CPPUNIT_TEST(persistence_templates_do_not_delay_retirement);
   CPPUNIT_TEST(an_address_goes_with_its_last_virtual_server);
-  CPPUNIT_TEST(an_address_this_node_sends_from_stays);
-  CPPUNIT_TEST(this_node_sends_from_elsewhere);
-  CPPUNIT_TEST(it_does_so_no_more_when_it_serves_again);
-  CPPUNIT_TEST(flows_of_the_successor_are_kept_meanwhile);
-  CPPUNIT_TEST(at_the_end_of_its_time_all_goes);
+  CPPUNIT_TEST(a_source_address_of_a_local_connection_stays);
+  CPPUNIT_TEST(local_connections_get_the_usual_source);
+  CPPUNIT_TEST(serving_again_restores_the_source);
+  CPPUNIT_TEST(flows_of_the_new_backend_are_kept);
+  CPPUNIT_TEST(drain_timeout_removes_everything);
   CPPUNIT_TEST(a_process_that_has_applied_nothing_drains);
   CPPUNIT_TEST(a_failed_step_is_repeated);
-  CPPUNIT_TEST(an_apply_takes_everything_back_in);
-  CPPUNIT_TEST(a_newcomer_leads_nobody_here_before_it_is_ready);
-  CPPUNIT_TEST(tells_who_is_bound);
-  CPPUNIT_TEST(who_is_bound_already_stays_so);
+  CPPUNIT_TEST(an_apply_restores_the_weights);
+  CPPUNIT_TEST(a_new_backend_receives_no_packets_before_it_is_ready);
+  CPPUNIT_TEST(exports_bound_clients);
+  CPPUNIT_TEST(imported_clients_with_templates_stay_bound);
   CPPUNIT_TEST_SUITE_END();
 
   static constexpr const char* kForeign = "203.0.113.9:80/TCP rr 10.77.0.1:8080*1\n";
@@ -66,7 +66,7 @@ class IpvsRetireTest : public IpvsFixture {
     CPPUNIT_ASSERT_MESSAGE(bench.rules.text(), !has(bench.rules.text(), "KUBE-"));
   }
 
-  void keeps_what_the_successor_claims() {
+  void keeps_claims_of_the_new_backend() {
     IpvsBench bench;
     ok(bench, bench.full(services()));
     ok(bench, bench.retire(kModeIptables));
@@ -75,11 +75,11 @@ class IpvsRetireTest : public IpvsFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), bench.links_text());
   }
 
-  void before_itself_it_leaves_everything() {
+  void another_instance_adopts_everything() {
     IpvsBench bench;
     ok(bench, bench.full(services()));
     connect(bench, "172.30.0.1", "ESTABLISHED", 800);
-    // The successor is at work on its own thread.
+    // The new backend works in another thread.
     bench.sets.create("KUBE-CLUSTER-IP-N", ipvs::SetType::kIpPort, 65536);
     const std::string whole = bench.kernel_text();
     const std::uint64_t messages = bench.messages();
@@ -89,7 +89,7 @@ class IpvsRetireTest : public IpvsFixture {
       CPPUNIT_ASSERT_EQUAL(whole, bench.kernel_text());
       CPPUNIT_ASSERT(bench.rules.restores.empty() && bench.messages() == messages);
     }
-    // What stands is taken over; with another scheduler it is edited in place.
+    // The state is adopted; another scheduler is edited in place.
     bench.restart_with({{"ipvs.scheduler", "lc"}});
     ok(bench, bench.full(services()));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, first_real(bench, "172.30.0.1").connections);
@@ -105,12 +105,12 @@ class IpvsRetireTest : public IpvsFixture {
       ok(bench, bench.full(services()));
       connect(bench, "172.30.0.1", "ESTABLISHED", 800);
       CPPUNIT_ASSERT(retrying(bench, claims));
-      CPPUNIT_ASSERT_EQUAL(std::string("connections to 1 virtual servers live on"), std::string(bench.error.message));
+      CPPUNIT_ASSERT_EQUAL(std::string("draining: connections to 1 virtual servers"), std::string(bench.error.message));
       const std::string now = bench.servers_text();
       CPPUNIT_ASSERT_MESSAGE(now, has(now, "172.30.0.1:80/TCP rr 10.0.0.1:8080*0 10.0.0.2:8080*0\n"));
       CPPUNIT_ASSERT_MESSAGE(now, has(now, kForeign) && bench.servers.held.size() == 2);
       CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.1\n"), bench.links_text());
-      // New connections are led elsewhere; the rest of the rules is for what is established.
+      // New connections go elsewhere; the remaining rules are for established ones.
       CPPUNIT_ASSERT_EQUAL(std::size_t{iptables ? 1u : 0u}, bench.rules.rules("nat", "PREROUTING").size());
       for (const char* chain : {"KUBE-IPVS-FILTER", "KUBE-PROXY-FIREWALL", "KUBE-FORWARD"}) {
         CPPUNIT_ASSERT_MESSAGE(chain, bench.rules.has("filter", chain));
@@ -118,7 +118,7 @@ class IpvsRetireTest : public IpvsFixture {
       CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.rules.rules("nat", "KUBE-IPVS-HANDOVER").size());
       const std::uint64_t messages = bench.messages();
       CPPUNIT_ASSERT(retrying(bench, claims, 29));
-      CPPUNIT_ASSERT_EQUAL(messages, bench.messages());  // nothing has changed, nothing is written
+      CPPUNIT_ASSERT_EQUAL(messages, bench.messages());  // no change, no write
       first_real(bench, "172.30.0.1").connections = 0;
       CPPUNIT_ASSERT(!retrying(bench, claims, 28));
       CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.servers.cut);
@@ -132,14 +132,14 @@ class IpvsRetireTest : public IpvsFixture {
     }
   }
 
-  void what_leads_here_goes_before_everything() {
+  void jumps_are_removed_before_everything_else() {
     IpvsBench bench;
     ok(bench, bench.full(services()));
     connect(bench, "172.30.0.1", "ESTABLISHED", 800);
     bool checked = false;
     bench.servers.meddle = [&](const ipvs::ServerCommand& command) {
       CPPUNIT_ASSERT(bench.rules.rules("nat", "PREROUTING").empty() && bench.rules.rules("nat", "OUTPUT").empty());
-      // Where there was nobody, the server went only after its weight.
+      // Without connections, the weight is lowered before the server is removed.
       if (command.kind == ipvs::ServerCommandKind::kDeleteServer) {
         CPPUNIT_ASSERT(!has(bench.links_text(), sdk::to_string(command.server.key.address, kFamily) + " "));
       }
@@ -149,30 +149,31 @@ class IpvsRetireTest : public IpvsFixture {
     CPPUNIT_ASSERT(checked);
   }
 
-  void connections_that_are_over_hold_nobody_up() {
+  void ended_connections_do_not_delay_retirement() {
     IpvsBench bench;
     put_server(bench, bench.key("203.0.113.9", 80));
     ok(bench, bench.full(services()));
     connect(bench, "172.30.0.1", "TIME_WAIT", 100);
-    connect(bench, "172.30.0.1", "FIN_WAIT", 100, 40001);  // data may still come
+    connect(bench, "172.30.0.1", "FIN_WAIT", 100, 40001);  // half-closed: data may still flow
     CPPUNIT_ASSERT(retrying(bench));
     bench.connections.pop_back();
-    CPPUNIT_ASSERT(retrying(bench));  // hidden, as it is counted
+    CPPUNIT_ASSERT(retrying(bench));  // hidden by the listing, but counted
     --first_real(bench, "172.30.0.1").connections;
-    bench.connections_readable = false;  // nobody knows what they are
+    bench.connections_readable = false;  // their states are unknown
     CPPUNIT_ASSERT(retrying(bench));
     bench.connections_readable = true;
     CPPUNIT_ASSERT(!retrying(bench));
     is_all_gone(bench);
-    CPPUNIT_ASSERT_MESSAGE(bench.said(abi::Severity::kInfo), !has(bench.said(abi::Severity::kInfo), "time is up"));
+    CPPUNIT_ASSERT_MESSAGE(bench.logged(abi::Severity::kInfo),
+                           !has(bench.logged(abi::Severity::kInfo), "drain timeout expired"));
   }
 
-  void persistence_holds_nobody_up() {
+  void persistence_templates_do_not_delay_retirement() {
     IpvsBench bench;
     put_server(bench, bench.key("203.0.113.9", 80));
     ok(bench, bench.full(services()));
     connect(bench, "172.30.0.1", "ASSURED", 10'000, 0);
-    connect(bench, "172.30.0.1", "TIME_WAIT", 100);  // so that single connections are looked at
+    connect(bench, "172.30.0.1", "TIME_WAIT", 100);  // so that single connections are listed
     CPPUNIT_ASSERT(!retrying(bench));
     is_all_gone(bench);
   }
@@ -180,7 +181,7 @@ class IpvsRetireTest : public IpvsFixture {
   void an_address_goes_with_its_last_virtual_server() {
     std::vector<ServiceSpec> specs = services();
     specs[1].vips = {};
-    ServiceSpec same = specs[0];  // another port of it
+    ServiceSpec same = specs[0];  // another port of the same Service
     same.name += "-b";
     same.port = 81;
     same.node_port = 0;
@@ -194,14 +195,14 @@ class IpvsRetireTest : public IpvsFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.1\n"), bench.links_text());
   }
 
-  // Of a process here, led to an endpoint by the successor: without the address nothing would reach it any more.
-  void an_address_this_node_sends_from_stays() {
+  // A local process whose connection goes through the new backend: without its address it would receive no packets.
+  void a_source_address_of_a_local_connection_stays() {
     IpvsBench bench;
     put_server(bench, bench.key("203.0.113.9", 80));
     ok(bench, bench.full(services()));
     bench.connected = {address("172.30.0.2"), address("192.168.0.2")};
     CPPUNIT_ASSERT(retrying(bench));
-    CPPUNIT_ASSERT_EQUAL(std::string("connections of this node from 1 service addresses live on"),
+    CPPUNIT_ASSERT_EQUAL(std::string("draining: connections of this node from 1 service addresses"),
                          std::string(bench.error.message));
     CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.2\n"), bench.links_text());
     CPPUNIT_ASSERT_EQUAL(std::string(kForeign), bench.servers_text());
@@ -210,8 +211,8 @@ class IpvsRetireTest : public IpvsFixture {
     is_all_gone(bench);
   }
 
-  // From the first step on no new connection needs a service address as its source.
-  void this_node_sends_from_elsewhere() {
+  // From the first step on, new connections do not use a service address as their source.
+  void local_connections_get_the_usual_source() {
     const auto first_step = [](IpvsBench& bench) {
       ok(bench, bench.full(services()));
       bench.links.put("eth0", "veth").addresses[kFamily] = {address("192.168.0.2")};
@@ -223,9 +224,9 @@ class IpvsRetireTest : public IpvsFixture {
     bench.usual_source = address("192.168.0.2");
     first_step(bench);
     CPPUNIT_ASSERT_EQUAL(1, bench.links.calls["set_source"]);
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.links.sources.size());  // the others have gone
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.links.sources.size());  // the others are removed
     CPPUNIT_ASSERT(bench.links.sources.at(address("172.30.0.1")) == address("192.168.0.2"));
-    // No way out, and an address that is none of the node's.
+    // No route to other hosts, and a source that is not an address of the node.
     for (const auto& source : {std::optional<abi::Address>(), std::optional(address("172.30.0.1"))}) {
       IpvsBench other;
       other.usual_source = source;
@@ -238,19 +239,19 @@ class IpvsRetireTest : public IpvsFixture {
       if (call == "set_source") throw sdk::Failure(abi::Code::kKernel, "172.30.0.1", "cannot do it");
     };
     first_step(refusing);
-    CPPUNIT_ASSERT(has(refusing.said(abi::Severity::kWarning), "end with the drain"));
+    CPPUNIT_ASSERT(has(refusing.logged(abi::Severity::kWarning), "end with the drain"));
   }
 
-  void it_does_so_no_more_when_it_serves_again() {
+  void serving_again_restores_the_source() {
     for (const bool other_process : {false, true}) {
       IpvsBench bench;
       bench.usual_source = address("192.168.0.2");
       bench.links.put("eth0", "veth").addresses[kFamily] = {address("192.168.0.2")};
       ok(bench, bench.full(services()));
-      CPPUNIT_ASSERT_EQUAL(0, bench.links.calls["restore_source"]);  // a node where nobody was
+      CPPUNIT_ASSERT_EQUAL(0, bench.links.calls["restore_source"]);  // a node without leftover state
       connect(bench, "172.30.0.1", "ESTABLISHED", 800);
       CPPUNIT_ASSERT(retrying(bench));
-      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.links.sources.size());  // those that were freed have none
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.links.sources.size());  // removed addresses have none
       if (other_process) bench.restart();
       ok(bench, bench.full(services()));
       CPPUNIT_ASSERT(bench.links.sources.empty());
@@ -259,7 +260,7 @@ class IpvsRetireTest : public IpvsFixture {
     }
   }
 
-  void flows_of_the_successor_are_kept_meanwhile() {
+  void flows_of_the_new_backend_are_kept() {
     const auto tracking = std::make_shared<Tracking>();
     IpvsBench bench;
     put_server(bench, bench.key("203.0.113.9", 80));
@@ -274,7 +275,7 @@ class IpvsRetireTest : public IpvsFixture {
     CPPUNIT_ASSERT(before);
     CPPUNIT_ASSERT(retrying(bench));
     CPPUNIT_ASSERT_EQUAL(1, tracking->listening);
-    // It serves again, and then goes for good.
+    // It serves again, and is retired for good later.
     ok(bench, bench.full(services()));
     CPPUNIT_ASSERT_EQUAL(0, tracking->listening);
     CPPUNIT_ASSERT(retrying(bench));
@@ -284,14 +285,14 @@ class IpvsRetireTest : public IpvsFixture {
     CPPUNIT_ASSERT(!retrying(bench));
     CPPUNIT_ASSERT_EQUAL(0, tracking->listening);
     is_all_gone(bench);
-    // Clean-up has no successor.
+    // A clean-up has no new backend.
     bench.restart();
     ok(bench, bench.full(services()));
     ok(bench, bench.cleanup());
     CPPUNIT_ASSERT_EQUAL(0, tracking->listening);
   }
 
-  void at_the_end_of_its_time_all_goes() {
+  void drain_timeout_removes_everything() {
     IpvsBench bench;
     put_server(bench, bench.key("203.0.113.9", 80));
     ok(bench, bench.full(services()));
@@ -301,8 +302,10 @@ class IpvsRetireTest : public IpvsFixture {
     ok(bench, bench.retire({}, 0));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, bench.servers.cut);
     is_all_gone(bench);
-    CPPUNIT_ASSERT(has(bench.said(abi::Severity::kInfo),
-                       "connections to 1 virtual servers and connections of this node from 1 service addresses end now"));
+    CPPUNIT_ASSERT(
+        has(bench.logged(abi::Severity::kInfo),
+            "drain timeout expired, ending connections to 1 virtual servers and connections of this node from 1 "
+            "service addresses"));
   }
 
   void a_process_that_has_applied_nothing_drains() {
@@ -315,7 +318,7 @@ class IpvsRetireTest : public IpvsFixture {
     CPPUNIT_ASSERT(retrying(bench));
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bench.servers.held.size());
     CPPUNIT_ASSERT_EQUAL(0, first_real(bench, "172.30.0.1").weight);
-    bench.restart();  // and in the middle of it
+    bench.restart();  // a restart in between
     CPPUNIT_ASSERT(retrying(bench));
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bench.servers.held.size());
     bench.servers.held.at(bench.key("172.30.0.1", 80)).real.begin()->second.connections = 0;
@@ -327,7 +330,7 @@ class IpvsRetireTest : public IpvsFixture {
     CPPUNIT_ASSERT(!retrying(bench));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.servers.cut);
     is_all_gone(bench);
-    // Nor is anything left to do.
+    // A second call has nothing to do.
     bench.restart();
     CPPUNIT_ASSERT(!retrying(bench));
     is_all_gone(bench);
@@ -354,7 +357,7 @@ class IpvsRetireTest : public IpvsFixture {
     }
   }
 
-  void an_apply_takes_everything_back_in() {
+  void an_apply_restores_the_weights() {
     IpvsBench bench;
     ok(bench, bench.full(services()));
     const std::string whole = bench.kernel_text();
@@ -372,29 +375,29 @@ class IpvsRetireTest : public IpvsFixture {
     }
   }
 
-  void a_newcomer_leads_nobody_here_before_it_is_ready() {
-    for (const bool predecessor : {false, true}) {
+  void a_new_backend_receives_no_packets_before_it_is_ready() {
+    for (const bool old_backend : {false, true}) {
       IpvsBench bench;
-      bench.predecessor_serves = predecessor;
+      bench.predecessor_serves = old_backend;
       bench.restart();
       bool bound = false;
       bench.links.before = [&](const std::string& call) {
         if (call != "bind") return;
         bound = true;
         CPPUNIT_ASSERT(bench.rules.has("nat", "KUBE-IPVS-HANDOVER") && bench.rules.has("filter", "KUBE-IPVS-FILTER"));
-        CPPUNIT_ASSERT_EQUAL(!predecessor, bench.rules.has("nat", "KUBE-SERVICES"));
+        CPPUNIT_ASSERT_EQUAL(!old_backend, bench.rules.has("nat", "KUBE-SERVICES"));
         CPPUNIT_ASSERT_EQUAL(std::size_t{5}, bench.servers.held.size());
       };
       ok(bench, bench.full(services()));
       CPPUNIT_ASSERT(bound && bench.rules.has("nat", "KUBE-SERVICES"));
       CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.rules.rules("nat", "PREROUTING").size());
-      // Given up, by 0 seconds and the claims of who serves.
+      // Given up: 0 seconds, and the claims of the active backend.
       ok(bench, bench.retire(kModeIptables, 0));
       CPPUNIT_ASSERT_EQUAL(std::string(), bench.servers_text() + bench.links_text() + bench.sets.text());
     }
   }
 
-  void tells_who_is_bound() {
+  void exports_bound_clients() {
     std::vector<ServiceSpec> specs = services();
     specs[1].affinity_seconds = 600;
     specs[1].source_ranges = {};
@@ -404,17 +407,17 @@ class IpvsRetireTest : public IpvsFixture {
     connect(bench, "1.2.3.4", "NONE", 900, 0);  // another frontend, bound for longer
     bench.connections.back().real.port = 8081;
     connect(bench, "172.30.0.2", "ESTABLISHED", 700);
-    connect(bench, "172.30.0.1", "NONE", 500, 0);  // has no affinity any more
+    connect(bench, "172.30.0.1", "NONE", 500, 0);  // no longer with affinity
     CPPUNIT_ASSERT_EQUAL("bench/svc-1:p80 192.0.2.7 10.0.0.3:8081 600\n" + std::string(), bench.exported());
-    bench.host.step = 5'000'000'000;  // each line takes that long
+    bench.host.step = 5'000'000'000;  // time per line
     CPPUNIT_ASSERT_EQUAL("bench/svc-1:p80 192.0.2.7 10.0.0.3:8080 500\n" + std::string(), bench.exported());
-    CPPUNIT_ASSERT(has(bench.said(abi::Severity::kWarning), "not all connections of IPVS could be read"));
+    CPPUNIT_ASSERT(has(bench.logged(abi::Severity::kWarning), "not all connections of IPVS could be read"));
     bench.has_ipvs = false;
     CPPUNIT_ASSERT_EQUAL(std::string(), bench.exported());
   }
 
-  // From one backend of this mode to the next; before that one has applied anything.
-  void who_is_bound_already_stays_so() {
+  // From one ipvs backend to the next, before the next one has applied anything.
+  void imported_clients_with_templates_stay_bound() {
     std::vector<ServiceSpec> specs = services();
     specs[1].affinity_seconds = 600;
     specs[1].source_ranges = {};
@@ -436,8 +439,8 @@ class IpvsRetireTest : public IpvsFixture {
     abi::AffinityClient other = client;
     other.client = address("192.0.2.8");
     CPPUNIT_ASSERT(import({client, other}) == abi::Code::kUnsupported);
-    CPPUNIT_ASSERT(has(bench.error.message, "IPVS takes no clients that are bound already"));
-    other.remaining_seconds = 3;  // may have ended
+    CPPUNIT_ASSERT(has(bench.error.message, "IPVS cannot import session affinity"));
+    other.remaining_seconds = 3;  // may have expired
     ok(bench, import({client, other}));
     for (int what = 0; what < 3; ++what) {
       other = client;
@@ -446,7 +449,7 @@ class IpvsRetireTest : public IpvsFixture {
       if (what == 2) other.key.protocol = abi::Protocol::kUdp;
       CPPUNIT_ASSERT(import({other}) == abi::Code::kUnsupported);
     }
-    bench.connections[0].client_port = 40000;  // a connection binds nobody
+    bench.connections[0].client_port = 40000;  // not a template
     CPPUNIT_ASSERT(import({client}) == abi::Code::kUnsupported);
     bench.connections[0].client_port = 0;
     bench.has_ipvs = false;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The backend as a whole on a fake kernel: what it writes, in which order, and how little.
+// The backend as a whole on a fake kernel: what it writes, in which order, and how many messages.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -21,28 +21,28 @@ class IpvsBackendTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(the_worked_example);
   CPPUNIT_TEST(a_restart_without_change_writes_nothing);
   CPPUNIT_TEST(one_change_in_ten_thousand_is_a_handful_of_messages);
-  CPPUNIT_TEST(a_delta_that_does_not_fit_takes_a_full_one);
-  CPPUNIT_TEST(facts_of_the_node_take_a_full_one);
+  CPPUNIT_TEST(a_delta_on_another_generation_needs_a_full_transaction);
+  CPPUNIT_TEST(changed_node_facts_need_a_full_transaction);
   CPPUNIT_TEST(node_ports_follow_addresses);
-  CPPUNIT_TEST(what_several_share_stays_until_the_last);
+  CPPUNIT_TEST(shared_objects_stay_until_the_last_user);
   CPPUNIT_TEST(exceptions_come_first_and_go_last);
   CPPUNIT_TEST(addresses_come_after_servers_and_go_before);
-  CPPUNIT_TEST(rules_of_sets_that_become_empty_go);
-  CPPUNIT_TEST(a_refused_service_port_is_named_and_tried_again);
-  CPPUNIT_TEST(addresses_nobody_can_serve_stop_nothing_else);
-  CPPUNIT_TEST(what_sets_and_link_refuse_stops_nothing_else);
-  CPPUNIT_TEST(a_refused_virtual_server_leaves_no_address_behind);
+  CPPUNIT_TEST(rules_of_emptied_sets_are_removed);
+  CPPUNIT_TEST(a_rejected_service_port_is_named_and_retried);
+  CPPUNIT_TEST(unusable_addresses_do_not_stop_the_rest);
+  CPPUNIT_TEST(rejected_entries_and_addresses_do_not_stop_the_rest);
+  CPPUNIT_TEST(a_rejected_virtual_server_leaves_no_address_behind);
   CPPUNIT_TEST(an_address_goes_with_its_last_virtual_server);
   CPPUNIT_TEST(conflicts_are_named_and_end);
-  CPPUNIT_TEST(a_virtual_server_that_moves_is_nobodys_loss);
-  CPPUNIT_TEST(who_gets_what_another_had_and_is_named_needs_no_resync);
-  CPPUNIT_TEST(a_name_that_cannot_be_written_is_left_out);
+  CPPUNIT_TEST(a_virtual_server_that_moves_causes_no_conflict);
+  CPPUNIT_TEST(a_service_that_gains_a_virtual_server_is_reported_without_a_resync);
+  CPPUNIT_TEST(a_service_port_with_an_invalid_name_is_not_programmed);
   CPPUNIT_TEST(warnings_about_the_node_are_events);
-  CPPUNIT_TEST(modules_are_asked_for_again_when_the_kernel_lacks_something);
+  CPPUNIT_TEST(modules_are_requested_again_if_the_kernel_lacks_a_feature);
   CPPUNIT_TEST(prepares_the_node_without_a_sync);
   CPPUNIT_TEST(metrics);
   CPPUNIT_TEST(services_without_local_endpoints_are_counted);
-  CPPUNIT_TEST(who_is_refused_counts_nowhere);
+  CPPUNIT_TEST(a_rejected_service_counts_in_no_metric);
   CPPUNIT_TEST(options_are_read);
   CPPUNIT_TEST(ipv6);
   CPPUNIT_TEST_SUITE_END();
@@ -108,30 +108,30 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     std::vector<ServiceSpec> services = many_services(10000, 2);
     ok(bench, bench.full(services));
     const std::uint64_t dumps = bench.servers.server_dumps + bench.sets.dumps + bench.sets.reads;
-    const std::uint64_t looks_at_one = bench.servers.real_dumps;
+    const std::uint64_t dumps_before = bench.servers.real_dumps;
     const auto looks = bench.links.calls;
     bench.rules.saves = 0;
     services[5000].endpoints.pop_back();
     ok(bench, bench.delta({services[5000]}));
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, bench.result.kernel_writes);  // weight 0; it has no connections, so it goes
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, bench.result.kernel_writes);  // weight 0; without connections it is removed
     services[5000].endpoints.push_back({"10.99.0.1", 8080, true});
     ok(bench, bench.delta({services[5000]}));
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, bench.result.kernel_writes);  // a real server, and its hairpin entry
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, bench.result.kernel_writes);  // a real server and its hairpin entry
     services[6000].cluster_ip = "172.29.0.1";
     ok(bench, bench.delta({services[6000]}));
-    // A server, two real servers, two sets, an address come; the same but the real servers go.
+    // Adds a server, two real servers, two set entries and an address; removes the same except the real servers.
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{10}, bench.result.kernel_writes);
     ok(bench, bench.delta({}, {services[7000]}));
     CPPUNIT_ASSERT_MESSAGE("removal", bench.result.kernel_writes <= 6);
     CPPUNIT_ASSERT(bench.rules.restores.empty());
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.rules.saves);
     CPPUNIT_ASSERT_EQUAL(dumps, bench.servers.server_dumps + bench.sets.dumps + bench.sets.reads);
-    CPPUNIT_ASSERT_EQUAL(looks_at_one + 1, bench.servers.real_dumps);  // of the one that lost an endpoint
+    CPPUNIT_ASSERT_EQUAL(dumps_before + 1, bench.servers.real_dumps);  // of the server that lost an endpoint
     CPPUNIT_ASSERT(looks.at("addresses") == bench.links.calls.at("addresses"));
     CPPUNIT_ASSERT(looks.at("find") == bench.links.calls.at("find"));
   }
 
-  void a_delta_that_does_not_fit_takes_a_full_one() {
+  void a_delta_on_another_generation_needs_a_full_transaction() {
     IpvsBench bench;
     CPPUNIT_ASSERT(bench.delta({example()}) == abi::Code::kNeedFull);
     CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
@@ -141,11 +141,11 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.result.kernel_writes);
   }
 
-  void facts_of_the_node_take_a_full_one() {
+  void changed_node_facts_need_a_full_transaction() {
     IpvsBench bench;
     ok(bench, bench.full({example()}));
     bench.node.version = 2;
-    ok(bench, bench.delta({example()}));  // nothing that matters
+    ok(bench, bench.delta({example()}));  // no relevant change
     bench.node.detector_cidr = "10.128.0.0/9";
     CPPUNIT_ASSERT(bench.delta({example()}) == abi::Code::kNeedFull);
     ok(bench, bench.full({example()}));
@@ -165,7 +165,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(bench.servers_text(), !has(bench.servers_text(), "192.168.0.2:30001/TCP"));
   }
 
-  void what_several_share_stays_until_the_last() {
+  void shared_objects_stay_until_the_last_user() {
     IpvsBench bench;
     ServiceSpec one = example();
     ServiceSpec two = example();
@@ -239,7 +239,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!bench.servers.held.contains(key));
   }
 
-  void rules_of_sets_that_become_empty_go() {
+  void rules_of_emptied_sets_are_removed() {
     IpvsBench bench;
     ServiceSpec service = example();
     service.vips = {"1.2.3.4"};
@@ -257,7 +257,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench.result.kernel_writes > 0);
   }
 
-  void a_refused_service_port_is_named_and_tried_again() {
+  void a_rejected_service_port_is_named_and_retried() {
     IpvsBench bench;
     std::vector<ServiceSpec> services = many_services(3, 1);
     bool refusing = true;
@@ -267,7 +267,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     ok(bench, bench.full(services));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
     CPPUNIT_ASSERT_MESSAGE(bench.host.failed[0], bench.host.failed[0].starts_with("bench/svc-1:p80: "));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.left_out());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.not_programmed());
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.servers.held.size());
     refusing = false;
     ok(bench, bench.full(services));
@@ -275,7 +275,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench.host.failed.empty());
   }
 
-  void addresses_nobody_can_serve_stop_nothing_else() {
+  void unusable_addresses_do_not_stop_the_rest() {
     IpvsBench bench;
     const std::vector<ServiceSpec> good = many_services(3, 1);
     std::vector<ServiceSpec> services = good;
@@ -294,7 +294,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench.host.failed.empty());
   }
 
-  void what_sets_and_link_refuse_stops_nothing_else() {
+  void rejected_entries_and_addresses_do_not_stop_the_rest() {
     IpvsBench bench;
     std::vector<ServiceSpec> services = many_services(3, 1);
     bench.sets.refuse = {"172.30.0.1,tcp:80"};
@@ -308,7 +308,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.1 172.30.0.3\n"), bench.links_text());
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.sets.held(ipvs::SetId::kClusterIp).size());
     ok(bench.verify());
-    // A change of others says nothing of it, a change of the Service itself does.
+    // A foreign change does not report it again, a change of the Service does.
     ok(bench, bench.delta({services[2]}));
     CPPUNIT_ASSERT(bench.host.failed.empty());
     services[1].endpoints.clear();
@@ -320,7 +320,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench.host.failed.empty());
     CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.1 172.30.0.2 172.30.0.3\n"), bench.links_text());
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bench.sets.held(ipvs::SetId::kClusterIp).size());
-    // What was refused goes without a trace.
+    // A rejected service port is removed without a trace.
     bench.links.refuse = {*sdk::parse_address("172.30.0.9", abi::Family::kIpv4)};
     services[1].external_ips = {"172.30.0.9"};
     ok(bench, bench.delta({services[1]}));
@@ -331,8 +331,8 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     ok(bench.verify());
   }
 
-  // Whatever listens on all addresses of the node would answer for the Service.
-  void a_refused_virtual_server_leaves_no_address_behind() {
+  // Otherwise programs that listen on all addresses would answer for the Service.
+  void a_rejected_virtual_server_leaves_no_address_behind() {
     for (const bool by_delta : {false, true}) {
       IpvsBench bench;
       std::vector<ServiceSpec> services = many_services(3, 1);
@@ -355,7 +355,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
       ok(bench, bench.full({services[0], services[2]}));
       const std::string before = bench.kernel_text();
       apply();
-      // Hairpin entries are those of endpoints.
+      // Hairpin entries are of endpoints.
       for (const std::string part : {"172.30.0.2", "1.2.3.4", "30001"}) {
         CPPUNIT_ASSERT_MESSAGE(bench.kernel_text(), !has(bench.kernel_text(), part));
       }
@@ -417,7 +417,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.resyncs.size());
   }
 
-  void a_virtual_server_that_moves_is_nobodys_loss() {
+  void a_virtual_server_that_moves_causes_no_conflict() {
     for (const bool loser_is_first : {true, false}) {
       IpvsBench bench;
       std::vector<ServiceSpec> both = many_services(2, 2);
@@ -427,7 +427,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
       both[0].external_ips.swap(both[1].external_ips);
       ok(bench, bench.delta(both));
       CPPUNIT_ASSERT_MESSAGE(bench.host.failed.empty() ? "" : bench.host.failed[0], bench.host.failed.empty());
-      CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.host.left_out());
+      CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.host.not_programmed());
       CPPUNIT_ASSERT(bench.host.resyncs.empty());
       IpvsBench fresh;
       ok(fresh, fresh.full(both));
@@ -435,7 +435,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     }
   }
 
-  void who_gets_what_another_had_and_is_named_needs_no_resync() {
+  void a_service_that_gains_a_virtual_server_is_reported_without_a_resync() {
     IpvsBench bench;
     std::vector<ServiceSpec> both = many_services(2, 2);
     for (ServiceSpec& one : both) one.external_ips = {"192.168.99.11"};
@@ -447,7 +447,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(has(bench.servers_text(), "192.168.99.11"));
   }
 
-  void a_name_that_cannot_be_written_is_left_out() {
+  void a_service_port_with_an_invalid_name_is_not_programmed() {
     IpvsBench bench;
     ServiceSpec odd = example();
     odd.name = "a b";
@@ -463,13 +463,13 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     IpvsBench bench;
     bench.node_warnings = {"set net.ipv4.vs.conntrack to 1: read-only; replies are not masqueraded"};
     ok(bench, bench.full({example()}));
-    CPPUNIT_ASSERT(has(bench.said(abi::Severity::kWarning), "net.ipv4.vs.conntrack"));
+    CPPUNIT_ASSERT(has(bench.logged(abi::Severity::kWarning), "net.ipv4.vs.conntrack"));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.events.size());
     ok(bench, bench.delta({example()}));
     CPPUNIT_ASSERT_EQUAL(1u, bench.prepared);
   }
 
-  void modules_are_asked_for_again_when_the_kernel_lacks_something() {
+  void modules_are_requested_again_if_the_kernel_lacks_a_feature() {
     IpvsBench bench;
     ok(bench, bench.full({example()}));
     ok(bench, bench.full({example()}));
@@ -490,22 +490,22 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     const std::string before = bench.kernel_text();
     CPPUNIT_ASSERT(bench.prepare() == abi::Code::kOk);
     CPPUNIT_ASSERT_EQUAL(1u, bench.prepared);
-    CPPUNIT_ASSERT(has(bench.said(abi::Severity::kWarning), "net.ipv4.vs.conntrack"));
+    CPPUNIT_ASSERT(has(bench.logged(abi::Severity::kWarning), "net.ipv4.vs.conntrack"));
     CPPUNIT_ASSERT_EQUAL(before, bench.kernel_text());
   }
 
   void metrics() {
     IpvsBench bench;
     ok(bench, bench.full({example()}));
-    const auto& told = bench.host.metrics;
-    CPPUNIT_ASSERT_EQUAL(2.0, told.at("sluice_ipvs_virtual_servers{ip_family=\"IPv4\"}"));
-    CPPUNIT_ASSERT_EQUAL(3.0, told.at("sluice_ipvs_real_servers{ip_family=\"IPv4\"}"));
-    CPPUNIT_ASSERT_EQUAL(0.0, told.at("sluice_ipvs_draining_real_servers{ip_family=\"IPv4\"}"));
-    CPPUNIT_ASSERT_EQUAL(6.0, told.at("sluice_ipvs_set_entries{ip_family=\"IPv4\"}"));
-    CPPUNIT_ASSERT_EQUAL(1.0, told.at("sluice_ipvs_addresses{ip_family=\"IPv4\"}"));
+    const auto& metrics = bench.host.metrics;
+    CPPUNIT_ASSERT_EQUAL(2.0, metrics.at("sluice_ipvs_virtual_servers{ip_family=\"IPv4\"}"));
+    CPPUNIT_ASSERT_EQUAL(3.0, metrics.at("sluice_ipvs_real_servers{ip_family=\"IPv4\"}"));
+    CPPUNIT_ASSERT_EQUAL(0.0, metrics.at("sluice_ipvs_draining_real_servers{ip_family=\"IPv4\"}"));
+    CPPUNIT_ASSERT_EQUAL(6.0, metrics.at("sluice_ipvs_set_entries{ip_family=\"IPv4\"}"));
+    CPPUNIT_ASSERT_EQUAL(1.0, metrics.at("sluice_ipvs_addresses{ip_family=\"IPv4\"}"));
     double sum = 0;
     for (const std::string part : {"servers", "sets", "links"}) {
-      sum += told.at("sluice_ipvs_messages_total{part=\"" + part + "\",ip_family=\"IPv4\"}");
+      sum += metrics.at("sluice_ipvs_messages_total{part=\"" + part + "\",ip_family=\"IPv4\"}");
     }
     CPPUNIT_ASSERT_EQUAL(static_cast<double>(bench.messages()), sum);
     CPPUNIT_ASSERT(bench.result.kernel_nanoseconds > 0);
@@ -515,16 +515,16 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     ServiceSpec fewer = example();
     fewer.endpoints.pop_back();
     ok(bench, bench.delta({fewer}));
-    CPPUNIT_ASSERT_EQUAL(1.0, told.at("sluice_ipvs_draining_real_servers{ip_family=\"IPv4\"}"));
+    CPPUNIT_ASSERT_EQUAL(1.0, metrics.at("sluice_ipvs_draining_real_servers{ip_family=\"IPv4\"}"));
     bench.servers.find(bench.key("172.30.0.41", 80), {*sdk::parse_address("10.180.2.1", abi::Family::kIpv4), 80})
         ->connections = 0;
     ok(bench.verify());
-    CPPUNIT_ASSERT_EQUAL(0.0, told.at("sluice_ipvs_draining_real_servers{ip_family=\"IPv4\"}"));
+    CPPUNIT_ASSERT_EQUAL(0.0, metrics.at("sluice_ipvs_draining_real_servers{ip_family=\"IPv4\"}"));
     bench.rules.fail_next = 4;
     fewer.vips = {"1.2.3.4"};
     CPPUNIT_ASSERT(bench.delta({fewer}) != abi::Code::kOk);
     CPPUNIT_ASSERT_EQUAL(1.0,
-                         told.at("kubeproxy_sync_proxy_rules_iptables_restore_failures_total{ip_family=\"IPv4\"}"));
+                         metrics.at("kubeproxy_sync_proxy_rules_iptables_restore_failures_total{ip_family=\"IPv4\"}"));
   }
 
   void services_without_local_endpoints_are_counted() {
@@ -554,7 +554,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0.0, count("external"));
   }
 
-  void who_is_refused_counts_nowhere() {
+  void a_rejected_service_counts_in_no_metric() {
     IpvsBench bench;
     ServiceSpec one = example();
     one.internal_local = true;

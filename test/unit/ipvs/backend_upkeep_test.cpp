@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Watching over what was written, and going.
+// Drift detection, and removal.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <string>
@@ -14,29 +14,29 @@ namespace backend_upkeep_test {
 
 class IpvsUpkeepTest : public IpvsFixture {
   CPPUNIT_TEST_SUITE(IpvsUpkeepTest);
-  CPPUNIT_TEST(each_kind_of_damage_is_found_and_repaired);
-  CPPUNIT_TEST(everything_at_once_is_one_sentence);
-  CPPUNIT_TEST(a_part_that_cannot_be_read_hides_no_damage);
-  CPPUNIT_TEST(expensive_looks_are_rested_after);
-  CPPUNIT_TEST(waiting_for_the_sets_is_not_rested_after);
+  CPPUNIT_TEST(each_kind_of_drift_is_found_and_repaired);
+  CPPUNIT_TEST(drift_of_all_parts_is_one_sentence);
+  CPPUNIT_TEST(an_unreadable_part_does_not_hide_drift);
+  CPPUNIT_TEST(expensive_checks_are_followed_by_a_rest);
+  CPPUNIT_TEST(waiting_for_the_ipset_lock_causes_no_rest);
   CPPUNIT_TEST(a_clash_with_a_listener_is_one_warning);
   CPPUNIT_TEST(cleanup_removes_everything_of_ours);
   CPPUNIT_TEST(cleanup_of_an_earlier_process);
-  CPPUNIT_TEST(cleanup_asks_nothing_that_would_load_modules);
-  CPPUNIT_TEST(cleanup_goes_on_after_a_failure);
-  CPPUNIT_TEST(cleanup_goes_on_where_it_cannot_look);
-  CPPUNIT_TEST(cleanup_without_the_sets_goes_by_the_link);
+  CPPUNIT_TEST(cleanup_loads_no_modules);
+  CPPUNIT_TEST(cleanup_continues_after_a_failure);
+  CPPUNIT_TEST(cleanup_continues_after_unreadable_parts);
+  CPPUNIT_TEST(cleanup_without_sets_identifies_servers_by_the_link);
   CPPUNIT_TEST(claims_name_everything);
   CPPUNIT_TEST(drains_end_while_nothing_can_be_written);
-  CPPUNIT_TEST(drains_end_with_a_full_one);
+  CPPUNIT_TEST(drains_end_with_a_full_transaction);
   CPPUNIT_TEST_SUITE_END();
 
-  void each_kind_of_damage_is_found_and_repaired() {
+  void each_kind_of_drift_is_found_and_repaired() {
     IpvsBench bench;
     ok(bench, bench.full(services()));
     const std::string whole = bench.kernel_text();
     const ipvs::ServerKey key = bench.key("172.30.0.1", 80);
-    const std::vector<std::pair<std::string, std::function<void()>>> damages{
+    const std::vector<std::pair<std::string, std::function<void()>>> changes{
         {"virtual server", [&] { bench.servers.held.clear(); }},
         {"real server", [&] { bench.servers.held.at(key).real.erase(bench.servers.held.at(key).real.begin()); }},
         {"KUBE-CLUSTER-IP", [&] { bench.sets.sets.at("KUBE-CLUSTER-IP").entries.clear(); }},
@@ -45,10 +45,10 @@ class IpvsUpkeepTest : public IpvsFixture {
         {"kube-ipvs0", [&] { bench.links.links.at("kube-ipvs0").addresses[kFamily].erase(address("172.30.0.1")); }},
         {"KUBE-SERVICES", [&] { bench.rules.foreign("*nat\n-F KUBE-SERVICES\nCOMMIT\n"); }},
     };
-    for (const auto& [named, damage] : damages) {
+    for (const auto& [named, change] : changes) {
       ok(bench, bench.verify());
       bench.host.clock += 60'000'000'000;
-      damage();
+      change();
       CPPUNIT_ASSERT_MESSAGE(named, bench.verify() == abi::Code::kNeedFull);
       CPPUNIT_ASSERT_MESSAGE(bench.error.message, has(bench.error.message, named));
       CPPUNIT_ASSERT(bench.delta({}) == abi::Code::kNeedFull);
@@ -57,7 +57,7 @@ class IpvsUpkeepTest : public IpvsFixture {
     }
   }
 
-  void everything_at_once_is_one_sentence() {
+  void drift_of_all_parts_is_one_sentence() {
     IpvsBench bench;
     ok(bench, bench.full(services()));
     const std::string whole = bench.kernel_text();
@@ -73,14 +73,14 @@ class IpvsUpkeepTest : public IpvsFixture {
     CPPUNIT_ASSERT_EQUAL(whole, bench.kernel_text());
   }
 
-  void a_part_that_cannot_be_read_hides_no_damage() {
+  void an_unreadable_part_does_not_hide_drift() {
     IpvsBench bench;
     ok(bench, bench.full(services()));
     bench.servers.dumps_left = 0;
     CPPUNIT_ASSERT(bench.verify() == abi::Code::kRetry);
     bench.host.clock += 60'000'000'000;
     ok(bench, bench.verify());
-    ok(bench, bench.delta({}));  // nothing was harmed by not being able to look
+    ok(bench, bench.delta({}));  // the failed check had no effect
     bench.host.clock += 60'000'000'000;
     bench.servers.dumps_left = 0;
     bench.links.links.clear();
@@ -88,10 +88,10 @@ class IpvsUpkeepTest : public IpvsFixture {
     CPPUNIT_ASSERT(has(bench.error.message, "kube-ipvs0"));
   }
 
-  void expensive_looks_are_rested_after() {
+  void expensive_checks_are_followed_by_a_rest() {
     IpvsBench bench;
     ok(bench, bench.full(services()));
-    bench.host.step = 1'000'000'000;  // every look at the clock is a second later
+    bench.host.step = 1'000'000'000;  // each reading of the clock is a second later
     ok(bench, bench.verify());
     bench.host.step = 1;
     const std::uint64_t dumps = bench.servers.server_dumps + bench.sets.reads;
@@ -102,7 +102,7 @@ class IpvsUpkeepTest : public IpvsFixture {
     CPPUNIT_ASSERT(bench.servers.server_dumps + bench.sets.reads > dumps);
   }
 
-  void waiting_for_the_sets_is_not_rested_after() {
+  void waiting_for_the_ipset_lock_causes_no_rest() {
     IpvsBench bench;
     ok(bench, bench.full(services()));
     bench.sets.before = [&] {
@@ -126,19 +126,19 @@ class IpvsUpkeepTest : public IpvsFixture {
   void a_clash_with_a_listener_is_one_warning() {
     IpvsBench bench;
     ok(bench, bench.full(services()));
-    bench.listening[bench.key("0.0.0.0", 30002)] = "nobody";
-    bench.listening[bench.key("127.0.0.1", 30001)] = "nobody";
-    bench.listening[bench.key("0.0.0.0", 30001, abi::Protocol::kUdp)] = "nobody";
+    bench.listening[bench.key("0.0.0.0", 30002)] = "unused";
+    bench.listening[bench.key("127.0.0.1", 30001)] = "unused";
+    bench.listening[bench.key("0.0.0.0", 30001, abi::Protocol::kUdp)] = "unused";
     ok(bench, bench.verify());
     CPPUNIT_ASSERT(bench.host.events.empty());
     bench.listening[bench.key("192.168.0.2", 30001)] = "nginx (process 812)";
     for (int i = 0; i < 3; ++i) ok(bench, bench.verify());
     CPPUNIT_ASSERT_EQUAL(
-        std::string("node port 30001/TCP of bench/svc-0:p80 is listened on by nginx (process 812) too: what "
-                    "comes to it goes to the Service; give one of them another port\n"),
-        bench.said(abi::Severity::kWarning));
+        std::string("node port 30001/TCP of bench/svc-0:p80 is listened on by nginx (process 812) too: the "
+                    "Service gets its connections; give one of them another port\n"),
+        bench.logged(abi::Severity::kWarning));
     CPPUNIT_ASSERT(bench.host.events == std::vector<std::string>{"NodePortInUse"});
-    // Gone, and there again.
+    // Gone, and back again.
     bench.listening.clear();
     ok(bench, bench.verify());
     bench.listening[bench.key("0.0.0.0", 30001)] = "nginx (process 900)";
@@ -172,7 +172,7 @@ class IpvsUpkeepTest : public IpvsFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), bench.sets.text());
   }
 
-  void cleanup_asks_nothing_that_would_load_modules() {
+  void cleanup_loads_no_modules() {
     IpvsBench bench;
     bench.has_ipvs = false;
     bench.has_sets = false;
@@ -183,7 +183,7 @@ class IpvsUpkeepTest : public IpvsFixture {
     CPPUNIT_ASSERT_EQUAL(0u, bench.prepared);
   }
 
-  void cleanup_goes_on_after_a_failure() {
+  void cleanup_continues_after_a_failure() {
     IpvsBench bench;
     ok(bench, bench.full(services()));
     bench.servers.commands_left = 0;
@@ -198,7 +198,7 @@ class IpvsUpkeepTest : public IpvsFixture {
     CPPUNIT_ASSERT(!bench.rules.has("nat", "KUBE-SERVICES"));
   }
 
-  void cleanup_goes_on_where_it_cannot_look() {
+  void cleanup_continues_after_unreadable_parts() {
     const sdk::Failure failure(abi::Code::kRetry, "", "broken by the test", 105);
     for (const std::string part : {"servers", "links", "node"}) {
       for (const bool again : {false, true}) {
@@ -216,7 +216,7 @@ class IpvsUpkeepTest : public IpvsFixture {
         CPPUNIT_ASSERT_EQUAL_MESSAGE(part, std::string(), bench.links_text());
         CPPUNIT_ASSERT_MESSAGE(part, !bench.rules.has("nat", "KUBE-SERVICES"));
         CPPUNIT_ASSERT_MESSAGE(part, part == "servers" || !has(bench.servers_text(), "172.30.0.1:80"));
-        // What tells ours from others' has stayed.
+        // The sets that identify our objects have stayed.
         bench.restart();
         ok(bench, bench.cleanup());
         is_clean(bench);
@@ -224,7 +224,7 @@ class IpvsUpkeepTest : public IpvsFixture {
     }
   }
 
-  void cleanup_without_the_sets_goes_by_the_link() {
+  void cleanup_without_sets_identifies_servers_by_the_link() {
     IpvsBench bench;
     ok(bench, bench.full(services()));
     put_server(bench, bench.key("203.0.113.9", 80));
@@ -258,7 +258,7 @@ class IpvsUpkeepTest : public IpvsFixture {
     CPPUNIT_ASSERT(std::find(other.begin(), other.end(), "ip6tables/nat/KUBE-SERVICES") != other.end());
   }
 
-  // One real server with a connection has just been taken away.
+  // A real server with a connection has just been removed.
   static std::vector<ServiceSpec> begin_drain(IpvsBench& bench) {
     ok(bench, bench.full(services()));
     std::vector<ServiceSpec> fewer = services();
@@ -280,13 +280,13 @@ class IpvsUpkeepTest : public IpvsFixture {
     fail_and_verify();
     CPPUNIT_ASSERT(has(bench.servers_text(), "10.0.0.6:8080*0"));
     bench.host.clock += 31'000'000'000;
-    // One that cannot be looked at waits.
+    // A part that cannot be read is retried.
     bench.servers.dumps_left = 0;
     fail_and_verify();
     CPPUNIT_ASSERT(has(bench.servers_text(), "10.0.0.6:8080*0"));
     fail_and_verify();
     CPPUNIT_ASSERT(has(bench.servers_text(), "172.30.0.3:80/TCP rr 10.0.0.5:8080*1\n"));
-    // One that has got its weight back meanwhile keeps it.
+    // A real server that has its weight back stays.
     ok(bench, bench.full(services()));
     begin_drain(bench);
     bench.servers.find(bench.key("172.30.0.3", 80), {address("10.0.0.6"), 8080})->weight = 1;
@@ -295,7 +295,7 @@ class IpvsUpkeepTest : public IpvsFixture {
     CPPUNIT_ASSERT(has(bench.servers_text(), "172.30.0.3:80/TCP rr 10.0.0.5:8080*1 10.0.0.6:8080*1\n"));
   }
 
-  void drains_end_with_a_full_one() {
+  void drains_end_with_a_full_transaction() {
     IpvsBench bench(kFamily, {{"whenEndpointRemoved", "drain"}, {"drainTimeout", "30s"}});
     const std::vector<ServiceSpec> fewer = begin_drain(bench);
     bench.host.clock += 31'000'000'000;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Connections as the kernel prints them, and which of them still need somebody.
+// Connections as the kernel prints them, and which of them are still alive.
 #include "plugins/ipvs/servers/connection_table.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -27,13 +27,13 @@ std::string text_of(const ServerConnection& one, abi::Family family) {
 class ConnectionTableTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ConnectionTableTest);
   CPPUNIT_TEST(reads_what_the_kernel_prints);
-  CPPUNIT_TEST(other_lines_are_none);
+  CPPUNIT_TEST(other_lines_are_skipped);
   CPPUNIT_TEST(half_closed_is_alive);
   CPPUNIT_TEST(visits_a_file);
   CPPUNIT_TEST_SUITE_END();
 
   void reads_what_the_kernel_prints() {
-    // Of Linux 6.1.
+    // From Linux 6.1.
     const auto tcp = parse_connection("TCP 0A010002 DA06 0A600001 0050 0A020002 1F90 CLOSE_WAIT       58", kFour);
     CPPUNIT_ASSERT(tcp && !tcp->is_template());
     CPPUNIT_ASSERT_EQUAL(std::string("10.1.0.2 55814 10.96.0.1:80/TCP 10.2.0.2:8080 CLOSE_WAIT 58"),
@@ -49,7 +49,7 @@ class ConnectionTableTest : public CppUnit::TestFixture {
                          text_of(*six, kSix));
   }
 
-  void other_lines_are_none() {
+  void other_lines_are_skipped() {
     for (const char* line : {"Pro FromIP   FPrt ToIP     TPrt DestIP   DPrt State       Expires PEName PEData", "",
                              "TCP 0A010002 DA06 0A600001 0050 0A020002 1F90 CLOSE_WAIT",
                              "ICMP 0A010002 DA06 0A600001 0050 0A020002 1F90 NONE 1",
@@ -80,7 +80,7 @@ class ConnectionTableTest : public CppUnit::TestFixture {
     constexpr auto udp = abi::Protocol::kUdp;
     CPPUNIT_ASSERT(alive(udp, "UDP", 299) && alive(udp, "UDP", 271) && !alive(udp, "UDP", 270));
     CPPUNIT_ASSERT(alive(udp, "UDP", 11, 40) && !alive(udp, "UDP", 10, 40) && alive(udp, "UDP", 1, 30));
-    CPPUNIT_ASSERT(alive(udp, "UDP", 1, 0));  // nobody knows when it was heard of
+    CPPUNIT_ASSERT(alive(udp, "UDP", 1, 0));  // without a timeout the last packet is unknown
     ServerConnection bound;                   // a template
     bound.state = "ASSURED";
     bound.expires = 10'000;
@@ -108,7 +108,7 @@ class ConnectionTableTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT((ports == std::vector<std::uint16_t>{0xDA06, 0xDA07}));
     CPPUNIT_ASSERT(!visit_connections(
         path, kFour, [](const ServerConnection&) { return false; }, more));
-    // Whose connections they are does not matter: reading them takes time as well.
+    // `more` is called for foreign connections, too, because reading them takes time.
     for (const abi::Family family : {kFour, kSix}) {
       int lines = 0;
       CPPUNIT_ASSERT(!visit_connections(path, family, nothing, [&] { return ++lines < 3; }));

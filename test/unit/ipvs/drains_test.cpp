@@ -19,28 +19,28 @@ const ServerKey kKey = server_key("10.96.0.10");
 
 class DrainsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(DrainsTest);
-  CPPUNIT_TEST(kept_ones_have_no_deadline);
-  CPPUNIT_TEST(drained_ones_go_by_their_deadline);
-  CPPUNIT_TEST(reset_ones_go_at_once);
+  CPPUNIT_TEST(keep_has_no_deadline);
+  CPPUNIT_TEST(drain_ends_at_the_deadline);
+  CPPUNIT_TEST(reset_removes_at_once);
   CPPUNIT_TEST(deadlines_survive_a_restart);
-  CPPUNIT_TEST(a_start_that_is_broken_off_loses_no_deadline);
-  CPPUNIT_TEST(a_call_that_breaks_off_loses_no_deadline);
+  CPPUNIT_TEST(a_failed_start_loses_no_deadline);
+  CPPUNIT_TEST(a_failed_call_loses_no_deadline);
   CPPUNIT_TEST(a_dump_that_misses_one_loses_no_deadline);
   CPPUNIT_TEST(a_process_that_only_removes_leaves_no_file);
   CPPUNIT_TEST(a_clock_that_was_set_back_lengthens_nothing);
-  CPPUNIT_TEST(goes_on_draining_what_was_found);
-  CPPUNIT_TEST(removes_what_foreign_hands_added_with_grace);
-  CPPUNIT_TEST(lowers_again_what_was_given_a_weight);
-  CPPUNIT_TEST(forgets_what_others_removed);
-  CPPUNIT_TEST(writes_once_a_call_and_only_changes);
-  CPPUNIT_TEST(leaves_damaged_lines_out);
-  CPPUNIT_TEST(survives_a_file_that_is_none);
-  CPPUNIT_TEST(says_once_that_it_cannot_write);
-  CPPUNIT_TEST(families_have_files_of_their_own);
+  CPPUNIT_TEST(continues_drains_found_in_the_kernel);
+  CPPUNIT_TEST(drains_foreign_real_servers);
+  CPPUNIT_TEST(lowers_a_restored_weight_again);
+  CPPUNIT_TEST(forgets_real_servers_that_others_removed);
+  CPPUNIT_TEST(writes_once_per_call_and_only_changes);
+  CPPUNIT_TEST(skips_invalid_lines);
+  CPPUNIT_TEST(survives_a_path_that_is_not_a_file);
+  CPPUNIT_TEST(warns_once_if_it_cannot_write);
+  CPPUNIT_TEST(families_have_separate_files);
   CPPUNIT_TEST_SUITE_END();
 
  public:
-  void kept_ones_have_no_deadline() {
+  void keep_has_no_deadline() {
     ServerRig rig(WhenRemoved::kKeep, true);
     begin(rig);
     rig.pass(seconds(1'000'000));
@@ -53,7 +53,7 @@ class DrainsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.kernel.cut);
   }
 
-  void drained_ones_go_by_their_deadline() {
+  void drain_ends_at_the_deadline() {
     ServerRig rig(WhenRemoved::kDrain, true);
     begin(rig);
     rig.pass(seconds(29));
@@ -66,7 +66,7 @@ class DrainsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!std::filesystem::exists(rig.file()));
   }
 
-  void reset_ones_go_at_once() {
+  void reset_removes_at_once() {
     ServerRig rig(WhenRemoved::kReset, true);
     begin(rig);
     CPPUNIT_ASSERT_EQUAL(-1, rig.weight(kKey, 1));
@@ -96,7 +96,7 @@ class DrainsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(-1, rig.weight(kKey, 1));
   }
 
-  void a_start_that_is_broken_off_loses_no_deadline() {
+  void a_failed_start_loses_no_deadline() {
     ServerRig rig(WhenRemoved::kDrain, true);
     const ServerKey other = server_key("10.96.0.11");
     rig.put(other, reals({1, 2}));
@@ -105,7 +105,7 @@ class DrainsTest : public CppUnit::TestFixture {
     begin(rig);
     rig.pass(seconds(20));
     rig.restart();
-    rig.put(kKey, reals({2}));  // writes the file, before the other one was put
+    rig.put(kKey, reals({2}));  // writes the file before the other server is put
     rig.restart();
     rig.put(other, reals({2}));
     rig.pass(seconds(10));
@@ -113,12 +113,12 @@ class DrainsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(-1, rig.weight(other, 1));
   }
 
-  void a_call_that_breaks_off_loses_no_deadline() {
+  void a_failed_call_loses_no_deadline() {
     ServerRig rig(WhenRemoved::kDrain, true);
     const std::string line = "10.96.0.10:80/TCP 10.1.0.2:8080 1800000030\n";
     rig.put(kKey, reals({1, 2}));
     rig.connections(kKey, 1) = 3;
-    // The weight is lowered in one batch, and the look whether it has connections fails.
+    // The weight is lowered in one batch, and the following dump fails.
     rig.kernel.dumps_left = 0;
     CPPUNIT_ASSERT_THROW(rig.put(kKey, reals({2})), sdk::Failure);
     CPPUNIT_ASSERT_EQUAL(0, rig.weight(kKey, 1));
@@ -130,7 +130,7 @@ class DrainsTest : public CppUnit::TestFixture {
     rig.writer->tick();
     CPPUNIT_ASSERT_EQUAL(-1, rig.weight(kKey, 1));
     CPPUNIT_ASSERT(!std::filesystem::exists(rig.file()));
-    // The same where the removal of another one breaks off.
+    // The same if the removal of another server fails.
     const ServerKey other = server_key("10.96.0.11");
     rig.put(other, reals({1}));
     begin(rig);
@@ -166,7 +166,7 @@ class DrainsTest : public CppUnit::TestFixture {
     rig.restart();
     rig.writer->remove({kKey});
     CPPUNIT_ASSERT(!std::filesystem::exists(rig.file()));
-    // Neither does one that finds the virtual server gone.
+    // Nor does a process that finds the virtual server gone.
     begin(rig);
     CPPUNIT_ASSERT(std::filesystem::exists(rig.file()));
     rig.kernel.held.clear();
@@ -185,7 +185,7 @@ class DrainsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(-1, rig.weight(kKey, 1));
   }
 
-  void goes_on_draining_what_was_found() {
+  void continues_drains_found_in_the_kernel() {
     for (const WhenRemoved when : {WhenRemoved::kKeep, WhenRemoved::kDrain, WhenRemoved::kReset}) {
       ServerRig rig(when);
       rig.put(kKey, reals({1, 2}));
@@ -203,7 +203,7 @@ class DrainsTest : public CppUnit::TestFixture {
     }
   }
 
-  void removes_what_foreign_hands_added_with_grace() {
+  void drains_foreign_real_servers() {
     ServerRig rig;
     rig.put(kKey, reals({2}));
     rig.kernel.held[kKey].real[real(1)] = {1, true, 4};
@@ -215,16 +215,16 @@ class DrainsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(1, rig.weight(kKey, 2));
   }
 
-  void lowers_again_what_was_given_a_weight() {
+  void lowers_a_restored_weight_again() {
     ServerRig rig;
     begin(rig);
-    CPPUNIT_ASSERT(!rig.writer->find_damage());
+    CPPUNIT_ASSERT(!rig.writer->find_drift());
     rig.kernel.find(kKey, real(1))->weight = 1;
     CPPUNIT_ASSERT_EQUAL(std::string("real server 10.1.0.2:8080 of virtual server 10.96.0.10:80/TCP has the weight 1"),
-                         rig.writer->find_damage().value_or(""));
+                         rig.writer->find_drift().value_or(""));
     rig.writer->tick();
     CPPUNIT_ASSERT_EQUAL(0, rig.weight(kKey, 1));
-    // Empty, but with a weight: first the weight, at the next tick the rest.
+    // No connections, but a weight: lowered first, removed in the next tick.
     *rig.kernel.find(kKey, real(1)) = {1, true, 0};
     rig.writer->tick();
     CPPUNIT_ASSERT_EQUAL(0, rig.weight(kKey, 1));
@@ -232,7 +232,7 @@ class DrainsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(-1, rig.weight(kKey, 1));
   }
 
-  void forgets_what_others_removed() {
+  void forgets_real_servers_that_others_removed() {
     ServerRig rig(WhenRemoved::kDrain, true);
     begin(rig);
     rig.kernel.held[kKey].real.erase(real(1));
@@ -243,7 +243,7 @@ class DrainsTest : public CppUnit::TestFixture {
     rig.put(kKey, reals({1, 2}));
     rig.connections(kKey, 1) = 1;
     rig.put(kKey, reals({2}));
-    // Seen while something else is put right.
+    // Found while another virtual server is repaired.
     rig.kernel.held[kKey].real.erase(real(1));
     rig.kernel.held[kKey].real[real(3)] = {1, true, 0};
     rig.put(kKey, reals({2, 3}));
@@ -258,7 +258,7 @@ class DrainsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!std::filesystem::exists(rig.file()));
   }
 
-  void writes_once_a_call_and_only_changes() {
+  void writes_once_per_call_and_only_changes() {
     ServerRig rig(WhenRemoved::kDrain, true);
     begin(rig);
     const auto inode = [&] {
@@ -274,7 +274,7 @@ class DrainsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!std::filesystem::exists(rig.file() + ".new"));
   }
 
-  void leaves_damaged_lines_out() {
+  void skips_invalid_lines() {
     ServerRig rig(WhenRemoved::kDrain, true);
     begin(rig);
     const std::string good = rig.read_file();
@@ -284,7 +284,7 @@ class DrainsTest : public CppUnit::TestFixture {
     rig.pass(seconds(29));
     rig.restart();
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.warnings());
-    CPPUNIT_ASSERT(rig.host.lines.back().second.find("8 damaged lines in " + rig.file()) != std::string::npos);
+    CPPUNIT_ASSERT(rig.host.lines.back().second.find("8 invalid lines in " + rig.file()) != std::string::npos);
     rig.put(kKey, reals({2}));
     rig.writer->tick();
     CPPUNIT_ASSERT_EQUAL(0, rig.weight(kKey, 1));
@@ -293,7 +293,7 @@ class DrainsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(-1, rig.weight(kKey, 1));
   }
 
-  void survives_a_file_that_is_none() {
+  void survives_a_path_that_is_not_a_file() {
     ServerRig rig(WhenRemoved::kDrain, true);
     begin(rig);
     std::filesystem::remove(rig.file());
@@ -304,7 +304,7 @@ class DrainsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.writer->draining());
   }
 
-  void says_once_that_it_cannot_write() {
+  void warns_once_if_it_cannot_write() {
     ServerRig rig(WhenRemoved::kDrain, true);
     rig.options.state_dir += "/missing";
     rig.restart();
@@ -316,7 +316,7 @@ class DrainsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rig.host.lines.back().second.find("cannot create") == 0);
   }
 
-  void families_have_files_of_their_own() {
+  void families_have_separate_files() {
     ServerRig rig(WhenRemoved::kDrain, true);
     const abi::Family six = abi::Family::kIpv6;
     const SavedDrain drain{{*sdk::parse_address("fd00::a", six), 80, abi::Protocol::kTcp},
@@ -332,7 +332,7 @@ class DrainsTest : public CppUnit::TestFixture {
   }
 
  private:
-  // Two real servers; the first, which has three connections, is not wanted any more.
+  // Two real servers; the first has three connections and is no longer wanted.
   static void begin(ServerRig& rig) {
     rig.put(kKey, reals({1, 2}));
     rig.connections(kKey, 1) = 3;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Links and addresses of a node, in memory. What a test sets is what the kernel would have.
+// Links and addresses of a node, in memory. Tests set its contents.
 #pragma once
 
 #include <algorithm>
@@ -26,16 +26,16 @@ class FakeLinkKernel : public LinkKernel {
   };
   std::map<std::string, Link> links;
   bool has_dummy = true;
-  std::set<abi::Address> refuse;  // no link can have these
-  std::map<abi::Address, abi::Address> sources;  // where other than the address itself
+  std::set<abi::Address> refuse;                 // addresses no link can have
+  std::map<abi::Address, abi::Address> sources;  // if it is not the address itself
   // Called with the name of each call ("find", "create", "remove", "addresses", "bind", "unbind"); may throw, or change
   // `links`.
   std::function<void(const std::string&)> before;
   std::map<std::string, int> calls;
-  std::size_t bound = 0;  // addresses that came to be bound, by this object
+  std::size_t bound = 0;  // number of addresses this object bound
   std::size_t unbound = 0;
 
-  // A link that is there already.
+  // Adds an existing link.
   Link& put(const std::string& name, const std::string& kind) {
     Link& link = links[name];
     link.state = LinkState{next_index_++, kind};
@@ -90,7 +90,7 @@ class FakeLinkKernel : public LinkKernel {
     called("unbind");
     for (const abi::Address& address : addresses) {
       ++messages_;
-      // A link that is gone has taken its addresses along.
+      // A link that is gone has no addresses either.
       if (Link* link = by_index(index); link != nullptr) unbound += link->addresses[family].erase(address);
       sources.erase(address);
     }

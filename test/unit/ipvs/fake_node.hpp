@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Settings and modules of a node, in memory.
+// Sysctls and modules of a node, in memory.
 #pragma once
 
 #include <cerrno>
@@ -16,7 +16,7 @@ namespace sluice::ipvs {
 
 class FakeNode final : public NodeAccess {
  public:
-  // What a kernel with ip_vs has after boot.
+  // A kernel with ip_vs after boot.
   std::map<std::string, std::string> sysctls{
       {"net/ipv4/vs/conntrack", "0"},
       {"net/ipv4/vs/conn_reuse_mode", "1"},

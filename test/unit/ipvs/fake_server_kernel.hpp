@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// IPVS in memory, with the answers of the kernel's. It counts what it is asked, and fails as it is told.
+// IPVS in memory, with the errors of the kernel. It counts requests and fails on demand.
 #pragma once
 
 #include <cerrno>
@@ -30,16 +30,16 @@ class FakeServerKernel final : public ServerKernel {
     std::map<RealServer, Real> real;
   };
 
-  // The kernel's contents; tests read and spoil them.
+  // The kernel's contents; tests read and change them.
   std::map<ServerKey, Server> held;
   std::set<std::string> schedulers{"rr", "wrr", "lc", "wlc", "sh", "dh", "mh", "sed", "nq"};
   IpvsTimeouts set_to{0, 0, 300};
 
-  // An errno instead of carrying the command out; 0: as usual.
+  // Returns an errno instead of executing the command; 0: execute it.
   std::function<int(const ServerCommand&)> refuse;
-  // Called before each command is looked at: another program that changes things at a bad moment.
+  // Called before each command: simulates another program that changes things concurrently.
   std::function<void(const ServerCommand&)> meddle;
-  // Changes what a dump of virtual servers shows.
+  // Changes the result of a dump of virtual servers.
   std::function<void(std::vector<VirtualServer>&)> spoil_servers;
   // After that many further commands execute() throws kRetry; negative: never. That many further dumps work; negative: all.
   long commands_left = -1;
@@ -47,9 +47,9 @@ class FakeServerKernel final : public ServerKernel {
 
   std::uint64_t server_dumps = 0;
   std::uint64_t real_dumps = 0;
-  std::uint64_t calls = 0;  // of execute() with something to do
-  std::uint64_t cut = 0;    // connections of real servers that were removed while they had some
-  std::vector<ServerCommand> log;  // everything that was asked for
+  std::uint64_t calls = 0;         // of execute() with at least one command
+  std::uint64_t cut = 0;           // connections cut by the removal of their real server
+  std::vector<ServerCommand> log;  // all commands
 
   std::vector<VirtualServer> servers() override {
     ++server_dumps;
@@ -67,7 +67,8 @@ class FakeServerKernel final : public ServerKernel {
     const auto found = held.find(key);
     if (found == held.end()) return list;
     for (const auto& [real, state] : found->second.real) {
-      list.insert(list.begin(), {real, state.weight, state.masquerades, state.connections});  // the kernel: last one first
+      list.insert(list.begin(),
+                  {real, state.weight, state.masquerades, state.connections});  // as the kernel: the newest first
     }
     return list;
   }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernel's ipsets with their manners: a full set refuses, hash:ip takes no null, a set a rule uses stays, two sets
-// swap what they hold when they are of one type. Fails on demand.
+// ipsets in memory with the kernel's behaviour: a full set rejects entries, hash:ip rejects null, a set that a rule
+// uses stays, swap needs sets of one type. Fails on demand.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class FakeSetKernel final : public ipvs::SetKernel {
   struct Set {
     std::string type;
     abi::Family family{};
-    std::uint32_t most = 0;
+    std::uint32_t maxelem = 0;
     std::set<ipvs::SetEntry> entries;
   };
 
@@ -33,7 +33,7 @@ class FakeSetKernel final : public ipvs::SetKernel {
     const auto found = sets.find(name);
     if (found == sets.end()) return std::nullopt;
     const Set& set = found->second;
-    return ipvs::SetHeader{set.type, set.family, set.most, counts ? set.entries.size() : 0};
+    return ipvs::SetHeader{set.type, set.family, set.maxelem, counts ? set.entries.size() : 0};
   }
   bool has_counts() override { return counts; }
   std::vector<ipvs::SetEntry> entries(const std::string& name, ipvs::SetType type) override {
@@ -45,11 +45,11 @@ class FakeSetKernel final : public ipvs::SetKernel {
     }
     return listed;
   }
-  void create(const std::string& name, ipvs::SetType type, std::uint32_t most) override {
+  void create(const std::string& name, ipvs::SetType type, std::uint32_t maxelem) override {
     called("create", name);
     ++messages_;
     const bool ports = type == ipvs::SetType::kPorts;
-    const Set made{std::string(ipvs::type_name(type)), ports ? abi::Family{} : family_, ports ? 0 : most, {}};
+    const Set made{std::string(ipvs::type_name(type)), ports ? abi::Family{} : family_, ports ? 0 : maxelem, {}};
     const auto [place, fresh] = sets.emplace(name, made);
     if (!fresh && (place->second.type != made.type || place->second.family != made.family)) {
       throw sdk::Failure(abi::Code::kKernel, name, "set " + name + " exists and is another one", 17);
@@ -69,7 +69,7 @@ class FakeSetKernel final : public ipvs::SetKernel {
         continue;
       }
       if (set.entries.count(entry) != 0) continue;
-      if (set.most != 0 && set.entries.size() >= set.most) {
+      if (set.maxelem != 0 && set.entries.size() >= set.maxelem) {
         throw sdk::Failure(abi::Code::kKernel, name, "set " + name + " is full");
       }
       set.entries.insert(entry);
@@ -98,7 +98,7 @@ class FakeSetKernel final : public ipvs::SetKernel {
     called("destroy", name);
     if (sets.count(name) != 0) ++messages_;
     if (used.count(name) != 0 && sets.count(name) != 0) {
-      // What lets go of it meanwhile.
+      // Releases the set meanwhile.
       if (uses_left > 0 && --uses_left == 0) used.erase(name);
       return false;
     }
@@ -108,7 +108,7 @@ class FakeSetKernel final : public ipvs::SetKernel {
   std::uint64_t messages() const override { return messages_; }
   std::uint64_t waited() const override { return waiting; }
 
-  // As somebody else would.
+  // As another program would.
   const std::set<ipvs::SetEntry>& held(ipvs::SetId id) const {
     static const std::set<ipvs::SetEntry> kNone;
     const auto found = sets.find(ipvs::set_name(id, family_));
@@ -128,24 +128,23 @@ class FakeSetKernel final : public ipvs::SetKernel {
     return text;
   }
 
-  std::map<std::string, Set> sets;      // by name; of both families, where two backends share it by copying
+  std::map<std::string, Set> sets;      // by name; two backends of different families share it by copying
   std::set<std::string> used;           // by rules: cannot be destroyed
   unsigned uses_left = 0;               // not 0: attempts to destroy a used set until its rule is gone
-  std::set<std::string> refuse;         // entries, printed, that are no elements, as the null of hash:ip
-  std::set<ipvs::SetEntry> unreadable;  // counted, but not listed: as of others, with a flag we do not know
+  std::set<std::string> refuse;         // printed entries that are not elements, like the null of hash:ip
+  std::set<ipvs::SetEntry> unreadable;  // counted but not listed: foreign entries with an unknown flag
   bool counts = true;                   // has_counts()
   std::uint64_t waiting = 0;            // waited()
-  std::function<void()> before;         // each call
-  // The next call of this name ("add", "swap", …) after `fail_after` others of it throws `failure`; "" is any call.
-  // Once.
+  std::function<void()> before;         // called before each call
+  // The next call of this name ("add", "swap", …; "" is any) after `fail_after` other ones throws `failure`, once.
   std::string fail_call = "none";
   std::size_t fail_after = 0;
-  sdk::Failure failure{abi::Code::kRetry, "", "the kernel is short of memory; it is tried again", 105};
-  // Every call, "add KUBE-CLUSTER-IP".
+  sdk::Failure failure{abi::Code::kRetry, "", "the kernel is short of memory; retrying", 105};
+  // All calls, "add KUBE-CLUSTER-IP".
   std::vector<std::string> calls;
   std::uint64_t reads = 0;    // headers
   std::uint64_t dumps = 0;    // lists of entries
-  std::uint64_t changes = 0;  // entries that came or went
+  std::uint64_t changes = 0;  // entries added or removed
 
  private:
   void called(const std::string& what, const std::string& name) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Connection tracking of a kernel, for who listens to it and asks it for something.
+// The connection tracking of a kernel: sends notifications and answers requests.
 #pragma once
 
 #include <cppunit/TestAssert.h>
@@ -23,17 +23,17 @@
 
 namespace sluice::test {
 
-// What it tells, and what it is asked for.
+// Its notifications, and the requests it received.
 struct Tracking {
   std::mutex mutex;
   std::deque<std::pair<std::string, int>> events;  // bytes, or an errno
   std::vector<std::string> requests;
-  int answer = 0;          // to each
-  int refusal = 0;         // of listening
-  int listening = 0;       // ends of it
+  int answer = 0;     // to each request
+  int refusal = 0;    // errno of the subscription
+  int listening = 0;  // open subscriptions
   int ready = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
   ~Tracking() { ::close(ready); }
-  void tell(std::string bytes, int error = 0) {
+  void notify(std::string bytes, int error = 0) {
     {
       const std::lock_guard lock(mutex);
       events.emplace_back(std::move(bytes), error);

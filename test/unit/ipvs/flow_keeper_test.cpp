@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the kernel tells of flows it has forgotten, and what is asked of it then.
+// The kernel's notifications of deleted conntrack entries, and the requests that restore them.
 #include "plugins/ipvs/flows/flow_keeper.hpp"
 
 #include <arpa/inet.h>
@@ -43,7 +43,7 @@ struct Side {
   std::uint16_t destination_port;
 };
 
-// A notification, and what of it is to be otherwise.
+// A notification, and the deviations from the usual one.
 struct Event {
   abi::Family family = abi::Family::kIpv4;
   std::uint8_t protocol = IPPROTO_TCP;
@@ -53,7 +53,7 @@ struct Event {
   std::uint32_t seconds = 86000;
   std::uint32_t mark = 0;
   std::uint16_t zone = 0;
-  int state = TCP_CONNTRACK_ESTABLISHED;  // 0: it is not told
+  int state = TCP_CONNTRACK_ESTABLISHED;  // 0: no attribute
   std::uint32_t port = 0;
   int type = IPCTNL_MSG_CT_DELETE;
 };
@@ -100,7 +100,7 @@ std::optional<ForgottenFlow> read(const Event& event) {
   return ipvs::read_forgotten(reinterpret_cast<nlmsghdr*>(bytes.data()), event.family);
 }
 
-// Attributes of a request, by their path: "1/1/1=0a000002", in hexadecimal digits as they stand there.
+// Attributes of a request by path: "1/1/1=0a000002", in hexadecimal digits.
 std::string text_of(const nlattr* first, int size, const std::string& path, int depth) {
   std::string text;
   for (const nlattr* at = first; nla_ok(at, size); at = nla_next(at, &size)) {
@@ -122,16 +122,16 @@ std::string text_of(const nlattr* first, int size, const std::string& path, int 
 
 class FlowKeeperTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(FlowKeeperTest);
-  CPPUNIT_TEST(reads_what_somebody_would_miss);
-  CPPUNIT_TEST(reads_of_no_other);
+  CPPUNIT_TEST(reads_entries_worth_restoring);
+  CPPUNIT_TEST(ignores_other_entries);
   CPPUNIT_TEST(survives_any_notification);
-  CPPUNIT_TEST(asks_for_what_it_was);
-  CPPUNIT_TEST(asks_for_ipv6_and_udp);
-  CPPUNIT_TEST(keeps_flows_to_its_servers);
-  CPPUNIT_TEST(keeps_what_was_told_before_the_start);
-  CPPUNIT_TEST(says_what_it_could_not_keep);
-  CPPUNIT_TEST(says_once_that_it_cannot_listen);
-  CPPUNIT_TEST(is_started_again);
+  CPPUNIT_TEST(requests_the_same_entry);
+  CPPUNIT_TEST(requests_ipv6_and_udp_entries);
+  CPPUNIT_TEST(restores_entries_of_its_servers);
+  CPPUNIT_TEST(restores_entries_deleted_before_the_start);
+  CPPUNIT_TEST(reports_entries_it_could_not_restore);
+  CPPUNIT_TEST(warns_once_if_it_cannot_subscribe);
+  CPPUNIT_TEST(can_be_started_again);
   CPPUNIT_TEST_SUITE_END();
 
   static RealServer at(const char* address, std::uint16_t port, abi::Family family = abi::Family::kIpv4) {
@@ -151,13 +151,13 @@ class FlowKeeperTest : public CppUnit::TestFixture {
   void wait_read() {
     CPPUNIT_ASSERT(wait_until([&] { return tracking_->read_everything(); }));
   }
-  std::string said() const {
+  std::string logged() const {
     std::string text;
     for (const auto& [how, line] : host_.lines) text += line + "\n";
     return text;
   }
   static std::string request(const ForgottenFlow& flow, abi::Family family) {
-    const netlink::Message message = ipvs::put_back(flow, family);
+    const netlink::Message message = ipvs::restore_request(flow, family);
     const nlmsghdr* const header = nlmsg_hdr(message.get());
     CPPUNIT_ASSERT_EQUAL((NFNL_SUBSYS_CTNETLINK << 8) | IPCTNL_MSG_CT_NEW, static_cast<int>(header->nlmsg_type));
     CPPUNIT_ASSERT_EQUAL(NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL, static_cast<int>(header->nlmsg_flags));
@@ -165,14 +165,14 @@ class FlowKeeperTest : public CppUnit::TestFixture {
   }
 
  public:
-  void reads_what_somebody_would_miss() {
+  void reads_entries_worth_restoring() {
     Event event;
     event.mark = 0x4000;
     event.answer = {"10.0.180.1", 8080, "192.168.0.2", 50123};
     const auto flow = read(event);
     CPPUNIT_ASSERT(flow.has_value());
     CPPUNIT_ASSERT(flow->client == at("10.0.0.2", 40000) && flow->service == service());
-    CPPUNIT_ASSERT(flow->endpoint == at("10.0.180.1", 8080) && flow->answered == at("192.168.0.2", 50123));
+    CPPUNIT_ASSERT(flow->endpoint == at("10.0.180.1", 8080) && flow->reply_to == at("192.168.0.2", 50123));
     CPPUNIT_ASSERT_EQUAL(std::uint32_t{86000}, flow->seconds);
     CPPUNIT_ASSERT_EQUAL(std::uint32_t{0x4000}, flow->mark);
     CPPUNIT_ASSERT_EQUAL(int{TCP_CONNTRACK_ESTABLISHED}, static_cast<int>(flow->tcp_state));
@@ -187,19 +187,19 @@ class FlowKeeperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(read(datagram).has_value() && read(datagram)->service.protocol == abi::Protocol::kUdp);
   }
 
-  void reads_of_no_other() {
-    const std::pair<const char*, std::function<void(Event&)>> others[] = {
-        {"asked for by somebody", [](Event& e) { e.port = 4712; }},
+  void ignores_other_entries() {
+    const std::pair<const char*, std::function<void(Event&)>> ignored[] = {
+        {"deleted on request", [](Event& e) { e.port = 4712; }},
         {"its time was over", [](Event& e) { e.seconds = 0; }},
         {"one of IPVS", [](Event& e) { e.status &= ~static_cast<std::uint32_t>(IPS_DST_NAT); }},
         {"of another zone", [](Event& e) { e.zone = 7; }},
         {"ended by both sides", [](Event& e) { e.state = TCP_CONNTRACK_TIME_WAIT; }},
         {"broken off", [](Event& e) { e.state = TCP_CONNTRACK_CLOSE; }},
-        {"nobody knows its state", [](Event& e) { e.state = 0; }},
+        {"without a state", [](Event& e) { e.state = 0; }},
         {"SCTP", [](Event& e) { e.protocol = IPPROTO_SCTP; }},
         {"a new one", [](Event& e) { e.type = IPCTNL_MSG_CT_NEW; }},
     };
-    for (const auto& [what, make] : others) {
+    for (const auto& [what, make] : ignored) {
       Event event;
       make(event);
       CPPUNIT_ASSERT_MESSAGE(what, !read(event).has_value());
@@ -223,10 +223,10 @@ class FlowKeeperTest : public CppUnit::TestFixture {
     }
   }
 
-  void asks_for_what_it_was() {
+  void requests_the_same_entry() {
     Event event;
     event.mark = 0x10;
-    // Tuples are those of a connection that is not translated; then what it is translated to; confirmed, answered, assured; days.
+    // Tuples without translation; then the translation; confirmed, replied, assured; timeout in days.
     CPPUNIT_ASSERT_EQUAL(std::string("1/1/1=0a000002 1/1/2=ac1e0001 1/2/1=06 1/2/2=9c40 1/2/3=0050 "
                                      "2/1/1=ac1e0001 2/1/2=0a000002 2/2/1=06 2/2/2=0050 2/2/3=9c40 "
                                      "13/1=0a00b401 13/3/1=1f90 13/3/2=1f90 "
@@ -236,7 +236,7 @@ class FlowKeeperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(request(*read(event), abi::Family::kIpv4).find("6/1=c0a80002 6/3/1=c3cb 6/3/2=c3cb ") != std::string::npos);
   }
 
-  void asks_for_ipv6_and_udp() {
+  void requests_ipv6_and_udp_entries() {
     Event event;
     event.family = abi::Family::kIpv6;
     event.protocol = IPPROTO_UDP;
@@ -253,27 +253,27 @@ class FlowKeeperTest : public CppUnit::TestFixture {
                          request(*read(event), abi::Family::kIpv6));
   }
 
-  void keeps_flows_to_its_servers() {
+  void restores_entries_of_its_servers() {
     ipvs::FlowKeeper keeper = this->keeper();
     keeper.listen();
     keeper.start({service()});
-    tracking_->tell(bytes_of({}));
+    tracking_->notify(bytes_of({}));
     Event other;
-    other.sent.destination_port = 81;  // a virtual server of somebody else
-    tracking_->tell(bytes_of(other));
-    tracking_->tell(bytes_of({}) + bytes_of({}));
+    other.sent.destination_port = 81;  // a foreign virtual server
+    tracking_->notify(bytes_of(other));
+    tracking_->notify(bytes_of({}) + bytes_of({}));
     wait_read();
     keeper.stop();
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, tracking_->asked());
-    CPPUNIT_ASSERT_EQUAL(std::string("3 connections that IPVS made the kernel forget were put back\n"), said());
+    CPPUNIT_ASSERT_EQUAL(std::string("restored conntrack entries that IPVS removed: 3\n"), logged());
     CPPUNIT_ASSERT_EQUAL(0, tracking_->listening);
   }
 
-  void keeps_what_was_told_before_the_start() {
+  void restores_entries_deleted_before_the_start() {
     ipvs::FlowKeeper keeper = this->keeper();
     keeper.listen();
     CPPUNIT_ASSERT_EQUAL(1, tracking_->listening);
-    tracking_->tell(bytes_of({}));
+    tracking_->notify(bytes_of({}));
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, tracking_->asked());
     keeper.start({service()});
     wait_read();
@@ -281,24 +281,25 @@ class FlowKeeperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, tracking_->asked());
   }
 
-  void says_what_it_could_not_keep() {
+  void reports_entries_it_could_not_restore() {
     tracking_->answer = EEXIST;
     ipvs::FlowKeeper keeper = this->keeper();
     keeper.listen();
     keeper.start({service()});
-    tracking_->tell(bytes_of({}));
-    tracking_->tell({}, ENOBUFS);
-    tracking_->tell(bytes_of({}));  // what comes after is heard
+    tracking_->notify(bytes_of({}));
+    tracking_->notify({}, ENOBUFS);
+    tracking_->notify(bytes_of({}));  // later notifications are processed
     wait_read();
     keeper.stop();
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, tracking_->asked());
-    CPPUNIT_ASSERT_EQUAL(std::string("2 connections that IPVS made the kernel forget were not put back in time\n"
-                                     "connections may have been reset when mode ipvs went: not all of them were told: "
-                                     "No buffer space available (ENOBUFS)\n"),
-                         said());
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("conntrack entries that IPVS removed were not restored in time: 2\n"
+                    "connections may have been reset when ipvs mode retired: conntrack notifications were lost: "
+                    "No buffer space available (ENOBUFS)\n"),
+        logged());
   }
 
-  void says_once_that_it_cannot_listen() {
+  void warns_once_if_it_cannot_subscribe() {
     tracking_->refusal = EPERM;
     ipvs::FlowKeeper keeper = this->keeper();
     for (int i = 0; i < 2; ++i) {
@@ -307,19 +308,20 @@ class FlowKeeperTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT(!keeper.running());
     }
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, host_.lines.size());
-    CPPUNIT_ASSERT_MESSAGE(said(), said().find("may lose its connection while mode ipvs goes") != std::string::npos &&
-                                       said().find("EPERM") != std::string::npos);
-    // Nor does it anything where there is nothing to listen to.
+    CPPUNIT_ASSERT_MESSAGE(logged(),
+                           logged().find("may lose its connection while ipvs mode retires") != std::string::npos &&
+                               logged().find("EPERM") != std::string::npos);
+    // Without a subscription it does nothing.
     ipvs::FlowKeeper none({}, abi::Family::kIpv4, sdk::Logger(&host_));
     none.listen();
     none.start({service()});
     CPPUNIT_ASSERT(!none.running() && host_.lines.size() == 1);
   }
 
-  void is_started_again() {
+  void can_be_started_again() {
     ipvs::FlowKeeper keeper = this->keeper();
     keeper.listen();
-    keeper.start({});  // nothing to look after
+    keeper.start({});  // no virtual server
     CPPUNIT_ASSERT(!keeper.running() && tracking_->listening == 0);
     for (int i = 1; i <= 2; ++i) {
       keeper.listen();
@@ -327,14 +329,14 @@ class FlowKeeperTest : public CppUnit::TestFixture {
       keeper.start({service()});
       keeper.start({service()});
       CPPUNIT_ASSERT(keeper.running() && tracking_->listening == 1);
-      tracking_->tell(bytes_of({}));
+      tracking_->notify(bytes_of({}));
       wait_read();
       keeper.stop(std::chrono::milliseconds(10));
       CPPUNIT_ASSERT(!keeper.running() && tracking_->listening == 0);
     }
-    CPPUNIT_ASSERT_EQUAL(std::string("1 connections that IPVS made the kernel forget were put back\n"
-                                     "1 connections that IPVS made the kernel forget were put back\n"),
-                         said());
+    CPPUNIT_ASSERT_EQUAL(std::string("restored conntrack entries that IPVS removed: 1\n"
+                                     "restored conntrack entries that IPVS removed: 1\n"),
+                         logged());
   }
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(FlowKeeperTest);

@@ -1,11 +1,12 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One call of the backend on a real kernel, in a process of its own: so each call is one after a kill.
-// test/system/ipvs_handover_test.py puts them together.
-//   ipvs_handover apply|newcomer ADDRESS PORT ENDPOINT ENDPOINT_PORT [AFFINITY_SECONDS]   a Service for TCP and UDP
-//   ipvs_handover retire SECONDS [CLAIM…]                       prints "done", or "retry: " and why
-//   ipvs_handover clients ADDRESS PORT ENDPOINT ENDPOINT_PORT AFFINITY_SECONDS            apply, then who is bound
+// One backend call on a real kernel in a separate process, so that each call follows a kill. Used by
+// test/system/ipvs_handover_test.py.
+//   ipvs_handover apply|new-backend ADDRESS PORT ENDPOINT ENDPOINT_PORT [AFFINITY_SECONDS]   a Service for TCP and UDP
+//   ipvs_handover retire SECONDS [CLAIM…]                       prints "done", or "retry: " and the reason
+//   ipvs_handover clients ADDRESS PORT ENDPOINT ENDPOINT_PORT AFFINITY_SECONDS            apply, then list the bound
+//   clients
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -109,8 +110,8 @@ int main(int count, char** given) {
   }
   const std::string what = given[1];
   const std::vector<std::string> words(given + 2, given + count);
-  sluice::test::Steps steps(what == "newcomer" ? std::uint32_t{sluice::abi::kCreatePredecessorServes} : 0);
-  if (what == "apply" || what == "newcomer") return steps.apply(words);
+  sluice::test::Steps steps(what == "new-backend" ? std::uint32_t{sluice::abi::kCreatePredecessorServes} : 0);
+  if (what == "apply" || what == "new-backend") return steps.apply(words);
   if (what == "retire") return steps.retire(words);
   if (what == "clients") return steps.clients(words);
   std::fprintf(stderr, "%s is no step\n", what.c_str());

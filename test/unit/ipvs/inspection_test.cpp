@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Virtual servers, sets, rules and addresses of the kernel in words.
+// The description of virtual servers, sets, rules and addresses of the kernel.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <string>
@@ -33,7 +33,7 @@ class IpvsInspectionTest : public IpvsFixture {
   CPPUNIT_TEST(drift_of_rules_is_shown);
   CPPUNIT_TEST(drift_of_source_ranges_is_shown);
   CPPUNIT_TEST(objects_that_no_service_wants_come_last);
-  CPPUNIT_TEST(before_the_first_apply_the_call_is_to_be_repeated);
+  CPPUNIT_TEST(before_the_first_apply_the_call_returns_retry);
   CPPUNIT_TEST(a_listing_that_fails_is_an_error);
   CPPUNIT_TEST(verify_works_as_before_after_a_call);
   CPPUNIT_TEST_SUITE_END();
@@ -101,7 +101,7 @@ class IpvsInspectionTest : public IpvsFixture {
             "ns1/svc2:p80 172.30.0.42:80/udp sticky for 60 s -> " + all, "ns1/svc3 172.30.0.43:80/tcp -> " + all});
   }
 
-  // IPVS does not distinguish clients by where they come from: policy Local means the same endpoints for all of them.
+  // IPVS does not distinguish clients by source: policy Local means the same endpoints for all of them.
   void policy_local_is_shown() {
     IpvsBench bench;
     ServiceSpec local = example();
@@ -207,7 +207,7 @@ class IpvsInspectionTest : public IpvsFixture {
     }
     for (const std::string name : {"ns1/svc", "svc1", "ns1/svc1:p8"}) CPPUNIT_ASSERT(bench.inspect(name).empty());
     CPPUNIT_ASSERT(bench.inspected == abi::Code::kOk);
-    CPPUNIT_ASSERT_EQUAL(dumps + 2, bench.servers.real_dumps);  // those of the others are not read
+    CPPUNIT_ASSERT_EQUAL(dumps + 2, bench.servers.real_dumps);  // only the requested Service is read
   }
 
   void every_call_reads_the_kernel() {
@@ -219,7 +219,7 @@ class IpvsInspectionTest : public IpvsFixture {
     bench.inspect();
     CPPUNIT_ASSERT_EQUAL(dumps + 1, bench.servers.server_dumps);
     CPPUNIT_ASSERT_EQUAL(saves + 1, bench.rules.saves);
-    CPPUNIT_ASSERT_EQUAL(messages, bench.messages());  // nothing is written
+    CPPUNIT_ASSERT_EQUAL(messages, bench.messages());  // no writes
   }
 
   void drift_of_real_servers_is_shown() {
@@ -268,7 +268,7 @@ class IpvsInspectionTest : public IpvsFixture {
     entries(bench, SetId::kClusterIp).clear();
     const std::string cluster = "ns1/svc1:p80 172.30.0.41:80/tcp -> ";
     expect_first(bench, cluster + "rejected (no entry in KUBE-CLUSTER-IP)");
-    // Nothing rejects packets to an address that is not known to be one of kube-ipvs0.
+    // No rule rejects packets to an address that is missing in the set of kube-ipvs0.
     entries(bench, SetId::kIpvsAddresses).clear();
     expect_first(bench, cluster + kAll + " (no entry in KUBE-CLUSTER-IP, no entry in KUBE-IPVS-IPS)");
     ok(bench, bench.full({service}));
@@ -323,7 +323,7 @@ class IpvsInspectionTest : public IpvsFixture {
     const std::string begin = std::string("ns1/svc1:p80 1.2.3.4:80/tcp masqueraded -> ") + kAll;
     reset();
     erase(bench, "filter", "KUBE-SOURCE-RANGES-FIREWALL", "-j DROP");
-    expect_first(bench, begin + "; only for 203.0.113.0/25 (KUBE-SOURCE-RANGES-FIREWALL does not drop the others)");
+    expect_first(bench, begin + "; only for 203.0.113.0/25 (KUBE-SOURCE-RANGES-FIREWALL does not drop other sources)");
     reset();
     bench.rules.tables.at("filter").at("KUBE-IPVS-OUT-FILTER").clear();
     expect_first(bench, begin + "; only for 203.0.113.0/25 (processes of this node are not dropped)");
@@ -367,11 +367,11 @@ class IpvsInspectionTest : public IpvsFixture {
                     "-j DROP"});
   }
 
-  void before_the_first_apply_the_call_is_to_be_repeated() {
+  void before_the_first_apply_the_call_returns_retry() {
     IpvsBench bench;
     CPPUNIT_ASSERT(bench.inspect().empty());
     CPPUNIT_ASSERT(bench.inspected == abi::Code::kRetry);
-    CPPUNIT_ASSERT_EQUAL(std::string("nothing has been asked for yet: the daemon still waits for Services"),
+    CPPUNIT_ASSERT_EQUAL(std::string("no Services applied yet: the daemon is still waiting for Services"),
                          std::string(bench.error.message));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.servers.dumps());
   }
@@ -379,7 +379,7 @@ class IpvsInspectionTest : public IpvsFixture {
   void a_listing_that_fails_is_an_error() {
     IpvsBench bench;
     ok(bench, bench.full({example(), example(2)}));
-    // The list of virtual servers, then that of the real servers of the second one.
+    // The dump of virtual servers, then that of the real servers of the second one.
     for (const long left : {0L, 2L}) {
       bench.servers.dumps_left = left;
       CPPUNIT_ASSERT(bench.inspect().empty());
@@ -390,11 +390,11 @@ class IpvsInspectionTest : public IpvsFixture {
     CPPUNIT_ASSERT(bench.inspect().empty() && bench.inspected == abi::Code::kRetry);
     bench.rules.cut_save = true;
     CPPUNIT_ASSERT(bench.inspect().empty() && bench.inspected == abi::Code::kKernel);
-    CPPUNIT_ASSERT_EQUAL(std::string("read the rules: the output of /usr/sbin/iptables-nft-save is cut off"),
+    CPPUNIT_ASSERT_EQUAL(std::string("read the rules: the output of /usr/sbin/iptables-nft-save is truncated"),
                          std::string(bench.error.message));
   }
 
-  // The call does not hide a change of another process from verify().
+  // The call does not hide a foreign change from verify().
   void verify_works_as_before_after_a_call() {
     IpvsBench bench;
     ok(bench, bench.full({example()}));
@@ -402,7 +402,7 @@ class IpvsInspectionTest : public IpvsFixture {
     const std::size_t saves = bench.rules.saves;
     bench.inspect();
     ok(bench, bench.verify());
-    CPPUNIT_ASSERT_EQUAL(saves + 1, bench.rules.saves);  // verify() did not have to read
+    CPPUNIT_ASSERT_EQUAL(saves + 1, bench.rules.saves);  // verify() does not list again
     bench.rules.foreign("*nat\n-F KUBE-SERVICES\nCOMMIT\n");
     bench.inspect();
     bench.host.clock += 3'600'000'000'000;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Both families at once, and a kernel that does not answer as it should.
+// Both families at once, and a kernel that fails.
 #include <dirent.h>
 #include <linux/netlink.h>
 #include <sys/socket.h>
@@ -43,17 +43,17 @@ unsigned chance(unsigned limit) {
   return static_cast<unsigned>(random() % limit);
 }
 
-// What else this program reads from sockets nobody knows; it is libmnl's only while faults are on.
+// Other reads of this program are not counted: while faults are on, only libmnl reads.
 bool broken() {
   if (!faults || chance(kOneOf) != 0) return false;
   ++injected;
   return true;
 }
 
-// What was sent last: a kernel that refuses a message sends it back. One at a time has libipset.
+// The last message sent: a kernel that rejects a message returns it. The library lock admits one thread.
 std::vector<char> sent;
 
-// Makes a refusal of an acknowledgement; its size.
+// Turns an acknowledgement into an error; returns its size.
 ssize_t refuse(msghdr* message, ssize_t got, int number) {
   auto* const reply = static_cast<nlmsghdr*>(message->msg_iov[0].iov_base);
   auto* const error = reinterpret_cast<nlmsgerr*>(reply + 1);
@@ -65,23 +65,23 @@ ssize_t refuse(msghdr* message, ssize_t got, int number) {
   return static_cast<ssize_t>(size);
 }
 
-// Changes sets of one family, and carries on from failures as the backend does: by reading everything again.
+// Changes sets of one family and recovers from failures like the backend: by reading everything again.
 class Churn {
  public:
   explicit Churn(Family family) : family_(family), random_(family == Family::kIpv6 ? 6 : 4) {}
 
-  // What is wrong, empty for nothing.
+  // The error; empty: none.
   std::string run(Clock::time_point end) {
     try {
       while (Clock::now() < end) {
-        // Each round with an object of its own, so that users of the session come and go.
+        // A new object in each round, so that users of the session come and go.
         LibipsetSets kernel(family_);
         SetWriter writer(kernel, family_);
         stale_ = true;
         for (int step = 0; step < 30; ++step, ++steps) {
           change(writer);
           if (step % 10 != 0) continue;
-          if (const auto damage = look(writer)) return *damage;
+          if (const auto drift = check(writer)) return *drift;
         }
       }
       return "";
@@ -93,7 +93,7 @@ class Churn {
   std::string compare() {
     LibipsetSets kernel(family_);
     SetWriter writer(kernel, family_);
-    writer.look();
+    writer.read_back();
     for (const SetId set : all_sets()) {
       const auto& mine = wanted_[static_cast<std::size_t>(set)];
       bool same = mine.size() == writer.held(set).size();
@@ -152,9 +152,9 @@ class Churn {
     writer.remove(remove);
   }
 
-  std::optional<std::string> look(SetWriter& writer) {
+  std::optional<std::string> check(SetWriter& writer) {
     try {
-      return writer.find_damage();
+      return writer.find_drift();
     } catch (const sdk::Failure&) {
       if (!faults) throw;
       ++failures;
@@ -208,7 +208,7 @@ int check_both_families() {
 
 }  // namespace sluice::test
 
-// In place of those of the C library, for libmnl as well.
+// Replace those of the C library, also for libmnl.
 extern "C" ssize_t sendto(int fd, const void* buffer, std::size_t size, int flags, const sockaddr* to,
                           socklen_t length) {
   if (sluice::test::broken()) {
@@ -243,7 +243,7 @@ extern "C" ssize_t recvmsg(int fd, msghdr* message, int flags) {
     constexpr int kErrors[] = {EEXIST, ENOENT, ENOMEM, EBUSY};
     return sluice::test::refuse(message, got, kErrors[sluice::test::chance(4)]);
   }
-  // A part of a list that has more behind it gets lost.
+  // Loses a part of a dump that is not the last.
   auto left = static_cast<unsigned>(got);
   for (const nlmsghdr* part = first; NLMSG_OK(part, left); part = NLMSG_NEXT(part, left)) {
     if (part->nlmsg_type == NLMSG_DONE || (part->nlmsg_flags & NLM_F_MULTI) == 0) return got;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The writer of sets on a real kernel, through libipset; the program ipset plays those who meddle. Run in a network
-// namespace that nobody else uses (test/system/ipset_kernel_test.sh).
+// The writer of sets on a real kernel, through libipset; the program ipset plays another process. Run in a network
+// namespace of its own (test/system/ipset_kernel_test.sh).
 //   ipset_roundtrip 4|6     TAP, and times as comments
 //   ipset_roundtrip both    two threads, a family each
 #include "test/unit/ipvs/ipset_roundtrip.hpp"
@@ -42,10 +42,10 @@ process::Outcome call(const std::string& program, std::vector<std::string> argum
   command.arguments.insert(command.arguments.begin(), process::find_program(program));
   return process::run(command);
 }
-// As somebody else would.
+// As another program would.
 std::string ipset(std::vector<std::string> arguments) { return call("ipset", std::move(arguments)).output; }
 
-// What is thrown, as "code: object: sentence"; empty when nothing is.
+// The exception, as "code: object: sentence"; empty: none.
 template <class Body>
 std::string thrown(const Body& body) {
   try {
@@ -67,7 +67,7 @@ class Checks {
     makes_all_sets();
     reads_back_what_it_writes();
     costs_little();
-    finds_and_repairs_damage();
+    finds_and_repairs_drift();
     replaces_sets_of_others();
     explains_errors();
     grows();
@@ -95,9 +95,10 @@ class Checks {
     if (child == 0) {
       if (setuid(65534) != 0) _exit(1);
       LibipsetSets mine(family_);
-      const std::string said = thrown([&] { mine.create("KUBE-DENIED", SetType::kIp, 10); });
-      const bool good = has(said, code(abi::Code::kDenied)) && has(said, "KUBE-DENIED") && has(said, "CAP_NET_ADMIN");
-      if (!good) std::printf("# %s\n", said.c_str());
+      const std::string error = thrown([&] { mine.create("KUBE-DENIED", SetType::kIp, 10); });
+      const bool good =
+          has(error, code(abi::Code::kDenied)) && has(error, "KUBE-DENIED") && has(error, "CAP_NET_ADMIN");
+      if (!good) std::printf("# %s\n", error.c_str());
       std::fflush(stdout);
       _exit(good ? 0 : 1);
     }
@@ -109,18 +110,18 @@ class Checks {
   // The session opens a socket like this one, which may belong to another plugin.
   void leaves_other_descriptors_alone() {
     const int foreign = socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER);
-    const std::string said = thrown([&] { kernel_.header("KUBE-NOWHERE"); });
-    check(said.empty() && fcntl(foreign, F_GETFD) == 0,
-          "a netlink socket of another part of the process keeps its flags", said);
+    const std::string error = thrown([&] { kernel_.header("KUBE-NOWHERE"); });
+    check(error.empty() && fcntl(foreign, F_GETFD) == 0,
+          "a netlink socket of another part of the process keeps its flags", error);
     close(foreign);
-    // One is the folder that ls reads.
+    // ls itself opens one, the folder.
     const std::string inherited = call("ls", {"/proc/self/fd"}).output;
     check(inherited == "0\n1\n2\n3\n", "programs inherit no socket of libipset", inherited);
   }
 
   void makes_all_sets() {
-    writer_.look();
-    check(ipset({"list", "-n"}).empty(), "looking makes nothing");
+    writer_.read_back();
+    check(ipset({"list", "-n"}).empty(), "read_back() creates nothing");
     writer_.refresh();
     const std::string listed = ipset({"list", "-t"});
     std::string wrong;
@@ -132,14 +133,14 @@ class Checks {
       if (!has(rest, ports ? "range 0-65535" : "family " + inet() + " hashsize 1024 maxelem 65536"))
         wrong += name(set) + " ";
     }
-    check(wrong.empty() && has(listed, "Name: "), "all sets are made as the behaviour says, and the one of our own", wrong);
+    check(wrong.empty() && has(listed, "Name: "), "all sets are created as specified", wrong);
     check(writer_.filled() == 0, "new sets are empty");
   }
 
   void reads_back_what_it_writes() {
     for (const SetId set : all_sets()) writer_.add(items(set, 0, 300));
     SetWriter other(kernel_, family_);
-    other.look();
+    other.read_back();
     std::string wrong;
     for (const SetId set : all_sets()) {
       if (other.held(set) != writer_.held(set) || other.held(set).size() != 300) wrong += name(set) + " ";
@@ -154,7 +155,7 @@ class Checks {
     check(wrong.empty(), "entries of every type are read back as they were written, and ipset prints them as we do",
           wrong);
     check(other.filled() == (1U << kSets) - 1, "all sets have entries");
-    check(!writer_.find_damage() && !writer_.find_damage(), "what was written is no damage");
+    check(!writer_.find_drift() && !writer_.find_drift(), "what was written is not drift");
     for (const SetId set : all_sets()) writer_.remove(items(set, 10, 300));
     other.refresh();
     for (const SetId set : all_sets()) {
@@ -167,30 +168,30 @@ class Checks {
     std::uint64_t before = writer_.messages();
     writer_.add(items(SetId::kClusterIp, 0, 10));
     writer_.remove(items(SetId::kClusterIp, 10, 20));
-    check(writer_.messages() == before, "what is as it should be costs no message");
+    check(writer_.messages() == before, "no difference costs no message");
     writer_.refresh();
-    check(writer_.messages() == before, "a look at all sets changes nothing, and says so");
+    check(writer_.messages() == before, "refresh() without differences sends no change");
     writer_.add(items(SetId::kClusterIp, 10, 11));
     check(writer_.messages() == before + 1, "an entry costs one message that changes something");
     before = writer_.messages();
     writer_.add(items(SetId::kLoopBack, 1000, 2000));
     check(writer_.messages() < before + 30, "a thousand entries cost few messages");
-    // Already there, and already gone: fine with the kernel.
+    // Exists already, or is gone already: the kernel accepts both.
     SetWriter blind(kernel_, family_);
-    check(thrown([&] { blind.add(items(SetId::kClusterIp, 0, 12)); }).empty(), "entries that are there are no error");
+    check(thrown([&] { blind.add(items(SetId::kClusterIp, 0, 12)); }).empty(), "existing entries are not an error");
     check(thrown([&] {
             kernel_.remove(name(SetId::kClusterIp), SetType::kIpPort, {entry(SetId::kClusterIp, 77)});
           }).empty(),
-          "entries that are not there are no error");
+          "missing entries are not an error");
     writer_.refresh();
   }
 
-  void finds_and_repairs_damage() {
+  void finds_and_repairs_drift() {
     const std::string set = name(SetId::kClusterIp);
     const auto found = [&](const std::string& part, const std::string& what) {
-      std::string said;
-      for (unsigned i = 0; i < SetWriter::kSweep && said.empty(); ++i) said = writer_.find_damage().value_or("");
-      check(has(said, part), what, said);
+      std::string drift;
+      for (unsigned i = 0; i < SetWriter::kSweep && drift.empty(); ++i) drift = writer_.find_drift().value_or("");
+      check(has(drift, part), what, drift);
     };
     const SetContents before = writer_.held(SetId::kClusterIp);
     std::vector<SetItem> all;
@@ -203,7 +204,7 @@ class Checks {
         if (before.count(entry) == 0) foreign.push_back({SetId::kClusterIp, entry});
       }
       writer_.remove(foreign);
-      check(!writer_.find_damage() && !writer_.find_damage() && writer_.held(SetId::kClusterIp) == before,
+      check(!writer_.find_drift() && !writer_.find_drift() && writer_.held(SetId::kClusterIp) == before,
             "it is repaired");
     };
     ipset({"flush", set});
@@ -218,13 +219,13 @@ class Checks {
     repair();
     ipset({"destroy", set});
     ipset({"create", set, "hash:ip", "family", inet()});
-    found("another type (hash:ip)", "a set that was made anew as another one is found");
+    found("another type (hash:ip)", "a recreated set of another type is found");
     check(has(thrown([&] { writer_.add(items(SetId::kClusterIp, 6000, 6001)); }),
               "it is of type hash:ip and not hash:ip,port"),
           "nothing is written into a set of another type");
     repair();
     ipset({"flush"});
-    found(" more sets are damaged", "all damage is told");
+    found(" more sets have drifted", "all drift is reported");
     writer_.refresh();
     writer_.add(all);
   }
@@ -232,10 +233,10 @@ class Checks {
   void replaces_sets_of_others() {
     const std::string set = name(SetId::kClusterIp);
     const std::string port_set = name(SetId::kNodePortTcp);
-    ipset({"create", spare_name(SetId::kClusterIp, family_), "hash:ip,port", "family", inet()});
+    ipset({"create", temporary_name(SetId::kClusterIp, family_), "hash:ip,port", "family", inet()});
     writer_.refresh();
-    check(!has(ipset({"list", "-n"}), spare_name(SetId::kClusterIp, family_)),
-          "what an ended process left is destroyed");
+    check(!has(ipset({"list", "-n"}), temporary_name(SetId::kClusterIp, family_)),
+          "a temporary set of an ended process is destroyed");
     ipset({"destroy", port_set});
     ipset({"create", port_set, "bitmap:port", "range", "0-1023"});
     ipset({"destroy", set});
@@ -243,15 +244,15 @@ class Checks {
     writer_.refresh();
     writer_.add(items(SetId::kClusterIp, 0, 200));
     writer_.add(items(SetId::kNodePortTcp, 30000, 30001));
-    check(!writer_.find_damage() && !writer_.find_damage() && has(ipset({"list", "-t", set}), "maxelem 65536"),
-          "sets with too little room are made anew");
+    check(!writer_.find_drift() && !writer_.find_drift() && has(ipset({"list", "-t", set}), "maxelem 65536"),
+          "sets that are too small are rebuilt");
     if (!rule("-A", SetId::kClusterIp, "dst,dst")) {
       check(true, "rules that use a set # SKIP no match set in iptables");
       return;
     }
     const auto foreign = [&](std::vector<std::string> how) {
       rule("-D", SetId::kClusterIp, "dst,dst");
-      wait_until([&] { return kernel_.destroy(set); });  // the kernel lets go of the rule's set later
+      wait_until([&] { return kernel_.destroy(set); });  // the kernel releases the rule's set later
       how.insert(how.begin(), {"create", set});
       ipset(how);
       return rule("-A", SetId::kClusterIp, how[2] == "hash:ip" ? "dst" : "dst,dst");
@@ -259,17 +260,17 @@ class Checks {
     check(foreign({"hash:ip,port", "family", inet(), "timeout", "300"}), "a rule uses a set with timeouts");
     writer_.refresh();
     writer_.add(items(SetId::kClusterIp, 0, 5));
-    check(!has(ipset({"list", "-t", set}), "timeout") && !writer_.find_damage() && !writer_.find_damage() &&
+    check(!has(ipset({"list", "-t", set}), "timeout") && !writer_.find_drift() && !writer_.find_drift() &&
               has(ipset({"list", "-t", set}), "References: 1"),
           "it is replaced under the rule");
     check(foreign({"hash:ip", "family", inet()}), "a rule uses a set of another type");
-    const std::string said = thrown([&] { writer_.refresh(); });
-    check(has(said, set) && has(said, "delete that rule") && has(said, "hash:ip"),
-          "that is an error that says what to do", said);
+    const std::string error = thrown([&] { writer_.refresh(); });
+    check(has(error, set) && has(error, "delete that rule") && has(error, "hash:ip"),
+          "otherwise the error names the remedy", error);
     rule("-D", SetId::kClusterIp, "dst");
     wait_until([&] { return thrown([&] { writer_.refresh(); }).empty(); });
     check(thrown([&] { writer_.refresh(); }).empty() && !has(ipset({"list", "-n"}), "-N\n"),
-          "without the rule it is made anew");
+          "without the rule it is created again");
   }
 
   void explains_errors() {
@@ -278,30 +279,30 @@ class Checks {
     std::vector<SetItem> mixed = items(SetId::kIpvsAddresses, 5000, 5100);
     mixed[0].entry = mixed[70].entry = mixed[99].entry = zero;
     const std::size_t before = writer_.held(SetId::kIpvsAddresses).size();
-    std::string said = thrown([&] { writer_.add(mixed); });
-    check(said.empty() && !writer_.find_damage(), "what is no element keeps no other entry out", said);
+    std::string error = thrown([&] { writer_.add(mixed); });
+    check(error.empty() && !writer_.find_drift(), "a rejected entry does not stop the others", error);
     const auto refused = writer_.refused().find({SetId::kIpvsAddresses, zero});
-    said = refused == writer_.refused().end() ? "" : refused->second;
-    check(writer_.refused().size() == 1 && has(said, " " + to_string(zero, SetType::kIp, family_) + " to set " + set),
-          "it is named", said);
-    check(writer_.held(SetId::kIpvsAddresses).size() == before + 97, "and not taken for one that is there");
+    error = refused == writer_.refused().end() ? "" : refused->second;
+    check(writer_.refused().size() == 1 && has(error, " " + to_string(zero, SetType::kIp, family_) + " to set " + set),
+          "the rejected entry is named", error);
+    check(writer_.held(SetId::kIpvsAddresses).size() == before + 97, "and is not held");
     ipset({"destroy", set});
-    said = thrown([&] { writer_.add(items(SetId::kIpvsAddresses, 200, 201)); });
-    check(has(said, "does not exist") && has(said, set), "a set that is gone is named", said);
-    said = thrown([&] { kernel_.swap(set, "KUBE-NOWHERE"); });
-    check(has(said, set) && has(said, "KUBE-NOWHERE"), "sets that cannot be swapped are named", said);
+    error = thrown([&] { writer_.add(items(SetId::kIpvsAddresses, 200, 201)); });
+    check(has(error, "does not exist") && has(error, set), "a set that is gone is named", error);
+    error = thrown([&] { kernel_.swap(set, "KUBE-NOWHERE"); });
+    check(has(error, set) && has(error, "KUBE-NOWHERE"), "sets that cannot be swapped are named", error);
     ipset({"create", set, "hash:ip", "family", inet(), "maxelem", "5"});
-    said = thrown([&] { writer_.add(items(SetId::kIpvsAddresses, 200, 210)); });
-    check(has(said, "is full") && has(said, set), "a set that others filled is named", said);
+    error = thrown([&] { writer_.add(items(SetId::kIpvsAddresses, 200, 210)); });
+    check(has(error, "is full") && has(error, set), "a set that another process filled is named", error);
     refuse_next(IPSET_ERR_FIND_TYPE);
-    said = thrown([&] { kernel_.create("KUBE-TRIED", SetType::kIpPortNet, 10); });
-    check(has(said, code(abi::Code::kUnsupported) + "KUBE-TRIED") && has(said, "ip_set_hash_ipportnet"),
-          "a type the kernel lacks is named with its module", said);
+    error = thrown([&] { kernel_.create("KUBE-TRIED", SetType::kIpPortNet, 10); });
+    check(has(error, code(abi::Code::kUnsupported) + "KUBE-TRIED") && has(error, "ip_set_hash_ipportnet"),
+          "a type the kernel lacks is named with its module", error);
     kernel_.destroy("KUBE-TRIED");
-    check(has(thrown([&] { kernel_.destroy(""); }), "cannot be the name"), "no name is not every set");
-    check(kernel_.destroy("KUBE-NOWHERE"), "destroying what is not there is fine");
+    check(has(thrown([&] { kernel_.destroy(""); }), "cannot be the name"), "an empty name does not mean every set");
+    check(kernel_.destroy("KUBE-NOWHERE"), "a missing set may be destroyed");
     writer_.refresh();
-    check(!writer_.find_damage() && !writer_.find_damage(), "after errors everything goes on");
+    check(!writer_.find_drift() && !writer_.find_drift(), "the session works after errors");
   }
 
   void grows() {
@@ -310,31 +311,31 @@ class Checks {
     writer_.add(items(set, 0, 65000));
     rule("-A", set, "dst,dst");
     std::atomic<bool> done{false};
-    std::uint64_t least = ~std::uint64_t{0}, looks = 0;
+    std::uint64_t least = ~std::uint64_t{0}, listings = 0;
     std::thread looker([&] {
       LibipsetSets mine(family_);
       while (!done) {
         const auto header = mine.header(name(set));
         least = std::min(least, header ? header->entries : 0);
-        ++looks;
+        ++listings;
       }
     });
     const auto begin = Clock::now();
-    const std::string said = thrown([&] { writer_.add(items(set, 65000, kMany)); });
+    const std::string error = thrown([&] { writer_.add(items(set, 65000, kMany)); });
     const auto took = Clock::now() - begin;
     done = true;
     looker.join();
-    std::printf("# grown past 65,536 entries in %.3f s, looked at %llu times meanwhile\n",
-                std::chrono::duration<double>(took).count(), static_cast<unsigned long long>(looks));
+    std::printf("# grown past 65,536 entries in %.3f s, listed %llu times meanwhile\n",
+                std::chrono::duration<double>(took).count(), static_cast<unsigned long long>(listings));
     const auto header = kernel_.header(name(set));
-    check(said.empty() && header && header->entries == kMany && header->most == 131072,
-          "a full set is made anew with twice the room", said);
-    check(looks > 0 && least >= 65000, "nobody meets a set with less in it", std::to_string(least));
-    check(!has(ipset({"list", "-n"}), spare_name(set, family_)), "the old set is gone");
-    check(rule("-D", set, "dst,dst") && !writer_.find_damage() && !writer_.find_damage(), "rules use the new set");
+    check(error.empty() && header && header->entries == kMany && header->maxelem == 131072,
+          "a full set is rebuilt with twice the room", error);
+    check(listings > 0 && least >= 65000, "no packet meets an incomplete set", std::to_string(least));
+    check(!has(ipset({"list", "-n"}), temporary_name(set, family_)), "the old set is gone");
+    check(rule("-D", set, "dst,dst") && !writer_.find_drift() && !writer_.find_drift(), "rules use the new set");
     SetWriter other(kernel_, family_);
     other.refresh();
-    check(other.held(set).size() == kMany && other.held(set) == writer_.held(set), "a fresh start reads it whole");
+    check(other.held(set).size() == kMany && other.held(set) == writer_.held(set), "a restart reads it completely");
     other.remove(items(set, 0, kMany));
     writer_.refresh();
   }
@@ -353,8 +354,7 @@ class Checks {
     };
     timed("added", [&] { writer_.add(all); });
     timed("listed", [&] { kernel_.entries(name(set), spec(set).type); });
-    timed("compared",
-          [&] { check(!writer_.find_damage() && !writer_.find_damage(), "100,000 entries are as written"); });
+    timed("compared", [&] { check(!writer_.find_drift() && !writer_.find_drift(), "100,000 entries are as written"); });
     timed("removed", [&] { writer_.remove(all); });
   }
 
@@ -364,13 +364,13 @@ class Checks {
     std::vector<std::string> used;
     const std::string kept = name(SetId::kLoopBack);
     ipset({"create", "FOREIGN", "hash:ip"});
-    const std::string said =
+    const std::string error =
         thrown([&] { used = writer_.remove_all([&](const std::string& set) { return set == kept; }); });
     std::string listed = ipset({"list", "-n"});
     if (ruled) {
       check(used == std::vector{name(SetId::kClusterIp)} &&
                 has(ipset({"list", name(SetId::kClusterIp)}), "Number of entries: 0"),
-            "a set a rule uses is emptied, and named", said);
+            "a set that a rule uses is emptied and named", error);
       rule("-D", SetId::kClusterIp, "dst,dst");
       writer_.remove_all([&](const std::string& set) { return set == kept; });
       listed = ipset({"list", "-n"});
@@ -381,7 +381,8 @@ class Checks {
       left.insert(listed.substr(at, end - at));
       at = end + 1;
     }
-    check(left == std::set<std::string>{kept, "FOREIGN"}, "all other sets of ours go, foreign ones stay", listed);
+    check(left == std::set<std::string>{kept, "FOREIGN"}, "all other sets of ours are destroyed, foreign ones stay",
+          listed);
     writer_.remove_all([](const std::string&) { return false; });
     check(ipset({"list", "-n"}) == "FOREIGN\n", "all sets go");
   }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the checks of sets on a real kernel share. One thread but for entry() and items().
+// Shared by the checks of sets on a real kernel. One thread, except for entry() and items().
 #pragma once
 
 #include <cstdint>
@@ -64,11 +64,11 @@ inline std::vector<ipvs::SetItem> nth_items(ipvs::SetId set, abi::Family family,
   return made;
 }
 
-// Two threads, a family each, change and read sets for some seconds; in the second round system calls fail and answers
-// get lost.
+// Two threads, one per family, change and read sets for some seconds; in the second round system calls fail and
+// answers are lost.
 int check_both_families();
 
-// The next thing the kernel says it has done it says it has not, because of this error.
+// Makes the next acknowledgement of the kernel an error.
 void refuse_next(int error);
 
 }  // namespace sluice::test

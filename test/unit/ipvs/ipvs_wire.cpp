@@ -30,7 +30,7 @@ std::string finished(const Message& message, std::uint32_t sequence, int flags) 
 }
 
 abi::Family family_of(int af) { return af == AF_INET6 ? abi::Family::kIpv6 : abi::Family::kIpv4; }
-// The fake has one table for both families: an address with more than four bytes is of IPv6.
+// The fake has one table for both families: an address of more than four bytes is IPv6.
 int af_of(const abi::Address& address) {
   return std::any_of(address.bytes + 4, address.bytes + 16, [](std::uint8_t byte) { return byte != 0; }) ? AF_INET6
                                                                                                           : AF_INET;
@@ -54,12 +54,12 @@ class IpvsWire final : public netlink::Wire {
       serve(header);
     }
     line_.most_requests = std::max(line_.most_requests, requests);
-    if (line_.spoil) line_.spoil(line_.queue);
+    if (line_.corrupt) line_.corrupt(line_.queue);
     return 0;
   }
 
   long receive(std::span<char> into, std::chrono::milliseconds) noexcept override {
-    if (line_.queue.empty()) return -EAGAIN;  // without waiting: nothing can come any more
+    if (line_.queue.empty()) return -EAGAIN;  // without waiting: no more answers can arrive
     const WireItem item = line_.queue.front();
     line_.queue.pop_front();
     if (item.error != 0) return -item.error;
@@ -100,7 +100,7 @@ class IpvsWire final : public netlink::Wire {
     return 0;
   }
 
-  // As ip_vs_genl_parse_service of the kernel.
+  // As ip_vs_genl_parse_service in the kernel.
   static int parse_server(nlattr* outer, bool full, VirtualServer& server) {
     nlattr* found[IPVS_SVC_ATTR_MAX + 1] = {};
     if (outer == nullptr || nla_parse_nested(found, IPVS_SVC_ATTR_MAX, outer, nullptr) != 0) return EINVAL;
@@ -224,7 +224,7 @@ class IpvsWire final : public netlink::Wire {
     return finished(message, sequence, NLM_F_MULTI);
   }
 
-  // Somebody else's, which has neither address nor port.
+  // A foreign one without address and port.
   std::string firewall_mark(std::uint32_t sequence) const {
     const Message message = netlink::make_generic(line_.id, IPVS_CMD_NEW_SERVICE, 1);
     nlattr* const nested = must(nla_nest_start(message.get(), IPVS_CMD_ATTR_SERVICE));

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernel's end of a netlink socket: takes real datagrams apart, strictly, asks a FakeServerKernel, and answers as the
-// kernel does. Tests spoil the answers on their way.
+// The kernel's end of a netlink socket: parses real datagrams strictly, calls a FakeServerKernel, and answers like
+// the kernel. Tests corrupt the answers.
 #pragma once
 
 #include <linux/netlink.h>
@@ -24,13 +24,13 @@ struct WireItem {
   int error = 0;  // instead of bytes
 };
 
-// What outlives a wire that was closed and opened again.
+// State that survives closing and reopening a wire.
 struct IpvsLine {
   FakeServerKernel kernel;
-  std::uint16_t id = 0x20;        // of the family; 0: there is none
-  std::size_t in_datagram = 3;    // messages of a dump
+  std::uint16_t id = 0x20;        // family number; 0: none
+  std::size_t in_datagram = 3;    // messages of a dump per datagram
   int send_error = 0;             // of the next send
-  std::function<void(std::deque<WireItem>&)> spoil;  // sees the answers to each datagram
+  std::function<void(std::deque<WireItem>&)> corrupt;  // receives the answers to each datagram
   std::uint64_t opened = 0;
   std::uint64_t datagrams = 0;    // to the kernel
   std::size_t most_requests = 0;  // in one of them
@@ -39,11 +39,11 @@ struct IpvsLine {
   netlink::OpenWire opener();
 };
 
-// Made of parts that tests put together themselves as well.
+// Built from parts that tests also use directly.
 inline constexpr std::uint32_t kWirePort = 4711;
 std::string acknowledgement(std::uint32_t sequence, int error, const std::string& reason = {});
 std::string done(std::uint32_t sequence, int error = 0);
-// The header of the first message of a datagram.
+// The first header of a datagram.
 nlmsghdr* first_message(std::string& datagram);
 
 }  // namespace sluice::ipvs

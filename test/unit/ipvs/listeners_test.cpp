@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Who listens on this node, as /proc tells it, against sockets of this process.
+// Listeners of this node from /proc, compared with sockets of this process.
 #include <arpa/inet.h>
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
@@ -17,7 +17,7 @@
 namespace sluice::test {
 namespace listeners_test {
 
-// A socket on 127.0.0.1, its port chosen by the kernel.
+// A socket on 127.0.0.1 with a port of the kernel's choice.
 class Bound {
  public:
   explicit Bound(int type) : fd_(socket(AF_INET, type | SOCK_CLOEXEC, 0)) {

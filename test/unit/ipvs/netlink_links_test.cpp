@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What goes over the wire for links and addresses, and what is made of the answers.
+// The netlink messages for links and addresses, and the handling of the answers.
 #include "plugins/ipvs/links/netlink_links.hpp"
 
 #include <cppunit/extensions/HelperMacros.h>
@@ -21,7 +21,7 @@
 #include <optional>
 #include <set>
 
-#include "plugins/ipvs/values.hpp"
+#include "plugins/ipvs/server_types.hpp"
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::ipvs {
@@ -33,7 +33,7 @@ using Addresses = std::vector<abi::Address>;
 abi::Address v4(const std::string& text) { return *sdk::parse_address(text, Family::kIpv4); }
 abi::Address v6(const std::string& text) { return *sdk::parse_address(text, Family::kIpv6); }
 
-// One request as the kernel would read it.
+// One request as the kernel would parse it.
 struct Request {
   std::uint16_t type = 0;
   std::uint16_t flags = 0;
@@ -42,11 +42,11 @@ struct Request {
   std::string name;
   std::string kind;
   std::string local;  // bytes
-  bool both = false;  // IFA_ADDRESS says the same
+  bool both = false;  // IFA_ADDRESS is equal
   std::optional<ifa_cacheinfo> times;
   rtmsg route{};
   std::string destination, source;  // bytes
-  std::uint32_t out = 0;            // number of the link
+  std::uint32_t out = 0;            // link index
 };
 
 std::string data_of(const nlattr* attribute) {
@@ -84,7 +84,7 @@ Request parse(nlmsghdr* message) {
   return out;
 }
 
-// The other end: each request gets what `answer` says, and messages of `dump` before that.
+// The kernel's end: each request gets the messages of `dump` and then the result of `answer`.
 struct Kernel {
   std::function<int(const Request&)> answer = [](const Request&) { return 0; };
   std::function<std::vector<std::string>(const Request&)> dump = [](const Request&) {
@@ -185,17 +185,17 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(finds_links_by_name_with_their_kind);
   CPPUNIT_TEST(makes_a_dummy_that_is_left_down);
   CPPUNIT_TEST(names_the_module_where_there_are_no_dummies);
-  CPPUNIT_TEST(reads_the_whole_addresses_of_one_link_only);
+  CPPUNIT_TEST(reads_single_addresses_of_one_link_only);
   CPPUNIT_TEST(binds_many_in_few_system_calls);
-  CPPUNIT_TEST(binds_ipv6_without_looking_for_duplicates);
-  CPPUNIT_TEST(sends_from_another_address);
-  CPPUNIT_TEST(that_goes_with_the_address);
-  CPPUNIT_TEST(sends_from_the_address_itself_again);
-  CPPUNIT_TEST(what_is_as_it_should_be_is_no_failure);
-  CPPUNIT_TEST(a_refused_address_is_named);
-  CPPUNIT_TEST(an_address_no_link_can_have_fails_nothing_else);
-  CPPUNIT_TEST(a_link_without_ipv6_is_told_with_its_sysctl);
-  CPPUNIT_TEST(a_link_that_goes_meanwhile_is_tried_again);
+  CPPUNIT_TEST(binds_ipv6_without_duplicate_address_detection);
+  CPPUNIT_TEST(sets_another_source_address);
+  CPPUNIT_TEST(its_route_is_removed_with_the_address);
+  CPPUNIT_TEST(restores_the_source_address);
+  CPPUNIT_TEST(existing_and_missing_objects_are_no_failure);
+  CPPUNIT_TEST(a_rejected_address_is_named);
+  CPPUNIT_TEST(an_address_no_link_can_have_does_not_stop_the_others);
+  CPPUNIT_TEST(a_link_without_ipv6_is_reported_with_its_sysctl);
+  CPPUNIT_TEST(a_link_that_vanishes_is_retried);
   CPPUNIT_TEST_SUITE_END();
 
   Kernel kernel_;
@@ -254,9 +254,9 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(failure_of([&] { links_.create("kube-ipvs0"); }).code() == abi::Code::kDenied);
   }
 
-  void reads_the_whole_addresses_of_one_link_only() {
+  void reads_single_addresses_of_one_link_only() {
     kernel_.dump = [](const Request&) {
-      // An old kernel tells of all links.
+      // An old kernel lists all links.
       return std::vector{address_answer(1, 8, v4("127.0.0.1"), Family::kIpv4, IFA_LOCAL),
                          address_answer(7, 32, v4("10.0.0.1"), Family::kIpv4, IFA_LOCAL),
                          address_answer(7, 24, v4("10.0.0.2"), Family::kIpv4, IFA_LOCAL),
@@ -294,14 +294,14 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{10'000}, links_.messages());
   }
 
-  void binds_ipv6_without_looking_for_duplicates() {
+  void binds_ipv6_without_duplicate_address_detection() {
     CPPUNIT_ASSERT(links_.bind(7, Family::kIpv6, {v6("fd00::1")}).empty());
     links_.unbind(7, Family::kIpv6, {v6("fd00::1")});
     const Request& bind = kernel_.requests.at(0);
     CPPUNIT_ASSERT_EQUAL(int{IFA_F_NODAD}, int{bind.address.ifa_flags});
     CPPUNIT_ASSERT_EQUAL(128, int{bind.address.ifa_prefixlen});
     CPPUNIT_ASSERT_EQUAL(std::size_t{16}, bind.local.size());
-    // Deprecated at once, and valid for ever: never the source of a masqueraded packet.
+    // Deprecated at once and valid forever: never the source of a masqueraded packet.
     CPPUNIT_ASSERT(bind.times.has_value());
     CPPUNIT_ASSERT_EQUAL(0u, bind.times->ifa_prefered);
     CPPUNIT_ASSERT_EQUAL(UINT32_MAX, bind.times->ifa_valid);
@@ -311,8 +311,8 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(unbind.both);
   }
 
-  // In the place of the route the kernel has made; a new one would outlive the address.
-  void sends_from_another_address() {
+  // Replaces the kernel's route; an additional one would outlive the address.
+  void sets_another_source_address() {
     links_.set_source(7, {v4("10.96.0.1"), v4("10.96.0.2")}, v4("192.168.0.2"));
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, kernel_.requests.size());
     const Request& second = kernel_.requests.at(1);
@@ -332,8 +332,8 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("10.96.0.1"), failure.object());
   }
 
-  // The kernel removes with an address only the route it has made itself.
-  void that_goes_with_the_address() {
+  // With an address the kernel removes only the route that it created.
+  void its_route_is_removed_with_the_address() {
     kernel_.answer = [](const Request& request) { return request.type == RTM_DELROUTE ? ESRCH : 0; };
     links_.unbind(7, Family::kIpv4, {v4("10.96.0.1"), v4("10.96.0.2")});
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, kernel_.requests.size());
@@ -359,7 +359,7 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, kernel_.requests.size());
   }
 
-  void sends_from_the_address_itself_again() {
+  void restores_the_source_address() {
     const auto vip = v4("10.96.0.1"), usual = v4("10.96.0.2"), node = v4("192.168.0.2");
     kernel_.dump = [&](const Request& request) {
       if (request.type != RTM_GETROUTE) return std::vector<std::string>();
@@ -376,7 +376,7 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(route.destination == bytes("10.96.0.1") && route.source == bytes("10.96.0.1"));
     CPPUNIT_ASSERT(route.out == 7 && route.route.rtm_protocol == RTPROT_KERNEL);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, links_.messages());
-    // The kernel's own is there besides.
+    // The kernel's own route exists, too.
     kernel_.requests.clear();
     kernel_.answer = [](const Request& request) { return request.type == RTM_NEWROUTE ? EEXIST : 0; };
     links_.restore_source(7, {vip});
@@ -387,7 +387,7 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("10.96.0.1"), failure_of([&] { links_.restore_source(7, {vip}); }).object());
   }
 
-  void what_is_as_it_should_be_is_no_failure() {
+  void existing_and_missing_objects_are_no_failure() {
     kernel_.answer = [](const Request& request) {
       return request.type == RTM_NEWADDR ? EEXIST : request.type == RTM_DELROUTE ? ESRCH : EADDRNOTAVAIL;
     };
@@ -398,7 +398,7 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
     links_.remove(7);
   }
 
-  void a_refused_address_is_named() {
+  void a_rejected_address_is_named() {
     const std::string second = std::string(reinterpret_cast<const char*>(v4("10.0.0.2").bytes), 4);
     const std::string third = std::string(reinterpret_cast<const char*>(v4("10.0.0.3").bytes), 4);
     kernel_.answer = [&](const Request& request) {
@@ -413,7 +413,7 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_THROW(links_.unbind(7, Family::kIpv4, {v4("10.0.0.2")}), sdk::Failure);
   }
 
-  void an_address_no_link_can_have_fails_nothing_else() {
+  void an_address_no_link_can_have_does_not_stop_the_others() {
     const std::string second = std::string(reinterpret_cast<const char*>(v4("10.0.0.2").bytes), 4);
     const std::string third = std::string(reinterpret_cast<const char*>(v4("10.0.0.3").bytes), 4);
     kernel_.answer = [&](const Request& request) {
@@ -430,7 +430,7 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, kernel_.requests.size());
   }
 
-  void a_link_without_ipv6_is_told_with_its_sysctl() {
+  void a_link_without_ipv6_is_reported_with_its_sysctl() {
     kernel_.answer = [](const Request&) { return EACCES; };
     const auto failure = failure_of([&] { (void)links_.bind(7, Family::kIpv6, {v6("fd00::1")}); });
     CPPUNIT_ASSERT(std::string(failure.what()).find("net.ipv6.conf.kube-ipvs0.disable_ipv6") != std::string::npos);
@@ -438,7 +438,7 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(failure_of([&] { (void)links_.bind(7, Family::kIpv4, {v4("10.0.0.1")}); }).code() == abi::Code::kDenied);
   }
 
-  void a_link_that_goes_meanwhile_is_tried_again() {
+  void a_link_that_vanishes_is_retried() {
     kernel_.answer = [](const Request&) { return ENODEV; };
     CPPUNIT_ASSERT(failure_of([&] { (void)links_.bind(7, Family::kIpv4, {v4("10.0.0.1")}); }).code() == abi::Code::kRetry);
   }

@@ -32,10 +32,10 @@ ServerCommand command(ServerCommandKind kind, const ServerKey& key, const RealSe
 
 class NetlinkServersTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NetlinkServersTest);
-  CPPUNIT_TEST(says_and_reads_back_all_there_is);
+  CPPUNIT_TEST(writes_and_reads_back_all_attributes);
   CPPUNIT_TEST(shows_one_family_without_firewall_marks);
-  CPPUNIT_TEST(leaves_out_what_is_not_about_us);
-  CPPUNIT_TEST(tells_the_kernels_refusals);
+  CPPUNIT_TEST(skips_other_messages);
+  CPPUNIT_TEST(reports_rejections_of_the_kernel);
   CPPUNIT_TEST(finds_a_reloaded_module);
   CPPUNIT_TEST(names_the_missing_module);
   CPPUNIT_TEST(sets_timeouts);
@@ -44,7 +44,7 @@ class NetlinkServersTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
  public:
-  void says_and_reads_back_all_there_is() {
+  void writes_and_reads_back_all_attributes() {
     NetlinkServers servers(kSix, line_.opener(), kShort);
     const RealServer one{*sdk::parse_address("fd00:1::1", kSix), 8443};
     const RealServer two{*sdk::parse_address("fd00:1::2", kSix), 65535};
@@ -66,7 +66,7 @@ class NetlinkServersTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(reals_found[0].server == two && reals_found[1].server == one);
     CPPUNIT_ASSERT_EQUAL(0, reals_found[0].weight);
     CPPUNIT_ASSERT_EQUAL(1, reals_found[1].weight);
-    // Without those of persistence templates, of which the wire tells nine.
+    // Without those of persistence templates, of which the wire has nine.
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{77}, reals_found[0].connections);
     CPPUNIT_ASSERT(reals_found[0].masquerades);
     servers.execute({command(ServerCommandKind::kDeleteReal, kKeySix, one)});
@@ -88,9 +88,9 @@ class NetlinkServersTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, six.servers().size());
   }
 
-  void leaves_out_what_is_not_about_us() {
+  void skips_other_messages() {
     NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
-    // Without persistence, a timeout means nothing.
+    // Without persistence the timeout has no meaning.
     line_.kernel.held[kKey].attributes = {kKey, "rr", 0, 360};
     CPPUNIT_ASSERT_EQUAL(0u, servers.servers().at(0).persistence_seconds);
     CPPUNIT_ASSERT(servers.real_servers(server_key("10.96.9.9")).empty());
@@ -101,7 +101,7 @@ class NetlinkServersTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, servers.real_servers(kKey)[0].connections);
   }
 
-  void tells_the_kernels_refusals() {
+  void reports_rejections_of_the_kernel() {
     NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
     ServerCommand unknown = command(ServerCommandKind::kAddServer, kKey);
     unknown.server.scheduler = "fo";
@@ -146,11 +146,11 @@ class NetlinkServersTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(900u, line_.kernel.set_to.tcp);
     CPPUNIT_ASSERT_EQUAL(60u, line_.kernel.set_to.tcp_fin);
     CPPUNIT_ASSERT_EQUAL(300u, line_.kernel.set_to.udp);
-    line_.kernel.set_to.udp = 45;  // somebody else does so
-    const IpvsTimeouts told = servers.timeouts();
-    CPPUNIT_ASSERT_EQUAL(900u, told.tcp);
-    CPPUNIT_ASSERT_EQUAL(60u, told.tcp_fin);
-    CPPUNIT_ASSERT_EQUAL(45u, told.udp);
+    line_.kernel.set_to.udp = 45;  // as another program would
+    const IpvsTimeouts timeouts = servers.timeouts();
+    CPPUNIT_ASSERT_EQUAL(900u, timeouts.tcp);
+    CPPUNIT_ASSERT_EQUAL(60u, timeouts.tcp_fin);
+    CPPUNIT_ASSERT_EQUAL(45u, timeouts.udp);
   }
 
   void counts_messages_that_change_something() {
@@ -163,8 +163,8 @@ class NetlinkServersTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, servers.messages());
   }
 
-  // Every fault at every place of the exchange: after the usual reaction (a refresh, the whole again), the kernel holds what is
-  // wanted, and nothing is removed in between.
+  // Every fault at every position of the exchange: after the usual reaction (refresh, then everything again) the
+  // kernel holds what is wanted, and nothing is removed in between.
   void a_writer_converges_over_a_broken_wire() {
     std::mt19937 random(4242);
     std::size_t broken = 0;
@@ -182,9 +182,9 @@ class NetlinkServersTest : public CppUnit::TestFixture {
       writer.put(all);
       const unsigned kind = round % 7;
       auto skip = random() % 6;
-      line_.spoil = [&](std::deque<WireItem>& items) {
+      line_.corrupt = [&](std::deque<WireItem>& items) {
         if (items.empty() || skip-- != 0) return;
-        // The kernel says ENOBUFS where it loses a part of a dump: only what comes last may be missing without a word.
+        // The kernel reports ENOBUFS if it loses a part of a dump: only the end may be missing silently.
         const std::size_t at = kind == 1 || kind == 4 ? items.size() - 1 : random() % items.size();
         switch (kind) {
           case 0: items[at] = {{}, ENOBUFS}; break;
@@ -209,14 +209,14 @@ class NetlinkServersTest : public CppUnit::TestFixture {
           CPPUNIT_ASSERT(failure.code() == abi::Code::kRetry);
         }
       }
-      line_.spoil = nullptr;
+      line_.corrupt = nullptr;
       CPPUNIT_ASSERT(whole);
       CPPUNIT_ASSERT_EQUAL(std::size_t{11}, line_.kernel.held.size());
       for (const WantedServer& server : all) {
         const auto& held = line_.kernel.held[server.server.key].real;
         CPPUNIT_ASSERT(held == (std::map<RealServer, FakeServerKernel::Real>{{real(2), {}}, {real(3), {}}}));
       }
-      CPPUNIT_ASSERT(!writer.find_damage());
+      CPPUNIT_ASSERT(!writer.find_drift());
     }
     CPPUNIT_ASSERT(broken > 20);
   }

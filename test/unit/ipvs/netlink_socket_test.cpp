@@ -48,21 +48,21 @@ abi::Code code_when(const std::function<void()>& body) {
 class NetlinkSocketTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NetlinkSocketTest);
   CPPUNIT_TEST(maps_an_errno_to_what_the_caller_should_do);
-  CPPUNIT_TEST(tells_what_became_of_each_request_of_a_batch);
+  CPPUNIT_TEST(returns_a_result_for_each_request_of_a_batch);
   CPPUNIT_TEST(sends_batches_in_windows);
-  CPPUNIT_TEST(takes_no_message_of_somebody_else_for_an_answer);
-  CPPUNIT_TEST(does_not_know_when_an_answer_is_missing);
-  CPPUNIT_TEST(does_not_know_when_answers_were_lost_or_cut_off);
+  CPPUNIT_TEST(ignores_messages_of_other_senders);
+  CPPUNIT_TEST(a_missing_answer_is_an_unknown_result);
+  CPPUNIT_TEST(lost_or_truncated_answers_are_unknown_results);
   CPPUNIT_TEST(opens_its_wire_again_after_each_failure);
   CPPUNIT_TEST(goes_on_receiving_after_a_signal);
   CPPUNIT_TEST(repeats_a_dump_that_was_broken);
-  CPPUNIT_TEST(gives_a_dump_up_that_is_always_broken);
-  CPPUNIT_TEST(leaves_it_to_the_caller_what_an_interruption_means);
-  CPPUNIT_TEST(returns_what_a_dump_was_refused_with);
-  CPPUNIT_TEST(makes_room_for_a_large_answer);
+  CPPUNIT_TEST(gives_up_a_dump_that_is_always_broken);
+  CPPUNIT_TEST(leaves_interruptions_to_the_caller);
+  CPPUNIT_TEST(returns_the_error_of_a_dump);
+  CPPUNIT_TEST(enlarges_the_buffer_for_a_large_answer);
   CPPUNIT_TEST(keeps_the_reason_in_words);
   CPPUNIT_TEST(talks_to_the_kernel_of_this_machine);
-  CPPUNIT_TEST(takes_only_messages_that_have_an_attribute);
+  CPPUNIT_TEST(filters_messages_by_attribute);
   CPPUNIT_TEST_SUITE_END();
 
  public:
@@ -84,7 +84,7 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
     }
   }
 
-  void tells_what_became_of_each_request_of_a_batch() {
+  void returns_a_result_for_each_request_of_a_batch() {
     NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
     std::vector<ServerCommand> commands;
     for (std::uint16_t i = 1; i <= 300; ++i) commands.push_back(add(i % 7 == 0 ? i - 1 : i));
@@ -103,15 +103,15 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1 + (1000 + Socket::kWindow - 1) / Socket::kWindow}, line_.datagrams);
   }
 
-  void takes_no_message_of_somebody_else_for_an_answer() {
-    line_.spoil = [](Items& items) {
+  void ignores_messages_of_other_senders() {
+    line_.corrupt = [](Items& items) {
       if (items.empty()) return;
       const std::uint32_t sequence = first_message(items.front().bytes)->nlmsg_seq;
       std::string late = acknowledgement(sequence - 1, EINVAL);
       std::string foreign = acknowledgement(sequence, EINVAL);
       first_message(foreign)->nlmsg_pid = kWirePort + 1;
       std::string notification = acknowledgement(0, EINVAL);
-      // One in a datagram of its own, two in front of the answer.
+      // One in a separate datagram, two before the answer.
       items.front().bytes = foreign + notification + items.front().bytes;
       items.push_front({late, 0});
     };
@@ -120,16 +120,16 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, servers.servers().size());
   }
 
-  void does_not_know_when_an_answer_is_missing() {
+  void a_missing_answer_is_an_unknown_result() {
     NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
     servers.servers();
-    line_.spoil = [](Items& items) { items.pop_back(); };
+    line_.corrupt = [](Items& items) { items.pop_back(); };
     CPPUNIT_ASSERT(abi::Code::kRetry == code_when([&] { servers.execute({add(80), add(81)}); }));
-    line_.spoil = [](Items& items) { first_message(items.front().bytes)->nlmsg_seq += 1000; };
+    line_.corrupt = [](Items& items) { first_message(items.front().bytes)->nlmsg_seq += 1000; };
     CPPUNIT_ASSERT(abi::Code::kRetry == code_when([&] { servers.execute({add(82)}); }));
   }
 
-  void does_not_know_when_answers_were_lost_or_cut_off() {
+  void lost_or_truncated_answers_are_unknown_results() {
     NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
     servers.servers();
     const std::vector<std::function<void(Items&)>> faults = {
@@ -141,10 +141,10 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
         [](Items& items) { first_message(items.front().bytes)->nlmsg_len = 3; },
     };
     for (const auto& fault : faults) {
-      line_.spoil = fault;
+      line_.corrupt = fault;
       CPPUNIT_ASSERT(abi::Code::kRetry == code_when([&] { servers.execute({add(80)}); }));
     }
-    line_.spoil = nullptr;
+    line_.corrupt = nullptr;
     CPPUNIT_ASSERT_EQUAL(EEXIST, servers.execute({add(80)}).front());
   }
 
@@ -159,7 +159,7 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
   }
 
   void goes_on_receiving_after_a_signal() {
-    line_.spoil = [](Items& items) { items.push_front({{}, EINTR}); };
+    line_.corrupt = [](Items& items) { items.push_front({{}, EINTR}); };
     NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
     CPPUNIT_ASSERT_EQUAL(0, servers.execute({add(80)}).front());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, line_.opened);
@@ -181,64 +181,64 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
         },
     };
     for (std::size_t i = 0; i < faults.size(); ++i) {
-      line_.spoil = [&, once = true](Items& items) mutable {
+      line_.corrupt = [&, once = true](Items& items) mutable {
         if (std::exchange(once, false)) faults[i](items);
       };
       const std::uint64_t dumps = line_.kernel.server_dumps;
       const std::uint64_t opened = line_.opened;
-      // Each is there once: what the broken one brought is forgotten.
+      // Each appears once: the results of the broken dump are dropped.
       CPPUNIT_ASSERT_EQUAL_MESSAGE(std::to_string(i), std::size_t{20}, servers.servers().size());
       CPPUNIT_ASSERT_EQUAL_MESSAGE(std::to_string(i), dumps + 2, line_.kernel.server_dumps);
-      // To a socket whose dump has not ended, the kernel says EBUSY.
+      // The kernel answers EBUSY to a socket whose dump has not ended.
       CPPUNIT_ASSERT_EQUAL_MESSAGE(std::to_string(i), opened + 1, line_.opened);
     }
   }
 
-  void gives_a_dump_up_that_is_always_broken() {
+  void gives_up_a_dump_that_is_always_broken() {
     NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
     servers.execute({add(80)});
     std::uint64_t dumps = line_.kernel.server_dumps;
-    line_.spoil = [](Items& items) { first_message(items.front().bytes)->nlmsg_flags |= NLM_F_DUMP_INTR; };
+    line_.corrupt = [](Items& items) { first_message(items.front().bytes)->nlmsg_flags |= NLM_F_DUMP_INTR; };
     CPPUNIT_ASSERT(abi::Code::kRetry == code_when([&] { servers.servers(); }));
     CPPUNIT_ASSERT_EQUAL(dumps + Socket::kTries, line_.kernel.server_dumps);
-    // Silence costs time: not as often.
+    // Timeouts take time: fewer repetitions.
     dumps = line_.kernel.server_dumps;
-    line_.spoil = [](Items& items) { items.clear(); };
+    line_.corrupt = [](Items& items) { items.clear(); };
     CPPUNIT_ASSERT(abi::Code::kRetry == code_when([&] { servers.servers(); }));
     CPPUNIT_ASSERT_EQUAL(dumps + 2, line_.kernel.server_dumps);
   }
 
-  void leaves_it_to_the_caller_what_an_interruption_means() {
+  void leaves_interruptions_to_the_caller() {
     NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
     for (std::uint16_t i = 0; i < 20; ++i) servers.execute({add(i)});
     Socket socket(line_.opener(), "IPVS", kShort);
     const netlink::Message all = ask_for_servers(line_.id);
     std::size_t taken = 0;
-    const auto dump = [&](Socket::Loose& loose) {
+    const auto dump = [&](Socket::InterruptibleDump& loose) {
       return socket.dump(all, [&] { taken = 0; }, [&](nlmsghdr*) { ++taken; }, &loose);
     };
-    Socket::Loose loose;
+    Socket::InterruptibleDump loose;
     CPPUNIT_ASSERT_EQUAL(0, dump(loose));
     const std::size_t whole = taken;
     CPPUNIT_ASSERT(!loose.interrupted && whole >= 20);
     const std::uint64_t opened = line_.opened, dumps = line_.kernel.server_dumps;
-    line_.spoil = [](Items& items) { first_message(items.front().bytes)->nlmsg_flags |= NLM_F_DUMP_INTR; };
+    line_.corrupt = [](Items& items) { first_message(items.front().bytes)->nlmsg_flags |= NLM_F_DUMP_INTR; };
     CPPUNIT_ASSERT_EQUAL(0, dump(loose));
     CPPUNIT_ASSERT(loose.interrupted && taken == whole && line_.kernel.server_dumps == dumps + 1 && line_.opened == opened);
-    // One that is stopped goes on at the other end.
+    // An abandoned dump goes on in the kernel.
     loose.stop = [&] { return taken >= 3; };
     CPPUNIT_ASSERT_EQUAL(ECANCELED, dump(loose));
     CPPUNIT_ASSERT(taken >= 3 && taken < whole);
     loose.stop = {};
-    line_.spoil = {};
+    line_.corrupt = {};
     CPPUNIT_ASSERT_EQUAL(0, dump(loose));
     CPPUNIT_ASSERT(!loose.interrupted && taken == whole && line_.opened == opened + 1);
   }
 
-  void returns_what_a_dump_was_refused_with() {
+  void returns_the_error_of_a_dump() {
     NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
     servers.servers();
-    line_.spoil = [](Items& items) {
+    line_.corrupt = [](Items& items) {
       const std::uint32_t sequence = first_message(items.front().bytes)->nlmsg_seq;
       items = {{acknowledgement(sequence, EPERM), 0}};
     };
@@ -246,7 +246,7 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(abi::Code::kDenied == code_when([&] { servers.real_servers(key_of(80)); }));
   }
 
-  void makes_room_for_a_large_answer() {
+  void enlarges_the_buffer_for_a_large_answer() {
     NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
     std::vector<ServerCommand> commands;
     for (std::uint16_t i = 0; i < 1500; ++i) commands.push_back(add(i));
@@ -257,7 +257,7 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
 
   void keeps_the_reason_in_words() {
     Socket socket(line_.opener(), "IPVS", kShort);
-    line_.spoil = [](Items& items) {
+    line_.corrupt = [](Items& items) {
       const std::uint32_t sequence = first_message(items.front().bytes)->nlmsg_seq;
       items = {{acknowledgement(sequence, EINVAL, "Unknown attribute"), 0}};
     };
@@ -265,7 +265,7 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("Unknown attribute"), socket.reason());
   }
 
-  // The same layer on a true socket: every network namespace has a loopback link.
+  // The same layer on a real socket: every network namespace has a loopback link.
   void talks_to_the_kernel_of_this_machine() {
     Socket socket(NETLINK_ROUTE, "the kernel's links");
     const ifinfomsg header{};
@@ -285,11 +285,11 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
     for (std::size_t i = 0; i < results.size(); ++i) CPPUNIT_ASSERT_EQUAL(i % 8 == 0 ? 0 : ENODEV, results[i]);
   }
 
-  // The end of a dump has none, and is left out.
-  void takes_only_messages_that_have_an_attribute() {
+  // The end of a dump has none and is skipped.
+  void filters_messages_by_attribute() {
     const auto answers = [](std::uint16_t attribute) {
       const std::unique_ptr<netlink::Wire> wire = netlink::open_kernel(NETLINK_ROUTE);
-      CPPUNIT_ASSERT_EQUAL(0, wire->only_with(attribute, sizeof(ifinfomsg)));
+      CPPUNIT_ASSERT_EQUAL(0, wire->filter_by_attribute(attribute, sizeof(ifinfomsg)));
       const ifinfomsg header{};
       const netlink::Message request = netlink::make_message(RTM_GETLINK, NLM_F_DUMP, header);
       CPPUNIT_ASSERT_EQUAL(0, wire->send(netlink::bytes(request)));

@@ -14,7 +14,7 @@
 namespace sluice::ipvs {
 namespace node_kernels_test {
 
-// No more files, nor sockets.
+// No more files or sockets.
 class NoFiles {
  public:
   NoFiles() {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One service port to virtual servers, entries of sets and addresses: BEH 6.3 to 6.7, 6.9 and cases 116 to 123.
+// Plans of one service port: BEH 6.3 to 6.7, 6.9 and cases 116 to 123.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -24,11 +24,11 @@ class IpvsPlanTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(IpvsPlanTest);
   CPPUNIT_TEST(the_worked_example);
   CPPUNIT_TEST(ipv6);
-  CPPUNIT_TEST(addresses_nobody_can_serve_in_ipv6);
+  CPPUNIT_TEST(unusable_addresses_in_ipv6);
   CPPUNIT_TEST(external_ips_by_policy);
   CPPUNIT_TEST(an_external_ip_of_the_node_is_not_bound);
   CPPUNIT_TEST(an_address_named_twice_is_served_once);
-  CPPUNIT_TEST(addresses_nobody_can_serve_are_left_out);
+  CPPUNIT_TEST(unusable_addresses_are_not_programmed);
   CPPUNIT_TEST(load_balancer_without_ranges);
   CPPUNIT_TEST(load_balancer_with_ranges);
   CPPUNIT_TEST(a_range_with_the_node_in_it);
@@ -36,17 +36,17 @@ class IpvsPlanTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(node_ports_of_each_protocol);
   CPPUNIT_TEST(node_ports_on_every_address);
   CPPUNIT_TEST(node_ports_on_chosen_addresses);
-  CPPUNIT_TEST(without_node_addresses_the_rest_is_left_out);
+  CPPUNIT_TEST(without_node_addresses_the_rest_is_omitted);
   CPPUNIT_TEST(local_policy_falls_back_to_the_cluster);
   CPPUNIT_TEST(internal_local_without_local_endpoints);
   CPPUNIT_TEST(hairpin_for_local_endpoints_in_any_state);
   CPPUNIT_TEST(without_endpoints_servers_are_empty);
   CPPUNIT_TEST(affinity_and_schedulers);
-  CPPUNIT_TEST(none_local_is_noticed);
+  CPPUNIT_TEST(missing_local_endpoints_are_flagged);
   CPPUNIT_TEST(frontends_of_a_policy_share_a_list);
-  CPPUNIT_TEST(names_that_cannot_be_written_are_refused);
-  CPPUNIT_TEST(a_kind_that_came_later_is_passed_over);
-  CPPUNIT_TEST(facts_leave_out_addresses_of_single_links);
+  CPPUNIT_TEST(invalid_names_are_rejected);
+  CPPUNIT_TEST(unknown_frontend_kinds_are_ignored);
+  CPPUNIT_TEST(facts_omit_link_local_addresses);
   CPPUNIT_TEST_SUITE_END();
 
   static constexpr abi::Family kFamily = abi::Family::kIpv4;
@@ -83,7 +83,7 @@ class IpvsPlanTest : public CppUnit::TestFixture {
     return out;
   }
 
-  void a_kind_that_came_later_is_passed_over() {
+  void unknown_frontend_kinds_are_ignored() {
     const Given given;
     World world(kFamily);
     abi::ServicePort port = world.service(given.service);
@@ -133,7 +133,7 @@ class IpvsPlanTest : public CppUnit::TestFixture {
           given.lines());
   }
 
-  void addresses_nobody_can_serve_in_ipv6() {
+  void unusable_addresses_in_ipv6() {
     Given given = given_ipv6();
     given.service.endpoints = {{"fd00:1::1", 80, true}};
     const Lines good = given.lines();
@@ -144,7 +144,7 @@ class IpvsPlanTest : public CppUnit::TestFixture {
          {"external IP :: is the unspecified address", "external IP ::1 is a loopback address",
           "load balancer IP ff02::1 is a multicast address", "load balancer IP ff0e::5 is a multicast address"}) {
       expected.push_back("problem " + problem +
-                         ", which cannot be served: it is left out; give the Service another one");
+                         ", which cannot be served: it is not programmed; give the Service another one");
     }
     equal(expected, given.lines());
     given.service.external_ips = {"fe80::7", "::2", "fec0::1"};
@@ -175,7 +175,7 @@ class IpvsPlanTest : public CppUnit::TestFixture {
     equal({"bind 172.30.0.41"}, only(lines, "bind"));
     equal({"set KUBE-IPVS-IPS 172.30.0.41"}, only(lines, "set KUBE-IPVS-IPS"));
     equal({"set KUBE-EXTERNAL-IP 192.168.0.2,tcp:80"}, only(lines, "set KUBE-EXTERNAL-IP "));
-    // The cluster IP is bound wherever else it is.
+    // The cluster IP is always bound.
     given.node.local_addresses = {"172.30.0.41", "192.168.0.2"};
     equal({"bind 172.30.0.41"}, only(given.lines(), "bind"));
   }
@@ -191,14 +191,14 @@ class IpvsPlanTest : public CppUnit::TestFixture {
     equal({"set KUBE-LOAD-BALANCER 192.168.99.11,tcp:80"}, only(lines, "set KUBE-LOAD-BALANCER "));
   }
 
-  void addresses_nobody_can_serve_are_left_out() {
+  void unusable_addresses_are_not_programmed() {
     Given given;
     given.service.vips = {"1.2.3.4"};
     given.service.node_port = 30001;
     const Lines good = given.lines();
     const auto with = [](Lines lines, const Lines& problems) {
       for (const std::string& problem : problems) {
-        lines.push_back("problem " + problem + ", which cannot be served: it is left out; give the Service another one");
+        lines.push_back("problem " + problem + ", which cannot be served: it is not programmed; give the Service another one");
       }
       return lines;
     };
@@ -212,10 +212,10 @@ class IpvsPlanTest : public CppUnit::TestFixture {
                       "load balancer IP 0.0.0.0 is the unspecified address"}),
           given.lines());
     given.service.cluster_ip = "0.0.0.0";
-    equal({"problem cluster IP 0.0.0.0 is the unspecified address, which cannot be served: it is left out; give the "
+    equal({"problem cluster IP 0.0.0.0 is the unspecified address, which cannot be served: it is not programmed; give the "
            "Service another one"},
           only(given.lines(), "problem cluster"));
-    // What is odd but can be served.
+    // Unusual addresses that can be served.
     given = Given();
     given.service.external_ips = {"169.254.1.1", "0.0.0.1", "223.255.255.255", "240.0.0.1", "255.255.255.254"};
     CPPUNIT_ASSERT_EQUAL(std::size_t{6}, given.plan().addresses.size());
@@ -307,7 +307,7 @@ class IpvsPlanTest : public CppUnit::TestFixture {
     equal({}, only(given.lines(), "server 127"));
   }
 
-  void without_node_addresses_the_rest_is_left_out() {
+  void without_node_addresses_the_rest_is_omitted() {
     Given given;
     given.service.node_port = 30001;
     given.service.vips = {"1.2.3.4"};
@@ -387,12 +387,12 @@ class IpvsPlanTest : public CppUnit::TestFixture {
           only(given.lines(), "server"));
   }
 
-  void none_local_is_noticed() {
+  void missing_local_endpoints_are_flagged() {
     Given given;
     given.service.endpoints = {{"10.180.2.1", 80, false}};
     CPPUNIT_ASSERT(!given.plan().no_local_internal && !given.plan().no_local_external);
     given.service.external_local = true;
-    CPPUNIT_ASSERT(!given.plan().no_local_external);  // there is no frontend it could be of
+    CPPUNIT_ASSERT(!given.plan().no_local_external);  // no frontend has this policy
     given.service.node_port = 30001;
     CPPUNIT_ASSERT(given.plan().no_local_external && !given.plan().no_local_internal);
     given.service.internal_local = true;
@@ -417,7 +417,7 @@ class IpvsPlanTest : public CppUnit::TestFixture {
     }
   }
 
-  void names_that_cannot_be_written_are_refused() {
+  void invalid_names_are_rejected() {
     Given given;
     given.service.name = "a b";
     try {
@@ -432,7 +432,7 @@ class IpvsPlanTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_THROW(given.plan(), sdk::Failure);
   }
 
-  void facts_leave_out_addresses_of_single_links() {
+  void facts_omit_link_local_addresses() {
     World world(abi::Family::kIpv6);
     NodeSpec node;
     node.ip = "fd00:9::2";

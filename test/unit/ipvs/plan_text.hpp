@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Plans as lines, so that a test can say what one is in one place.
+// Plans as lines, for comparison in tests.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The shared object itself: it comes, makes backends, and leaves nothing mapped.
+// The shared object: it loads, creates backends, and is unmapped.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <string>
@@ -16,8 +16,8 @@ namespace plugin_test {
 class IpvsPluginTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(IpvsPluginTest);
   CPPUNIT_TEST(it_is_unmapped_once_its_backends_are_released);
-  CPPUNIT_TEST(what_it_can_do);
-  CPPUNIT_TEST(an_unknown_option_is_refused_by_name);
+  CPPUNIT_TEST(declares_its_features);
+  CPPUNIT_TEST(an_unknown_option_is_rejected_by_name);
   CPPUNIT_TEST_SUITE_END();
 
   FakeHost host_;
@@ -39,7 +39,7 @@ class IpvsPluginTest : public CppUnit::TestFixture {
     }
   }
 
-  void what_it_can_do() {
+  void declares_its_features() {
     const auto path = PluginLibrary::find("ipvs");
     if (!path) return;
     const PluginLibrary library(*path);
@@ -50,7 +50,7 @@ class IpvsPluginTest : public CppUnit::TestFixture {
     }
   }
 
-  void an_unknown_option_is_refused_by_name() {
+  void an_unknown_option_is_rejected_by_name() {
     const auto path = PluginLibrary::find("ipvs");
     if (!path) return;
     const PluginLibrary library(*path);

@@ -47,11 +47,11 @@ class PreparationTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(port_reuse_depends_on_the_kernel);
   CPPUNIT_TEST(strict_arp_only_when_asked_for);
   CPPUNIT_TEST(writes_what_differs_and_nothing_else);
-  CPPUNIT_TEST(what_cannot_be_written_is_a_sentence_each);
-  CPPUNIT_TEST(loads_what_is_missing);
-  CPPUNIT_TEST(asks_for_each_once);
+  CPPUNIT_TEST(each_failed_write_is_a_sentence);
+  CPPUNIT_TEST(loads_missing_modules);
+  CPPUNIT_TEST(requests_each_module_once);
   CPPUNIT_TEST(timeouts_go_together_and_zero_keeps);
-  CPPUNIT_TEST(nothing_is_said_twice);
+  CPPUNIT_TEST(warnings_are_not_repeated);
   CPPUNIT_TEST_SUITE_END();
 
   Settings settings_;
@@ -95,7 +95,7 @@ class PreparationTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!wanted(5, 9));
     CPPUNIT_ASSERT(!wanted(5, 15));
     CPPUNIT_ASSERT(!wanted(6, 12));
-    // Newer: left alone, but told when it is what older kernels needed.
+    // Newer: not set, but a warning if it has the value older kernels need.
     node_.sysctls["net/ipv4/vs/conn_reuse_mode"] = "0";
     CPPUNIT_ASSERT(contains(prepare_node(settings_, kNew, kernel_, node_, modules_), "conn_reuse_mode is 0"));
     CPPUNIT_ASSERT_EQUAL(std::string("0"), node_.sysctls["net/ipv4/vs/conn_reuse_mode"]);
@@ -124,22 +124,22 @@ class PreparationTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, node_.written.size());
   }
 
-  void what_cannot_be_written_is_a_sentence_each() {
+  void each_failed_write_is_a_sentence() {
     node_.write_error = EROFS;
     node_.sysctls["net/ipv4/ip_forward"] = "1";
-    const auto said = prepare_node(settings_, kNew, kernel_, node_, modules_);
-    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, said.size());
+    const auto warnings = prepare_node(settings_, kNew, kernel_, node_, modules_);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, warnings.size());
     CPPUNIT_ASSERT_EQUAL(
         std::string("cannot set net.ipv4.vs.conntrack to 1: Read-only file system (EROFS), so connections to Services "
                     "are not masqueraded, and rules for established ones miss them; set it on the node: sysctl -w "
                     "net.ipv4.vs.conntrack=1"),
-        said[0]);
+        warnings[0]);
     node_.write_error = 0;
     node_.sysctls.erase("net/ipv4/vs/conntrack");
     CPPUNIT_ASSERT(contains(prepare_node(settings_, kNew, kernel_, node_, modules_), "is the module ip_vs loaded?"));
   }
 
-  void loads_what_is_missing() {
+  void loads_missing_modules() {
     settings_.scheduler = "wrr";
     node_.modules = {"ip_vs", "nf_conntrack", "ip_set"};
     modules_.load(settings_, node_);
@@ -150,8 +150,8 @@ class PreparationTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(node_.loaded.empty());
   }
 
-  // Those that are built in are seen nowhere.
-  void asks_for_each_once() {
+  // Built-in modules do not show in /sys.
+  void requests_each_module_once() {
     node_.modules = {"ip_vs", "nf_conntrack"};
     (void)prepare_node(settings_, kNew, kernel_, node_, modules_);
     const std::vector<std::string> asked{"-qa ip_vs_rr ip_set xt_set xt_ipvs", "-q dummy numdummies=0"};
@@ -163,7 +163,7 @@ class PreparationTest : public CppUnit::TestFixture {
     (void)prepare_node(settings_, kNew, kernel_, node_, modules_);
     CPPUNIT_ASSERT(std::vector<std::string>{"-qa ip_vs_sh"} == node_.loaded);
     node_.loaded.clear();
-    // Unloaded after it was there.
+    // Unloaded after it was loaded.
     node_.modules = {"nf_conntrack", "ip_set"};
     (void)prepare_node(settings_, kNew, kernel_, node_, modules_);
     CPPUNIT_ASSERT(std::vector<std::string>{"-qa ip_vs"} == node_.loaded);
@@ -194,14 +194,14 @@ class PreparationTest : public CppUnit::TestFixture {
                         "cannot set the timeouts of IPVS, which stay as they are: Invalid argument (EINVAL)"}));
   }
 
-  void nothing_is_said_twice() {
-    SaidOnce said;
-    CPPUNIT_ASSERT((said.news({"a", "b"}) == std::vector<std::string>{"a", "b"}));
-    CPPUNIT_ASSERT((said.news({"b", "c"}) == std::vector<std::string>{"c"}));
-    CPPUNIT_ASSERT(said.news({"b", "c"}).empty());
-    // Gone and back is news.
-    CPPUNIT_ASSERT(said.news({}).empty());
-    CPPUNIT_ASSERT((said.news({"b"}) == std::vector<std::string>{"b"}));
+  void warnings_are_not_repeated() {
+    NewWarnings warnings;
+    CPPUNIT_ASSERT((warnings.take_new({"a", "b"}) == std::vector<std::string>{"a", "b"}));
+    CPPUNIT_ASSERT((warnings.take_new({"b", "c"}) == std::vector<std::string>{"c"}));
+    CPPUNIT_ASSERT(warnings.take_new({"b", "c"}).empty());
+    // A warning that is back counts as new.
+    CPPUNIT_ASSERT(warnings.take_new({}).empty());
+    CPPUNIT_ASSERT((warnings.take_new({"b"}) == std::vector<std::string>{"b"}));
   }
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(PreparationTest);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the probe says of nodes that lack this or that, and that it leaves nothing behind.
+// The probe's report for nodes that lack features, and that it leaves nothing behind.
 #include "plugins/ipvs/node/probe.hpp"
 
 #include <cppunit/extensions/HelperMacros.h>
@@ -20,7 +20,7 @@ namespace probe_test {
 
 using abi::Family;
 
-// Knows some types, and what there is of each name.
+// Supports some types and stores sets by name.
 class TypesOnly final : public SetKernel {
  public:
   std::set<SetType> missing;
@@ -52,7 +52,7 @@ class TypesOnly final : public SetKernel {
 class TriedRules final : public netfilter::Kernel {
  public:
   TriedRules() { tools_.restore = "/usr/sbin/iptables-restore"; }
-  // Parts of lines that are refused, and with which words.
+  // Parts of lines that are rejected, with the error texts.
   std::map<std::string, std::string> refused{{"--match-set", "Set SLUICE-PROBE doesn't exist."}};
   bool no_tools = false;
   std::string all;
@@ -68,7 +68,7 @@ class TriedRules final : public netfilter::Kernel {
     for (const auto& [part, words] : refused) {
       if (input.find(part) == input.npos) continue;
       out.exit_code = 2;
-      out.complaint = words;
+      out.error_output = words;
     }
     return out;
   }
@@ -97,13 +97,13 @@ class ProbeTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(each_family_tries_its_own);
   CPPUNIT_TEST(a_scheduler_in_use_is_not_tried);
   CPPUNIT_TEST(a_scheduler_that_is_missing_is_named);
-  CPPUNIT_TEST(what_an_earlier_probe_left_goes);
-  CPPUNIT_TEST(everything_that_is_missing_is_said_at_once);
+  CPPUNIT_TEST(leftovers_of_an_earlier_probe_are_removed);
+  CPPUNIT_TEST(everything_missing_is_reported_at_once);
   CPPUNIT_TEST(a_set_type_that_is_missing_is_named_alone);
-  CPPUNIT_TEST(a_match_that_is_missing_is_told_from_a_set_that_is);
+  CPPUNIT_TEST(a_missing_match_is_distinguished_from_a_missing_set);
   CPPUNIT_TEST(privilege_and_shortage_keep_their_codes);
-  CPPUNIT_TEST(why_a_module_cannot_come_is_said_where_one_is_missing);
-  CPPUNIT_TEST(a_link_that_is_there_is_not_tried);
+  CPPUNIT_TEST(the_reason_a_module_cannot_load_is_reported);
+  CPPUNIT_TEST(an_existing_link_is_not_tried);
   CPPUNIT_TEST_SUITE_END();
 
   Settings settings_;
@@ -184,17 +184,17 @@ class ProbeTest : public CppUnit::TestFixture {
     assert_nothing_left();
   }
 
-  void what_an_earlier_probe_left_goes() {
+  void leftovers_of_an_earlier_probe_are_removed() {
     const ServerKey key{*sdk::parse_address("198.51.100.0", Family::kIpv4), 20000, abi::Protocol::kTcp};
     servers_.held[key].attributes = {key, "fancy", 0, 0};
-    settings_.scheduler = "fancy";  // which the kernel has no more
+    settings_.scheduler = "fancy";  // no longer in the kernel
     sets_.sets["SLUICE-PROBE"] = SetType::kIp;
     links_.put("sluice-probe4", "dummy");
     CPPUNIT_ASSERT(says(failure(), "no scheduler fancy"));
     assert_nothing_left();
   }
 
-  void everything_that_is_missing_is_said_at_once() {
+  void everything_missing_is_reported_at_once() {
     servers_.dumps_left = 0;
     sets_.missing = {SetType::kIpPort, SetType::kIpPortIp, SetType::kIpPortNet, SetType::kPorts, SetType::kIp};
     rules_->refused["-m ipvs"] = "Couldn't load match `ipvs'";
@@ -205,7 +205,7 @@ class ProbeTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(says(found, "no sets of type"));
     CPPUNIT_ASSERT(says(found, "NETFILTER_XT_MATCH_IPVS"));
     CPPUNIT_ASSERT(says(found, "no links of kind dummy"));
-    // What holds for all types is said once.
+    // A failure of all types is reported once.
     const std::string text = found.what();
     CPPUNIT_ASSERT(text.find("no sets of type") == text.rfind("no sets of type"));
   }
@@ -217,7 +217,7 @@ class ProbeTest : public CppUnit::TestFixture {
     assert_nothing_left();
   }
 
-  void a_match_that_is_missing_is_told_from_a_set_that_is() {
+  void a_missing_match_is_distinguished_from_a_missing_set() {
     rules_->refused["--match-set"] = "Couldn't load match `set':No such file or directory";
     const auto found = failure();
     CPPUNIT_ASSERT(found.code() == abi::Code::kUnsupported);
@@ -239,7 +239,7 @@ class ProbeTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(failure().code() == abi::Code::kDenied);
   }
 
-  void why_a_module_cannot_come_is_said_where_one_is_missing() {
+  void the_reason_a_module_cannot_load_is_reported() {
     node_.forbidden = "kernel.modules_disabled is 1";
     probe();
     settings_.scheduler = "fancy";
@@ -251,7 +251,7 @@ class ProbeTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!says(failure(), "modules_disabled"));
   }
 
-  void a_link_that_is_there_is_not_tried() {
+  void an_existing_link_is_not_tried() {
     links_.put("kube-ipvs0", "dummy");
     probe();
     CPPUNIT_ASSERT_EQUAL(0, links_.calls["create"]);

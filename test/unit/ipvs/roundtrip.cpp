@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// ServerWriter and NetlinkServers on a real kernel, in network namespaces that the program makes for itself. TAP. Needs
-// root and a kernel that has IPVS (test/vm).
+// ServerWriter and NetlinkServers on a real kernel, in network namespaces of their own. TAP. Needs root and a kernel
+// with IPVS (test/vm).
 #include <arpa/inet.h>
 #include <linux/genetlink.h>
 #include <linux/ip_vs.h>
@@ -45,7 +45,7 @@ std::uint64_t now() {
 
 class Checks {
  public:
-  // `count`: of tests before these.
+  // `count`: number of earlier tests.
   Checks(abi::Family family, int count) : family_(family), kernel_(family), count_(count) {
     restart(WhenRemoved::kKeep);
   }
@@ -108,7 +108,7 @@ class Checks {
     }
     return -1;
   }
-  // What "ipvsadm -C" does.
+  // As "ipvsadm -C" does.
   void flush() {
     netlink::Socket socket(NETLINK_GENERIC, "IPVS");
     netlink::GenericFamily ipvs("IPVS", "ip_vs");
@@ -158,9 +158,9 @@ class Checks {
       }
     }
     std::printf("# schedulers:%s\n", known.c_str());
-    check(clear && count >= 11, "schedulers change in place, and one the kernel has not got is named with its module");
+    check(clear && count >= 11, "schedulers change in place, and a missing one is named with its module");
     writer_->remove({key(3)});
-    check(kernel_.servers().empty(), "the virtual server is gone again");
+    check(kernel_.servers().empty(), "the virtual server is removed");
   }
 
   void writes_what_it_reads_back() {
@@ -175,20 +175,20 @@ class Checks {
     restart(WhenRemoved::kKeep);
     std::uint64_t messages = kernel_.messages();
     check(writer_->put(all).refused.empty() && kernel_.messages() == messages,
-          "they are read back as they are wanted: after a restart nothing is written");
-    check(!writer_->find_damage(), "and nothing is damaged");
+          "after a restart they are read back, and nothing is written");
+    check(!writer_->find_drift(), "and there is no drift");
     check(writer_->servers() == 6 && writer_->real_servers() == 9, "each is counted");
     kernel_.execute({{ServerCommandKind::kEditReal, all[0].server, real(2), 0},
                      {ServerCommandKind::kEditReal, all[2].server, real(2), 7}});
-    check(writer_->find_damage().value_or("").find("has the weight") != std::string::npos, "a weight is seen to be wrong");
+    check(writer_->find_drift().value_or("").find("has the weight") != std::string::npos, "a wrong weight is found");
     restart(WhenRemoved::kKeep);
     messages = kernel_.messages();
     writer_->put(all);
-    check(kernel_.messages() == messages + 2 && weight(key(5), 2) == 1 && !writer_->find_damage(),
-          "a real server of another weight that is wanted is edited back, and nothing else is");
+    check(kernel_.messages() == messages + 2 && weight(key(5), 2) == 1 && !writer_->find_drift(),
+          "a wanted real server of another weight is edited back, and nothing else is changed");
     all[2].real = reals({1, 4});
     writer_->put({all[2]});
-    check(kernel_.real_servers(key(5, abi::Protocol::kUdp)).size() == 2, "UDP real servers go at once");
+    check(kernel_.real_servers(key(5, abi::Protocol::kUdp)).size() == 2, "UDP real servers are removed at once");
     NetlinkServers other(six() ? abi::Family::kIpv4 : abi::Family::kIpv6);
     check(other.servers().empty(), "the other family sees none of them");
     kernel_.set_timeouts({900, 10, 300});
@@ -203,8 +203,8 @@ class Checks {
     std::sort(list->begin(), list->end());
     server.real = list;
     const auto outcome = writer_->put({server, wanted(key(8), reals({1, 2}))});
-    check(outcome.refused.size() == 1 && weight(key(7), 1) == 1 && weight(key(8), 2) == 1 && !writer_->find_damage(),
-          "an address the kernel does not take is refused alone");
+    check(outcome.refused.size() == 1 && weight(key(7), 1) == 1 && weight(key(8), 2) == 1 && !writer_->find_drift(),
+          "an address that the kernel rejects does not stop the others");
     if (!outcome.refused.empty()) std::printf("# %s\n", outcome.refused.begin()->second.c_str());
     writer_->remove(writer_->held());
   }
@@ -222,12 +222,13 @@ class Checks {
     const auto outcome = writer_->put({all[0], all[1], all[2]});
     bool good = outcome.refused.empty() && host_.lines.size() == 1;
     for (unsigned i = 10; i < 13; ++i) good = good && weight(key(i), 1) == 1 && weight(key(i), 3) == 1 && weight(key(i), 2) == -1;
-    check(good && !writer_->find_damage(), "EEXIST, ESRCH and ENOENT of the kernel are put right within the call, with one line");
+    check(good && !writer_->find_drift(),
+          "EEXIST, ESRCH and ENOENT of the kernel are repaired within the call, with one log line");
     flush();
-    const std::string damage = writer_->find_damage().value_or("");
-    check(damage.find("10 virtual servers") == 0, "that all virtual servers were flushed is seen: " + damage);
+    const std::string drift = writer_->find_drift().value_or("");
+    check(drift.find("10 virtual servers") == 0, "that all virtual servers were flushed is found: " + drift);
     writer_->refresh();
-    check(writer_->put(all).refused.empty() && kernel_.servers().size() == 10 && !writer_->find_damage(),
+    check(writer_->put(all).refused.empty() && kernel_.servers().size() == 10 && !writer_->find_drift(),
           "and a refresh puts them back");
     writer_->remove(writer_->held());
   }
@@ -259,17 +260,17 @@ class Checks {
     return -1;
   }
 
-  // A connection through the virtual server; which of the two listeners got it, and its end there.
+  // A connection through the virtual server; the listener that accepted it (1 or 2), and its socket there.
   struct Connection {
     int client = -1;
     int server = -1;
-    unsigned who = 0;
+    unsigned listener = 0;
     bool talks() const {
       char in = 0;
       return ::send(client, "x", 1, MSG_NOSIGNAL) == 1 && ::recv(server, &in, 1, 0) == 1 && in == 'x' &&
              ::send(server, "y", 1, MSG_NOSIGNAL) == 1 && ::recv(client, &in, 1, 0) == 1 && in == 'y';
     }
-    // With a reset: the kernel keeps what ended in order for minutes.
+    // With a reset: otherwise the kernel keeps the closed connection for minutes.
     void cut() const {
       const linger none{1, 0};
       setsockopt(client, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
@@ -283,8 +284,8 @@ class Checks {
     if (made.client < 0) return made;
     pollfd waiting[2] = {{listeners_[0], POLLIN, 0}, {listeners_[1], POLLIN, 0}};
     if (::poll(waiting, 2, stretched_milliseconds(std::chrono::seconds(20))) <= 0) return made;
-    made.who = waiting[0].revents != 0 ? 1 : 2;
-    made.server = ::accept4(listeners_[made.who - 1], nullptr, nullptr, SOCK_CLOEXEC);
+    made.listener = waiting[0].revents != 0 ? 1 : 2;
+    made.server = ::accept4(listeners_[made.listener - 1], nullptr, nullptr, SOCK_CLOEXEC);
     const timeval limit{20, 0};
     setsockopt(made.server, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     return made;
@@ -296,33 +297,33 @@ class Checks {
     listeners_[1] = open_socket(real(2).address, 8080, true);
     writer_->put({wanted(key(1), reals({1}))});
     const Connection first = connect_to(key(1));
-    check(first.who == 1 && first.talks(), "a connection goes through the virtual server");
-    if (first.who != 1) return;
+    check(first.listener == 1 && first.talks(), "a connection goes through the virtual server");
+    if (first.listener != 1) return;
     writer_->put({wanted(key(1), reals({2}))});
-    check(weight(key(1), 1) == 0 && writer_->draining() == 1, "a real server with a connection gets the weight 0");
+    check(weight(key(1), 1) == 0 && writer_->draining() == 1, "a real server with a connection gets weight 0");
     writer_->tick();
-    check(first.talks(), "its connection goes on");
+    check(first.talks(), "its connection stays");
     const Connection second = connect_to(key(1));
-    check(second.who == 2 && second.talks(), "a new one goes to the other real server");
+    check(second.listener == 2 && second.talks(), "a new one goes to the other real server");
     restart(WhenRemoved::kKeep);
     writer_->put({wanted(key(1), reals({2}))});
-    check(weight(key(1), 1) == 0 && writer_->draining() == 1 && first.talks(), "a restart goes on draining it");
+    check(weight(key(1), 1) == 0 && writer_->draining() == 1 && first.talks(), "a restart continues the drain");
     writer_->put({wanted(key(1), reals({1, 2}))});
-    check(weight(key(1), 1) == 1 && writer_->draining() == 0 && first.talks(), "wanted again, it is taken back with its connection");
-    std::set<unsigned> who;
+    check(weight(key(1), 1) == 1 && writer_->draining() == 0 && first.talks(), "wanted again, it gets its weight back and keeps its connection");
+    std::set<unsigned> used;
     for (int i = 0; i < 2; ++i) {
       const Connection other = connect_to(key(1));
-      who.insert(other.who);
+      used.insert(other.listener);
       other.cut();
     }
-    check(who.size() == 2, "and gets new ones");
+    check(used.size() == 2, "and gets new ones");
     writer_->put({wanted(key(1), reals({2}))});
-    check(weight(key(1), 1) == 0 && first.talks(), "and drains once more");
+    check(weight(key(1), 1) == 0 && first.talks(), "and drains again");
     first.cut();
     check(wait_until([&] { return writer_->tick(), writer_->draining() == 0; }, std::chrono::seconds(60)) &&
               weight(key(1), 1) == -1,
           "without connections it is removed");
-    check(second.talks() && !writer_->find_damage(), "the other one is not touched");
+    check(second.talks() && !writer_->find_drift(), "the other one is not touched");
     second.cut();
   }
 
@@ -331,15 +332,15 @@ class Checks {
     writer_->put({wanted(key(1), reals({1}))});
     const Connection one = connect_to(key(1));
     writer_->put({wanted(key(1), reals({2}))});
-    check(one.who == 1 && weight(key(1), 1) == 0 && one.talks(), "with a deadline, a connection goes on until then");
+    check(one.listener == 1 && weight(key(1), 1) == 0 && one.talks(), "with a deadline, a connection goes on until then");
     check(wait_until([&] { return writer_->tick(), weight(key(1), 1) == -1; }, std::chrono::seconds(30)),
-          "and the real server goes with the deadline");
+          "and the real server is removed at the deadline");
     one.cut();
     restart(WhenRemoved::kReset);
     writer_->put({wanted(key(1), reals({1}))});
     const Connection other = connect_to(key(1));
     writer_->put({wanted(key(1), reals({2}))});
-    check(other.who == 1 && weight(key(1), 1) == -1, "without grace it goes at once");
+    check(other.listener == 1 && weight(key(1), 1) == -1, "without grace it is removed at once");
     other.cut();
     writer_->put({wanted(key(1), reals({1, 2}))});
     const Connection last = connect_to(key(1));
@@ -348,7 +349,7 @@ class Checks {
     check(!idle() && weight(key(1), 1) == 0 && weight(key(1), 2) == 0 && last.talks(),
           "a virtual server that retires keeps its connections and takes no new ones");
     last.cut();
-    check(wait_until(idle, std::chrono::seconds(30)), "and nobody needs it once they have been broken off");
+    check(wait_until(idle, std::chrono::seconds(30)), "and it is idle once they have been reset");
     writer_->remove(writer_->held());
   }
 
@@ -376,17 +377,17 @@ class Checks {
     all[500].real = reals({1, 2, 3});
     messages = kernel_.messages();
     const long one = timed([&] { writer_->put({all[500]}); });
-    check(kernel_.messages() == messages + 3 + 10 + 10, "a change is as many messages as real servers come and go");
-    long looks = 0;
-    const long look = timed([&] {
-      for (int i = 0; i < 5; ++i) good = good && !writer_->find_damage();
+    check(kernel_.messages() == messages + 3 + 10 + 10, "a change costs one message per changed real server");
+    long check_ms = 0;
+    const long total = timed([&] {
+      for (int i = 0; i < 5; ++i) good = good && !writer_->find_drift();
     });
-    looks = look / 5;
-    check(good, "nothing is damaged");
+    check_ms = total / 5;
+    check(good, "there is no drift");
     const long gone = timed([&] { writer_->remove(writer_->held()); });
     check(kernel_.servers().empty(), "all are removed");
-    std::printf("# put %ld ms, refresh %ld ms, put of the same %ld ms, of one %ld ms, a look %ld ms, removal %ld ms\n", put,
-                read, same, one, looks, gone);
+    std::printf("# put %ld ms, refresh %ld ms, put of the same %ld ms, of one %ld ms, a check %ld ms, removal %ld ms\n", put,
+                read, same, one, check_ms, gone);
   }
 
   abi::Family family_;

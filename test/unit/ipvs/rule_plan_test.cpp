@@ -22,10 +22,10 @@ class RulePlanTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(worked_example);
   CPPUNIT_TEST(every_set_filled);
   CPPUNIT_TEST(sets_have_other_names_with_ipv6);
-  CPPUNIT_TEST(empty_sets_leave_their_rules_out);
+  CPPUNIT_TEST(rules_of_empty_sets_are_omitted);
   CPPUNIT_TEST(masquerade_all);
   CPPUNIT_TEST(local_detectors);
-  CPPUNIT_TEST(refuses_what_is_no_interface);
+  CPPUNIT_TEST(rejects_invalid_interface_names);
   CPPUNIT_TEST(load_balancers_closed_to_the_node);
   CPPUNIT_TEST(names_its_chains);
   CPPUNIT_TEST_SUITE_END();
@@ -129,7 +129,7 @@ filter KUBE-IPVS-OUT-FILTER
 -j DROP
 )"),
         chain_of(plan, Table::kFilter, "KUBE-SOURCE-RANGES-FIREWALL"));
-    // An iptables of old cannot choose ports at random.
+    // Old iptables cannot randomise ports.
     CPPUNIT_ASSERT(chain_of(plan, Table::kNat, "KUBE-POSTROUTING").ends_with("-j MASQUERADE\n"));
   }
 
@@ -149,8 +149,8 @@ filter KUBE-IPVS-OUT-FILTER
     CPPUNIT_ASSERT_MESSAGE(text, without.find("--match-set") == std::string::npos);
   }
 
-  // Those that stand always need the sets, which exist even when they are empty.
-  void empty_sets_leave_their_rules_out() {
+  // Permanent rules use the sets, which exist even if empty.
+  void rules_of_empty_sets_are_omitted() {
     const ipvs::RulePlan plan = ipvs::plan_rules(rule_facts(), 0, {});
     CPPUNIT_ASSERT_EQUAL(std::string("-s 127.0.0.0/8 -j RETURN\n-m addrtype --dst-type LOCAL -j KUBE-NODE-PORT\n"),
                          chain_of(plan, Table::kNat, "KUBE-SERVICES"));
@@ -181,7 +181,7 @@ filter KUBE-IPVS-OUT-FILTER
   void local_detectors() {
     NodeSpec node;
     CPPUNIT_ASSERT_EQUAL(std::string("KUBE-CLUSTER-IP dst,dst ! -s 10.0.0.0/8"), cluster_rule(node));
-    node.detector_cidr = "0.0.0.0/0";  // "! -s 0.0.0.0/0" is no rule
+    node.detector_cidr = "0.0.0.0/0";  // "! -s 0.0.0.0/0" is not a valid rule
     CPPUNIT_ASSERT_EQUAL(std::string("none"), cluster_rule(node));
     node.detector = abi::LocalDetectorKind::kNone;
     CPPUNIT_ASSERT_EQUAL(std::string("KUBE-CLUSTER-IP src,dst"), cluster_rule(node));
@@ -192,7 +192,7 @@ filter KUBE-IPVS-OUT-FILTER
     CPPUNIT_ASSERT_EQUAL(std::string("KUBE-CLUSTER-IP dst,dst ! -i cbr0+"), cluster_rule(node));
   }
 
-  void refuses_what_is_no_interface() {
+  void rejects_invalid_interface_names() {
     NodeSpec node;
     node.detector = abi::LocalDetectorKind::kBridgeInterface;
     node.detector_interface = "cni -j ACCEPT";
@@ -221,7 +221,7 @@ filter KUBE-IPVS-OUT-FILTER
       ++planned;
     }
     CPPUNIT_ASSERT_EQUAL(planned, ipvs::owned_chains().size());
-    CPPUNIT_ASSERT(!ipvs::is_owned(Table::kFilter, "KUBE-SERVICES"));  // mode iptables has that one
+    CPPUNIT_ASSERT(!ipvs::is_owned(Table::kFilter, "KUBE-SERVICES"));  // iptables mode has that one
   }
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(RulePlanTest);

@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The rules of mode ipvs on a real kernel: what is written must come back from iptables-save as it is known, or each
-// later step would write again what is there. Run in a network namespace that nobody else uses
-// (test/system/iptables_kernel_test.sh). TAP.
+// The rules of ipvs mode on a real kernel: iptables-save must print them as written, or each later step would write
+// them again. Run in a network namespace of its own (test/system/iptables_kernel_test.sh). TAP.
 //   ipvs_rules_roundtrip 4|6 [nft|legacy [xt_ipvs]]
 // With xt_ipvs only the rules that need that match, which few kernels have.
 #include <cstdio>
@@ -47,7 +46,7 @@ class Checks {
     writes_what_it_reads_back();
     changes_end_where_a_full_would();
     closes_load_balancers();
-    repairs_damage();
+    repairs_drift();
     cleans_up();
     return finish();
   }
@@ -83,12 +82,12 @@ class Checks {
   }
   bool writes(const ipvs::RulePlan& plan) { return full(plan) && writer_->session().lines() != 0; }
   bool nothing_to_do(const ipvs::RulePlan& plan) { return full(plan) && writer_->session().lines() == 0; }
-  bool undamaged() {
+  bool has_no_drift() {
     clock_ += 1000000000000;
-    std::optional<std::string> damage;
-    const bool looked = quietly([&] { damage = writer_->find_damage(); });
-    if (damage) error_ = *damage;
-    return looked && !damage;
+    std::optional<std::string> drift;
+    const bool checked = quietly([&] { drift = writer_->find_drift(); });
+    if (drift) error_ = *drift;
+    return checked && !drift;
   }
 
   ipvs::RuleFacts facts(NodeSpec node = {}) {
@@ -103,7 +102,7 @@ class Checks {
 
   void names_a_missing_set() {
     check(!full(ipvs::plan_rules(facts(), kAllSets, {})) && error_.find("the set KUBE-") != std::string::npos,
-          "rules whose set is missing are refused, and the set is named");
+          "rules without their set are rejected, and the set is named");
     std::printf("# %s\n", error_.c_str());
   }
 
@@ -118,7 +117,7 @@ class Checks {
         words.insert(words.end(), {"family", family_ == abi::Family::kIpv6 ? "inet6" : "inet"});
       }
       const process::Outcome outcome = call("ipset", words);
-      if (!outcome.ok()) error_ = outcome.complaint;
+      if (!outcome.ok()) error_ = outcome.error_output;
       made = made && outcome.ok();
     }
     check(made, "the kernel makes sets of every type");
@@ -142,7 +141,7 @@ class Checks {
       restart();
       check(nothing_to_do(plan), std::string("after a restart nothing is written: ") + what[i]);
     }
-    check(undamaged(), "nothing is damaged");
+    check(has_no_drift(), "there is no drift");
   }
 
   void changes_end_where_a_full_would() {
@@ -151,13 +150,13 @@ class Checks {
       for (const std::uint32_t filled : {bits({id}), kAllSets & ~bits({id})}) {
         const ipvs::RulePlan plan = ipvs::plan_rules(facts(), filled, {});
         if (!writer_->differs(plan)) continue;
-        const bool good = quietly([&] { writer_->write_change(plan); }) && undamaged() && nothing_to_do(plan);
+        const bool good = quietly([&] { writer_->write_change(plan); }) && has_no_drift() && nothing_to_do(plan);
         if (good) continue;
         ++wrong;
         std::printf("# %08x: %s\n", filled, error_.c_str());
       }
     }
-    check(wrong == 0, "a change of each set ends where a full write would");
+    check(wrong == 0, "changes of each set equal a full write");
   }
 
   bool has_ipvs_match() {
@@ -171,8 +170,8 @@ class Checks {
     call(tool_, {"-F", "SLUICE-TRY"});
     call(tool_, {"-X", "SLUICE-TRY"});
     const std::vector<std::string> titles = {
-        "load balancers closed to the node are written", "the same again writes nothing, and nothing is damaged",
-        "one that comes is one line", "one that goes is one line", "after a restart nothing is written for them"};
+        "load balancers closed to the node are written", "the same again writes nothing, and there is no drift",
+        "an added one is one line", "a removed one is one line", "after a restart nothing is written for them"};
     if (!able) {
       for (const std::string& title : titles) skip(title, "this kernel has no xt_ipvs");
       return;
@@ -183,28 +182,28 @@ class Checks {
       return quietly([&] { writer_->write_change(plan()); }) && writer_->session().lines() == 1;
     };
     check(writes(plan()), titles[0]);
-    check(nothing_to_do(plan()) && undamaged(), titles[1]);
+    check(nothing_to_do(plan()) && has_no_drift(), titles[1]);
     closed.insert(key(0));
     check(one_line(), titles[2]);
     closed.erase(key(2, abi::Protocol::kUdp));
-    check(one_line() && undamaged(), titles[3]);
+    check(one_line() && has_no_drift(), titles[3]);
     restart();
     check(nothing_to_do(plan()), titles[4]);
   }
 
-  void repairs_damage() {
+  void repairs_drift() {
     const ipvs::RulePlan plan = ipvs::plan_rules(facts(), kAllSets, {});
-    const std::vector<std::vector<std::string>> damages = {{"-t", "nat", "-F"},
+    const std::vector<std::vector<std::string>> changes = {{"-t", "nat", "-F"},
                                                            {"-t", "filter", "-F"},
                                                            {"-t", "nat", "-D", "PREROUTING", "1"},
                                                            {"-t", "nat", "-D", "KUBE-SERVICES", "3"},
                                                            {"-t", "filter", "-I", "KUBE-IPVS-FILTER", "-j", "ACCEPT"}};
-    for (const auto& damage : damages) {
+    for (const auto& change : changes) {
       std::string what = tool_;
-      for (const std::string& word : damage) what += " " + word;
+      for (const std::string& word : change) what += " " + word;
       full(plan);
-      check(undamaged() && call(tool_, damage).ok() && !undamaged(), "it is noticed: " + what);
-      check(writes(plan) && nothing_to_do(plan) && undamaged(), "it is repaired: " + what);
+      check(has_no_drift() && call(tool_, change).ok() && !has_no_drift(), "it is found: " + what);
+      check(writes(plan) && nothing_to_do(plan) && has_no_drift(), "it is repaired: " + what);
     }
   }
 
@@ -215,11 +214,11 @@ class Checks {
           "all is removed");
     const std::string rules = call(tool_ + "-save", {}).output;
     check(rules.find("KUBE-") == std::string::npos, "nothing of ours is left");
-    check(rules.find("-A PREROUTING -p udp -j ACCEPT") != std::string::npos, "a rule of somebody else is still there");
+    check(rules.find("-A PREROUTING -p udp -j ACCEPT") != std::string::npos, "a foreign rule is still there");
     bool destroyed = true;
     for (const SetId id : ipvs::all_sets())
       destroyed = call("ipset", {"destroy", ipvs::set_name(id, family_)}).ok() && destroyed;
-    check(destroyed, "no set is in use any more");
+    check(destroyed, "no set is in use");
   }
 
   abi::Family family_;

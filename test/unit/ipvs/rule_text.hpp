@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Plans of rules as lines, and what goes into them.
+// Plans of rules as lines, and their inputs.
 #pragma once
 
 #include <initializer_list>
@@ -46,7 +46,7 @@ inline std::string chain_of(const ipvs::RulePlan& plan, netfilter::Table table, 
   return "no such chain";
 }
 
-// A line for each rule, and one for each chain without.
+// One line per rule, and one per chain without rules.
 inline std::string text_of(const ipvs::RulePlan& plan) {
   std::string text;
   for (const ipvs::RuleChain& chain : plan.chains) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What becomes of packets: rules, sets and virtual servers together (BEH 6.6, 12.A, C, F, G with the outcomes of
-// mode ipvs).
+// The path of packets: rules, sets and virtual servers together (BEH 6.6, 12.A, C, F, G with the results of ipvs
+// mode).
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -26,7 +26,7 @@ constexpr const char* kPod = "10.180.0.9";  // of this node
 const EndpointSpec kLocal{"10.180.0.1", 80, true, Condition::kReady};
 const EndpointSpec kRemote{"10.180.2.1", 80, false, Condition::kReady};
 
-// A node of mode ipvs as the kernel would have it: everything a plan asks for is in place.
+// A node in ipvs mode with everything a plan needs.
 class Node {
  public:
   explicit Node(const std::vector<ServiceSpec>& services, NodeSpec spec = {}) {
@@ -70,7 +70,7 @@ class Node {
   std::string from(const std::string& source, const std::string& to, int port, const std::string& protocol = "tcp") {
     return tracer_->outcomes({source, to, protocol, port, source.starts_with("10.180.0.") ? "veth0" : "eth0"});
   }
-  // A process of the node. Asking an address of the node, it has the same one as its source.
+  // A process of the node. A connection to an address of the node has the same address as its source.
   std::string itself(const std::string& to, int port, const std::string& protocol = "tcp") {
     return tracer_->outcomes({to.starts_with("127.") ? "127.0.0.1" : to, to, protocol, port, ""});
   }
@@ -253,7 +253,7 @@ class RuleTraceTest : public CppUnit::TestFixture {
     is("10.180.0.1:80", node.from(kPod, "1.2.3.4", 80));
   }
 
-  // Case 123: the node is in none of them. What it sends to a load balancer has that address as its source.
+  // Case 123: no range contains the node. Its packets to a load balancer have that address as their source.
   void source_ranges() {
     ServiceSpec spec = service();
     spec.vips = {"1.2.3.4"};

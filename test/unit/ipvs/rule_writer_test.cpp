@@ -29,27 +29,27 @@ class RuleWriterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(RuleWriterTest);
   CPPUNIT_TEST(writes_once);
   CPPUNIT_TEST(filter_is_written_before_nat);
-  CPPUNIT_TEST(what_is_foreign_stays);
+  CPPUNIT_TEST(foreign_rules_stay);
   CPPUNIT_TEST(a_chain_that_differs_is_written_whole);
   CPPUNIT_TEST(a_change_writes_only_what_differs);
   CPPUNIT_TEST(one_closed_load_balancer_is_one_line);
-  CPPUNIT_TEST(many_closed_load_balancers_are_written_anew);
-  CPPUNIT_TEST(what_closes_alone_is_a_line_each);
-  CPPUNIT_TEST(a_change_needs_a_full_before);
-  CPPUNIT_TEST(a_refused_change_looks_again);
+  CPPUNIT_TEST(many_closed_load_balancers_rewrite_the_chain);
+  CPPUNIT_TEST(closed_load_balancers_are_a_line_each);
+  CPPUNIT_TEST(a_change_needs_a_full_write_first);
+  CPPUNIT_TEST(a_rejected_change_lists_the_rules_again);
   CPPUNIT_TEST(names_the_set_that_is_missing);
   CPPUNIT_TEST(names_the_module_of_a_match_that_is_missing);
   CPPUNIT_TEST(waits_for_mode_iptables);
-  CPPUNIT_TEST(waits_for_whoever_serves);
+  CPPUNIT_TEST(waits_for_the_old_backend);
   CPPUNIT_TEST(takes_over_from_mode_iptables);
-  CPPUNIT_TEST(finds_damage);
-  CPPUNIT_TEST(looks_each_time_with_the_old_iptables_but_rests);
-  CPPUNIT_TEST(removes_what_leads_here_first);
+  CPPUNIT_TEST(finds_drift);
+  CPPUNIT_TEST(legacy_iptables_lists_each_time_with_a_rest);
+  CPPUNIT_TEST(removes_nat_jumps_first);
   CPPUNIT_TEST(removes_everything);
-  CPPUNIT_TEST(leaves_what_a_successor_keeps);
-  CPPUNIT_TEST(leaves_what_an_ipvs_successor_keeps);
-  CPPUNIT_TEST(empties_what_others_use);
-  CPPUNIT_TEST(removes_what_an_earlier_process_left);
+  CPPUNIT_TEST(keeps_chains_of_the_new_backend);
+  CPPUNIT_TEST(keeps_chains_of_a_new_ipvs_backend);
+  CPPUNIT_TEST(empties_chains_that_foreign_rules_use);
+  CPPUNIT_TEST(removes_rules_of_an_earlier_process);
   CPPUNIT_TEST_SUITE_END();
 
  public:
@@ -119,7 +119,7 @@ class RuleWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(text.find("*filter") < text.find("*nat"));
   }
 
-  void what_is_foreign_stays() {
+  void foreign_rules_stay() {
     kernel_->foreign(
         "*nat\n:KUBE-KUBELET-CANARY - [0:0]\n-A PREROUTING -j ACCEPT\nCOMMIT\n"
         "*filter\n:KUBE-FIREWALL - [0:0]\n-A KUBE-FIREWALL -j DROP\n-A INPUT -j KUBE-FIREWALL\nCOMMIT\n");
@@ -171,14 +171,14 @@ class RuleWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("*filter\n-A KUBE-IPVS-OUT-FILTER -s 1.2.3.0 -m ipvs --vaddr 1.2.3.0 --vproto tcp "
                                      "--vport 80 -j DROP\nCOMMIT\n"),
                          kernel_->restores.at(0));
-    // Its place in the chain does not matter.
+    // Its position in the chain does not matter.
     restart();
     full(plan(kFilled, closed(100)));
     CPPUNIT_ASSERT(kernel_->restores.empty());
-    CPPUNIT_ASSERT(!writer_->find_damage());
+    CPPUNIT_ASSERT(!writer_->find_drift());
   }
 
-  void many_closed_load_balancers_are_written_anew() {
+  void many_closed_load_balancers_rewrite_the_chain() {
     full(plan(kFilled, closed(100)));
     change(plan(kFilled, closed(100, 100)));
     CPPUNIT_ASSERT(kernel_->restores.at(0).starts_with("*filter\n:KUBE-IPVS-OUT-FILTER - [0:0]\n-A "));
@@ -190,7 +190,7 @@ class RuleWriterTest : public CppUnit::TestFixture {
     writer_->write_closed({come.begin(), come.end()}, {go.begin(), go.end()});
   }
 
-  void what_closes_alone_is_a_line_each() {
+  void closed_load_balancers_are_a_line_each() {
     full(plan(kFilled, closed(100)));
     const std::size_t saves = kernel_->saves;
     close(closed(1, 100), closed(1));
@@ -201,21 +201,21 @@ class RuleWriterTest : public CppUnit::TestFixture {
         kernel_->restores.at(0));
     holds(plan(kFilled, closed(100, 1)));
     CPPUNIT_ASSERT_EQUAL(saves, kernel_->saves);
-    CPPUNIT_ASSERT(!writer_->find_damage());
-    // Both kinds of changes know of each other.
+    CPPUNIT_ASSERT(!writer_->find_drift());
+    // Both kinds of changes update the same state.
     change(plan(kFilled, closed(99, 2)));
     CPPUNIT_ASSERT(kernel_->restores.at(0).starts_with("*filter\n-D ") && writer_->session().lines() == 1);
     close(closed(100, 101), closed(99, 2));
     CPPUNIT_ASSERT(kernel_->restores.at(0).starts_with("*filter\n:KUBE-IPVS-OUT-FILTER - [0:0]\n-A "));
     holds(plan(kFilled, closed(100, 101)));
     CPPUNIT_ASSERT_EQUAL(kernel_->count_rules("filter") + kernel_->count_rules("nat"), writer_->rules());
-    // What somebody else has changed is looked at.
+    // After a foreign change the kernel is read.
     kernel_->foreign("*filter\n-F KUBE-IPVS-OUT-FILTER\nCOMMIT\n");
     close({}, closed(1, 101));
     holds(plan(kFilled, closed(99, 102)));
   }
 
-  void a_change_needs_a_full_before() {
+  void a_change_needs_a_full_write_first() {
     CPPUNIT_ASSERT_THROW(close(closed(1), {}), sdk::Failure);
     CPPUNIT_ASSERT(writer_->differs(plan()));
     try {
@@ -226,7 +226,7 @@ class RuleWriterTest : public CppUnit::TestFixture {
     }
   }
 
-  void a_refused_change_looks_again() {
+  void a_rejected_change_lists_the_rules_again() {
     full(plan(kFilled, closed(2)));
     kernel_->foreign("*filter\n-F KUBE-IPVS-OUT-FILTER\nCOMMIT\n");
     change(plan(kFilled, closed(1)));
@@ -239,7 +239,7 @@ class RuleWriterTest : public CppUnit::TestFixture {
     const std::string why = refusal([this] { writer_->write_full(plan()); });
     CPPUNIT_ASSERT_MESSAGE(why, why.find("the set KUBE-CLUSTER-IP") != std::string::npos);
     CPPUNIT_ASSERT_MESSAGE(why, why.find("doesn't exist") != std::string::npos);
-    CPPUNIT_ASSERT_EQUAL(std::string("the rules are not in place yet"), writer_->find_damage().value_or(""));
+    CPPUNIT_ASSERT_EQUAL(std::string("the rules are not in place yet"), writer_->find_drift().value_or(""));
     kernel_->sets->insert("KUBE-CLUSTER-IP");
     full(plan());
     holds(plan());
@@ -260,7 +260,7 @@ class RuleWriterTest : public CppUnit::TestFixture {
       "-A PREROUTING -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES\nCOMMIT\n";
 
   void waits_for_mode_iptables() {
-    CPPUNIT_ASSERT(!writer_->write_full(plan(), ipvs::RuleWriter::Wait::kForIptables));  // nobody to wait for
+    CPPUNIT_ASSERT(!writer_->write_full(plan(), ipvs::RuleWriter::Wait::kForIptables));  // no other backend serves
     kernel_.emplace();
     restart();
     kernel_->foreign(kModeIptables);
@@ -268,7 +268,7 @@ class RuleWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("-d 172.30.0.41 -j KUBE-SVC-A"), kernel_->rules("nat", "KUBE-SERVICES").at(0));
     CPPUNIT_ASSERT(!kernel_->has("nat", "KUBE-POSTROUTING"));
     CPPUNIT_ASSERT(kernel_->has("filter", "KUBE-IPVS-FILTER"));
-    // Addresses are bound before the rest of table nat is there.
+    // Addresses are bound before the rest of table nat exists.
     CPPUNIT_ASSERT(kernel_->has("nat", "KUBE-IPVS-HANDOVER"));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, kernel_->rules("nat", "POSTROUTING").size());
     CPPUNIT_ASSERT(writer_->differs(plan()));
@@ -277,7 +277,7 @@ class RuleWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string::npos, kernel_->restores.at(0).find("*filter"));
   }
 
-  void waits_for_whoever_serves() {
+  void waits_for_the_old_backend() {
     kernel_->foreign("*nat\n:OTHERS - [0:0]\n-A OTHERS -j DNAT --to-destination 10.180.0.1:80\n"
                      "-A PREROUTING -d 172.30.0.41 -j OTHERS\nCOMMIT\n");
     const std::vector<std::string> before = kernel_->rules("nat", "PREROUTING");
@@ -292,48 +292,48 @@ class RuleWriterTest : public CppUnit::TestFixture {
     kernel_->foreign(kModeIptables);
     full(plan());
     holds(plan());
-    // One jump is enough; chains of service ports are left to whoever cleans up behind mode iptables.
+    // One jump is enough; chains of service ports are left to the clean-up of iptables mode.
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, kernel_->rules("nat", "PREROUTING").size());
     CPPUNIT_ASSERT(kernel_->has("nat", "KUBE-SVC-A"));
     CPPUNIT_ASSERT(kernel_->restores.at(0).find("KUBE-SVC-") == std::string::npos);
   }
 
-  void damaged(const std::string& input, const std::string& what) {
-    CPPUNIT_ASSERT(!writer_->find_damage());
+  void assert_drift(const std::string& input, const std::string& what) {
+    CPPUNIT_ASSERT(!writer_->find_drift());
     kernel_->foreign(input);
-    CPPUNIT_ASSERT_EQUAL(what, writer_->find_damage().value_or(""));
-    CPPUNIT_ASSERT_EQUAL(std::string("the rules are not in place yet"), writer_->find_damage().value_or(""));
+    CPPUNIT_ASSERT_EQUAL(what, writer_->find_drift().value_or(""));
+    CPPUNIT_ASSERT_EQUAL(std::string("the rules are not in place yet"), writer_->find_drift().value_or(""));
     full(plan(kFilled, closed(1)));
     holds(plan(kFilled, closed(1)));
   }
 
-  void finds_damage() {
+  void finds_drift() {
     step_ = 0;
     full(plan(kFilled, closed(1)));
     const std::size_t saves = kernel_->saves;
-    CPPUNIT_ASSERT(!writer_->find_damage());
-    CPPUNIT_ASSERT_EQUAL(saves, kernel_->saves);  // nobody wrote, nothing to look at
+    CPPUNIT_ASSERT(!writer_->find_drift());
+    CPPUNIT_ASSERT_EQUAL(saves, kernel_->saves);  // no write, nothing to list
     kernel_->foreign("*nat\n:FOREIGN - [0:0]\nCOMMIT\n");
-    CPPUNIT_ASSERT(!writer_->find_damage());
-    damaged("*nat\n-F KUBE-MARK-MASQ\nCOMMIT\n", "nat KUBE-MARK-MASQ was changed");
-    damaged("*filter\n-F KUBE-IPVS-OUT-FILTER\nCOMMIT\n", "filter KUBE-IPVS-OUT-FILTER was changed");
-    damaged(
+    CPPUNIT_ASSERT(!writer_->find_drift());
+    assert_drift("*nat\n-F KUBE-MARK-MASQ\nCOMMIT\n", "nat KUBE-MARK-MASQ was changed");
+    assert_drift("*filter\n-F KUBE-IPVS-OUT-FILTER\nCOMMIT\n", "filter KUBE-IPVS-OUT-FILTER was changed");
+    assert_drift(
         "*filter\n-F OUTPUT\n-F KUBE-IPVS-OUT-FILTER\n-X KUBE-IPVS-OUT-FILTER\nCOMMIT\n",
         "the rule \"-m comment --comment \"kubernetes ipvs access filter\" -j KUBE-IPVS-OUT-FILTER\" in filter OUTPUT "
         "is gone; filter KUBE-IPVS-OUT-FILTER is gone");
   }
 
-  void looks_each_time_with_the_old_iptables_but_rests() {
+  void legacy_iptables_lists_each_time_with_a_rest() {
     kernel_->use_legacy();
     full(plan());
     step_ = 1;
     const std::size_t saves = kernel_->saves;
-    CPPUNIT_ASSERT(!writer_->find_damage());
+    CPPUNIT_ASSERT(!writer_->find_drift());
     CPPUNIT_ASSERT_EQUAL(saves + 1, kernel_->saves);
-    CPPUNIT_ASSERT(!writer_->find_damage());
+    CPPUNIT_ASSERT(!writer_->find_drift());
     CPPUNIT_ASSERT_EQUAL(saves + 1, kernel_->saves);
     clock_ += 1000;
-    CPPUNIT_ASSERT(!writer_->find_damage());
+    CPPUNIT_ASSERT(!writer_->find_drift());
     CPPUNIT_ASSERT_EQUAL(saves + 2, kernel_->saves);
   }
 
@@ -343,24 +343,24 @@ class RuleWriterTest : public CppUnit::TestFixture {
         [&](Table table, const std::string& chain) { return kept.contains(netfilter::in_table(table, chain)); });
   }
 
-  void removes_what_leads_here_first() {
+  void removes_nat_jumps_first() {
     full(plan());
     const auto none = [](Table, const std::string&) { return false; };
     const auto jump = kernel_->rules("nat", "PREROUTING");
-    writer_->remove_leads([](Table table, const std::string& chain) {
-      return table == Table::kNat && chain == "KUBE-SERVICES";  // a successor of mode iptables
+    writer_->remove_nat_jumps([](Table table, const std::string& chain) {
+      return table == Table::kNat && chain == "KUBE-SERVICES";  // a new backend in iptables mode
     });
     CPPUNIT_ASSERT(jump == kernel_->rules("nat", "PREROUTING"));
     kernel_->foreign("*nat\n-A PREROUTING -p tcp --dport 7 -j RETURN\nCOMMIT\n");
-    writer_->remove_leads(none);
+    writer_->remove_nat_jumps(none);
     CPPUNIT_ASSERT(std::vector<std::string>{"-p tcp --dport 7 -j RETURN"} == kernel_->rules("nat", "PREROUTING"));
     CPPUNIT_ASSERT(kernel_->rules("nat", "OUTPUT").empty());
-    // What connections pass that are established.
+    // The chains that established connections pass.
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, kernel_->rules("nat", "POSTROUTING").size());
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, kernel_->rules("filter", "INPUT").size());
     CPPUNIT_ASSERT(kernel_->has("nat", "KUBE-SERVICES") && kernel_->has("nat", "KUBE-POSTROUTING"));
     kernel_->restores.clear();
-    writer_->remove_leads(none);  // once more
+    writer_->remove_nat_jumps(none);  // again
     CPPUNIT_ASSERT(kernel_->restores.empty());
     full(plan());
     holds(plan());
@@ -377,8 +377,8 @@ class RuleWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(kernel_->restores.empty());
   }
 
-  // Mode iptables takes over: it has written its chains anew, but not those it does not know.
-  void leaves_what_a_successor_keeps() {
+  // Iptables mode takes over: it has rewritten its chains, but not those it does not know.
+  void keeps_chains_of_the_new_backend() {
     full(plan(kAllSets, closed(1)));
     kernel_->foreign(kModeIptables);
     kernel_->foreign(
@@ -387,20 +387,20 @@ class RuleWriterTest : public CppUnit::TestFixture {
                 "filter KUBE-PROXY-FIREWALL"});
     CPPUNIT_ASSERT_EQUAL(std::string("-d 172.30.0.41 -j KUBE-SVC-A"), kernel_->rules("nat", "KUBE-SERVICES").at(0));
     CPPUNIT_ASSERT(kernel_->rules("nat", "PREROUTING").size() == 2 && kernel_->rules("nat", "OUTPUT").size() == 1);
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, kernel_->rules("filter", "INPUT").size());  // that of mode iptables
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, kernel_->rules("filter", "INPUT").size());  // that of iptables mode
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, kernel_->rules("filter", "FORWARD").size());
     CPPUNIT_ASSERT(!kernel_->has("filter", "KUBE-IPVS-FILTER") && !kernel_->has("nat", "KUBE-NODE-PORT"));
     CPPUNIT_ASSERT_EQUAL(std::string::npos, kernel_->text().find("--match-set"));
   }
 
-  void leaves_what_an_ipvs_successor_keeps() {
+  void keeps_chains_of_a_new_ipvs_backend() {
     full(plan(kAllSets, closed(1)));
     const std::string before = kernel_->text();
     writer_->remove_all([](Table, const std::string&) { return true; });
     CPPUNIT_ASSERT_EQUAL(before, kernel_->text());
   }
 
-  void empties_what_others_use() {
+  void empties_chains_that_foreign_rules_use() {
     full(plan(kAllSets, {}));
     kernel_->foreign(
         "*nat\n:FOREIGN - [0:0]\n-A FOREIGN -j KUBE-MARK-MASQ\n-A PREROUTING -p udp -j KUBE-LOAD-BALANCER\nCOMMIT\n");
@@ -411,10 +411,10 @@ class RuleWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, kernel_->rules("nat", "PREROUTING").size());
   }
 
-  void removes_what_an_earlier_process_left() {
+  void removes_rules_of_an_earlier_process() {
     const std::string before = kernel_->text();
     full(plan(kAllSets, closed(3)));
-    // Mode iptables went without its jump, since it kept the chain for us.
+    // Iptables mode went without its jump, because it kept the chain for us.
     kernel_->foreign(
         "*filter\n-A OUTPUT -m conntrack --ctstate NEW -m comment --comment \"kubernetes load balancer firewall\" -j "
         "KUBE-PROXY-FIREWALL\nCOMMIT\n");

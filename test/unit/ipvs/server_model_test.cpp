@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Random histories: changes, connections that come and go, restarts, other programs, failures. After each step the
-// kernel holds what is wanted and what drains, and nothing else.
+// Random histories: changes, connections, restarts, other programs, failures. After each step the kernel holds the
+// wanted and the draining real servers, and nothing else.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <algorithm>
@@ -75,10 +75,10 @@ class History {
       if (wanted_.count(of) == 0) legacy.push_back(of);
     }
     rig_.writer->remove(legacy);
-    spoilt_ = false;
+    changed_ = false;
   }
 
-  // As the backend does: what fails is followed by everything.
+  // As the backend does: a full round follows each failure.
   template <class Body>
   void write(const Body& body) {
     try {
@@ -109,7 +109,7 @@ class History {
     }
   }
 
-  // New connections go to real servers with a weight only.
+  // New connections go only to real servers with a weight.
   void traffic() {
     for (auto& [of, server] : rig_.kernel.held) {
       for (auto& [number, state] : server.real) {
@@ -130,19 +130,19 @@ class History {
       case 3: at->second.attributes.scheduler = "sh"; break;
       default: rig_.kernel.held[server_key("192.0.2.9")].attributes = {server_key("192.0.2.9"), "rr", 0, 0}; break;
     }
-    spoilt_ = true;
-    // Half of the time the next step comes before the damage is found.
+    changed_ = true;
+    // Half of the time the next step comes before the drift is found.
     if (pick(2) == 0) return;
-    if (rig_.writer->find_damage()) full();
+    if (rig_.writer->find_drift()) full();
   }
 
   void check() {
-    if (spoilt_) {
-      // What others did may stay until it is looked for; then it must be put right.
+    if (changed_) {
+      // Foreign changes may stay until a check; then they must be repaired.
       if (pick(3) != 0) return;
       full();
     }
-    CPPUNIT_ASSERT_EQUAL_MESSAGE(label_, std::string(), rig_.writer->find_damage().value_or(""));
+    CPPUNIT_ASSERT_EQUAL_MESSAGE(label_, std::string(), rig_.writer->find_drift().value_or(""));
     std::size_t draining = 0;
     std::size_t count = 0;
     for (const auto& [of, server] : wanted_) {
@@ -168,7 +168,7 @@ class History {
     CPPUNIT_ASSERT_EQUAL_MESSAGE(label_, wanted_.size(), rig_.kernel.held.size());
     CPPUNIT_ASSERT_EQUAL_MESSAGE(label_, count, rig_.writer->real_servers());
     if (pick(4) != 0) return;
-    // A tick leaves only those that have connections and time.
+    // A tick leaves only real servers that have connections and time.
     rig_.writer->tick();
     for (const auto& [of, server] : wanted_) {
       for (const auto& [one, state] : rig_.kernel.held[of].real) {
@@ -186,7 +186,7 @@ class History {
   ServerRig rig_;
   std::map<ServerKey, WantedServer> wanted_;
   std::string label_;
-  bool spoilt_ = false;
+  bool changed_ = false;
 };
 
 class ServerModelTest : public CppUnit::TestFixture {

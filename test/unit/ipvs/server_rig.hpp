@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A ServerWriter on a kernel in memory, with clocks that stand still, a folder for its state, and a log that is kept.
+// A ServerWriter on a kernel in memory, with stopped clocks, a state directory, and a recorded log.
 #pragma once
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ class ServerRig {
     options.when_removed = when;
     options.wall_clock = [this] { return wall; };
     if (with_folder) {
-      // In memory where there is such a folder: thousands of steps write through to the disk otherwise.
+      // In memory if possible: thousands of steps would otherwise write to disk.
       std::error_code none;
       const bool memory = std::filesystem::is_directory("/dev/shm", none) && ::access("/dev/shm", W_OK) == 0;
       const std::filesystem::path parent = memory ? "/dev/shm" : std::filesystem::temp_directory_path();
@@ -63,7 +63,7 @@ class ServerRig {
   ServerRig(const ServerRig&) = delete;
   ServerRig& operator=(const ServerRig&) = delete;
 
-  // As a new process does: nothing is remembered.
+  // As a new process: without memory.
   void restart() {
     writer = std::make_unique<ServerWriter>(kernel, options, [this] { return clock; }, sdk::Logger(&host));
     writer->refresh();
@@ -74,7 +74,7 @@ class ServerRig {
   }
   ServerWriter::Outcome put(const ServerKey& key, RealServers list) { return writer->put({wanted(key, std::move(list))}); }
 
-  // Weight of a real server in the kernel; -1: it is not there.
+  // Weight of a real server in the kernel; -1: missing.
   int weight(const ServerKey& key, unsigned number) {
     const auto* found = kernel.find(key, real(number));
     return found == nullptr ? -1 : found->weight;

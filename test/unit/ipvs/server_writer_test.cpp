@@ -20,35 +20,35 @@ const ServerKey kUdp = server_key("10.96.0.10", 53, abi::Protocol::kUdp);
 class ServerWriterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ServerWriterTest);
   CPPUNIT_TEST(adds_what_is_missing);
-  CPPUNIT_TEST(writes_nothing_when_all_is_as_wanted);
+  CPPUNIT_TEST(writes_nothing_without_differences);
   CPPUNIT_TEST(edits_attributes_in_place);
-  CPPUNIT_TEST(gives_a_wanted_one_its_weight_after_a_restart);
-  CPPUNIT_TEST(takes_a_draining_one_back_with_its_connections);
-  CPPUNIT_TEST(leaves_a_draining_one_alone);
-  CPPUNIT_TEST(removes_at_once_what_has_no_connections);
+  CPPUNIT_TEST(restores_the_weight_of_a_wanted_server_after_a_restart);
+  CPPUNIT_TEST(restores_a_draining_server_with_its_connections);
+  CPPUNIT_TEST(does_not_change_a_draining_server);
+  CPPUNIT_TEST(removes_servers_without_connections_at_once);
   CPPUNIT_TEST(removes_udp_and_sctp_at_once);
   CPPUNIT_TEST(adds_before_it_removes);
-  CPPUNIT_TEST(changes_the_way_of_forwarding);
+  CPPUNIT_TEST(changes_the_forwarding_method);
   CPPUNIT_TEST(removes_servers_without_grace);
-  CPPUNIT_TEST(cost_is_that_of_the_change);
+  CPPUNIT_TEST(cost_depends_on_the_change);
   CPPUNIT_TEST(shares_lists_of_real_servers);
-  CPPUNIT_TEST(puts_right_what_others_changed);
-  CPPUNIT_TEST(leaves_what_appears_in_an_excluded_range);
-  CPPUNIT_TEST(keeps_its_own_in_an_excluded_range);
+  CPPUNIT_TEST(repairs_foreign_changes);
+  CPPUNIT_TEST(does_not_change_new_foreign_servers_in_an_excluded_range);
+  CPPUNIT_TEST(keeps_own_servers_in_an_excluded_range);
   CPPUNIT_TEST(gives_up_against_another_writer);
-  CPPUNIT_TEST(treats_what_is_gone_already_as_done);
-  CPPUNIT_TEST(names_a_missing_scheduler_and_asks_for_it_once);
+  CPPUNIT_TEST(accepts_objects_that_are_gone_already);
+  CPPUNIT_TEST(names_a_missing_scheduler_and_requests_it_once);
   CPPUNIT_TEST(keeps_what_is_there_when_a_new_scheduler_is_missing);
-  CPPUNIT_TEST(refuses_one_real_server_alone);
-  CPPUNIT_TEST(shortage_and_privilege_are_not_of_one_object);
-  CPPUNIT_TEST(after_a_broken_call_a_refresh_puts_all_right);
-  CPPUNIT_TEST(finds_damage);
-  CPPUNIT_TEST(foreign_servers_are_no_damage);
-  CPPUNIT_TEST(a_dump_that_misses_or_doubles_one_is_no_damage);
-  CPPUNIT_TEST(what_one_dump_misses_another_one_shows);
-  CPPUNIT_TEST(goes_round_all_servers_in_bounded_looks);
-  CPPUNIT_TEST(looks_at_tens_of_thousands_each_time);
-  CPPUNIT_TEST(reads_connections_for_a_moment_only);
+  CPPUNIT_TEST(rejects_one_real_server_alone);
+  CPPUNIT_TEST(shortages_and_denials_fail_the_whole_call);
+  CPPUNIT_TEST(a_refresh_repairs_a_failed_call);
+  CPPUNIT_TEST(finds_drift);
+  CPPUNIT_TEST(foreign_servers_are_not_drift);
+  CPPUNIT_TEST(a_dump_that_misses_or_repeats_one_is_not_drift);
+  CPPUNIT_TEST(a_second_dump_finds_what_the_first_missed);
+  CPPUNIT_TEST(scans_all_servers_in_bounded_steps);
+  CPPUNIT_TEST(scans_tens_of_thousands_each_time);
+  CPPUNIT_TEST(reads_connections_for_a_limited_time);
   CPPUNIT_TEST(is_not_idle_while_connections_are_hidden);
   CPPUNIT_TEST(quiesces_and_comes_back);
   CPPUNIT_TEST_SUITE_END();
@@ -65,7 +65,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rig_.writer->held() == (std::vector<ServerKey>{kUdp, kKey}));
   }
 
-  void writes_nothing_when_all_is_as_wanted() {
+  void writes_nothing_without_differences() {
     rig_.put(kKey, reals({1, 2}));
     rig_.restart();
     const std::uint64_t messages = rig_.writer->messages();
@@ -91,7 +91,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{5}, rig_.connections(kKey, 1));
   }
 
-  void gives_a_wanted_one_its_weight_after_a_restart() {
+  void restores_the_weight_of_a_wanted_server_after_a_restart() {
     rig_.put(kKey, reals({1, 2}));
     rig_.kernel.find(kKey, real(1))->weight = 0;
     rig_.kernel.find(kKey, real(2))->weight = 100;
@@ -104,7 +104,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.writer->draining());
   }
 
-  void takes_a_draining_one_back_with_its_connections() {
+  void restores_a_draining_server_with_its_connections() {
     rig_.put(kKey, reals({1, 2}));
     rig_.connections(kKey, 1) = 3;
     rig_.put(kKey, reals({2}));
@@ -121,7 +121,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kKey, 1));
   }
 
-  void leaves_a_draining_one_alone() {
+  void does_not_change_a_draining_server() {
     rig_.put(kKey, reals({1, 2}));
     rig_.connections(kKey, 1) = 3;
     rig_.put(kKey, reals({2}));
@@ -140,8 +140,8 @@ class ServerWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(dumps, rig_.kernel.dumps());
   }
 
-  // First weight 0, then the look: a connection that comes between look and removal would be cut.
-  void removes_at_once_what_has_no_connections() {
+  // Weight 0 before the check: a connection between check and removal would be cut.
+  void removes_servers_without_connections_at_once() {
     rig_.put(kKey, reals({1, 2}));
     rig_.kernel.log.clear();
     rig_.put(kKey, reals({2}));
@@ -174,7 +174,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(least >= 3);
   }
 
-  void changes_the_way_of_forwarding() {
+  void changes_the_forwarding_method() {
     rig_.put(kKey, reals({1}));
     rig_.kernel.find(kKey, real(1))->masquerades = false;
     rig_.writer->refresh();
@@ -197,7 +197,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rig_.writer->held().empty());
   }
 
-  void cost_is_that_of_the_change() {
+  void cost_depends_on_the_change() {
     std::vector<WantedServer> all;
     for (unsigned i = 0; i < 2000; ++i) {
       all.push_back(wanted(server_key("10.97." + std::to_string(i / 250) + "." + std::to_string(i % 250 + 1)),
@@ -216,7 +216,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
     rig_.writer->refresh();
     rig_.writer->put(all);
     CPPUNIT_ASSERT_EQUAL(std::size_t{2000}, rig_.kernel.held.size());
-    // One that was gone with three, and one that has another real server than is wanted.
+    // One was gone and had three real servers, and one has a foreign real server.
     CPPUNIT_ASSERT_EQUAL(messages + 3 + 4 + 3, rig_.writer->messages());
   }
 
@@ -226,7 +226,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
     for (unsigned i = 1; i < 100; ++i) all.push_back(wanted(server_key("10.97.0." + std::to_string(i)), list));
     rig_.writer->put(all);
     CPPUNIT_ASSERT_EQUAL(199L, list.use_count());
-    // Also what was read, once it is known to be the same.
+    // A list from a dump is shared, too, if it is equal.
     rig_.restart();
     CPPUNIT_ASSERT_EQUAL(100L, list.use_count());
     rig_.writer->put(all);
@@ -235,7 +235,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(199L, list.use_count());
   }
 
-  void puts_right_what_others_changed() {
+  void repairs_foreign_changes() {
     const std::vector<std::function<void()>> spoilers = {
         [&] { rig_.kernel.held.clear(); },
         [&] { rig_.kernel.held[kKey].real.erase(real(2)); },
@@ -250,15 +250,15 @@ class ServerWriterTest : public CppUnit::TestFixture {
       WantedServer server = wanted(kKey, reals({1, 2}));
       rig_.writer->put({server, wanted(kUdp, reals({1}))});
       spoilers[i]();
-      // The change touches what was spoilt.
+      // The change concerns the modified server.
       server.real = reals({1, 3});
       server.server.flags = kPersistent;
       server.server.persistence_seconds = 60;
       const auto outcome = rig_.writer->put({server, wanted(kUdp, reals({1, 2}))});
       CPPUNIT_ASSERT(outcome.refused.empty());
       if (i == 2 || i == 4) {
-        // Nothing of this change met it; the next look does.
-        CPPUNIT_ASSERT(rig_.writer->find_damage().has_value());
+        // This change did not meet it; the next scan does.
+        CPPUNIT_ASSERT(rig_.writer->find_drift().has_value());
         rig_.writer->refresh();
         rig_.writer->put({server, wanted(kUdp, reals({1, 2}))});
         if (i == 2) {
@@ -273,12 +273,12 @@ class ServerWriterTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL_MESSAGE(label, 1, rig_.weight(kKey, 3));
       CPPUNIT_ASSERT_EQUAL_MESSAGE(label, 60u, rig_.kernel.held[kKey].attributes.persistence_seconds);
       CPPUNIT_ASSERT_EQUAL_MESSAGE(label, std::size_t{2}, rig_.kernel.held[kUdp].real.size());
-      CPPUNIT_ASSERT(!rig_.writer->find_damage());
+      CPPUNIT_ASSERT(!rig_.writer->find_drift());
       CPPUNIT_ASSERT_EQUAL_MESSAGE(label, std::size_t{i == 0 || i == 3 ? 1u : 0u}, rig_.warnings());
     }
   }
 
-  void leaves_what_appears_in_an_excluded_range() {
+  void does_not_change_new_foreign_servers_in_an_excluded_range() {
     rig_.options.excluded = [](const ServerKey& key) { return key == kKey; };
     rig_.restart();
     const FakeServerKernel::Server foreign{{kKey, "wlc", 0, 0}, {{real(7), {3, false, 4}}}};
@@ -297,14 +297,14 @@ class ServerWriterTest : public CppUnit::TestFixture {
     }
     rig_.writer->remove({kKey});
     CPPUNIT_ASSERT(rig_.kernel.held.contains(kKey));
-    CPPUNIT_ASSERT(!rig_.writer->find_damage());
+    CPPUNIT_ASSERT(!rig_.writer->find_drift());
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.warnings());
     rig_.kernel.held.erase(kKey);
     CPPUNIT_ASSERT(rig_.writer->put({wanted(kKey, reals({1, 2}))}).missing.empty());
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.kernel.held[kKey].real.size());
   }
 
-  void keeps_its_own_in_an_excluded_range() {
+  void keeps_own_servers_in_an_excluded_range() {
     rig_.options.excluded = [](const ServerKey&) { return true; };
     rig_.restart();
     rig_.writer->put({wanted(kKey, reals({1})), wanted(kUdp, reals({1}))});
@@ -331,7 +331,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kKey, 1));
   }
 
-  void treats_what_is_gone_already_as_done() {
+  void accepts_objects_that_are_gone_already() {
     rig_.put(kKey, reals({1, 2}));
     rig_.kernel.held[kKey].real.erase(real(1));
     rig_.put(kKey, reals({2}));
@@ -340,7 +340,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.warnings());
   }
 
-  void names_a_missing_scheduler_and_asks_for_it_once() {
+  void names_a_missing_scheduler_and_requests_it_once() {
     std::vector<WantedServer> all;
     for (unsigned i = 1; i < 200; ++i) {
       all.push_back(wanted(server_key("10.97.0." + std::to_string(i)), reals({1, 2}), "shop/s" + std::to_string(i)));
@@ -377,10 +377,10 @@ class ServerWriterTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL(1, rig_.weight(key, 2));
       CPPUNIT_ASSERT_EQUAL(-1, rig_.weight(key, 1));
     }
-    CPPUNIT_ASSERT(!rig_.writer->find_damage());
+    CPPUNIT_ASSERT(!rig_.writer->find_drift());
   }
 
-  void refuses_one_real_server_alone() {
+  void rejects_one_real_server_alone() {
     rig_.kernel.refuse = [](const ServerCommand& command) {
       return command.kind == ServerCommandKind::kAddReal && command.real == real(2) ? EINVAL : 0;
     };
@@ -390,14 +390,14 @@ class ServerWriterTest : public CppUnit::TestFixture {
                          outcome.refused.at("shop/cart:http"));
     CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kKey, 1));
     CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kKey, 3));
-    CPPUNIT_ASSERT(!rig_.writer->find_damage());
-    // It is tried again each time.
+    CPPUNIT_ASSERT(!rig_.writer->find_drift());
+    // Retried each time.
     rig_.kernel.refuse = nullptr;
     CPPUNIT_ASSERT(rig_.put(kKey, reals({1, 2, 3})).refused.empty());
     CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kKey, 2));
   }
 
-  void shortage_and_privilege_are_not_of_one_object() {
+  void shortages_and_denials_fail_the_whole_call() {
     for (const auto& [error, code] : {std::pair(ENOMEM, abi::Code::kRetry), std::pair(EPERM, abi::Code::kDenied)}) {
       rig_.kernel.refuse = [error = error](const ServerCommand&) { return error; };
       try {
@@ -410,7 +410,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
     }
   }
 
-  void after_a_broken_call_a_refresh_puts_all_right() {
+  void a_refresh_repairs_a_failed_call() {
     std::vector<WantedServer> all;
     for (unsigned i = 1; i < 50; ++i) all.push_back(wanted(server_key("10.97.0." + std::to_string(i)), reals({1, 2, i + 5})));
     for (long after = 0; after < 190; after += 7) {
@@ -427,33 +427,33 @@ class ServerWriterTest : public CppUnit::TestFixture {
     }
   }
 
-  void finds_damage() {
-    const auto damage_after = [&](const std::function<void(FakeServerKernel&)>& spoil) {
+  void finds_drift() {
+    const auto drift_after = [&](const std::function<void(FakeServerKernel&)>& spoil) {
       rig_.kernel.held.clear();
       rig_.restart();
       rig_.writer->put({wanted(kKey, reals({1, 2})), wanted(kUdp, reals({1}))});
-      CPPUNIT_ASSERT(!rig_.writer->find_damage());
+      CPPUNIT_ASSERT(!rig_.writer->find_drift());
       spoil(rig_.kernel);
-      return rig_.writer->find_damage().value_or("nothing");
+      return rig_.writer->find_drift().value_or("nothing");
     };
     CPPUNIT_ASSERT_EQUAL(std::string("2 virtual servers (one is 10.96.0.10:53/UDP): each is gone"),
-                         damage_after([](FakeServerKernel& kernel) { kernel.held.clear(); }));
+                         drift_after([](FakeServerKernel& kernel) { kernel.held.clear(); }));
     CPPUNIT_ASSERT_EQUAL(std::string("virtual server 10.96.0.10:80/TCP is gone"),
-                         damage_after([](FakeServerKernel& kernel) { kernel.held.erase(kKey); }));
+                         drift_after([](FakeServerKernel& kernel) { kernel.held.erase(kKey); }));
     CPPUNIT_ASSERT_EQUAL(
         std::string("virtual server 10.96.0.10:80/TCP has another scheduler, flags or timeout"),
-        damage_after([](FakeServerKernel& kernel) { kernel.held[kKey].attributes.persistence_seconds = 3; }));
+        drift_after([](FakeServerKernel& kernel) { kernel.held[kKey].attributes.persistence_seconds = 3; }));
     CPPUNIT_ASSERT_EQUAL(std::string("real server 10.1.0.3:8080 of virtual server 10.96.0.10:80/TCP is gone"),
-                         damage_after([](FakeServerKernel& kernel) { kernel.held[kKey].real.erase(real(2)); }));
+                         drift_after([](FakeServerKernel& kernel) { kernel.held[kKey].real.erase(real(2)); }));
     CPPUNIT_ASSERT_EQUAL(std::string("real server 10.1.0.3:8080 of virtual server 10.96.0.10:80/TCP has the weight 0"),
-                         damage_after([](FakeServerKernel& kernel) { kernel.find(kKey, real(2))->weight = 0; }));
+                         drift_after([](FakeServerKernel& kernel) { kernel.find(kKey, real(2))->weight = 0; }));
     CPPUNIT_ASSERT_EQUAL(std::string("real server 10.1.0.3:8080 of virtual server 10.96.0.10:80/TCP forwards in another way"),
-                         damage_after([](FakeServerKernel& kernel) { kernel.find(kKey, real(2))->masquerades = false; }));
+                         drift_after([](FakeServerKernel& kernel) { kernel.find(kKey, real(2))->masquerades = false; }));
     CPPUNIT_ASSERT_EQUAL(std::string("real server 10.1.0.8:8080 of virtual server 10.96.0.10:80/TCP was added"),
-                         damage_after([](FakeServerKernel& kernel) { kernel.held[kKey].real[real(7)] = {}; }));
+                         drift_after([](FakeServerKernel& kernel) { kernel.held[kKey].real[real(7)] = {}; }));
   }
 
-  void foreign_servers_are_no_damage() {
+  void foreign_servers_are_not_drift() {
     const ServerKey foreign = server_key("192.0.2.1");
     rig_.kernel.held[foreign] = {{foreign, "wlc", 0, 0}, {{real(1), {0, true, 0}}, {real(2), {3, false, 0}}}};
     rig_.restart();
@@ -462,30 +462,30 @@ class ServerWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig_.writer->real_servers());
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.writer->held().size());
     rig_.kernel.held[foreign].real.clear();
-    CPPUNIT_ASSERT(!rig_.writer->find_damage());
+    CPPUNIT_ASSERT(!rig_.writer->find_drift());
     rig_.kernel.held[foreign].real[real(1)] = {0, true, 0};
     rig_.writer->tick();
-    // Its weightless real server is its owner's business.
+    // Real servers of weight 0 of a foreign virtual server are not changed.
     CPPUNIT_ASSERT_EQUAL(0, rig_.weight(foreign, 1));
     rig_.kernel.held.erase(foreign);
-    CPPUNIT_ASSERT(!rig_.writer->find_damage());
+    CPPUNIT_ASSERT(!rig_.writer->find_drift());
   }
 
-  // As the kernel's dumps do while the other family's writer works.
-  void a_dump_that_misses_or_doubles_one_is_no_damage() {
+  // As the kernel's dumps behave while the other family's writer works.
+  void a_dump_that_misses_or_repeats_one_is_not_drift() {
     rig_.writer->put({wanted(kKey, reals({1})), wanted(kUdp, reals({1}))});
     rig_.kernel.spoil_servers = [once = true](std::vector<VirtualServer>& list) mutable {
       if (std::exchange(once, false)) list.pop_back();
     };
-    CPPUNIT_ASSERT(!rig_.writer->find_damage());
+    CPPUNIT_ASSERT(!rig_.writer->find_drift());
     rig_.kernel.spoil_servers = [](std::vector<VirtualServer>& list) { list.push_back(list.front()); };
-    CPPUNIT_ASSERT(!rig_.writer->find_damage());
+    CPPUNIT_ASSERT(!rig_.writer->find_drift());
     rig_.writer->refresh();
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.writer->servers());
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.writer->real_servers());
   }
 
-  void what_one_dump_misses_another_one_shows() {
+  void a_second_dump_finds_what_the_first_missed() {
     const auto miss_once = [&] {
       rig_.kernel.spoil_servers = [once = true](std::vector<VirtualServer>& list) mutable {
         if (std::exchange(once, false)) list.pop_back();
@@ -498,25 +498,25 @@ class ServerWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.writer->servers());
     rig_.writer->put({wanted(kKey, reals({1})), wanted(kUdp, reals({1}))});
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.warnings());
-    // A new process does not know what a dump has to show.
+    // A new process does not know which servers a dump must list.
     miss_once();
     rig_.restart();
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.writer->held().size());
-    // One that shows all that is known is enough; what is somebody else's is not known.
+    // A dump that lists all known servers is enough; foreign ones are not known.
     const std::uint64_t dumps = rig_.kernel.server_dumps;
     rig_.writer->refresh();
     CPPUNIT_ASSERT_EQUAL(dumps + 1, rig_.kernel.server_dumps);
-    // What has gone indeed is gone.
+    // Servers that are really gone are drift.
     rig_.writer->put({wanted(kKey, reals({1})), wanted(kUdp, reals({1}))});
     rig_.kernel.held.erase(kKey);
     rig_.writer->refresh();
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig_.writer->held().size());
   }
 
-  void goes_round_all_servers_in_bounded_looks() {
+  void scans_all_servers_in_bounded_steps() {
     std::vector<WantedServer> all;
     for (unsigned i = 1; i <= 60; ++i) all.push_back(wanted(server_key("10.97.0." + std::to_string(i)), reals({1})));
-    // Time passes with each look at the clock: some four looks fit into one call.
+    // Each reading of the clock takes time: some four dumps fit into one call.
     std::uint64_t clock = 0;
     rig_.writer = std::make_unique<ServerWriter>(
         rig_.kernel, rig_.options, [&clock] { return clock += 225'000'000; }, sdk::Logger(&rig_.host));
@@ -527,7 +527,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
     std::uint64_t most = 0;
     for (;; ++calls) {
       const std::uint64_t before = rig_.kernel.real_dumps;
-      if (rig_.writer->find_damage()) break;
+      if (rig_.writer->find_drift()) break;
       most = std::max(most, rig_.kernel.real_dumps - before);
       CPPUNIT_ASSERT(calls < 60);
     }
@@ -535,7 +535,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(calls > 4 && calls <= 21);
   }
 
-  void looks_at_tens_of_thousands_each_time() {
+  void scans_tens_of_thousands_each_time() {
     std::vector<WantedServer> all;
     const RealServers list = reals({1});
     for (unsigned i = 0; i < 30'000; ++i) {
@@ -548,19 +548,19 @@ class ServerWriterTest : public CppUnit::TestFixture {
     rig_.writer->put(all);
     const std::uint64_t dumps = rig_.kernel.real_dumps;
     const std::uint64_t begin = clock;
-    CPPUNIT_ASSERT(!rig_.writer->find_damage());
+    CPPUNIT_ASSERT(!rig_.writer->find_drift());
     CPPUNIT_ASSERT_EQUAL(dumps + 30'000, rig_.kernel.real_dumps);
     CPPUNIT_ASSERT(21 * (clock - begin) < 20'000'000'000);
   }
 
-  void reads_connections_for_a_moment_only() {
+  void reads_connections_for_a_limited_time() {
     std::uint64_t clock = 0;
     rig_.writer = std::make_unique<ServerWriter>(
         rig_.kernel, rig_.options, [&clock] { return clock; }, sdk::Logger(&rig_.host));
     rig_.writer->refresh();
     rig_.writer->put({wanted(kKey, reals({1}))});
     rig_.connections(kKey, 1) = 1;
-    // One that is over, and connections of others, each of which takes its time.
+    // An ended connection and foreign ones, each of which takes time to read.
     const auto visit = [&clock](int lines) {
       return [&clock, lines](const ConnectionVisitor& visitor, const MoreTime& more) {
         visitor(ended(1));
@@ -578,7 +578,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig_.writer->find_idle({kKey}, visit(5)).size());
   }
 
-  // A connection that ends while the kernel lists them may hide another one, or show it twice.
+  // A connection that ends during the listing may hide or repeat another.
   void is_not_idle_while_connections_are_hidden() {
     rig_.writer->put({wanted(kKey, reals({1, 2}))});
     rig_.connections(kKey, 1) = 2;
@@ -615,7 +615,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0, rig_.weight(kUdp, 1));
     const std::uint64_t messages = rig_.writer->messages();
     rig_.writer->tick();  // removes none of them: they are wanted
-    CPPUNIT_ASSERT(!rig_.writer->find_damage());
+    CPPUNIT_ASSERT(!rig_.writer->find_drift());
     rig_.connections(kKey, 1) = 0;
     rig_.writer->quiesce({kKey, kUdp});
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.writer->find_idle({kKey, kUdp}, nothing_shown).size());
@@ -623,11 +623,11 @@ class ServerWriterTest : public CppUnit::TestFixture {
     rig_.writer->put({wanted(kKey, reals({1, 2})), wanted(kUdp, reals({1}))});
     CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kKey, 1));
     CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kUdp, 1));
-    CPPUNIT_ASSERT(!rig_.writer->find_damage());
+    CPPUNIT_ASSERT(!rig_.writer->find_drift());
   }
 
  private:
-  // A connection that both sides have ended long ago.
+  // A connection that both sides closed long ago.
   static ServerConnection ended(std::uint16_t port) {
     ServerConnection made;
     made.server = kKey;

@@ -23,7 +23,7 @@ using abi::Family;
 Listing parse(std::string_view text, std::size_t piece = std::string_view::npos) {
   Listing listing;
   ListingParser parser(listing);
-  for (; !text.empty(); text.remove_prefix(std::min(piece, text.size()))) parser.feed(text.substr(0, piece));
+  for (; !text.empty(); text.remove_prefix(std::min(piece, text.size()))) parser.append(text.substr(0, piece));
   parser.finish();
   return listing;
 }
@@ -46,13 +46,13 @@ class SetListingTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_list_in_pieces_reads_like_one_in_one_piece);
   CPPUNIT_TEST(a_bitmap_is_read);
   CPPUNIT_TEST(networks_are_read_with_and_without_a_length);
-  CPPUNIT_TEST(options_that_make_another_set_are_told);
-  CPPUNIT_TEST(what_is_no_entry_of_ours_is_counted);
+  CPPUNIT_TEST(options_that_change_the_set_are_reported);
+  CPPUNIT_TEST(unknown_entries_are_counted);
   CPPUNIT_TEST(a_set_of_another_type_has_no_entries);
-  CPPUNIT_TEST(an_old_kernel_tells_no_number);
-  CPPUNIT_TEST(nothing_is_nothing);
-  CPPUNIT_TEST(malformed_entries_are_refused);
-  CPPUNIT_TEST(reports_are_told_apart);
+  CPPUNIT_TEST(an_old_kernel_reports_no_count);
+  CPPUNIT_TEST(an_empty_listing_has_no_entries);
+  CPPUNIT_TEST(malformed_entries_are_rejected);
+  CPPUNIT_TEST(reports_are_classified);
   CPPUNIT_TEST(waiting_for_the_session_is_counted);
   CPPUNIT_TEST_SUITE_END();
 
@@ -63,7 +63,7 @@ class SetListingTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("hash:ip,port"), listing.type);
     CPPUNIT_ASSERT_EQUAL(std::string(), listing.options);
     CPPUNIT_ASSERT(listing.family == Family::kIpv4);
-    CPPUNIT_ASSERT_EQUAL(65536U, listing.most);
+    CPPUNIT_ASSERT_EQUAL(65536U, listing.maxelem);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{3}, listing.count.value());
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.1,tcp:80\n10.0.0.2,udp:53\n10.0.0.3,sctp:9\n"),
                          text(listing, SetType::kIpPort));
@@ -75,7 +75,7 @@ class SetListingTest : public CppUnit::TestFixture {
     for (std::size_t piece = 1; piece < 100; ++piece) {
       const Listing cut = parse(kHash, piece);
       CPPUNIT_ASSERT(cut.entries == whole.entries && cut.name == whole.name && cut.type == whole.type &&
-                     cut.most == whole.most && cut.count == whole.count && cut.unread == 0);
+                     cut.maxelem == whole.maxelem && cut.count == whole.count && cut.unread == 0);
     }
   }
 
@@ -85,7 +85,7 @@ class SetListingTest : public CppUnit::TestFixture {
         "References: 0\nNumber of entries: 2\nMembers:\n0\n65535");
     CPPUNIT_ASSERT_EQUAL(std::string("bitmap:port"), listing.type);
     CPPUNIT_ASSERT_EQUAL(std::string(), listing.options);
-    CPPUNIT_ASSERT_EQUAL(0U, listing.most);
+    CPPUNIT_ASSERT_EQUAL(0U, listing.maxelem);
     CPPUNIT_ASSERT_EQUAL(std::string("0\n65535\n"), text(listing, SetType::kPorts));
   }
 
@@ -101,14 +101,14 @@ class SetListingTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(32, int{ip.value().other_length});
   }
 
-  void options_that_make_another_set_are_told() {
+  void options_that_change_the_set_are_reported() {
     CPPUNIT_ASSERT_EQUAL(
         std::string(" netmask 24 timeout 300"),
         parse("Header: family inet netmask 24 timeout 300 counters comment skbinfo forceadd\n").options);
     CPPUNIT_ASSERT_EQUAL(std::string(" range 0-1023"), parse("Header: range 0-1023\n").options);
   }
 
-  void what_is_no_entry_of_ours_is_counted() {
+  void unknown_entries_are_counted() {
     const Listing listing = parse(
         "Name: X\nType: hash:ip,port\nHeader: family inet maxelem 10 comment counters\nNumber of entries: 5\nMembers:\n"
         "10.0.0.1,tcp:80 packets 0 bytes 0 comment \"of nomatch times\"\n10.0.0.2,icmp:echo-request\n"
@@ -126,17 +126,17 @@ class SetListingTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(listing.entries.empty() && listing.unread == 1);
   }
 
-  void an_old_kernel_tells_no_number() {
+  void an_old_kernel_reports_no_count() {
     CPPUNIT_ASSERT(!parse("Name: X\nType: hash:ip\nHeader: family inet\nMembers:\n10.0.0.1\n").count);
     CPPUNIT_ASSERT(!parse("Number of entries: many\n").count);
   }
 
-  void nothing_is_nothing() {
+  void an_empty_listing_has_no_entries() {
     const Listing listing = parse("");
     CPPUNIT_ASSERT(listing.name.empty() && listing.entries.empty() && !listing.count);
   }
 
-  void malformed_entries_are_refused() {
+  void malformed_entries_are_rejected() {
     const auto refused = [](const char* text, SetType type) { return !parse_entry(text, type, Family::kIpv4); };
     for (const char* const bad :
          {"", "10.0.0.1", "10.0.0.1,", "10.0.0.1,tcp", "10.0.0.1,tcp:", "10.0.0.1,tcp:65536", "10.0.0.1,tcp:-1",
@@ -157,7 +157,7 @@ class SetListingTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!parse_entry({"10.0.0.1\0", 9}, SetType::kIp, Family::kIpv4));
   }
 
-  void reports_are_told_apart() {
+  void reports_are_classified() {
     const auto trouble = [](const std::string& report, int number = 0) {
       return classify_report(report, number).trouble;
     };
@@ -198,7 +198,7 @@ class SetListingTest : public CppUnit::TestFixture {
 
   void waiting_for_the_session_is_counted() {
     std::atomic<std::uint64_t> first{0}, second{0};
-    // Again, and longer, if the other thread comes so late that it hardly has to wait.
+    // Again, and longer, if the other thread started so late that it hardly waits.
     for (unsigned attempt = 0; attempt < 100 && second < 1'000; ++attempt) {
       std::thread other;
       {

@@ -22,7 +22,7 @@ class SetSpecTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(comments_are_those_of_the_behaviour);
   CPPUNIT_TEST(no_two_names_are_the_same_or_too_long);
   CPPUNIT_TEST(entries_are_printed_as_ipset_does);
-  CPPUNIT_TEST(entries_are_told_apart);
+  CPPUNIT_TEST(entries_are_distinguished);
   CPPUNIT_TEST_SUITE_END();
 
  public:
@@ -90,7 +90,7 @@ class SetSpecTest : public CppUnit::TestFixture {
     std::set<std::string> names;
     for (const Family family : {Family::kIpv4, Family::kIpv6}) {
       for (const SetId id : all_sets()) {
-        for (const std::string& name : {set_name(id, family), spare_name(id, family)}) {
+        for (const std::string& name : {set_name(id, family), temporary_name(id, family)}) {
           CPPUNIT_ASSERT_MESSAGE(name, names.insert(name).second && name.size() <= 31);
         }
       }
@@ -122,7 +122,7 @@ class SetSpecTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("fd00::1,udp:80,fd00::"), printed(SetType::kIpPortNet, Family::kIpv6));
   }
 
-  void entries_are_told_apart() {
+  void entries_are_distinguished() {
     SetEntry base;
     base.address = *sdk::parse_address("10.0.0.1", Family::kIpv4);
     base.other = *sdk::parse_address("10.0.0.0", Family::kIpv4);

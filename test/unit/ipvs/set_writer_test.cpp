@@ -47,29 +47,29 @@ std::vector<SetItem> items(std::uint32_t from, std::uint32_t to, SetId set = kSe
 
 class SetWriterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(SetWriterTest);
-  CPPUNIT_TEST(looking_makes_nothing);
-  CPPUNIT_TEST(missing_sets_are_made);
-  CPPUNIT_TEST(what_is_as_it_should_be_costs_nothing);
+  CPPUNIT_TEST(read_back_creates_nothing);
+  CPPUNIT_TEST(missing_sets_are_created);
+  CPPUNIT_TEST(no_difference_costs_nothing);
   CPPUNIT_TEST(only_the_difference_is_written);
   CPPUNIT_TEST(a_set_of_another_type_is_replaced);
   CPPUNIT_TEST(a_set_of_another_type_that_is_used_is_swapped);
-  CPPUNIT_TEST(a_set_that_cannot_be_replaced_is_an_error_that_says_so);
+  CPPUNIT_TEST(a_set_that_cannot_be_replaced_is_an_error);
   CPPUNIT_TEST(a_shortage_while_replacing_stays_a_shortage);
-  CPPUNIT_TEST(entries_that_cannot_be_read_go);
+  CPPUNIT_TEST(unreadable_entries_are_removed);
   CPPUNIT_TEST(a_full_set_grows);
   CPPUNIT_TEST(a_set_with_little_room_grows);
-  CPPUNIT_TEST(what_is_no_element_stays_out_alone);
-  CPPUNIT_TEST(ports_have_no_room_to_run_out_of);
+  CPPUNIT_TEST(a_rejected_entry_does_not_stop_the_others);
+  CPPUNIT_TEST(bitmaps_never_fill_up);
   CPPUNIT_TEST(every_step_of_a_growth_may_fail);
   CPPUNIT_TEST(every_call_of_a_refresh_may_fail);
-  CPPUNIT_TEST(a_spare_somebody_uses_is_not_built_upon);
-  CPPUNIT_TEST(damage_is_found);
+  CPPUNIT_TEST(a_temporary_set_in_use_is_not_reused);
+  CPPUNIT_TEST(drift_is_found);
   CPPUNIT_TEST(a_replaced_entry_is_found_within_the_sweep);
-  CPPUNIT_TEST(looking_for_damage_is_cheap);
+  CPPUNIT_TEST(checking_for_drift_is_cheap);
   CPPUNIT_TEST(a_kernel_without_counts_is_compared);
   CPPUNIT_TEST(removal_waits_for_rules);
   CPPUNIT_TEST(removal_empties_what_is_used);
-  CPPUNIT_TEST(removal_keeps_what_it_is_told_to);
+  CPPUNIT_TEST(removal_keeps_claimed_sets);
   CPPUNIT_TEST(random_histories_end_as_the_model);
   CPPUNIT_TEST_SUITE_END();
 
@@ -77,9 +77,9 @@ class SetWriterTest : public CppUnit::TestFixture {
   unsigned waited_ = 0;
   SetWriter writer_{kernel_, Family::kIpv4, [this](std::chrono::milliseconds) { ++waited_; }};
 
-  std::string damage() {
+  std::string drift() {
     for (unsigned i = 0; i < SetWriter::kSweep; ++i) {
-      if (const auto found = writer_.find_damage()) return *found;
+      if (const auto found = writer_.find_drift()) return *found;
     }
     return "";
   }
@@ -104,30 +104,30 @@ class SetWriterTest : public CppUnit::TestFixture {
   }
 
  public:
-  void looking_makes_nothing() {
-    writer_.look();
+  void read_back_creates_nothing() {
+    writer_.read_back();
     CPPUNIT_ASSERT(kernel_.sets.empty());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, kernel_.messages());
     kernel_.sets[kName] = {"hash:ip,port", Family::kIpv4, 10, {item(1).entry}};
     kernel_.sets["KUBE-IPVS-IPS"] = {"list:set", Family{}, 10, {item(1).entry}};
-    writer_.look();
+    writer_.read_back();
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, writer_.held(kSet).size());
     CPPUNIT_ASSERT_EQUAL(1U << 1, writer_.filled());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, kernel_.messages());
   }
 
-  void missing_sets_are_made() {
+  void missing_sets_are_created() {
     writer_.refresh();
     CPPUNIT_ASSERT_EQUAL(kSets, kernel_.sets.size());
     CPPUNIT_ASSERT_EQUAL(std::string("hash:ip,port"), kernel_.sets[kName].type);
-    CPPUNIT_ASSERT_EQUAL(65536U, kernel_.sets[kName].most);
+    CPPUNIT_ASSERT_EQUAL(65536U, kernel_.sets[kName].maxelem);
     CPPUNIT_ASSERT_EQUAL(0U, writer_.filled());
     writer_.add({item(1), item(2, SetId::kNodePortTcp)});
     CPPUNIT_ASSERT_EQUAL(1U << 1 | 1U << 9, writer_.filled());
-    CPPUNIT_ASSERT_EQUAL(std::string(), damage());
+    CPPUNIT_ASSERT_EQUAL(std::string(), drift());
   }
 
-  void what_is_as_it_should_be_costs_nothing() {
+  void no_difference_costs_nothing() {
     writer_.refresh();
     writer_.add(items(0, 10));
     const std::size_t calls = kernel_.calls.size();
@@ -162,7 +162,7 @@ class SetWriterTest : public CppUnit::TestFixture {
   }
 
   void a_set_of_another_type_that_is_used_is_swapped() {
-    // Told apart by its options only, which the fake's swap does not look at.
+    // Differs in its options only, which the fake's swap does not compare.
     kernel_.sets[kName] = {"hash:ip,port", Family::kIpv4, 65536, {item(1).entry}};
     kernel_.used.insert(kName);
     class Options final : public SetKernel {
@@ -202,18 +202,18 @@ class SetWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(kSets, kernel_.sets.size());
   }
 
-  void a_set_that_cannot_be_replaced_is_an_error_that_says_so() {
+  void a_set_that_cannot_be_replaced_is_an_error() {
     kernel_.sets[kName] = {"hash:ip", Family::kIpv4, 65536, {}};
     kernel_.used.insert(kName);
-    const std::string said = thrown([&] { writer_.refresh(); });
-    assert_has(said, "6 " + kName + ": set " + kName + " is of type hash:ip and not hash:ip,port");
-    assert_has(said, "delete that rule");
+    const std::string error = thrown([&] { writer_.refresh(); });
+    assert_has(error, "6 " + kName + ": set " + kName + " is of type hash:ip and not hash:ip,port");
+    assert_has(error, "delete that rule");
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, kernel_.sets.count(kSpare));
     kernel_.sets[kName] = {"hash:ip,port", Family::kIpv6, 65536, {}};
     assert_has(thrown([&] { writer_.refresh(); }), "is for the other IP family");
     kernel_.used.clear();
     writer_.refresh();
-    CPPUNIT_ASSERT_EQUAL(std::string(), damage());
+    CPPUNIT_ASSERT_EQUAL(std::string(), drift());
   }
 
   void a_shortage_while_replacing_stays_a_shortage() {
@@ -223,14 +223,14 @@ class SetWriterTest : public CppUnit::TestFixture {
     assert_has(thrown([&] { writer_.refresh(); }), "1 : the kernel is short of memory");
   }
 
-  void entries_that_cannot_be_read_go() {
+  void unreadable_entries_are_removed() {
     writer_.refresh();
     writer_.add(items(0, 5));
     kernel_.unreadable.insert(item(3).entry);
     writer_.refresh();
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, kernel_.held(kSet).size());
     assert_as_held();
-    CPPUNIT_ASSERT_EQUAL(std::string(), damage());
+    CPPUNIT_ASSERT_EQUAL(std::string(), drift());
   }
 
   void a_full_set_grows() {
@@ -242,26 +242,26 @@ class SetWriterTest : public CppUnit::TestFixture {
     const std::vector<std::string> steps{"destroy " + kSpare, "create " + kSpare, "add " + kSpare, "swap " + kSpare,
                                          "destroy " + kSpare};
     CPPUNIT_ASSERT(steps == kernel_.calls);
-    CPPUNIT_ASSERT_EQUAL(131072U, kernel_.sets[kName].most);
+    CPPUNIT_ASSERT_EQUAL(131072U, kernel_.sets[kName].maxelem);
     CPPUNIT_ASSERT_EQUAL(std::size_t{70000}, kernel_.held(kSet).size());
     assert_as_held();
     CPPUNIT_ASSERT_EQUAL(kSets, kernel_.sets.size());
-    CPPUNIT_ASSERT_EQUAL(std::string(), damage());
+    CPPUNIT_ASSERT_EQUAL(std::string(), drift());
     writer_.add(items(70000, 300000));
-    CPPUNIT_ASSERT_EQUAL(524288U, kernel_.sets[kName].most);
+    CPPUNIT_ASSERT_EQUAL(524288U, kernel_.sets[kName].maxelem);
   }
 
   void a_set_with_little_room_grows() {
     kernel_.sets[kName] = {"hash:ip,port", Family::kIpv4, 10, {item(1).entry}};
     writer_.refresh();
     writer_.add(items(0, 10));
-    CPPUNIT_ASSERT_EQUAL(10U, kernel_.sets[kName].most);
+    CPPUNIT_ASSERT_EQUAL(10U, kernel_.sets[kName].maxelem);
     writer_.add(items(10, 11));
-    CPPUNIT_ASSERT_EQUAL(65536U, kernel_.sets[kName].most);
+    CPPUNIT_ASSERT_EQUAL(65536U, kernel_.sets[kName].maxelem);
     assert_as_held();
   }
 
-  void what_is_no_element_stays_out_alone() {
+  void a_rejected_entry_does_not_stop_the_others() {
     writer_.refresh();
     SetItem null{SetId::kIpvsAddresses, {}};
     std::vector<SetItem> mixed = items(1, 4, SetId::kIpvsAddresses);
@@ -271,13 +271,13 @@ class SetWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, kernel_.held(SetId::kIpvsAddresses).size());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, kernel_.held(kSet).size());
     assert_as_held();
-    CPPUNIT_ASSERT_EQUAL(std::string(), damage());
+    CPPUNIT_ASSERT_EQUAL(std::string(), drift());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, writer_.refused().size());
     CPPUNIT_ASSERT_EQUAL(std::string("cannot add 0.0.0.0 to set KUBE-IPVS-IPS: refused"), writer_.refused().at(null));
     writer_.remove({null});
     CPPUNIT_ASSERT(writer_.refused().empty());
-    // A set that grows meanwhile swaps in what there is.
-    kernel_.sets[kName].most = 10;
+    // A set that grows meanwhile swaps in its present entries.
+    kernel_.sets[kName].maxelem = 10;
     kernel_.refuse.insert(to_string(item(3).entry, SetType::kIpPort, Family::kIpv4));
     writer_.refresh();
     writer_.add(items(0, 20));
@@ -291,14 +291,14 @@ class SetWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{20}, kernel_.held(kSet).size());
   }
 
-  void ports_have_no_room_to_run_out_of() {
+  void bitmaps_never_fill_up() {
     writer_.refresh();
     writer_.add(items(0, 60000, SetId::kNodePortTcp));
     CPPUNIT_ASSERT_EQUAL(std::size_t{60000}, kernel_.held(SetId::kNodePortTcp).size());
-    CPPUNIT_ASSERT_EQUAL(std::string(), damage());
+    CPPUNIT_ASSERT_EQUAL(std::string(), drift());
   }
 
-  // A throw, or the end of the process, at each step; another one begins with a refresh.
+  // An exception, or the end of the process, at each step; the next process begins with a refresh.
   void every_step_of_a_growth_may_fail() {
     for (std::size_t step = 0;; ++step) {
       FakeSetKernel kernel(Family::kIpv4);
@@ -310,7 +310,7 @@ class SetWriterTest : public CppUnit::TestFixture {
       kernel.fail_call = "";
       kernel.fail_after = step;
       const bool failed = !thrown([&] { writer.add(items(10, 20)); }).empty();
-      CPPUNIT_ASSERT(kernel.held(kSet).size() >= 10);  // no packet met less
+      CPPUNIT_ASSERT(kernel.held(kSet).size() >= 10);  // no packet met an incomplete set
       if (!failed) {
         CPPUNIT_ASSERT(step == 5);
         return;
@@ -321,7 +321,7 @@ class SetWriterTest : public CppUnit::TestFixture {
         one->add(items(0, 20));
         CPPUNIT_ASSERT(one->held(kSet).size() == 20 && kernel.held(kSet).size() == 20);
         CPPUNIT_ASSERT_EQUAL(kSets, kernel.sets.size());
-        CPPUNIT_ASSERT(!one->find_damage() && !one->find_damage());
+        CPPUNIT_ASSERT(!one->find_drift() && !one->find_drift());
       }
     }
   }
@@ -345,59 +345,59 @@ class SetWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(failures > 3 * kSets);
   }
 
-  void a_spare_somebody_uses_is_not_built_upon() {
+  void a_temporary_set_in_use_is_not_reused() {
     kernel_.sets[kName] = {"hash:ip,port", Family::kIpv4, 10, {}};
     kernel_.sets[kSpare] = {"hash:ip,port", Family::kIpv4, 65536, {item(99).entry}};
     kernel_.used.insert(kSpare);
     writer_.refresh();
     assert_has(thrown([&] { writer_.add(items(0, 20)); }), "1 " + kSpare + ": set " + kSpare + " is in use");
     CPPUNIT_ASSERT(kernel_.held(kSet).empty());
-    kernel_.uses_left = 3;  // somebody lists it for a while
+    kernel_.uses_left = 3;  // another process lists it for a while
     writer_.refresh();
     writer_.add(items(0, 20));
     CPPUNIT_ASSERT_EQUAL(std::size_t{20}, kernel_.held(kSet).size());
     assert_as_held();
   }
 
-  void damage_is_found() {
+  void drift_is_found() {
     writer_.refresh();
     writer_.add(items(0, 5));
-    CPPUNIT_ASSERT_EQUAL(std::string(), damage());
+    CPPUNIT_ASSERT_EQUAL(std::string(), drift());
     auto& set = kernel_.sets[kName];
     set.entries.erase(item(3).entry);
-    CPPUNIT_ASSERT_EQUAL("set " + kName + " has 4 entries instead of 5", damage());
+    CPPUNIT_ASSERT_EQUAL("set " + kName + " has 4 entries instead of 5", drift());
     set.type = "hash:ip";
-    CPPUNIT_ASSERT_EQUAL("set " + kName + " is of another type (hash:ip)", damage());
+    CPPUNIT_ASSERT_EQUAL("set " + kName + " is of another type (hash:ip)", drift());
     kernel_.sets.erase(kName);
-    CPPUNIT_ASSERT_EQUAL("set " + kName + " is gone", damage());
+    CPPUNIT_ASSERT_EQUAL("set " + kName + " is gone", drift());
     kernel_.sets.erase("KUBE-IPVS-IPS");
-    CPPUNIT_ASSERT_EQUAL("set " + kName + " is gone, and 1 more set is damaged", damage());
+    CPPUNIT_ASSERT_EQUAL("set " + kName + " is gone, and 1 more set has drifted", drift());
     kernel_.sets.clear();
-    CPPUNIT_ASSERT_EQUAL(std::string("set KUBE-LOOP-BACK is gone, and 17 more sets are damaged"), damage());
+    CPPUNIT_ASSERT_EQUAL(std::string("set KUBE-LOOP-BACK is gone, and 17 more sets have drifted"), drift());
     writer_.refresh();
     writer_.add(items(0, 5));
-    CPPUNIT_ASSERT_EQUAL(std::string(), damage());
+    CPPUNIT_ASSERT_EQUAL(std::string(), drift());
   }
 
   void a_replaced_entry_is_found_within_the_sweep() {
     writer_.refresh();
     for (const SetId set : all_sets()) {
       writer_.add(items(0, 5, set));
-      CPPUNIT_ASSERT_EQUAL(std::string(), damage());
+      CPPUNIT_ASSERT_EQUAL(std::string(), drift());
       auto& entries = kernel_.sets[set_name(set, Family::kIpv4)].entries;
       entries.erase(item(2, set).entry);
       entries.insert(item(9, set).entry);
-      assert_has(damage(), "set " + set_name(set, Family::kIpv4) + " lacks 1 entries and has 1 of somebody else");
+      assert_has(drift(), "set " + set_name(set, Family::kIpv4) + " lacks 1 entries and has 1 foreign ones");
       entries.insert(item(2, set).entry);
       entries.erase(item(9, set).entry);
     }
   }
 
-  void looking_for_damage_is_cheap() {
+  void checking_for_drift_is_cheap() {
     writer_.refresh();
     writer_.add(items(0, 100));
     const std::uint64_t reads = kernel_.reads, dumps = kernel_.dumps, messages = kernel_.messages();
-    for (unsigned i = 0; i < SetWriter::kSweep; ++i) CPPUNIT_ASSERT(!writer_.find_damage());
+    for (unsigned i = 0; i < SetWriter::kSweep; ++i) CPPUNIT_ASSERT(!writer_.find_drift());
     CPPUNIT_ASSERT_EQUAL(reads + SetWriter::kSweep * kSets, kernel_.reads);
     CPPUNIT_ASSERT_EQUAL(dumps + kSets, kernel_.dumps);
     CPPUNIT_ASSERT_EQUAL(messages, kernel_.messages());
@@ -409,9 +409,9 @@ class SetWriterTest : public CppUnit::TestFixture {
     writer_.add(items(0, 5));
     writer_.refresh();
     CPPUNIT_ASSERT_EQUAL(std::size_t{5}, writer_.held(kSet).size());
-    CPPUNIT_ASSERT_EQUAL(std::string(), damage());
+    CPPUNIT_ASSERT_EQUAL(std::string(), drift());
     kernel_.sets[kName].entries.clear();
-    assert_has(damage(), "lacks 5 entries");
+    assert_has(drift(), "lacks 5 entries");
   }
 
   void removal_waits_for_rules() {
@@ -435,7 +435,7 @@ class SetWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(waited_ <= 50);  // for all of them together
   }
 
-  void removal_keeps_what_it_is_told_to() {
+  void removal_keeps_claimed_sets() {
     writer_.refresh();
     writer_.add(items(0, 5));
     kernel_.sets["FOREIGN"];
@@ -445,7 +445,7 @@ class SetWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0U, waited_);
   }
 
-  // Items come and go, others meddle, calls fail, processes end; what is wanted is there at the end.
+  // Items come and go, other programs interfere, calls fail, processes end; the wanted entries exist at the end.
   void random_histories_end_as_the_model() {
     std::mt19937 random(7);
     const auto below = [&](std::uint32_t limit) { return static_cast<std::uint32_t>(random() % limit); };
@@ -508,7 +508,7 @@ class SetWriterTest : public CppUnit::TestFixture {
         CPPUNIT_ASSERT(std::equal(wanted.begin(), wanted.end(), held.begin(), held.end()));
       }
       kernel.fail_call = "none";
-      CPPUNIT_ASSERT(!writer->find_damage() && !writer->find_damage());
+      CPPUNIT_ASSERT(!writer->find_drift() && !writer->find_drift());
     }
   }
 };

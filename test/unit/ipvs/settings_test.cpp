@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The backend's own settings and kube-proxy's for its mode: values, refusals, documentation.
+// The settings of the backend and kube-proxy's for its mode: values, errors, documentation.
 #include "plugins/ipvs/settings.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -44,12 +44,12 @@ std::string refusal(const Given& given) {
 class IpvsSettingsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(IpvsSettingsTest);
   CPPUNIT_TEST(without_options_defaults);
-  CPPUNIT_TEST(what_the_daemon_always_sends_is_the_default);
+  CPPUNIT_TEST(values_the_daemon_always_sends_are_the_defaults);
   CPPUNIT_TEST(every_key_is_read);
   CPPUNIT_TEST(seconds_are_rounded_up);
   CPPUNIT_TEST(cidrs_of_this_family_are_kept);
-  CPPUNIT_TEST(values_out_of_range_are_refused);
-  CPPUNIT_TEST(unknown_keys_are_refused_by_name);
+  CPPUNIT_TEST(values_out_of_range_are_rejected);
+  CPPUNIT_TEST(unknown_keys_are_rejected_by_name);
   CPPUNIT_TEST(the_documentation_has_every_key_and_default);
   CPPUNIT_TEST_SUITE_END();
 
@@ -64,7 +64,7 @@ class IpvsSettingsTest : public CppUnit::TestFixture {
 
   void without_options_defaults() { check_defaults(read({})); }
 
-  void what_the_daemon_always_sends_is_the_default() {
+  void values_the_daemon_always_sends_are_the_defaults() {
     check_defaults(read({{"ipvs.scheduler", ""},
                          {"ipvs.excludeCIDRs", ""},
                          {"ipvs.strictARP", "false"},
@@ -109,7 +109,7 @@ class IpvsSettingsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.0/8 192.0.2.7/32 fd00::/64 ::/0 "), text);
   }
 
-  void values_out_of_range_are_refused() {
+  void values_out_of_range_are_rejected() {
     CPPUNIT_ASSERT_EQUAL(std::string("whenEndpointRemoved: 'never' is not a possible value; allowed: keep, drain or "
                                      "reset"),
                          refusal({{"whenEndpointRemoved", "never"}}));
@@ -126,12 +126,12 @@ class IpvsSettingsTest : public CppUnit::TestFixture {
                                           {"ipvs.excludeCIDRs", "10.0.0.0/33"},
                                           {"ipvs.excludeCIDRs", "10.0.0.0/8,,fd00::/64"},
                                           {"ipvs.excludeCIDRs", "fd00::/129"}}) {
-      const std::string said = refusal({{key, value}});
-      CPPUNIT_ASSERT_MESSAGE(key + "=" + value + " gave " + said, said.starts_with(key + ": '" + value + "' is not"));
+      const std::string error = refusal({{key, value}});
+      CPPUNIT_ASSERT_MESSAGE(key + "=" + value + " gave " + error, error.starts_with(key + ": '" + value + "' is not"));
     }
   }
 
-  void unknown_keys_are_refused_by_name() {
+  void unknown_keys_are_rejected_by_name() {
     CPPUNIT_ASSERT_EQUAL(std::string("drainTimeouts: unknown setting; did you mean drainTimeout?"),
                          refusal({{"drainTimeouts", "1s"}}));
     const std::string other = refusal({{"queues", "1"}});

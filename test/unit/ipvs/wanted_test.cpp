@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What all service ports together want: counted, by change, and the same as if it were computed anew.
+// The desired state of all service ports: counted, changed step by step, and equal to a fresh computation.
 #include "plugins/ipvs/wanted.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -57,7 +57,7 @@ ServicePlan plan(const std::string& owner, const std::vector<ServerKey>& own,
   return made;
 }
 
-// What is in the kernel when every change is carried out.
+// The kernel's contents if every change is carried out.
 struct Followed {
   std::map<ServerKey, WantedServer> servers;
   std::set<SetItem> items;
@@ -76,21 +76,21 @@ struct Followed {
 class WantedTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(WantedTest);
   CPPUNIT_TEST(a_service_port_comes_and_goes);
-  CPPUNIT_TEST(what_several_want_goes_with_the_last);
-  CPPUNIT_TEST(what_comes_and_goes_in_between_is_no_change);
-  CPPUNIT_TEST(the_first_keeps_a_virtual_server);
-  CPPUNIT_TEST(the_next_in_the_order_of_names_gets_it);
-  CPPUNIT_TEST(an_own_address_goes_before_a_node_port);
+  CPPUNIT_TEST(shared_objects_go_with_the_last_claim);
+  CPPUNIT_TEST(additions_that_are_removed_again_are_no_change);
+  CPPUNIT_TEST(the_first_owner_keeps_a_virtual_server);
+  CPPUNIT_TEST(the_next_owner_is_the_first_by_name);
+  CPPUNIT_TEST(a_frontend_address_goes_before_a_node_port);
   CPPUNIT_TEST(a_named_service_port_is_written_again);
-  CPPUNIT_TEST(closed_is_told_of);
-  CPPUNIT_TEST(what_is_missing_holds_its_frontend_back);
+  CPPUNIT_TEST(changes_of_closed_are_reported);
+  CPPUNIT_TEST(a_missing_server_holds_its_frontend_back);
   CPPUNIT_TEST(a_node_port_goes_with_its_last_address);
-  CPPUNIT_TEST(somebody_elses_frontend_goes_from_all);
+  CPPUNIT_TEST(a_foreign_frontend_is_removed_from_all_claimants);
   CPPUNIT_TEST(an_external_address_of_an_endpoint_is_withheld);
   CPPUNIT_TEST(a_withheld_address_survives_other_changes_of_the_plan);
-  CPPUNIT_TEST(everything_is_sorted_and_whole);
+  CPPUNIT_TEST(everything_is_sorted_and_complete);
   CPPUNIT_TEST(random_histories);
-  CPPUNIT_TEST(random_refusals);
+  CPPUNIT_TEST(random_rejections);
   CPPUNIT_TEST_SUITE_END();
 
   void a_service_port_comes_and_goes() {
@@ -113,7 +113,7 @@ class WantedTest : public CppUnit::TestFixture {
   }
 
   // Case 117.
-  void what_several_want_goes_with_the_last() {
+  void shared_objects_go_with_the_last_claim() {
     Wanted wanted;
     for (const std::string name : {"a", "b"}) {
       ServicePlan made = plan(name, {key(1, name == "a" ? 80 : 81)});
@@ -131,7 +131,7 @@ class WantedTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(changes.unbind.size() == 1 && changes.remove.size() == 1 && changes.drop.size() == 1);
   }
 
-  void what_comes_and_goes_in_between_is_no_change() {
+  void additions_that_are_removed_again_are_no_change() {
     Wanted wanted;
     ServicePlan made = plan("a", {key(1)});
     made.items = {item(SetId::kClusterIp, 1)};
@@ -150,7 +150,7 @@ class WantedTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, changes.put.size());
   }
 
-  void the_first_keeps_a_virtual_server() {
+  void the_first_owner_keeps_a_virtual_server() {
     Wanted wanted;
     wanted.put(id("b"), plan("b", {key(1)}));
     const auto conflicts = wanted.put(id("a"), plan("a", {key(1), key(2)}));
@@ -166,7 +166,7 @@ class WantedTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(wanted.take_gained().empty());
   }
 
-  void the_next_in_the_order_of_names_gets_it() {
+  void the_next_owner_is_the_first_by_name() {
     Wanted wanted;
     for (const std::string name : {"c", "b", "a"}) wanted.put(id(name), plan(name, {key(1)}));
     wanted.take_changes();
@@ -176,7 +176,7 @@ class WantedTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("a"), changes.put[0].owner);
     CPPUNIT_ASSERT(wanted.take_gained() == std::vector<PortId>{id("a")});
     CPPUNIT_ASSERT(wanted.take_gained().empty());
-    // It moves elsewhere.
+    // It moves to another address.
     wanted.put(id("a"), plan("a", {key(2)}));
     changes = wanted.take_changes();
     CPPUNIT_ASSERT(changes.drop.empty() && changes.put.size() == 2);
@@ -185,7 +185,7 @@ class WantedTest : public CppUnit::TestFixture {
   }
 
   // Case 71.
-  void an_own_address_goes_before_a_node_port() {
+  void a_frontend_address_goes_before_a_node_port() {
     Wanted wanted;
     wanted.put(id("a"), plan("a", {key(5)}, {key(1)}));
     wanted.take_changes();
@@ -214,29 +214,29 @@ class WantedTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(changes.drop.empty());
   }
 
-  void closed_is_told_of() {
+  void changes_of_closed_are_reported() {
     Wanted wanted;
     ServicePlan made = plan("a", {key(1)});
     made.closed = {key(1)};
-    const auto told = [&](const std::vector<ServerKey>& close, const std::vector<ServerKey>& reopen) {
+    const auto changed = [&](const std::vector<ServerKey>& close, const std::vector<ServerKey>& reopen) {
       const Changes changes = wanted.take_changes();
       return changes.close == close && changes.reopen == reopen;
     };
     wanted.put(id("a"), made);
-    CPPUNIT_ASSERT(told({key(1)}, {}));
-    CPPUNIT_ASSERT(told({}, {}));
+    CPPUNIT_ASSERT(changed({key(1)}, {}));
+    CPPUNIT_ASSERT(changed({}, {}));
     wanted.put(id("a"), made);
-    CPPUNIT_ASSERT(told({}, {}));
+    CPPUNIT_ASSERT(changed({}, {}));
     wanted.put(id("b"), made);
-    CPPUNIT_ASSERT(told({}, {}));
+    CPPUNIT_ASSERT(changed({}, {}));
     wanted.remove(id("a"));
-    CPPUNIT_ASSERT(told({}, {}));
+    CPPUNIT_ASSERT(changed({}, {}));
     CPPUNIT_ASSERT(wanted.closed() == std::set<ServerKey>{key(1)});
     made.closed = {key(2)};
     wanted.put(id("b"), made);
-    CPPUNIT_ASSERT(told({key(2)}, {key(1)}));
+    CPPUNIT_ASSERT(changed({key(2)}, {key(1)}));
     wanted.remove(id("b"));
-    CPPUNIT_ASSERT(told({}, {key(2)}));
+    CPPUNIT_ASSERT(changed({}, {key(2)}));
     CPPUNIT_ASSERT(wanted.closed().empty());
   }
 
@@ -252,12 +252,12 @@ class WantedTest : public CppUnit::TestFixture {
     return made;
   }
 
-  void what_is_missing_holds_its_frontend_back() {
+  void a_missing_server_holds_its_frontend_back() {
     Wanted wanted;
     wanted.put(id("a"), many_frontends("a"));
     const Changes first = wanted.take_changes();
     CPPUNIT_ASSERT(first.add.size() == 7 && first.bind.size() == 2);
-    wanted.tried(first.put, {key(1), key(2, 80)});
+    wanted.note_put(first.put, {key(1), key(2, 80)});
     Changes changes = wanted.take_changes();
     CPPUNIT_ASSERT((changes.remove == std::vector<SetItem>{item(SetId::kClusterIp, 1), item(SetId::kLoadBalancer, 2, 80),
                                                            item(SetId::kIpvsAddresses, 1, 0)}));
@@ -265,20 +265,20 @@ class WantedTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(changes.reopen == std::vector<ServerKey>{key(2, 80)} && changes.close.empty());
     CPPUNIT_ASSERT(changes.put.empty() && changes.drop.empty() && changes.add.empty() && changes.bind.empty());
     CPPUNIT_ASSERT(wanted.closed() == std::set<ServerKey>{key(2, 81)} && wanted.wants(key(1)));
-    // They are tried again with everything.
+    // A full transaction retries them.
     wanted.clear();
     wanted.put(id("a"), many_frontends("a"));
     wanted.take_changes();
     const Changes all = wanted.everything();
     CPPUNIT_ASSERT(all.put.size() == 5 && all.add.size() == 4 && all.bind == std::vector<abi::Address>{address(2)});
-    wanted.tried(all.put, {key(1)});
+    wanted.note_put(all.put, {key(1)});
     changes = wanted.take_changes();
     CPPUNIT_ASSERT(changes.add == std::vector<SetItem>{item(SetId::kLoadBalancer, 2, 80)});
     CPPUNIT_ASSERT(changes.close == std::vector<ServerKey>{key(2, 80)} && changes.remove.empty() && changes.bind.empty());
-    wanted.tried(all.put, {});
+    wanted.note_put(all.put, {});
     CPPUNIT_ASSERT(wanted.take_changes().bind == std::vector<abi::Address>{address(1)});
-    // Another one that wants an address that is held back does not bring it; nothing is remembered of what is gone.
-    wanted.tried(all.put, {key(1)});
+    // Another service port that wants a withheld address does not bind it; removed ones are forgotten.
+    wanted.note_put(all.put, {key(1)});
     wanted.remove(id("a"));
     changes = wanted.take_changes();
     CPPUNIT_ASSERT(changes.drop.size() == 5 && changes.unbind.size() == 2 && changes.remove.size() == 7);
@@ -290,20 +290,20 @@ class WantedTest : public CppUnit::TestFixture {
     Wanted wanted;
     wanted.put(id("a"), many_frontends("a"));
     const Changes first = wanted.take_changes();
-    wanted.tried(first.put, {key(8, 30001)});
+    wanted.note_put(first.put, {key(8, 30001)});
     CPPUNIT_ASSERT(wanted.take_changes().remove.empty());
-    wanted.tried(first.put, {key(8, 30001), key(9, 30001)});
+    wanted.note_put(first.put, {key(8, 30001), key(9, 30001)});
     CPPUNIT_ASSERT(wanted.take_changes().remove == std::vector<SetItem>{item(SetId::kNodePortTcp, 0, 30001)});
   }
 
-  void somebody_elses_frontend_goes_from_all() {
+  void a_foreign_frontend_is_removed_from_all_claimants() {
     Wanted wanted;
     wanted.put(id("a"), many_frontends("a"));
     wanted.put(id("b"), many_frontends("b"));
     wanted.take_changes();
-    wanted.leave_out({key(2, 81), key(9, 30001)});
+    wanted.exclude({key(2, 81), key(9, 30001)});
     const Changes changes = wanted.take_changes();
-    // Its entry would name the node port of somebody else too.
+    // Its entry would also name the foreign node port.
     CPPUNIT_ASSERT((changes.drop == std::vector<ServerKey>{key(2, 81), key(8, 30001), key(9, 30001)}));
     CPPUNIT_ASSERT((changes.remove == std::vector<SetItem>{item(SetId::kLoadBalancer, 2, 81),
                                                            item(SetId::kNodePortTcp, 0, 30001)}));
@@ -330,7 +330,7 @@ class WantedTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(wanted.withheld(id("thief")).empty() && wanted.wants(address(7)));
     wanted.take_changes();
     wanted.put(id("victim"), plan("victim", {key(2)}, {}, 7));
-    CPPUNIT_ASSERT(wanted.take_concerned() == Ids{id("thief")});
+    CPPUNIT_ASSERT(wanted.take_affected() == Ids{id("thief")});
     wanted.put_again(id("thief"));
     CPPUNIT_ASSERT(wanted.withheld(id("thief")) == Addresses{address(7)});
     Changes changes = wanted.take_changes();
@@ -338,25 +338,25 @@ class WantedTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(
         (changes.remove == std::vector<SetItem>{item(SetId::kExternalIp, 7), item(SetId::kIpvsAddresses, 7, 0)}));
     CPPUNIT_ASSERT(wanted.wants(key(1)) && !wanted.wants(key(7)));
-    // An address of its own that is an endpoint's too stays.
+    // A frontend address that is also an endpoint stays.
     wanted.put(id("own"), plan("own", {key(3)}, {}, 2));
-    CPPUNIT_ASSERT(wanted.take_concerned().empty() && wanted.wants(key(2)));
+    CPPUNIT_ASSERT(wanted.take_affected().empty() && wanted.wants(key(2)));
     wanted.take_changes();
-    // Another endpoint of the victim.
+    // Another endpoint of the same service port.
     wanted.put(id("victim"), plan("victim", {key(2)}, {}, 8));
-    CPPUNIT_ASSERT(wanted.take_concerned() == Ids{id("thief")});
+    CPPUNIT_ASSERT(wanted.take_affected() == Ids{id("thief")});
     wanted.put_again(id("thief"));
     changes = wanted.take_changes();
     CPPUNIT_ASSERT(changes.bind == Addresses{address(7)} && changes.add.size() == 2 && changes.drop.empty());
-    CPPUNIT_ASSERT(wanted.withheld(id("thief")).empty() && wanted.take_concerned().empty());
+    CPPUNIT_ASSERT(wanted.withheld(id("thief")).empty() && wanted.take_affected().empty());
     // The endpoint comes first.
     wanted.put(id("late"), with_external("late", 4, 8));
     CPPUNIT_ASSERT(wanted.withheld(id("late")) == Addresses{address(8)} && !wanted.wants(address(8)));
     wanted.remove(id("victim"));
-    CPPUNIT_ASSERT(wanted.take_concerned() == Ids{id("late")});
+    CPPUNIT_ASSERT(wanted.take_affected() == Ids{id("late")});
     wanted.remove(id("late"));
     wanted.put(id("victim"), plan("victim", {key(2)}, {}, 8));
-    CPPUNIT_ASSERT(wanted.take_concerned().empty());
+    CPPUNIT_ASSERT(wanted.take_affected().empty());
   }
 
   void a_withheld_address_survives_other_changes_of_the_plan() {
@@ -367,16 +367,16 @@ class WantedTest : public CppUnit::TestFixture {
     thief.addresses.push_back(address(9));
     thief.external.push_back(address(9));
     wanted.put(id("thief"), thief);
-    wanted.leave_out({key(9)});  // another process has it
+    wanted.exclude({key(9)});  // another process has it
     CPPUNIT_ASSERT(!wanted.wants(key(9)) && !wanted.wants(key(7)));
     CPPUNIT_ASSERT(wanted.withheld(id("thief")) == Addresses{address(7)});
     wanted.remove(id("victim"));
-    CPPUNIT_ASSERT(wanted.take_concerned() == Ids{id("thief")});
+    CPPUNIT_ASSERT(wanted.take_affected() == Ids{id("thief")});
     wanted.put_again(id("thief"));
     CPPUNIT_ASSERT(!wanted.wants(key(9)) && wanted.wants(key(7)) && wanted.wants(address(7)));
   }
 
-  void everything_is_sorted_and_whole() {
+  void everything_is_sorted_and_complete() {
     Wanted wanted;
     for (unsigned i = 9; i > 0; --i) {
       ServicePlan made = plan(std::to_string(i), {key(i)});
@@ -393,8 +393,8 @@ class WantedTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(wanted.everything().put.empty() && wanted.take_changes().drop.empty() && wanted.ids().empty());
   }
 
-  // A few addresses and ports, so that many want the same; after each step what was followed by change is what would
-  // be computed from all plans at once.
+  // A few addresses and ports, so that many conflict; after each step the accumulated changes equal a computation
+  // from all plans.
   void random_histories() {
     std::mt19937 random(6);
     const auto below = [&](unsigned bound) { return std::uniform_int_distribution<unsigned>(0, bound - 1)(random); };
@@ -405,10 +405,10 @@ class WantedTest : public CppUnit::TestFixture {
       std::set<ServerKey> closed;
       for (unsigned step = 0; step < 60; ++step) {
         for (unsigned changed = below(3); changed < 3; ++changed) {
-          const PortId who = id(std::to_string(below(6)));
+          const PortId port_id = id(std::to_string(below(6)));
           if (below(3) == 0) {
-            wanted.remove(who);
-            model.erase(who);
+            wanted.remove(port_id);
+            model.erase(port_id);
             continue;
           }
           std::set<ServerKey> own, node_ports;
@@ -418,7 +418,7 @@ class WantedTest : public CppUnit::TestFixture {
             if (!own.contains(at)) node_ports.insert(at);
           }
           ServicePlan made =
-              plan(who.first, {own.begin(), own.end()}, {node_ports.begin(), node_ports.end()}, below(9));
+              plan(port_id.first, {own.begin(), own.end()}, {node_ports.begin(), node_ports.end()}, below(9));
           std::set<SetItem> items;
           for (const ServerKey& at : own) {
             SetItem one{SetId::kClusterIp, {}};
@@ -430,8 +430,8 @@ class WantedTest : public CppUnit::TestFixture {
           for (const ServerKey& at : own) addresses.insert(at.address);
           made.addresses = {addresses.begin(), addresses.end()};
           if (!own.empty() && below(2) == 0) made.closed = {*own.begin()};
-          model[who] = made;
-          wanted.put(who, made);
+          model[port_id] = made;
+          wanted.put(port_id, made);
         }
         const Changes changes = wanted.take_changes();
         followed.follow(changes);
@@ -451,8 +451,9 @@ class WantedTest : public CppUnit::TestFixture {
     }
   }
 
-  // Whatever was refused meanwhile: once all is there, all entries and addresses are, and with all gone none is.
-  void random_refusals() {
+  // After any rejections: if everything is accepted, all entries and addresses exist, and after all removals none
+  // does.
+  void random_rejections() {
     std::mt19937 random(7);
     const auto below = [&](unsigned bound) { return std::uniform_int_distribution<unsigned>(0, bound - 1)(random); };
     for (unsigned history = 0; history < 200; ++history) {
@@ -463,16 +464,16 @@ class WantedTest : public CppUnit::TestFixture {
         for (const WantedServer& one : put) {
           if (any && below(2) == 0) missing.insert(one.server.key);
         }
-        wanted.tried(put, missing);
+        wanted.note_put(put, missing);
         followed.follow(wanted.take_changes());
       };
       for (unsigned step = 0; step < 30; ++step) {
-        const PortId who = id(std::to_string(below(4)));
+        const PortId port_id = id(std::to_string(below(4)));
         if (below(3) == 0) {
-          wanted.remove(who);
-          whole.remove(who);
+          wanted.remove(port_id);
+          whole.remove(port_id);
         } else {
-          ServicePlan made = many_frontends(who.first);
+          ServicePlan made = many_frontends(port_id.first);
           while (below(3) != 0 && made.servers.size() > 2) {  // node ports stay
             const ServerKey gone = made.servers.front().server.key;
             made.servers.erase(made.servers.begin());
@@ -489,8 +490,8 @@ class WantedTest : public CppUnit::TestFixture {
               return one.set == SetId::kIpvsAddresses && unused(one.entry.address);
             });
           }
-          wanted.put(who, made);
-          whole.put(who, made);
+          wanted.put(port_id, made);
+          whole.put(port_id, made);
         }
         const Changes changes = wanted.take_changes();
         followed.follow(changes);
@@ -512,13 +513,13 @@ class WantedTest : public CppUnit::TestFixture {
 
   static void check(const std::map<PortId, ServicePlan>& model, const Wanted& wanted, const Followed& followed,
                     std::set<ServerKey>& closed) {
-    std::map<ServerKey, std::map<std::string, bool>> claims;  // who, and whether for a node port
+    std::map<ServerKey, std::map<std::string, bool>> claims;  // service port, and whether for a node port
     std::set<SetItem> items;
     std::set<abi::Address> addresses;
     closed.clear();
-    for (const auto& [who, made] : model) {
+    for (const auto& [port_id, made] : model) {
       const std::size_t own = made.servers.size() - made.node_ports;
-      for (std::size_t i = 0; i < made.servers.size(); ++i) claims[made.servers[i].server.key][who.first] = i >= own;
+      for (std::size_t i = 0; i < made.servers.size(); ++i) claims[made.servers[i].server.key][port_id.first] = i >= own;
       items.insert(made.items.begin(), made.items.end());
       addresses.insert(made.addresses.begin(), made.addresses.end());
       closed.insert(made.closed.begin(), made.closed.end());
@@ -528,13 +529,13 @@ class WantedTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(closed == wanted.closed());
     CPPUNIT_ASSERT_EQUAL(claims.size(), followed.servers.size());
     CPPUNIT_ASSERT_EQUAL(model.size(), wanted.size());
-    for (const auto& [key, who] : claims) {
-      const ServerKey& at = key;  // which a lambda may name
+    for (const auto& [key, claimants] : claims) {
+      const ServerKey& at = key;  // for the capture of a lambda
       const WantedServer& has = followed.servers.at(at);
-      CPPUNIT_ASSERT(who.contains(has.owner));
-      const bool own_wants = std::any_of(who.begin(), who.end(), [](const auto& one) { return !one.second; });
-      CPPUNIT_ASSERT(!(own_wants && who.at(has.owner)));
-      // Its real servers are those of the plan that is in force.
+      CPPUNIT_ASSERT(claimants.contains(has.owner));
+      const bool own_wants = std::any_of(claimants.begin(), claimants.end(), [](const auto& one) { return !one.second; });
+      CPPUNIT_ASSERT(!(own_wants && claimants.at(has.owner)));
+      // Its real servers are those of the active plan.
       const auto& servers = model.at(id(has.owner)).servers;
       const auto planned =
           std::find_if(servers.begin(), servers.end(), [&](const WantedServer& one) { return one.server.key == at; });

@@ -23,7 +23,7 @@ namespace api_client_test {
 
 using namespace std::chrono_literals;
 
-// Keeps what it is told; others may wait for the head.
+// Keeps the response; other threads can wait for its head.
 class KeepingSink final : public ResponseSink {
  public:
   base::Status on_head(const ResponseHead& head) override {
@@ -53,12 +53,12 @@ class KeepingSink final : public ResponseSink {
 class ApiClientTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ApiClientTest);
   CPPUNIT_TEST(lists_share_connections);
-  CPPUNIT_TEST(a_401_is_tried_again_with_a_renewed_token);
-  CPPUNIT_TEST(a_401_without_anything_new_is_the_sinks);
-  CPPUNIT_TEST(a_replaced_certificate_ends_a_silent_watch);
+  CPPUNIT_TEST(a_401_is_retried_with_a_renewed_token);
+  CPPUNIT_TEST(a_401_without_renewed_credentials_goes_to_the_sink);
+  CPPUNIT_TEST(a_replaced_certificate_ends_an_idle_watch);
   CPPUNIT_TEST(a_new_certificate_ends_other_watches_and_idle_connections);
-  CPPUNIT_TEST(groups_are_headers_of_their_own);
-  CPPUNIT_TEST(a_stop_ends_a_watch);
+  CPPUNIT_TEST(each_group_has_its_own_header);
+  CPPUNIT_TEST(stop_ends_a_watch);
   CPPUNIT_TEST(retries_while_the_name_server_hangs_are_bounded);
   CPPUNIT_TEST(connection_pools_are_reported);
   CPPUNIT_TEST(addresses_are_reported_once_before_the_first_request);
@@ -81,7 +81,7 @@ class ApiClientTest : public CppUnit::TestFixture {
     folder_.write("c.crt", pem.certificate);
     folder_.write("c.key", pem.key);
   }
-  static test::ServerAnswer echo(const test::SeenRequest& request) {
+  static test::ServerAnswer echo(const test::ReceivedRequest& request) {
     const bool watch = request.head.find("/watch") != std::string::npos;
     return {200, "for " + request.header("Authorization"), watch};
   }
@@ -99,13 +99,13 @@ class ApiClientTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_MESSAGE(status.message(), status.ok());
       CPPUNIT_ASSERT_EQUAL(std::string("for Bearer one"), sink.body);
     }
-    // A request that comes very soon can be too early for the connection of the last one.
+    // The connection of the previous request may not be idle yet when the next request is sent.
     CPPUNIT_ASSERT(server.connections() <= kRequests / 2);
   }
 
   void addresses_are_reported_once_before_the_first_request() {
     std::vector<std::vector<base::SocketAddress>> reported;
-    test::TlsServer server(server_pem_, [&](const test::SeenRequest&) {
+    test::TlsServer server(server_pem_, [&](const test::ReceivedRequest&) {
       return test::ServerAnswer{reported.size() == 1 ? 200 : 500, "", false};
     });
     ApiClientOptions options;
@@ -121,8 +121,8 @@ class ApiClientTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT((reported[0][0] == base::SocketAddress{*base::IpAddress::parse("127.0.0.1"), server.port()}));
   }
 
-  void a_401_is_tried_again_with_a_renewed_token() {
-    test::TlsServer server(server_pem_, [](const test::SeenRequest& request) {
+  void a_401_is_retried_with_a_renewed_token() {
+    test::TlsServer server(server_pem_, [](const test::ReceivedRequest& request) {
       return request.header("Authorization") == "Bearer two" ? test::ServerAnswer{200, "good", false}
                                                              : test::ServerAnswer{401, "bad", false};
     });
@@ -139,8 +139,10 @@ class ApiClientTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("good"), sink.body);
   }
 
-  void a_401_without_anything_new_is_the_sinks() {
-    test::TlsServer server(server_pem_, [](const test::SeenRequest&) { return test::ServerAnswer{401, "bad", false}; });
+  void a_401_without_renewed_credentials_goes_to_the_sink() {
+    test::TlsServer server(server_pem_, [](const test::ReceivedRequest&) {
+      return test::ServerAnswer{401, "bad", false};
+    });
     auto config = this->config(server);
     config.token.file = folder_.write("token", "one");
     ApiClient client(config, {});
@@ -148,10 +150,10 @@ class ApiClientTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(client.send({"/list", {}, false}, sink).ok());
     CPPUNIT_ASSERT(sink.heads == std::vector{401});
     CPPUNIT_ASSERT_EQUAL(std::string("bad"), sink.body);
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), server.seen().size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), server.requests().size());
   }
 
-  void a_replaced_certificate_ends_a_silent_watch() {
+  void a_replaced_certificate_ends_an_idle_watch() {
     test::TlsServer server(server_pem_, echo);
     auto config = this->config(server);
     use_certificate(config);
@@ -168,8 +170,8 @@ class ApiClientTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(status.code() == base::StatusCode::unavailable && status.os_errno() != ECANCELED);
     KeepingSink second;
     CPPUNIT_ASSERT(client.send({"/list", {}, false}, second).ok());
-    CPPUNIT_ASSERT_EQUAL(std::string("one"), server.seen().front().client);
-    CPPUNIT_ASSERT_EQUAL(std::string("two"), server.seen().back().client);
+    CPPUNIT_ASSERT_EQUAL(std::string("one"), server.requests().front().client);
+    CPPUNIT_ASSERT_EQUAL(std::string("two"), server.requests().back().client);
   }
 
   void a_new_certificate_ends_other_watches_and_idle_connections() {
@@ -188,23 +190,23 @@ class ApiClientTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(client.send({"/list", {}, false}, list).ok());
     watch.join();
     CPPUNIT_ASSERT(!status.ok());
-    CPPUNIT_ASSERT_EQUAL(std::string("two"), server.seen().back().client);
+    CPPUNIT_ASSERT_EQUAL(std::string("two"), server.requests().back().client);
   }
 
-  void groups_are_headers_of_their_own() {
+  void each_group_has_its_own_header() {
     test::TlsServer server(server_pem_, echo);
     auto config = this->config(server);
     config.impersonate = {"jane", "", {"a", "b, c"}, {}};
     ApiClient client(config, {});
     KeepingSink sink;
     CPPUNIT_ASSERT(client.send({"/list", {}, false}, sink).ok());
-    const std::string head = server.seen().front().head;
+    const std::string head = server.requests().front().head;
     CPPUNIT_ASSERT_MESSAGE(head,
                            head.find("\r\nImpersonate-Group:a\r\nImpersonate-Group: b, c\r\n") != std::string::npos);
-    CPPUNIT_ASSERT_EQUAL(std::string("jane"), server.seen().front().header("Impersonate-User"));
+    CPPUNIT_ASSERT_EQUAL(std::string("jane"), server.requests().front().header("Impersonate-User"));
   }
 
-  void a_stop_ends_a_watch() {
+  void stop_ends_a_watch() {
     test::TlsServer server(server_pem_, echo);
     ApiClient client(config(server), {});
     KeepingSink sink;

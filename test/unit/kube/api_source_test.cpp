@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// ServiceCIDRs begin and end to be asked for while the other kinds go on.
+// Starts and stops the watch of ServiceCIDRs while the other kinds are watched.
 #include "core/kube/watch/api_source.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -21,7 +21,7 @@ namespace api_source_test {
 
 using namespace std::chrono_literals;
 
-// Has one object of each kind; a watch is silent until somebody has it say something.
+// Has one object of each kind. A watch sends nothing until the test calls send_event().
 class Server final : public Transport {
  public:
   base::Status send(const Request& request, ResponseSink& sink) override {
@@ -32,10 +32,10 @@ class Server final : public Transport {
       lock.unlock();
       if (auto status = sink.on_head({200, "application/json", {}}); !status.ok()) return status;
       lock.lock();
-      const auto said = said_[plural];
+      const auto sent = sent_[plural];
       ++watching_[plural];
       changed_.notify_all();
-      changed_.wait(lock, [&] { return stopped_ || said_[plural] != said; });
+      changed_.wait(lock, [&] { return stopped_ || sent_[plural] != sent; });
       --watching_[plural];
       ++ended_[plural];
       changed_.notify_all();
@@ -64,9 +64,9 @@ class Server final : public Transport {
     std::unique_lock lock(mutex_);
     CPPUNIT_ASSERT_MESSAGE(plural, changed_.wait_for(lock, test::stretched(20s), [&] { return ended_[plural] >= count; }));
   }
-  void say(const std::string& plural) {
+  void send_event(const std::string& plural) {
     const std::lock_guard lock(mutex_);
-    ++said_[plural];
+    ++sent_[plural];
     changed_.notify_all();
   }
   int watching(const std::string& plural) {
@@ -94,18 +94,18 @@ class Server final : public Transport {
   std::condition_variable changed_;
   std::map<std::string, int> watching_;
   std::map<std::string, int> ended_;
-  std::map<std::string, int> said_;
+  std::map<std::string, int> sent_;
   bool stopped_ = false;
 };
 
 class ApiSourceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ApiSourceTest);
-  CPPUNIT_TEST(service_cidrs_begin_while_it_runs);
-  CPPUNIT_TEST(service_cidrs_end_and_nothing_of_them_is_told);
-  CPPUNIT_TEST(they_may_begin_again_before_the_old_watch_has_ended);
-  CPPUNIT_TEST(wanted_before_the_start);
-  CPPUNIT_TEST(the_end_waits_for_no_watch_that_was_given_up);
-  CPPUNIT_TEST(an_ended_request_fails_with_the_next_piece);
+  CPPUNIT_TEST(service_cidrs_can_be_started_while_running);
+  CPPUNIT_TEST(service_cidrs_are_not_delivered_after_they_are_stopped);
+  CPPUNIT_TEST(service_cidrs_can_be_restarted_before_the_old_watch_has_ended);
+  CPPUNIT_TEST(service_cidrs_can_be_enabled_before_start);
+  CPPUNIT_TEST(stop_does_not_wait_for_a_cancelled_watch);
+  CPPUNIT_TEST(a_cancelled_request_fails_with_the_next_chunk);
   CPPUNIT_TEST_SUITE_END();
 
   const base::SteadyClock clock_{};
@@ -114,7 +114,7 @@ class ApiSourceTest : public CppUnit::TestFixture {
   Server* server_ = nullptr;
 
   void make(bool service_cidrs) {
-    source_.reset();  // it tells the sink
+    source_.reset();  // before the sink that it uses
     auto server = std::make_unique<Server>();
     server_ = server.get();
     sink_ = std::make_unique<test::EventRecorder>();
@@ -127,7 +127,7 @@ class ApiSourceTest : public CppUnit::TestFixture {
     for (const auto& resource : source_->status().resources) out += (out.empty() ? "" : ",") + resource.object_kind;
     return out;
   }
-  // What was told of ServiceCIDRs.
+  // The delivered events of ServiceCIDRs.
   std::string cidrs() {
     std::string out;
     for (const auto& line : sink_->take()) {
@@ -142,7 +142,7 @@ class ApiSourceTest : public CppUnit::TestFixture {
     sink_.reset();
   }
 
-  void service_cidrs_begin_while_it_runs() {
+  void service_cidrs_can_be_started_while_running() {
     make(false);
     source_->start();
     server_->await_watch("services");
@@ -155,7 +155,7 @@ class ApiSourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(1, server_->watching("services"));
   }
 
-  void service_cidrs_end_and_nothing_of_them_is_told() {
+  void service_cidrs_are_not_delivered_after_they_are_stopped() {
     make(true);
     source_->start();
     server_->await_watch("servicecidrs");
@@ -163,7 +163,7 @@ class ApiSourceTest : public CppUnit::TestFixture {
     sink_->take();
     source_->set_service_cidrs(false);
     CPPUNIT_ASSERT_EQUAL(std::string("Service,EndpointSlice,Node"), kinds());
-    server_->say("servicecidrs");
+    server_->send_event("servicecidrs");
     server_->await_ended("servicecidrs", 1);
     source_->set_service_cidrs(false);
     source_->stop();
@@ -171,7 +171,7 @@ class ApiSourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0, server_->watching("servicecidrs"));
   }
 
-  void they_may_begin_again_before_the_old_watch_has_ended() {
+  void service_cidrs_can_be_restarted_before_the_old_watch_has_ended() {
     make(true);
     source_->start();
     server_->await_watch("servicecidrs");
@@ -182,12 +182,12 @@ class ApiSourceTest : public CppUnit::TestFixture {
       server_->await_watch("servicecidrs", i + 2);
       CPPUNIT_ASSERT_EQUAL(std::string("begin ServiceCIDR, upsert ServiceCIDR a, end ServiceCIDR"), cidrs());
     }
-    server_->say("servicecidrs");
+    server_->send_event("servicecidrs");
     server_->await_ended("servicecidrs", 4);
-    while (cidrs().empty()) sink_->wait_for_more();  // of the one that is left
+    while (cidrs().empty()) sink_->wait_for_more();  // from the remaining reflector
   }
 
-  void wanted_before_the_start() {
+  void service_cidrs_can_be_enabled_before_start() {
     make(false);
     source_->set_service_cidrs(true);
     CPPUNIT_ASSERT_EQUAL(0, server_->watching("servicecidrs"));
@@ -201,7 +201,7 @@ class ApiSourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), cidrs());
   }
 
-  void the_end_waits_for_no_watch_that_was_given_up() {
+  void stop_does_not_wait_for_a_cancelled_watch() {
     make(true);
     source_->start();
     server_->await_watch("servicecidrs");
@@ -211,7 +211,7 @@ class ApiSourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("Service,EndpointSlice,Node"), kinds());
   }
 
-  void an_ended_request_fails_with_the_next_piece() {
+  void a_cancelled_request_fails_with_the_next_chunk() {
     class Pieces final : public Transport {
      public:
       explicit Pieces(std::function<void()> between) : between_(std::move(between)) {}

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The recorder with a server that takes, refuses, is busy, or never answers.
+// The recorder with a server that accepts, rejects, is overloaded, or never responds.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -20,7 +20,7 @@ namespace cluster_event_recorder_test {
 
 using namespace std::chrono_literals;
 
-// Answers each request with the next status; with the last one for ever.
+// Responds to each request with the next status; the last one is repeated.
 class Server final : public Transport {
  public:
   explicit Server(std::deque<int> statuses) : statuses_(std::move(statuses)) {}
@@ -35,7 +35,7 @@ class Server final : public Transport {
     if (held_) changed_.wait(lock, [this] { return stopped_ || !held_; });
     if (stopped_) return {base::StatusCode::unavailable, "stopped", ECANCELED};
     if (status == 0) return base::unavailable("connection refused");
-    if (auto told = sink.on_head({status, "application/json", retry_after}); !told.ok()) return told;
+    if (auto refused = sink.on_head({status, "application/json", retry_after}); !refused.ok()) return refused;
     return status < 400 ? base::Status() : sink.on_body(R"({"kind":"Status","message":"because"})");
   }
   void stop() override {
@@ -54,7 +54,7 @@ class Server final : public Transport {
     CPPUNIT_ASSERT(changed_.wait_for(lock, test::stretched(20s), [&] { return asked_.size() >= requests; }));
   }
 
-  // No answer before release().
+  // No response before release().
   void hold() {
     const std::lock_guard lock(mutex_);
     held_ = true;
@@ -96,8 +96,8 @@ struct World {
     server.stop();
     recorder.stop();
   }
-  void await(const std::function<bool(const EventFigures&)>& reached) {
-    CPPUNIT_ASSERT(test::wait_until([&] { return reached(recorder.figures()); }));
+  void await(const std::function<bool(const EventStatistics&)>& reached) {
+    CPPUNIT_ASSERT(test::wait_until([&] { return reached(recorder.statistics()); }));
   }
   std::size_t lines(const std::string& word) const {
     const auto all = log.lines();
@@ -116,31 +116,31 @@ constexpr const char* kEvents = "/apis/events.k8s.io/v1/namespaces/shop/events";
 
 class ClusterEventRecorderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ClusterEventRecorderTest);
-  CPPUNIT_TEST(what_was_recorded_before_the_start_is_written);
+  CPPUNIT_TEST(events_recorded_before_start_are_written);
   CPPUNIT_TEST(a_repeat_becomes_a_series);
-  CPPUNIT_TEST(a_busy_server_is_asked_again);
-  CPPUNIT_TEST(what_a_busy_server_asked_for_again_is_marked);
-  CPPUNIT_TEST(a_server_that_stays_busy_is_given_up);
-  CPPUNIT_TEST(a_lost_answer_is_no_failure);
-  CPPUNIT_TEST(a_series_that_expired_is_created_anew);
-  CPPUNIT_TEST(a_refusal_is_said_once_and_not_repeated);
-  CPPUNIT_TEST(a_full_queue_drops_the_oldest_and_says_so_once);
-  CPPUNIT_TEST(without_a_server_nothing_is_asked);
-  CPPUNIT_TEST(another_server_gets_what_comes_next);
-  CPPUNIT_TEST(what_waits_goes_to_the_other_server);
-  CPPUNIT_TEST(a_server_may_go_and_come);
-  CPPUNIT_TEST(the_end_waits_for_what_can_be_written);
-  CPPUNIT_TEST(the_end_waits_for_no_silent_server);
-  CPPUNIT_TEST(the_end_gives_up_with_the_first_failure);
+  CPPUNIT_TEST(an_overloaded_server_is_retried);
+  CPPUNIT_TEST(a_retry_that_the_server_asked_for_is_marked);
+  CPPUNIT_TEST(an_event_is_given_up_after_the_maximum_of_attempts);
+  CPPUNIT_TEST(a_lost_response_is_not_a_failure);
+  CPPUNIT_TEST(an_expired_series_is_created_again);
+  CPPUNIT_TEST(a_rejected_event_is_logged_once_and_not_retried);
+  CPPUNIT_TEST(a_full_queue_drops_the_oldest_event_and_logs_once);
+  CPPUNIT_TEST(without_a_server_no_request_is_sent);
+  CPPUNIT_TEST(a_new_transport_gets_later_events);
+  CPPUNIT_TEST(a_new_transport_gets_queued_events);
+  CPPUNIT_TEST(a_transport_can_be_removed_and_restored);
+  CPPUNIT_TEST(drain_writes_queued_events);
+  CPPUNIT_TEST(drain_does_not_wait_for_a_silent_server);
+  CPPUNIT_TEST(drain_gives_up_after_the_first_failure);
   CPPUNIT_TEST_SUITE_END();
 
  public:
-  void what_was_recorded_before_the_start_is_written() {
+  void events_recorded_before_start_are_written() {
     World world({201});
     world.recorder.record(event("a"));
     world.recorder.record(event("b"));
     world.recorder.start(&world.server);
-    world.await([](const EventFigures& f) { return f.written == 2; });
+    world.await([](const EventStatistics& f) { return f.written == 2; });
     CPPUNIT_ASSERT_EQUAL(std::string("POST ") + kEvents, world.server.asked().front());
   }
 
@@ -154,76 +154,76 @@ class ClusterEventRecorderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(asked[1].starts_with(std::string("PATCH ") + kEvents + "/cart."));
   }
 
-  void a_busy_server_is_asked_again() {
+  void an_overloaded_server_is_retried() {
     World world({429, 503, 201});
     world.recorder.start(&world.server);
     world.recorder.record(event("a"));
-    world.await([](const EventFigures& f) { return f.written == 1; });
+    world.await([](const EventStatistics& f) { return f.written == 1; });
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, world.server.asked().size());
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, world.recorder.figures().failed);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, world.recorder.statistics().failed);
   }
 
-  void what_a_busy_server_asked_for_again_is_marked() {
+  void a_retry_that_the_server_asked_for_is_marked() {
     World world({429, 201});
     world.server.retry_after = 1s;
     world.recorder.start(&world.server);
     world.recorder.record(event("a"));
-    world.await([](const EventFigures& f) { return f.written == 1; });
+    world.await([](const EventStatistics& f) { return f.written == 1; });
     const std::string post = std::string("POST ") + kEvents;
     CPPUNIT_ASSERT(world.server.asked() == (std::vector<std::string>{post, post + " again"}));
   }
 
-  void a_server_that_stays_busy_is_given_up() {
+  void an_event_is_given_up_after_the_maximum_of_attempts() {
     World world({0});
     world.recorder.start(&world.server);
     world.recorder.record(event("a"));
     world.recorder.record(event("b"));
-    world.await([](const EventFigures& f) { return f.failed == 2; });
+    world.await([](const EventStatistics& f) { return f.failed == 2; });
     CPPUNIT_ASSERT_EQUAL(std::size_t{6}, world.server.asked().size());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, world.lines("is given up: connection refused"));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, world.lines("events wait: connection refused"));
   }
 
-  void a_lost_answer_is_no_failure() {
+  void a_lost_response_is_not_a_failure() {
     World world({0, 409});
     world.recorder.start(&world.server);
     world.recorder.record(event("a"));
-    world.await([](const EventFigures& f) { return f.written == 1; });
+    world.await([](const EventStatistics& f) { return f.written == 1; });
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, world.lines("event"));
   }
 
-  void a_series_that_expired_is_created_anew() {
+  void an_expired_series_is_created_again() {
     World world({201, 404, 201});
     world.recorder.start(&world.server);
     world.recorder.record(event("a"));
     world.recorder.record(event("a"));
-    world.await([](const EventFigures& f) { return f.written == 2; });
+    world.await([](const EventStatistics& f) { return f.written == 2; });
     const auto asked = world.server.asked();
     CPPUNIT_ASSERT(asked[1].starts_with("PATCH"));
     CPPUNIT_ASSERT_EQUAL(std::string("POST ") + kEvents, asked[2]);
   }
 
-  void a_refusal_is_said_once_and_not_repeated() {
+  void a_rejected_event_is_logged_once_and_not_retried() {
     World world({403});
     world.recorder.start(&world.server);
     for (const char* note : {"a", "b", "c"}) world.recorder.record(event(note));
-    world.await([](const EventFigures& f) { return f.failed == 3; });
+    world.await([](const EventStatistics& f) { return f.failed == 3; });
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, world.server.asked().size());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, world.lines("is given up"));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, world.lines("answers 403: \"because\"; grant create and patch"));
   }
 
-  void a_full_queue_drops_the_oldest_and_says_so_once() {
+  void a_full_queue_drops_the_oldest_event_and_logs_once() {
     World world({Server::kSilent}, 3);
     world.recorder.start(&world.server);
     world.recorder.record(event("in hand"));
     world.server.await(1);
     for (int i = 0; i < 10; ++i) world.recorder.record(event(std::to_string(i)));
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{7}, world.recorder.figures().dropped);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{7}, world.recorder.statistics().dropped);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, world.lines("the oldest are dropped"));
   }
 
-  void without_a_server_nothing_is_asked() {
+  void without_a_server_no_request_is_sent() {
     World world({201});
     world.recorder.start(nullptr);
     world.recorder.record(event("a"));
@@ -231,76 +231,76 @@ class ClusterEventRecorderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(world.server.asked().empty());
   }
 
-  void another_server_gets_what_comes_next() {
+  void a_new_transport_gets_later_events() {
     World world({201});
     Server other({201});
     world.recorder.start(&world.server);
     world.recorder.record(event("a"));
-    world.await([](const EventFigures& f) { return f.written == 1; });
+    world.await([](const EventStatistics& f) { return f.written == 1; });
     world.server.stop();
-    world.recorder.exchange(&other);
+    world.recorder.set_transport(&other);
     world.recorder.record(event("b"));
     other.await(1);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, world.server.asked().size());
     world.recorder.stop();
   }
 
-  void what_waits_goes_to_the_other_server() {
+  void a_new_transport_gets_queued_events() {
     World world({Server::kSilent}, 100, 1'000'000);
     Server other({201});
     world.recorder.start(&world.server);
     world.recorder.record(event("a"));
     world.server.await(1);
     world.server.stop();
-    world.recorder.exchange(&other);  // the request on the old way has ended
-    const std::size_t asked = world.server.asked().size();  // the stopped server may be asked again before that
+    world.recorder.set_transport(&other);                        // the request with the old transport has ended
+    const std::size_t asked = world.server.asked().size();  // the stopped server may have received a retry before
     other.await(1);
-    world.await([](const EventFigures& f) { return f.written == 1; });
+    world.await([](const EventStatistics& f) { return f.written == 1; });
     CPPUNIT_ASSERT_EQUAL(asked, world.server.asked().size());
     world.recorder.stop();
   }
 
-  void a_server_may_go_and_come() {
-    World world({0});  // each try fails
+  void a_transport_can_be_removed_and_restored() {
+    World world({0});  // each attempt fails
     world.recorder.start(&world.server);
     world.recorder.record(event("a"));
     world.server.await(1);
     world.server.stop();
-    world.recorder.exchange(nullptr);
+    world.recorder.set_transport(nullptr);
     const std::size_t asked = world.server.asked().size();
     for (int i = 0; i < 5; ++i) world.recorder.record(event("b" + std::to_string(i)));
     Server other({201});
-    world.recorder.exchange(&other);
+    world.recorder.set_transport(&other);
     world.recorder.record(event("c"));
     other.await(1);
     CPPUNIT_ASSERT_EQUAL(asked, world.server.asked().size());
     world.recorder.stop();
   }
 
-  void the_end_waits_for_what_can_be_written() {
+  void drain_writes_queued_events() {
     World world({201});
     world.recorder.start(&world.server);
     for (const char* note : {"a", "b", "c"}) world.recorder.record(event(note));
     world.recorder.drain(20s);
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{3}, world.recorder.figures().written);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{3}, world.recorder.statistics().written);
     world.recorder.record(event("too late"));
     world.recorder.stop();
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, world.server.asked().size());
   }
 
-  void the_end_waits_for_no_silent_server() {
+  void drain_does_not_wait_for_a_silent_server() {
     World world({Server::kSilent});
     world.recorder.start(&world.server);
     world.recorder.record(event("a"));
     world.server.await(1);
     const auto begin = world.clock.now();
     world.recorder.drain(50ms);
-    CPPUNIT_ASSERT(world.clock.now() - begin < test::stretched(10s));  // the server never answers
+    CPPUNIT_ASSERT(world.clock.now() - begin < test::stretched(10s));  // the server never responds
     world.server.stop();
     world.recorder.stop();
   }
 
-  void the_end_gives_up_with_the_first_failure() {
+  void drain_gives_up_after_the_first_failure() {
     constexpr std::size_t kQueue = 20;
     World world({0}, kQueue);
     world.server.hold();
@@ -308,12 +308,12 @@ class ClusterEventRecorderTest : public CppUnit::TestFixture {
     world.recorder.start(&world.server);
     world.server.await(1);
     std::thread draining([&] { world.recorder.drain(1h); });
-    // A queue that overflows drops an event, but after the end has begun nothing is recorded.
+    // A full queue drops an event; after drain() nothing is recorded.
     const bool ending = test::wait_until([&] {
-      const auto dropped = world.recorder.figures().dropped;
+      const auto dropped = world.recorder.statistics().dropped;
       world.recorder.record(event("a"));
       world.recorder.record(event("b"));
-      return world.recorder.figures().dropped == dropped;
+      return world.recorder.statistics().dropped == dropped;
     });
     world.server.release();
     draining.join();

@@ -17,19 +17,19 @@ namespace credentials_test {
 
 class CredentialsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(CredentialsTest);
-  CPPUNIT_TEST(server_urls_are_taken_apart);
-  CPPUNIT_TEST(server_urls_that_are_none_are_refused);
-  CPPUNIT_TEST(a_refused_token_file_is_read_again_at_once);
-  CPPUNIT_TEST(what_is_given_goes_before_what_a_program_hands_out);
+  CPPUNIT_TEST(server_urls_are_parsed);
+  CPPUNIT_TEST(invalid_server_urls_are_rejected);
+  CPPUNIT_TEST(a_rejected_token_file_is_read_again_at_once);
+  CPPUNIT_TEST(configured_credentials_take_precedence_over_a_program);
   CPPUNIT_TEST(a_check_does_not_run_the_program);
-  CPPUNIT_TEST(tokens_cannot_smuggle_headers);
-  CPPUNIT_TEST(nothing_secret_goes_over_plain_http);
-  CPPUNIT_TEST(base64_goes_both_ways);
+  CPPUNIT_TEST(tokens_cannot_inject_headers);
+  CPPUNIT_TEST(credentials_are_not_sent_over_plain_http);
+  CPPUNIT_TEST(base64_is_encoded_and_decoded);
   CPPUNIT_TEST(queries_are_encoded);
-  CPPUNIT_TEST(tls_codes_have_words);
+  CPPUNIT_TEST(tls_error_codes_have_a_text);
   CPPUNIT_TEST_SUITE_END();
 
-  void server_urls_are_taken_apart() {
+  void server_urls_are_parsed() {
     const auto shown = [](const std::string& text) {
       const auto url = parse_server_url(text);
       return url.ok() ? url->to_string() : url.status().message();
@@ -42,7 +42,7 @@ class CredentialsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("https://[::1]:443"), shown("https://[::1]"));
   }
 
-  void server_urls_that_are_none_are_refused() {
+  void invalid_server_urls_are_rejected() {
     for (const char* text :
          {"", "https://", "https:///path", "unix:///run/x", "https://a:0", "https://a:65536", "https://a:x",
           "https://a:", "https://fd00::1:6443", "https://[fd00::1", "https://[::1]x", "https://[::1]:", "https://a b",
@@ -51,7 +51,7 @@ class CredentialsTest : public CppUnit::TestFixture {
     }
   }
 
-  void a_refused_token_file_is_read_again_at_once() {
+  void a_rejected_token_file_is_read_again_at_once() {
     test::TemporaryFolder folder;
     ConnectionConfig config;
     config.token.file = folder.write("token", "one\n");
@@ -68,7 +68,7 @@ class CredentialsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!Credentials(inline_token).renewable());
   }
 
-  // The answer of the program, with what it handed out.
+  // The output of the program with these credentials.
   static ExecConfig program(const test::TemporaryFolder& folder, const std::string& status) {
     ExecConfig out;
     out.api_version = "client.authentication.k8s.io/v1";
@@ -81,7 +81,7 @@ class CredentialsTest : public CppUnit::TestFixture {
     return out;
   }
 
-  void what_is_given_goes_before_what_a_program_hands_out() {
+  void configured_credentials_take_precedence_over_a_program() {
     test::TemporaryFolder folder;
     ConnectionConfig config;
     config.exec = program(folder, R"({"token":"from-program"})");
@@ -105,13 +105,13 @@ class CredentialsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!Credentials(config).check().ok());
   }
 
-  void tokens_cannot_smuggle_headers() {
+  void tokens_cannot_inject_headers() {
     ConnectionConfig config;
     config.token.inline_content = "a\r\nX-Remote-User: admin";
     CPPUNIT_ASSERT(!Credentials(config).load().ok());
   }
 
-  void nothing_secret_goes_over_plain_http() {
+  void credentials_are_not_sent_over_plain_http() {
     ConnectionConfig config;
     config.server.tls = false;
     config.token.inline_content = "t";
@@ -119,7 +119,7 @@ class CredentialsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(*Credentials(config).load() == ConnectionSecrets{});
   }
 
-  void base64_goes_both_ways() {
+  void base64_is_encoded_and_decoded() {
     CPPUNIT_ASSERT_EQUAL(std::string("Zm9vYg=="), base64_encode("foob"));
     for (std::size_t size = 0; size < 40; ++size) {
       std::string bytes;
@@ -137,7 +137,7 @@ class CredentialsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("/api"), (Request{"/api", {}, false}).target());
   }
 
-  void tls_codes_have_words() {
+  void tls_error_codes_have_a_text() {
     CPPUNIT_ASSERT_EQUAL(std::string("certificate verify failed"), tls_error_text(0x0A000086));
     CPPUNIT_ASSERT(refuses_client_certificate(0x0A000415));  // alert certificate expired
     CPPUNIT_ASSERT(!refuses_client_certificate(0x0A000086));

@@ -31,21 +31,21 @@ std::string address(const model::EndpointSlice& slice, std::size_t index) {
 
 class DecodeEndpointSliceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(DecodeEndpointSliceTest);
-  CPPUNIT_TEST(a_whole_slice_is_read);
+  CPPUNIT_TEST(a_complete_slice_is_decoded);
   CPPUNIT_TEST(conditions_default_to_ready_and_serving);
   CPPUNIT_TEST(ports_without_name_or_number_are_skipped);
-  CPPUNIT_TEST(an_unknown_protocol_leaves_the_port_out);
-  CPPUNIT_TEST(endpoints_without_a_usable_address_are_skipped);
-  CPPUNIT_TEST(slices_of_no_use_are_ignored);
+  CPPUNIT_TEST(a_port_with_an_unknown_protocol_is_ignored);
+  CPPUNIT_TEST(endpoints_without_a_valid_address_are_ignored);
+  CPPUNIT_TEST(slices_that_a_proxy_does_not_need_are_ignored);
   CPPUNIT_TEST(nulls_are_empty_lists);
   CPPUNIT_TEST(hints_are_sets_of_names);
-  CPPUNIT_TEST(trigger_times_are_read_or_left_out);
-  CPPUNIT_TEST(the_trigger_time_is_no_part_of_equality);
+  CPPUNIT_TEST(invalid_trigger_times_are_ignored);
+  CPPUNIT_TEST(the_trigger_time_is_not_part_of_equality);
   CPPUNIT_TEST(wrong_types_are_errors);
-  CPPUNIT_TEST(what_a_server_defaults_is_defaulted_for_files);
+  CPPUNIT_TEST(server_defaults_are_applied_to_manifests);
   CPPUNIT_TEST_SUITE_END();
 
-  void a_whole_slice_is_read() {
+  void a_complete_slice_is_decoded() {
     const auto got = slice(R"("addressType":"IPv6","ports":[{"name":"http","port":8080,"protocol":"TCP"}],
         "endpoints":[{"addresses":["fd00::1","fd00::2"],"conditions":{"ready":false,"serving":true,"terminating":true},
         "nodeName":"node-a","zone":"z","hints":{"forZones":[{"name":"zone-a"}],"forNodes":[{"name":"node-a"}]}}])");
@@ -83,17 +83,17 @@ class DecodeEndpointSliceTest : public CppUnit::TestFixture {
                          problem(R"("addressType":"IPv4","ports":[{"name":"a","port":65536}])"));
   }
 
-  void an_unknown_protocol_leaves_the_port_out() {
+  void a_port_with_an_unknown_protocol_is_ignored() {
     const auto decoded = test::decode(
         ResourceKind::endpoint_slice,
         slice_json(R"("addressType":"IPv4","ports":[{"name":"q","port":1,"protocol":"QUIC"},{"name":"t","port":2}])"));
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), std::get<model::EndpointSlice>(std::get<Object>(decoded.result)).ports.size());
     CPPUNIT_ASSERT_EQUAL(
-        std::string("ports[0].protocol: \"QUIC\" is not a protocol (TCP, UDP, SCTP); the port is left out"),
+        std::string("ports[0].protocol: \"QUIC\" is not a protocol (TCP, UDP, SCTP); the port is ignored"),
         decoded.notes.at(0));
   }
 
-  void endpoints_without_a_usable_address_are_skipped() {
+  void endpoints_without_a_valid_address_are_ignored() {
     const auto decoded = test::decode(
         ResourceKind::endpoint_slice,
         slice_json(
@@ -105,32 +105,32 @@ class DecodeEndpointSliceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.7"), address(got, 0));
     CPPUNIT_ASSERT_EQUAL(std::size_t(4), decoded.notes.size());
     CPPUNIT_ASSERT_EQUAL(
-        std::string("endpoints[3].addresses[0]: \"10.0.0.300\" is not an IPv4 address; the endpoint is left out"),
+        std::string("endpoints[3].addresses[0]: \"10.0.0.300\" is not an IPv4 address; the endpoint is ignored"),
         decoded.notes[0]);
     CPPUNIT_ASSERT_EQUAL(
-        std::string("endpoints[4].addresses[0]: \"fd00::1\" is not an IPv4 address; the endpoint is left out"),
+        std::string("endpoints[4].addresses[0]: \"fd00::1\" is not an IPv4 address; the endpoint is ignored"),
         decoded.notes[1]);
     CPPUNIT_ASSERT_EQUAL(
         std::string(
-            "endpoints[5].addresses[0]: \"127.0.0.1\" is a special address (loopback); the endpoint is left out"),
+            "endpoints[5].addresses[0]: \"127.0.0.1\" is a special address (loopback); the endpoint is ignored"),
         decoded.notes[2]);
   }
 
-  void slices_of_no_use_are_ignored() {
-    const auto told = [](const std::string& json) {
+  void slices_that_a_proxy_does_not_need_are_ignored() {
+    const auto document_problem = [](const std::string& json) {
       return test::outcome(test::decode(ResourceKind::endpoint_slice, json));
     };
     CPPUNIT_ASSERT_EQUAL(std::string("ignored: its addressType is \"FQDN\""),
-                         told(slice_json(R"("addressType":"FQDN")")));
+                         document_problem(slice_json(R"("addressType":"FQDN")")));
     CPPUNIT_ASSERT_EQUAL(std::string("ignored: it has no label kubernetes.io/service-name"),
-                         told(R"({"metadata":{"name":"a","namespace":"b"},"addressType":"IPv4"})"));
+                         document_problem(R"({"metadata":{"name":"a","namespace":"b"},"addressType":"IPv4"})"));
     CPPUNIT_ASSERT_EQUAL(std::string("ignored: it has no label kubernetes.io/service-name"),
-                         told(
+                         document_problem(
                              R"({"metadata":{"name":"a","namespace":"b","labels":{"kubernetes.io/service-name":""}},
                 "addressType":"IPv4"})"));
     CPPUNIT_ASSERT_EQUAL(
         std::string("metadata.labels[kubernetes.io/service-name]: \"a b\" is not the name of a Service"),
-        told(
+        document_problem(
             R"({"metadata":{"name":"a","namespace":"b","labels":{"kubernetes.io/service-name":"a b"}},
                 "addressType":"IPv4"})"));
     CPPUNIT_ASSERT_EQUAL(std::string("addressType: is missing (IPv4, IPv6)"), problem(R"("addressType":"")"));
@@ -152,7 +152,7 @@ class DecodeEndpointSliceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(got.endpoints[2].zone_hints.empty());
   }
 
-  void trigger_times_are_read_or_left_out() {  // BEH case 92
+  void invalid_trigger_times_are_ignored() {  // BEH case 92
     const auto with = [](const std::string& time) {
       return slice(R"("addressType":"IPv4")",
                    R"(,"annotations":{"endpoints.kubernetes.io/last-change-trigger-time":")" + time + R"("})")
@@ -172,7 +172,7 @@ class DecodeEndpointSliceTest : public CppUnit::TestFixture {
     }
   }
 
-  void the_trigger_time_is_no_part_of_equality() {
+  void the_trigger_time_is_not_part_of_equality() {
     CPPUNIT_ASSERT(
         slice(R"("addressType":"IPv4")") ==
         slice(R"("addressType":"IPv4")",
@@ -189,7 +189,7 @@ class DecodeEndpointSliceTest : public CppUnit::TestFixture {
                          problem(R"("addressType":"IPv4","endpoints":[{"addresses":["10.0.0.1"],"nodeName":3}])"));
   }
 
-  void what_a_server_defaults_is_defaulted_for_files() {
+  void server_defaults_are_applied_to_manifests() {
     const auto got =
         test::decoded<model::EndpointSlice>(ResourceKind::endpoint_slice,
                                             R"({"metadata":{"name":"a","labels":{"kubernetes.io/service-name":"web"}},

@@ -32,15 +32,15 @@ std::string address(const model::EndpointSlice& slice, std::size_t index) {
 class DecodeEndpointsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(DecodeEndpointsTest);
   CPPUNIT_TEST(a_subset_is_a_slice);
-  CPPUNIT_TEST(families_are_told_apart);
+  CPPUNIT_TEST(families_become_separate_slices);
   CPPUNIT_TEST(subsets_keep_their_own_ports);
   CPPUNIT_TEST(ports_are_known_by_name);
-  CPPUNIT_TEST(nothing_is_made_of_nothing);
-  CPPUNIT_TEST(bad_parts_are_left_out);
+  CPPUNIT_TEST(empty_endpoints_make_no_slices);
+  CPPUNIT_TEST(invalid_parts_are_ignored);
   CPPUNIT_TEST(wrong_types_are_errors);
-  CPPUNIT_TEST(annotations_do_no_harm);
-  CPPUNIT_TEST(a_recorded_list_is_of_the_kind);
-  CPPUNIT_TEST(other_kinds_are_known);
+  CPPUNIT_TEST(other_annotations_are_ignored);
+  CPPUNIT_TEST(a_recorded_list_is_decoded);
+  CPPUNIT_TEST(other_kinds_are_detected);
   CPPUNIT_TEST_SUITE_END();
 
   void a_subset_is_a_slice() {
@@ -60,7 +60,7 @@ class DecodeEndpointsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!slice.endpoints[2].serving && !slice.endpoints[2].terminating);
   }
 
-  void families_are_told_apart() {
+  void families_become_separate_slices() {
     const auto got = slices(R"([{"addresses":[{"ip":"fd00::1"},{"ip":"10.0.0.1"}],
         "notReadyAddresses":[{"ip":"fd00::2"}],"ports":[{"port":80}]}])");
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), got.size());
@@ -93,7 +93,7 @@ class DecodeEndpointsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(ports[1].name.text() == "dns" && ports[1].protocol == model::Protocol::udp);
   }
 
-  void nothing_is_made_of_nothing() {
+  void empty_endpoints_make_no_slices() {
     for (const char* subsets :
          {"null", "[]", "[{}]", R"([{"ports":[{"port":80}]}])", R"([{"addresses":[{"ip":"10.0.0.1"}]}])",
           R"([{"addresses":[],"ports":[{"port":80}]}])"}) {
@@ -101,7 +101,7 @@ class DecodeEndpointsTest : public CppUnit::TestFixture {
     }
   }
 
-  void bad_parts_are_left_out() {
+  void invalid_parts_are_ignored() {
     const Decoded decoded = decode(R"([{"addresses":[{"ip":"10.0.0.x"},{"ip":"10.0.0.1"}],
         "ports":[{"name":"A B","port":1},{"name":"a","port":2,"protocol":"ICMP"},{"name":"b","port":3}]}])");
     const auto& got = std::get<Slices>(decoded.result).slices;
@@ -109,7 +109,7 @@ class DecodeEndpointsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), got.at(0).ports.size());
     CPPUNIT_ASSERT_EQUAL(std::size_t(3), decoded.notes.size());
     CPPUNIT_ASSERT_EQUAL(
-        std::string("subsets[0].addresses[0].ip: \"10.0.0.x\" is not an address; the endpoint is left out"),
+        std::string("subsets[0].addresses[0].ip: \"10.0.0.x\" is not an address; the endpoint is ignored"),
         decoded.notes[2]);
   }
 
@@ -121,7 +121,7 @@ class DecodeEndpointsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("subsets: is an object, not a list"), test::outcome(decode("{}")));
   }
 
-  void annotations_do_no_harm() {
+  void other_annotations_are_ignored() {
     const auto got = slices(R"([{"addresses":[{"ip":"10.0.0.1"}],"ports":[{"port":80}]}])",
                             R"(,"annotations":{"endpoints.kubernetes.io/over-capacity":"truncated",
         "endpoints.kubernetes.io/last-change-trigger-time":"2026-11-21T00:11:20Z"})");
@@ -129,13 +129,13 @@ class DecodeEndpointsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(got[0].trigger_time.has_value());
   }
 
-  void a_recorded_list_is_of_the_kind() {
+  void a_recorded_list_is_decoded() {
     Decoder decoder({.endpoints = true});
     const auto envelope = decoder.list_envelope(test::recorded("list-endpoints-legacy").body);
     CPPUNIT_ASSERT_EQUAL(std::string(decoder.kind_name(ResourceKind::endpoint_slice)) + "List", envelope->kind);
   }
 
-  void other_kinds_are_known() {
+  void other_kinds_are_detected() {
     const std::string slice = R"({"kind":"EndpointSlice","metadata":{"name":"a","namespace":"b"}})";
     CPPUNIT_ASSERT_EQUAL(std::string("kind: EndpointSlice"),
                          test::outcome(Decoder({.endpoints = true}).object(ResourceKind::endpoint_slice, slice)));

@@ -21,10 +21,10 @@ std::string ranges(const model::ServiceCidr& object) {
 class DecodeServiceCidrTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(DecodeServiceCidrTest);
   CPPUNIT_TEST(both_families_are_read);
-  CPPUNIT_TEST(it_counts_as_long_as_it_exists);
-  CPPUNIT_TEST(what_is_no_range_is_noted_and_left_out);
-  CPPUNIT_TEST(without_ranges_it_is_empty);
-  CPPUNIT_TEST(wrong_types_are_refused_with_their_field);
+  CPPUNIT_TEST(a_service_cidr_counts_while_it_is_being_deleted);
+  CPPUNIT_TEST(invalid_ranges_are_ignored_with_a_note);
+  CPPUNIT_TEST(a_service_cidr_may_have_no_ranges);
+  CPPUNIT_TEST(wrong_types_are_errors_with_their_field);
   CPPUNIT_TEST_SUITE_END();
 
   void both_families_are_read() {
@@ -36,7 +36,7 @@ class DecodeServiceCidrTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("172.30.0.0/16 fd00:30::/112"), ranges(object));
   }
 
-  void it_counts_as_long_as_it_exists() {
+  void a_service_cidr_counts_while_it_is_being_deleted() {
     const auto object = test::decoded<model::ServiceCidr>(
         ResourceKind::service_cidr,
         R"({"metadata":{"name":"more","deletionTimestamp":"2026-11-21T06:00:00Z","finalizers":["x"]},)"
@@ -44,26 +44,24 @@ class DecodeServiceCidrTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.0/24"), ranges(object));
   }
 
-  void what_is_no_range_is_noted_and_left_out() {
+  void invalid_ranges_are_ignored_with_a_note() {
     const auto decoded = test::decode(
         ResourceKind::service_cidr,
         R"({"metadata":{"name":"a"},"spec":{"cidrs":["10.0.0.1","10.1.2.3/16","0.0.0.0/0","::/0","","10.0.0.0/33"]}})");
     CPPUNIT_ASSERT_EQUAL(std::string("10.1.0.0/16"),
                          ranges(std::get<model::ServiceCidr>(std::get<Object>(decoded.result))));
     CPPUNIT_ASSERT_EQUAL(std::size_t(5), decoded.notes.size());
-    CPPUNIT_ASSERT_EQUAL(std::string("spec.cidrs[0]: \"10.0.0.1\" is not an IP prefix; it is left out"),
-                         decoded.notes[0]);
-    CPPUNIT_ASSERT_EQUAL(std::string("spec.cidrs[2]: \"0.0.0.0/0\" is every address there is; it is left out"),
-                         decoded.notes[1]);
+    CPPUNIT_ASSERT_EQUAL(std::string("spec.cidrs[0]: \"10.0.0.1\" is not an IP prefix; ignored"), decoded.notes[0]);
+    CPPUNIT_ASSERT_EQUAL(std::string("spec.cidrs[2]: \"0.0.0.0/0\" contains every address; ignored"), decoded.notes[1]);
   }
 
-  void without_ranges_it_is_empty() {
+  void a_service_cidr_may_have_no_ranges() {
     for (const char* spec : {R"({"metadata":{"name":"a"}})", R"({"metadata":{"name":"a"},"spec":{"cidrs":null}})"}) {
       CPPUNIT_ASSERT(test::decoded<model::ServiceCidr>(ResourceKind::service_cidr, spec).cidrs.empty());
     }
   }
 
-  void wrong_types_are_refused_with_their_field() {
+  void wrong_types_are_errors_with_their_field() {
     const auto outcome = [](const std::string& json) {
       return test::outcome(test::decode(ResourceKind::service_cidr, json));
     };

@@ -27,12 +27,12 @@ class DecodeServiceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(duplicate_ports_are_errors);
   CPPUNIT_TEST(families_choose_the_cluster_ips);
   CPPUNIT_TEST(old_servers_give_a_single_cluster_ip);
-  CPPUNIT_TEST(headless_is_told_by_either_field);
+  CPPUNIT_TEST(either_field_can_make_a_service_headless);
   CPPUNIT_TEST(bad_cluster_ips_are_errors);
-  CPPUNIT_TEST(external_name_needs_nothing_else);
+  CPPUNIT_TEST(an_external_name_service_needs_no_other_fields);
   CPPUNIT_TEST(padded_octets_are_decimal);
-  CPPUNIT_TEST(bad_external_and_ingress_ips_are_left_out_with_a_note);
-  CPPUNIT_TEST(special_external_and_ingress_ips_are_left_out_with_a_note);
+  CPPUNIT_TEST(invalid_external_and_ingress_ips_are_ignored_with_a_note);
+  CPPUNIT_TEST(special_external_and_ingress_ips_are_ignored_with_a_note);
   CPPUNIT_TEST(a_special_cluster_ip_makes_the_service_unusable);
   CPPUNIT_TEST(the_time_of_creation_is_read);
   CPPUNIT_TEST(ingress_without_ip_or_in_proxy_mode_is_skipped);
@@ -42,8 +42,8 @@ class DecodeServiceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(nulls_are_absent);
   CPPUNIT_TEST(the_last_of_duplicate_keys_counts);
   CPPUNIT_TEST(unknown_fields_change_nothing);
-  CPPUNIT_TEST(names_that_no_server_gives_are_refused);
-  CPPUNIT_TEST(another_kind_is_told_apart);
+  CPPUNIT_TEST(invalid_object_names_are_rejected);
+  CPPUNIT_TEST(another_kind_is_detected);
   CPPUNIT_TEST_SUITE_END();
 
   void identity_and_version_are_read() {
@@ -117,7 +117,7 @@ class DecodeServiceTest : public CppUnit::TestFixture {
     const auto both =
         decode_service(R"("clusterIP":"fd00::1","clusterIPs":["fd00::1","10.0.0.1"],"ipFamilies":["IPv6","IPv4"])");
     CPPUNIT_ASSERT_EQUAL(std::string("fd00::1 10.0.0.1"), addresses(both.cluster_ips));
-    // An address without a family beside it is not used.
+    // An address without an entry in ipFamilies is not used.
     const auto one =
         decode_service(R"("clusterIP":"10.0.0.1","clusterIPs":["10.0.0.1","fd00::1"],"ipFamilies":["IPv4"])");
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.1"), addresses(one.cluster_ips));
@@ -133,7 +133,7 @@ class DecodeServiceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!decode_service("").headless);
   }
 
-  void headless_is_told_by_either_field() {
+  void either_field_can_make_a_service_headless() {
     const auto both = decode_service(R"("clusterIP":"None","clusterIPs":["None"],"ipFamilies":["IPv4","IPv6"])");
     CPPUNIT_ASSERT(both.headless);
     CPPUNIT_ASSERT(both.cluster_ips.empty());
@@ -156,7 +156,7 @@ class DecodeServiceTest : public CppUnit::TestFixture {
                          service_problem(R"("ipFamilies":["IPv5"])"));
   }
 
-  void external_name_needs_nothing_else() {
+  void an_external_name_service_needs_no_other_fields() {
     const auto service = decode_service(R"("type":"ExternalName","externalName":"example.org","ports":[{"port":0}])");
     CPPUNIT_ASSERT(service.type == model::ServiceType::external_name);
     CPPUNIT_ASSERT(service.ports.empty());
@@ -169,7 +169,7 @@ class DecodeServiceTest : public CppUnit::TestFixture {
                          decode_service(R"("loadBalancerSourceRanges":["1.2.3.4/24"])").source_ranges[0].to_string());
   }
 
-  void bad_external_and_ingress_ips_are_left_out_with_a_note() {
+  void invalid_external_and_ingress_ips_are_ignored_with_a_note() {
     const auto decoded =
         test::decode(model::ResourceKind::service,
                      test::service_json(R"("externalIPs":["1.2.3.4","example.org","fd00::5"])",
@@ -178,28 +178,26 @@ class DecodeServiceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("1.2.3.4 fd00::5"), addresses(service.external_ips));
     CPPUNIT_ASSERT_EQUAL(std::string("5.6.7.8"), addresses(service.load_balancer_ips));
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), decoded.notes.size());
-    CPPUNIT_ASSERT_EQUAL(std::string("spec.externalIPs[1]: \"example.org\" is not an IP address; it is left out"),
+    CPPUNIT_ASSERT_EQUAL(std::string("spec.externalIPs[1]: \"example.org\" is not an IP address; ignored"),
                          decoded.notes[0]);
-    CPPUNIT_ASSERT_EQUAL(std::string("status.loadBalancer.ingress[0].ip: \"x\" is not an IP address; it is left out"),
+    CPPUNIT_ASSERT_EQUAL(std::string("status.loadBalancer.ingress[0].ip: \"x\" is not an IP address; ignored"),
                          decoded.notes[1]);
   }
 
-  void special_external_and_ingress_ips_are_left_out_with_a_note() {
+  void special_external_and_ingress_ips_are_ignored_with_a_note() {
     const auto decoded = test::decode(
         model::ResourceKind::service,
         test::service_json(R"("externalIPs":["127.0.0.1","1.2.3.4","169.254.7.7","ff02::1"])",
                            R"({"loadBalancer":{"ingress":[{"ip":"0.0.0.0"},{"ip":"169.254.7.7"},{"ip":"fe80::7"}]}})"));
     const auto& service = std::get<model::Service>(std::get<Object>(decoded.result));
     CPPUNIT_ASSERT_EQUAL(std::string("1.2.3.4"), addresses(service.external_ips));
-    // A load balancer may answer at a link-local address.
+    // A load balancer may have a link-local address.
     CPPUNIT_ASSERT_EQUAL(std::string("169.254.7.7 fe80::7"), addresses(service.load_balancer_ips));
     CPPUNIT_ASSERT_EQUAL(std::size_t(4), decoded.notes.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("spec.externalIPs[0]: \"127.0.0.1\" is a special address (loopback); ignored"),
+                         decoded.notes[0]);
     CPPUNIT_ASSERT_EQUAL(
-        std::string("spec.externalIPs[0]: \"127.0.0.1\" is a special address (loopback); it is left out"),
-        decoded.notes[0]);
-    CPPUNIT_ASSERT_EQUAL(
-        std::string(
-            "status.loadBalancer.ingress[0].ip: \"0.0.0.0\" is a special address (unspecified); it is left out"),
+        std::string("status.loadBalancer.ingress[0].ip: \"0.0.0.0\" is a special address (unspecified); ignored"),
         decoded.notes[3]);
   }
 
@@ -236,7 +234,7 @@ class DecodeServiceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(3), service.source_ranges.size());
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.0/8"), service.source_ranges[0].to_string());
     CPPUNIT_ASSERT_EQUAL(0, service.source_ranges[1].length());
-    // An ignored range could leave an empty list, which means everybody.
+    // Ignoring a range could leave an empty list, which allows every client.
     CPPUNIT_ASSERT_EQUAL(
         std::string("spec.loadBalancerSourceRanges[0]: \"10.0.0.0\" is not an IP prefix (such as 192.0.2.0/24)"),
         service_problem(R"("loadBalancerSourceRanges":["10.0.0.0"])"));
@@ -291,7 +289,7 @@ class DecodeServiceTest : public CppUnit::TestFixture {
                    decode_service(R"("clusterIP":"10.0.0.1")"));
   }
 
-  void names_that_no_server_gives_are_refused() {
+  void invalid_object_names_are_rejected() {
     const auto problem = [](const std::string& metadata) {
       return test::outcome(test::decode(model::ResourceKind::service, R"({"metadata":)" + metadata + R"(,"spec":{}})"));
     };
@@ -306,7 +304,7 @@ class DecodeServiceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("ok"), problem(R"({"name":"a.b-c.9","namespace":"n-1"})"));
   }
 
-  void another_kind_is_told_apart() {
+  void another_kind_is_detected() {
     CPPUNIT_ASSERT_EQUAL(std::string("kind: PartialObjectMetadata"),
                          test::outcome(test::decode(model::ResourceKind::service,
                                                     R"({"kind":"PartialObjectMetadata","metadata":{"name":"a"}})")));

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Nodes, Statuses, watch events, list envelopes, and text nobody should send.
+// Nodes, Statuses, watch events, list envelopes, and malformed text.
 
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -25,20 +25,20 @@ class DecodeTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(DecodeTest);
   CPPUNIT_TEST(a_node_is_read);
   CPPUNIT_TEST(a_node_leaves_when_deleted_or_tainted);
-  CPPUNIT_TEST(node_addresses_that_are_none_are_left_out);
+  CPPUNIT_TEST(invalid_node_addresses_are_ignored);
   CPPUNIT_TEST(a_status_is_read);
-  CPPUNIT_TEST(a_status_of_a_future_version_is_known);
-  CPPUNIT_TEST(watch_events_are_told_apart);
+  CPPUNIT_TEST(a_too_large_resource_version_is_detected);
+  CPPUNIT_TEST(types_of_watch_events_are_decoded);
   CPPUNIT_TEST(a_deleted_object_needs_its_name_only);
   CPPUNIT_TEST(a_watch_event_without_object_is_an_error);
   CPPUNIT_TEST(list_envelopes_are_read);
-  CPPUNIT_TEST(heads_tell_labels);
+  CPPUNIT_TEST(object_heads_have_labels);
   CPPUNIT_TEST(every_recorded_body_decodes);
   CPPUNIT_TEST(truncated_text_is_an_error_at_every_byte);
-  CPPUNIT_TEST(wrong_types_anywhere_never_do_harm);
+  CPPUNIT_TEST(wrong_types_anywhere_are_handled);
   CPPUNIT_TEST(deep_nesting_is_an_error);
   CPPUNIT_TEST(bad_utf8_and_numbers_are_errors);
-  CPPUNIT_TEST(a_giant_object_leaves_the_decoder_usable);
+  CPPUNIT_TEST(a_huge_object_leaves_the_decoder_usable);
   CPPUNIT_TEST(quoted_text_is_short_and_printable);
   CPPUNIT_TEST_SUITE_END();
 
@@ -63,7 +63,7 @@ class DecodeTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!node(R"("spec":{"taints":[{"key":"a"}]})").leaving);
   }
 
-  void node_addresses_that_are_none_are_left_out() {
+  void invalid_node_addresses_are_ignored() {
     const auto decoded = test::decode(ResourceKind::node, R"({"metadata":{"name":"a"},"spec":{"podCIDRs":["x"]},
         "status":{"addresses":[{"type":"InternalIP","address":"?"},{"type":"InternalDNS","address":"a.b"}]}})");
     CPPUNIT_ASSERT_EQUAL(std::string("ok"), test::outcome(decoded));
@@ -86,13 +86,13 @@ class DecodeTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(999, decoder.status(R"({"kind":"Status","code":5000000000})")->code);
   }
 
-  void a_status_of_a_future_version_is_known() {
+  void a_too_large_resource_version_is_detected() {
     const auto status = Decoder().status(test::recorded("list-resource-version-in-future").body);
     CPPUNIT_ASSERT(status && status->too_large_resource_version);
     CPPUNIT_ASSERT_EQUAL(504, status->code);
   }
 
-  void watch_events_are_told_apart() {
+  void types_of_watch_events_are_decoded() {
     Decoder decoder;
     using Type = WatchEvent::Type;
     const auto type = [&](const std::string& text) {
@@ -141,7 +141,7 @@ class DecodeTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!Decoder().list_envelope("{").ok());
   }
 
-  void heads_tell_labels() {
+  void object_heads_have_labels() {
     const auto head = Decoder().head(
         R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"a",
             "labels":{"service.kubernetes.io/service-proxy-name":""}}})");
@@ -188,8 +188,8 @@ class DecodeTest : public CppUnit::TestFixture {
     }
   }
 
-  void wrong_types_anywhere_never_do_harm() {
-    // Each value of a real object, in turn, is replaced by one of every type.
+  void wrong_types_anywhere_are_handled() {
+    // Replaces each value of a real object, in turn, by a value of every type.
     Decoder decoder;
     int tried = 0;
     for (const char* name : {"create-service-loadbalancer", "create-endpointslice", "get-node"}) {
@@ -204,7 +204,7 @@ class DecodeTest : public CppUnit::TestFixture {
         for (const char* value : {"null", "5", "-5", "1e300", "\"\"", "\"x\"", "true", "[]", "{}", "[[]]", "[{}]",
                                   "[null]", "[5]", "{\"a\":[]}"}) {
           const auto decoded = decoder.object(kind, body.substr(0, begin) + value + body.substr(end));
-          // Whatever the outcome, an error has a field and a reason.
+          // Any error has a field and a reason.
           if (const auto* failed = std::get_if<Failed>(&decoded.result)) {
             CPPUNIT_ASSERT(!failed->path.empty() && !failed->problem.empty());
           }
@@ -252,7 +252,7 @@ class DecodeTest : public CppUnit::TestFixture {
     }
   }
 
-  void a_giant_object_leaves_the_decoder_usable() {
+  void a_huge_object_leaves_the_decoder_usable() {
     Decoder decoder;
     const std::string padding(3u << 20, 'x');
     const std::string giant =

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Decoding in one line, for assertions.
+// Helpers to decode objects in assertions.
 #pragma once
 
 #include <cppunit/TestAssert.h>
@@ -13,13 +13,13 @@
 
 namespace sluice::test {
 
-// A Service with `spec`, the members of its spec.
+// A Service whose spec has the members `spec`.
 inline std::string service_json(const std::string& spec, const std::string& status = "{}") {
   return R"({"metadata":{"name":"web","namespace":"demo","resourceVersion":"7"},"spec":{)" + spec + R"(},"status":)" +
          status + "}";
 }
 
-// The outcome in a line: "ok", "ignored: …", "kind: …", "path: problem".
+// The result as text: "ok", "ignored: …", "kind: …", "path: problem".
 inline std::string outcome(const kube::Decoded& decoded) {
   if (const auto* failed = std::get_if<kube::Failed>(&decoded.result)) return failed->to_string();
   if (const auto* ignored = std::get_if<kube::Ignored>(&decoded.result)) return "ignored: " + ignored->reason;
@@ -42,7 +42,7 @@ inline model::Service decode_service(const std::string& spec, const std::string&
   return decoded<model::Service>(model::ResourceKind::service, service_json(spec, status));
 }
 
-// What is wrong with a Service of this spec.
+// The error of a Service with this spec.
 inline std::string service_problem(const std::string& spec, const std::string& status = "{}") {
   return outcome(decode(model::ResourceKind::service, service_json(spec, status)));
 }

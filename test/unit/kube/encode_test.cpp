@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is encoded is decoded to the same value, for objects of every shape.
+// Encodes and decodes random objects, which must stay equal.
 #include "core/kube/recording/encode.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -23,7 +23,7 @@ using base::Symbol;
 
 constexpr int kObjects = 2000;
 
-// Objects out of thin air, the same in every run; each field is used and left out.
+// Random objects, the same in every run; each field is sometimes set and sometimes not.
 class Generator {
  public:
   model::Service service() {
@@ -103,7 +103,7 @@ class Generator {
 
  private:
   int number(int least, int most) { return std::uniform_int_distribution<int>(least, most)(engine_); }
-  // One in `one_in` + 1.
+  // True with probability 1 / (`one_in` + 1).
   bool chance(int one_in) { return number(0, one_in) == 0; }
   template <class T>
   T pick(std::initializer_list<T> values) {
@@ -145,40 +145,40 @@ void assert_round_trip(model::ResourceKind kind, const T& object) {
 
 class EncodeTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(EncodeTest);
-  CPPUNIT_TEST(services_of_every_shape_come_back_equal);
-  CPPUNIT_TEST(slices_of_every_shape_come_back_equal);
-  CPPUNIT_TEST(nodes_of_every_shape_come_back_equal);
-  CPPUNIT_TEST(service_cidrs_of_every_shape_come_back_equal);
+  CPPUNIT_TEST(random_services_survive_a_round_trip);
+  CPPUNIT_TEST(random_slices_survive_a_round_trip);
+  CPPUNIT_TEST(random_nodes_survive_a_round_trip);
+  CPPUNIT_TEST(random_service_cidrs_survive_a_round_trip);
   CPPUNIT_TEST(a_service_reads_as_kubernetes_writes_it);
   CPPUNIT_TEST(a_slice_reads_as_kubernetes_writes_it);
   CPPUNIT_TEST(a_node_reads_as_kubernetes_writes_it);
-  CPPUNIT_TEST(a_reference_is_the_metadata_alone);
-  CPPUNIT_TEST(times_come_back_to_the_nanosecond);
+  CPPUNIT_TEST(a_reference_has_only_metadata);
+  CPPUNIT_TEST(times_survive_a_round_trip_to_the_nanosecond);
   CPPUNIT_TEST_SUITE_END();
 
  public:
-  void services_of_every_shape_come_back_equal() {
+  void random_services_survive_a_round_trip() {
     Generator generator;
     for (int i = 0; i < kObjects; ++i) assert_round_trip(model::ResourceKind::service, generator.service());
   }
 
-  void slices_of_every_shape_come_back_equal() {
+  void random_slices_survive_a_round_trip() {
     Generator generator;
     for (int i = 0; i < kObjects; ++i) {
       const model::EndpointSlice slice = generator.slice();
       assert_round_trip(model::ResourceKind::endpoint_slice, slice);
-      // No part of equality.
+      // Not part of equality.
       const auto back = test::decoded<model::EndpointSlice>(model::ResourceKind::endpoint_slice, encode_object(slice));
       CPPUNIT_ASSERT(back.trigger_time == slice.trigger_time);
     }
   }
 
-  void nodes_of_every_shape_come_back_equal() {
+  void random_nodes_survive_a_round_trip() {
     Generator generator;
     for (int i = 0; i < kObjects; ++i) assert_round_trip(model::ResourceKind::node, generator.node());
   }
 
-  void service_cidrs_of_every_shape_come_back_equal() {
+  void random_service_cidrs_survive_a_round_trip() {
     Generator generator;
     for (int i = 0; i < kObjects; ++i) assert_round_trip(model::ResourceKind::service_cidr, generator.service_cidr());
     CPPUNIT_ASSERT_EQUAL(std::string(R"({"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":)"
@@ -245,7 +245,7 @@ class EncodeTest : public CppUnit::TestFixture {
         encode_object(node));
   }
 
-  void a_reference_is_the_metadata_alone() {
+  void a_reference_has_only_metadata() {
     CPPUNIT_ASSERT_EQUAL(
         std::string(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"web","namespace":"demo"}})"),
         encode_reference(model::ResourceKind::service, {Symbol("demo"), "web"}));
@@ -253,7 +253,7 @@ class EncodeTest : public CppUnit::TestFixture {
                          encode_reference(model::ResourceKind::node, {Symbol(), "node-1"}));
   }
 
-  void times_come_back_to_the_nanosecond() {
+  void times_survive_a_round_trip_to_the_nanosecond() {
     for (const std::string text : {"1970-01-01T00:00:00Z", "2026-11-21T06:59:59.000000001Z",
                                    "2024-02-29T23:59:59.999999999Z", "2199-12-31T23:59:59.5Z"}) {
       const auto time = parse_rfc3339(text);

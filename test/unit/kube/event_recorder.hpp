@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A sink that keeps what it is told, as short lines: "begin Service",
-// "upsert Service demo/web", "remove Service demo/web", "end Service".
+// A sink that keeps events as short lines: "begin Service", "upsert Service demo/web", "remove Service demo/web",
+// "end Service".
 #pragma once
 
 #include <chrono>
@@ -29,13 +29,13 @@ class EventRecorder final : public model::EventSink {
     more_.notify_all();
   }
 
-  // Until something was told that nobody took; gives up after a generous time.
+  // Waits until there are events that take() has not returned yet; gives up after a generous timeout.
   void wait_for_more() {
     std::unique_lock lock(mutex_);
     more_.wait_for(lock, stretched(std::chrono::seconds(20)), [this] { return !lines_.empty(); });
   }
 
-  // What came since the last call.
+  // The events since the last call.
   std::vector<std::string> take() {
     const std::lock_guard lock(mutex_);
     return std::exchange(lines_, {});
@@ -45,7 +45,7 @@ class EventRecorder final : public model::EventSink {
     for (const auto& line : take()) out += (out.empty() ? "" : ", ") + line;
     return out;
   }
-  // The last object of this type that was told.
+  // The last delivered object of this type.
   template <class T>
   T last() const {
     const std::lock_guard lock(mutex_);

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What events become on the way to the API server: names, limits of the fields, and one
-// event with a count for what is said again. BEH 11.8.
+// Requests for events: names, field limits, and series of repeated events (BEH 11.8).
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -26,13 +25,13 @@ ClusterEvent starting() {
 class EventSeriesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(EventSeriesTest);
   CPPUNIT_TEST(a_node_event_is_posted_to_the_default_namespace);
-  CPPUNIT_TEST(an_event_of_a_service_lies_beside_it);
-  CPPUNIT_TEST(fields_are_cut_where_the_server_would_refuse);
-  CPPUNIT_TEST(names_stay_names);
-  CPPUNIT_TEST(the_second_time_makes_a_series_and_later_ones_are_counted);
-  CPPUNIT_TEST(other_notes_are_other_events);
-  CPPUNIT_TEST(silence_ends_a_series);
-  CPPUNIT_TEST(what_was_never_written_begins_anew);
+  CPPUNIT_TEST(an_event_of_a_service_is_posted_to_its_namespace);
+  CPPUNIT_TEST(fields_are_truncated_to_the_limits_of_the_server);
+  CPPUNIT_TEST(long_object_names_are_truncated);
+  CPPUNIT_TEST(the_second_event_makes_a_series_and_later_ones_are_counted);
+  CPPUNIT_TEST(events_with_different_notes_are_separate);
+  CPPUNIT_TEST(a_series_ends_after_a_time_without_events);
+  CPPUNIT_TEST(a_series_that_was_never_written_starts_again);
   CPPUNIT_TEST(the_number_of_series_is_bounded);
   CPPUNIT_TEST_SUITE_END();
 
@@ -51,7 +50,7 @@ class EventSeriesTest : public CppUnit::TestFixture {
         request.body);
   }
 
-  void an_event_of_a_service_lies_beside_it() {
+  void an_event_of_a_service_is_posted_to_its_namespace() {
     const ClusterEvent event{ClusterEvent::Type::warning, "R", "A", "\"\xff", Regarding::service("shop", "cart")};
     const EventWrite write{event, "cart.1", kWall, kWall + 1s, 7};
     const Request created = create_request(write, "n");
@@ -66,7 +65,7 @@ class EventSeriesTest : public CppUnit::TestFixture {
                          patch.body);
   }
 
-  void fields_are_cut_where_the_server_would_refuse() {
+  void fields_are_truncated_to_the_limits_of_the_server() {
     CPPUNIT_ASSERT_EQUAL(std::string_view("ab"), cut_text("ab\xc3\xa4", 3));
     CPPUNIT_ASSERT_EQUAL(std::string_view("ab\xc3\xa4"), cut_text("ab\xc3\xa4", 4));
     ClusterEvent event = starting();
@@ -79,12 +78,12 @@ class EventSeriesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(holds("\"kube-proxy-" + std::string(128 - 11, 'i') + '"'));
   }
 
-  void names_stay_names() {
+  void long_object_names_are_truncated() {
     const std::string name = event_name(Regarding::node(std::string(235, 'a') + "." + std::string(17, 'b')), kWall);
     CPPUNIT_ASSERT_EQUAL(std::string(235, 'a') + ".18e9e1fc3fab2410", name);
   }
 
-  void the_second_time_makes_a_series_and_later_ones_are_counted() {
+  void the_second_event_makes_a_series_and_later_ones_are_counted() {
     EventSeries series;
     const auto first = series.note(starting(), kWall, kNow);
     CPPUNIT_ASSERT_EQUAL(1u, first->count);
@@ -93,7 +92,7 @@ class EventSeriesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(first->name, second->name);
     CPPUNIT_ASSERT(second->last == kWall + 1s);
     for (int i = 0; i < 1000; ++i) CPPUNIT_ASSERT(!series.note(starting(), kWall + 2s, kNow + 2s));
-    // Not before its time, and then once.
+    // Not before it is due, and then once.
     CPPUNIT_ASSERT(series.next_due() == kNow + 1s + EventSeries::kRefresh);
     CPPUNIT_ASSERT(series.due(series.next_due() - 1ns).empty());
     const auto due = series.due(series.next_due());
@@ -102,7 +101,7 @@ class EventSeriesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(series.due(kNow + EventSeries::kRefresh + 2s).empty());
   }
 
-  void other_notes_are_other_events() {
+  void events_with_different_notes_are_separate() {
     EventSeries series;
     ClusterEvent other = starting();
     other.note = "another";
@@ -112,17 +111,17 @@ class EventSeriesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(first->name != second->name);
   }
 
-  void silence_ends_a_series() {
+  void a_series_ends_after_a_time_without_events() {
     EventSeries series;
     series.note(starting(), kWall, kNow);
     CPPUNIT_ASSERT(series.due(kNow + EventSeries::kWindow).empty());
     CPPUNIT_ASSERT(series.next_due() == base::Clock::Time::max());
     series.note(starting(), kWall, kNow);
-    // Also when nobody has looked meanwhile.
+    // Also if due() was not called meanwhile.
     CPPUNIT_ASSERT_EQUAL(1u, series.note(starting(), kWall + 6min, kNow + EventSeries::kWindow)->count);
   }
 
-  void what_was_never_written_begins_anew() {
+  void a_series_that_was_never_written_starts_again() {
     EventSeries series;
     series.note(starting(), kWall, kNow);
     series.forget(starting());
@@ -137,7 +136,7 @@ class EventSeriesTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL(1u, series.note(event, kWall, kNow + std::chrono::nanoseconds(i))->count);
     }
     CPPUNIT_ASSERT_EQUAL(2u, series.note(event, kWall, kNow + 1s)->count);
-    event.note = "0";  // the one that had to go
+    event.note = "0";  // the one that was dropped
     CPPUNIT_ASSERT_EQUAL(1u, series.note(event, kWall, kNow + 1s)->count);
   }
 };

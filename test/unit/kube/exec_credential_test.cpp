@@ -17,11 +17,11 @@ constexpr const char* kV1 = "client.authentication.k8s.io/v1";
 
 class ExecCredentialTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ExecCredentialTest);
-  CPPUNIT_TEST(the_program_is_told_the_version_and_that_nobody_is_there);
-  CPPUNIT_TEST(the_cluster_is_told_where_it_is_wanted);
-  CPPUNIT_TEST(a_token_with_its_end_is_read);
+  CPPUNIT_TEST(exec_info_has_the_version_and_is_not_interactive);
+  CPPUNIT_TEST(exec_info_has_the_cluster_if_configured);
+  CPPUNIT_TEST(a_token_with_expiry_is_read);
   CPPUNIT_TEST(a_certificate_is_read);
-  CPPUNIT_TEST(unusable_answers_are_refused_without_their_secrets);
+  CPPUNIT_TEST(errors_about_invalid_output_contain_no_secrets);
   CPPUNIT_TEST_SUITE_END();
 
   static ConnectionConfig config() {
@@ -36,13 +36,13 @@ class ExecCredentialTest : public CppUnit::TestFixture {
         std::string(R"({"apiVersion":")") + kV1 + R"(","kind":"ExecCredential","status":)" + status + "}", kV1);
   }
 
-  void the_program_is_told_the_version_and_that_nobody_is_there() {
+  void exec_info_has_the_version_and_is_not_interactive() {
     CPPUNIT_ASSERT_EQUAL(std::string(R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1",)"
                                      R"("spec":{"interactive":false}})"),
                          exec_info(config(), "CA"));
   }
 
-  void the_cluster_is_told_where_it_is_wanted() {
+  void exec_info_has_the_cluster_if_configured() {
     auto wanted = config();
     wanted.exec->provide_cluster_info = true;
     wanted.exec->cluster_config = R"({"audience":"x"})";
@@ -56,7 +56,7 @@ class ExecCredentialTest : public CppUnit::TestFixture {
         exec_info(wanted, "CA"));
   }
 
-  void a_token_with_its_end_is_read() {
+  void a_token_with_expiry_is_read() {
     const auto got = parse(R"({"token":"t","expirationTimestamp":"2026-11-21T00:00:00Z"})");
     CPPUNIT_ASSERT_MESSAGE(got.status().message(), got.ok());
     CPPUNIT_ASSERT_EQUAL(std::string("t"), got->token);
@@ -81,7 +81,7 @@ class ExecCredentialTest : public CppUnit::TestFixture {
         parse(R"({"clientCertificateData":)" + certificate + R"(,"clientKeyData":)" + other + "}").status().message());
   }
 
-  void unusable_answers_are_refused_without_their_secrets() {
+  void errors_about_invalid_output_contain_no_secrets() {
     const auto why = [](const std::string& json) { return parse_exec_credential(json, kV1).status().message(); };
     CPPUNIT_ASSERT_EQUAL(std::string("it is not JSON"), why("S3CR3T"));
     CPPUNIT_ASSERT_EQUAL(std::string("its kind is \"\""), why("{}"));

@@ -28,15 +28,15 @@ constexpr const char* kV1 = "client.authentication.k8s.io/v1";
 
 class ExecPluginTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ExecPluginTest);
-  CPPUNIT_TEST(a_credential_without_end_is_kept);
-  CPPUNIT_TEST(a_credential_is_renewed_shortly_before_its_end);
-  CPPUNIT_TEST(a_refused_credential_is_renewed_once);
-  CPPUNIT_TEST(who_waits_takes_the_result_of_the_run);
+  CPPUNIT_TEST(a_credential_without_expiry_is_cached);
+  CPPUNIT_TEST(a_credential_is_renewed_shortly_before_it_expires);
+  CPPUNIT_TEST(a_rejected_credential_is_renewed_once);
+  CPPUNIT_TEST(concurrent_callers_share_the_result_of_one_run);
   CPPUNIT_TEST(the_program_gets_arguments_and_environment);
-  CPPUNIT_TEST(failures_tell_its_complaint_and_never_its_output);
-  CPPUNIT_TEST(a_missing_program_comes_with_the_hint);
+  CPPUNIT_TEST(failures_contain_standard_error_but_never_standard_output);
+  CPPUNIT_TEST(the_error_for_a_missing_program_has_the_install_hint);
   CPPUNIT_TEST(calls_are_reported_with_their_exit_status);
-  CPPUNIT_TEST(certificates_are_reported_until_the_end);
+  CPPUNIT_TEST(certificates_are_reported_until_destruction);
   CPPUNIT_TEST_SUITE_END();
 
  public:
@@ -48,7 +48,7 @@ class ExecPluginTest : public CppUnit::TestFixture {
   }
 
  private:
-  // The number of runs is the end of each token.
+  // Each token ends with the number of runs.
   void program(const std::string& script) {
     folder_.write("program", "#!/bin/sh\ncd \"$(dirname \"$0\")\"\necho run >>runs\nn=$(wc -l <runs)\n" + script);
     std::filesystem::permissions(folder_.path("program"), std::filesystem::perms::owner_all);
@@ -65,7 +65,7 @@ class ExecPluginTest : public CppUnit::TestFixture {
     return std::count(text.begin(), text.end(), '\n');
   }
 
-  void a_credential_without_end_is_kept() {
+  void a_credential_without_expiry_is_cached() {
     program(answer());
     auto plugin = this->plugin();
     for (int i = 0; i < 3; ++i) {
@@ -77,7 +77,7 @@ class ExecPluginTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(1L, runs());
   }
 
-  void a_credential_is_renewed_shortly_before_its_end() {
+  void a_credential_is_renewed_shortly_before_it_expires() {
     program(answer(",\"expirationTimestamp\":\"" + print_rfc3339(now_ + 1h) + "\""));
     auto plugin = this->plugin();
     CPPUNIT_ASSERT_EQUAL(std::string("t1"), plugin.credential("", {})->token);
@@ -87,11 +87,11 @@ class ExecPluginTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("t2"), plugin.credential("", {})->token);
   }
 
-  void a_refused_credential_is_renewed_once() {
+  void a_rejected_credential_is_renewed_once() {
     program(answer());
     auto plugin = this->plugin();
     CPPUNIT_ASSERT_EQUAL(std::string("t1"), plugin.credential("", {})->token);
-    // Three requests were under way with the same token.
+    // Three requests were in progress with the same token.
     for (int i = 0; i < 3; ++i) {
       plugin.refused("t1", "");
       CPPUNIT_ASSERT_EQUAL(std::string("t2"), plugin.credential("", {})->token);
@@ -99,7 +99,7 @@ class ExecPluginTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(2L, runs());
   }
 
-  void who_waits_takes_the_result_of_the_run() {
+  void concurrent_callers_share_the_result_of_one_run() {
     program("echo no >&2; exit 1\n");
     auto plugin = this->plugin();
     std::vector<std::thread> threads;
@@ -119,19 +119,19 @@ class ExecPluginTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL("a b||2|path|" + exec_info(config_, "") + "|", folder_.read("seen"));
   }
 
-  void failures_tell_its_complaint_and_never_its_output() {
+  void failures_contain_standard_error_but_never_standard_output() {
     const auto why = [&](const std::string& script) {
       program(script);
       return plugin().credential("", {}).status().message();
     };
     const std::string begin = "users[u].user.exec in config: the credential program " + folder_.path("program");
-    CPPUNIT_ASSERT_EQUAL(begin + " failed with exit status 3; it said \"cannot log in\"",
+    CPPUNIT_ASSERT_EQUAL(begin + " failed with exit status 3; standard error: \"cannot log in\"",
                          why("echo S3CR3T; echo cannot >&2; echo 'log in' >&2; exit 3\n"));
-    CPPUNIT_ASSERT_EQUAL(begin + " answers with no usable ExecCredential: it is not JSON", why("echo S3CR3T\n"));
-    CPPUNIT_ASSERT_EQUAL(begin + " was ended by signal 9", why("kill -9 $$\n"));
+    CPPUNIT_ASSERT_EQUAL(begin + " returned an invalid ExecCredential: it is not JSON", why("echo S3CR3T\n"));
+    CPPUNIT_ASSERT_EQUAL(begin + " was killed by signal 9", why("kill -9 $$\n"));
   }
 
-  void a_missing_program_comes_with_the_hint() {
+  void the_error_for_a_missing_program_has_the_install_hint() {
     config_.exec->command = "no-such-program";
     config_.exec->install_hint = "see https://example.org\n";
     CPPUNIT_ASSERT_EQUAL(std::string("users[u].user.exec in config: the credential program no-such-program is not "
@@ -150,9 +150,9 @@ class ExecPluginTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL("no_error 0\n" + end + end, calls(answer()));
     CPPUNIT_ASSERT_EQUAL("plugin_execution_error 3\n" + end, calls("exit 3\n"));
     CPPUNIT_ASSERT_EQUAL("plugin_execution_error -1\n" + end, calls("kill -9 $$\n"));
-    // The program did its work; what it said is another matter.
+    // The program succeeded, although its output is invalid.
     CPPUNIT_ASSERT_EQUAL("no_error 0\n" + end, calls("echo nonsense\n"));
-    // As it writes too much it is ended.
+    // Killed because it writes too much.
     CPPUNIT_ASSERT_EQUAL("plugin_execution_error -1\n" + end, calls("head -c 2000000 /dev/zero\n"));
     folder_.write("program", "no program\n");
     std::filesystem::permissions(folder_.path("program"), std::filesystem::perms::owner_all);
@@ -163,7 +163,7 @@ class ExecPluginTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL("plugin_not_found_error 1\n" + end, noted_.take());
   }
 
-  void certificates_are_reported_until_the_end() {
+  void certificates_are_reported_until_destruction() {
     const auto hand_out = [&](const test::Pem& pem) {
       const auto in_json = [](std::string text) {
         for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 3) text.replace(at, 1, "\\\\n");
@@ -186,7 +186,7 @@ class ExecPluginTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_MESSAGE(first.status().message(), first.ok());
       CPPUNIT_ASSERT_EQUAL("no_error 0\n" + expires(one), noted_.take());
       plugin.refused("", one.certificate);
-      CPPUNIT_ASSERT(plugin.credential("", {}).ok());  // the same again is no rotation
+      CPPUNIT_ASSERT(plugin.credential("", {}).ok());  // the same certificate again is not a rotation
       CPPUNIT_ASSERT_EQUAL("no_error 0\n" + expires(one), noted_.take());
       plugin.refused("", one.certificate);
       hand_out(two);

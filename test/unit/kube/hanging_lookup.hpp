@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A name server that does not answer until it is released, for HostResolver. Any thread.
+// A name server that does not respond until it is released, for HostResolver. Thread-safe.
 #pragma once
 
 #include <condition_variable>
@@ -22,7 +22,7 @@ class HangingLookup {
   HangingLookup& operator=(const HangingLookup&) = delete;
   ~HangingLookup() { release(); }
 
-  // The first `hanging` lookups hang, later ones do not. The function owns what it needs.
+  // The first `hanging` lookups hang, later ones do not. The function owns its state.
   kube::HostResolver::Lookup function(std::size_t hanging = SIZE_MAX) const {
     return [shared = shared_, hanging](const std::string& host) -> kube::LookupResult {
       std::unique_lock lock(shared->mutex);
@@ -41,7 +41,7 @@ class HangingLookup {
     const std::lock_guard lock(shared_->mutex);
     return shared_->hosts;
   }
-  // Whether no lookup has the function any more.
+  // Whether all lookups have ended and released the function.
   bool unused() const { return shared_.use_count() == 1; }
 
  private:

@@ -26,18 +26,18 @@ using test::wait_until;
 
 bool never() { return false; }
 
-// For an answer that must come.
+// The timeout for responses that must arrive.
 std::chrono::milliseconds patience() { return std::chrono::ceil<std::chrono::milliseconds>(test::stretched(20s)); }
 
 class HostResolverTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(HostResolverTest);
-  CPPUNIT_TEST(literal_hosts_need_no_name_server);
-  CPPUNIT_TEST(a_name_server_that_hangs_collects_no_threads);
+  CPPUNIT_TEST(ip_addresses_need_no_lookup);
+  CPPUNIT_TEST(lookups_of_a_hanging_name_server_are_bounded);
   CPPUNIT_TEST(callers_share_the_lookup_of_a_name);
-  CPPUNIT_TEST(a_lookup_in_vain_is_followed_by_another);
-  CPPUNIT_TEST(other_names_are_looked_up_meanwhile);
-  CPPUNIT_TEST(a_stop_ends_the_wait);
-  CPPUNIT_TEST(failures_have_the_words_of_the_system);
+  CPPUNIT_TEST(a_lookup_that_timed_out_is_followed_by_another);
+  CPPUNIT_TEST(other_names_are_resolved_meanwhile);
+  CPPUNIT_TEST(stop_ends_the_wait);
+  CPPUNIT_TEST(failures_have_the_text_of_getaddrinfo);
   CPPUNIT_TEST(a_lookup_may_outlive_the_resolver);
   CPPUNIT_TEST_SUITE_END();
 
@@ -45,7 +45,7 @@ class HostResolverTest : public CppUnit::TestFixture {
     return got ? "found " + got->at(0).to_string() : got.status().message();
   }
 
-  void literal_hosts_need_no_name_server() {
+  void ip_addresses_need_no_lookup() {
     test::HangingLookup names;
     for (const char* host : {"192.0.2.1", "fd00::1"}) {
       CPPUNIT_ASSERT_EQUAL(std::string("found ") + host,
@@ -54,7 +54,7 @@ class HostResolverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(names.hosts().empty());
   }
 
-  void a_name_server_that_hangs_collects_no_threads() {
+  void lookups_of_a_hanging_name_server_are_bounded() {
     test::HangingLookup names;
     HostResolver resolver(names.function());
     for (std::size_t i = 0; i < 3 * HostResolver::kMostLookups; ++i) {
@@ -70,7 +70,7 @@ class HostResolverTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT(got.status().code() == base::StatusCode::unavailable);
     }
     CPPUNIT_ASSERT_EQUAL(HostResolver::kMostLookups, resolver.in_progress());
-    // The threads are there, as many and no more.
+    // There are exactly as many threads.
     CPPUNIT_ASSERT(wait_until([&] { return names.hosts().size() == HostResolver::kMostLookups; }));
 
     names.release();
@@ -103,8 +103,8 @@ class HostResolverTest : public CppUnit::TestFixture {
     for (const std::string& one : got) CPPUNIT_ASSERT_EQUAL(std::string("found 192.0.2.7"), one);
   }
 
-  // A name server that works again is not kept from answering by a lookup that hangs.
-  void a_lookup_in_vain_is_followed_by_another() {
+  // When the name server works again, a hanging lookup does not block the next one.
+  void a_lookup_that_timed_out_is_followed_by_another() {
     test::HangingLookup names;
     HostResolver resolver(names.function(1));
     CPPUNIT_ASSERT(!resolver.resolve("api.test", 0ms, never));
@@ -114,7 +114,7 @@ class HostResolverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, resolver.in_progress());
   }
 
-  void other_names_are_looked_up_meanwhile() {
+  void other_names_are_resolved_meanwhile() {
     test::HangingLookup names;
     HostResolver resolver(names.function(1));
     CPPUNIT_ASSERT(!resolver.resolve("api.test", 0ms, [] { return true; }));
@@ -123,18 +123,18 @@ class HostResolverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(names.hosts() == (std::vector<std::string>{"api.test", "proxy.test"}));
   }
 
-  void a_stop_ends_the_wait() {
+  void stop_ends_the_wait() {
     test::HangingLookup names;
     HostResolver resolver(names.function());
     CPPUNIT_ASSERT_EQUAL(std::string("stopped"),
                          message(resolver.resolve("api.test", patience(), [] { return true; })));
-    // No caller has waited in vain, so the next one shares the lookup.
+    // No caller has timed out, so the next one shares the lookup.
     CPPUNIT_ASSERT_EQUAL(std::string("stopped"),
                          message(resolver.resolve("api.test", patience(), [] { return true; })));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, resolver.in_progress());
   }
 
-  void failures_have_the_words_of_the_system() {
+  void failures_have_the_text_of_getaddrinfo() {
     HostResolver unknown([](const std::string&) { return LookupResult{EAI_NONAME, {}}; });
     CPPUNIT_ASSERT_EQUAL(std::string("the name api.test cannot be looked up: ") + gai_strerror(EAI_NONAME),
                          message(unknown.resolve("api.test", patience(), never)));

@@ -22,12 +22,12 @@ constexpr int kAlertRequired = 0x0A00045C;
 
 class HttpFailureTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(HttpFailureTest);
-  CPPUNIT_TEST(a_refused_server_certificate_is_explained);
-  CPPUNIT_TEST(expired_certificates_come_with_subject_and_end);
-  CPPUNIT_TEST(a_refused_client_certificate_is_named_with_its_end);
-  CPPUNIT_TEST(a_server_that_hangs_up_on_an_expired_certificate_may_do_so_for_that);
-  CPPUNIT_TEST(a_proxy_that_refuses_is_named);
-  CPPUNIT_TEST(network_failures_have_words);
+  CPPUNIT_TEST(a_rejected_server_certificate_is_explained);
+  CPPUNIT_TEST(expired_certificates_are_named_with_subject_and_expiry);
+  CPPUNIT_TEST(a_rejected_client_certificate_is_named_with_its_expiry);
+  CPPUNIT_TEST(a_closed_connection_hints_at_an_expired_client_certificate);
+  CPPUNIT_TEST(errors_of_a_proxy_name_the_proxy);
+  CPPUNIT_TEST(network_failures_are_explained);
   CPPUNIT_TEST_SUITE_END();
 
  public:
@@ -45,14 +45,14 @@ class HttpFailureTest : public CppUnit::TestFixture {
   }
   std::string sentence(int code, const std::string& words = "") { return explain(code, words).message(); }
 
-  void a_refused_server_certificate_is_explained() {
+  void a_rejected_server_certificate_is_explained() {
     const std::string begin = "no TLS connection with the API server https://10.0.0.1:6443: ";
     report_.set(X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, 0, "CN=api", {}, {});
     CPPUNIT_ASSERT_EQUAL(
         begin + "the server certificate is not signed by the CA of /etc/ca.crt; use the CA of this cluster",
         sentence(kVerifyFailed));
     CPPUNIT_ASSERT(explain(kVerifyFailed).code() == base::StatusCode::denied);
-    // The name is compared by somebody who leaves no code.
+    // The HTTP library compares the host name, and sets no error code.
     report_.set(X509_V_OK, 0, "CN=api", {}, {});
     config_.tls_server_name = "api.example";
     CPPUNIT_ASSERT(sentence(kVerifyFailed).find("is not made out to api.example") != std::string::npos);
@@ -60,7 +60,7 @@ class HttpFailureTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(begin + "certificate verify failed", sentence(kVerifyFailed));
   }
 
-  void expired_certificates_come_with_subject_and_end() {
+  void expired_certificates_are_named_with_subject_and_expiry() {
     const auto end = *parse_rfc3339("2026-01-02T03:04:05Z");
     report_.set(X509_V_ERR_CERT_HAS_EXPIRED, 0, "CN=api", {}, end);
     CPPUNIT_ASSERT(
@@ -76,17 +76,17 @@ class HttpFailureTest : public CppUnit::TestFixture {
         std::string::npos);
   }
 
-  void a_refused_client_certificate_is_named_with_its_end() {
+  void a_rejected_client_certificate_is_named_with_its_expiry() {
     CPPUNIT_ASSERT(sentence(kAlertRequired).find("it wants a client certificate") != std::string::npos);
     material_.certificate_pem = test::make_pem("old", std::chrono::seconds(-60)).certificate;
     material_.certificate_origin = "/etc/c.crt";
     const std::string said = sentence(kAlertExpired);
     CPPUNIT_ASSERT_MESSAGE(
         said,
-        said.find("it refuses the client certificate /etc/c.crt (subject CN=old, expired at 20") != std::string::npos);
+        said.find("it rejects the client certificate /etc/c.crt (subject CN=old, expired at 20") != std::string::npos);
   }
 
-  void a_server_that_hangs_up_on_an_expired_certificate_may_do_so_for_that() {
+  void a_closed_connection_hints_at_an_expired_client_certificate() {
     CPPUNIT_ASSERT_EQUAL(std::string("the API server https://10.0.0.1:6443 has closed the connection"), sentence(2));
     material_.certificate_pem = test::make_pem("old", std::chrono::seconds(-60)).certificate;
     material_.certificate_origin = "/etc/c.crt";
@@ -97,7 +97,7 @@ class HttpFailureTest : public CppUnit::TestFixture {
     }
   }
 
-  void a_proxy_that_refuses_is_named() {
+  void errors_of_a_proxy_name_the_proxy() {
     config_.proxy = *parse_proxy_url("http://me:S3CR3T@10.0.0.9:3128", "proxy-url");
     const auto refused = explain(0, "Expected a 200 response from proxy, received: 407");
     CPPUNIT_ASSERT_EQUAL(
@@ -110,7 +110,7 @@ class HttpFailureTest : public CppUnit::TestFixture {
                          sentence(0, "Invalid HTTP status line during proxy connection"));
   }
 
-  void network_failures_have_words() {
+  void network_failures_are_explained() {
     CPPUNIT_ASSERT_EQUAL(std::string("the API server https://10.0.0.1:6443 has sent nothing for 40 seconds"),
                          sentence(ETIMEDOUT));
     CPPUNIT_ASSERT_EQUAL(ETIMEDOUT, explain(ETIMEDOUT).os_errno());

@@ -23,7 +23,7 @@ struct Pieces {
   std::string rest;  // of a list
 };
 
-// Feeds `text` in pieces whose sizes `next` gives.
+// Appends `text` in chunks of the sizes that `next` returns.
 template <class Next>
 Pieces split_list(const std::string& text, Next&& next, std::size_t limit = kMaxObjectBytes) {
   Pieces out;
@@ -35,7 +35,7 @@ Pieces split_list(const std::string& text, Next&& next, std::size_t limit = kMax
       limit);
   for (std::size_t at = 0; at < text.size() && out.status.ok();) {
     const std::size_t size = std::min<std::size_t>(next(), text.size() - at);
-    out.status = splitter.feed(std::string_view(text).substr(at, size));
+    out.status = splitter.append(std::string_view(text).substr(at, size));
     at += size;
   }
   if (!out.status.ok()) return out;
@@ -56,7 +56,7 @@ Pieces split_documents(const std::string& text, Next&& next, std::size_t limit =
       limit);
   for (std::size_t at = 0; at < text.size() && out.status.ok();) {
     const std::size_t size = std::min<std::size_t>(next(), text.size() - at);
-    out.status = splitter.feed(std::string_view(text).substr(at, size));
+    out.status = splitter.append(std::string_view(text).substr(at, size));
     at += size;
   }
   if (out.status.ok() && !splitter.at_boundary()) out.status = base::unavailable("incomplete");
@@ -68,26 +68,26 @@ std::size_t single() { return 1; }
 
 class ItemSplitterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ItemSplitterTest);
-  CPPUNIT_TEST(cuts_a_list_and_keeps_the_rest);
-  CPPUNIT_TEST(braces_and_quotes_inside_texts_do_not_count);
-  CPPUNIT_TEST(only_the_top_level_items_are_cut);
-  CPPUNIT_TEST(lists_without_items_are_lists);
-  CPPUNIT_TEST(pieces_of_any_size_give_the_same);
-  CPPUNIT_TEST(recorded_lists_are_cut_in_any_pieces);
-  CPPUNIT_TEST(recorded_watches_are_cut_in_any_pieces);
-  CPPUNIT_TEST(an_early_end_is_an_error_at_every_byte);
+  CPPUNIT_TEST(splits_a_list_and_keeps_the_rest);
+  CPPUNIT_TEST(braces_and_quotes_inside_strings_do_not_count);
+  CPPUNIT_TEST(only_the_top_level_items_are_split);
+  CPPUNIT_TEST(lists_may_have_no_items);
+  CPPUNIT_TEST(chunks_of_any_size_give_the_same_result);
+  CPPUNIT_TEST(recorded_lists_are_split_with_any_chunk_size);
+  CPPUNIT_TEST(recorded_watches_are_split_with_any_chunk_size);
+  CPPUNIT_TEST(truncation_is_an_error_at_every_byte);
   CPPUNIT_TEST(broken_lists_are_errors);
   CPPUNIT_TEST(objects_beyond_the_limit_are_errors);
-  CPPUNIT_TEST(objects_beyond_the_limit_are_passed_over);
-  CPPUNIT_TEST(of_a_giant_only_the_beginning_is_kept);
+  CPPUNIT_TEST(objects_beyond_the_limit_are_skipped);
+  CPPUNIT_TEST(only_the_beginning_of_a_huge_object_is_kept);
   CPPUNIT_TEST(an_endless_envelope_is_an_error);
-  CPPUNIT_TEST(a_refusing_visitor_ends_it);
-  CPPUNIT_TEST(documents_may_touch_or_stand_apart);
+  CPPUNIT_TEST(an_error_of_the_visitor_ends_the_parsing);
+  CPPUNIT_TEST(documents_may_be_separated_by_white_space);
   CPPUNIT_TEST(text_between_documents_is_an_error);
-  CPPUNIT_TEST(random_bytes_never_do_harm);
+  CPPUNIT_TEST(random_bytes_are_handled);
   CPPUNIT_TEST_SUITE_END();
 
-  void cuts_a_list_and_keeps_the_rest() {
+  void splits_a_list_and_keeps_the_rest() {
     for (const auto& next : {whole, single}) {
       const auto got = split_list(
           "{\"kind\":\"L\" , \"items\" :\n[ {\"a\":1} ,{\"b\":[{}]}\n], \"metadata\":{\"resourceVersion\":\"5\"}}\n",
@@ -101,7 +101,7 @@ class ItemSplitterTest : public CppUnit::TestFixture {
     }
   }
 
-  void braces_and_quotes_inside_texts_do_not_count() {
+  void braces_and_quotes_inside_strings_do_not_count() {
     for (const auto& next : {whole, single}) {
       const auto got = split_list(R"({"items":[{"a":"}]\"{\\"},{"b\"}":"\\\\\""}],"x":"items\":[{"})", next);
       CPPUNIT_ASSERT_MESSAGE(got.status.message(), got.status.ok());
@@ -110,22 +110,22 @@ class ItemSplitterTest : public CppUnit::TestFixture {
     }
   }
 
-  void only_the_top_level_items_are_cut() {
+  void only_the_top_level_items_are_split() {
     const auto got =
         split_list(R"({"metadata":{"items":[{"x":1}]},"other":[{"y":1}],"items":[{"z":{"items":[1]}}]})", single);
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), got.objects.size());
     CPPUNIT_ASSERT_EQUAL(std::string(R"({"z":{"items":[1]}})"), got.objects[0]);
-    // "items" as a value is no key.
+    // "items" as a value is not a key.
     CPPUNIT_ASSERT(split_list(R"({"kind":"items","x":[{"a":1}]})", single).objects.empty());
   }
 
-  void lists_without_items_are_lists() {
+  void lists_may_have_no_items() {
     CPPUNIT_ASSERT(split_list(R"({"items":null})", single).status.ok());
     CPPUNIT_ASSERT(split_list(R"({"items":[]})", single).status.ok());
     CPPUNIT_ASSERT(split_list(R"({"kind":"x"})", single).status.ok());
   }
 
-  void pieces_of_any_size_give_the_same() {
+  void chunks_of_any_size_give_the_same_result() {
     std::mt19937 random(7);
     std::string text = R"({"kind":"L","metadata":{"resourceVersion":"1"},"items":[)";
     for (int i = 0; i < 50; ++i) {
@@ -142,7 +142,7 @@ class ItemSplitterTest : public CppUnit::TestFixture {
     }
   }
 
-  void recorded_lists_are_cut_in_any_pieces() {
+  void recorded_lists_are_split_with_any_chunk_size() {
     std::mt19937 random(11);
     const std::vector<std::pair<std::string, std::size_t>> lists = {{"list-services", 6},
                                                                     {"list-endpointslices", 5},
@@ -165,7 +165,7 @@ class ItemSplitterTest : public CppUnit::TestFixture {
     }
   }
 
-  void recorded_watches_are_cut_in_any_pieces() {
+  void recorded_watches_are_split_with_any_chunk_size() {
     std::mt19937 random(13);
     for (const char* name : {"watch-services", "watch-endpointslices", "watch-endpointslices-with-bookmarks-70s",
                              "watch-too-old-resource-version", "watchlist-services-sendinitialevents"}) {
@@ -185,7 +185,7 @@ class ItemSplitterTest : public CppUnit::TestFixture {
     }
   }
 
-  void an_early_end_is_an_error_at_every_byte() {
+  void truncation_is_an_error_at_every_byte() {
     std::string body = test::recorded("list-services-page1-limit2").body;
     while (body.back() != '}') body.pop_back();
     for (std::size_t size = 0; size < body.size(); ++size) {
@@ -210,39 +210,39 @@ class ItemSplitterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!split_list(R"({"items":[)" + big + "]}", whole, 500).status.ok());
     CPPUNIT_ASSERT(!split_list(R"({"items":[)" + big + "]}", single, 500).status.ok());
     CPPUNIT_ASSERT(!split_documents(big, single, 500).status.ok());
-    // Also one that never ends.
+    // Also an object that never ends.
     CPPUNIT_ASSERT(!split_documents(std::string(1000, '{'), single, 500).status.ok());
   }
 
-  void objects_beyond_the_limit_are_passed_over() {
+  void objects_beyond_the_limit_are_skipped() {
     const std::string big = R"({"a":")" + std::string(1000, 'x') + "\"}";
     for (const std::size_t size : {std::size_t(1), std::size_t(7), std::size_t(600), std::string::npos}) {
-      std::vector<std::string> told;
+      std::vector<std::string> visited;
       const auto note = [&](const char* what) {
-        return [&told, what](std::string_view object) {
-          told.push_back(what + std::string(object.substr(0, 6)));
+        return [&visited, what](std::string_view object) {
+          visited.push_back(what + std::string(object.substr(0, 6)));
           return base::Status();
         };
       };
-      const auto feed = [&](auto& splitter, std::string_view text) {
+      const auto append = [&](auto& splitter, std::string_view text) {
         for (; !text.empty(); text.remove_prefix(std::min(size, text.size()))) {
-          CPPUNIT_ASSERT(splitter.feed(text.substr(0, size)).ok());
+          CPPUNIT_ASSERT(splitter.append(text.substr(0, size)).ok());
         }
       };
       ListSplitter list(note("whole "), 500, note("big "));
-      feed(list, R"({"items":[{"b":1},)" + big + "," + big + R"(,{"c":1}],"kind":"L"})");
+      append(list, R"({"items":[{"b":1},)" + big + "," + big + R"(,{"c":1}],"kind":"L"})");
       CPPUNIT_ASSERT(list.finish().ok());
       CPPUNIT_ASSERT_EQUAL(std::size_t(4), list.items());
       DocumentSplitter documents(note("whole "), 500, note("big "));
-      feed(documents, big + R"({"b":1})" + big + R"({"c":1})");
+      append(documents, big + R"({"b":1})" + big + R"({"c":1})");
       CPPUNIT_ASSERT(documents.at_boundary());
       const std::vector<std::string> expected{"whole {\"b\":1", "big {\"a\":\"",  "big {\"a\":\"", "whole {\"c\":1",
                                               "big {\"a\":\"",  "whole {\"b\":1", "big {\"a\":\"", "whole {\"c\":1"};
-      CPPUNIT_ASSERT(told == expected);
+      CPPUNIT_ASSERT(visited == expected);
     }
   }
 
-  void of_a_giant_only_the_beginning_is_kept() {
+  void only_the_beginning_of_a_huge_object_is_kept() {
     std::size_t kept = 0;
     DocumentSplitter documents([](std::string_view) { return base::Status(); }, kMaxObjectBytes,
                                [&](std::string_view beginning) {
@@ -250,13 +250,13 @@ class ItemSplitterTest : public CppUnit::TestFixture {
                                  return base::Status();
                                });
     const std::string piece(1u << 20, 'x');
-    CPPUNIT_ASSERT(documents.feed("{\"a\":\"").ok());
-    for (int i = 0; i < 20; ++i) CPPUNIT_ASSERT(documents.feed(piece).ok());
-    CPPUNIT_ASSERT(documents.feed("\"}").ok());
+    CPPUNIT_ASSERT(documents.append("{\"a\":\"").ok());
+    for (int i = 0; i < 20; ++i) CPPUNIT_ASSERT(documents.append(piece).ok());
+    CPPUNIT_ASSERT(documents.append("\"}").ok());
     CPPUNIT_ASSERT_EQUAL(kKeptOfOversized, kept);
-    // What never ends is given up all the same.
-    base::Status status = documents.feed("{\"a\":\"");
-    for (int i = 0; i < 300 && status.ok(); ++i) status = documents.feed(piece);
+    // An object that never ends is an error nevertheless.
+    base::Status status = documents.append("{\"a\":\"");
+    for (int i = 0; i < 300 && status.ok(); ++i) status = documents.append(piece);
     CPPUNIT_ASSERT_EQUAL(std::string("an object is larger than 256 MiB"), status.message());
   }
 
@@ -264,17 +264,17 @@ class ItemSplitterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!split_list("{\"metadata\":\"" + std::string(1u << 20, 'x') + "\"}", whole).status.ok());
   }
 
-  void a_refusing_visitor_ends_it() {
-    int seen = 0;
+  void an_error_of_the_visitor_ends_the_parsing() {
+    int visited = 0;
     ListSplitter splitter([&](std::string_view) {
-      ++seen;
+      ++visited;
       return base::invalid("enough");
     });
-    CPPUNIT_ASSERT_EQUAL(std::string("enough"), splitter.feed(R"({"items":[{},{},{}]})").message());
-    CPPUNIT_ASSERT_EQUAL(1, seen);
+    CPPUNIT_ASSERT_EQUAL(std::string("enough"), splitter.append(R"({"items":[{},{},{}]})").message());
+    CPPUNIT_ASSERT_EQUAL(1, visited);
   }
 
-  void documents_may_touch_or_stand_apart() {
+  void documents_may_be_separated_by_white_space() {
     for (const auto& next : {whole, single}) {
       const auto got = split_documents("{\"a\":1}{\"b\":2}\r\n \t{\"c\":{}}\n\n", next);
       CPPUNIT_ASSERT(got.status.ok());
@@ -288,7 +288,7 @@ class ItemSplitterTest : public CppUnit::TestFixture {
     }
   }
 
-  void random_bytes_never_do_harm() {
+  void random_bytes_are_handled() {
     std::mt19937 random(17);
     const std::string alphabet = "{}[]\",:\\ items\n\x01\xff";
     for (int round = 0; round < 3000; ++round) {

@@ -21,26 +21,26 @@ class KubeconfigTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(KubeconfigTest);
   CPPUNIT_TEST(a_token_and_an_inline_ca_are_read);
   CPPUNIT_TEST(files_are_relative_to_the_kubeconfig);
-  CPPUNIT_TEST(the_current_context_selects);
+  CPPUNIT_TEST(the_current_context_is_used);
   CPPUNIT_TEST(without_a_current_context_the_one_without_a_name_is_used);
-  CPPUNIT_TEST(a_token_file_wins_over_a_token);
+  CPPUNIT_TEST(a_token_file_takes_precedence_over_a_token);
   CPPUNIT_TEST(basic_auth_is_read);
-  CPPUNIT_TEST(what_is_missing_is_named);
-  CPPUNIT_TEST(what_contradicts_itself_is_refused);
-  CPPUNIT_TEST(what_is_not_supported_is_refused_by_name);
+  CPPUNIT_TEST(missing_fields_are_named);
+  CPPUNIT_TEST(contradictory_fields_are_rejected);
+  CPPUNIT_TEST(unsupported_settings_are_rejected_by_name);
   CPPUNIT_TEST(a_key_without_a_certificate_is_not_used);
   CPPUNIT_TEST(a_credential_program_is_read);
-  CPPUNIT_TEST(credential_programs_that_cannot_work_are_refused);
-  CPPUNIT_TEST(the_cluster_tells_its_program_something);
+  CPPUNIT_TEST(unusable_credential_programs_are_rejected);
+  CPPUNIT_TEST(the_cluster_extension_is_passed_to_the_program);
   CPPUNIT_TEST(impersonation_is_read);
-  CPPUNIT_TEST(a_proxy_of_the_kubeconfig_goes_before_the_environment);
-  CPPUNIT_TEST(unusable_material_is_refused_at_the_start);
-  CPPUNIT_TEST(broken_files_are_refused);
-  CPPUNIT_TEST(credentials_are_never_repeated);
+  CPPUNIT_TEST(the_proxy_of_a_kubeconfig_takes_precedence_over_the_environment);
+  CPPUNIT_TEST(unusable_credentials_fail_at_startup);
+  CPPUNIT_TEST(broken_files_are_rejected);
+  CPPUNIT_TEST(errors_never_contain_credentials);
   CPPUNIT_TEST(master_overrides_the_server);
   CPPUNIT_TEST(master_alone_is_enough);
-  CPPUNIT_TEST(a_pod_needs_nothing);
-  CPPUNIT_TEST(a_pod_without_token_is_refused);
+  CPPUNIT_TEST(a_pod_needs_no_kubeconfig);
+  CPPUNIT_TEST(a_pod_without_token_is_an_error);
   CPPUNIT_TEST(an_empty_kubeconfig_means_in_cluster);
   CPPUNIT_TEST_SUITE_END();
 
@@ -67,7 +67,7 @@ class KubeconfigTest : public CppUnit::TestFixture {
     request_.kubeconfig = folder_.write("config", text);
     return find_connection(request_);
   }
-  // The sentence without the folder's random name.
+  // The error without the random name of the folder.
   std::string why(const base::Result<ConnectionConfig>& result) {
     std::string text = result.status().message();
     for (auto at = text.find(folder_.path()); at != std::string::npos; at = text.find(folder_.path()))
@@ -98,7 +98,7 @@ class KubeconfigTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(pem_.key, Credentials(*got).load()->tls.key_pem);
   }
 
-  void the_current_context_selects() {
+  void the_current_context_is_used() {
     const auto got = load_text(
         "current-context: b\ncontexts:\n- {name: a, context: {cluster: a, user: a}}\n- {name: b, context: {cluster: "
         "b}}\n"
@@ -122,7 +122,7 @@ class KubeconfigTest : public CppUnit::TestFixture {
                          why(load_text(clusters + "contexts: [{context: {cluster: a}}, {context: {cluster: b}}]\n")));
   }
 
-  void a_token_file_wins_over_a_token() {
+  void a_token_file_takes_precedence_over_a_token() {
     folder_.write("t", "from-file\n");
     const auto got = load("server: 'https://a'", "token: inline, tokenFile: t");
     CPPUNIT_ASSERT_EQUAL(std::string("Bearer from-file"), Credentials(*got).load()->authorization);
@@ -133,7 +133,7 @@ class KubeconfigTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL("Basic " + base64_encode("me:p:w"), Credentials(*got).load()->authorization);
   }
 
-  void what_is_missing_is_named() {
+  void missing_fields_are_named() {
     CPPUNIT_ASSERT_EQUAL(std::string("config: clusters[k].cluster.server is missing; write https://host:port"),
                          why("", ""));
     CPPUNIT_ASSERT_EQUAL(std::string("config: current-context is missing; set it with kubectl config use-context"),
@@ -153,7 +153,7 @@ class KubeconfigTest : public CppUnit::TestFixture {
                          why(find_connection(request_)));
   }
 
-  void what_contradicts_itself_is_refused() {
+  void contradictory_fields_are_rejected() {
     CPPUNIT_ASSERT_EQUAL(std::string("config: clusters[k].cluster.certificate-authority and certificate-authority-data "
                                      "are both set; keep one of them"),
                          why("server: 'https://a', certificate-authority: a, certificate-authority-data: YQ==", ""));
@@ -178,7 +178,7 @@ class KubeconfigTest : public CppUnit::TestFixture {
             "clusters: [{name: k, cluster: {server: 'https://a'}}, {name: k, cluster: {server: 'https://b'}}]")));
   }
 
-  void what_is_not_supported_is_refused_by_name() {
+  void unsupported_settings_are_rejected_by_name() {
     CPPUNIT_ASSERT_EQUAL(std::string("config: users[u].user.auth-provider is set, and such providers no longer exist; "
                                      "use exec, a token, a tokenFile or a client certificate"),
                          why("server: 'https://a'", "auth-provider: {name: gcp}"));
@@ -212,7 +212,7 @@ class KubeconfigTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(got->exec->provide_cluster_info && got->exec->cluster_config.empty());
   }
 
-  void credential_programs_that_cannot_work_are_refused() {
+  void unusable_credential_programs_are_rejected() {
     const auto exec = [&](const std::string& members) { return why("server: 'https://a'", "exec: {" + members + "}"); };
     const std::string v1 = "apiVersion: client.authentication.k8s.io/v1, ";
     const std::string field = "config: users[u].user.exec.";
@@ -237,7 +237,7 @@ class KubeconfigTest : public CppUnit::TestFixture {
                               "installHint: \"run\\n\\n setup\\n\""));
   }
 
-  void the_cluster_tells_its_program_something() {
+  void the_cluster_extension_is_passed_to_the_program() {
     const std::string program = folder_.write("give", "#!/bin/sh\n");
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
     const auto got = load(
@@ -265,7 +265,7 @@ class KubeconfigTest : public CppUnit::TestFixture {
         why("server: 'https://a'", R"(as: "a\r\nX: y")"));
   }
 
-  void a_proxy_of_the_kubeconfig_goes_before_the_environment() {
+  void the_proxy_of_a_kubeconfig_takes_precedence_over_the_environment() {
     environment_["HTTPS_PROXY"] = "http://env:1";
     environment_["NO_PROXY"] = "a";
     CPPUNIT_ASSERT_EQUAL(std::string("http://p:3128"),
@@ -274,7 +274,7 @@ class KubeconfigTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("http://env:1"), load("server: 'https://b'", "")->proxy->to_string());
   }
 
-  void unusable_material_is_refused_at_the_start() {
+  void unusable_credentials_fail_at_startup() {
     const std::string server = "server: 'https://a'";
     CPPUNIT_ASSERT_EQUAL(
         std::string("config: clusters[k].cluster.certificate-authority-data is not base64; encode it again"),
@@ -300,7 +300,7 @@ class KubeconfigTest : public CppUnit::TestFixture {
         std::string::npos);
   }
 
-  void broken_files_are_refused() {
+  void broken_files_are_rejected() {
     CPPUNIT_ASSERT_EQUAL(
         std::string("config: line 2 is not valid YAML: end of sequence flow not found; correct the file"),
         why(load_text("a: [1,\n")));
@@ -317,7 +317,7 @@ class KubeconfigTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(why("server: 'ftp://a'", "").find("the scheme is neither https nor http") != std::string::npos);
   }
 
-  void credentials_are_never_repeated() {
+  void errors_never_contain_credentials() {
     const std::string secret = "S3CR3T";
     for (const char* user : {"token: 'S3CR3T ', username: x", "token: 'S3CR3T S3CR3T'",
                              "client-key-data: S3CR3T##, client-certificate-data: YQ==", "token: \"S3CR3T",
@@ -353,7 +353,7 @@ class KubeconfigTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!find_connection(request_).ok());
   }
 
-  void a_pod_needs_nothing() {
+  void a_pod_needs_no_kubeconfig() {
     environment_["KUBERNETES_SERVICE_HOST"] = "fd00::1";
     environment_["KUBERNETES_SERVICE_PORT"] = "443";
     folder_.write("serviceaccount/token", "tok");
@@ -367,7 +367,7 @@ class KubeconfigTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("Bearer tok"), Credentials(*got).load()->authorization);
   }
 
-  void a_pod_without_token_is_refused() {
+  void a_pod_without_token_is_an_error() {
     CPPUNIT_ASSERT(
         why(find_connection(request_)).find("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set") !=
         std::string::npos);

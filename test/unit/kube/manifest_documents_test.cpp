@@ -33,8 +33,8 @@ const std::string kService =
 
 class ManifestDocumentsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ManifestDocumentsTest);
-  CPPUNIT_TEST(all_kinds_in_one_stream);
-  CPPUNIT_TEST(service_cidrs_of_both_versions);
+  CPPUNIT_TEST(all_kinds_are_read_from_one_stream);
+  CPPUNIT_TEST(service_cidrs_of_both_versions_are_read);
   CPPUNIT_TEST(the_namespace_defaults_to_default);
   CPPUNIT_TEST(both_cluster_ips_count_without_families);
   CPPUNIT_TEST(lists_are_unpacked);
@@ -42,20 +42,20 @@ class ManifestDocumentsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(json_documents_may_follow_each_other);
   CPPUNIT_TEST(a_flow_mapping_is_yaml);
   CPPUNIT_TEST(recorded_lists_are_manifests);
-  CPPUNIT_TEST(selectors_of_a_server_are_applied);
+  CPPUNIT_TEST(list_selectors_are_applied);
   CPPUNIT_TEST(other_kinds_are_skipped);
   CPPUNIT_TEST(a_service_needs_an_address);
   CPPUNIT_TEST(errors_name_document_line_and_field);
   CPPUNIT_TEST(errors_in_json_have_lines_too);
-  CPPUNIT_TEST(what_is_no_object_is_an_error);
-  CPPUNIT_TEST(an_object_twice_is_an_error);
+  CPPUNIT_TEST(a_document_that_is_not_an_object_is_an_error);
+  CPPUNIT_TEST(a_duplicate_object_is_an_error);
   CPPUNIT_TEST(wrong_api_versions_are_errors);
-  CPPUNIT_TEST(every_error_of_a_file_is_found);
-  CPPUNIT_TEST(notes_have_their_place);
+  CPPUNIT_TEST(every_error_of_a_file_is_reported);
+  CPPUNIT_TEST(notes_name_document_and_line);
   CPPUNIT_TEST(truncated_json_is_an_error_at_every_byte);
   CPPUNIT_TEST_SUITE_END();
 
-  void all_kinds_in_one_stream() {
+  void all_kinds_are_read_from_one_stream() {
     const auto content =
         read(kService +
              "---\napiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata:\n  name: web-1\n"
@@ -66,7 +66,7 @@ class ManifestDocumentsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), std::get<model::EndpointSlice>(content.objects[1].object).endpoints.size());
   }
 
-  void service_cidrs_of_both_versions() {
+  void service_cidrs_of_both_versions_are_read() {
     const auto content = read(
         "apiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\nmetadata: {name: a}\nspec: {cidrs: [10.0.0.0/24]}\n---\n"
         "apiVersion: networking.k8s.io/v1beta1\nkind: ServiceCIDR\nmetadata: {name: b}\nspec: {cidrs: ['fd00::/112']}\n"
@@ -135,7 +135,7 @@ class ManifestDocumentsTest : public CppUnit::TestFixture {
 
   void recorded_lists_are_manifests() {
     const auto services = read(test::recorded("list-services").body, "services.json");
-    // An ExternalName has no address and needs none; the headless one is of no use.
+    // An ExternalName Service needs no address; a headless Service is skipped.
     CPPUNIT_ASSERT_EQUAL(
         std::string("Service default/kubernetes, Service demo/ext, Service demo/lb, Service demo/np, Service demo/web"),
         names(services));
@@ -144,7 +144,7 @@ class ManifestDocumentsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(100), slices.objects.size());
   }
 
-  void selectors_of_a_server_are_applied() {
+  void list_selectors_are_applied() {
     const auto content = read(
         "apiVersion: v1\nkind: Service\nmetadata: {name: a, labels: {service.kubernetes.io/service-proxy-name: "
         "x}}\nspec: {ports: [{port: 0}]}\n---\n"
@@ -163,7 +163,7 @@ class ManifestDocumentsTest : public CppUnit::TestFixture {
         "serving.knative.dev/v1\nkind: Service\nmetadata: {name: s}\n");
     CPPUNIT_ASSERT(content.errors.empty());
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), content.skipped.size());
-    CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 1: Deployment d is of a kind a proxy has no use for"),
+    CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 1: Deployment d is of a kind that a proxy does not need"),
                          content.skipped[0]);
   }
 
@@ -192,7 +192,7 @@ class ManifestDocumentsTest : public CppUnit::TestFixture {
                    "m.json"));
   }
 
-  void what_is_no_object_is_an_error() {
+  void a_document_that_is_not_an_object_is_an_error() {
     CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 1, line 1: kind: is missing; say which kind of object this is"),
                          only_error("a: 1\n"));
     for (const char* text :
@@ -204,7 +204,7 @@ class ManifestDocumentsTest : public CppUnit::TestFixture {
     }
   }
 
-  void an_object_twice_is_an_error() {
+  void a_duplicate_object_is_an_error() {
     CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 2, line 11: Service default/web: metadata.name: the object "
                                      "occurs twice, first in document 1; remove one"),
                          only_error(kService + "---\n" + kService));
@@ -219,7 +219,7 @@ class ManifestDocumentsTest : public CppUnit::TestFixture {
         only_error("apiVersion: discovery.k8s.io/v1beta1\nkind: EndpointSlice\nmetadata: {name: a}\n"));
   }
 
-  void every_error_of_a_file_is_found() {
+  void every_error_of_a_file_is_reported() {
     std::string text;
     for (int i = 0; i < 30; ++i)
       text += "apiVersion: v1\nkind: Service\nmetadata: {name: s" + std::to_string(i) + "}\n---\n";
@@ -229,13 +229,13 @@ class ManifestDocumentsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("Service default/web"), names(content));
   }
 
-  void notes_have_their_place() {
+  void notes_name_document_and_line() {
     const auto content = read(
         "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  clusterIP: 10.96.0.10\n  externalIPs:\n  - "
         "1.2.3.4\n  - banana\n");
     CPPUNIT_ASSERT(content.errors.empty());
     CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 1, line 8: Service default/web: spec.externalIPs[1]: \"banana\" "
-                                     "is not an IP address; it is left out"),
+                                     "is not an IP address; ignored"),
                          content.notes.at(0));
   }
 

@@ -36,31 +36,31 @@ const std::string kEnd = "end Service, end EndpointSlice, end Node, end ServiceC
 
 class ManifestsSourceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ManifestsSourceTest);
-  CPPUNIT_TEST(all_lists_are_told_even_if_empty);
-  CPPUNIT_TEST(a_folder_is_read_in_full);
+  CPPUNIT_TEST(all_lists_are_delivered_even_if_empty);
+  CPPUNIT_TEST(all_files_of_a_folder_are_read);
   CPPUNIT_TEST(only_manifests_are_read);
   CPPUNIT_TEST(a_single_file_is_read);
-  CPPUNIT_TEST(only_changed_objects_are_told);
-  CPPUNIT_TEST(nothing_is_read_again_without_a_change);
+  CPPUNIT_TEST(only_changed_objects_are_delivered);
+  CPPUNIT_TEST(unchanged_files_are_not_read_again);
   CPPUNIT_TEST(an_atomic_rename_is_one_change);
   CPPUNIT_TEST(a_config_map_swap_is_one_change);
   CPPUNIT_TEST(a_removed_file_removes_its_objects);
-  CPPUNIT_TEST(a_broken_file_keeps_what_it_said);
-  CPPUNIT_TEST(a_file_broken_from_the_start_gives_the_rest);
+  CPPUNIT_TEST(a_broken_file_keeps_its_last_valid_content);
+  CPPUNIT_TEST(valid_objects_of_a_file_broken_from_the_start_are_used);
   CPPUNIT_TEST(an_object_may_move_between_files);
-  CPPUNIT_TEST(what_moves_is_never_missing);
-  CPPUNIT_TEST(of_duplicates_the_first_by_path_counts);
+  CPPUNIT_TEST(an_object_that_moves_is_never_missing);
+  CPPUNIT_TEST(the_first_of_duplicates_by_path_is_used);
   CPPUNIT_TEST(a_vanished_folder_keeps_everything);
   CPPUNIT_TEST(a_vanished_single_file_keeps_everything);
-  CPPUNIT_TEST(unreadable_files_are_tried_again);
-  CPPUNIT_TEST(a_start_without_path_fails);
-  CPPUNIT_TEST(stopping_is_prompt);
-  CPPUNIT_TEST(a_change_is_noticed);
-  CPPUNIT_TEST(check_names_every_problem);
+  CPPUNIT_TEST(unreadable_files_are_retried);
+  CPPUNIT_TEST(start_fails_if_the_path_does_not_exist);
+  CPPUNIT_TEST(stop_is_prompt);
+  CPPUNIT_TEST(a_change_is_detected);
+  CPPUNIT_TEST(check_reports_every_problem);
   CPPUNIT_TEST_SUITE_END();
 
  public:
-  // Not before: all fixtures exist at once, and each would capture every test's log.
+  // Created here, not in the constructor: all fixtures exist at once, and each would capture the log of every test.
   void setUp() override { log_.emplace(); }
   void tearDown() override { log_.reset(); }
 
@@ -75,17 +75,17 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     if (source_ == nullptr) source_ = std::make_unique<ManifestsSource>(path_, "node-a", events_);
     return *source_;
   }
-  // As an editor or a tool does it.
+  // Replaces a file like an editor or a tool.
   void replace(const std::string& name, const std::string& content) {
     fs::rename(folder_.write("." + name + ".tmp", content), folder_.path(name));
   }
 
-  void all_lists_are_told_even_if_empty() {
+  void all_lists_are_delivered_even_if_empty() {
     CPPUNIT_ASSERT_EQUAL(kBegin + ", " + kEnd, first());
     CPPUNIT_ASSERT_EQUAL(std::string(""), again());
   }
 
-  void a_folder_is_read_in_full() {
+  void all_files_of_a_folder_are_read() {
     folder_.write("b.yml", service("b", "10.0.0.2"));
     folder_.write("a.yaml", service("a", "10.0.0.1"));
     folder_.write("c.json", R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"node-a"}})");
@@ -110,10 +110,10 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(kBegin + ", upsert Service default/a, " + kEnd, first());
   }
 
-  void only_changed_objects_are_told() {
+  void only_changed_objects_are_delivered() {
     folder_.write("a.yaml", service("a", "10.0.0.1") + service("b", "10.0.0.2") + service("c", "10.0.0.3"));
     first();
-    // a is as before but for a comment, b has another port, c is gone, d is new.
+    // Only a comment of a has changed, b has another port, c is removed, d is new.
     replace("a.yaml",
             "# comment\n" + service("a", "10.0.0.1") + service("b", "10.0.0.2", "81") + service("d", "10.0.0.4"));
     CPPUNIT_ASSERT_EQUAL(std::string("upsert Service default/b, upsert Service default/d, remove Service default/c"),
@@ -121,7 +121,7 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), source().status().changes);
   }
 
-  void nothing_is_read_again_without_a_change() {
+  void unchanged_files_are_not_read_again() {
     folder_.write("a.yaml", "[broken");
     first();
     again();
@@ -140,7 +140,7 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
   }
 
   void a_config_map_swap_is_one_change() {
-    // How kubelet mounts a ConfigMap: files are links into ..data, a link to a dated folder.
+    // Like kubelet mounts a ConfigMap: files are links into ..data, which is a link to a dated folder.
     folder_.write("..2026_1/a.yaml", service("a", "10.0.0.1"));
     folder_.write("..2026_1/b.yaml", service("b", "10.0.0.2"));
     fs::create_symlink("..2026_1", folder_.path("..data"));
@@ -165,7 +165,7 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("remove Service default/b"), again());
   }
 
-  void a_broken_file_keeps_what_it_said() {
+  void a_broken_file_keeps_its_last_valid_content() {
     folder_.write("a.yaml", service("a", "10.0.0.1") + service("b", "10.0.0.2"));
     first();
     replace("a.yaml", service("a", "10.0.0.7") + service("b", "10.0.0.2", "0"));
@@ -173,14 +173,15 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), source().status().errors.size());
     CPPUNIT_ASSERT(
         log_->text().find(
-            "a.yaml: document 2, line 9: Service default/b: spec.ports[0].port: 0 is not a port (1-65535); what " +
-            folder_.path("a.yaml") + " said before stays in force") != std::string::npos);
+            "a.yaml: document 2, line 9: Service default/b: spec.ports[0].port: 0 is not a port (1-65535); keeping the "
+            "last valid content of " +
+            folder_.path("a.yaml")) != std::string::npos);
     replace("a.yaml", service("a", "10.0.0.7"));
     CPPUNIT_ASSERT_EQUAL(std::string("upsert Service default/a, remove Service default/b"), again());
     CPPUNIT_ASSERT(source().status().errors.empty());
   }
 
-  void a_file_broken_from_the_start_gives_the_rest() {
+  void valid_objects_of_a_file_broken_from_the_start_are_used() {
     folder_.write("a.yaml", service("a", "10.0.0.1") + service("b", "10.0.0.2", "0") + "x: [\n");
     CPPUNIT_ASSERT_EQUAL(kBegin + ", upsert Service default/a, unusable Service default/b, " + kEnd, first());
     CPPUNIT_ASSERT(log_->text().find("(and 1 more; sluiced --check names all); the rest of the file is used") !=
@@ -196,16 +197,17 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(""), again());
   }
 
-  // A look at a folder takes time: it used to see that one file went and not yet that
-  // another had come before, and told of a moment that never was.
-  void what_moves_is_never_missing() {
+  // Regression: a scan found the removal of a file, but not the earlier creation of another, and delivered a state that
+  // never existed.
+  void an_object_that_moves_is_never_missing() {
     replace("a.yaml", service("a", "10.0.0.1"));
     first();
     std::atomic<bool> moving{true};
     std::atomic<int> rescans{0};
     std::thread mover([&] {
       for (int i = 0; i < 1000; ++i) {
-        // Whoever never stops cannot be seen whole: at most one move in two rescans, anywhere in them.
+        // A folder that changes all the time has no consistent scan: at most one move per two rescans, at a random
+        // time.
         for (const int before = rescans; rescans < before + 2;) std::this_thread::yield();
         std::this_thread::sleep_for(std::chrono::microseconds(i % 100));  // fixed time: any point of a rescan
         const bool to_b = i % 2 == 0;
@@ -233,7 +235,7 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(1, there);
   }
 
-  void of_duplicates_the_first_by_path_counts() {
+  void the_first_of_duplicates_by_path_is_used() {
     folder_.write("b.yaml", service("a", "10.0.0.2"));
     first();
     folder_.write("c.yaml", service("a", "10.0.0.3"));
@@ -272,8 +274,8 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("upsert Service default/a"), again());
   }
 
-  void unreadable_files_are_tried_again() {
-    // Root reads everything, so a file that fails to be read stands in for one without permission.
+  void unreadable_files_are_retried() {
+    // Root can read every file, so a file that cannot be read for another reason replaces one without permission.
     folder_.write("a.yaml", service("a", "10.0.0.1"));
     first();
     fs::remove(folder_.path("a.yaml"));
@@ -287,7 +289,7 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("upsert Service default/a"), again());
   }
 
-  void a_start_without_path_fails() {
+  void start_fails_if_the_path_does_not_exist() {
     path_ = folder_.path("none");
     CPPUNIT_ASSERT_EQUAL("cannot read manifests at " + path_ + ": No such file or directory",
                          source().start().message());
@@ -298,7 +300,7 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(""), events_.take_text());
   }
 
-  void stopping_is_prompt() {
+  void stop_is_prompt() {
     folder_.write("a.yaml", service("a", "10.0.0.1"));
     for (int i = 0; i < 20; ++i) {
       ManifestsSource one(path_, "node-a", events_);
@@ -308,7 +310,7 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     }
   }
 
-  void a_change_is_noticed() {
+  void a_change_is_detected() {
     // The only test here that waits, for the kernel's notification.
     folder_.write("a.yaml", service("a", "10.0.0.1"));
     CPPUNIT_ASSERT(source().start().ok());
@@ -319,7 +321,7 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     source().stop();
   }
 
-  void check_names_every_problem() {
+  void check_reports_every_problem() {
     folder_.write("a.yaml", service("a", "10.0.0.1") + service("b", "10.0.0.2", "0") + service("c", "none"));
     folder_.write("b.yaml", service("a", "10.0.0.1"));
     folder_.write("c.yaml", "[");

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is told of requests: the figures behind rest_client_*.
+// Reports of requests, the source of the rest_client_* metrics.
 #include "core/kube/http/measured_transport.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -18,8 +18,8 @@ namespace measured_transport_test {
 
 using namespace std::chrono_literals;
 
-// Answers after a second, if at all, with a body that takes two more. With `repeats` it sends each request again by
-// itself, since the first answer was 401.
+// Responds after a second, if at all, with a body that takes two more. With `repeats` it repeats each request, because
+// the first response was 401.
 class SlowTransport final : public Transport {
  public:
   SlowTransport(test::FakeClock& clock, int status, bool repeats = false)
@@ -71,12 +71,12 @@ class PickySink final : public ResponseSink {
     return {};
   }
   base::Status on_body(std::string_view bytes) override {
-    told_before_body = static_cast<std::size_t>(noted_.text.str().find('\n') != std::string::npos);
+    reported_before_body = static_cast<std::size_t>(noted_.text.str().find('\n') != std::string::npos);
     body += bytes;
     return {};
   }
   std::string body;
-  std::size_t told_before_body = 0;
+  std::size_t reported_before_body = 0;
 
  private:
   const Noted& noted_;
@@ -84,10 +84,10 @@ class PickySink final : public ResponseSink {
 
 class MeasuredTransportTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(MeasuredTransportTest);
-  CPPUNIT_TEST(an_answer_is_timed_to_its_end_and_a_watch_to_its_beginning);
-  CPPUNIT_TEST(no_answer_has_no_status);
-  CPPUNIT_TEST(a_request_that_is_sent_again_is_reported_twice);
-  CPPUNIT_TEST(waiting_for_the_budget_is_told);
+  CPPUNIT_TEST(a_response_is_timed_to_its_end_and_a_watch_to_its_head);
+  CPPUNIT_TEST(a_request_without_response_has_status_0);
+  CPPUNIT_TEST(a_repeated_request_is_reported_twice);
+  CPPUNIT_TEST(waiting_for_the_rate_limit_is_reported);
   CPPUNIT_TEST_SUITE_END();
 
   test::FakeClock clock_;
@@ -99,13 +99,13 @@ class MeasuredTransportTest : public CppUnit::TestFixture {
     const auto outcome = transport.send(request, sink);
     CPPUNIT_ASSERT_EQUAL(status == 200, outcome.ok());
     CPPUNIT_ASSERT_EQUAL(std::string(status == 200 ? "{}" : ""), sink.body);
-    // A watch may last for ever: it is told of before its first byte.
+    // A watch may last forever, so it is reported before its body.
     if (status == 200 && !repeats)
-      CPPUNIT_ASSERT_EQUAL(request.watch ? std::size_t(1) : std::size_t(0), sink.told_before_body);
+      CPPUNIT_ASSERT_EQUAL(request.watch ? std::size_t(1) : std::size_t(0), sink.reported_before_body);
     return noted_.text.str();
   }
 
-  void an_answer_is_timed_to_its_end_and_a_watch_to_its_beginning() {
+  void a_response_is_timed_to_its_end_and_a_watch_to_its_head() {
     Request request;
     CPPUNIT_ASSERT_EQUAL(std::string("api:443 GET 200 3 sent 0 received 2\n"), get(200, request));
     noted_.text.str("");
@@ -115,14 +115,14 @@ class MeasuredTransportTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("api:443 GET 410 1\n"), get(410, request));
   }
 
-  void no_answer_has_no_status() {
+  void a_request_without_response_has_status_0() {
     Request request;
     request.method = "POST";
     request.body = "12345";
     CPPUNIT_ASSERT_EQUAL(std::string("api:443 POST 0 1 sent 5\n"), get(0, request));
   }
 
-  void a_request_that_is_sent_again_is_reported_twice() {
+  void a_repeated_request_is_reported_twice() {
     Request request;
     CPPUNIT_ASSERT_EQUAL(
         std::string("api:443 GET 401 4 sent 0 received 0\napi:443 GET 200 3 sent 0 received 2 again\n"),
@@ -136,7 +136,7 @@ class MeasuredTransportTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("api:443 GET 401 4\napi:443 GET 410 1 again\n"), get(410, request, true));
   }
 
-  void waiting_for_the_budget_is_told() {
+  void waiting_for_the_rate_limit_is_reported() {
     RequestBudget budget(std::make_unique<SlowTransport>(clock_, 200),
                          {.qps = 5, .burst = 10, .observer = &noted_, .host = "api:443"}, clock_);
     PickySink sink(noted_);

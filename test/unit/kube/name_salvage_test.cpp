@@ -17,17 +17,17 @@ using model::ResourceKind;
 
 class NameSalvageTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NameSalvageTest);
-  CPPUNIT_TEST(the_name_is_found_in_damaged_text);
+  CPPUNIT_TEST(the_name_is_found_in_malformed_text);
   CPPUNIT_TEST(the_name_is_found_in_the_beginning_of_a_real_object);
   CPPUNIT_TEST(only_the_objects_own_metadata_counts);
-  CPPUNIT_TEST(names_that_are_none_are_not_believed);
-  CPPUNIT_TEST(any_text_can_be_looked_through);
-  CPPUNIT_TEST(a_damaged_object_tells_its_name);
-  CPPUNIT_TEST(a_damaged_event_tells_its_name);
-  CPPUNIT_TEST(a_damaged_event_of_nobody_is_an_error);
+  CPPUNIT_TEST(invalid_names_are_ignored);
+  CPPUNIT_TEST(any_text_is_handled);
+  CPPUNIT_TEST(a_malformed_object_has_its_name);
+  CPPUNIT_TEST(a_malformed_event_has_the_name_of_its_object);
+  CPPUNIT_TEST(a_malformed_event_without_a_name_is_an_error);
   CPPUNIT_TEST_SUITE_END();
 
-  void the_name_is_found_in_damaged_text() {
+  void the_name_is_found_in_malformed_text() {
     const auto head = salvage_object(
         "{\"kind\":\"Service\",\"x\":[{\"y\":\"\xff\"},01,],\"metadata\" : { \"name\" : "
         "\"a\",\"namespace\":\"b\",\"resourceVersion\":\"7\",\"labels\":{\"c");
@@ -58,7 +58,7 @@ class NameSalvageTest : public CppUnit::TestFixture {
         salvage_object(R"({"x":"metadata","y":{"name":"a"},"z":"{\"metadata\":{\"name\":\"a\"}}"})").name);
   }
 
-  void names_that_are_none_are_not_believed() {
+  void invalid_names_are_ignored() {
     for (const char* name : {"", "A", "a b", "../x", "a\\u0061", "-a"}) {
       const std::string text = std::string(R"({"metadata":{"namespace":"b","name":")") + name + "\"},\xff}";
       CPPUNIT_ASSERT_MESSAGE(name, test::decode(ResourceKind::service, text).name.name.empty());
@@ -69,7 +69,7 @@ class NameSalvageTest : public CppUnit::TestFixture {
             .name.name.empty());
   }
 
-  void any_text_can_be_looked_through() {
+  void any_text_is_handled() {
     for (const std::string& text :
          {std::string(), std::string("\""), std::string("\"\\"), std::string("}}]]"), std::string(",,,\"a\""),
           std::string("{{{{{\"a\":\"b\""), std::string("[\"a\":\"b\"]"), std::string(100000, '['),
@@ -79,15 +79,15 @@ class NameSalvageTest : public CppUnit::TestFixture {
     }
   }
 
-  void a_damaged_object_tells_its_name() {
+  void a_malformed_object_has_its_name() {
     const auto deep = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
-    for (const std::string& damage : {std::string("\"\xff\xc0\""), std::string("01"), std::string("nul"), deep(2000),
-                                      std::string("123456789012345678901234567890"), std::string("1e999")}) {
+    for (const std::string& malformed : {std::string("\"\xff\xc0\""), std::string("01"), std::string("nul"), deep(2000),
+                                         std::string("123456789012345678901234567890"), std::string("1e999")}) {
       const auto decoded = test::decode(
           ResourceKind::service,
-          R"({"metadata":{"name":"a","namespace":"b","resourceVersion":"7"},"spec":{"x":)" + damage + "}}");
+          R"({"metadata":{"name":"a","namespace":"b","resourceVersion":"7"},"spec":{"x":)" + malformed + "}}");
       const auto* failed = std::get_if<Failed>(&decoded.result);
-      CPPUNIT_ASSERT_MESSAGE(damage.substr(0, 40), failed != nullptr && failed->path.empty());
+      CPPUNIT_ASSERT_MESSAGE(malformed.substr(0, 40), failed != nullptr && failed->path.empty());
       CPPUNIT_ASSERT(failed->problem.starts_with("is not valid JSON: "));
       CPPUNIT_ASSERT_EQUAL(std::string("b/a"), decoded.name.to_string());
       CPPUNIT_ASSERT_EQUAL(std::string("7"), decoded.resource_version);
@@ -96,7 +96,7 @@ class NameSalvageTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("node-a"), node.name.to_string());
   }
 
-  void a_damaged_event_tells_its_name() {
+  void a_malformed_event_has_the_name_of_its_object() {
     using Type = WatchEvent::Type;
     for (const auto& [text, type] : {std::pair<std::string, Type>{"ADDED", Type::added},
                                      {"MODIFIED", Type::modified},
@@ -111,7 +111,7 @@ class NameSalvageTest : public CppUnit::TestFixture {
     }
   }
 
-  void a_damaged_event_of_nobody_is_an_error() {
+  void a_malformed_event_without_a_name_is_an_error() {
     for (const char* text :
          {"{\"type\":\"ADDED\",\"object\":{\"x\":\"\xff\"}}",
           "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\"},\"x\":\"\xff\"}}",

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Observers that keep what they receive as lines of text. Any thread.
+// Observers that keep reports as lines of text. Thread-safe.
 #pragma once
 
 #include <mutex>
@@ -15,7 +15,7 @@ namespace sluice::test {
 
 class NotedObservers final : public kube::RequestObserver, public kube::CredentialObserver {
  public:
-  // Everything since the last call.
+  // All lines since the last call.
   std::string take() {
     const std::lock_guard lock(mutex_);
     std::string out = text_.str();

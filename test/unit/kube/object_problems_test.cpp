@@ -18,7 +18,7 @@ namespace object_problems_test {
 class ObjectProblemsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ObjectProblemsTest);
   CPPUNIT_TEST(a_problem_is_logged_when_it_appears_or_changes);
-  CPPUNIT_TEST(many_notes_are_counted);
+  CPPUNIT_TEST(excess_notes_are_only_counted);
   CPPUNIT_TEST_SUITE_END();
 
  public:
@@ -42,7 +42,7 @@ class ObjectProblemsTest : public CppUnit::TestFixture {
                                                               "WARN sluice.kube Service shop/cart: spec.x: two"}));
   }
 
-  void many_notes_are_counted() {
+  void excess_notes_are_only_counted() {
     const std::string note(100, 'x');
     problems_.report(name_, "", std::vector<std::string>(1000, note));
     std::string wanted = "WARN sluice.kube Service shop/cart: " + note;

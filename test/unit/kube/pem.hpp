@@ -12,10 +12,10 @@ namespace sluice::test {
 struct Pem {
   std::string certificate;
   std::string key;
-  std::string encrypted_key;  // the same behind a password
+  std::string encrypted_key;  // the same key with a password
 };
 
-// Negative: expired that long ago.
+// Negative: already expired.
 Pem make_pem(const std::string& common_name = "test", std::chrono::seconds valid = std::chrono::hours(1));
 
 }  // namespace sluice::test

@@ -14,13 +14,13 @@ namespace proxy_test {
 
 class ProxyTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ProxyTest);
-  CPPUNIT_TEST(urls_are_taken_apart);
-  CPPUNIT_TEST(urls_that_are_none_are_refused_without_their_password);
-  CPPUNIT_TEST(the_scheme_of_the_server_chooses_the_variable);
-  CPPUNIT_TEST(capitals_go_first_and_the_scheme_may_be_missing);
-  CPPUNIT_TEST(loopback_is_never_behind_a_proxy);
+  CPPUNIT_TEST(urls_are_parsed);
+  CPPUNIT_TEST(errors_about_invalid_urls_contain_no_password);
+  CPPUNIT_TEST(the_scheme_of_the_server_selects_the_variable);
+  CPPUNIT_TEST(upper_case_takes_precedence_and_the_scheme_is_optional);
+  CPPUNIT_TEST(loopback_never_uses_a_proxy);
   CPPUNIT_TEST(no_proxy_names_exceptions);
-  CPPUNIT_TEST(what_cannot_be_used_is_refused_only_where_it_would_be);
+  CPPUNIT_TEST(an_invalid_proxy_is_an_error_only_if_it_applies);
   CPPUNIT_TEST_SUITE_END();
 
   std::string chosen(const std::string& server, std::map<std::string, std::string> variables) {
@@ -30,7 +30,7 @@ class ProxyTest : public CppUnit::TestFixture {
     return *proxy ? (*proxy)->to_string() : "direct";
   }
 
-  void urls_are_taken_apart() {
+  void urls_are_parsed() {
     const auto full = parse_proxy_url("HTTP://me%40x:p%3A%2fw@[fd00::1]:3128/", "here");
     CPPUNIT_ASSERT_MESSAGE(full.status().message(), full.ok());
     CPPUNIT_ASSERT_EQUAL(std::string("http://[fd00::1]:3128"), full->to_string());
@@ -39,7 +39,7 @@ class ProxyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("http://p.example:80"), parse_proxy_url("http://p.example", "here")->to_string());
   }
 
-  void urls_that_are_none_are_refused_without_their_password() {
+  void errors_about_invalid_urls_contain_no_password() {
     for (const char* url : {"", "p:3128", "ftp://p", "http://", "http://u:S3CR3T%zz@p", "http://u:S3CR3T@p:0",
                             "socks5://u:S3CR3T@p", "https://u:S3CR3T@p", "http://u:S3CR3T@[::1"}) {
       const auto got = parse_proxy_url(url, "field proxy-url");
@@ -50,21 +50,21 @@ class ProxyTest : public CppUnit::TestFixture {
     }
   }
 
-  void the_scheme_of_the_server_chooses_the_variable() {
+  void the_scheme_of_the_server_selects_the_variable() {
     const std::map<std::string, std::string> both{{"HTTPS_PROXY", "http://s:1"}, {"HTTP_PROXY", "http://p:2"}};
     CPPUNIT_ASSERT_EQUAL(std::string("http://s:1"), chosen("https://a", both));
     CPPUNIT_ASSERT_EQUAL(std::string("http://p:2"), chosen("http://a", both));
     CPPUNIT_ASSERT_EQUAL(std::string("direct"), chosen("https://a", {{"HTTP_PROXY", "http://p:2"}}));
   }
 
-  void capitals_go_first_and_the_scheme_may_be_missing() {
+  void upper_case_takes_precedence_and_the_scheme_is_optional() {
     CPPUNIT_ASSERT_EQUAL(std::string("http://low:1"), chosen("https://a", {{"https_proxy", "low:1"}}));
     CPPUNIT_ASSERT_EQUAL(std::string("http://up:80"),
                          chosen("https://a", {{"https_proxy", "low:1"}, {"HTTPS_PROXY", "up"}}));
     CPPUNIT_ASSERT_EQUAL(std::string("direct"), chosen("https://a", {{"https_proxy", "low:1"}, {"no_proxy", "a"}}));
   }
 
-  void loopback_is_never_behind_a_proxy() {
+  void loopback_never_uses_a_proxy() {
     for (const char* server : {"https://localhost:6443", "https://127.0.0.1", "https://127.9.9.9", "https://[::1]"}) {
       CPPUNIT_ASSERT_EQUAL(std::string("direct"), chosen(server, {{"HTTPS_PROXY", "http://p"}}));
     }
@@ -96,7 +96,7 @@ class ProxyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!direct("https://a", ",:443,"));
   }
 
-  void what_cannot_be_used_is_refused_only_where_it_would_be() {
+  void an_invalid_proxy_is_an_error_only_if_it_applies() {
     const std::map<std::string, std::string> socks{{"HTTPS_PROXY", "socks5://p"}, {"NO_PROXY", "a"}};
     CPPUNIT_ASSERT_EQUAL(std::string("direct"), chosen("https://a", socks));
     CPPUNIT_ASSERT_EQUAL(

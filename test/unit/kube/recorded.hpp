@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The recorded exchanges with a real API server, as responses with their body whole.
+// Recorded responses of a real API server, with complete bodies.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct RecordedResponse {
   std::string body;
 };
 
-// Fails loudly when the recordings are not there.
+// Fails if there are no recordings.
 RecordedResponse recorded(const std::string& name);
 std::vector<RecordedResponse> all_recorded();
 

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Writing a recording: what is in the file, and that nothing which goes wrong with it
-// reaches anybody else.
+// Writing a recording: the content of the file, and that its errors affect nothing else.
 #include "core/kube/recording/recording_sink.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -43,7 +42,7 @@ void deliver_lists(model::EventSink& sink) {
   }
 }
 
-// No file of this process grows beyond `bytes` while it lives.
+// Limits the size of files of this process to `bytes` while it exists.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -66,14 +65,14 @@ class FileSizeLimit {
 
 class RecordingSinkTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(RecordingSinkTest);
-  CPPUNIT_TEST(every_event_is_written_with_its_time_and_handed_on);
+  CPPUNIT_TEST(every_event_is_written_with_its_time_and_forwarded);
   CPPUNIT_TEST(events_of_several_threads_have_one_order);
   CPPUNIT_TEST(the_file_is_for_its_owner_only);
   CPPUNIT_TEST(an_earlier_recording_is_kept);
-  CPPUNIT_TEST(files_of_others_are_never_touched);
+  CPPUNIT_TEST(foreign_files_are_never_touched);
   CPPUNIT_TEST(a_missing_folder_is_an_error);
-  CPPUNIT_TEST(a_full_disk_ends_the_recording_alone);
-  CPPUNIT_TEST(a_slow_disk_ends_the_recording_alone);
+  CPPUNIT_TEST(a_full_disk_ends_only_the_recording);
+  CPPUNIT_TEST(a_slow_disk_ends_only_the_recording);
   CPPUNIT_TEST_SUITE_END();
 
   test::TemporaryFolder folder_;
@@ -84,7 +83,7 @@ class RecordingSinkTest : public CppUnit::TestFixture {
   static std::string problem_at(const std::string& path) { return check_recording_path(path).message(); }
 
  public:
-  void every_event_is_written_with_its_time_and_handed_on() {
+  void every_event_is_written_with_its_time_and_forwarded() {
     RecordingSink sink(path(), store_, clock_);
     CPPUNIT_ASSERT(sink.start(kHeader).ok());
     clock_.advance(std::chrono::microseconds(1500));
@@ -161,9 +160,9 @@ class RecordingSinkTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(header_line(kHeader), folder_.read("r.jsonl"));
   }
 
-  void files_of_others_are_never_touched() {
+  void foreign_files_are_never_touched() {
     folder_.write("text", "precious");
-    const std::string taken = ": the file exists and is no recording of this user; name another one";
+    const std::string taken = ": the file exists and is not a recording of this user; name another file";
     CPPUNIT_ASSERT_EQUAL("cannot record to " + folder_.path("text") + taken, problem_at(folder_.path("text")));
     CPPUNIT_ASSERT(!RecordingSink(folder_.path("text"), store_, clock_).start(kHeader).ok());
     CPPUNIT_ASSERT_EQUAL(std::string("precious"), folder_.read("text"));
@@ -179,7 +178,8 @@ class RecordingSinkTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT(!RecordingSink(folder_.path(name), store_, clock_).start(kHeader).ok());
     }
     CPPUNIT_ASSERT(!std::filesystem::exists(folder_.path("nowhere")));
-    CPPUNIT_ASSERT_EQUAL("cannot record to " + folder_.path() + ": it is no regular file", problem_at(folder_.path()));
+    CPPUNIT_ASSERT_EQUAL("cannot record to " + folder_.path() + ": it is not a regular file",
+                         problem_at(folder_.path()));
     CPPUNIT_ASSERT_EQUAL(std::string(), problem_at(folder_.path("new")));
   }
 
@@ -189,7 +189,7 @@ class RecordingSinkTest : public CppUnit::TestFixture {
                          problem_at(folder_.path("none/r")));
   }
 
-  void a_full_disk_ends_the_recording_alone() {
+  void a_full_disk_ends_only_the_recording() {
     constexpr rlim_t kRoom = 4096;
     const FileSizeLimit limit(kRoom);
     RecordingSink sink(path(), store_, clock_);
@@ -200,7 +200,7 @@ class RecordingSinkTest : public CppUnit::TestFixture {
     sink.deliver(model::ListEnd{ResourceKind::node});
     CPPUNIT_ASSERT_EQUAL(std::size_t{100 + 2 * model::kResourceKinds.size() + 1}, store_.take().size());
     CPPUNIT_ASSERT_EQUAL(std::string("cannot write: File too large"), sink.status().error);
-    // What is there are whole lines, and most of what there was room for.
+    // The file has complete lines only, and uses most of the available space.
     const std::string text = folder_.read("r.jsonl");
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{text.size()}, sink.status().bytes);
     CPPUNIT_ASSERT(text.size() <= kRoom && text.size() > kRoom - 300);
@@ -211,8 +211,8 @@ class RecordingSinkTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), summary->warning);
   }
 
-  void a_slow_disk_ends_the_recording_alone() {
-    // So slow that not one line may wait.
+  void a_slow_disk_ends_only_the_recording() {
+    // The backlog is too small for a single line.
     RecordingFile file(path(), 10);
     CPPUNIT_ASSERT(file.open().ok());
     CPPUNIT_ASSERT(!file.append("a line of more than that\n"));

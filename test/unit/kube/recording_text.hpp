@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Recordings as text, for tests.
+// Makes recordings as text.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ inline std::string list_event(const std::string& ms, const std::string& type, co
   return R"({"ms":)" + ms + R"(,"type":")" + type + R"(","kind":")" + kind + "\"}\n";
 }
 
-// A header, and every kind listed: one Service and nothing else, all at millisecond 1.
+// A header and a list of every kind, with a single Service, all at millisecond 1.
 inline std::string listed_recording() {
   std::string out = kRecordingHeader;
   out += list_event("1", "LIST_BEGIN", "Service") + service_event("1", "ADDED", "web") +

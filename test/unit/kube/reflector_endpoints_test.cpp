@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Endpoints in the place of EndpointSlices: when, and when not.
+// The fallback from EndpointSlices to Endpoints.
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
@@ -33,7 +33,7 @@ struct EndpointsWorld : ReflectorWorld {
   static std::string slices_list() {
     return R"({"kind":"EndpointSliceList","metadata":{"resourceVersion":"10"},"items":[]})";
   }
-  // The server has no EndpointSlices, and these Endpoints.
+  // The server does not offer EndpointSlices and has these Endpoints.
   void list_endpoints(const std::string& items) {
     refuse(404, "404 page not found");
     refuse(404, "404 page not found");
@@ -45,22 +45,22 @@ struct EndpointsWorld : ReflectorWorld {
 
 class ReflectorEndpointsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ReflectorEndpointsTest);
-  CPPUNIT_TEST(endpoints_are_read_when_discovery_knows_no_slices);
-  CPPUNIT_TEST(a_denial_may_mean_the_same);
+  CPPUNIT_TEST(endpoints_are_read_if_the_server_has_no_slices);
+  CPPUNIT_TEST(a_403_may_mean_that_the_server_has_no_slices);
   CPPUNIT_TEST(nothing_but_a_404_of_discovery_leads_to_endpoints);
-  CPPUNIT_TEST(a_server_that_is_away_is_asked_again);
-  CPPUNIT_TEST(other_resources_have_no_substitute);
+  CPPUNIT_TEST(an_unreachable_server_is_retried);
+  CPPUNIT_TEST(other_resources_have_no_fallback);
   CPPUNIT_TEST(endpoints_are_watched);
-  CPPUNIT_TEST(slices_that_are_left_over_are_removed);
-  CPPUNIT_TEST(unusable_endpoints_stay_as_they_were);
-  CPPUNIT_TEST(endpoints_without_addresses_are_nothing);
-  CPPUNIT_TEST(what_a_list_does_not_have_is_forgotten);
-  CPPUNIT_TEST(a_server_that_was_upgraded_is_noticed_at_the_next_list);
-  CPPUNIT_TEST(a_new_list_asks_discovery_first);
-  CPPUNIT_TEST(endpoints_come_as_streams_too);
+  CPPUNIT_TEST(slices_that_are_no_longer_made_are_removed);
+  CPPUNIT_TEST(invalid_endpoints_keep_their_last_valid_state);
+  CPPUNIT_TEST(endpoints_without_addresses_make_no_slices);
+  CPPUNIT_TEST(endpoints_missing_in_a_list_are_removed);
+  CPPUNIT_TEST(an_upgraded_server_is_detected_at_the_next_list);
+  CPPUNIT_TEST(a_relist_starts_with_discovery);
+  CPPUNIT_TEST(endpoints_are_listed_as_streams);
   CPPUNIT_TEST_SUITE_END();
 
-  void endpoints_are_read_when_discovery_knows_no_slices() {
+  void endpoints_are_read_if_the_server_has_no_slices() {
     EndpointsWorld world;
     CPPUNIT_ASSERT_EQUAL(std::string("EndpointSlice"), world.reflector.status().object_kind);
     CPPUNIT_ASSERT_EQUAL(0L, world.refuse(404, "404 page not found"));
@@ -74,18 +74,18 @@ class ReflectorEndpointsTest : public CppUnit::TestFixture {
         world.transport.last_asked());
     CPPUNIT_ASSERT_EQUAL(std::string("begin EndpointSlice, upsert EndpointSlice demo/web-ipv4-0, end EndpointSlice"),
                          world.events.take_text());
-    const auto told = world.told();
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), told.size());
+    const auto logged = world.logged();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), logged.size());
     CPPUNIT_ASSERT_EQUAL(
         std::string("WARN sluice.kube the API server https://api does not offer discovery.k8s.io/v1: core/v1 Endpoints "
                     "are read in place of EndpointSlices, without topology hints and without terminating endpoints"),
-        told[0]);
+        logged[0]);
     CPPUNIT_ASSERT_EQUAL(std::string("Endpoints"), world.reflector.status().object_kind);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), world.reflector.status().errors);
   }
 
-  void a_denial_may_mean_the_same() {
-    // Access is checked before it is noticed that there is nothing.
+  void a_403_may_mean_that_the_server_has_no_slices() {
+    // The server checks access before it finds that the API group does not exist.
     EndpointsWorld world;
     world.refuse(403);
     world.refuse(404);
@@ -99,7 +99,7 @@ class ReflectorEndpointsTest : public CppUnit::TestFixture {
       EndpointsWorld world;
       world.refuse(404);
       world.transport.expect({.status = code, .body = "{}"});
-      // The refusal of the list is told, once, and the list is tried again later.
+      // The error of the list is logged once, and the list is retried later.
       CPPUNIT_ASSERT_EQUAL(800L, world.step());
       CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), world.reflector.status().errors);
       CPPUNIT_ASSERT(world.reflector.status().last_error.find("answers 404") != std::string::npos);
@@ -116,7 +116,7 @@ class ReflectorEndpointsTest : public CppUnit::TestFixture {
     }
   }
 
-  void a_server_that_is_away_is_asked_again() {
+  void an_unreachable_server_is_retried() {
     EndpointsWorld world;
     world.refuse(404);
     world.transport.expect({.status = 0, .body = "", .end = base::unavailable("refused")});
@@ -126,7 +126,7 @@ class ReflectorEndpointsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("Endpoints"), world.reflector.status().object_kind);
   }
 
-  void other_resources_have_no_substitute() {
+  void other_resources_have_no_fallback() {
     ReflectorWorld world;
     CPPUNIT_ASSERT_EQUAL(800L, world.refuse(404));
     world.transport.expect_list(ReflectorWorld::list("1", ""));
@@ -148,7 +148,7 @@ class ReflectorEndpointsTest : public CppUnit::TestFixture {
                          world.events.take_text());
   }
 
-  void slices_that_are_left_over_are_removed() {
+  void slices_that_are_no_longer_made_are_removed() {
     EndpointsWorld world;
     world.list_endpoints(EndpointsWorld::endpoints(
         "web", EndpointsWorld::subset("10.0.0.1", 80) + "," + EndpointsWorld::subset("10.0.0.1", 81)));
@@ -159,7 +159,7 @@ class ReflectorEndpointsTest : public CppUnit::TestFixture {
                          world.events.take_text());
   }
 
-  void unusable_endpoints_stay_as_they_were() {
+  void invalid_endpoints_keep_their_last_valid_state() {
     EndpointsWorld world;
     const std::string bad = EndpointsWorld::endpoints("web", R"({"addresses":5})");
     world.list_endpoints(EndpointsWorld::endpoints("web", EndpointsWorld::subset("10.0.0.1")));
@@ -176,8 +176,8 @@ class ReflectorEndpointsTest : public CppUnit::TestFixture {
                    std::string::npos);
   }
 
-  void endpoints_without_addresses_are_nothing() {
-    // Such as those that components elect their leader with.
+  void endpoints_without_addresses_make_no_slices() {
+    // Such as those for leader election.
     EndpointsWorld world;
     const std::string lock =
         R"({"metadata":{"name":"lock","namespace":"kube-system","annotations":
@@ -187,7 +187,7 @@ class ReflectorEndpointsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("begin EndpointSlice, end EndpointSlice"), world.events.take_text());
   }
 
-  void what_a_list_does_not_have_is_forgotten() {
+  void endpoints_missing_in_a_list_are_removed() {
     EndpointsWorld world;
     world.list_endpoints(EndpointsWorld::endpoints("web", EndpointsWorld::subset("10.0.0.1")));
     world.expire();
@@ -199,7 +199,7 @@ class ReflectorEndpointsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(""), world.events.take_text());
   }
 
-  void a_server_that_was_upgraded_is_noticed_at_the_next_list() {
+  void an_upgraded_server_is_detected_at_the_next_list() {
     EndpointsWorld world;
     world.list_endpoints(EndpointsWorld::endpoints("web", EndpointsWorld::subset("10.0.0.1")));
     world.expire();
@@ -214,11 +214,11 @@ class ReflectorEndpointsTest : public CppUnit::TestFixture {
                          world.events.take_text());
     CPPUNIT_ASSERT_EQUAL(std::string("INFO sluice.kube the API server https://api offers discovery.k8s.io/v1 now: "
                                      "EndpointSlices are read in place of Endpoints"),
-                         world.told().back());
+                         world.logged().back());
   }
 
-  void a_new_list_asks_discovery_first() {
-    // Whatever discovery says but yes, Endpoints stay in use.
+  void a_relist_starts_with_discovery() {
+    // Endpoints stay in use unless discovery succeeds.
     for (const int code : {404, 403, 500}) {
       EndpointsWorld world;
       world.list_endpoints("");
@@ -230,7 +230,7 @@ class ReflectorEndpointsTest : public CppUnit::TestFixture {
     }
   }
 
-  void endpoints_come_as_streams_too() {
+  void endpoints_are_listed_as_streams() {
     ReflectorWorld world(endpoint_slices_resource(), true);
     world.refuse(404);
     world.refuse(404);

@@ -18,38 +18,38 @@ base::Status cut() { return {base::StatusCode::unavailable, "the connection brok
 
 class ReflectorListTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ReflectorListTest);
-  CPPUNIT_TEST(the_first_list_asks_for_anything_cached);
-  CPPUNIT_TEST(a_list_is_told_from_begin_to_end);
+  CPPUNIT_TEST(the_first_list_accepts_cached_data);
+  CPPUNIT_TEST(a_list_is_delivered_from_begin_to_end);
   CPPUNIT_TEST(pages_are_one_list);
   CPPUNIT_TEST(an_expired_page_restarts_the_list_without_pages);
-  CPPUNIT_TEST(a_list_cut_in_the_middle_begins_again);
-  CPPUNIT_TEST(a_body_that_ends_early_is_no_list);
+  CPPUNIT_TEST(a_list_that_breaks_off_is_restarted);
+  CPPUNIT_TEST(a_truncated_list_is_an_error);
   CPPUNIT_TEST(an_expired_version_is_dropped_at_once);
   CPPUNIT_TEST(an_expired_list_without_version_waits);
-  CPPUNIT_TEST(a_version_from_the_future_is_dropped_at_once);
+  CPPUNIT_TEST(a_too_large_version_is_dropped_at_once);
   CPPUNIT_TEST(retry_after_is_honoured_with_jitter);
-  CPPUNIT_TEST(retry_after_alone_counts_ten_times);
-  CPPUNIT_TEST(retry_after_counts_where_it_means_something);
-  CPPUNIT_TEST(what_the_server_asked_for_again_is_marked);
-  CPPUNIT_TEST(refusals_back_off_and_name_a_remedy);
+  CPPUNIT_TEST(backoff_applies_after_ten_responses_with_retry_after);
+  CPPUNIT_TEST(retry_after_is_ignored_on_403_and_if_zero);
+  CPPUNIT_TEST(a_retry_that_the_server_asked_for_is_marked);
+  CPPUNIT_TEST(errors_back_off_and_name_a_remedy);
   CPPUNIT_TEST(an_unknown_field_selector_is_dropped_once);
   CPPUNIT_TEST(connection_failures_back_off_with_doubling);
-  CPPUNIT_TEST(delays_are_jittered_and_start_over_after_a_time_of_success);
-  CPPUNIT_TEST(unusable_objects_are_told_and_logged_once);
-  CPPUNIT_TEST(objects_of_no_use_are_not_in_the_list);
-  CPPUNIT_TEST(other_content_types_are_refused);
-  CPPUNIT_TEST(other_kinds_are_refused);
-  CPPUNIT_TEST(a_damaged_item_fails_the_list);
-  CPPUNIT_TEST(damage_that_stays_is_left_out_at_last);
-  CPPUNIT_TEST(a_damaged_item_with_a_name_is_kept);
-  CPPUNIT_TEST(an_item_that_is_too_large_is_kept);
-  CPPUNIT_TEST(a_list_that_keeps_breaking_off_is_told_once);
-  CPPUNIT_TEST(a_list_without_version_is_refused);
+  CPPUNIT_TEST(delays_are_jittered_and_reset_after_a_time_of_success);
+  CPPUNIT_TEST(invalid_objects_are_delivered_as_unusable_and_logged_once);
+  CPPUNIT_TEST(objects_that_a_proxy_does_not_need_are_not_delivered);
+  CPPUNIT_TEST(other_content_types_are_rejected);
+  CPPUNIT_TEST(other_kinds_are_rejected);
+  CPPUNIT_TEST(a_malformed_item_fails_the_list);
+  CPPUNIT_TEST(malformed_items_are_skipped_after_three_failed_lists);
+  CPPUNIT_TEST(a_malformed_item_with_a_name_keeps_its_last_state);
+  CPPUNIT_TEST(an_oversized_item_keeps_its_last_state);
+  CPPUNIT_TEST(a_list_that_keeps_breaking_off_is_logged_once);
+  CPPUNIT_TEST(a_list_without_version_is_rejected);
   CPPUNIT_TEST(each_resource_has_its_selectors);
-  CPPUNIT_TEST(stopping_is_no_failure);
+  CPPUNIT_TEST(stop_is_not_a_failure);
   CPPUNIT_TEST_SUITE_END();
 
-  void the_first_list_asks_for_anything_cached() {
+  void the_first_list_accepts_cached_data() {
     ReflectorWorld world;
     world.transport.expect_list(ReflectorWorld::list("10", ""));
     CPPUNIT_ASSERT_EQUAL(0L, world.step());
@@ -59,7 +59,7 @@ class ReflectorListTest : public CppUnit::TestFixture {
                          world.transport.last_asked());
   }
 
-  void a_list_is_told_from_begin_to_end() {
+  void a_list_is_delivered_from_begin_to_end() {
     ReflectorWorld world;
     world.transport.expect_list(
         ReflectorWorld::list("10", ReflectorWorld::object("a", "8") + "," + ReflectorWorld::object("b", "9")));
@@ -83,7 +83,7 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!world.asked("resourceVersion"));
     CPPUNIT_ASSERT_EQUAL(std::string("begin Service, upsert Service demo/a, upsert Service demo/b, end Service"),
                          world.events.take_text());
-    // A server that pages although asked from its cache has none: later lists page too.
+    // A server that pages a list from its cache has no cache, so later lists are paged, too.
     world.step();
     CPPUNIT_ASSERT(world.asked("watch=true&resourceVersion=10"));
     world.step();
@@ -105,7 +105,7 @@ class ReflectorListTest : public CppUnit::TestFixture {
         world.events.take_text());
   }
 
-  void a_list_cut_in_the_middle_begins_again() {
+  void a_list_that_breaks_off_is_restarted() {
     ReflectorWorld world;
     const std::string body =
         ReflectorWorld::list("10", ReflectorWorld::object("a", "8") + "," + ReflectorWorld::object("b", "9"));
@@ -118,7 +118,7 @@ class ReflectorListTest : public CppUnit::TestFixture {
                          world.events.take_text());
   }
 
-  void a_body_that_ends_early_is_no_list() {
+  void a_truncated_list_is_an_error() {
     ReflectorWorld world;
     const std::string body = ReflectorWorld::list("10", ReflectorWorld::object("a", "8"));
     world.transport.expect({.status = 200, .body = body.substr(0, body.size() - 1)});
@@ -154,7 +154,7 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(800L, world.step());
   }
 
-  void a_version_from_the_future_is_dropped_at_once() {
+  void a_too_large_version_is_dropped_at_once() {
     ReflectorWorld world;
     world.transport.expect(
         {.status = 504,
@@ -176,8 +176,8 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(3500L, world.step());
   }
 
-  void retry_after_alone_counts_ten_times() {
-    // Then a server that says the same again and again is asked at our own pace, if that is slower.
+  void backoff_applies_after_ten_responses_with_retry_after() {
+    // After ten consecutive responses with Retry-After, the own backoff applies if it is longer.
     ReflectorWorld world;
     const test::ScriptedAnswer busy{.status = 429, .body = "", .retry_after = std::chrono::seconds(1)};
     for (int i = 0; i < 10; ++i) {
@@ -192,7 +192,7 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(1000L, world.step());
   }
 
-  void what_the_server_asked_for_again_is_marked() {
+  void a_retry_that_the_server_asked_for_is_marked() {
     ReflectorWorld world;
     const auto again = [&](int status, int retry_after) {
       world.transport.expect({.status = status, .body = "", .retry_after = std::chrono::seconds(retry_after)});
@@ -206,11 +206,11 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!again(429, 1));
     world.list_once();
     CPPUNIT_ASSERT(world.transport.last_again());
-    CPPUNIT_ASSERT(!again(503, 1));  // the watch: another request
+    CPPUNIT_ASSERT(!again(503, 1));  // the watch, which is another request
     CPPUNIT_ASSERT(again(429, 1));
   }
 
-  void retry_after_counts_where_it_means_something() {
+  void retry_after_is_ignored_on_403_and_if_zero() {
     ReflectorWorld world;
     world.transport.expect({.status = 403, .body = "", .retry_after = std::chrono::seconds(9)});
     world.transport.expect({.status = 429, .body = "", .retry_after = std::chrono::seconds(0)});
@@ -218,7 +218,7 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(1600L, world.step());
   }
 
-  void refusals_back_off_and_name_a_remedy() {
+  void errors_back_off_and_name_a_remedy() {
     ReflectorWorld world;
     world.transport.expect({.status = 403, .body = ReflectorWorld::status(403, "Forbidden", "no\\nentry")});
     world.transport.expect({.status = 502, .body = "<html>bad gateway</html>", .content_type = "text/html"});
@@ -229,10 +229,10 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(
         std::string(
             "WARN sluice.kube list services: the API server https://api answers 403 Forbidden: \"no\\x0aentry\"; grant "
-            "list and watch on services, as ClusterRole system:node-proxier does; trying again"),
+            "list and watch on services, as ClusterRole system:node-proxier does; retrying"),
         lines[0]);
     CPPUNIT_ASSERT_EQUAL(
-        std::string("WARN sluice.kube list services: the API server https://api answers 502; trying again"), lines[1]);
+        std::string("WARN sluice.kube list services: the API server https://api answers 502; retrying"), lines[1]);
     CPPUNIT_ASSERT_EQUAL(std::string(""), world.events.take_text());
   }
 
@@ -260,7 +260,7 @@ class ReflectorListTest : public CppUnit::TestFixture {
       world.transport.expect({.status = 0, .body = "", .end = base::unavailable("refused")});
       CPPUNIT_ASSERT_EQUAL(delay, world.step());
     }
-    // Eight failures of one reason are two lines: the first and the fourth.
+    // Of eight failures with one reason, the first and the fourth are logged.
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), world.log.lines().size());
     world.transport.expect({.status = 0, .body = "", .end = base::unavailable("another")});
     world.step();
@@ -272,7 +272,7 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(9), world.reflector.status().errors);
   }
 
-  void delays_are_jittered_and_start_over_after_a_time_of_success() {
+  void delays_are_jittered_and_reset_after_a_time_of_success() {
     ReflectorWorld world;
     world.random = 0.5;
     const auto fail = [&world] {
@@ -287,7 +287,7 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(1200L, fail());
   }
 
-  void unusable_objects_are_told_and_logged_once() {
+  void invalid_objects_are_delivered_as_unusable_and_logged_once() {
     ReflectorWorld world;
     const std::string bad = ReflectorWorld::object("bad", "8", R"("ports":[{"port":0}])");
     world.transport.expect_list(
@@ -302,12 +302,12 @@ class ReflectorListTest : public CppUnit::TestFixture {
     const auto lines = world.log.lines();
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), lines.size());
     CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube Service demo/bad: spec.ports[0].port: 0 is not a port "
-                                     "(1-65535); what was known of the object before stays in force"),
+                                     "(1-65535); keeping the last valid state of the object"),
                          lines[0]);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), world.reflector.status().unusable);
   }
 
-  void objects_of_no_use_are_not_in_the_list() {
+  void objects_that_a_proxy_does_not_need_are_not_delivered() {
     ReflectorWorld world(endpoint_slices_resource());
     world.transport.expect_list(R"({"kind":"EndpointSliceList","metadata":{"resourceVersion":"1"},"items":[
         {"metadata":{"name":"a","namespace":"b","labels":{"kubernetes.io/service-name":"s"}},"addressType":"FQDN"}]})");
@@ -315,7 +315,7 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("begin EndpointSlice, end EndpointSlice"), world.events.take_text());
   }
 
-  void other_content_types_are_refused() {
+  void other_content_types_are_rejected() {
     ReflectorWorld world;
     world.transport.expect({.status = 200, .body = "k8s", .content_type = "application/vnd.kubernetes.protobuf"});
     CPPUNIT_ASSERT_EQUAL(800L, world.step());
@@ -328,7 +328,7 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0L, world.step());
   }
 
-  void other_kinds_are_refused() {
+  void other_kinds_are_rejected() {
     ReflectorWorld world;
     world.transport.expect_list(R"({"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"1"},
         "items":[{"kind":"PartialObjectMetadata","metadata":{"name":"a"}}]})");
@@ -346,7 +346,7 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!world.reflector.status().listed);
   }
 
-  void a_damaged_item_fails_the_list() {
+  void a_malformed_item_fails_the_list() {
     ReflectorWorld world;
     world.transport.expect_list(
         ReflectorWorld::list("10", ReflectorWorld::object("a", "8") + ",{\"metadata\":{\"name\":\"\xff\"}}"));
@@ -356,7 +356,7 @@ class ReflectorListTest : public CppUnit::TestFixture {
                    std::string::npos);
   }
 
-  void damage_that_stays_is_left_out_at_last() {
+  void malformed_items_are_skipped_after_three_failed_lists() {
     ReflectorWorld world;
     const std::string body =
         ReflectorWorld::list("10", "{\"metadata\":{\"name\":\"\xff\"}}," + ReflectorWorld::object("b", "9"));
@@ -373,7 +373,7 @@ class ReflectorListTest : public CppUnit::TestFixture {
                    std::string::npos);
   }
 
-  void a_damaged_item_with_a_name_is_kept() {
+  void a_malformed_item_with_a_name_keeps_its_last_state() {
     ReflectorWorld world;
     world.transport.expect_list(ReflectorWorld::list(
         "10", ReflectorWorld::object("bad", "8", "\"x\":\"\xff\"") + "," + ReflectorWorld::object("b", "9")));
@@ -382,31 +382,31 @@ class ReflectorListTest : public CppUnit::TestFixture {
                          world.events.take_text());
   }
 
-  void an_item_that_is_too_large_is_kept() {
+  void an_oversized_item_keeps_its_last_state() {
     ReflectorWorld world;
     const std::string big = ReflectorWorld::object("big", "8", "\"x\":\"" + std::string(8u << 20, 'x') + '"');
     world.transport.expect_list(ReflectorWorld::list("10", big + "," + ReflectorWorld::object("b", "9")));
     CPPUNIT_ASSERT_EQUAL(0L, world.step());
     CPPUNIT_ASSERT_EQUAL(std::string("begin Service, unusable Service demo/big, upsert Service demo/b, end Service"),
                          world.events.take_text());
-    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube Service demo/big: is larger than 4 MiB; what was known of the "
-                                     "object before stays in force"),
-                         world.told().at(0));
+    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube Service demo/big: is larger than 4 MiB; keeping the last valid "
+                                     "state of the object"),
+                         world.logged().at(0));
   }
 
-  void a_list_that_keeps_breaking_off_is_told_once() {
+  void a_list_that_keeps_breaking_off_is_logged_once() {
     ReflectorWorld world;
     const std::string body = ReflectorWorld::list("10", ReflectorWorld::object("a", "8"));
     for (int i = 0; i < 3; ++i) {
       world.transport.expect({.status = 200, .body = body.substr(0, 60), .end = cut()});
       CPPUNIT_ASSERT(world.step() > 0);
     }
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), world.told().size());
-    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube list services: the connection broke; trying again"),
-                         world.told()[0]);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), world.logged().size());
+    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube list services: the connection broke; retrying"),
+                         world.logged()[0]);
   }
 
-  void a_list_without_version_is_refused() {
+  void a_list_without_version_is_rejected() {
     ReflectorWorld world;
     world.transport.expect_list(R"({"kind":"ServiceList","metadata":{},"items":[]})");
     CPPUNIT_ASSERT_EQUAL(800L, world.step());
@@ -428,7 +428,7 @@ class ReflectorListTest : public CppUnit::TestFixture {
                          nodes.transport.last_asked());
   }
 
-  void stopping_is_no_failure() {
+  void stop_is_not_a_failure() {
     ReflectorWorld world;
     world.transport.expect({.status = 0, .body = "", .end = {base::StatusCode::unavailable, "stopped", ECANCELED}});
     CPPUNIT_ASSERT_EQUAL(0L, world.step());

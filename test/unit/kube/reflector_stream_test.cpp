@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Lists that come as the beginning of a watch, and servers that do not have them.
+// Streaming lists, and servers that do not support them.
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
@@ -26,7 +26,7 @@ struct StreamWorld : ReflectorWorld {
   static std::string added(const std::string& name, const std::string& version) {
     return event("ADDED", object(name, version));
   }
-  // A stream of demo/a is complete at version 10 and goes on as a watch for a while.
+  // A streaming list of demo/a, complete at version 10, which then continues as a watch for a while.
   long stream_once() {
     const long delay = answer(added("a", "9") + initial_events_end("10"));
     events.take();
@@ -38,41 +38,41 @@ struct StreamWorld : ReflectorWorld {
 
 class ReflectorStreamTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ReflectorStreamTest);
-  CPPUNIT_TEST(a_stream_is_asked_for_first);
-  CPPUNIT_TEST(initial_events_are_a_list_and_the_watch_goes_on);
-  CPPUNIT_TEST(nothing_ends_a_list_but_the_end_of_the_initial_events);
+  CPPUNIT_TEST(a_stream_is_requested_first);
+  CPPUNIT_TEST(initial_events_are_a_list_and_the_watch_continues);
+  CPPUNIT_TEST(only_the_end_of_the_initial_events_ends_a_list);
   CPPUNIT_TEST(a_recorded_stream_is_a_list);
-  CPPUNIT_TEST(a_stream_of_nothing_is_an_empty_list);
-  CPPUNIT_TEST(changes_among_the_initial_events_count);
-  CPPUNIT_TEST(a_stream_that_is_cut_begins_again);
-  CPPUNIT_TEST(the_third_cut_in_a_row_lists);
+  CPPUNIT_TEST(a_stream_without_objects_is_an_empty_list);
+  CPPUNIT_TEST(changes_among_the_initial_events_are_delivered);
+  CPPUNIT_TEST(a_broken_stream_is_restarted);
+  CPPUNIT_TEST(the_third_consecutive_broken_stream_falls_back_to_a_list);
   CPPUNIT_TEST(a_watch_that_was_a_stream_is_resumed);
-  CPPUNIT_TEST(an_expired_watch_streams_again_from_the_last_version);
-  CPPUNIT_TEST(a_stream_from_an_expired_version_asks_for_the_newest);
-  CPPUNIT_TEST(a_stream_from_a_version_of_the_future_asks_for_the_newest);
-  CPPUNIT_TEST(servers_that_refuse_streams_are_listed);
-  CPPUNIT_TEST(servers_that_ignore_the_wish_are_listed);
+  CPPUNIT_TEST(an_expired_watch_is_streamed_again_from_the_last_version);
+  CPPUNIT_TEST(a_stream_from_an_expired_version_requests_the_newest);
+  CPPUNIT_TEST(a_stream_from_a_too_large_version_requests_the_newest);
+  CPPUNIT_TEST(servers_that_reject_streams_are_listed);
+  CPPUNIT_TEST(servers_that_ignore_the_stream_option_are_listed);
   CPPUNIT_TEST(servers_that_send_ordinary_bookmarks_are_listed);
-  CPPUNIT_TEST(a_pause_among_initial_events_is_no_silence);
-  CPPUNIT_TEST(a_path_that_dies_in_a_stream_says_nothing_about_streams);
-  CPPUNIT_TEST(a_quiet_watch_is_no_silence);
-  CPPUNIT_TEST(a_refusal_is_remembered_for_an_hour);
-  CPPUNIT_TEST(a_refusal_is_forgotten_when_the_server_was_away);
+  CPPUNIT_TEST(a_pause_among_initial_events_is_no_timeout);
+  CPPUNIT_TEST(a_connection_timeout_does_not_disable_streams);
+  CPPUNIT_TEST(an_idle_watch_is_no_timeout);
+  CPPUNIT_TEST(a_rejection_is_remembered_for_an_hour);
+  CPPUNIT_TEST(a_rejection_is_forgotten_when_the_server_was_unreachable);
   CPPUNIT_TEST(one_reflector_learns_from_another);
-  CPPUNIT_TEST(errors_worth_repeating_do_not_list);
-  CPPUNIT_TEST(other_refusals_list_this_once);
-  CPPUNIT_TEST(error_events_in_the_stream);
-  CPPUNIT_TEST(a_stream_that_ends_at_once_lists);
-  CPPUNIT_TEST(broken_text_in_the_stream_lists);
-  CPPUNIT_TEST(a_damaged_object_in_the_stream_is_kept_and_the_rest_goes_on);
-  CPPUNIT_TEST(an_end_without_version_is_no_end);
+  CPPUNIT_TEST(transient_errors_do_not_fall_back_to_a_list);
+  CPPUNIT_TEST(other_errors_fall_back_to_a_list_once);
+  CPPUNIT_TEST(error_events_in_a_stream_are_handled);
+  CPPUNIT_TEST(a_stream_that_ends_at_once_falls_back_to_a_list);
+  CPPUNIT_TEST(malformed_text_in_a_stream_falls_back_to_a_list);
+  CPPUNIT_TEST(a_malformed_object_in_a_stream_keeps_its_last_state);
+  CPPUNIT_TEST(initial_events_must_end_with_a_version);
   CPPUNIT_TEST(unknown_field_selectors_are_dropped_in_streams_too);
-  CPPUNIT_TEST(connected_begins_with_the_end_of_the_initial_events);
-  CPPUNIT_TEST(stopping_a_stream_is_no_failure);
-  CPPUNIT_TEST(the_switch_of_client_go_is_understood);
+  CPPUNIT_TEST(connected_after_the_end_of_the_initial_events);
+  CPPUNIT_TEST(stopping_a_stream_is_not_a_failure);
+  CPPUNIT_TEST(the_feature_gate_of_client_go_is_supported);
   CPPUNIT_TEST_SUITE_END();
 
-  void a_stream_is_asked_for_first() {
+  void a_stream_is_requested_first() {
     StreamWorld world;
     world.stream_once();
     CPPUNIT_ASSERT_EQUAL(std::string("/api/v1/"
@@ -82,7 +82,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
                          world.transport.last_asked());
   }
 
-  void initial_events_are_a_list_and_the_watch_goes_on() {
+  void initial_events_are_a_list_and_the_watch_continues() {
     StreamWorld world;
     CPPUNIT_ASSERT_EQUAL(0L, world.answer(StreamWorld::added("a", "9") + StreamWorld::added("b", "3") +
                                           StreamWorld::initial_events_end("10") + StreamWorld::added("c", "11") +
@@ -100,7 +100,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), world.transport.requests());
   }
 
-  void nothing_ends_a_list_but_the_end_of_the_initial_events() {
+  void only_the_end_of_the_initial_events_ends_a_list() {
     const std::string whole = StreamWorld::added("a", "9") + StreamWorld::initial_events_end("10");
     for (std::size_t size = 0; size + 1 < whole.size(); size += 3) {
       StreamWorld world;
@@ -113,21 +113,21 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
   void a_recorded_stream_is_a_list() {
     StreamWorld world;
     world.answer(test::recorded("watchlist-services-sendinitialevents").body);
-    const auto told = world.events.take();
-    CPPUNIT_ASSERT_EQUAL(std::string("begin Service"), told.front());
-    CPPUNIT_ASSERT_EQUAL(std::string("end Service"), told.back());
-    CPPUNIT_ASSERT_EQUAL(std::size_t(8), told.size());
+    const auto delivered = world.events.take();
+    CPPUNIT_ASSERT_EQUAL(std::string("begin Service"), delivered.front());
+    CPPUNIT_ASSERT_EQUAL(std::string("end Service"), delivered.back());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(8), delivered.size());
     world.answer("");
     CPPUNIT_ASSERT(world.asked("watch=true&resourceVersion=580"));
   }
 
-  void a_stream_of_nothing_is_an_empty_list() {
+  void a_stream_without_objects_is_an_empty_list() {
     StreamWorld world;
     CPPUNIT_ASSERT_EQUAL(0L, world.answer(StreamWorld::initial_events_end("10")));
     CPPUNIT_ASSERT_EQUAL(std::string("begin Service, end Service"), world.events.take_text());
   }
 
-  void changes_among_the_initial_events_count() {
+  void changes_among_the_initial_events_are_delivered() {
     StreamWorld world(endpoint_slices_resource());
     const std::string of_use =
         R"({"metadata":{"name":"s","namespace":"demo","labels":{"kubernetes.io/service-name":"w"}},)"
@@ -141,7 +141,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
                          world.events.take_text());
   }
 
-  void a_stream_that_is_cut_begins_again() {
+  void a_broken_stream_is_restarted() {
     StreamWorld world;
     CPPUNIT_ASSERT_EQUAL(800L, world.answer(StreamWorld::added("a", "9"), 5s, cut()));
     world.answer(StreamWorld::added("b", "8") + StreamWorld::initial_events_end("10"));
@@ -150,14 +150,14 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(
         std::string("begin Service, upsert Service demo/a, begin Service, upsert Service demo/b, end Service"),
         world.events.take_text());
-    // One line when it breaks, one when it works again, none of the connection.
-    const auto told = world.told();
-    CPPUNIT_ASSERT_EQUAL(std::size_t(2), told.size());
-    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube list services: the connection broke; trying again"), told[0]);
-    CPPUNIT_ASSERT_EQUAL(std::string("INFO sluice.kube list services: works again after 1 failures"), told[1]);
+    // One line when it breaks, one when it works again, none about the connection.
+    const auto logged = world.logged();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), logged.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube list services: the connection broke; retrying"), logged[0]);
+    CPPUNIT_ASSERT_EQUAL(std::string("INFO sluice.kube list services: works again after 1 failures"), logged[1]);
   }
 
-  void the_third_cut_in_a_row_lists() {
+  void the_third_consecutive_broken_stream_falls_back_to_a_list() {
     StreamWorld world;
     for (int i = 0; i < 3; ++i) {
       CPPUNIT_ASSERT(world.answer(StreamWorld::added("a", "9"), 5s, cut()) > 0);
@@ -166,7 +166,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     world.transport.expect_list(StreamWorld::list("10", ""));
     world.step();
     CPPUNIT_ASSERT(world.asked_for_list());
-    // The server can do it all the same.
+    // The server does support streaming lists.
     world.answer(StreamWorld::event("ERROR", StreamWorld::status(410, "Expired")));
     world.stream_once();
     CPPUNIT_ASSERT(world.asked_for_stream());
@@ -182,7 +182,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), world.reflector.status().lists);
   }
 
-  void an_expired_watch_streams_again_from_the_last_version() {
+  void an_expired_watch_is_streamed_again_from_the_last_version() {
     StreamWorld world;
     world.stream_once();
     CPPUNIT_ASSERT_EQUAL(0L, world.answer(StreamWorld::event("ERROR", StreamWorld::status(410, "Expired"))));
@@ -193,17 +193,17 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), world.reflector.status().errors);
   }
 
-  void a_stream_from_an_expired_version_asks_for_the_newest() {
+  void a_stream_from_an_expired_version_requests_the_newest() {
     StreamWorld world;
     world.stream_once();
     world.answer(StreamWorld::event("ERROR", StreamWorld::status(410, "Expired")));
     CPPUNIT_ASSERT_EQUAL(0L, world.refuse(410, StreamWorld::status(410, "Expired")));
-    // A server to which even the newest is gone is not asked at once again.
+    // If even the newest version has expired, the retry is delayed.
     CPPUNIT_ASSERT_EQUAL(800L, world.answer(StreamWorld::event("ERROR", StreamWorld::status(410, "Expired"))));
     CPPUNIT_ASSERT(!world.asked("resourceVersion="));
   }
 
-  void a_stream_from_a_version_of_the_future_asks_for_the_newest() {
+  void a_stream_from_a_too_large_version_requests_the_newest() {
     StreamWorld world;
     world.stream_once();
     world.answer(StreamWorld::event("ERROR", StreamWorld::status(410, "Expired")));
@@ -214,7 +214,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("begin Service, end Service"), world.events.take_text());
   }
 
-  void servers_that_refuse_streams_are_listed() {
+  void servers_that_reject_streams_are_listed() {
     for (const int code : {400, 405, 422}) {
       StreamWorld world;
       CPPUNIT_ASSERT_EQUAL(0L,
@@ -225,19 +225,19 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL(std::string("begin Service, upsert Service demo/a, end Service"), world.events.take_text());
       world.answer("");
       CPPUNIT_ASSERT(world.asked("watch=true&resourceVersion=10") && !world.asked_for_stream());
-      const auto told = world.told();
-      CPPUNIT_ASSERT_EQUAL(std::size_t(1), told.size());
+      const auto logged = world.logged();
+      CPPUNIT_ASSERT_EQUAL(std::size_t(1), logged.size());
       CPPUNIT_ASSERT_EQUAL(
           "INFO sluice.kube the server does not offer streaming lists: the API server https://api answers " +
               std::to_string(code) + " Invalid: \"sendInitialEvents: Forbidden\"; listing instead",
-          told[0]);
+          logged[0]);
       CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), world.reflector.status().errors);
       CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), world.reflector.status().streamed);
     }
   }
 
-  void servers_that_ignore_the_wish_are_listed() {
-    // Asked to watch from nowhere, a server sends what there is and then falls silent.
+  void servers_that_ignore_the_stream_option_are_listed() {
+    // Without a resourceVersion, a server sends all objects and then nothing.
     StreamWorld world;
     world.transport.expect({.status = 200, .body = StreamWorld::added("a", "9"), .silence = 300s});
     CPPUNIT_ASSERT_EQUAL(0L, world.step());
@@ -258,7 +258,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(world.asked_for_list());
   }
 
-  void a_pause_among_initial_events_is_no_silence() {
+  void a_pause_among_initial_events_is_no_timeout() {
     StreamWorld world;
     world.transport.expect({.status = 200, .body = StreamWorld::added("a", "9"), .end = cut(), .silence = 9s});
     CPPUNIT_ASSERT_EQUAL(800L, world.step());
@@ -266,7 +266,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(world.asked_for_stream());
   }
 
-  void a_path_that_dies_in_a_stream_says_nothing_about_streams() {
+  void a_connection_timeout_does_not_disable_streams() {
     StreamWorld world;
     const base::Status dead{base::StatusCode::unavailable, "the server is silent", ETIMEDOUT};
     CPPUNIT_ASSERT_EQUAL(800L, world.answer(StreamWorld::added("a", "9"), 9s, dead));
@@ -274,7 +274,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(world.asked_for_stream());
   }
 
-  void a_quiet_watch_is_no_silence() {
+  void an_idle_watch_is_no_timeout() {
     StreamWorld world;
     world.transport.expect({.status = 200, .body = StreamWorld::initial_events_end("10"), .silence = 400s});
     CPPUNIT_ASSERT_EQUAL(0L, world.step());
@@ -289,7 +289,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(world.asked_for_list());
   }
 
-  void a_refusal_is_remembered_for_an_hour() {
+  void a_rejection_is_remembered_for_an_hour() {
     StreamWorld world;
     world.refuse(422);
     world.transport.expect_list(StreamWorld::list("10", ""));
@@ -303,7 +303,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(world.asked_for_stream());
   }
 
-  void a_refusal_is_forgotten_when_the_server_was_away() {
+  void a_rejection_is_forgotten_when_the_server_was_unreachable() {
     StreamWorld world;
     world.refuse(422);
     world.transport.expect_list(StreamWorld::list("10", ""));
@@ -317,13 +317,13 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
 
   void one_reflector_learns_from_another() {
     StreamWorld world;
-    world.support.missing("another saw it");
+    world.support.mark_unsupported("another reflector found it");
     world.transport.expect_list(StreamWorld::list("10", ""));
     world.step();
     CPPUNIT_ASSERT(world.asked_for_list());
   }
 
-  void errors_worth_repeating_do_not_list() {
+  void transient_errors_do_not_fall_back_to_a_list() {
     StreamWorld world;
     for (const int code : {429, 401, 502, 503}) {
       CPPUNIT_ASSERT(world.refuse(code) > 0);
@@ -336,7 +336,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(5), world.reflector.status().errors);
   }
 
-  void other_refusals_list_this_once() {
+  void other_errors_fall_back_to_a_list_once() {
     for (const int code : {403, 404, 500, 504}) {
       StreamWorld world;
       CPPUNIT_ASSERT_EQUAL(800L, world.refuse(code));
@@ -349,7 +349,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     }
   }
 
-  void error_events_in_the_stream() {
+  void error_events_in_a_stream_are_handled() {
     const auto error = [](int code) {
       return StreamWorld::added("a", "9") + StreamWorld::event("ERROR", StreamWorld::status(code, "x"));
     };
@@ -366,7 +366,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
         world.events.take_text());
   }
 
-  void a_stream_that_ends_at_once_lists() {
+  void a_stream_that_ends_at_once_falls_back_to_a_list() {
     StreamWorld world;
     CPPUNIT_ASSERT_EQUAL(800L, world.answer("", 10ms));
     world.transport.expect_list(StreamWorld::list("10", ""));
@@ -374,7 +374,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(world.asked_for_list());
   }
 
-  void broken_text_in_the_stream_lists() {
+  void malformed_text_in_a_stream_falls_back_to_a_list() {
     for (const std::string& text : {std::string("<html>"), std::string("{}}"), std::string(R"({"type":1})")}) {
       StreamWorld world;
       CPPUNIT_ASSERT_EQUAL(800L, world.answer(StreamWorld::added("a", "9") + text));
@@ -385,7 +385,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     }
   }
 
-  void a_damaged_object_in_the_stream_is_kept_and_the_rest_goes_on() {
+  void a_malformed_object_in_a_stream_keeps_its_last_state() {
     StreamWorld world;
     world.answer(StreamWorld::event("ADDED", StreamWorld::object("bad", "8", "\"x\":\"\xff\"")) +
                  StreamWorld::added("b", "9") + StreamWorld::initial_events_end("10"));
@@ -394,7 +394,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), world.reflector.status().unusable);
   }
 
-  void an_end_without_version_is_no_end() {
+  void initial_events_must_end_with_a_version() {
     StreamWorld world;
     CPPUNIT_ASSERT_EQUAL(800L, world.answer(StreamWorld::initial_events_end("")));
     CPPUNIT_ASSERT_EQUAL(std::string("begin Service"), world.events.take_text());
@@ -408,7 +408,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(world.asked_for_stream() && !world.asked("fieldSelector"));
   }
 
-  void connected_begins_with_the_end_of_the_initial_events() {
+  void connected_after_the_end_of_the_initial_events() {
     StreamWorld world;
     world.answer(StreamWorld::added("a", "9"), 5s, cut());
     CPPUNIT_ASSERT(!world.reflector.status().connected);
@@ -416,15 +416,15 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(world.reflector.status().connected);
   }
 
-  void stopping_a_stream_is_no_failure() {
+  void stopping_a_stream_is_not_a_failure() {
     StreamWorld world;
     CPPUNIT_ASSERT_EQUAL(
         0L, world.answer(StreamWorld::added("a", "9"), 5s, {base::StatusCode::unavailable, "stopped", ECANCELED}));
-    CPPUNIT_ASSERT_EQUAL(std::size_t(0), world.told().size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), world.logged().size());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), world.reflector.status().errors);
   }
 
-  void the_switch_of_client_go_is_understood() {
+  void the_feature_gate_of_client_go_is_supported() {
     test::CapturedLog log;
     const auto wanted = [](const std::string& value) {
       return streaming_lists_wanted([&](const std::string& name) {
@@ -439,9 +439,9 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), log.lines().size());
     StreamWorld off;
     StreamingSupport support(false, off.clock);
-    CPPUNIT_ASSERT(!support.worth_trying());
+    CPPUNIT_ASSERT(!support.may_be_supported());
     support.unreachable();
-    CPPUNIT_ASSERT(!support.worth_trying());
+    CPPUNIT_ASSERT(!support.may_be_supported());
   }
 };
 

@@ -19,45 +19,45 @@ base::Status cut() { return {base::StatusCode::unavailable, "the connection brok
 
 class ReflectorWatchTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ReflectorWatchTest);
-  CPPUNIT_TEST(a_watch_begins_where_the_list_ended);
-  CPPUNIT_TEST(watches_last_five_to_ten_minutes_by_chance);
-  CPPUNIT_TEST(events_are_told_in_order);
-  CPPUNIT_TEST(an_end_resumes_from_the_last_version);
+  CPPUNIT_TEST(a_watch_starts_at_the_version_of_the_list);
+  CPPUNIT_TEST(watch_timeouts_are_random_between_five_and_ten_minutes);
+  CPPUNIT_TEST(events_are_delivered_in_order);
+  CPPUNIT_TEST(a_watch_that_ends_is_resumed_from_the_last_version);
   CPPUNIT_TEST(bookmarks_advance_the_version);
-  CPPUNIT_TEST(a_bookmark_that_goes_back_lists_the_newest);
-  CPPUNIT_TEST(an_object_that_becomes_of_no_use_is_removed);
+  CPPUNIT_TEST(a_bookmark_with_an_earlier_version_lists_the_newest);
+  CPPUNIT_TEST(an_object_that_a_proxy_no_longer_needs_is_removed);
   CPPUNIT_TEST(an_expired_watch_lists_again_quietly);
-  CPPUNIT_TEST(expiring_again_and_again_backs_off);
+  CPPUNIT_TEST(repeated_expiry_backs_off);
   CPPUNIT_TEST(an_http_410_lists_again);
   CPPUNIT_TEST(a_429_event_resumes_after_a_while);
   CPPUNIT_TEST(a_500_event_lists_again_after_a_while);
-  CPPUNIT_TEST(a_refused_connection_does_not_list_again);
-  CPPUNIT_TEST(a_429_answer_does_not_list_again);
-  CPPUNIT_TEST(a_500_answer_lists_again);
-  CPPUNIT_TEST(a_cut_watch_resumes_at_once);
-  CPPUNIT_TEST(a_silent_watch_is_not_connected_and_told_of);
-  CPPUNIT_TEST(a_cut_right_after_the_start_waits);
+  CPPUNIT_TEST(a_rejected_connection_does_not_list_again);
+  CPPUNIT_TEST(a_429_response_does_not_list_again);
+  CPPUNIT_TEST(a_500_response_lists_again);
+  CPPUNIT_TEST(a_broken_watch_resumes_at_once);
+  CPPUNIT_TEST(a_watch_that_times_out_is_reported_and_not_connected);
+  CPPUNIT_TEST(a_watch_that_breaks_at_once_backs_off);
   CPPUNIT_TEST(a_very_short_watch_lists_again);
   CPPUNIT_TEST(a_short_watch_with_events_waits_and_resumes);
   CPPUNIT_TEST(events_of_unknown_type_are_skipped);
   CPPUNIT_TEST(events_about_other_kinds_are_skipped);
-  CPPUNIT_TEST(broken_text_lists_again);
-  CPPUNIT_TEST(half_an_event_is_not_told);
-  CPPUNIT_TEST(a_damaged_event_with_a_name_is_one_object_s_trouble);
-  CPPUNIT_TEST(an_event_that_is_too_large_is_one_object_s_trouble);
+  CPPUNIT_TEST(malformed_text_lists_again);
+  CPPUNIT_TEST(a_truncated_event_is_not_delivered);
+  CPPUNIT_TEST(a_malformed_event_with_a_name_affects_one_object);
+  CPPUNIT_TEST(an_oversized_event_affects_one_object);
   CPPUNIT_TEST(an_event_without_a_name_is_reported);
-  CPPUNIT_TEST(many_events_about_other_kinds_are_one_line);
+  CPPUNIT_TEST(events_about_other_kinds_are_logged_once);
   CPPUNIT_TEST(connected_means_a_running_watch);
   CPPUNIT_TEST_SUITE_END();
 
-  // Answers the next watch with these events and steps.
+  // Responds to the next watch with these events, and does a step.
   static long watch(ReflectorWorld& world, const std::string& body, std::chrono::milliseconds lasts = 300s,
                     base::Status end = {}) {
     world.transport.expect({.status = 200, .body = body, .end = std::move(end), .lasts = lasts});
     return world.step();
   }
 
-  void a_watch_begins_where_the_list_ended() {
+  void a_watch_starts_at_the_version_of_the_list() {
     ReflectorWorld world;
     world.list_once();
     CPPUNIT_ASSERT_EQUAL(0L, watch(world, ""));
@@ -68,7 +68,7 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
         world.transport.last_asked());
   }
 
-  void watches_last_five_to_ten_minutes_by_chance() {
+  void watch_timeouts_are_random_between_five_and_ten_minutes() {
     ReflectorWorld world;
     world.list_once();
     world.random = 0.999;
@@ -76,7 +76,7 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(world.asked("timeoutSeconds=599"));
   }
 
-  void events_are_told_in_order() {
+  void events_are_delivered_in_order() {
     ReflectorWorld world;
     world.list_once();
     watch(world, ReflectorWorld::event("ADDED", ReflectorWorld::object("b", "11")) +
@@ -87,7 +87,7 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), world.reflector.status().events);
   }
 
-  void an_end_resumes_from_the_last_version() {
+  void a_watch_that_ends_is_resumed_from_the_last_version() {
     ReflectorWorld world;
     world.list_once();
     watch(world, ReflectorWorld::event("DELETED", ReflectorWorld::object("a", "17")));
@@ -105,8 +105,8 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(""), world.events.take_text());
   }
 
-  void a_bookmark_that_goes_back_lists_the_newest() {
-    // A server restored from a backup would wait for our version and tell nothing till then.
+  void a_bookmark_with_an_earlier_version_lists_the_newest() {
+    // A server restored from a backup would send nothing until it reaches the version of the watch.
     ReflectorWorld world;
     world.list_once();
     CPPUNIT_ASSERT_EQUAL(0L, watch(world, ReflectorWorld::bookmark("4")));
@@ -116,7 +116,7 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("begin Service, end Service"), world.events.take_text());
   }
 
-  void an_object_that_becomes_of_no_use_is_removed() {
+  void an_object_that_a_proxy_no_longer_needs_is_removed() {
     ReflectorWorld world(endpoint_slices_resource());
     world.transport.expect_list(R"({"kind":"EndpointSliceList","metadata":{"resourceVersion":"1"},"items":[]})");
     world.step();
@@ -138,7 +138,7 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), world.reflector.status().errors);
   }
 
-  void expiring_again_and_again_backs_off() {
+  void repeated_expiry_backs_off() {
     ReflectorWorld world;
     world.list_once();
     const std::string expired = ReflectorWorld::event("ERROR", ReflectorWorld::status(410, "Expired"));
@@ -146,7 +146,7 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     world.transport.expect_list(ReflectorWorld::list("30", ""));
     world.step();
     CPPUNIT_ASSERT_EQUAL(800L, watch(world, expired, 0s));
-    // A watch that works in between makes the next one free again.
+    // After a watch that works, the next one has no delay again.
     world.transport.expect_list(ReflectorWorld::list("40", ""));
     world.step();
     watch(world, "", 10s);
@@ -184,7 +184,7 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!world.asked("watch="));
   }
 
-  void a_refused_connection_does_not_list_again() {
+  void a_rejected_connection_does_not_list_again() {
     ReflectorWorld world;
     world.list_once();
     for (const long delay : {800L, 1600L}) {
@@ -195,7 +195,7 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(world.asked("watch=true&resourceVersion=10"));
   }
 
-  void a_429_answer_does_not_list_again() {
+  void a_429_response_does_not_list_again() {
     ReflectorWorld world;
     world.list_once();
     for (const int code : {429, 401, 403, 502, 503}) {
@@ -206,7 +206,7 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(world.asked("watch=true"));
   }
 
-  void a_500_answer_lists_again() {
+  void a_500_response_lists_again() {
     ReflectorWorld world;
     world.list_once();
     world.transport.expect({.status = 500, .body = ""});
@@ -216,7 +216,7 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!world.asked("watch="));
   }
 
-  void a_cut_watch_resumes_at_once() {
+  void a_broken_watch_resumes_at_once() {
     ReflectorWorld world;
     world.list_once();
     CPPUNIT_ASSERT_EQUAL(0L,
@@ -226,7 +226,7 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(world.asked("watch=true&resourceVersion=11"));
   }
 
-  void a_silent_watch_is_not_connected_and_told_of() {
+  void a_watch_that_times_out_is_reported_and_not_connected() {
     ReflectorWorld world;
     world.list_once();
     const base::Status silence{base::StatusCode::unavailable, "the server is silent", ETIMEDOUT};
@@ -239,7 +239,7 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(world.reflector.status().connected);
   }
 
-  void a_cut_right_after_the_start_waits() {
+  void a_watch_that_breaks_at_once_backs_off() {
     ReflectorWorld world;
     world.list_once();
     CPPUNIT_ASSERT_EQUAL(800L, watch(world, "", 10ms, cut()));
@@ -287,7 +287,7 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(world.asked("resourceVersion=10"));
   }
 
-  void broken_text_lists_again() {
+  void malformed_text_lists_again() {
     for (const std::string& text :
          {std::string("<html>"), std::string("{\"type\":\"ADDED\",\"object\":{\"a\":\"\xff\"}}"), std::string("{}}"),
           std::string("{\"type\":\"ADDED\",\"object\":null}"), std::string("{\"type\":1}")}) {
@@ -303,7 +303,7 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     }
   }
 
-  void half_an_event_is_not_told() {
+  void a_truncated_event_is_not_delivered() {
     ReflectorWorld world;
     world.list_once();
     const std::string event = ReflectorWorld::event("ADDED", ReflectorWorld::object("b", "11"));
@@ -314,15 +314,15 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     }
   }
 
-  void a_damaged_event_with_a_name_is_one_object_s_trouble() {
+  void a_malformed_event_with_a_name_affects_one_object() {
     ReflectorWorld world;
     world.list_once();
-    const auto damaged = [](const std::string& type, const std::string& name, const std::string& version) {
+    const auto malformed = [](const std::string& type, const std::string& name, const std::string& version) {
       return ReflectorWorld::event(type, ReflectorWorld::object(name, version, "\"x\":\"\xff\""));
     };
-    CPPUNIT_ASSERT_EQUAL(0L, watch(world, damaged("MODIFIED", "a", "11") + damaged("DELETED", "b", "12") +
+    CPPUNIT_ASSERT_EQUAL(0L, watch(world, malformed("MODIFIED", "a", "11") + malformed("DELETED", "b", "12") +
                                               ReflectorWorld::event("ADDED", ReflectorWorld::object("c", "13"))));
-    // That an object is gone needs no more than its name.
+    // A deletion needs only the name of the object.
     CPPUNIT_ASSERT_EQUAL(std::string("unusable Service demo/a, remove Service demo/b, upsert Service demo/c"),
                          world.events.take_text());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), world.reflector.status().unusable);
@@ -331,16 +331,16 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(world.asked("watch=true&resourceVersion=13"));
   }
 
-  void an_event_that_is_too_large_is_one_object_s_trouble() {
+  void an_oversized_event_affects_one_object() {
     ReflectorWorld world;
     world.list_once();
     const std::string big = ReflectorWorld::object("a", "11", "\"x\":\"" + std::string(8u << 20, 'x') + '"');
     CPPUNIT_ASSERT_EQUAL(0L, watch(world, ReflectorWorld::event("MODIFIED", big) +
                                               ReflectorWorld::event("ADDED", ReflectorWorld::object("c", "13"))));
     CPPUNIT_ASSERT_EQUAL(std::string("unusable Service demo/a, upsert Service demo/c"), world.events.take_text());
-    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube Service demo/a: is larger than 4 MiB; what was known of the "
-                                     "object before stays in force"),
-                         world.told().at(0));
+    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube Service demo/a: is larger than 4 MiB; keeping the last valid "
+                                     "state of the object"),
+                         world.logged().at(0));
   }
 
   void an_event_without_a_name_is_reported() {
@@ -353,18 +353,18 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL(std::string("upsert Service demo/c"), world.events.take_text());
     }
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), world.reflector.status().unusable);
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), world.told().size());
-    CPPUNIT_ASSERT(world.told()[0].find("Service without a readable name: metadata.name: is missing") !=
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), world.logged().size());
+    CPPUNIT_ASSERT(world.logged()[0].find("Service without a readable name: metadata.name: is missing") !=
                    std::string::npos);
   }
 
-  void many_events_about_other_kinds_are_one_line() {
+  void events_about_other_kinds_are_logged_once() {
     ReflectorWorld world;
     world.list_once();
     const std::string pod =
         ReflectorWorld::event("ADDED", R"({"kind":"Pod","metadata":{"name":"p","namespace":"demo"}})");
     watch(world, pod + pod + pod);
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), world.told().size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), world.logged().size());
   }
 
   void connected_means_a_running_watch() {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A reflector of Services with everything around it scripted.
+// A reflector of Services with a scripted transport, a fake clock and captured logs.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 namespace sluice::test {
 
 struct ReflectorWorld {
-  // Lists are asked for as streams where `streaming` says so.
+  // `streaming`: use streaming lists.
   explicit ReflectorWorld(kube::Resource resource = kube::services_resource(), bool streaming = false)
       : support(streaming, clock),
         reflector(std::move(resource), {transport, events, clock, [this] { return random; }, failures, support}) {}
@@ -43,14 +43,14 @@ struct ReflectorWorld {
            message + R"(","details":)" + details + "}";
   }
 
-  // A list of demo/a at version 10 is done, the next step watches.
+  // Lists demo/a at version 10; the next step watches.
   void list_once() {
     transport.expect_list(list("10", object("a", "9")));
     reflector.step();
     events.take();
   }
 
-  // Answers the next request with this body, which lasts, and steps.
+  // Responds to the next request with this body, which takes `lasts`, and does a step.
   long answer(const std::string& body, std::chrono::milliseconds lasts = std::chrono::seconds(300),
               base::Status end = {}) {
     transport.expect({.status = 200, .body = body, .end = std::move(end), .lasts = lasts});
@@ -60,8 +60,8 @@ struct ReflectorWorld {
     transport.expect({.status = code, .body = body});
     return step();
   }
-  // Other lines than those of debugging.
-  std::vector<std::string> told() const {
+  // Log lines except those of level debug.
+  std::vector<std::string> logged() const {
     std::vector<std::string> out;
     for (const auto& line : log.lines()) {
       if (!line.starts_with("DEBUG")) out.push_back(line);

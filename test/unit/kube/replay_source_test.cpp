@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A recording is told again: all of it, in order, at its pace.
+// Replays recordings: complete, in order, at the original speed.
 #include "core/kube/recording/replay_source.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -29,17 +29,17 @@ const std::string kListed =
 
 class ReplaySourceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ReplaySourceTest);
-  CPPUNIT_TEST(events_come_at_the_pace_of_the_recording);
-  CPPUNIT_TEST(a_factor_makes_it_faster_or_slower);
-  CPPUNIT_TEST(speed_0_waits_for_nothing);
-  CPPUNIT_TEST(a_clock_that_went_back_holds_nothing_up);
-  CPPUNIT_TEST(objects_that_cannot_be_used_are_told_as_such);
-  CPPUNIT_TEST(what_was_recorded_is_what_is_told);
-  CPPUNIT_TEST(trigger_times_move_with_the_event);
-  CPPUNIT_TEST(damage_is_found_before_anything_is_told);
-  CPPUNIT_TEST(a_cut_off_last_line_is_not_told);
-  CPPUNIT_TEST(a_file_changed_meanwhile_ends_the_replay);
-  CPPUNIT_TEST(it_has_a_thread_of_its_own_and_stops_at_once);
+  CPPUNIT_TEST(events_are_delivered_at_the_speed_of_the_recording);
+  CPPUNIT_TEST(the_speed_can_be_changed);
+  CPPUNIT_TEST(speed_0_has_no_delays);
+  CPPUNIT_TEST(a_time_that_goes_back_causes_no_delay);
+  CPPUNIT_TEST(invalid_objects_are_delivered_as_unusable);
+  CPPUNIT_TEST(recorded_events_are_delivered_unchanged);
+  CPPUNIT_TEST(trigger_times_are_shifted_with_the_event);
+  CPPUNIT_TEST(malformed_lines_are_found_before_the_replay);
+  CPPUNIT_TEST(a_truncated_last_line_is_not_delivered);
+  CPPUNIT_TEST(a_file_that_changes_meanwhile_ends_the_replay);
+  CPPUNIT_TEST(the_replay_has_its_own_thread_and_stops_at_once);
   CPPUNIT_TEST_SUITE_END();
 
   test::TemporaryFolder folder_;
@@ -52,7 +52,7 @@ class ReplaySourceTest : public CppUnit::TestFixture {
   }
 
  public:
-  void events_come_at_the_pace_of_the_recording() {
+  void events_are_delivered_at_the_speed_of_the_recording() {
     ReplaySource source(file(listed_recording() + later_events()), {}, store_, clock_);
     CPPUNIT_ASSERT(source.open().ok());
     CPPUNIT_ASSERT(source.step() == 1ms);
@@ -60,9 +60,9 @@ class ReplaySourceTest : public CppUnit::TestFixture {
     clock_.advance(1ms);
     CPPUNIT_ASSERT(source.step() == 999ms);
     CPPUNIT_ASSERT_EQUAL(kListed, store_.take_text());
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{7}, source.status().told);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{7}, source.status().delivered);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{9}, source.status().total);
-    // Woken too early, it goes on waiting; too late, it catches up.
+    // A step that is too early delivers nothing; one that is too late catches up.
     clock_.advance(998ms);
     CPPUNIT_ASSERT(source.step() == 1ms);
     clock_.advance(2s);
@@ -78,7 +78,7 @@ class ReplaySourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), store_.take_text());
   }
 
-  void a_factor_makes_it_faster_or_slower() {
+  void the_speed_can_be_changed() {
     const std::string path = file(listed_recording() + later_events());
     ReplaySource fast(path, {.speed = 10}, store_, clock_);
     CPPUNIT_ASSERT(fast.open().ok());
@@ -93,14 +93,14 @@ class ReplaySourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(hardly.step() > 24h * 365 * 50);
   }
 
-  void speed_0_waits_for_nothing() {
+  void speed_0_has_no_delays() {
     ReplaySource source(file(listed_recording() + later_events()), {.speed = 0}, store_, clock_);
     CPPUNIT_ASSERT(source.open().ok());
     CPPUNIT_ASSERT(!source.step());
     CPPUNIT_ASSERT_EQUAL(kListed + ", upsert Service demo/b, remove Service demo/web", store_.take_text());
   }
 
-  void a_clock_that_went_back_holds_nothing_up() {
+  void a_time_that_goes_back_causes_no_delay() {
     ReplaySource source(file(listed_recording() + service_event("0.5", "MODIFIED", "b")), {}, store_, clock_);
     CPPUNIT_ASSERT(source.open().ok());
     clock_.advance(1ms);
@@ -108,7 +108,7 @@ class ReplaySourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(kListed + ", upsert Service demo/b", store_.take_text());
   }
 
-  void objects_that_cannot_be_used_are_told_as_such() {
+  void invalid_objects_are_delivered_as_unusable() {
     const std::string slice =
         R"({"ms":2,"type":"ADDED","object":{"kind":"EndpointSlice","metadata":{"name":"s","namespace":"demo"}}})"
         "\n";
@@ -125,7 +125,7 @@ class ReplaySourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(source.status().complete());
   }
 
-  void what_was_recorded_is_what_is_told() {
+  void recorded_events_are_delivered_unchanged() {
     model::EndpointSlice slice;
     slice.name = {base::Symbol("demo"), "web-1"};
     slice.service = {base::Symbol("demo"), "web"};
@@ -157,7 +157,7 @@ class ReplaySourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(store_.last<model::Node>() == node);
   }
 
-  void trigger_times_move_with_the_event() {
+  void trigger_times_are_shifted_with_the_event() {
     // The slice came 2 s after the start, 1.5 s after its trigger.
     const std::string slice =
         R"({"ms":2000,"type":"ADDED","object":{"kind":"EndpointSlice","metadata":{"name":"s","namespace":"demo",)"
@@ -172,8 +172,8 @@ class ReplaySourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(store_.last<model::EndpointSlice>().trigger_time == now - 1500ms);
   }
 
-  void damage_is_found_before_anything_is_told() {
-    const std::string path = file(listed_recording() + "damage\n" + later_events());
+  void malformed_lines_are_found_before_the_replay() {
+    const std::string path = file(listed_recording() + "malformed\n" + later_events());
     ReplaySource source(path, {.speed = 0}, store_, clock_);
     const auto status = source.start();
     CPPUNIT_ASSERT(status.message().starts_with(path + ":9: is not valid JSON"));
@@ -181,7 +181,7 @@ class ReplaySourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), store_.take_text());
   }
 
-  void a_cut_off_last_line_is_not_told() {
+  void a_truncated_last_line_is_not_delivered() {
     ReplaySource source(file(listed_recording() + service_event("2", "MODIFIED", "b").substr(0, 40)), {.speed = 0},
                         store_, clock_);
     CPPUNIT_ASSERT(source.open().ok());
@@ -190,8 +190,8 @@ class ReplaySourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(source.status().complete());
   }
 
-  void a_file_changed_meanwhile_ends_the_replay() {
-    // Larger than what is read ahead.
+  void a_file_that_changes_meanwhile_ends_the_replay() {
+    // Larger than the read buffer.
     std::string text = listed_recording();
     while (text.size() < (1u << 20)) text += service_event("1", "MODIFIED", "web");
     const std::string path = file(text);
@@ -204,19 +204,19 @@ class ReplaySourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!source.status().complete());
   }
 
-  void it_has_a_thread_of_its_own_and_stops_at_once() {
+  void the_replay_has_its_own_thread_and_stops_at_once() {
     const base::SteadyClock clock;
     ReplaySource source(file(listed_recording() + service_event("3600000", "MODIFIED", "b")), {}, store_, clock);
     CPPUNIT_ASSERT(source.start().ok());
-    std::string told;
-    while (told.size() < kListed.size()) {
+    std::string delivered;
+    while (delivered.size() < kListed.size()) {
       store_.wait_for_more();
       const std::string more = store_.take_text();
-      CPPUNIT_ASSERT_MESSAGE(told, !more.empty());
-      told += (told.empty() ? "" : ", ") + more;
+      CPPUNIT_ASSERT_MESSAGE(delivered, !more.empty());
+      delivered += (delivered.empty() ? "" : ", ") + more;
     }
     source.stop();
-    CPPUNIT_ASSERT_EQUAL(kListed, told);
+    CPPUNIT_ASSERT_EQUAL(kListed, delivered);
   }
 };
 

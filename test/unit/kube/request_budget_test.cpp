@@ -49,7 +49,7 @@ struct BudgetWorld {
     NoSink sink;
     return budget.send({"/api/v1/services", {}, false}, sink);
   }
-  // Until somebody has to wait for longer than a second.
+  // Waits until a request has to wait for more than a second.
   void await_log() const {
     test::wait_until([&] { return !log.lines().empty(); });  // no assertion, as other threads wait for stop()
   }
@@ -62,38 +62,38 @@ struct BudgetWorld {
 
 class RequestBudgetTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(RequestBudgetTest);
-  CPPUNIT_TEST(a_burst_is_free_and_the_next_waits);
-  CPPUNIT_TEST(tokens_come_back_with_time_up_to_the_burst);
-  CPPUNIT_TEST(who_came_first_is_served_first);
-  CPPUNIT_TEST(a_budget_of_next_to_nothing_is_no_overflow);
+  CPPUNIT_TEST(a_burst_passes_and_the_next_request_waits);
+  CPPUNIT_TEST(tokens_are_refilled_up_to_the_burst);
+  CPPUNIT_TEST(requests_are_served_in_order);
+  CPPUNIT_TEST(a_tiny_rate_does_not_overflow);
   CPPUNIT_TEST(a_burst_passes_at_once);
-  CPPUNIT_TEST(the_first_beyond_the_burst_takes_its_time);
+  CPPUNIT_TEST(the_first_request_beyond_the_burst_waits);
   CPPUNIT_TEST(a_negative_rate_is_no_limit);
   CPPUNIT_TEST(zero_is_the_default);
-  CPPUNIT_TEST(stop_ends_the_waiting);
+  CPPUNIT_TEST(stop_ends_the_wait);
   CPPUNIT_TEST(nothing_is_sent_after_stop);
-  CPPUNIT_TEST(a_long_wait_is_told_once);
+  CPPUNIT_TEST(a_long_wait_is_logged_once);
   CPPUNIT_TEST_SUITE_END();
 
-  void a_burst_is_free_and_the_next_waits() {
+  void a_burst_passes_and_the_next_request_waits() {
     TokenBucket bucket(5, 10, base::Clock::Time());
     for (int i = 0; i < 10; ++i) CPPUNIT_ASSERT(bucket.take(base::Clock::Time()) == 0ns);
     CPPUNIT_ASSERT(bucket.take(base::Clock::Time()) == 200ms);
     CPPUNIT_ASSERT(bucket.take(base::Clock::Time()) == 400ms);
   }
 
-  void tokens_come_back_with_time_up_to_the_burst() {
+  void tokens_are_refilled_up_to_the_burst() {
     const base::Clock::Time begin{};
     TokenBucket bucket(2, 3, begin);
     for (int i = 0; i < 3; ++i) bucket.take(begin);
     CPPUNIT_ASSERT(bucket.take(begin + 250ms) == 250ms);
-    // The one that was promised is not given twice.
+    // A reserved token is not given twice.
     CPPUNIT_ASSERT(bucket.take(begin + 500ms) == 500ms);
     for (int i = 0; i < 3; ++i) CPPUNIT_ASSERT(bucket.take(begin + 1h) == 0ns);
     CPPUNIT_ASSERT(bucket.take(begin + 1h) == 500ms);
   }
 
-  void who_came_first_is_served_first() {
+  void requests_are_served_in_order() {
     const base::Clock::Time begin{};
     TokenBucket bucket(1, 1, begin);
     bucket.take(begin);
@@ -103,7 +103,7 @@ class RequestBudgetTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(second - first == 1s);
   }
 
-  void a_budget_of_next_to_nothing_is_no_overflow() {
+  void a_tiny_rate_does_not_overflow() {
     TokenBucket bucket(1e-300, 1, base::Clock::Time());
     bucket.take(base::Clock::Time());
     CPPUNIT_ASSERT(bucket.take(base::Clock::Time()) == 24h);
@@ -116,7 +116,7 @@ class RequestBudgetTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(world.log.lines().empty());
   }
 
-  void the_first_beyond_the_burst_takes_its_time() {
+  void the_first_request_beyond_the_burst_waits() {
     BudgetWorld world({.qps = 20, .burst = 1});
     CPPUNIT_ASSERT(world.get().ok());
     const auto begin = std::chrono::steady_clock::now();
@@ -134,13 +134,13 @@ class RequestBudgetTest : public CppUnit::TestFixture {
   void zero_is_the_default() {
     BudgetWorld world({.qps = 0, .burst = 0});
     for (int i = 0; i < 10; ++i) CPPUNIT_ASSERT(world.get().ok());
-    // The eleventh waits a fifth of a second, as with 5 and 10.
+    // The eleventh request waits a fifth of a second, as with qps 5 and burst 10.
     const auto begin = std::chrono::steady_clock::now();
     CPPUNIT_ASSERT(world.get().ok());
     CPPUNIT_ASSERT(std::chrono::steady_clock::now() - begin >= 200ms);
   }
 
-  void stop_ends_the_waiting() {
+  void stop_ends_the_wait() {
     BudgetWorld world({.qps = 0.001, .burst = 1});
     CPPUNIT_ASSERT(world.get().ok());
     base::Status status;
@@ -162,7 +162,7 @@ class RequestBudgetTest : public CppUnit::TestFixture {
     }
   }
 
-  void a_long_wait_is_told_once() {
+  void a_long_wait_is_logged_once() {
     BudgetWorld world({.qps = 0.4, .burst = 1});
     CPPUNIT_ASSERT(world.get().ok());
     std::vector<std::thread> waiting;

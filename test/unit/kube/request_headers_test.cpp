@@ -13,8 +13,8 @@ namespace request_headers_test {
 class RequestHeadersTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(RequestHeadersTest);
   CPPUNIT_TEST(impersonation_becomes_headers);
-  CPPUNIT_TEST(nobody_is_impersonated_over_plain_http);
-  CPPUNIT_TEST(what_no_header_can_carry_is_named);
+  CPPUNIT_TEST(impersonation_is_not_sent_over_plain_http);
+  CPPUNIT_TEST(fields_that_no_header_can_carry_are_named);
   CPPUNIT_TEST_SUITE_END();
 
   static std::string shown(const ConnectionConfig& config) {
@@ -35,14 +35,14 @@ class RequestHeadersTest : public CppUnit::TestFixture {
                          shown(config));
   }
 
-  void nobody_is_impersonated_over_plain_http() {
+  void impersonation_is_not_sent_over_plain_http() {
     ConnectionConfig config;
     config.server.tls = false;
     config.impersonate.user = "jane";
     CPPUNIT_ASSERT(shown(config).find("Impersonate") == std::string::npos);
   }
 
-  void what_no_header_can_carry_is_named() {
+  void fields_that_no_header_can_carry_are_named() {
     CPPUNIT_ASSERT(check_impersonation({"J\xc3\xa4ne", "", {"a b"}, {{"k\n", {"v"}}}}).ok());
     CPPUNIT_ASSERT(check_impersonation({"a\n", "", {}, {}}).message().starts_with("as holds"));
     CPPUNIT_ASSERT(check_impersonation({"a", "\r", {}, {}}).message().starts_with("as-uid holds"));

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A transport that answers from a script and keeps what it was asked.
+// A transport with scripted responses, which keeps the requests.
 #pragma once
 
 #include <cerrno>
@@ -17,13 +17,13 @@
 namespace sluice::test {
 
 struct ScriptedAnswer {
-  int status = 200;  // 0 = no answer at all, only `end`
+  int status = 200;  // 0 = no response, only `end`
   std::string body;
-  base::Status end = {};  // how the connection ends behind the body
+  base::Status end = {};  // how the connection ends after the body
   std::chrono::milliseconds lasts{0};
   std::string content_type = "application/json";
   std::optional<std::chrono::seconds> retry_after = {};
-  std::chrono::milliseconds silence{0};  // behind the body, before `end`
+  std::chrono::milliseconds silence{0};  // after the body, before `end`
 };
 
 class ScriptTransport final : public kube::Transport {
@@ -43,7 +43,7 @@ class ScriptTransport final : public kube::Transport {
     if (answer.status == 0) return answer.end;
     if (auto status = sink.on_head({answer.status, answer.content_type, answer.retry_after}); !status.ok())
       return status;
-    // In two pieces, as a network would.
+    // In two chunks, like a network.
     const std::size_t half = answer.body.size() / 2;
     for (const auto part :
          {std::string_view(answer.body).substr(0, half), std::string_view(answer.body).substr(half)}) {

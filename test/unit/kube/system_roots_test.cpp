@@ -26,13 +26,13 @@ namespace system_roots_test {
 
 class SystemRootsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(SystemRootsTest);
-  CPPUNIT_TEST(others_get_the_roots_they_ask_for);
-  CPPUNIT_TEST(others_get_them_from_openssl_itself);
-  CPPUNIT_TEST(we_get_none_unless_we_want_them);
+  CPPUNIT_TEST(other_code_gets_the_system_roots);
+  CPPUNIT_TEST(other_code_calls_the_function_of_openssl);
+  CPPUNIT_TEST(connections_get_no_roots_unless_requested);
   CPPUNIT_TEST_SUITE_END();
 
  public:
-  // One root, wherever the system has its own.
+  // A system with one root CA.
   void setUp() override {
     ::setenv("SSL_CERT_FILE", folder_.write("roots.pem", test::make_pem().certificate).c_str(), 1);
     ::setenv("SSL_CERT_DIR", folder_.path("none").c_str(), 1);
@@ -49,15 +49,15 @@ class SystemRootsTest : public CppUnit::TestFixture {
     return sk_X509_OBJECT_num(X509_STORE_get0_objects(SSL_CTX_get_cert_store(context.get())));
   }
 
-  void others_get_the_roots_they_ask_for() {
+  void other_code_gets_the_system_roots() {
     const Context made = context();
     CPPUNIT_ASSERT_EQUAL(1, SSL_CTX_set_default_verify_paths(made.get()));
     CPPUNIT_ASSERT_EQUAL(1, roots(made));
   }
 
-  // By what only OpenSSL's own function knows: the library context that an SSL_CTX was made in, which a plugin may have
-  // for itself. The roots' keys belong to a provider of that context.
-  void others_get_them_from_openssl_itself() {
+  // Only OpenSSL's own function uses the library context of the SSL_CTX, which a plugin may have for itself: the keys
+  // of the root CAs belong to a provider of that context.
+  void other_code_calls_the_function_of_openssl() {
 #if OPENSSL_VERSION_MAJOR >= 3
     const std::unique_ptr<OSSL_LIB_CTX, decltype(&OSSL_LIB_CTX_free)> library(OSSL_LIB_CTX_new(), OSSL_LIB_CTX_free);
     const std::unique_ptr<OSSL_PROVIDER, decltype(&OSSL_PROVIDER_unload)> provider(
@@ -74,10 +74,10 @@ class SystemRootsTest : public CppUnit::TestFixture {
 #endif
   }
 
-  void we_get_none_unless_we_want_them() {
+  void connections_get_no_roots_unless_requested() {
     const Context made = context();
     {
-      const SystemRootsNotWanted not_wanted;
+      const SkipSystemRoots skip_system_roots;
       CPPUNIT_ASSERT_EQUAL(1, SSL_CTX_set_default_verify_paths(made.get()));
     }
     CPPUNIT_ASSERT_EQUAL(0, roots(made));

@@ -19,12 +19,12 @@ namespace tls_files_test {
 
 class TlsFilesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(TlsFilesTest);
-  CPPUNIT_TEST(replaced_files_are_noticed);
-  CPPUNIT_TEST(a_half_replaced_pair_keeps_the_old_one_and_says_so_once);
+  CPPUNIT_TEST(replaced_files_are_detected);
+  CPPUNIT_TEST(a_half_replaced_pair_keeps_the_old_one_and_is_logged_once);
   CPPUNIT_TEST(a_broken_ca_keeps_the_old_one);
-  CPPUNIT_TEST(a_ca_that_is_read_again_is_reported);
-  CPPUNIT_TEST(unusable_files_fail_at_first);
-  CPPUNIT_TEST(an_expired_certificate_is_told_once_with_subject_and_date);
+  CPPUNIT_TEST(a_reload_of_the_ca_is_reported);
+  CPPUNIT_TEST(unusable_files_fail_if_there_is_no_previous_content);
+  CPPUNIT_TEST(an_expired_certificate_is_logged_once_with_subject_and_date);
   CPPUNIT_TEST_SUITE_END();
 
   Material file(const std::string& name, const std::string& text) {
@@ -36,7 +36,7 @@ class TlsFilesTest : public CppUnit::TestFixture {
     return {file("ca.crt", pem.certificate), file("c.crt", pem.certificate), file("c.key", pem.key)};
   }
 
-  void replaced_files_are_noticed() {
+  void replaced_files_are_detected() {
     const test::CapturedLog log;
     const auto before = test::make_pem("before");
     const auto after = test::make_pem("after");
@@ -52,22 +52,22 @@ class TlsFilesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(log.text(), log.text().find("(subject CN=after, valid until ") != std::string::npos);
   }
 
-  void a_half_replaced_pair_keeps_the_old_one_and_says_so_once() {
+  void a_half_replaced_pair_keeps_the_old_one_and_is_logged_once() {
     const test::CapturedLog log;
     const auto before = test::make_pem();
     const auto after = test::make_pem();
     auto files = this->files(before);
-    CPPUNIT_ASSERT(files.read().ok() && !files.unsettled());
+    CPPUNIT_ASSERT(files.read().ok() && !files.inconsistent());
     folder_.write("c.crt", after.certificate);
     for (int i = 0; i < 3; ++i) CPPUNIT_ASSERT_EQUAL(before.certificate, files.read()->certificate_pem);
-    CPPUNIT_ASSERT(files.unsettled());
+    CPPUNIT_ASSERT(files.inconsistent());
     CPPUNIT_ASSERT_EQUAL_MESSAGE(log.text(), std::size_t(1), log.lines().size());
     CPPUNIT_ASSERT(log.text().find("the key does not belong to the certificate") != std::string::npos);
     std::filesystem::remove(folder_.path("c.key"));
     CPPUNIT_ASSERT_EQUAL(before.certificate, files.read()->certificate_pem);
     folder_.write("c.key", after.key);
     CPPUNIT_ASSERT_EQUAL(after.certificate, files.read()->certificate_pem);
-    CPPUNIT_ASSERT(!files.unsettled());
+    CPPUNIT_ASSERT(!files.inconsistent());
   }
 
   void a_broken_ca_keeps_the_old_one() {
@@ -80,7 +80,7 @@ class TlsFilesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(log.text(), log.text().find("ca.crt: holds no CA certificate") != std::string::npos);
   }
 
-  void a_ca_that_is_read_again_is_reported() {
+  void a_reload_of_the_ca_is_reported() {
     test::NotedObservers noted;
     const auto after_writing = [&](TlsFiles& files, const std::string& text) {
       folder_.write("ca.crt", text);
@@ -97,7 +97,7 @@ class TlsFilesTest : public CppUnit::TestFixture {
     std::filesystem::remove(folder_.path("ca.crt"));
     CPPUNIT_ASSERT(files.read().ok());
     CPPUNIT_ASSERT_EQUAL(std::string("failure read_error\n"), noted.take());
-    // Without a file there is nothing to read again.
+    // Without a file there is nothing to reload.
     Material in_place;
     in_place.inline_content = in_place.origin = one;
     TlsFiles other(in_place, {}, {}, &noted);
@@ -105,14 +105,14 @@ class TlsFilesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), noted.take());
   }
 
-  void unusable_files_fail_at_first() {
+  void unusable_files_fail_if_there_is_no_previous_content() {
     const auto pem = test::make_pem();
     CPPUNIT_ASSERT(!TlsFiles({}, file("c.crt", pem.certificate), file("c.key", test::make_pem().key)).read().ok());
     CPPUNIT_ASSERT(!TlsFiles(file("ca.crt", "x"), {}, {}).read().ok());
     CPPUNIT_ASSERT(TlsFiles({}, {}, {}).read().ok());
   }
 
-  void an_expired_certificate_is_told_once_with_subject_and_date() {
+  void an_expired_certificate_is_logged_once_with_subject_and_date() {
     const test::CapturedLog log;
     auto files = this->files(test::make_pem("old", std::chrono::seconds(-60)));
     CPPUNIT_ASSERT(files.read().ok());

@@ -26,7 +26,7 @@ ssl_ctx_st* make_context(const Pem& pem) {
   const auto certificate = kube::next_certificate(certificate_bio.get());
   const auto key = kube::private_key(key_bio.get());
   if (SSL_CTX_use_certificate(out, certificate.get()) != 1 || SSL_CTX_use_PrivateKey(out, key.get()) != 1) {
-    throw std::runtime_error("the server's certificate is of no use");
+    throw std::runtime_error("the server certificate cannot be used");
   }
   SSL_CTX_set_verify(out, SSL_VERIFY_PEER, [](int, X509_STORE_CTX*) { return 1; });
   return out;
@@ -47,7 +47,7 @@ bool send_all(SSL* tls, const std::string& text) {
 
 }  // namespace
 
-std::string SeenRequest::header(const std::string& name) const {
+std::string ReceivedRequest::header(const std::string& name) const {
   const auto at = head.find("\r\n" + name + ":");
   if (at == std::string::npos) return {};
   auto begin = head.find(':', at) + 1;
@@ -55,7 +55,7 @@ std::string SeenRequest::header(const std::string& name) const {
   return head.substr(begin, head.find("\r\n", begin) - begin);
 }
 
-TlsServer::TlsServer(const Pem& certificate, std::function<ServerAnswer(const SeenRequest&)> answer)
+TlsServer::TlsServer(const Pem& certificate, std::function<ServerAnswer(const ReceivedRequest&)> answer)
     : answer_(std::move(answer)), context_(make_context(certificate)), listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -72,14 +72,14 @@ TlsServer::TlsServer(const Pem& certificate, std::function<ServerAnswer(const Se
 
 TlsServer::~TlsServer() {
   stopped_ = true;
-  // The first thread adds no others once it has ended.
+  // The first thread adds the others, so it is joined first.
   for (auto& thread : threads_) thread.join();
   SSL_CTX_free(context_);
 }
 
-std::vector<SeenRequest> TlsServer::seen() const {
+std::vector<ReceivedRequest> TlsServer::requests() const {
   const std::lock_guard lock(mutex_);
-  return seen_;
+  return requests_;
 }
 
 void TlsServer::accept_all() {
@@ -110,11 +110,11 @@ void TlsServer::serve(int socket) {
     received.append(buffer, static_cast<std::size_t>(size));
     const auto end = received.find("\r\n\r\n");
     if (end == std::string::npos || open_ended) continue;
-    const SeenRequest request{received.substr(0, end + 2), common_name(tls.get())};
+    const ReceivedRequest request{received.substr(0, end + 2), common_name(tls.get())};
     received.erase(0, end + 4);
     {
       const std::lock_guard lock(mutex_);
-      seen_.push_back(request);
+      requests_.push_back(request);
     }
     const ServerAnswer answer = answer_(request);
     open_ended = answer.stays_open;

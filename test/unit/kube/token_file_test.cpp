@@ -19,9 +19,9 @@ using namespace std::chrono_literals;
 class TokenFileTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(TokenFileTest);
   CPPUNIT_TEST(a_file_is_read_again_after_fifty_seconds);
-  CPPUNIT_TEST(a_refused_token_is_read_again_at_once);
-  CPPUNIT_TEST(an_unreadable_file_leaves_the_last_token_and_says_so_once);
-  CPPUNIT_TEST(without_a_first_token_it_fails);
+  CPPUNIT_TEST(a_rejected_token_is_read_again_at_once);
+  CPPUNIT_TEST(an_unreadable_file_keeps_the_last_token_and_is_logged_once);
+  CPPUNIT_TEST(an_unreadable_file_fails_if_there_is_no_previous_token);
   CPPUNIT_TEST_SUITE_END();
 
   Material file(const std::string& text) {
@@ -40,7 +40,7 @@ class TokenFileTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("two"), *token.token());
   }
 
-  void a_refused_token_is_read_again_at_once() {
+  void a_rejected_token_is_read_again_at_once() {
     TokenFile token(file("one"), clock_);
     CPPUNIT_ASSERT(token.token().ok());
     folder_.write("token", "two");
@@ -50,7 +50,7 @@ class TokenFileTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("two"), *token.token());
   }
 
-  void an_unreadable_file_leaves_the_last_token_and_says_so_once() {
+  void an_unreadable_file_keeps_the_last_token_and_is_logged_once() {
     const test::CapturedLog log;
     TokenFile token(file("one"), clock_);
     CPPUNIT_ASSERT(token.token().ok());
@@ -60,8 +60,7 @@ class TokenFileTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL(std::string("one"), *token.token());
     }
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), log.lines().size());
-    CPPUNIT_ASSERT_MESSAGE(log.text(),
-                           log.text().find("is empty; the one read before stays in use") != std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(log.text(), log.text().find("is empty; keeping the one read before") != std::string::npos);
     folder_.write("token", "two");
     clock_.advance(60s);
     CPPUNIT_ASSERT_EQUAL(std::string("two"), *token.token());
@@ -69,7 +68,7 @@ class TokenFileTest : public CppUnit::TestFixture {
                            log.lines().size() == 2 && log.text().find("could be read again") != std::string::npos);
   }
 
-  void without_a_first_token_it_fails() {
+  void an_unreadable_file_fails_if_there_is_no_previous_token() {
     CPPUNIT_ASSERT(!TokenFile(file(""), clock_).token().ok());
     Material none;
     none.file = folder_.path("none");

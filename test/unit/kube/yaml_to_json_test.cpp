@@ -26,19 +26,19 @@ std::string json(const std::string& yaml) {
 class YamlToJsonTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(YamlToJsonTest);
   CPPUNIT_TEST(plain_scalars_are_typed_by_the_core_schema);
-  CPPUNIT_TEST(quoted_scalars_are_texts);
-  CPPUNIT_TEST(addresses_and_times_stay_texts);
-  CPPUNIT_TEST(texts_are_escaped);
-  CPPUNIT_TEST(collections_nest);
-  CPPUNIT_TEST(documents_are_counted_with_empty_ones);
+  CPPUNIT_TEST(quoted_scalars_are_strings);
+  CPPUNIT_TEST(addresses_and_times_are_strings);
+  CPPUNIT_TEST(strings_are_escaped);
+  CPPUNIT_TEST(collections_can_be_nested);
+  CPPUNIT_TEST(empty_documents_are_counted);
   CPPUNIT_TEST(anchors_are_resolved);
-  CPPUNIT_TEST(what_kubernetes_refuses_is_refused);
-  CPPUNIT_TEST(an_alias_bomb_is_refused);
+  CPPUNIT_TEST(documents_that_kubernetes_rejects_are_rejected);
+  CPPUNIT_TEST(an_alias_bomb_is_rejected);
   CPPUNIT_TEST(a_stray_bracket_is_an_error);
   CPPUNIT_TEST(text_that_is_not_utf8_is_an_error_with_its_line);
-  CPPUNIT_TEST(errors_have_their_place);
+  CPPUNIT_TEST(errors_have_a_line);
   CPPUNIT_TEST(lines_of_fields_are_found);
-  CPPUNIT_TEST(random_text_never_does_harm);
+  CPPUNIT_TEST(random_text_is_handled);
   CPPUNIT_TEST_SUITE_END();
 
   void plain_scalars_are_typed_by_the_core_schema() {
@@ -55,29 +55,29 @@ class YamlToJsonTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("error: the number 1e999 is too large"), json("[1e999]"));
   }
 
-  void quoted_scalars_are_texts() {
+  void quoted_scalars_are_strings() {
     CPPUNIT_ASSERT_EQUAL(std::string("[\"80\",\"true\",\"\",\"null\"]"), json("['80', \"true\", '', \"null\"]"));
     CPPUNIT_ASSERT_EQUAL(std::string("[\"80\",80]"), json("[!!str 80, !!int '80']"));
     CPPUNIT_ASSERT_EQUAL(std::string("{\"a\":\"8080\\u000a\"}"), json("a: |\n  8080\n"));
   }
 
-  void addresses_and_times_stay_texts() {
+  void addresses_and_times_are_strings() {
     CPPUNIT_ASSERT_EQUAL(std::string("{\"a\":\"10.96.0.1\",\"b\":\"fd00::1\",\"c\":\"10.0.0.0/"
                                      "8\",\"d\":\"2026-11-21T00:11:20Z\",\"e\":\"None\"}"),
                          json("a: 10.96.0.1\nb: fd00::1\nc: 10.0.0.0/8\nd: 2026-11-21T00:11:20Z\ne: None"));
   }
 
-  void texts_are_escaped() {
+  void strings_are_escaped() {
     CPPUNIT_ASSERT_EQUAL(std::string("[\"a\\\"b\\\\c\\u0009d\\u0007\"]"), json("[\"a\\\"b\\\\c\\td\\a\"]"));
     CPPUNIT_ASSERT_EQUAL(std::string("{\"k\\\"\":\"\xc3\xa4\"}"), json("'k\"': \xc3\xa4"));
   }
 
-  void collections_nest() {
+  void collections_can_be_nested() {
     CPPUNIT_ASSERT_EQUAL(std::string("{\"a\":[{\"b\":[],\"c\":{}},[1,[2]]],\"80\":\"x\"}"),
                          json("a:\n- b: []\n  c: {}\n- - 1\n  - [2]\n80: x"));
   }
 
-  void documents_are_counted_with_empty_ones() {
+  void empty_documents_are_counted() {
     const auto stream = yaml_to_json("# nothing\n---\na: 1\n---\n---\n# still nothing\n---\n\nb: 2\n...\n");
     CPPUNIT_ASSERT(stream.errors.empty());
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), stream.documents.size());
@@ -95,7 +95,7 @@ class YamlToJsonTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("error: the alias refers to a value that contains it"), json("a: &m [*m]"));
   }
 
-  void what_kubernetes_refuses_is_refused() {
+  void documents_that_kubernetes_rejects_are_rejected() {
     CPPUNIT_ASSERT_EQUAL(std::string("error: the key \"a\" occurs twice"), json("a: 1\nb: 2\na: 3"));
     CPPUNIT_ASSERT_EQUAL(std::string("error: merge keys (<<) are not supported; write the fields out"),
                          json("a: &m {x: 1}\nb: {<<: *m}"));
@@ -103,7 +103,7 @@ class YamlToJsonTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("{\"a\":{\"a\":1},\"b\":{\"a\":1}}"), json("a: {a: 1}\nb: {a: 1}"));
   }
 
-  void an_alias_bomb_is_refused() {
+  void an_alias_bomb_is_rejected() {
     std::string bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n";
     for (int i = 1; i < 12; ++i) {
       const std::string before = "*a" + std::to_string(i - 1);
@@ -115,7 +115,7 @@ class YamlToJsonTest : public CppUnit::TestFixture {
   }
 
   void a_stray_bracket_is_an_error() {
-    // yaml-cpp 0.7 reports empty documents for ever at one.
+    // Here yaml-cpp 0.7 reports empty documents without end.
     for (const char* text : {"}", "]", "a: 1\n---\n}", "[a]\n]"}) {
       CPPUNIT_ASSERT_MESSAGE(text, !yaml_to_json(text).errors.empty());
       CPPUNIT_ASSERT_EQUAL(0, yaml_line_of(text, 100, "a"));
@@ -133,7 +133,7 @@ class YamlToJsonTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("{\"a\":\"gr\u00fc\u00df\"}"), json("a: gr\u00fc\u00df"));
   }
 
-  void errors_have_their_place() {
+  void errors_have_a_line() {
     const auto stream = yaml_to_json("a: 1\n---\nb: 2\n---\nc: 3\nc: 4\n");
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), stream.documents.size());
     CPPUNIT_ASSERT_EQUAL(3, stream.errors.at(0).document);
@@ -157,7 +157,7 @@ class YamlToJsonTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT(yaml_line_of(text, 2, odd) >= 0);
   }
 
-  void random_text_never_does_harm() {
+  void random_text_is_handled() {
     std::mt19937 random(23);
     const std::string alphabet = "ab:-?&*!|>'\"{}[],#%@`~ \n\n\t.0<\\\x80";
     Decoder decoder;
@@ -165,7 +165,7 @@ class YamlToJsonTest : public CppUnit::TestFixture {
       std::string text;
       for (std::size_t i = random() % 40; i > 0; --i) text += alphabet[random() % alphabet.size()];
       CPPUNIT_ASSERT(yaml_line_of(text, 3, "a.b") >= 0);
-      // What comes out is JSON, or at worst not UTF-8, as went in.
+      // The output is JSON, unless the input was not UTF-8.
       for (const auto& document : yaml_to_json(text).documents) {
         if (text.find('\x80') == std::string::npos)
           CPPUNIT_ASSERT_MESSAGE(text, decoder.head("{\"a\":" + document.json + "}").ok());

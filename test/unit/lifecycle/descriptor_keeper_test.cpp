@@ -31,13 +31,13 @@ using namespace std::chrono_literals;
 
 Fd a_socket() { return Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
 
-// What tells one open file from another.
+// Identifies an open file.
 ino_t identity(int fd) {
   struct stat info {};
   return ::fstat(fd, &info) == 0 ? info.st_ino : 0;
 }
 
-// The manager's end: keeps what it is told to, as systemd does.
+// The manager's end: stores descriptors like systemd.
 class Manager {
  public:
   explicit Manager(const std::string& path) : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
@@ -60,17 +60,17 @@ class Manager {
     const ssize_t size = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
     if (size < 0) return false;
     heard.emplace_back(words, static_cast<std::size_t>(size));
-    const std::string& said = heard.back();
-    const std::size_t at = said.find("FDNAME=");
-    CPPUNIT_ASSERT_MESSAGE(said, at != std::string::npos);
-    const std::string name = said.substr(at + 7, said.find('\n', at) - at - 7);
-    if (said.starts_with("FDSTOREREMOVE=1\n")) {
+    const std::string& received = heard.back();
+    const std::size_t at = received.find("FDNAME=");
+    CPPUNIT_ASSERT_MESSAGE(received, at != std::string::npos);
+    const std::string name = received.substr(at + 7, received.find('\n', at) - at - 7);
+    if (received.starts_with("FDSTOREREMOVE=1\n")) {
       held.erase(name);
       return true;
     }
-    CPPUNIT_ASSERT_MESSAGE(said, said.starts_with("FDSTORE=1\nFDPOLL=0\n"));
+    CPPUNIT_ASSERT_MESSAGE(received, received.starts_with("FDSTORE=1\nFDPOLL=0\n"));
     const cmsghdr* header = CMSG_FIRSTHDR(&message);
-    CPPUNIT_ASSERT_MESSAGE(said, header != nullptr && header->cmsg_type == SCM_RIGHTS);
+    CPPUNIT_ASSERT_MESSAGE(received, header != nullptr && header->cmsg_type == SCM_RIGHTS);
     int fd = -1;
     memcpy(&fd, CMSG_DATA(header), sizeof fd);
     held.emplace(name, Fd(fd));
@@ -86,14 +86,14 @@ class Manager {
         60s);
     CPPUNIT_ASSERT_EQUAL(count, heard.size());
   }
-  // "userspace/IPv4/n", as the next process would be told what is in a slot.
+  // "userspace/IPv4/n", the name that the next process finds for a slot.
   std::string name_of(const std::string& slot) const {
     const auto index = held.find(DescriptorIndex::kName);
     CPPUNIT_ASSERT(index != held.end());
     const auto name = DescriptorIndex(Fd(::dup(index->second.get()))).at(*DescriptorIndex::slot_of(slot));
-    return name ? name->backend + "/" + std::string(base::family_name(name->family)) + "/" + name->name : "nobody's";
+    return name ? name->backend + "/" + std::string(base::family_name(name->family)) + "/" + name->name : "none";
   }
-  // Nothing more comes.
+  // No further message arrives.
   void assert_silent(std::chrono::milliseconds how_long = 50ms) {
     std::this_thread::sleep_for(how_long);  // fixed time: no message comes
     CPPUNIT_ASSERT_MESSAGE(heard.empty() ? "" : heard.back(), !read());
@@ -107,7 +107,7 @@ class Manager {
 };
 
 void expect_all_sent(const DescriptorKeeper& keeper) {
-  CPPUNIT_ASSERT(test::wait_until([&] { return keeper.figures().untold == 0; }));
+  CPPUNIT_ASSERT(test::wait_until([&] { return keeper.statistics().pending == 0; }));
 }
 
 base::PassedDescriptor passed(const std::string& name) { return {name, a_socket()}; }
@@ -129,32 +129,32 @@ std::vector<base::PassedDescriptor> none() { return {}; }
 class DescriptorKeeperTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(DescriptorKeeperTest);
   CPPUNIT_TEST(the_index_keeps_names_in_slots);
-  CPPUNIT_TEST(a_damaged_index_names_nothing);
+  CPPUNIT_TEST(a_corrupt_index_names_nothing);
   CPPUNIT_TEST(all_names_fit_into_the_environment);
-  CPPUNIT_TEST(what_is_kept_can_be_taken_by_the_next_backend);
+  CPPUNIT_TEST(kept_descriptors_can_be_taken_by_the_next_backend);
   CPPUNIT_TEST(backends_and_families_do_not_see_each_other);
-  CPPUNIT_TEST(names_that_are_none_are_refused);
-  CPPUNIT_TEST(without_a_manager_it_lives_as_long_as_the_keeper);
+  CPPUNIT_TEST(invalid_names_are_rejected);
+  CPPUNIT_TEST(without_a_manager_descriptors_live_as_long_as_the_keeper);
   CPPUNIT_TEST(the_manager_gets_a_duplicate);
-  CPPUNIT_TEST(what_takes_its_place_comes_after_what_was_there);
-  CPPUNIT_TEST(the_same_socket_again_is_no_news);
-  CPPUNIT_TEST(what_is_dropped_is_removed_there);
-  CPPUNIT_TEST(the_order_is_kept);
-  CPPUNIT_TEST(thousands_go_through_a_small_socket_while_nobody_waits);
-  CPPUNIT_TEST(what_comes_and_goes_leaves_nothing);
-  CPPUNIT_TEST(a_slot_is_free_only_when_the_manager_was_told);
-  CPPUNIT_TEST(without_a_free_slot_it_is_kept_here);
-  CPPUNIT_TEST(what_an_earlier_process_had_is_taken_and_not_told_again);
-  CPPUNIT_TEST(what_is_not_ours_is_closed);
-  CPPUNIT_TEST(without_the_index_nothing_is_known_and_nothing_stays);
-  CPPUNIT_TEST(two_of_one_name_become_one);
-  CPPUNIT_TEST(what_nobody_uses_is_dropped);
-  CPPUNIT_TEST(stopping_tells_the_rest_and_then_nothing);
-  CPPUNIT_TEST(stopping_does_not_wait_for_a_manager_that_does_not_read);
-  CPPUNIT_TEST(stopping_does_not_wait_for_a_manager_that_is_gone);
-  CPPUNIT_TEST(a_manager_that_comes_later_is_told);
-  CPPUNIT_TEST(a_name_too_long_for_the_index_is_kept_here);
-  CPPUNIT_TEST(without_descriptors_to_spare_it_says_so);
+  CPPUNIT_TEST(a_replacement_is_sent_after_the_removal);
+  CPPUNIT_TEST(keeping_the_same_socket_again_sends_nothing);
+  CPPUNIT_TEST(a_dropped_descriptor_is_removed_from_the_manager);
+  CPPUNIT_TEST(messages_keep_the_order_of_changes);
+  CPPUNIT_TEST(thousands_of_descriptors_pass_a_small_socket_without_blocking);
+  CPPUNIT_TEST(short_lived_descriptors_leave_nothing);
+  CPPUNIT_TEST(a_slot_is_reused_only_after_the_manager_has_removed_it);
+  CPPUNIT_TEST(without_a_free_slot_a_descriptor_is_kept_in_the_process);
+  CPPUNIT_TEST(descriptors_of_an_earlier_process_are_taken_and_not_resent);
+  CPPUNIT_TEST(unknown_descriptors_are_closed);
+  CPPUNIT_TEST(without_the_index_all_slots_are_removed);
+  CPPUNIT_TEST(of_two_descriptors_with_one_name_one_is_kept);
+  CPPUNIT_TEST(descriptors_of_unused_backends_are_dropped);
+  CPPUNIT_TEST(stop_sends_pending_changes_and_then_nothing);
+  CPPUNIT_TEST(stop_does_not_wait_for_a_manager_that_does_not_read);
+  CPPUNIT_TEST(stop_does_not_wait_for_a_manager_that_is_gone);
+  CPPUNIT_TEST(a_manager_that_starts_later_gets_descriptors);
+  CPPUNIT_TEST(a_name_too_long_for_the_index_is_kept_in_the_process);
+  CPPUNIT_TEST(without_free_descriptors_keep_fails);
   CPPUNIT_TEST_SUITE_END();
 
   std::optional<test::TemporaryFolder> folder_;
@@ -200,7 +200,7 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     }
   }
 
-  void a_damaged_index_names_nothing() {
+  void a_corrupt_index_names_nothing() {
     auto made = DescriptorIndex::make();
     CPPUNIT_ASSERT(made.ok());
     for (const std::string& bytes :
@@ -221,11 +221,11 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(std::to_string(size), size < 128 * 1024 - 4096);
   }
 
-  void what_is_kept_can_be_taken_by_the_next_backend() {
+  void kept_descriptors_can_be_taken_by_the_next_backend() {
     DescriptorKeeper keeper({}, none());
     const Fd mine = a_socket();
-    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv4)->keep("listener", mine.get()).ok());
-    const auto next = keeper.of("userspace", Family::ipv4);
+    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv4)->keep("listener", mine.get()).ok());
+    const auto next = keeper.store_for("userspace", Family::ipv4);
     CPPUNIT_ASSERT(next->names() == std::vector<std::string>{"listener"});
     const Fd first(next->take("listener")), second(next->take("listener"));
     CPPUNIT_ASSERT_EQUAL(identity(mine.get()), identity(first.get()));
@@ -240,18 +240,18 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
   void backends_and_families_do_not_see_each_other() {
     DescriptorKeeper keeper({}, none());
     const Fd one = a_socket(), other = a_socket();
-    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv4)->keep("n", one.get()).ok());
-    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv6)->keep("n", other.get()).ok());
-    CPPUNIT_ASSERT_EQUAL(-1, keeper.of("userspac", Family::ipv4)->take("n"));
-    CPPUNIT_ASSERT(keeper.of("userspacf", Family::ipv4)->names().empty());
-    const Fd six(keeper.of("userspace", Family::ipv6)->take("n"));
+    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv4)->keep("n", one.get()).ok());
+    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv6)->keep("n", other.get()).ok());
+    CPPUNIT_ASSERT_EQUAL(-1, keeper.store_for("userspac", Family::ipv4)->take("n"));
+    CPPUNIT_ASSERT(keeper.store_for("userspacf", Family::ipv4)->names().empty());
+    const Fd six(keeper.store_for("userspace", Family::ipv6)->take("n"));
     CPPUNIT_ASSERT_EQUAL(identity(other.get()), identity(six.get()));
   }
 
-  void names_that_are_none_are_refused() {
+  void invalid_names_are_rejected() {
     DescriptorKeeper keeper({}, none());
     const Fd mine = a_socket();
-    const auto store = keeper.of("userspace", Family::ipv4);
+    const auto store = keeper.store_for("userspace", Family::ipv4);
     for (const std::string& name : {std::string(), std::string(201, 'a'), std::string("a b"), std::string("a:b"),
                                     std::string("a/b"), std::string("a\nb"), std::string("\xc3\xa4")}) {
       CPPUNIT_ASSERT_MESSAGE(name, store->keep(name, mine.get()).code() == base::StatusCode::invalid);
@@ -261,7 +261,7 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, store->names().size());
   }
 
-  void without_a_manager_it_lives_as_long_as_the_keeper() {
+  void without_a_manager_descriptors_live_as_long_as_the_keeper() {
     int ends[2];
     CPPUNIT_ASSERT_EQUAL(0, ::pipe2(ends, O_CLOEXEC | O_NONBLOCK));
     const Fd reader(ends[0]);
@@ -269,11 +269,11 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     char byte = 0;
     {
       DescriptorKeeper keeper({}, none());
-      CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv4)->keep("pipe", writer.get()).ok());
+      CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv4)->keep("pipe", writer.get()).ok());
       writer.reset();
-      CPPUNIT_ASSERT_EQUAL(ssize_t{-1}, ::read(reader.get(), &byte, 1));  // somebody still has the other end
-      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, keeper.figures().kept);
-      CPPUNIT_ASSERT_EQUAL(std::size_t{0}, keeper.figures().untold);
+      CPPUNIT_ASSERT_EQUAL(ssize_t{-1}, ::read(reader.get(), &byte, 1));  // the keeper still has the other end
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, keeper.statistics().kept);
+      CPPUNIT_ASSERT_EQUAL(std::size_t{0}, keeper.statistics().pending);
     }
     CPPUNIT_ASSERT_EQUAL(ssize_t{0}, ::read(reader.get(), &byte, 1));
   }
@@ -282,7 +282,7 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
     const Fd mine = a_socket();
-    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv6)->keep("listener", mine.get()).ok());
+    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv6)->keep("listener", mine.get()).ok());
     manager.wait_for(2);
     CPPUNIT_ASSERT_EQUAL(std::string("FDSTORE=1\nFDPOLL=0\nFDNAME=sluice"), manager.heard[0]);
     CPPUNIT_ASSERT_EQUAL(std::string("FDSTORE=1\nFDPOLL=0\nFDNAME=s0"), manager.heard[1]);
@@ -290,10 +290,10 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(manager.name_of("s0") == "userspace/IPv6/listener");
   }
 
-  void what_takes_its_place_comes_after_what_was_there() {
+  void a_replacement_is_sent_after_the_removal() {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
-    const auto store = keeper.of("userspace", Family::ipv4);
+    const auto store = keeper.store_for("userspace", Family::ipv4);
     const Fd first = a_socket(), second = a_socket();
     CPPUNIT_ASSERT(store->keep("n", first.get()).ok());
     manager.wait_for(2);
@@ -306,10 +306,10 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(identity(second.get()), identity(taken.get()));
   }
 
-  void the_same_socket_again_is_no_news() {
+  void keeping_the_same_socket_again_sends_nothing() {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
-    const auto store = keeper.of("userspace", Family::ipv4);
+    const auto store = keeper.store_for("userspace", Family::ipv4);
     const Fd first = a_socket();
     CPPUNIT_ASSERT(store->keep("n", first.get()).ok());
     manager.wait_for(2);
@@ -318,10 +318,10 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     manager.assert_silent();
   }
 
-  void what_is_dropped_is_removed_there() {
+  void a_dropped_descriptor_is_removed_from_the_manager() {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
-    const auto store = keeper.of("userspace", Family::ipv4);
+    const auto store = keeper.store_for("userspace", Family::ipv4);
     CPPUNIT_ASSERT(store->keep("n", a_socket().get()).ok());
     manager.wait_for(2);
     store->drop("n");
@@ -333,10 +333,10 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     expect_all_sent(keeper);
   }
 
-  void the_order_is_kept() {
+  void messages_keep_the_order_of_changes() {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
-    const auto store = keeper.of("userspace", Family::ipv4);
+    const auto store = keeper.store_for("userspace", Family::ipv4);
     for (int i = 0; i < 100; ++i) CPPUNIT_ASSERT(store->keep("n" + std::to_string(i), a_socket().get()).ok());
     manager.wait_for(101);
     for (std::size_t i = 0; i < 100; ++i) {
@@ -347,18 +347,18 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
   }
 
   // A datagram socket has room for some ten messages, or a few hundred where systemd set it up.
-  void thousands_go_through_a_small_socket_while_nobody_waits() {
+  void thousands_of_descriptors_pass_a_small_socket_without_blocking() {
     constexpr int kMany = 6000;
     {
       Manager manager(path());
       DescriptorKeeper keeper(notifier(), none());
-      const auto store = keeper.of("userspace", Family::ipv4);
+      const auto store = keeper.store_for("userspace", Family::ipv4);
       const auto begin = std::chrono::steady_clock::now();
       for (int i = 0; i < kMany; ++i) CPPUNIT_ASSERT(store->keep("n" + std::to_string(i), a_socket().get()).ok());
       const auto took = std::chrono::steady_clock::now() - begin;
       // The manager has read nothing yet. A bound of real time, because waiting costs no CPU time.
       CPPUNIT_ASSERT(took < test::stretched(5s));
-      CPPUNIT_ASSERT(keeper.figures().untold > kMany / 2);
+      CPPUNIT_ASSERT(keeper.statistics().pending > kMany / 2);
       manager.wait_for(kMany + 1);
       CPPUNIT_ASSERT_EQUAL(std::size_t{kMany + 1}, manager.held.size());
       const Fd last(store->take("n5999"));
@@ -366,17 +366,18 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     }
   }
 
-  void what_comes_and_goes_leaves_nothing() {
+  void short_lived_descriptors_leave_nothing() {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
-    const auto store = keeper.of("userspace", Family::ipv4);
+    const auto store = keeper.store_for("userspace", Family::ipv4);
     // The socket is full.
     for (int i = 0; i < 1000; ++i) CPPUNIT_ASSERT(store->keep("fill" + std::to_string(i), a_socket().get()).ok());
     for (int i = 0; i < 1000; ++i) {
       CPPUNIT_ASSERT(store->keep("busy", a_socket().get()).ok());
       store->drop("busy");
     }
-    CPPUNIT_ASSERT(keeper.figures().untold <= 2001);  // each time a slot of its own, as none is free before it was told
+    CPPUNIT_ASSERT(keeper.statistics().pending <=
+                   2001);  // each time a slot of its own, because none is free before the manager has removed it
     manager.wait_for(1001);
     expect_all_sent(keeper);
     manager.assert_silent();  // nothing is kept as "busy", and nothing ever was there
@@ -388,12 +389,12 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
   }
 
   // Otherwise a process killed between the two would hand on one descriptor under the name of the other.
-  void a_slot_is_free_only_when_the_manager_was_told() {
+  void a_slot_is_reused_only_after_the_manager_has_removed_it() {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
-    const auto store = keeper.of("userspace", Family::ipv4);
+    const auto store = keeper.store_for("userspace", Family::ipv4);
     CPPUNIT_ASSERT(store->keep("first", a_socket().get()).ok());
-    // The socket is full, and what follows is not told yet.
+    // The socket is full, and later messages are pending.
     for (int i = 0; i < 1000; ++i) CPPUNIT_ASSERT(store->keep("fill" + std::to_string(i), a_socket().get()).ok());
     manager.wait_for(2);
     store->drop("first");
@@ -409,7 +410,7 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("userspace/IPv4/third"), manager.name_of("s0"));
   }
 
-  void without_a_free_slot_it_is_kept_here() {
+  void without_a_free_slot_a_descriptor_is_kept_in_the_process() {
     Manager manager(path());
     std::vector<KeptName> names;
     for (unsigned slot = 0; slot < DescriptorIndex::kSlots; ++slot)
@@ -417,7 +418,7 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     auto handed = passed_as(names);
     CPPUNIT_ASSERT_EQUAL(std::size_t{DescriptorIndex::kSlots + 1}, handed.size());
     DescriptorKeeper keeper(notifier(), std::move(handed));
-    const auto store = keeper.of("userspace", Family::ipv4);
+    const auto store = keeper.store_for("userspace", Family::ipv4);
     CPPUNIT_ASSERT(store->keep("more", a_socket().get()).ok());
     manager.assert_silent();
     CPPUNIT_ASSERT(Fd(store->take("more")).valid());
@@ -430,24 +431,24 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(manager.held.contains("s77"));
   }
 
-  void what_an_earlier_process_had_is_taken_and_not_told_again() {
+  void descriptors_of_an_earlier_process_are_taken_and_not_resent() {
     Manager manager(path());
     auto handed = passed_as({{"userspace", Family::ipv4, "a"}, {"userspace", Family::ipv6, "b"}});
     handed.push_back(passed("stored"));
     const ino_t a = identity(handed[1].fd.get());
     DescriptorKeeper keeper(notifier(), std::move(handed));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, keeper.figures().passed);
-    const Fd taken(keeper.of("userspace", Family::ipv4)->take("a"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, keeper.statistics().passed);
+    const Fd taken(keeper.store_for("userspace", Family::ipv4)->take("a"));
     CPPUNIT_ASSERT_EQUAL(a, identity(taken.get()));
-    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv6)->names() == std::vector<std::string>{"b"});
-    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv4)->keep("a", taken.get()).ok());
+    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv6)->names() == std::vector<std::string>{"b"});
+    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv4)->keep("a", taken.get()).ok());
     manager.assert_silent();
-    keeper.of("userspace", Family::ipv4)->drop("a");
+    keeper.store_for("userspace", Family::ipv4)->drop("a");
     manager.wait_for(1);
     CPPUNIT_ASSERT_EQUAL(std::string("FDSTOREREMOVE=1\nFDNAME=s0"), manager.heard[0]);
   }
 
-  void what_is_not_ours_is_closed() {
+  void unknown_descriptors_are_closed() {
     int ends[2];
     CPPUNIT_ASSERT_EQUAL(0, ::pipe2(ends, O_CLOEXEC | O_NONBLOCK));
     const Fd reader(ends[0]);
@@ -456,25 +457,25 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     DescriptorKeeper keeper({}, std::move(handed));
     char byte = 0;
     CPPUNIT_ASSERT_EQUAL(ssize_t{0}, ::read(reader.get(), &byte, 1));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, keeper.figures().kept);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, keeper.statistics().kept);
   }
 
-  void without_the_index_nothing_is_known_and_nothing_stays() {
+  void without_the_index_all_slots_are_removed() {
     Manager manager(path());
     std::vector<base::PassedDescriptor> handed;
     handed.push_back(passed("s0"));
     handed.push_back(passed("s3"));
     DescriptorKeeper keeper(notifier(), std::move(handed));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, keeper.figures().passed);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, keeper.statistics().passed);
     manager.wait_for(2);
     CPPUNIT_ASSERT_EQUAL(std::string("FDSTOREREMOVE=1\nFDNAME=s0"), manager.heard[0]);
     CPPUNIT_ASSERT_EQUAL(std::string("FDSTOREREMOVE=1\nFDNAME=s3"), manager.heard[1]);
-    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv4)->keep("n", a_socket().get()).ok());
+    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv4)->keep("n", a_socket().get()).ok());
     manager.wait_for(4);
     CPPUNIT_ASSERT(manager.held.contains("sluice"));
   }
 
-  void two_of_one_name_become_one() {
+  void of_two_descriptors_with_one_name_one_is_kept() {
     Manager manager(path());
     auto handed = passed_as(
         {{"userspace", Family::ipv4, "a"}, {"userspace", Family::ipv4, "a"}, {"userspace", Family::ipv4, "b"}});
@@ -489,7 +490,7 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     manager.assert_silent();
   }
 
-  void what_nobody_uses_is_dropped() {
+  void descriptors_of_unused_backends_are_dropped() {
     Manager manager(path());
     auto handed =
         passed_as({{"userspace", Family::ipv4, "a"}, {"old.one", Family::ipv4, "b"}, {"old.one", Family::ipv6, "c"}});
@@ -498,14 +499,14 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     manager.wait_for(2);
     CPPUNIT_ASSERT_EQUAL(std::string("FDSTOREREMOVE=1\nFDNAME=s1"), manager.heard[0]);
     CPPUNIT_ASSERT_EQUAL(std::string("FDSTOREREMOVE=1\nFDNAME=s2"), manager.heard[1]);
-    CPPUNIT_ASSERT(keeper.of("old.one", Family::ipv4)->names().empty());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, keeper.figures().kept);
+    CPPUNIT_ASSERT(keeper.store_for("old.one", Family::ipv4)->names().empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, keeper.statistics().kept);
   }
 
-  void stopping_tells_the_rest_and_then_nothing() {
+  void stop_sends_pending_changes_and_then_nothing() {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
-    const auto store = keeper.of("userspace", Family::ipv4);
+    const auto store = keeper.store_for("userspace", Family::ipv4);
     for (int i = 0; i < 2000; ++i) CPPUNIT_ASSERT(store->keep("n" + std::to_string(i), a_socket().get()).ok());
     std::thread stopping([&] { keeper.stop(60s); });
     manager.wait_for(2001);
@@ -516,40 +517,40 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{2001}, manager.held.size());
   }
 
-  void stopping_does_not_wait_for_a_manager_that_does_not_read() {
+  void stop_does_not_wait_for_a_manager_that_does_not_read() {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
-    const auto store = keeper.of("userspace", Family::ipv4);
+    const auto store = keeper.store_for("userspace", Family::ipv4);
     for (int i = 0; i < 1000; ++i) CPPUNIT_ASSERT(store->keep("n" + std::to_string(i), a_socket().get()).ok());
     const auto begin = std::chrono::steady_clock::now();
     keeper.stop(100ms);
     const auto took = std::chrono::steady_clock::now() - begin;
     // A bound of real time, because waiting costs no CPU time.
     CPPUNIT_ASSERT(took < test::stretched(10s));
-    CPPUNIT_ASSERT(keeper.figures().untold > 0);
+    CPPUNIT_ASSERT(keeper.statistics().pending > 0);
   }
 
-  void stopping_does_not_wait_for_a_manager_that_is_gone() {
+  void stop_does_not_wait_for_a_manager_that_is_gone() {
     DescriptorKeeper keeper(notifier(), none());
-    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv4)->keep("n", a_socket().get()).ok());
+    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv4)->keep("n", a_socket().get()).ok());
     const auto begin = std::chrono::steady_clock::now();
     keeper.stop(1h);
     CPPUNIT_ASSERT(std::chrono::steady_clock::now() - begin < test::stretched(30s));  // far less than the hour
   }
 
-  void a_manager_that_comes_later_is_told() {
+  void a_manager_that_starts_later_gets_descriptors() {
     DescriptorKeeper keeper(notifier(), none());
-    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv4)->keep("n", a_socket().get()).ok());
+    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv4)->keep("n", a_socket().get()).ok());
     std::this_thread::sleep_for(20ms);  // fixed time: the first attempts find no manager
     Manager manager(path());
     manager.wait_for(2);
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, manager.held.size());
   }
 
-  void a_name_too_long_for_the_index_is_kept_here() {
+  void a_name_too_long_for_the_index_is_kept_in_the_process() {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
-    const auto store = keeper.of(std::string(400, 'b'), Family::ipv4);
+    const auto store = keeper.store_for(std::string(400, 'b'), Family::ipv4);
     CPPUNIT_ASSERT(store->keep(std::string(200, 'n'), a_socket().get()).ok());
     const Fd taken(store->take(std::string(200, 'n')));
     CPPUNIT_ASSERT(taken.valid());
@@ -559,7 +560,7 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     manager.assert_silent();
   }
 
-  void without_descriptors_to_spare_it_says_so() {
+  void without_free_descriptors_keep_fails() {
     DescriptorKeeper keeper({}, none());
     const Fd mine = a_socket();
     rlimit limit{};
@@ -567,11 +568,11 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     rlimit few = limit;
     few.rlim_cur = 0;
     CPPUNIT_ASSERT_EQUAL(0, ::setrlimit(RLIMIT_NOFILE, &few));
-    const base::Status refused = keeper.of("userspace", Family::ipv4)->keep("n", mine.get());
+    const base::Status refused = keeper.store_for("userspace", Family::ipv4)->keep("n", mine.get());
     ::setrlimit(RLIMIT_NOFILE, &limit);
     CPPUNIT_ASSERT(!refused.ok());
     CPPUNIT_ASSERT_MESSAGE(refused.message(), refused.message().starts_with("cannot keep descriptor n: "));
-    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv4)->names().empty());
+    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv4)->names().empty());
   }
 };
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How the library of a backend that is gone is unmapped, with a plugin of the zoo. The rest of the retirement is in
+// Unmapping the library of a retired backend, with a plugin of the zoo. Other tests of the retirement are in
 // swapper_test.cpp.
 #include "core/lifecycle/retirement.hpp"
 
@@ -29,7 +29,7 @@ using test::wait_until;
 class RetirementTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(RetirementTest);
   CPPUNIT_TEST(a_library_is_unmapped_when_its_last_user_ends);
-  CPPUNIT_TEST(a_swap_can_begin_while_the_last_user_is_awaited);
+  CPPUNIT_TEST(a_swap_can_begin_during_the_wait_for_the_last_user);
   CPPUNIT_TEST(a_user_that_never_ends_holds_up_no_other_backend);
   CPPUNIT_TEST_SUITE_END();
 
@@ -59,14 +59,15 @@ class RetirementTest : public CppUnit::TestFixture {
   }
   // The retirement has the only reference, unless the test keeps one.
   void retire(std::shared_ptr<BackendRun> run) { retirement_->add({.run = std::move(run), .until = clock_.now()}); }
-  void start(std::chrono::milliseconds last_users) {
-    retirement_.emplace(Retirement::Options{.between = 5ms, .last_users = last_users}, Retirement::Callbacks(), clock_);
+  void start(std::chrono::milliseconds unload_timeout) {
+    retirement_.emplace(Retirement::Options{.interval = 5ms, .unload_timeout = unload_timeout}, Retirement::Callbacks(),
+                        clock_);
     retirement_->start();
   }
   bool logged(const std::string& part) const { return log_->text().find(part) != std::string::npos; }
   static bool mapped(const std::string& name) { return test::is_mapped("/memfd:" + name + ".so"); }
   // The retirement has released its reference, and waits for this one.
-  static bool awaited(const std::shared_ptr<BackendRun>& run) {
+  static bool waits_for_user(const std::shared_ptr<BackendRun>& run) {
     return wait_until([&] { return run.use_count() == 1 && run->shared_plugin().use_count() == 2; });
   }
 
@@ -74,7 +75,7 @@ class RetirementTest : public CppUnit::TestFixture {
     start(1h);
     auto user = make("first");
     retire(user);
-    const bool waits = awaited(user);
+    const bool waits = waits_for_user(user);
     CPPUNIT_ASSERT(mapped("first"));
     CPPUNIT_ASSERT(!logged("unloaded"));
     user.reset();
@@ -83,11 +84,11 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!mapped("first"));
   }
 
-  void a_swap_can_begin_while_the_last_user_is_awaited() {
+  void a_swap_can_begin_during_the_wait_for_the_last_user() {
     start(1h);
     auto user = make("first");
     retire(user);
-    const bool waits = awaited(user);
+    const bool waits = waits_for_user(user);
     auto swap = std::async(std::launch::async, [&] { retirement_->pause(); });
     const bool begins = wait_until([&] { return swap.wait_for(0s) == std::future_status::ready; });
     user.reset();

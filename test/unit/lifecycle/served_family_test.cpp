@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Of several backends the one that serves counts, with all it has applied; who served before
-// is told to the tracking of flows until it is gone.
+// Only the active backend counts, with all transactions it has applied; old backends are
+// reported to the conntrack reconciler until they are gone.
 #include "core/lifecycle/served_family.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -19,16 +19,16 @@ using base::Family;
 
 class ServedFamilyTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ServedFamilyTest);
-  CPPUNIT_TEST(what_the_serving_one_applies_is_told_at_once);
-  CPPUNIT_TEST(a_newcomer_counts_from_the_moment_it_serves);
-  CPPUNIT_TEST(a_full_transaction_replaces_what_waited);
-  CPPUNIT_TEST(who_served_says_nothing_more);
-  CPPUNIT_TEST(relays_of_who_served_are_told_until_it_is_gone);
-  CPPUNIT_TEST(udp_flows_are_over_once_the_last_relay_port_is_taken_back);
-  CPPUNIT_TEST(it_is_told_who_serves_by_ipvs);
-  CPPUNIT_TEST(before_the_end_flows_may_be_moved);
-  CPPUNIT_TEST(who_never_served_leaves_nothing);
-  CPPUNIT_TEST(what_an_earlier_process_left_counts_as_somebody_who_served);
+  CPPUNIT_TEST(transactions_of_the_active_backend_are_reported_at_once);
+  CPPUNIT_TEST(a_new_backend_counts_from_when_it_serves);
+  CPPUNIT_TEST(a_full_transaction_replaces_waiting_ones);
+  CPPUNIT_TEST(transactions_of_an_old_backend_are_ignored);
+  CPPUNIT_TEST(relay_ports_of_an_old_backend_are_reported_until_it_is_gone);
+  CPPUNIT_TEST(udp_flows_end_when_the_last_relay_port_is_withdrawn);
+  CPPUNIT_TEST(old_backends_that_serve_by_ipvs_are_reported);
+  CPPUNIT_TEST(before_the_end_of_the_drain_flows_may_be_moved);
+  CPPUNIT_TEST(a_backend_that_never_served_is_not_reported);
+  CPPUNIT_TEST(leftover_state_of_an_earlier_process_counts_as_an_old_backend);
   CPPUNIT_TEST_SUITE_END();
 
   static snapshot::Transaction transaction(const std::string& service, bool full) {
@@ -47,11 +47,11 @@ class ServedFamilyTest : public CppUnit::TestFixture {
   static plugin::RelayedPort relayed(std::uint16_t port) { return {"ns1", "cart", "http", {port}}; }
 
   // "full cart", "delta cart", "serves 8053", "none".
-  std::string take() { return std::exchange(told_, {}); }
-  void tell(const std::string& what) { told_ += (told_.empty() ? "" : ", ") + what; }
+  std::string take() { return std::exchange(reports_, {}); }
+  void report(const std::string& what) { reports_ += (reports_.empty() ? "" : ", ") + what; }
 
  public:
-  void what_the_serving_one_applies_is_told_at_once() {
+  void transactions_of_the_active_backend_are_reported_at_once() {
     family_.serve(1);
     CPPUNIT_ASSERT_EQUAL(std::string("none"), take());
     family_.applied(1, transaction("cart", true));
@@ -60,7 +60,7 @@ class ServedFamilyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("health, delta shop"), take());
   }
 
-  void a_newcomer_counts_from_the_moment_it_serves() {
+  void a_new_backend_counts_from_when_it_serves() {
     family_.serve(1);
     family_.applied(1, transaction("cart", true));
     take();
@@ -73,7 +73,7 @@ class ServedFamilyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("health, delta last"), take());
   }
 
-  void a_full_transaction_replaces_what_waited() {
+  void a_full_transaction_replaces_waiting_ones() {
     family_.applied(2, transaction("cart", true));
     family_.applied(2, transaction("shop", false));
     family_.applied(2, transaction("other", true));
@@ -81,7 +81,7 @@ class ServedFamilyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("none, health, full other"), take());
   }
 
-  void who_served_says_nothing_more() {
+  void transactions_of_an_old_backend_are_ignored() {
     family_.serve(1);
     family_.serve(2);
     take();
@@ -89,7 +89,7 @@ class ServedFamilyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), take());
   }
 
-  void relays_of_who_served_are_told_until_it_is_gone() {
+  void relay_ports_of_an_old_backend_are_reported_until_it_is_gone() {
     family_.serve(1);
     family_.relays(1, relayed(8053));
     take();
@@ -99,7 +99,7 @@ class ServedFamilyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("none"), take());
   }
 
-  void udp_flows_are_over_once_the_last_relay_port_is_taken_back() {
+  void udp_flows_end_when_the_last_relay_port_is_withdrawn() {
     const plugin::RelayedPort none{"ns1", "cart", "http", {}};
     family_.serve(1);
     family_.relays(1, relayed(8053));
@@ -120,7 +120,7 @@ class ServedFamilyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), take());
   }
 
-  void it_is_told_who_serves_by_ipvs() {
+  void old_backends_that_serve_by_ipvs_are_reported() {
     family_.serve(1, true);
     take();
     family_.serve(2);
@@ -133,7 +133,7 @@ class ServedFamilyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("serves by IPVS"), take());
   }
 
-  void before_the_end_flows_may_be_moved() {
+  void before_the_end_of_the_drain_flows_may_be_moved() {
     family_.serve(1);
     family_.relays(1, relayed(8053));
     family_.serve(2);
@@ -146,7 +146,7 @@ class ServedFamilyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), take());
   }
 
-  void who_never_served_leaves_nothing() {
+  void a_backend_that_never_served_is_not_reported() {
     family_.serve(1);
     take();
     family_.applied(2, transaction("cart", true));
@@ -157,7 +157,7 @@ class ServedFamilyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("serves"), take());
   }
 
-  void what_an_earlier_process_left_counts_as_somebody_who_served() {
+  void leftover_state_of_an_earlier_process_counts_as_an_old_backend() {
     family_.serve(1);
     take();
     family_.inherit(2);
@@ -167,20 +167,20 @@ class ServedFamilyTest : public CppUnit::TestFixture {
   }
 
  private:
-  std::string told_;
-  ServedFamily family_{{.health = [this](const auto&, const auto&) { tell("health"); },
+  std::string reports_;
+  ServedFamily family_{{.health = [this](const auto&, const auto&) { report("health"); },
                         .flows =
                             [this](const conntrack::UdpChange& change) {
                               std::string text = change.full ? "full" : "delta";
                               for (const auto& [key, port] : change.ports) text += " " + key.service.name;
-                              tell(text);
+                              report(text);
                             },
-                        .predecessor =
-                            [this](const conntrack::ConntrackReconciler::Predecessor& predecessor) {
-                              std::string text = predecessor.serves ? "serves" : "none";
-                              if (predecessor.kernel) text += " by IPVS";
-                              for (const auto port : predecessor.relays) text += " " + std::to_string(port);
-                              tell(text);
+                        .old_backend =
+                            [this](const conntrack::ConntrackReconciler::OldBackend& old_backend) {
+                              std::string text = old_backend.serves ? "serves" : "none";
+                              if (old_backend.kernel) text += " by IPVS";
+                              for (const auto port : old_backend.relays) text += " " + std::to_string(port);
+                              report(text);
                             }}};
 };
 

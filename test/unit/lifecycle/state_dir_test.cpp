@@ -60,17 +60,17 @@ class OtherProcess {
 
 class StateDirTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(StateDirTest);
-  CPPUNIT_TEST(the_folder_is_made_with_its_parents);
-  CPPUNIT_TEST(a_second_daemon_is_refused_and_told_who_holds_it);
+  CPPUNIT_TEST(the_folder_is_created_with_its_parents);
+  CPPUNIT_TEST(a_second_daemon_fails_and_names_the_process_with_the_lock);
   CPPUNIT_TEST(the_lock_ends_with_its_holder);
   CPPUNIT_TEST(the_lock_ends_with_a_daemon_that_was_starting_a_program);
-  CPPUNIT_TEST(a_file_in_its_place_is_an_error);
-  CPPUNIT_TEST(the_lock_file_may_not_be_a_link);
+  CPPUNIT_TEST(a_file_instead_of_the_folder_is_an_error);
+  CPPUNIT_TEST(the_lock_file_may_not_be_a_symlink);
   CPPUNIT_TEST(backends_have_folders);
-  CPPUNIT_TEST(ids_that_lead_elsewhere_are_refused);
+  CPPUNIT_TEST(ids_that_are_not_directory_names_are_rejected);
   CPPUNIT_TEST(claims_survive_a_restart);
-  CPPUNIT_TEST(claims_come_from_any_thread);
-  CPPUNIT_TEST(a_damaged_ledger_does_not_stop_the_start);
+  CPPUNIT_TEST(claims_may_be_recorded_by_any_thread);
+  CPPUNIT_TEST(a_corrupt_ownership_ledger_does_not_prevent_the_start);
   CPPUNIT_TEST_SUITE_END();
 
   std::optional<test::TemporaryFolder> folder_;
@@ -79,7 +79,7 @@ class StateDirTest : public CppUnit::TestFixture {
   void setUp() override { folder_.emplace(); }
   void tearDown() override { folder_.reset(); }
 
-  void the_folder_is_made_with_its_parents() {
+  void the_folder_is_created_with_its_parents() {
     StateDir dir(folder_->path("a/b"));
     CPPUNIT_ASSERT(dir.open().ok());
     struct stat info {};
@@ -88,7 +88,7 @@ class StateDirTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(folder_->path("a/b/control.sock"), dir.control_socket());
   }
 
-  void a_second_daemon_is_refused_and_told_who_holds_it() {
+  void a_second_daemon_fails_and_names_the_process_with_the_lock() {
     StateDir first(folder_->path());
     OtherProcess other([&] { return first.open().ok(); });
     CPPUNIT_ASSERT(other.worked());
@@ -135,17 +135,17 @@ class StateDirTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(lives);
   }
 
-  void a_file_in_its_place_is_an_error() {
+  void a_file_instead_of_the_folder_is_an_error() {
     StateDir dir(folder_->write("file", ""));
     const base::Status status = dir.open();
-    CPPUNIT_ASSERT_EQUAL("state directory: cannot use folder " + folder_->path("file") + ": it is no folder",
+    CPPUNIT_ASSERT_EQUAL("state directory: cannot use folder " + folder_->path("file") + ": not a directory",
                          status.message());
     StateDir below(folder_->path("file/below"));
     CPPUNIT_ASSERT(!below.open().ok());
   }
 
-  // Somebody who may write into the folder must not make a root daemon truncate a file elsewhere.
-  void the_lock_file_may_not_be_a_link() {
+  // A user with write access to the folder must not make a root daemon truncate another file.
+  void the_lock_file_may_not_be_a_symlink() {
     const std::string victim = folder_->write("victim", "precious");
     CPPUNIT_ASSERT_EQUAL(0, ::symlink(victim.c_str(), folder_->path("lock").c_str()));
     StateDir dir(folder_->path());
@@ -163,7 +163,7 @@ class StateDirTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(dir.backend_folder("com.example.dpu").ok());
   }
 
-  void ids_that_lead_elsewhere_are_refused() {
+  void ids_that_are_not_directory_names_are_rejected() {
     StateDir dir(folder_->path());
     CPPUNIT_ASSERT(dir.open().ok());
     for (const char* id : {"", ".", "..", "../x", "a/b", ".hidden"})
@@ -188,7 +188,7 @@ class StateDirTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(dir.claims()[0].artifacts == ownership::Artifacts{"iptables/nat/A"});
   }
 
-  void claims_come_from_any_thread() {
+  void claims_may_be_recorded_by_any_thread() {
     StateDir dir(folder_->path());
     CPPUNIT_ASSERT(dir.open().ok());
     std::vector<std::thread> threads;
@@ -206,7 +206,7 @@ class StateDirTest : public CppUnit::TestFixture {
     for (const ownership::Claim& claim : dir.claims()) CPPUNIT_ASSERT_EQUAL(std::size_t{5}, claim.artifacts.size());
   }
 
-  void a_damaged_ledger_does_not_stop_the_start() {
+  void a_corrupt_ownership_ledger_does_not_prevent_the_start() {
     folder_->write("claims.json", "{");
     StateDir dir(folder_->path());
     CPPUNIT_ASSERT(dir.open().ok());

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One backend for another, with scripted ones: which calls reach whom, and in which order; a
-// failure at each step; what retires, and what is taken back.
+// Swaps between scripted backends: the calls that each backend gets, and their order; a
+// failure at each step; retirement and rollback.
 #include "core/lifecycle/swapper.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -59,14 +59,14 @@ class MovableClock final : public base::Clock {
   mutable std::map<std::thread::id, std::size_t> reads_;
 };
 
-// What backends are asked, and what they answer.
+// Records the calls of backends, and determines their results.
 class Script {
  public:
-  abi::Code call(const std::string& who, const std::string& what, abi::Error* error) {
+  abi::Code call(const std::string& id, const std::string& what, abi::Error* error) {
     std::unique_lock lock(mutex_);
-    calls_.push_back(who + " " + what);
+    calls_.push_back(id + " " + what);
     arrived_.notify_all();
-    const std::string key = who + " " + what.substr(0, what.find(' '));
+    const std::string key = id + " " + what.substr(0, what.find(' '));
     arrived_.wait(lock, [&] { return !hang_ || hang_at_ != key; });
     auto& answers = answers_[key];
     if (answers.empty()) return abi::Code::kOk;
@@ -90,7 +90,7 @@ class Script {
     hang_ = false;
     arrived_.notify_all();
   }
-  // All calls since the last time but looks at the kernel that the serving one makes when it wants to.
+  // All calls since the last take().
   std::string take() {
     const std::lock_guard lock(mutex_);
     std::string out = text();
@@ -104,7 +104,7 @@ class Script {
     });
     CPPUNIT_ASSERT_MESSAGE("never called: " + call + ", but " + text(), called);
   }
-  std::map<std::string, std::vector<std::string>> claims;  // by who
+  std::map<std::string, std::vector<std::string>> claims;  // by backend
   bool affinity = true;
   std::string created_with;  // flags of the last create
 
@@ -123,24 +123,24 @@ class Script {
   bool hang_ = false;
 };
 
-Script* g_script = nullptr;  // a factory is a plain function: no other way in
+Script* g_script = nullptr;  // because a factory is a plain function
 
 class Scripted final : public abi::Backend, public abi::Affinity {
  public:
-  explicit Scripted(std::string who) : who_(std::move(who)) {}
-  abi::Code probe(abi::Error* error) noexcept override { return g_script->call(who_, "probe", error); }
+  explicit Scripted(std::string id) : id_(std::move(id)) {}
+  abi::Code probe(abi::Error* error) noexcept override { return g_script->call(id_, "probe", error); }
   abi::Code apply(const abi::Transaction* t, abi::ApplyResult*, abi::Error* error) noexcept override {
-    return g_script->call(who_, t->kind == abi::TransactionKind::kFull ? "apply full" : "apply delta", error);
+    return g_script->call(id_, t->kind == abi::TransactionKind::kFull ? "apply full" : "apply delta", error);
   }
-  abi::Code verify(abi::Error* error) noexcept override { return g_script->call(who_, "verify", error); }
+  abi::Code verify(abi::Error* error) noexcept override { return g_script->call(id_, "verify", error); }
   abi::Code claims(abi::StringSink* sink, abi::Error* error) noexcept override {
-    for (const auto& claim : g_script->claims[who_]) sink->add(sdk::view(claim));
-    return g_script->call(who_, "claims", error);
+    for (const auto& claim : g_script->claims[id_]) sink->add(sdk::view(claim));
+    return g_script->call(id_, "claims", error);
   }
   abi::Code retire(const abi::Handover* handover, abi::Error* error) noexcept override {
     std::string what = "retire " + std::string(handover->drain_seconds == 0 ? "now" : "later") + " but";
     for (const auto& claim : sdk::range<abi::StringView>(handover->claims)) what += " " + std::string(sdk::text(claim));
-    return g_script->call(who_, what, error);
+    return g_script->call(id_, what, error);
   }
   abi::Code cleanup(abi::Error*) noexcept override { return abi::Code::kOk; }
   abi::Code export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept override {
@@ -148,30 +148,30 @@ class Scripted final : public abi::Backend, public abi::Affinity {
     client.key.service_name = {"cart", 4};
     client.remaining_seconds = 9;
     sink->add(sdk::array(&client, 1));
-    return g_script->call(who_, "export", error);
+    return g_script->call(id_, "export", error);
   }
   abi::Code import_clients(abi::ArrayView clients, abi::Error* error) noexcept override {
-    return g_script->call(who_, "import " + std::to_string(clients.count), error);
+    return g_script->call(id_, "import " + std::to_string(clients.count), error);
   }
   void* extension(abi::StringView id) noexcept override {
     const bool affinity = std::string_view(id.data, id.size) == abi::kAffinity && g_script->affinity;
     return affinity ? static_cast<abi::Affinity*>(this) : nullptr;
   }
   void release() noexcept override {
-    g_script->call(who_, "release", nullptr);
+    g_script->call(id_, "release", nullptr);
     delete this;
   }
 
  private:
-  const std::string who_;
+  const std::string id_;
 };
 
 template <char Which>
 abi::Code create(const abi::CreateArgs* args, abi::Backend** out, abi::Error* error) noexcept {
-  const std::string who = Which == 'o' ? "old" : "new";
-  g_script->created_with = who + (args->flags == abi::kCreatePredecessorServes ? " after another one" : " alone");
-  const abi::Code code = g_script->call(who, "create", error);
-  if (code == abi::Code::kOk) *out = new Scripted(who);
+  const std::string id = Which == 'o' ? "old" : "new";
+  g_script->created_with = id + (args->flags == abi::kCreatePredecessorServes ? " after another one" : " alone");
+  const abi::Code code = g_script->call(id, "create", error);
+  if (code == abi::Code::kOk) *out = new Scripted(id);
   return code;
 }
 
@@ -188,28 +188,28 @@ std::shared_ptr<const plugin::Plugin> library(std::uint64_t features) {
 
 class SwapperTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(SwapperTest);
-  CPPUNIT_TEST(the_newcomer_is_complete_before_the_other_one_retires);
-  CPPUNIT_TEST(where_both_own_the_same_the_other_one_is_held_first);
-  CPPUNIT_TEST(a_change_reaches_both_during_a_swap_and_the_newcomer_afterwards);
+  CPPUNIT_TEST(the_new_backend_is_synced_before_the_old_one_retires);
+  CPPUNIT_TEST(with_shared_artifacts_the_old_backend_is_held_first);
+  CPPUNIT_TEST(a_change_reaches_both_backends_during_a_swap_and_the_new_one_afterwards);
   CPPUNIT_TEST(a_library_that_cannot_be_loaded_changes_nothing);
-  CPPUNIT_TEST(a_backend_that_cannot_be_made_or_tried_changes_nothing);
-  CPPUNIT_TEST(without_an_entry_in_the_ledger_nothing_is_written);
-  CPPUNIT_TEST(a_failed_apply_is_taken_back);
-  CPPUNIT_TEST(where_both_own_the_same_the_other_one_writes_again_before_the_newcomer_goes);
-  CPPUNIT_TEST(what_cannot_be_restored_keeps_the_newcomer);
-  CPPUNIT_TEST(what_the_newcomer_took_lives_on);
-  CPPUNIT_TEST(what_another_build_took_lives_on);
-  CPPUNIT_TEST(a_daemon_that_ends_leaves_all_as_it_is);
-  CPPUNIT_TEST(a_failed_verify_is_taken_back);
-  CPPUNIT_TEST(what_cannot_be_taken_back_at_once_is_tried_again);
-  CPPUNIT_TEST(a_newcomer_that_hangs_is_left_alone_until_it_answers);
-  CPPUNIT_TEST(a_failed_retire_does_not_undo_the_swap_and_is_repeated);
-  CPPUNIT_TEST(draining_goes_on_until_it_says_so_and_ends_with_its_time);
-  CPPUNIT_TEST(a_backend_to_which_tracked_flows_lead_waits);
-  CPPUNIT_TEST(clients_are_handed_over_twice);
-  CPPUNIT_TEST(who_cannot_be_handed_clients_serves_all_the_same);
-  CPPUNIT_TEST(a_backend_that_knows_no_clients_is_no_matter);
-  CPPUNIT_TEST(the_next_swap_finds_who_serves_now);
+  CPPUNIT_TEST(a_failed_create_or_probe_changes_nothing);
+  CPPUNIT_TEST(without_an_ownership_ledger_entry_nothing_is_written);
+  CPPUNIT_TEST(a_failed_apply_is_rolled_back);
+  CPPUNIT_TEST(with_shared_artifacts_the_old_backend_is_restored_before_the_new_one_retires);
+  CPPUNIT_TEST(a_failed_restore_delays_the_removal_of_the_new_backend);
+  CPPUNIT_TEST(connections_of_a_rolled_back_backend_drain);
+  CPPUNIT_TEST(connections_of_a_rolled_back_build_drain);
+  CPPUNIT_TEST(a_stopping_daemon_does_not_roll_back);
+  CPPUNIT_TEST(a_failed_verify_is_rolled_back);
+  CPPUNIT_TEST(a_failed_rollback_is_retried);
+  CPPUNIT_TEST(a_new_backend_that_hangs_is_not_called_until_it_answers);
+  CPPUNIT_TEST(a_failed_retire_does_not_roll_back_the_swap_and_is_retried);
+  CPPUNIT_TEST(a_drain_lasts_until_the_backend_is_done_or_its_timeout);
+  CPPUNIT_TEST(a_backend_with_conntrack_entries_retires_later);
+  CPPUNIT_TEST(affinity_clients_are_imported_twice);
+  CPPUNIT_TEST(a_failed_import_of_clients_does_not_fail_the_swap);
+  CPPUNIT_TEST(a_backend_without_affinity_can_be_swapped);
+  CPPUNIT_TEST(the_next_swap_starts_from_the_new_backend);
   CPPUNIT_TEST_SUITE_END();
 
  public:
@@ -224,10 +224,14 @@ class SwapperTest : public CppUnit::TestFixture {
       store_.deliver(model::ListEnd{kind});
     }
     retirement_.emplace(
-        Retirement::Options{.between = 5ms, .call = kCallTimeout, .last_moments = 1s, .patience = 1h, .settling = 1h},
+        Retirement::Options{.interval = 5ms,
+                            .call_timeout = kCallTimeout,
+                            .ending_notice = 1s,
+                            .give_up_after = 1h,
+                            .settle_timeout = 1h},
         Retirement::Callbacks{[this](const Retirement::Entry&) { note("ending"); },
                               [this](const Retirement::Entry&) {
-                                ++questions_;
+                                ++settled_calls_;
                                 return settled_.load();
                               },
                               [this](const Retirement::Entry& entry, bool clean) {
@@ -239,23 +243,23 @@ class SwapperTest : public CppUnit::TestFixture {
         clock_);
     retirement_->set_successor({{{"nft/ip/old"}, {}}});
     retirement_->start();
-    Swapper::Surroundings around;
-    around.store = &store_;
-    around.next_id = [this] { return ++last_id_; };
-    around.serving = [this] { return serving_; };
-    around.arriving = [this](const BackendRun& run, const Claims& claims) -> base::Status {
+    Swapper::Hooks hooks;
+    hooks.store = &store_;
+    hooks.next_id = [this] { return ++last_id_; };
+    hooks.serving = [this] { return serving_; };
+    hooks.arriving = [this](const BackendRun& run, const Claims& claims) -> base::Status {
       note(run.plugin().id() + " arrives with " + claims[0].at(0));
-      return ledger_broken_ ? base::unavailable("the disk is full") : base::Status();
+      return recording_fails_ ? base::unavailable("the disk is full") : base::Status();
     };
-    around.serve = [this](std::shared_ptr<BackendRun> run, const Claims&) {
+    hooks.serve = [this](std::shared_ptr<BackendRun> run, const Claims&) {
       script_.call(run->plugin().id(), "serves", nullptr);
       note(run->plugin().id() + " serves");
       serving_ = std::move(run);
     };
-    around.retiring = [this](const BackendRun& run, const Claims&, auto) { note(run.plugin().id() + " retires"); };
-    around.undone = [this](const BackendRun& run) { note(run.plugin().id() + " undone"); };
-    around.before_feed = [](const plugin::Plugin&) {};
-    around_ = around;
+    hooks.retiring = [this](const BackendRun& run, const Claims&, auto) { note(run.plugin().id() + " retires"); };
+    hooks.undone = [this](const BackendRun& run) { note(run.plugin().id() + " undone"); };
+    hooks.before_subscribe = [](const plugin::Plugin&) {};
+    hooks_ = hooks;
     make_swapper(kCallTimeout);
 
     BackendRun::Settings settings;
@@ -265,7 +269,7 @@ class SwapperTest : public CppUnit::TestFixture {
     settings.loop = loop_options();
     serving_ = std::make_shared<BackendRun>(std::move(settings), BackendRun::Callbacks(), nullptr, clock_);
     CPPUNIT_ASSERT(serving_->start(kCallTimeout)[0].ok());
-    serving_->feed(store_);
+    serving_->subscribe(store_);
     script_.await("old apply full");
     CPPUNIT_ASSERT(serving_->claims(kCallTimeout).ok());  // the calls in progress have ended
     script_.take();
@@ -294,9 +298,9 @@ class SwapperTest : public CppUnit::TestFixture {
     return out;
   }
 
-  void make_swapper(BackendRun::Limit apply) {
+  void make_swapper(BackendRun::Timeout apply) {
     swapper_.emplace(
-        Swapper::Limits{.probe = kCallTimeout, .call = kCallTimeout, .apply = apply, .retire = kCallTimeout}, around_,
+        Swapper::Timeouts{.probe = kCallTimeout, .call = kCallTimeout, .apply = apply, .retire = kCallTimeout}, hooks_,
         *retirement_, clock_);
   }
   void note(std::string what) {
@@ -330,9 +334,9 @@ class SwapperTest : public CppUnit::TestFixture {
     };
     return swapper_->swap(request);
   }
-  void old_serves_on() {
+  void expect_old_active() {
     CPPUNIT_ASSERT(serving_ == old_);
-    // What it sends again because of the swap is over: a run comes between two calls.
+    // Waits for the resync after the swap: the loop runs between two calls.
     for (int i = 0; i < 2; ++i) CPPUNIT_ASSERT(serving_->claims(kCallTimeout).ok());
     script_.take();
     store_.deliver(model::Upsert{test::service("later" + std::to_string(++services_))});
@@ -340,7 +344,7 @@ class SwapperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!swapper_->progress().step);
   }
 
-  void the_newcomer_is_complete_before_the_other_one_retires() {
+  void the_new_backend_is_synced_before_the_old_one_retires() {
     const auto result = swap();
     CPPUNIT_ASSERT_EQUAL_MESSAGE(result.status.message(), true, result.status.ok());
     CPPUNIT_ASSERT_EQUAL(std::string("old"), result.from);
@@ -366,7 +370,7 @@ class SwapperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(retirement_->list().empty());
   }
 
-  void where_both_own_the_same_the_other_one_is_held_first() {
+  void with_shared_artifacts_the_old_backend_is_held_first() {
     script_.claims["old"] = {"iptables/nat/KUBE-SERVICES", "iptables/nat/KUBE-SVC-*"};
     script_.claims["new"] = {"iptables/nat/KUBE-SERVICES"};
     script_.hang("new apply");
@@ -387,7 +391,7 @@ class SwapperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(std::to_string(waited), waited >= 0.02 && waited < all.count());
   }
 
-  void a_change_reaches_both_during_a_swap_and_the_newcomer_afterwards() {
+  void a_change_reaches_both_backends_during_a_swap_and_the_new_one_afterwards() {
     script_.hang("new verify");
     std::thread swapping([this] { CPPUNIT_ASSERT(swap().status.ok()); });
     script_.await("new verify");
@@ -397,7 +401,7 @@ class SwapperTest : public CppUnit::TestFixture {
     script_.go_on();
     swapping.join();
     script_.await("old release");
-    // Its first run by itself is a look at everything, and takes along what came before it.
+    // Its first own sync is a full one, which includes earlier changes.
     script_.await("new apply full");
     script_.take();
     store_.deliver(model::Upsert{test::service("last")});
@@ -412,10 +416,10 @@ class SwapperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("plugin new.so does not exist"), result.status.message());
     CPPUNIT_ASSERT(result.failed_at == Step::load);
     CPPUNIT_ASSERT_EQUAL(std::string(), script_.take());
-    old_serves_on();
+    expect_old_active();
   }
 
-  void a_backend_that_cannot_be_made_or_tried_changes_nothing() {
+  void a_failed_create_or_probe_changes_nothing() {
     for (const char* call : {"create", "probe"}) {
       script_.answer(std::string("new ") + call, {abi::Code::kUnsupported});
       const auto result = swap();
@@ -423,22 +427,22 @@ class SwapperTest : public CppUnit::TestFixture {
                              result.status.message().find(std::string(call) + ": scripted") != std::string::npos);
       CPPUNIT_ASSERT(result.failed_at == Step::probe);
       CPPUNIT_ASSERT_MESSAGE(call, notes().empty());
-      old_serves_on();
+      expect_old_active();
     }
   }
 
-  void without_an_entry_in_the_ledger_nothing_is_written() {
-    ledger_broken_ = true;
+  void without_an_ownership_ledger_entry_nothing_is_written() {
+    recording_fails_ = true;
     const auto result = swap();
     CPPUNIT_ASSERT_EQUAL(std::string("the disk is full"), result.status.message());
     CPPUNIT_ASSERT(result.failed_at == Step::claim);
     const std::string calls = script_.take();
     CPPUNIT_ASSERT_MESSAGE(calls, calls.find("new apply") == std::string::npos);
     CPPUNIT_ASSERT_MESSAGE(calls, calls.ends_with("new release"));
-    old_serves_on();
+    expect_old_active();
   }
 
-  void a_failed_apply_is_taken_back() {
+  void a_failed_apply_is_rolled_back() {
     script_.answer("new apply", {abi::Code::kKernel});
     const auto result = swap();
     CPPUNIT_ASSERT(result.failed_at == Step::apply);
@@ -447,23 +451,23 @@ class SwapperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(calls, calls.ends_with("new apply full, new retire later but nft/ip/old, new release"));
     CPPUNIT_ASSERT_MESSAGE(calls, calls.find("old apply") == std::string::npos);
     CPPUNIT_ASSERT_EQUAL(std::string("new arrives with nft/ip/new, new undone"), notes());
-    old_serves_on();
+    expect_old_active();
   }
 
-  void where_both_own_the_same_the_other_one_writes_again_before_the_newcomer_goes() {
+  void with_shared_artifacts_the_old_backend_is_restored_before_the_new_one_retires() {
     script_.claims["new"] = script_.claims["old"];
     script_.answer("new apply", {abi::Code::kKernel});
     CPPUNIT_ASSERT(!swap().status.ok());
     const std::string calls = script_.take();
     CPPUNIT_ASSERT_MESSAGE(calls, calls.find("new apply full, old apply full, ") != std::string::npos);
     CPPUNIT_ASSERT_MESSAGE(calls, calls.find("old apply full") < calls.find("new retire later but nft/ip/old"));
-    old_serves_on();
+    expect_old_active();
   }
 
-  void what_cannot_be_restored_keeps_the_newcomer() {
+  void a_failed_restore_delays_the_removal_of_the_new_backend() {
     script_.claims["new"] = script_.claims["old"];
     script_.answer("new apply", {abi::Code::kKernel});
-    // Three times because of the swap, and once more by itself.
+    // Three times for the swap, and once by its own sync loop.
     script_.answer("old apply", std::deque<abi::Code>(4, abi::Code::kKernel));
     const auto result = swap();
     CPPUNIT_ASSERT(!result.status.ok());
@@ -477,26 +481,26 @@ class SwapperTest : public CppUnit::TestFixture {
     await_note("new undone");
   }
 
-  void what_the_newcomer_took_lives_on() {
+  void connections_of_a_rolled_back_backend_drain() {
     script_.answer("new verify", {abi::Code::kNeedFull});
     script_.answer("new retire", {abi::Code::kRetry, abi::Code::kRetry});
     const auto result = swap();
     CPPUNIT_ASSERT(!result.status.ok());
     CPPUNIT_ASSERT(result.remarks.empty());
     await_note("new undone");
-    old_serves_on();
+    expect_old_active();
   }
 
-  // Of two builds of a relay each has connections of its own.
-  void what_another_build_took_lives_on() {
+  // Two builds of a relay have separate connections.
+  void connections_of_a_rolled_back_build_drain() {
     same_backend_ = true;
     script_.answer("old verify", {abi::Code::kNeedFull});
     CPPUNIT_ASSERT(!swap().status.ok());
     script_.await("old retire later but nft/ip/old");
-    old_serves_on();
+    expect_old_active();
   }
 
-  void a_daemon_that_ends_leaves_all_as_it_is() {
+  void a_stopping_daemon_does_not_roll_back() {
     script_.claims["new"] = script_.claims["old"];
     script_.hang("new verify");
     bool swapped = true;
@@ -520,16 +524,16 @@ class SwapperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("new arrives with nft/ip/old"), notes());
   }
 
-  void a_failed_verify_is_taken_back() {
+  void a_failed_verify_is_rolled_back() {
     script_.answer("new verify", {abi::Code::kNeedFull});
     const auto result = swap();
     CPPUNIT_ASSERT(result.failed_at == Step::verify);
     const std::string calls = script_.take();
     CPPUNIT_ASSERT_MESSAGE(calls, calls.ends_with("new verify, new retire later but nft/ip/old, new release"));
-    old_serves_on();
+    expect_old_active();
   }
 
-  void what_cannot_be_taken_back_at_once_is_tried_again() {
+  void a_failed_rollback_is_retried() {
     script_.answer("new apply", {abi::Code::kKernel});
     script_.answer("new retire", {abi::Code::kKernel, abi::Code::kKernel});
     const auto result = swap();
@@ -537,24 +541,24 @@ class SwapperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, result.remarks.size());
     await_note("new undone");
     CPPUNIT_ASSERT_EQUAL(std::string("new arrives with nft/ip/new, new undone"), notes());
-    old_serves_on();
+    expect_old_active();
   }
 
-  void a_newcomer_that_hangs_is_left_alone_until_it_answers() {
+  void a_new_backend_that_hangs_is_not_called_until_it_answers() {
     script_.claims["new"] = script_.claims["old"];
     script_.hang("new apply");
     make_swapper(test::stretched_at_most(2s, 20s));
     const auto result = swap();
     CPPUNIT_ASSERT(result.failed_at == Step::apply);
-    CPPUNIT_ASSERT_EQUAL(std::string("backend new (IPv4): apply: it does not answer"), result.status.message());
-    old_serves_on();
+    CPPUNIT_ASSERT_EQUAL(std::string("backend new (IPv4): apply: timeout: no answer"), result.status.message());
+    expect_old_active();
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, retirement_->list().size());
     script_.go_on();
     await_note("new undone");
     script_.await("new release");
   }
 
-  void a_failed_retire_does_not_undo_the_swap_and_is_repeated() {
+  void a_failed_retire_does_not_roll_back_the_swap_and_is_retried() {
     script_.answer("old retire", {abi::Code::kKernel, abi::Code::kKernel});
     const auto result = swap();
     CPPUNIT_ASSERT(result.status.ok());
@@ -564,7 +568,7 @@ class SwapperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(notes().find("unclean") == std::string::npos);
   }
 
-  void draining_goes_on_until_it_says_so_and_ends_with_its_time() {
+  void a_drain_lasts_until_the_backend_is_done_or_its_timeout() {
     script_.answer("old retire", std::deque<abi::Code>(1'000'000, abi::Code::kRetry));
     CPPUNIT_ASSERT(swap(1h).status.ok());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, retirement_->list().size());
@@ -577,38 +581,38 @@ class SwapperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(notes().find("unclean") == std::string::npos);
   }
 
-  void a_backend_to_which_tracked_flows_lead_waits() {
+  void a_backend_with_conntrack_entries_retires_later() {
     script_.answer("old retire", std::deque<abi::Code>(1'000'000, abi::Code::kRetry));
     settled_ = false;
     CPPUNIT_ASSERT(swap(1h).status.ok());
     script_.take();  // the swap itself has called it once
-    await_questions();
+    await_settled_calls();
     CPPUNIT_ASSERT_EQUAL(std::string(), retire_calls());
     settled_ = true;
     script_.await("old retire later but nft/ip/new");
-    // Its time is over: it waits a while longer, with a limit.
+    // After the drain timeout it still waits, up to settle_timeout.
     settled_ = false;
-    await_questions();
+    await_settled_calls();
     script_.take();
     clock_.advance(1h);
-    await_questions();
+    await_settled_calls();
     CPPUNIT_ASSERT_EQUAL(std::string(), retire_calls());
     clock_.advance(1h);
     script_.await("old retire now but nft/ip/new");
     script_.answer("old retire", {});
     await_note("old gone");
   }
-  // Two whole rounds of the retirement: a call of the round before has ended.
-  void await_questions() {
-    const std::uint64_t before = questions_;
-    CPPUNIT_ASSERT(test::wait_until([&] { return questions_ >= before + 3; }));
+  // Two whole rounds of the retirement, so that a call of the round before has ended.
+  void await_settled_calls() {
+    const std::uint64_t before = settled_calls_;
+    CPPUNIT_ASSERT(test::wait_until([&] { return settled_calls_ >= before + 3; }));
   }
   std::string retire_calls() {
     const std::string calls = script_.take();
     return calls.find("retire") == std::string::npos ? std::string() : calls;
   }
 
-  void clients_are_handed_over_twice() {
+  void affinity_clients_are_imported_twice() {
     CPPUNIT_ASSERT(swap().status.ok());
     const std::string calls = script_.take();
     CPPUNIT_ASSERT_MESSAGE(calls,
@@ -616,7 +620,7 @@ class SwapperTest : public CppUnit::TestFixture {
                                       "new verify") != std::string::npos);
   }
 
-  void who_cannot_be_handed_clients_serves_all_the_same() {
+  void a_failed_import_of_clients_does_not_fail_the_swap() {
     script_.answer("new import", {abi::Code::kUnsupported});
     const auto result = swap();
     CPPUNIT_ASSERT(result.status.ok());
@@ -625,7 +629,7 @@ class SwapperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(calls, calls.find("import") == calls.rfind("import"));
   }
 
-  void a_backend_that_knows_no_clients_is_no_matter() {
+  void a_backend_without_affinity_can_be_swapped() {
     script_.affinity = false;
     const auto result = swap();
     CPPUNIT_ASSERT(result.status.ok());
@@ -634,7 +638,7 @@ class SwapperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(again.status.ok());
   }
 
-  void the_next_swap_finds_who_serves_now() {
+  void the_next_swap_starts_from_the_new_backend() {
     CPPUNIT_ASSERT(swap().status.ok());
     await_note("old gone");
     const auto result = swap();
@@ -645,17 +649,17 @@ class SwapperTest : public CppUnit::TestFixture {
   MovableClock clock_;
   test::CapturedLog log_;
   Script script_;
-  Swapper::Surroundings around_;
-  snapshot::StoreThread store_{"N", {Family::ipv4}, {[](Family, const std::optional<model::Node>&, snapshot::FactsOf) {
+  Swapper::Hooks hooks_;
+  snapshot::StoreThread store_{"N", {Family::ipv4}, {[](Family, const std::optional<model::Node>&, snapshot::SettingsStage) {
                                  return std::optional(snapshot::NodeFacts());
                                }}};
   RunId last_id_ = 0;
   int services_ = 0;
   bool loadable_ = true;
-  bool same_backend_ = false;  // the newcomer is one more of it
-  bool ledger_broken_ = false;
+  bool same_backend_ = false;  // the new backend is another build of the old one
+  bool recording_fails_ = false;
   std::atomic<bool> settled_{true};
-  std::atomic<std::uint64_t> questions_{0};
+  std::atomic<std::uint64_t> settled_calls_{0};
   std::shared_ptr<BackendRun> serving_;
   std::shared_ptr<BackendRun> old_;
   std::optional<Retirement> retirement_;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Clients bound by session affinity: told to a successor, taken over from a predecessor.
+// Clients of session affinity: exported, and imported from another backend.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <algorithm>
@@ -41,21 +41,21 @@ struct Clients final : abi::AffinitySink {
 
 class NftablesAffinityTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NftablesAffinityTest);
-  CPPUNIT_TEST(tells_who_is_bound);
-  CPPUNIT_TEST(names_are_taken_apart);
-  CPPUNIT_TEST(a_new_table_has_them_from_the_first_packet_on);
-  CPPUNIT_TEST(a_table_of_another_shape_keeps_them);
-  CPPUNIT_TEST(a_table_that_is_there_gets_those_it_lacks);
-  CPPUNIT_TEST(passes_over_what_is_not_there);
-  CPPUNIT_TEST(a_second_list_binds_only_who_is_not_bound);
-  CPPUNIT_TEST(who_comes_meanwhile_is_not_in_the_way);
-  CPPUNIT_TEST(a_full_map_is_told);
-  CPPUNIT_TEST(interference_loses_nobody);
-  CPPUNIT_TEST(a_refused_client_fails_nothing);
-  CPPUNIT_TEST(when_all_are_refused_few_are_tried);
-  CPPUNIT_TEST(who_cannot_be_bound_fails_nothing);
-  CPPUNIT_TEST(a_failed_apply_keeps_them);
-  CPPUNIT_TEST(a_new_object_takes_over_what_is_there);
+  CPPUNIT_TEST(exports_clients);
+  CPPUNIT_TEST(parses_service_port_names);
+  CPPUNIT_TEST(new_table_has_imported_clients_before_base_chains);
+  CPPUNIT_TEST(replaced_table_has_imported_clients);
+  CPPUNIT_TEST(existing_table_gets_missing_clients);
+  CPPUNIT_TEST(skips_unknown_service_ports_and_endpoints);
+  CPPUNIT_TEST(second_import_adds_missing_clients);
+  CPPUNIT_TEST(client_added_by_traffic_is_not_an_error);
+  CPPUNIT_TEST(full_map_is_logged);
+  CPPUNIT_TEST(foreign_change_loses_no_client);
+  CPPUNIT_TEST(refused_client_does_not_fail_apply);
+  CPPUNIT_TEST(stops_when_all_clients_are_refused);
+  CPPUNIT_TEST(import_failure_does_not_fail_apply);
+  CPPUNIT_TEST(failed_apply_keeps_imported_clients);
+  CPPUNIT_TEST(restart_keeps_clients);
   CPPUNIT_TEST_SUITE_END();
 
   static Names bound(NftablesRig& rig) {
@@ -86,7 +86,7 @@ class NftablesAffinityTest : public CppUnit::TestFixture {
   }
 
  public:
-  void tells_who_is_bound() {
+  void exports_clients() {
     NftablesRig rig;
     ok(rig, rig.full({sticky(), sticky("svc2", "172.30.0.42")}));
     CPPUNIT_ASSERT(bound(rig).empty());
@@ -94,14 +94,14 @@ class NftablesAffinityTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT((Names{"ns1/svc1:p80 10.0.0.7 -> 10.180.0.2:80 50", "ns1/svc2:p80 10.0.0.7 -> 10.180.0.1:80 3"}) ==
                    bound(rig));
     ServiceSpec fewer = sticky();
-    fewer.endpoints.pop_back();  // what is remembered of it does not count any more
+    fewer.endpoints.pop_back();  // clients stored with a removed endpoint are not exported
     ok(rig, rig.delta({fewer}));
     CPPUNIT_ASSERT((Names{"ns1/svc2:p80 10.0.0.7 -> 10.180.0.1:80 3"}) == bound(rig));
     ok(rig, rig.delta({}, {sticky("svc2", "")}));
     CPPUNIT_ASSERT(bound(rig).empty());
   }
 
-  void names_are_taken_apart() {
+  void parses_service_port_names() {
     NftablesRig rig;
     ServiceSpec unnamed = sticky();
     unnamed.port_name = "";
@@ -110,7 +110,7 @@ class NftablesAffinityTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(Names{"ns1/svc1 10.0.0.7 -> 10.180.0.2:80 50"} == bound(rig));
   }
 
-  void a_new_table_has_them_from_the_first_packet_on() {
+  void new_table_has_imported_clients_before_base_chains() {
     NftablesRig rig;
     rig.restart(abi::kCreatePredecessorServes);
     import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}, {sticky(), "10.0.0.8", "10.180.0.1", 200}});
@@ -126,7 +126,7 @@ class NftablesAffinityTest : public CppUnit::TestFixture {
                    bound(rig));
   }
 
-  void a_table_of_another_shape_keeps_them() {
+  void replaced_table_has_imported_clients() {
     NftablesRig rig;
     ok(rig, rig.full({sticky()}));
     rig.restart_with({{"affinityClients", "2048"}});
@@ -137,7 +137,7 @@ class NftablesAffinityTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.table.batches[0].clients.size());
   }
 
-  void a_table_that_is_there_gets_those_it_lacks() {
+  void existing_table_gets_missing_clients() {
     NftablesRig rig;
     ok(rig, rig.full({sticky()}));
     import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}});
@@ -149,7 +149,7 @@ class NftablesAffinityTest : public CppUnit::TestFixture {
                    bound(rig));
   }
 
-  void passes_over_what_is_not_there() {
+  void skips_unknown_service_ports_and_endpoints() {
     NftablesRig rig;
     ServiceSpec plain = sticky("plain", "172.30.0.43");
     plain.affinity_seconds = 0;
@@ -163,7 +163,7 @@ class NftablesAffinityTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rig.table.state.clients.empty());
   }
 
-  void a_second_list_binds_only_who_is_not_bound() {
+  void second_import_adds_missing_clients() {
     NftablesRig rig;
     ok(rig, rig.full({sticky()}));
     import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}});
@@ -177,38 +177,38 @@ class NftablesAffinityTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rig.table.batches.empty());
   }
 
-  void who_comes_meanwhile_is_not_in_the_way() {
+  void client_added_by_traffic_is_not_an_error() {
     NftablesRig rig;
     ok(rig, rig.full({sticky()}));
     rig.table.refuse_client = [](const RememberedClient& one) { return one.client == ip("10.0.0.8") ? EEXIST : 0; };
     import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}, {sticky(), "10.0.0.8", "10.180.0.1"}, {sticky(), "10.0.0.9", "10.180.0.1"}});
     CPPUNIT_ASSERT((Names{"ns1/svc1:p80 10.0.0.7 -> 10.180.0.2:80 50", "ns1/svc1:p80 10.0.0.9 -> 10.180.0.1:80 50"}) ==
                    bound(rig));
-    CPPUNIT_ASSERT(!rig.said(abi::Severity::kWarning, "session affinity"));
+    CPPUNIT_ASSERT(!rig.logged(abi::Severity::kWarning, "session affinity"));
   }
 
-  void a_full_map_is_told() {
+  void full_map_is_logged() {
     NftablesRig rig;
     ok(rig, rig.full({sticky()}));
     rig.table.refuse_client = [](const RememberedClient& one) { return one.client == ip("10.0.0.7") ? 0 : ENFILE; };
     import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}, {sticky(), "10.0.0.8", "10.180.0.1"}, {sticky(), "10.0.0.9", "10.180.0.1"}});
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bound(rig).size());
-    CPPUNIT_ASSERT(rig.said(abi::Severity::kWarning, "2 clients with session affinity were not taken over"));
+    CPPUNIT_ASSERT(rig.logged(abi::Severity::kWarning, "2 clients with session affinity were not taken over"));
   }
 
-  void interference_loses_nobody() {
+  void foreign_change_loses_no_client() {
     NftablesRig rig;
     rig.restart(abi::kCreatePredecessorServes);
     import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}});
     int commits = 0;
     rig.table.before = [&](const Batch&) {
-      if (commits++ == 0) rig.table.state.exists = true;  // somebody makes an empty table of this name
+      if (commits++ == 0) rig.table.state.exists = true;  // another process creates an empty table of this name
     };
     ok(rig, rig.full({sticky()}));
     CPPUNIT_ASSERT(Names{"ns1/svc1:p80 10.0.0.7 -> 10.180.0.2:80 50"} == bound(rig));
   }
 
-  void a_refused_client_fails_nothing() {
+  void refused_client_does_not_fail_apply() {
     for (const int error : {EINVAL, EEXIST, ENOENT, ENOMEM}) {
       NftablesRig rig;
       rig.restart(abi::kCreatePredecessorServes);
@@ -217,12 +217,13 @@ class NftablesAffinityTest : public CppUnit::TestFixture {
       ok(rig, rig.full({sticky()}));
       CPPUNIT_ASSERT((Names{"ns1/svc1:p80 10.0.0.7 -> 10.180.0.2:80 50", "ns1/svc1:p80 10.0.0.9 -> 10.180.0.1:80 50"}) ==
                      bound(rig));
-      CPPUNIT_ASSERT_EQUAL(error != EEXIST, rig.said(abi::Severity::kWarning, "1 clients with session affinity were not taken over"));
+      CPPUNIT_ASSERT_EQUAL(error != EEXIST,
+                           rig.logged(abi::Severity::kWarning, "1 clients with session affinity were not taken over"));
       ok(rig, rig.verify());
     }
   }
 
-  void when_all_are_refused_few_are_tried() {
+  void stops_when_all_clients_are_refused() {
     NftablesRig rig;
     rig.restart(abi::kCreatePredecessorServes);
     rig.table.refuse_client = [](const RememberedClient&) { return EINVAL; };
@@ -234,22 +235,22 @@ class NftablesAffinityTest : public CppUnit::TestFixture {
     }
     import(rig, many);
     ok(rig, rig.full({sticky()}));
-    CPPUNIT_ASSERT(rig.said(abi::Severity::kWarning, "5000 clients with session affinity were not taken over"));
+    CPPUNIT_ASSERT(rig.logged(abi::Severity::kWarning, "5000 clients with session affinity were not taken over"));
     CPPUNIT_ASSERT(commits < 600);
   }
 
-  void who_cannot_be_bound_fails_nothing() {
+  void import_failure_does_not_fail_apply() {
     NftablesRig rig;
     ok(rig, rig.full({sticky()}));
     rig.restart(abi::kCreatePredecessorServes);
     import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}});
     rig.table.fail_next = sdk::Failure(abi::Code::kRetry, "nf_tables", "it is not known what happened");
     ok(rig, rig.full({sticky()}));
-    CPPUNIT_ASSERT(rig.said(abi::Severity::kWarning, "1 clients with session affinity were not taken over: "));
+    CPPUNIT_ASSERT(rig.logged(abi::Severity::kWarning, "1 clients with session affinity were not taken over: "));
     ok(rig, rig.verify());
   }
 
-  void a_failed_apply_keeps_them() {
+  void failed_apply_keeps_imported_clients() {
     NftablesRig rig;
     rig.restart(abi::kCreatePredecessorServes);
     import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}});
@@ -263,7 +264,7 @@ class NftablesAffinityTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(Names{"ns1/svc1:p80 10.0.0.7 -> 10.180.0.2:80 50"} == bound(rig));
   }
 
-  void a_new_object_takes_over_what_is_there() {
+  void restart_keeps_clients() {
     NftablesRig rig;
     ok(rig, rig.full({sticky(), sticky("svc2", "172.30.0.42")}));
     import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}, {sticky("svc2", ""), "10.0.0.7", "10.180.0.1"}});

@@ -112,7 +112,7 @@ class NftablesRig {
     const auto found = host.metrics.find(name + "{" + labels + family + "}");
     return found == host.metrics.end() ? -1 : found->second;
   }
-  bool said(abi::Severity severity, const std::string& part) const {
+  bool logged(abi::Severity severity, const std::string& part) const {
     for (const auto& [how, line] : host.lines) {
       if (how == severity && line.find(part) != std::string::npos) return true;
     }
@@ -148,7 +148,7 @@ inline void ok(const NftablesRig& rig, abi::Code code) {
 }
 inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// Of its cluster IP, IPv4.
+// The key of its IPv4 cluster IP.
 inline nftables::Key key(const ServiceSpec& service) {
   const auto address = *sdk::parse_address(service.cluster_ip, abi::Family::kIpv4);
   return nftables::frontend_key(abi::Family::kIpv4, {false, address, service.protocol, service.port});

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The table comes while another backend serves, and goes when another one does.
+// The table is created while another backend serves, and deleted when another one takes over.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <algorithm>
@@ -30,21 +30,21 @@ std::size_t base_chains(const Batch& batch) {
 
 class NftablesTakeoverTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NftablesTakeoverTest);
-  CPPUNIT_TEST(the_way_in_goes_first);
-  CPPUNIT_TEST(the_rest_goes_later);
-  CPPUNIT_TEST(without_time_all_goes_at_once);
-  CPPUNIT_TEST(a_table_that_is_claimed_stays);
-  CPPUNIT_TEST(leftovers_of_another_process);
-  CPPUNIT_TEST(a_table_of_another_shape_goes_at_once);
-  CPPUNIT_TEST(what_passes_is_waited_for);
-  CPPUNIT_TEST(who_serves_again_begins_anew);
-  CPPUNIT_TEST(a_large_table_opens_last);
-  CPPUNIT_TEST(a_small_one_comes_at_once);
-  CPPUNIT_TEST(afterwards_all_is_as_always);
+  CPPUNIT_TEST(retire_removes_base_chains_first);
+  CPPUNIT_TEST(retire_deletes_table_later);
+  CPPUNIT_TEST(retire_without_drain_deletes_at_once);
+  CPPUNIT_TEST(claimed_table_stays);
+  CPPUNIT_TEST(retires_table_of_another_process);
+  CPPUNIT_TEST(table_of_another_shape_is_deleted_at_once);
+  CPPUNIT_TEST(transient_refusals_are_retried);
+  CPPUNIT_TEST(apply_after_retire_starts_over);
+  CPPUNIT_TEST(large_table_gets_base_chains_last);
+  CPPUNIT_TEST(small_table_is_one_transaction);
+  CPPUNIT_TEST(later_syncs_are_unchanged);
   CPPUNIT_TEST_SUITE_END();
 
  public:
-  void the_way_in_goes_first() {
+  void retire_removes_base_chains_first() {
     NftablesRig rig;
     ok(rig, rig.full(many_services(3, 2)));
     const auto before = rig.table.state.chains.size();
@@ -60,7 +60,7 @@ class NftablesTakeoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!rig.table.state.elements.at(SetId::kServiceIps).empty());
   }
 
-  void the_rest_goes_later() {
+  void retire_deletes_table_later() {
     NftablesRig rig;
     ok(rig, rig.full(many_services(3, 2)));
     drains(rig.retire({}, kDrain));
@@ -70,10 +70,10 @@ class NftablesTakeoverTest : public CppUnit::TestFixture {
     rig.host.clock += 100 * kMillisecond;
     ok(rig.retire({}, kDrain));
     CPPUNIT_ASSERT(!rig.table.state.exists);
-    ok(rig.retire({}, kDrain));  // there is nothing any more
+    ok(rig.retire({}, kDrain));  // the table is gone already
   }
 
-  void without_time_all_goes_at_once() {
+  void retire_without_drain_deletes_at_once() {
     NftablesRig rig;
     ok(rig, rig.full(many_services(3, 2)));
     ok(rig.retire({}, 0));
@@ -84,7 +84,7 @@ class NftablesTakeoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!rig.table.state.exists);
   }
 
-  void a_table_that_is_claimed_stays() {
+  void claimed_table_stays() {
     NftablesRig rig;
     ok(rig, rig.full(many_services(3, 2)));
     const std::string before = rig.table.text();
@@ -92,17 +92,17 @@ class NftablesTakeoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(before, rig.table.text());
   }
 
-  void leftovers_of_another_process() {
+  void retires_table_of_another_process() {
     NftablesRig rig;
     ok(rig, rig.full(many_services(3, 2)));
     rig.restart();
     drains(rig.retire({}, kDrain));
     rig.restart();
-    ok(rig.retire({}, kDrain));  // the way in was closed, by whomever
+    ok(rig.retire({}, kDrain));  // the base chains are gone already
     CPPUNIT_ASSERT(!rig.table.state.exists);
   }
 
-  void a_table_of_another_shape_goes_at_once() {
+  void table_of_another_shape_is_deleted_at_once() {
     NftablesRig rig;
     rig.table.state.exists = true;
     rig.table.state.chains["nat-prerouting"].is_base = true;
@@ -110,8 +110,8 @@ class NftablesTakeoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!rig.table.state.exists);
   }
 
-  // A table of ours whose chains the kernel does not remove just now.
-  void what_passes_is_waited_for() {
+  // A table whose chains the kernel refuses to remove for now.
+  void transient_refusals_are_retried() {
     NftablesRig rig;
     ok(rig, rig.full(many_services(3, 2)));
     const std::string before = rig.table.text();
@@ -130,7 +130,7 @@ class NftablesTakeoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!rig.table.state.exists);
   }
 
-  void who_serves_again_begins_anew() {
+  void apply_after_retire_starts_over() {
     NftablesRig rig;
     ok(rig, rig.full(many_services(3, 2)));
     const std::string before = rig.table.text();
@@ -141,7 +141,7 @@ class NftablesTakeoverTest : public CppUnit::TestFixture {
     drains(rig.retire({}, kDrain));
   }
 
-  void a_large_table_opens_last() {
+  void large_table_gets_base_chains_last() {
     NftablesRig rig;
     rig.restart(abi::kCreatePredecessorServes);
     ok(rig, rig.full(many_services(3000, 10)));
@@ -156,14 +156,14 @@ class NftablesTakeoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(plain.table.text(), text);
   }
 
-  void a_small_one_comes_at_once() {
+  void small_table_is_one_transaction() {
     NftablesRig rig;
     rig.restart(abi::kCreatePredecessorServes);
     ok(rig, rig.full(many_services(3, 2)));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.table.batches.size());
   }
 
-  void afterwards_all_is_as_always() {
+  void later_syncs_are_unchanged() {
     NftablesRig rig;
     rig.restart(abi::kCreatePredecessorServes);
     ok(rig, rig.full(many_services(3, 2)));

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The backend as a whole on a fake table: what it writes, and how little.
+// The whole backend on a fake table: what it writes, and that it writes no more than needed.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -23,16 +23,16 @@ class NftablesBackendTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NftablesBackendTest);
   CPPUNIT_TEST(a_first_sync_makes_the_whole_table);
   CPPUNIT_TEST(a_restart_without_change_writes_nothing);
-  CPPUNIT_TEST(what_was_read_while_it_waited_is_used_while_it_is_right);
-  CPPUNIT_TEST(a_shortage_takes_nobody_out);
+  CPPUNIT_TEST(early_listing_is_used_while_valid);
+  CPPUNIT_TEST(transient_error_keeps_service_ports);
   CPPUNIT_TEST(all_ports_of_a_service_are_loaded_together);
   CPPUNIT_TEST(one_change_in_ten_thousand_is_a_handful_of_elements);
   CPPUNIT_TEST(a_delta_that_does_not_fit_takes_a_full_one);
   CPPUNIT_TEST(facts_of_the_node_take_a_full_one_but_addresses);
-  CPPUNIT_TEST(loopback_addresses_are_left_out);
+  CPPUNIT_TEST(loopback_addresses_are_ignored);
   CPPUNIT_TEST(deltas_come_to_what_a_full_one_makes);
   CPPUNIT_TEST(conflicts_are_named_and_end);
-  CPPUNIT_TEST(figures_are_told);
+  CPPUNIT_TEST(metrics_are_reported);
   CPPUNIT_TEST(services_without_local_endpoints_are_counted);
   CPPUNIT_TEST(claims_and_retirement);
   CPPUNIT_TEST(cleanup);
@@ -56,12 +56,12 @@ class NftablesBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rig.table.state.chains.contains("endpoints-2"));
     CPPUNIT_ASSERT(rig.table.state.chains.contains("nat-prerouting"));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.table.state.elements[SetId::kClusterIps].size());
-    CPPUNIT_ASSERT_EQUAL(rig.table.figures.writes, rig.result.kernel_writes);
+    CPPUNIT_ASSERT_EQUAL(rig.table.statistics.writes, rig.result.kernel_writes);
     CPPUNIT_ASSERT(rig.result.objects_owned > 5 && rig.host.failed.empty());
     ok(rig.verify());
   }
 
-  void what_was_read_while_it_waited_is_used_while_it_is_right() {
+  void early_listing_is_used_while_valid() {
     NftablesRig rig;
     ok(rig, rig.full({example()}));
     const std::string before = rig.table.text();
@@ -69,18 +69,18 @@ class NftablesBackendTest : public CppUnit::TestFixture {
     ok(rig.probe());
     const auto wait = [&] { CPPUNIT_ASSERT(abi::Code::kNeedFull == rig.delta({example()})); };
     wait();
-    const std::uint64_t read = rig.table.figures.listings;
+    const std::uint64_t read = rig.table.statistics.listings;
     ok(rig, rig.full({example()}));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.result.kernel_writes);
-    CPPUNIT_ASSERT_EQUAL(read, rig.table.figures.listings);
+    CPPUNIT_ASSERT_EQUAL(read, rig.table.statistics.listings);
     ok(rig, rig.full({example()}));
-    CPPUNIT_ASSERT_EQUAL_MESSAGE("it is used once", read + 1, rig.table.figures.listings);
+    CPPUNIT_ASSERT_EQUAL_MESSAGE("it is used once", read + 1, rig.table.statistics.listings);
 
     rig.restart();
     ok(rig.probe());
     wait();
     rig.table.state.elements.clear();
-    ++rig.table.commits_of_others;
+    ++rig.table.foreign_commits;
     ok(rig, rig.full({example()}));
     CPPUNIT_ASSERT(rig.result.kernel_writes > 0);
     CPPUNIT_ASSERT_EQUAL(before, rig.table.text());
@@ -95,7 +95,7 @@ class NftablesBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(2U, lists);
   }
 
-  void a_shortage_takes_nobody_out() {
+  void transient_error_keeps_service_ports() {
     NftablesRig rig;
     ok(rig, rig.full({example()}));
     const std::string before = rig.table.text();
@@ -112,15 +112,16 @@ class NftablesBackendTest : public CppUnit::TestFixture {
   }
 
   void all_ports_of_a_service_are_loaded_together() {
-    nftables::Urgency urgency;
+    nftables::WriteOrder write_order;
     nftables::ServicePlan resolver;
     resolver.frontends.emplace_back();
     resolver.frontends.back().key.port = 53;
     const nftables::PortId first{"a/a:x", abi::Protocol::kTcp}, dns{"ns/names:dns", abi::Protocol::kUdp},
-        figures{"ns/names:metrics", abi::Protocol::kTcp};
-    urgency.put(dns, resolver);
-    urgency.put(figures, nftables::ServicePlan());
-    CPPUNIT_ASSERT((std::vector<nftables::PortId>{dns, figures, first} == urgency.in_order({first, dns, figures})));
+        metrics_port{"ns/names:metrics", abi::Protocol::kTcp};
+    write_order.put(dns, resolver);
+    write_order.put(metrics_port, nftables::ServicePlan());
+    CPPUNIT_ASSERT(
+        (std::vector<nftables::PortId>{dns, metrics_port, first} == write_order.in_order({first, dns, metrics_port})));
   }
 
   void a_restart_without_change_writes_nothing() {
@@ -153,7 +154,7 @@ class NftablesBackendTest : public CppUnit::TestFixture {
     NftablesRig rig;
     std::vector<ServiceSpec> services = many_services(10000, 2);
     ok(rig, rig.full(services));
-    const std::uint64_t listings = rig.table.figures.listings;
+    const std::uint64_t listings = rig.table.statistics.listings;
     CPPUNIT_ASSERT(rig.table.batches.size() > 1);
     services[5000].endpoints[1].address = "10.99.0.1";
     ok(rig, rig.delta({services[5000]}));
@@ -166,7 +167,7 @@ class NftablesBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.result.kernel_writes);
     ok(rig, rig.delta({}, {services[7000]}));
     CPPUNIT_ASSERT_MESSAGE("removal", rig.result.kernel_writes <= 6);
-    CPPUNIT_ASSERT_EQUAL(listings, rig.table.figures.listings);
+    CPPUNIT_ASSERT_EQUAL(listings, rig.table.statistics.listings);
   }
 
   void a_delta_that_does_not_fit_takes_a_full_one() {
@@ -186,7 +187,7 @@ class NftablesBackendTest : public CppUnit::TestFixture {
     ok(rig, rig.full({example()}));
     rig.node.version = 2;
     rig.node.local_addresses = {"192.168.7.7"};
-    ok(rig, rig.delta({example()}));  // nothing that matters
+    ok(rig, rig.delta({example()}));  // no relevant change
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.result.kernel_writes);
     rig.node.node_port_addresses = {"192.168.0.3", "192.168.0.4"};
     ok(rig, rig.delta({}));
@@ -205,14 +206,14 @@ class NftablesBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rig.delta({example()}) == abi::Code::kNeedFull);
   }
 
-  void loopback_addresses_are_left_out() {
+  void loopback_addresses_are_ignored() {
     NftablesRig rig;
     rig.node.flags = 0;
     rig.node.node_port_addresses = {"127.0.0.1", "192.168.0.2"};
     ok(rig, rig.full({example()}));
     ok(rig, rig.full({example()}));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.table.state.elements[SetId::kNodePortIps].size());
-    CPPUNIT_ASSERT(rig.said(abi::Severity::kError, "loopback address 127.0.0.1"));
+    CPPUNIT_ASSERT(rig.logged(abi::Severity::kError, "loopback address 127.0.0.1"));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.host.lines.size());
   }
 
@@ -231,7 +232,7 @@ class NftablesBackendTest : public CppUnit::TestFixture {
     ok(rig, rig.delta({services[3], services[4], services[5], services[6], services[7]}, {gone[0], gone[1]}));
     NftablesRig fresh;
     ok(fresh, fresh.full(services));
-    // Numbers differ by history; the frontends, and that a comparison finds nothing, do not.
+    // Numbers depend on the history; frontends do not, and a comparison finds no difference.
     for (const SetId set : {SetId::kServiceIps, SetId::kServiceNodePorts, SetId::kNoEndpointServices, SetId::kEndpoints,
                             SetId::kFirewallIps, SetId::kAffinityServices}) {
       CPPUNIT_ASSERT(fresh.table.frontends(set) == rig.table.frontends(set));
@@ -265,7 +266,7 @@ class NftablesBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rig.host.failed.empty());
   }
 
-  void figures_are_told() {
+  void metrics_are_reported() {
     NftablesRig rig;
     ok(rig, rig.full({example()}));
     CPPUNIT_ASSERT(rig.metric("sluice_nftables_elements") > 5);
@@ -296,7 +297,7 @@ class NftablesBackendTest : public CppUnit::TestFixture {
     one.endpoints.push_back({"10.180.0.1", 80, true});
     ok(rig, rig.delta({one}));
     CPPUNIT_ASSERT_EQUAL(0.0, count("external"));
-    one.endpoints.clear();  // there are none at all
+    one.endpoints.clear();  // no endpoints at all
     ok(rig, rig.delta({one}));
     CPPUNIT_ASSERT_EQUAL(0.0, count("internal"));
   }

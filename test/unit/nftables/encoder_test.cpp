@@ -32,15 +32,15 @@ ElementWrite element(SetId set, std::uint32_t n, bool remove = false) {
   return write;
 }
 
-struct Told {
+struct DecodedMessage {
   nlmsghdr header{};
   std::string body;
 };
-std::vector<Told> messages(const Encoded& encoded) {
-  std::vector<Told> list;
+std::vector<DecodedMessage> messages(const Encoded& encoded) {
+  std::vector<DecodedMessage> list;
   std::string_view bytes = encoded.bytes;
   while (!bytes.empty()) {
-    Told message;
+    DecodedMessage message;
     std::memcpy(&message.header, bytes.data(), sizeof(message.header));
     message.body = bytes.substr(NLMSG_HDRLEN + sizeof(nfgenmsg), message.header.nlmsg_len - NLMSG_HDRLEN - sizeof(nfgenmsg));
     list.push_back(message);
@@ -65,19 +65,19 @@ class EncoderTest : public CppUnit::TestFixture {
     for (std::uint32_t i = 0; i < 5000; ++i) batch.elements.push_back(element(SetId::kServiceIps, i));
     const Encoded encoded = encode(Family::kIpv4, batch, options());
     CPPUNIT_ASSERT(encoded.parts.size() > 5 && encoded.parts.size() < 30);
-    std::size_t count = 0, told = 0;
+    std::size_t count = 0, count_in_messages = 0;
     for (const Encoded::Part& part : encoded.parts) {
       CPPUNIT_ASSERT_EQUAL(count, std::size_t{part.index});
       count += part.count;
     }
     CPPUNIT_ASSERT_EQUAL(batch.elements.size(), count);
-    for (const Told& message : messages(encoded)) {
+    for (const DecodedMessage& message : messages(encoded)) {
       CPPUNIT_ASSERT(message.header.nlmsg_len < 65536 + 200);
       const bool whole = each_attribute(find_attribute(message.body, NFTA_SET_ELEM_LIST_ELEMENTS),
-                                        [&](std::uint16_t, std::string_view) { ++told; });
+                                        [&](std::uint16_t, std::string_view) { ++count_in_messages; });
       CPPUNIT_ASSERT(whole);
     }
-    CPPUNIT_ASSERT_EQUAL(batch.elements.size(), told);
+    CPPUNIT_ASSERT_EQUAL(batch.elements.size(), count_in_messages);
   }
 
   void removes_before_it_adds() {
@@ -87,7 +87,7 @@ class EncoderTest : public CppUnit::TestFixture {
     batch.dispatch = {{false, 1, "a", false}, {false, 1, "", true}};
     const Encoded encoded = encode(Family::kIpv4, batch, options());
     std::string order;
-    for (const Told& message : messages(encoded)) {
+    for (const DecodedMessage& message : messages(encoded)) {
       if ((message.header.nlmsg_type & 0xff) == NFT_MSG_DELSETELEM) order += '-';
       if ((message.header.nlmsg_type & 0xff) == NFT_MSG_NEWSETELEM && message.header.nlmsg_type >> 8 != 0) order += '+';
     }
@@ -101,7 +101,7 @@ class EncoderTest : public CppUnit::TestFixture {
     batch.elements = {element(SetId::kServiceIps, 1)};
     EncodeOptions wanted = options();
     wanted.sequence = 100;
-    std::vector<Told> list = messages(encode(Family::kIpv4, batch, wanted));
+    std::vector<DecodedMessage> list = messages(encode(Family::kIpv4, batch, wanted));
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, list.size());
     CPPUNIT_ASSERT_EQUAL(std::uint16_t{NFNL_MSG_BATCH_BEGIN}, list[0].header.nlmsg_type);
     CPPUNIT_ASSERT_EQUAL(std::uint16_t{NFNL_MSG_BATCH_END}, list[3].header.nlmsg_type);
@@ -141,7 +141,7 @@ class EncoderTest : public CppUnit::TestFixture {
     Batch batch;
     batch.remove_chains = {"a", "b"};
     std::string order;
-    for (const Told& message : messages(encode(Family::kIpv4, batch, options()))) {
+    for (const DecodedMessage& message : messages(encode(Family::kIpv4, batch, options()))) {
       if (message.header.nlmsg_type >> 8 != NFNL_SUBSYS_NFTABLES) continue;
       order += (message.header.nlmsg_type & 0xff) == NFT_MSG_DELRULE ? 'r' : 'c';
     }

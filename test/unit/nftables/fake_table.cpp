@@ -32,7 +32,7 @@ constexpr SetId kAllSets[] = {SetId::kClusterIps,
                               SetId::kServiceTraffic,
                               SetId::kNodePortTraffic};
 
-// Chains that a rule jumps or goes to: "… goto -> NAME ]".
+// The targets of jumps and gotos in a rule: "… goto -> NAME ]".
 std::vector<std::string> targets(const Rule& rule) {
   std::vector<std::string> found;
   constexpr std::string_view kArrow = "-> ";
@@ -60,15 +60,15 @@ class Kernel final : public TableKernel {
   Listing list() override { return table_.list(); }
   std::uint32_t generation() override { return table_.generation(); }
   std::vector<Refusal> commit(const Batch& batch) override { return table_.commit(batch); }
-  std::vector<Refusal> rehearse(const Batch& batch) override {
+  std::vector<Refusal> dry_run(const Batch& batch) override {
     FakeTable::State kept = std::exchange(table_.state, {});
-    const KernelFigures figures = table_.figures;
+    const KernelStatistics statistics = table_.statistics;
     const std::size_t count = table_.batches.size();
     auto refusals = table_.commit(batch);
     table_.state = std::move(kept);
-    table_.figures = figures;
+    table_.statistics = statistics;
     table_.batches.resize(count);
-    ++table_.rehearsals;
+    ++table_.dry_runs;
     return refusals;
   }
   std::vector<TrafficCount> traffic() override {
@@ -87,7 +87,7 @@ class Kernel final : public TableKernel {
     table_.state = {};
     return existed;
   }
-  const KernelFigures& figures() const noexcept override { return table_.figures; }
+  const KernelStatistics& statistics() const noexcept override { return table_.statistics; }
 
  private:
   FakeTable& table_;
@@ -108,7 +108,7 @@ class Watch final : public TableWatch {
 
 }  // namespace
 
-// One batch on a copy.
+// Applies one batch to a copy.
 class FakeTable::Work {
  public:
   Work(FakeTable& table, const Batch& batch) : table_(table), batch_(batch), to_(table.state) {}
@@ -145,9 +145,9 @@ class FakeTable::Work {
  private:
   bool check(bool good, Owner owner, int error, const std::string& what) {
     if (table_.refuse_other && owner == 0) {
-      if (const int told = table_.refuse_other(what)) {
+      if (const int error_of_other = table_.refuse_other(what)) {
         good = false;
-        error = told;
+        error = error_of_other;
       }
     }
     if (!good) refusals_.push_back({owner, error, what});
@@ -185,7 +185,7 @@ class FakeTable::Work {
     }
   }
 
-  // A set that elements are written to; looked up once per batch.
+  // The set that elements are written to; one lookup per batch.
   struct Target {
     std::string what;
     bool exists = false;
@@ -257,14 +257,14 @@ std::vector<Refusal> FakeTable::commit(const Batch& batch) {
   Work work(*this, batch);
   std::vector<Refusal> refusals = work.run();
   if (!refusals.empty()) {
-    ++figures.refused;
+    ++statistics.refused;
     return refusals;
   }
   state = std::move(work.result());
-  ++figures.commits;
-  figures.writes += batch.elements.size() + batch.clients.size() + batch.dispatch.size() + batch.create_sets.size() +
-                    batch.remove_chains.size() + (batch.create_table ? 1 : 0) + (batch.delete_table ? 1 : 0);
-  for (const ChainWrite& chain : batch.chains) figures.writes += 1 + chain.spec.rules.size();
+  ++statistics.commits;
+  statistics.writes += batch.elements.size() + batch.clients.size() + batch.dispatch.size() + batch.create_sets.size() +
+                       batch.remove_chains.size() + (batch.create_table ? 1 : 0) + (batch.delete_table ? 1 : 0);
+  for (const ChainWrite& chain : batch.chains) statistics.writes += 1 + chain.spec.rules.size();
   batches.push_back(batch);
   if (failure) {
     lose_next = false;
@@ -275,28 +275,28 @@ std::vector<Refusal> FakeTable::commit(const Batch& batch) {
 
 Listing FakeTable::list() {
   if (before_list) before_list();
-  ++figures.listings;
-  Listing seen;
-  seen.generation = generation();
-  seen.exists = state.exists;
-  for (const auto& [name, spec] : state.sets) seen.sets.emplace(name, spec);
+  ++statistics.listings;
+  Listing listing;
+  listing.generation = generation();
+  listing.exists = state.exists;
+  for (const auto& [name, spec] : state.sets) listing.sets.emplace(name, spec);
   for (const auto& [name, chain] : state.chains)
-    seen.chains.emplace(name, KnownChain{chain.is_base, chain.hook, chain.rules});
+    listing.chains.emplace(name, KnownChain{chain.is_base, chain.hook, chain.rules});
   for (const auto& [number, chain] : state.dispatch)
-    seen.dispatch.push_back({number.first, number.second, chain, false});
+    listing.dispatch.push_back({number.first, number.second, chain, false});
   for (const SetId set : kAllSets) {
     const SetSpec spec = set_spec(family_, set);
-    RecordTable& records = seen.records[index(set)];
+    RecordTable& records = listing.records[index(set)];
     records = RecordTable(spec.key_size, spec.data_size);
     for (const auto& [key, element] : state.elements[set]) {
       records.add(key.data(), element.data.data(), comment_hash(element.comment));
     }
     records.sort();
   }
-  return seen;
+  return listing;
 }
 
-void FakeTable::tell(const std::string& sentence) {
+void FakeTable::report_change(const std::string& sentence) {
   if (std::exchange(armed, false) && changed) changed(sentence);
 }
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// nf_tables as far as the backend sees it: batches are carried out as a whole or not at all, with the kernel's
-// refusals. It can be told to refuse, to fail, and to change under the backend's hands.
+// A fake nf_tables: a batch is committed as a whole or not at all, with the kernel's refusals. Tests can make it
+// refuse, fail, or change between calls.
 #pragma once
 
 #include <cstdint>
@@ -44,33 +44,33 @@ class FakeTable {
   };
   State state;
 
-  // For the backend: forwards to this object, which outlives it.
+  // The table for the backend: forwards to this object, which must outlive it.
   nftables::Table open();
 
   std::vector<nftables::Refusal> commit(const nftables::Batch& batch);
   nftables::Listing list();
-  std::uint32_t generation() const { return static_cast<std::uint32_t>(figures.commits) + commits_of_others; }
-  // What somebody else has done, as the watch says it; nothing while it is not armed.
-  void tell(const std::string& sentence);
-  // Everything as lines.
+  std::uint32_t generation() const { return static_cast<std::uint32_t>(statistics.commits) + foreign_commits; }
+  // Reports a change by another process, as the watch does; nothing while it is not armed.
+  void report_change(const std::string& sentence);
+  // The whole table as text.
   std::string text() const;
-  // Names of elements of a set, "172.30.0.41:80/tcp" style keys of frontends only.
+  // Frontends in the keys of a set: "172.30.0.41:80/tcp".
   std::vector<std::string> frontends(nftables::SetId set) const;
 
   std::function<int(const nftables::ElementWrite&)> refuse;  // 0, or an errno
   std::function<int(const std::string& what)> refuse_other;  // chains, rules, sets
   std::function<int(const nftables::RememberedClient&)> refuse_client;
-  std::function<void(const nftables::Batch&)> before;        // each commit
+  std::function<void(const nftables::Batch&)> before;  // called before each commit
   std::function<void()> before_list;
-  std::uint32_t commits_of_others = 0;
-  std::optional<sdk::Failure> fail_next;  // the next commit, which is not carried out
-  bool lose_next = false;                 // with fail_next: it is carried out all the same
+  std::uint32_t foreign_commits = 0;
+  std::optional<sdk::Failure> fail_next;  // thrown by the next commit, which writes nothing
+  bool lose_next = false;                 // with fail_next: writes all the same
   std::map<nftables::Key, nftables::TrafficCount> counts;
-  std::vector<nftables::Batch> batches;  // all that were carried out
-  nftables::KernelFigures figures;
+  std::vector<nftables::Batch> batches;  // all committed ones
+  nftables::KernelStatistics statistics;
   nftables::TableWatch::Changed changed;
   bool armed = false;
-  unsigned rehearsals = 0;
+  unsigned dry_runs = 0;
 
  private:
   class Work;

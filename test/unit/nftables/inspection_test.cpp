@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The table of the kernel in words.
+// Descriptions of the kernel's table.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -21,7 +21,7 @@ class NftablesInspectionTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(services_are_shown_with_their_endpoints);
   CPPUNIT_TEST(node_ports_are_shown_with_their_addresses);
   CPPUNIT_TEST(one_service_is_shown);
-  CPPUNIT_TEST(damage_and_strays_are_shown);
+  CPPUNIT_TEST(drift_and_unused_objects_are_shown);
   CPPUNIT_TEST(without_a_table_there_is_nothing);
   CPPUNIT_TEST_SUITE_END();
 
@@ -68,9 +68,9 @@ class NftablesInspectionTest : public CppUnit::TestFixture {
             "ns1/svc3:p80 172.30.0.43:80/tcp -> rejected, no endpoints\n"
             "ns1/svc4:p80 172.30.0.44:80/tcp -> dropped, no endpoints on this node\n"),
         lines(rig.inspect()));
-    const std::uint64_t listings = rig.table.figures.listings;
+    const std::uint64_t listings = rig.table.statistics.listings;
     rig.inspect();
-    CPPUNIT_ASSERT_EQUAL(listings + 1, rig.table.figures.listings);  // read from there, now
+    CPPUNIT_ASSERT_EQUAL(listings + 1, rig.table.statistics.listings);  // listed for each inspection
   }
 
   void node_ports_are_shown_with_their_addresses() {
@@ -120,7 +120,7 @@ class NftablesInspectionTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rig.inspect("svc1").empty());
   }
 
-  void damage_and_strays_are_shown() {
+  void drift_and_unused_objects_are_shown() {
     NftablesRig rig;
     CPPUNIT_ASSERT(rig.full({example()}) == abi::Code::kOk);
     auto& elements = rig.table.state.elements;

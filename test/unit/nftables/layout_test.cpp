@@ -17,7 +17,7 @@
 namespace sluice::nftables {
 namespace layout_test {
 
-using Kind = Treatment::Kind;
+using Kind = ServiceClass::Kind;
 
 LayoutFacts facts(abi::LocalDetectorKind detector = abi::LocalDetectorKind::kNone) {
   LayoutFacts made;
@@ -57,8 +57,8 @@ std::vector<std::string> words_after(const ChainSpec& chain, const std::string& 
 
 class LayoutTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(LayoutTest);
-  CPPUNIT_TEST(names_say_the_treatment);
-  CPPUNIT_TEST(shared_chains_are_told_by_their_names);
+  CPPUNIT_TEST(chain_names_have_the_service_class);
+  CPPUNIT_TEST(shared_chains_are_recognized_by_name);
   CPPUNIT_TEST(each_chain_refers_to_earlier_ones_only);
   CPPUNIT_TEST(rules_look_into_sets_there_are);
   CPPUNIT_TEST(external_local_without_a_detector);
@@ -66,10 +66,10 @@ class LayoutTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(external_local_in_its_order);
   CPPUNIT_TEST(a_list_without_endpoints_is_no_rule);
   CPPUNIT_TEST(a_list_that_becomes_shorter_has_its_first_slot);
-  CPPUNIT_TEST(one_by_chance_of_as_many_as_there_are);
-  CPPUNIT_TEST(a_new_length_of_a_list_uses_no_map);
-  CPPUNIT_TEST(clients_who_are_remembered_have_it_too);
-  CPPUNIT_TEST(where_every_pod_is_local_nobody_is_not);
+  CPPUNIT_TEST(random_slot_of_the_list);
+  CPPUNIT_TEST(new_list_length_uses_no_map);
+  CPPUNIT_TEST(sticky_clients_survive_a_shrinking_list);
+  CPPUNIT_TEST(all_pods_local_needs_no_match);
   CPPUNIT_TEST(masquerade_all_needs_no_detector);
   CPPUNIT_TEST(node_ports_by_address);
   CPPUNIT_TEST(each_service_cidr_has_a_rule);
@@ -79,8 +79,8 @@ class LayoutTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(no_interface_of_strange_characters);
   CPPUNIT_TEST_SUITE_END();
 
-  static std::vector<Treatment> treatments() {
-    std::vector<Treatment> all;
+  static std::vector<ServiceClass> service_classes() {
+    std::vector<ServiceClass> all;
     for (const bool node_port : {false, true}) {
       for (const std::uint32_t seconds : {0u, 1u, 86400u}) {
         all.push_back({Kind::kCluster, node_port, 250, 0, seconds});
@@ -93,18 +93,18 @@ class LayoutTest : public CppUnit::TestFixture {
     return all;
   }
 
-  void names_say_the_treatment() {
+  void chain_names_have_the_service_class() {
     CPPUNIT_ASSERT_EQUAL(std::string("endpoints-3"), chain_name({Kind::kCluster, false, 3, 0, 0}));
     CPPUNIT_ASSERT_EQUAL(std::string("local-endpoints-1"), chain_name({Kind::kLocal, false, 0, 1, 0}));
     CPPUNIT_ASSERT_EQUAL(std::string("nodeport-external-local-3-1"), chain_name({Kind::kExternalLocal, true, 3, 1, 0}));
     CPPUNIT_ASSERT_EQUAL(std::string("sticky-10800-external-3"), chain_name({Kind::kExternal, false, 3, 0, 10800}));
     CPPUNIT_ASSERT_EQUAL(std::string("nodeport-sticky-1-endpoints-2"), chain_name({Kind::kCluster, true, 2, 0, 1}));
     std::set<std::string> names;
-    for (const auto& treatment : treatments()) CPPUNIT_ASSERT(names.insert(chain_name(treatment)).second);
+    for (const auto& service_class : service_classes()) CPPUNIT_ASSERT(names.insert(chain_name(service_class)).second);
   }
-  void shared_chains_are_told_by_their_names() {
-    for (const auto& treatment : treatments())
-      CPPUNIT_ASSERT_MESSAGE(chain_name(treatment), is_shared_chain(chain_name(treatment)));
+  void shared_chains_are_recognized_by_name() {
+    for (const auto& service_class : service_classes())
+      CPPUNIT_ASSERT_MESSAGE(chain_name(service_class), is_shared_chain(chain_name(service_class)));
     CPPUNIT_ASSERT(is_shared_chain(firewall_chain_name({})));
     LayoutFacts all = facts();
     all.counters = true;
@@ -128,14 +128,14 @@ class LayoutTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_MESSAGE(chain.name, chain.is_base || !base);
       base = chain.is_base;
     }
-    for (const auto& treatment : treatments()) {
+    for (const auto& service_class : service_classes()) {
       std::set<std::string> there;
-      for (const auto& on : depends_on(treatment)) {
+      for (const auto& on : depends_on(service_class)) {
         there.insert(chain_name(on));
         CPPUNIT_ASSERT(depends_on(on).empty());
       }
       std::set<std::string> shared;
-      for (const auto& to : words_after(treatment_chain(all, treatment), "-> ")) {
+      for (const auto& to : words_after(class_chain(all, service_class), "-> ")) {
         if (before.count(to) == 0) shared.insert(to);
       }
       CPPUNIT_ASSERT(shared == there);
@@ -151,7 +151,7 @@ class LayoutTest : public CppUnit::TestFixture {
       auto chains = fixed_chains(all);
       all.node_ports_match_all = true;
       for (const auto& chain : fixed_chains(all)) chains.push_back(chain);
-      for (const auto& treatment : treatments()) chains.push_back(treatment_chain(all, treatment));
+      for (const auto& service_class : service_classes()) chains.push_back(class_chain(all, service_class));
       for (const auto& chain : chains) {
         for (const auto& rule : chain.rules) {
           ChainSpec one;
@@ -167,19 +167,19 @@ class LayoutTest : public CppUnit::TestFixture {
     }
   }
   void external_local_without_a_detector() {
-    const ChainSpec chain = treatment_chain(facts(), {Kind::kExternalLocal, false, 3, 1, 0});
+    const ChainSpec chain = class_chain(facts(), {Kind::kExternalLocal, false, 3, 1, 0});
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, chain.rules.size());
     CPPUNIT_ASSERT_EQUAL(std::string("masquerade local traffic"), chain.rules[0].comment);
   }
   void external_local_without_local_endpoints() {
     const ChainSpec chain =
-        treatment_chain(facts(abi::LocalDetectorKind::kBridgeInterface), {Kind::kExternalLocal, false, 3, 0, 0});
+        class_chain(facts(abi::LocalDetectorKind::kBridgeInterface), {Kind::kExternalLocal, false, 3, 0, 0});
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, chain.rules.size());
     CPPUNIT_ASSERT(!has(chain, "local-endpoints"));
   }
   void external_local_in_its_order() {
     const ChainSpec chain =
-        treatment_chain(facts(abi::LocalDetectorKind::kInterfaceNamePrefix), {Kind::kExternalLocal, true, 3, 2, 60});
+        class_chain(facts(abi::LocalDetectorKind::kInterfaceNamePrefix), {Kind::kExternalLocal, true, 3, 2, 60});
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, chain.rules.size());
     CPPUNIT_ASSERT_EQUAL(std::string("short-circuit pod traffic"), chain.rules[0].comment);
     CPPUNIT_ASSERT_EQUAL(std::string("masquerade local traffic"), chain.rules[1].comment);
@@ -187,14 +187,14 @@ class LayoutTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(chain.rules[3].text.find("nodeport-sticky-60-local-endpoints-2") != std::string::npos);
   }
   void a_list_without_endpoints_is_no_rule() {
-    CPPUNIT_ASSERT(treatment_chain(facts(), {Kind::kCluster, false, 0, 0, 0}).rules.empty());
-    CPPUNIT_ASSERT(treatment_chain(facts(), {Kind::kLocal, false, 0, 0, 60}).rules.empty());
+    CPPUNIT_ASSERT(class_chain(facts(), {Kind::kCluster, false, 0, 0, 0}).rules.empty());
+    CPPUNIT_ASSERT(class_chain(facts(), {Kind::kLocal, false, 0, 0, 60}).rules.empty());
     CPPUNIT_ASSERT(depends_on({Kind::kExternal, false, 0, 0, 0}).empty());
   }
-  // What a chain chooses slots of, rule by rule.
-  static std::vector<std::string> slots(const Treatment& treatment) {
+  // The slots that the rules of a chain select from.
+  static std::vector<std::string> slots(const ServiceClass& service_class) {
     std::vector<std::string> found;
-    for (const auto& rule : treatment_chain(facts(), treatment).rules) {
+    for (const auto& rule : class_chain(facts(), service_class).rules) {
       const auto at = rule.text.find("random mod ");
       found.push_back(at == std::string::npos ? "" : rule.text.substr(at + 7, rule.text.find('\n', at) - at - 7));
     }
@@ -205,7 +205,7 @@ class LayoutTest : public CppUnit::TestFixture {
     for (const std::string to : {"endpoint", "local-endpoint", "nodeport-endpoint", "nodeport-local-endpoint"}) {
       const ChainSpec& chain = find(fixed, to);
       CPPUNIT_ASSERT_EQUAL(std::size_t{2}, chain.rules.size());
-      // The second is the first, but for the slot.
+      // The second rule differs from the first only in the slot.
       const std::string& first = chain.rules[0].text;
       const std::string& second = chain.rules[1].text;
       CPPUNIT_ASSERT_EQUAL(first, second.substr(second.size() - first.size()));
@@ -213,49 +213,48 @@ class LayoutTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_MESSAGE(second, second.find(slot) != std::string::npos);
     }
   }
-  void one_by_chance_of_as_many_as_there_are() {
+  void random_slot_of_the_list() {
     using Slots = std::vector<std::string>;
     for (const bool node_port : {false, true}) {
       using Words = std::vector<std::string>;
       const std::string prefix = node_port ? "nodeport-" : "";
-      const Treatment cluster{Kind::kCluster, node_port, 3, 0, 0};
-      const Treatment local{Kind::kLocal, node_port, 0, 2, 0};
+      const ServiceClass cluster{Kind::kCluster, node_port, 3, 0, 0};
+      const ServiceClass local{Kind::kLocal, node_port, 0, 2, 0};
       CPPUNIT_ASSERT(slots(cluster) == Slots({"mod 3 offset 1"}));
       CPPUNIT_ASSERT(slots(local) == Slots({"mod 2 offset 65537"}));
-      CPPUNIT_ASSERT(words_after(treatment_chain(facts(), cluster), "-> ") == Words{prefix + "endpoint"});
-      CPPUNIT_ASSERT(words_after(treatment_chain(facts(), local), "-> ") == Words{prefix + "local-endpoint"});
+      CPPUNIT_ASSERT(words_after(class_chain(facts(), cluster), "-> ") == Words{prefix + "endpoint"});
+      CPPUNIT_ASSERT(words_after(class_chain(facts(), local), "-> ") == Words{prefix + "local-endpoint"});
     }
   }
-  // The kernel walks a map when a chain begins to use it.
-  void a_new_length_of_a_list_uses_no_map() {
-    for (const auto& treatment : treatments()) {
-      if (treatment.affinity_seconds != 0) continue;
+  // The kernel walks a map when a chain starts to use it.
+  void new_list_length_uses_no_map() {
+    for (const auto& service_class : service_classes()) {
+      if (service_class.affinity_seconds != 0) continue;
       for (const std::string map : {"set endpoints", "set nodeport-endpoints"}) {
-        CPPUNIT_ASSERT_MESSAGE(chain_name(treatment), !has(treatment_chain(facts(), treatment), map));
+        CPPUNIT_ASSERT_MESSAGE(chain_name(service_class), !has(class_chain(facts(), service_class), map));
       }
     }
   }
-  void clients_who_are_remembered_have_it_too() {
+  void sticky_clients_survive_a_shrinking_list() {
     using Slots = std::vector<std::string>;
     for (const bool node_port : {false, true}) {
       CPPUNIT_ASSERT(slots({Kind::kCluster, node_port, 3, 0, 60}) ==
                      Slots({"", "", "", "mod 3 offset 1", "", "", "mod 1 offset 1", ""}));
       CPPUNIT_ASSERT(slots({Kind::kLocal, node_port, 0, 2, 60}) ==
                      Slots({"", "", "", "mod 2 offset 65537", "", "", "mod 1 offset 65537", ""}));
-      // One endpoint may be replaced by another, under another token.
+      // The endpoint may have been replaced by one with another token.
       CPPUNIT_ASSERT(slots({Kind::kCluster, node_port, 1, 0, 60}) ==
                      Slots({"", "", "", "mod 1 offset 1", "", "", "mod 1 offset 1", ""}));
-      // Before and after, the client is forgotten and remembered in the same way.
-      const ChainSpec chain = treatment_chain(facts(), {Kind::kCluster, node_port, 1, 0, 60});
+      // In both cases, the client is deleted and added in the same way.
+      const ChainSpec chain = class_chain(facts(), {Kind::kCluster, node_port, 1, 0, 60});
       for (std::size_t i = 2; i < 5; ++i) CPPUNIT_ASSERT_EQUAL(chain.rules[i].text, chain.rules[i + 3].text);
     }
   }
-  void where_every_pod_is_local_nobody_is_not() {
+  void all_pods_local_needs_no_match() {
     LayoutFacts everywhere = facts(abi::LocalDetectorKind::kCidr);
     everywhere.detector_cidr = {};
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, find(fixed_chains(everywhere), "services").rules.size());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{4},
-                         treatment_chain(everywhere, {Kind::kExternalLocal, false, 3, 1, 0}).rules.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{4}, class_chain(everywhere, {Kind::kExternalLocal, false, 3, 1, 0}).rules.size());
     CPPUNIT_ASSERT_EQUAL(std::size_t{3},
                          find(fixed_chains(facts(abi::LocalDetectorKind::kCidr)), "services").rules.size());
   }
@@ -325,7 +324,7 @@ class LayoutTest : public CppUnit::TestFixture {
       node.detector_interface = sdk::view(name);
       CPPUNIT_ASSERT_THROW(layout_facts(abi::Family::kIpv4, node, false), sdk::Failure);
     }
-    node.detector = abi::LocalDetectorKind::kCidr;  // then it does not matter
+    node.detector = abi::LocalDetectorKind::kCidr;  // the interface is not used
     layout_facts(abi::Family::kIpv4, node, false);
   }
 };

@@ -3,13 +3,13 @@
 
 // nftables_layout [create|change|compare] < DESCRIPTION
 //
-// Writes the nftables layout for a description in lines of text, one thing a line, so that tests can look at what nft
-// and packets make of it. create: all of it, in place of what is there. change: elements only. compare: says what of
-// the listing is not as it was made, one line for each, and fails when there is any.
+// Writes the nftables layout for a description, so that tests can check nft listings and packets. One item per line.
+// create: replaces the table. change: elements only. compare: prints one line for each difference between the listing
+// and the description, and fails if there is any.
 //
 //   family 4|6, mark NUMBER, masquerade-all, node-ports-all, counters, capacity COUNT, service-cidr CIDR,
 //   detector cidr CIDR | bridge NAME | prefix NAME
-//   treatment NUMBER cluster|local|external|external-local CLUSTER LOCAL SECONDS [nodeport]
+//   class NUMBER cluster|local|external|external-local CLUSTER LOCAL SECONDS [nodeport]
 //   firewall NUMBER CIDR...
 //   add SET KEY... [: DATA...] [# COMMENT]
 //   remove SET KEY...
@@ -71,24 +71,24 @@ class Description {
   void read(std::istream& from);
   Batch all() const;
   Batch elements_only() const;
-  // Sentences on what differs.
+  // One sentence per difference.
   std::vector<std::string> differences(const Listing& listing) const;
   abi::Family family() const { return facts_.family; }
 
  private:
   void take(const Words& words);
   void take_detector(const Words& words);
-  void take_treatment(const Words& words);
+  void take_class(const Words& words);
   void take_element(const Words& words, bool remove);
   abi::Prefix prefix(const std::string& text) const;
   template <class To>
   void append(To& to, char kind, const std::string& word) const;
-  void add_chain(std::vector<ChainWrite>& to, std::set<std::string>& seen, const ChainSpec& spec) const;
-  void add_treatment(std::vector<ChainWrite>& to, std::set<std::string>& seen, const Treatment& treatment) const;
+  void add_chain(std::vector<ChainWrite>& to, std::set<std::string>& added, const ChainSpec& spec) const;
+  void add_class(std::vector<ChainWrite>& to, std::set<std::string>& added, const ServiceClass& service_class) const;
 
   LayoutFacts facts_;
   std::uint32_t capacity_ = 1000;
-  std::vector<std::pair<std::uint32_t, Treatment>> treatments_;
+  std::vector<std::pair<std::uint32_t, ServiceClass>> classes_;
   std::vector<std::pair<std::uint32_t, std::vector<abi::Prefix>>> firewalls_;
   std::vector<ElementWrite> elements_;
 };
@@ -132,8 +132,8 @@ void Description::take(const Words& words) {
     facts_.service_cidrs.push_back(prefix(words.at(1)));
   else if (what == "detector")
     take_detector(words);
-  else if (what == "treatment")
-    take_treatment(words);
+  else if (what == "class")
+    take_class(words);
   else if (what == "add" || what == "remove")
     take_element(words, what == "remove");
   else if (what == "firewall") {
@@ -156,18 +156,19 @@ void Description::take_detector(const Words& words) {
   facts_.detector_interface = words.at(2);
 }
 
-void Description::take_treatment(const Words& words) {
-  static const std::map<std::string, Treatment::Kind> kKinds = {{"cluster", Treatment::Kind::kCluster},
-                                                                {"local", Treatment::Kind::kLocal},
-                                                                {"external", Treatment::Kind::kExternal},
-                                                                {"external-local", Treatment::Kind::kExternalLocal}};
-  Treatment treatment;
-  treatment.kind = kKinds.at(words.at(2));
-  treatment.cluster = number(words.at(3));
-  treatment.local = number(words.at(4));
-  treatment.affinity_seconds = number(words.at(5));
-  treatment.node_port = words.size() > 6;
-  treatments_.emplace_back(number(words.at(1)), treatment);
+void Description::take_class(const Words& words) {
+  static const std::map<std::string, ServiceClass::Kind> kKinds = {
+      {"cluster", ServiceClass::Kind::kCluster},
+      {"local", ServiceClass::Kind::kLocal},
+      {"external", ServiceClass::Kind::kExternal},
+      {"external-local", ServiceClass::Kind::kExternalLocal}};
+  ServiceClass service_class;
+  service_class.kind = kKinds.at(words.at(2));
+  service_class.cluster = number(words.at(3));
+  service_class.local = number(words.at(4));
+  service_class.affinity_seconds = number(words.at(5));
+  service_class.node_port = words.size() > 6;
+  classes_.emplace_back(number(words.at(1)), service_class);
 }
 
 template <class To>
@@ -208,29 +209,29 @@ void Description::take_element(const Words& words, bool remove) {
   throw std::runtime_error("no set: " + words.at(1));
 }
 
-void Description::add_chain(std::vector<ChainWrite>& to, std::set<std::string>& seen, const ChainSpec& spec) const {
-  if (seen.insert(spec.name).second) to.push_back({spec, true});
+void Description::add_chain(std::vector<ChainWrite>& to, std::set<std::string>& added, const ChainSpec& spec) const {
+  if (added.insert(spec.name).second) to.push_back({spec, true});
 }
 
-void Description::add_treatment(std::vector<ChainWrite>& to, std::set<std::string>& seen,
-                                const Treatment& treatment) const {
-  for (const auto& earlier : depends_on(treatment)) add_treatment(to, seen, earlier);
-  add_chain(to, seen, treatment_chain(facts_, treatment));
+void Description::add_class(std::vector<ChainWrite>& to, std::set<std::string>& added,
+                            const ServiceClass& service_class) const {
+  for (const auto& earlier : depends_on(service_class)) add_class(to, added, earlier);
+  add_chain(to, added, class_chain(facts_, service_class));
 }
 
 Batch Description::all() const {
   Batch batch = elements_only();
   batch.create_table = true;
   batch.create_sets = all_sets(facts_.family, facts_.counters, capacity_);
-  std::set<std::string> seen;
-  // First: shared chains go on to some of them.
-  for (const auto& spec : fixed_chains(facts_)) add_chain(batch.chains, seen, spec);
-  for (const auto& [number, treatment] : treatments_) {
-    add_treatment(batch.chains, seen, treatment);
-    batch.dispatch.push_back({false, number, chain_name(treatment), false});
+  std::set<std::string> added;
+  // Fixed chains first, as shared chains refer to some of them.
+  for (const auto& spec : fixed_chains(facts_)) add_chain(batch.chains, added, spec);
+  for (const auto& [number, service_class] : classes_) {
+    add_class(batch.chains, added, service_class);
+    batch.dispatch.push_back({false, number, chain_name(service_class), false});
   }
   for (const auto& [number, allowed] : firewalls_) {
-    add_chain(batch.chains, seen, firewall_chain(facts_, allowed));
+    add_chain(batch.chains, added, firewall_chain(facts_, allowed));
     batch.dispatch.push_back({true, number, firewall_chain_name(allowed), false});
   }
   return batch;

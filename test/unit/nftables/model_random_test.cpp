@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Random histories of service ports: after each step the elements mean what the service ports ask for (BEH 3.3), and a new model
-// that reads them finds nothing to write.
+// Random histories of service ports: after each step the elements have the meaning that the service ports require
+// (BEH 3.3), and a new model that loads them has nothing to write.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -24,7 +24,7 @@ namespace model_random_test {
 
 using namespace nftables;
 
-// Who has which frontend, and who else wants it: first come first served, then by name.
+// The owner of each frontend, and the service ports waiting for it: first come first served, then by name.
 class Oracle {
  public:
   explicit Oracle(abi::Family family) : family_(family) {}
@@ -45,7 +45,7 @@ class Oracle {
     settle(ModelRig::id(spec), {});
   }
 
-  // Of those that want a frontend, whoever the table says.
+  // Takes the owners of frontends from the comments in the table.
   void adopt(const ModelRig& rig) {
     for (auto& [key, owner] : owners_) {
       for (const auto& [place, value] : rig.table.elements) {
@@ -57,7 +57,7 @@ class Oracle {
     }
   }
 
-  // What is wrong with the table, first of all.
+  // The first fault of the table; empty if there is none.
   std::string check(const ModelRig& rig) const {
     const TableModel reading = rig.reading();
     for (const std::string& fault : reading.faults()) return fault;
@@ -113,7 +113,7 @@ class Oracle {
     }
   }
 
-  // Nothing of frontends nobody has, and as many shared elements as there have to be.
+  // No elements of frontends without a service port, and all shared elements.
   std::string check_rest(const ModelRig& rig, const std::map<Key, bool>& known) const {
     std::size_t shared = 0;
     for (const auto& [place, value] : rig.table.elements) {
@@ -131,7 +131,7 @@ class Oracle {
         case SetId::kFirewallIps:
         case SetId::kServiceTraffic:
         case SetId::kNodePortTraffic:
-          if (known.count(place.second) == 0) return "an element of a frontend nobody has";
+          if (known.count(place.second) == 0) return "an element of a frontend without a service port";
           break;
         default:
           break;
@@ -150,12 +150,12 @@ class Oracle {
         wanted[{SetId::kHairpin, hairpin_key(family_, {endpoint.address, endpoint.port}, id.second)}] = true;
       }
     }
-    return shared == wanted.size() ? "" : "shared elements nobody wants";
+    return shared == wanted.size() ? "" : "unexpected shared elements";
   }
 
   abi::Family family_;
   struct Port {
-    std::shared_ptr<const World> world;  // has what `port` points to
+    std::shared_ptr<const World> world;  // owns what `port` points to
     abi::ServicePort port;
   };
   std::map<PortId, Port> ports_;
@@ -167,9 +167,9 @@ class NftablesModelRandomTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NftablesModelRandomTest);
   CPPUNIT_TEST(histories_of_ipv4);
   CPPUNIT_TEST(histories_of_ipv6);
-  CPPUNIT_TEST(in_one_step_it_means_the_same);
+  CPPUNIT_TEST(one_step_has_the_same_meaning);
   CPPUNIT_TEST(a_restart_writes_nothing);
-  CPPUNIT_TEST(damage_is_put_right_and_the_rest_left_alone);
+  CPPUNIT_TEST(drift_is_repaired_and_nothing_else);
   CPPUNIT_TEST_SUITE_END();
 
   // One history; calls after(rig, services) now and then.
@@ -208,13 +208,13 @@ class NftablesModelRandomTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_MESSAGE(where + wrong, wrong.empty());
       CPPUNIT_ASSERT_MESSAGE(where + "the table is not what the model wants", rig.wanted() == rig.table.elements);
       CPPUNIT_ASSERT_EQUAL_MESSAGE(where, rig.table.elements.size(), rig.model.elements());
-      if (step % 3 == 0) look_after(rig);
+      if (step % 3 == 0) remove_unused_chains(rig);
       after(rig, services, oracle, where);
     }
   }
 
-  // Chains nobody uses any more go, those that go to others first.
-  static void look_after(ModelRig& rig) {
+  // Removes unused chains; chains with gotos first.
+  static void remove_unused_chains(ModelRig& rig) {
     for (;;) {
       std::vector<SharedChain> unused;
       for (const SharedChain& chain : rig.model.chains()) {
@@ -248,7 +248,7 @@ class NftablesModelRandomTest : public CppUnit::TestFixture {
     }
   }
 
-  void in_one_step_it_means_the_same() {
+  void one_step_has_the_same_meaning() {
     for (std::uint64_t seed = 300; seed < 300 + repetitions(10); ++seed) {
       history(abi::Family::kIpv4, seed, 20, false,
               [&](const ModelRig& rig, const Services& services, const Oracle& oracle, const std::string& where) {
@@ -272,7 +272,7 @@ class NftablesModelRandomTest : public CppUnit::TestFixture {
                 CPPUNIT_ASSERT_EQUAL_MESSAGE(where, std::size_t{0}, restart(again, rig, services, random));
                 CPPUNIT_ASSERT_MESSAGE(where, again.wanted() == rig.wanted());
                 CPPUNIT_ASSERT_EQUAL_MESSAGE(where, std::string(), oracle.check(again));
-                // And goes on as if nothing had been.
+                // The new model continues with the history.
                 for (const auto& [name, spec] : services) again.remove(spec);
                 again.sync();
                 CPPUNIT_ASSERT_MESSAGE(where, again.table.elements.empty());
@@ -281,21 +281,21 @@ class NftablesModelRandomTest : public CppUnit::TestFixture {
     }
   }
 
-  // Some elements are lost, others changed or exchanged.
-  static std::size_t damage(StrictTable& table, std::mt19937_64& random) {
-    std::size_t damaged = 0;
+  // Removes, changes or swaps some elements.
+  static std::size_t drift(StrictTable& table, std::mt19937_64& random) {
+    std::size_t drifted = 0;
     std::vector<StrictTable::Place> places;
     for (const auto& [place, value] : table.elements) places.push_back(place);
     for (std::size_t i = 0; i < 4 && !places.empty(); ++i) {
       const StrictTable::Place place = places[random() % places.size()];
       const StrictTable::Place other = places[random() % places.size()];
       if (table.elements.count(place) == 0) continue;
-      ++damaged;
+      ++drifted;
       if (random() % 3 == 0) {
         table.elements.erase(place);
       } else if (random() % 2 == 0 && other.first == place.first && table.elements.count(other) != 0) {
         std::swap(table.elements[place], table.elements[other]);
-        ++damaged;
+        ++drifted;
       } else if (other.first == place.first && table.elements.count(other) != 0) {
         table.elements[place] = table.elements[other];
       } else if (!table.elements[place].data.empty()) {
@@ -307,18 +307,18 @@ class NftablesModelRandomTest : public CppUnit::TestFixture {
         table.elements[place].data.append(bytes, data.size());
       }
     }
-    return damaged;
+    return drifted;
   }
 
-  // One wrong number may take all numbers of one service port with it, and never more.
-  void damage_is_put_right_and_the_rest_left_alone() {
+  // A wrong number may affect all numbers of one service port, but of no other.
+  void drift_is_repaired_and_nothing_else() {
     std::mt19937_64 random(8);
     for (std::uint64_t seed = 200; seed < 200 + repetitions(15); ++seed) {
       history(abi::Family::kIpv4, seed, 30, false,
               [&](const ModelRig& rig, const Services& services, const Oracle& oracle, const std::string& where) {
                 ModelRig harmed(rig.family);
                 harmed.table = rig.table;
-                const std::size_t damaged = damage(harmed.table, random);
+                const std::size_t drifted = drift(harmed.table, random);
                 ModelRig again(rig.family);
                 const std::size_t writes = restart(again, harmed, services, random);
                 std::size_t most = 0;
@@ -327,8 +327,8 @@ class NftablesModelRandomTest : public CppUnit::TestFixture {
                   rig.model.walk(id, [&](const Record&, std::string_view) { ++elements; });
                   most = std::max(most, elements);
                 }
-                CPPUNIT_ASSERT_MESSAGE(where + std::to_string(writes) + " writes after " + std::to_string(damaged),
-                                       writes <= damaged * 2 * most * 2);
+                CPPUNIT_ASSERT_MESSAGE(where + std::to_string(writes) + " writes after " + std::to_string(drifted),
+                                       writes <= drifted * 2 * most * 2);
                 Oracle other = oracle;
                 other.adopt(again);
                 CPPUNIT_ASSERT_EQUAL_MESSAGE(where, std::string(), other.check(again));

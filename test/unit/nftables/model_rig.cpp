@@ -35,7 +35,8 @@ void StrictTable::apply(const Changes& changes) {
   for (const bool remove : {true, false}) {
     for (const ElementWrite& element : changes.elements) {
       if (element.remove != remove) continue;
-      if (element.owner == 0 || element.owner >= changes.owners.size()) throw std::logic_error("an element of nobody");
+      if (element.owner == 0 || element.owner >= changes.owners.size())
+        throw std::logic_error("an element without an owner");
       const Place place(element.record.set, element.record.key);
       if (remove) {
         if (elements.erase(place) == 0) throw std::logic_error("an element is removed that is not there");
@@ -106,7 +107,7 @@ Changes ModelRig::sync() {
 
 std::size_t ModelRig::load() {
   const Changes changes = model.take_changes();
-  if (!changes.elements.empty()) throw std::logic_error("elements are told although all are walked");
+  if (!changes.elements.empty()) throw std::logic_error("changes of elements are collected while loading");
   model.wrote(changes.chains);
   const auto all = wanted();
   std::size_t writes = 0;

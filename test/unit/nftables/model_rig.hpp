@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A model with a table as strict as the kernel's behind it, for tests of the model.
+// A model on a table as strict as the kernel, for tests of the model.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace sluice::test {
 
-// What the kernel has: nothing is replaced, nothing is removed that is not there.
+// The kernel's table: elements are never replaced, and only existing ones are removed.
 struct StrictTable {
   struct Value {
     nftables::Data data;
@@ -28,7 +28,7 @@ struct StrictTable {
   std::map<Place, Value> elements;
   std::vector<nftables::SharedChain> chains;
 
-  // Throws std::logic_error where the kernel would refuse.
+  // Throws std::logic_error if the kernel would refuse.
   void apply(const nftables::Changes& changes);
   void remove_chains(const std::vector<nftables::SharedChain>& gone);
   std::vector<nftables::Record> records() const;
@@ -45,11 +45,11 @@ class ModelRig {
   void remove(const ServiceSpec& spec);
   static nftables::PortId id(const ServiceSpec& spec);
 
-  // What changed goes into the table. Returns it.
+  // Applies and returns the changes.
   nftables::Changes sync();
-  // Everything is compared, as after a start. Returns how many elements were written: added or removed.
+  // Makes a full comparison, as after a start. Returns the number of elements added or removed.
   std::size_t load();
-  // All the model wants.
+  // All elements of the model.
   std::map<StrictTable::Place, StrictTable::Value> wanted() const;
   std::vector<std::string> describe(const ServiceSpec& spec) const;
   TableModel reading() const { return {family, table.records(), table.chains}; }
@@ -59,7 +59,7 @@ class ModelRig {
   StrictTable table;
 };
 
-// Of the node all plans are made for.
+// The node of all plans.
 abi::Address rig_node_ip(abi::Family family);
 
 }  // namespace sluice::test

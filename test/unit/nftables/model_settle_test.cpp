@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What service ports that change together do not get in the end: frontends others have, and numbers for affinity.
+// What service ports that change together do not get: frontends of other service ports, and affinity ids.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -21,13 +21,13 @@ using Names = std::vector<std::string>;
 
 class NftablesModelSettleTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NftablesModelSettleTest);
-  CPPUNIT_TEST(who_gets_it_later_lacks_nothing);
-  CPPUNIT_TEST(who_lacks_something_is_named_once);
-  CPPUNIT_TEST(who_loses_it_while_loading_is_named);
-  CPPUNIT_TEST(without_a_number_nothing_is_served);
-  CPPUNIT_TEST(a_number_given_up_later_is_enough);
-  CPPUNIT_TEST(a_newcomer_takes_nobodys_number);
-  CPPUNIT_TEST(numbers_nobody_claims_are_given_away);
+  CPPUNIT_TEST(frontend_gained_before_settle_is_no_conflict);
+  CPPUNIT_TEST(conflict_is_reported_once);
+  CPPUNIT_TEST(frontend_lost_while_loading_is_a_conflict);
+  CPPUNIT_TEST(service_port_without_id_is_not_served);
+  CPPUNIT_TEST(id_released_later_is_used);
+  CPPUNIT_TEST(new_service_port_takes_a_free_id);
+  CPPUNIT_TEST(unclaimed_ids_are_reused);
   CPPUNIT_TEST(a_frontend_has_an_owner);
   CPPUNIT_TEST_SUITE_END();
 
@@ -60,7 +60,7 @@ class NftablesModelSettleTest : public CppUnit::TestFixture {
     return names;
   }
 
-  void who_gets_it_later_lacks_nothing() {
+  void frontend_gained_before_settle_is_no_conflict() {
     for (const bool loser_is_first : {true, false}) {
       ModelRig rig;
       put(rig, {with_shared_address("a", 1), service("b", 2)});
@@ -75,19 +75,19 @@ class NftablesModelSettleTest : public CppUnit::TestFixture {
     }
   }
 
-  void who_lacks_something_is_named_once() {
+  void conflict_is_reported_once() {
     ModelRig rig;
     CPPUNIT_ASSERT((Names{"ns1/b:p80 to ns1/m:p80", "ns1/c:p80 to ns1/m:p80"}) ==
                    losers(put(rig, {with_shared_address("m", 1), with_shared_address("c", 2), with_shared_address("b", 3)})));
     CPPUNIT_ASSERT(losers(put(rig, {service("x", 9)})).empty());
     CPPUNIT_ASSERT(Names{"ns1/c:p80 to ns1/m:p80"} == losers(put(rig, {with_shared_address("c", 2)})));
-    // Who goes before it is settled is not named.
+    // A service port removed before settle() is not reported.
     rig.model.put(ModelRig::id(service("b", 3)), rig.plan(with_shared_address("b", 3)));
     rig.remove(service("b", 3));
     CPPUNIT_ASSERT(losers(rig.model.settle()).empty());
   }
 
-  void who_loses_it_while_loading_is_named() {
+  void frontend_lost_while_loading_is_a_conflict() {
     ModelRig rig;
     put(rig, {with_shared_address("m", 1)});
     rig.sync();
@@ -97,7 +97,7 @@ class NftablesModelSettleTest : public CppUnit::TestFixture {
                    losers(put(rig, {with_shared_address("a", 2), with_shared_address("m", 1)})));
   }
 
-  void without_a_number_nothing_is_served() {
+  void service_port_without_id_is_not_served() {
     ModelRig rig(abi::Family::kIpv4, false, 2);
     ServiceSpec plain = service("d", 4);
     CPPUNIT_ASSERT(without_ids(put(rig, {service("a", 1, 60), service("b", 2, 60), plain})).empty());
@@ -107,7 +107,7 @@ class NftablesModelSettleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT((Names{"ns1/c:p80", "ns1/d:p80"}) == without_ids(put(rig, {plain, service("c", 3, 60)})));
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.model.size());
     CPPUNIT_ASSERT(!rig.model.has_ids_again());
-    CPPUNIT_ASSERT_MESSAGE("told once", without_ids(put(rig, {service("a", 1, 60)})).empty());
+    CPPUNIT_ASSERT_MESSAGE("reported once", without_ids(put(rig, {service("a", 1, 60)})).empty());
     rig.remove(service("a", 1));
     CPPUNIT_ASSERT(rig.model.has_ids_again());
     CPPUNIT_ASSERT(without_ids(put(rig, {service("c", 3, 60)})).empty());
@@ -115,7 +115,7 @@ class NftablesModelSettleTest : public CppUnit::TestFixture {
     plain.affinity_seconds = 0;
     CPPUNIT_ASSERT(without_ids(put(rig, {plain})).empty());
     rig.remove(service("b", 2));
-    CPPUNIT_ASSERT_MESSAGE("nobody waits for it", !rig.model.has_ids_again());
+    CPPUNIT_ASSERT_MESSAGE("no service port waits for it", !rig.model.has_ids_again());
     rig.remove(service("c", 3));
     CPPUNIT_ASSERT(without_ids(put(rig, {service("a", 1, 60), service("b", 2, 60)})).empty());
     rig.sync();
@@ -123,7 +123,7 @@ class NftablesModelSettleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rig.reading().faults().empty());
   }
 
-  void a_number_given_up_later_is_enough() {
+  void id_released_later_is_used() {
     ModelRig rig(abi::Family::kIpv4, false, 1);
     ServiceSpec first = with_shared_address("a", 1), second = service("b", 2, 60);
     put(rig, {first, second, with_shared_address("c", 3)});
@@ -137,7 +137,7 @@ class NftablesModelSettleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rig.reading().faults().empty());
   }
 
-  void a_newcomer_takes_nobodys_number() {
+  void new_service_port_takes_a_free_id() {
     ModelRig rig(abi::Family::kIpv4, false, 2);
     const ServiceSpec b = service("b", 2, 60), c = service("c", 3, 60);
     put(rig, {b, c});
@@ -148,7 +148,7 @@ class NftablesModelSettleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.load());
   }
 
-  void numbers_nobody_claims_are_given_away() {
+  void unclaimed_ids_are_reused() {
     ModelRig rig(abi::Family::kIpv4, false, 2);
     const ServiceSpec b = service("b", 2, 60), c = service("c", 3, 60);
     put(rig, {b, c});

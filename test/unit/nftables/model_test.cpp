@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Service ports as elements: how few change, who has what two want, which numbers are used, what people are told.
+// Service ports as elements: minimal changes, owners of frontends, reuse of numbers, descriptions.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -42,16 +42,16 @@ class NftablesModelTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NftablesModelTest);
   CPPUNIT_TEST(a_service_port_is_these_elements);
   CPPUNIT_TEST(one_endpoint_is_a_handful_of_elements);
-  CPPUNIT_TEST(with_affinity_too);
-  CPPUNIT_TEST(what_comes_and_goes_in_between_is_nothing);
+  CPPUNIT_TEST(one_endpoint_with_affinity);
+  CPPUNIT_TEST(changes_that_cancel_out_are_not_written);
   CPPUNIT_TEST(elements_have_owners);
   CPPUNIT_TEST(shared_elements_stay_as_long_as_anybody_wants_them);
   CPPUNIT_TEST(the_first_one_keeps_a_frontend);
   CPPUNIT_TEST(the_next_by_name_gets_it);
   CPPUNIT_TEST(after_a_restart_it_is_whose_it_was);
-  CPPUNIT_TEST(services_of_equal_treatment_share_a_chain);
+  CPPUNIT_TEST(services_of_one_class_share_a_chain);
   CPPUNIT_TEST(chains_stay_until_they_are_removed);
-  CPPUNIT_TEST(chains_of_a_refused_transaction_are_told_again);
+  CPPUNIT_TEST(chains_of_a_refused_transaction_are_written_again);
   CPPUNIT_TEST(numbers_of_chains_are_not_used_again_at_once);
   CPPUNIT_TEST(firewalls_are_shared_by_their_ranges);
   CPPUNIT_TEST(numbers_that_lead_nowhere_are_not_given_away);
@@ -61,7 +61,7 @@ class NftablesModelTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(counters_of_all_frontends);
   CPPUNIT_TEST(long_names_are_cut_in_comments);
   CPPUNIT_TEST(equal_names_of_two_protocols);
-  CPPUNIT_TEST(in_words);
+  CPPUNIT_TEST(describes_service_ports);
   CPPUNIT_TEST_SUITE_END();
 
   static ServiceSpec service(const std::string& name, unsigned number, unsigned endpoints = 2) {
@@ -121,7 +121,7 @@ class NftablesModelTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rig.sync().empty());
   }
 
-  void with_affinity_too() {
+  void one_endpoint_with_affinity() {
     ModelRig rig;
     ServiceSpec spec = service("a", 1, 50);
     spec.affinity_seconds = 60;
@@ -138,7 +138,7 @@ class NftablesModelTest : public CppUnit::TestFixture {
     }
   }
 
-  void what_comes_and_goes_in_between_is_nothing() {
+  void changes_that_cancel_out_are_not_written() {
     ModelRig rig;
     const ServiceSpec spec = service("a", 1);
     rig.put(spec);
@@ -203,7 +203,7 @@ class NftablesModelTest : public CppUnit::TestFixture {
     equal("1.2.3.4:80/tcp", nftables::to_string(rig.family, conflicts[0].key));
     rig.sync();
     equal("10.180.1.1:80, 10.180.1.2:80 masqueraded", test::to_string(rig.family, at_shared_address(rig)));
-    // Another state of either changes nothing.
+    // Other changes of the two service ports make no difference.
     rig.put(with_shared_address("a", 2));
     CPPUNIT_ASSERT(rig.put(with_shared_address("m", 1)).empty());
     CPPUNIT_ASSERT(rig.sync().empty());
@@ -240,12 +240,12 @@ class NftablesModelTest : public CppUnit::TestFixture {
     equal("ns1/m:p80", conflicts[0].owner);
     equal("ns1/a:p80", conflicts[0].loser);
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.load());
-    // Later it is not taken away any more.
+    // Once loaded, the frontend is not taken away.
     rig.remove(with_shared_address("m", 1));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.put(with_shared_address("m", 1)).size());
   }
 
-  void services_of_equal_treatment_share_a_chain() {
+  void services_of_one_class_share_a_chain() {
     ModelRig rig;
     rig.put(service("a", 1));
     rig.put(service("b", 2));
@@ -272,7 +272,7 @@ class NftablesModelTest : public CppUnit::TestFixture {
     rig.sync();
     rig.remove(spec);
     CPPUNIT_ASSERT(rig.sync().chains.empty());
-    // The one it goes to is in use as long as it is there.
+    // The chain it refers to is in use as long as it exists.
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.model.chains().size());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, unused(rig.model).size());
     equal("external-3", unused(rig.model).front().name);
@@ -285,7 +285,7 @@ class NftablesModelTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rig.model.chains().empty());
   }
 
-  void chains_of_a_refused_transaction_are_told_again() {
+  void chains_of_a_refused_transaction_are_written_again() {
     ModelRig rig;
     rig.put(service("a", 1));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.model.take_changes().chains.size());
@@ -329,7 +329,7 @@ class NftablesModelTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.reading().firewall({false, {{1, 2, 3, 5}}, abi::Protocol::kTcp, 80}).size());
   }
 
-  // Elements may still have the number of a chain that is lost: nobody else's chain may get it before they are put right.
+  // Elements may still have the number of a lost chain: no other chain may get it before the elements are repaired.
   void numbers_that_lead_nowhere_are_not_given_away() {
     ModelRig rig;
     rig.put(service("a", 1, 2));
@@ -400,7 +400,7 @@ class NftablesModelTest : public CppUnit::TestFixture {
     const ServicePlan sticky = rig.plan(spec);
     spec.affinity_seconds = 0;
     const ServicePlan plain = rig.plan(spec);
-    // More than there are ids. With a sanitizer there are fewer repetitions, and only the memory is checked.
+    // More than there are ids. With a sanitizer there are fewer repetitions, and only memory errors are found.
     for (unsigned i = 0; i < repetitions(33000); ++i) {
       rig.model.put(id, sticky);
       rig.model.put(id, plain);
@@ -462,7 +462,7 @@ class NftablesModelTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rig.model.ids() == std::vector<PortId>({{"ns1/dns:p80", abi::Protocol::kUdp}}));
   }
 
-  void in_words() {
+  void describes_service_ports() {
     ModelRig rig;
     ServiceSpec spec = service("a", 1);
     spec.node_port = 30001;

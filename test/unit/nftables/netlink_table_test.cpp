@@ -65,7 +65,7 @@ Batch whole_table() {
   return batch;
 }
 
-// Marks the answers to a dump of this kind as those of one that was interrupted. False: they are others.
+// Marks the answers to a dump of this kind as interrupted. Returns false for other answers.
 bool interrupt(Items& items, int kind) {
   if (items.size() < 2) return false;
   auto* const first = reinterpret_cast<nlmsghdr*>(items.front().bytes.data());
@@ -84,9 +84,9 @@ class NetlinkTableTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(knows_of_lost_answers);
   CPPUNIT_TEST(says_what_cannot_be_sent);
   CPPUNIT_TEST(names_every_element_that_is_refused);
-  CPPUNIT_TEST(names_an_element_by_the_place_the_kernel_tells);
-  CPPUNIT_TEST(lists_while_others_write);
-  CPPUNIT_TEST(does_not_list_what_changes_all_the_time);
+  CPPUNIT_TEST(names_an_element_by_its_offset);
+  CPPUNIT_TEST(lists_during_foreign_writes);
+  CPPUNIT_TEST(gives_up_if_the_table_keeps_changing);
   CPPUNIT_TEST(survives_any_answer);
   CPPUNIT_TEST_SUITE_END();
 
@@ -115,7 +115,7 @@ class NetlinkTableTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(place && records.data(*place) == batch.elements[7].record.data);
     CPPUNIT_ASSERT_EQUAL(comment_hash("ns/svc7"), records.comment(*place));
     CPPUNIT_ASSERT(listing.dispatch.size() == 1 && listing.dispatch[0].chain == "services");
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, table_->figures().commits);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, table_->statistics().commits);
   }
 
   void knows_no_table() {
@@ -151,7 +151,7 @@ class NetlinkTableTest : public CppUnit::TestFixture {
     const std::uint64_t opened = line_->opened;
     line_->spoil = {};
     CPPUNIT_ASSERT(table_->commit(services(1)).empty());
-    CPPUNIT_ASSERT_EQUAL(opened + 1, line_->opened);  // an answer that comes late is nobody's
+    CPPUNIT_ASSERT_EQUAL(opened + 1, line_->opened);  // a late answer must not be read
     line_->spoil = [](Items& items) { items.push_front({{}, EINTR}); };
     CPPUNIT_ASSERT(table_->commit(services(1)).empty());
     line_->spoil = [](Items& items) { items.front().bytes.resize(20); };
@@ -161,10 +161,10 @@ class NetlinkTableTest : public CppUnit::TestFixture {
   void knows_of_lost_answers() {
     line_->spoil = [](Items& items) { items = {{{}, ENOBUFS}}; };
     CPPUNIT_ASSERT(abi::Code::kRetry == code_when([&] { table_->commit(services(1)); }));
-    // An end without what was before it.
+    // The last answer, without earlier ones.
     line_->spoil = [](Items& items) { items.push_front({{}, ENOBUFS}); };
     CPPUNIT_ASSERT(abi::Code::kRetry == code_when([&] { table_->commit(services(1)); }));
-    // One refusal is enough to know.
+    // One refusal is sufficient.
     line_->spoil = [](Items& items) {
       items.resize(1);
       items.push_front({{}, ENOBUFS});
@@ -181,7 +181,7 @@ class NetlinkTableTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(table_->commit(services(1)).empty());
   }
 
-  // As a kernel that stops at the first one in a message and does not say which.
+  // Like a kernel that stops at the first refused element of a message and does not name it.
   void names_every_element_that_is_refused() {
     line_->refuse = [](std::size_t, int kind, std::string_view body) {
       if (kind != NFT_MSG_NEWSETELEM) return 0;
@@ -197,11 +197,11 @@ class NetlinkTableTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(Owner{5}, refusals[0].owner);
     CPPUNIT_ASSERT_EQUAL(Owner{1500}, refusals[1].owner);
     CPPUNIT_ASSERT_EQUAL(std::string("element 172.0.5.220:80/tcp of service-treatments"), refusals[1].what);
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, table_->figures().commits);
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, table_->figures().refused);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, table_->statistics().commits);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, table_->statistics().refused);
   }
 
-  void names_an_element_by_the_place_the_kernel_tells() {
+  void names_an_element_by_its_offset() {
     const Batch batch = services(100);
     EncodeOptions options;
     options.table = kTableName;
@@ -210,7 +210,7 @@ class NetlinkTableTest : public CppUnit::TestFixture {
     const Key key = batch.elements[42].record.key;
     const std::size_t at = encoded.bytes.find(std::string(reinterpret_cast<const char*>(key.data()), key.size()));
     line_->offset = static_cast<std::uint32_t>(at - encoded.parts[0].at);
-    // Refused together, but not alone.
+    // Refused in a batch, but not alone.
     line_->refuse = [](std::size_t index, int, std::string_view body) { return index == 0 && body.size() > 200 ? EEXIST : 0; };
     std::vector<Refusal> refusals = table_->commit(batch);
     CPPUNIT_ASSERT(refusals.size() == 1 && refusals[0].owner == 42);
@@ -220,23 +220,23 @@ class NetlinkTableTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("one of 100 elements of service-treatments"), refusals[0].what);
   }
 
-  // Somebody writes after each question for the generation; the first `quiet` times to another table.
-  void somebody_writes(int quiet) {
+  // Another process writes after each request for the generation, the first `quiet` times to another table.
+  void write_foreign_changes(int quiet) {
     line_->next_generation = [this, quiet, asked = 0U]() mutable {
       const std::string table = static_cast<int>(++asked) > quiet ? kTableName : "other";
-      line_->told.push_back({somebody_wrote(table, asked), 0});
+      line_->notifications.push_back({foreign_change(table, asked), 0});
       return asked;
     };
   }
-  static std::string somebody_wrote(const std::string& table, std::uint32_t generation) {
+  static std::string foreign_change(const std::string& table, std::uint32_t generation) {
     std::string chain, made;
     AttributeWriter(chain).put_text(NFTA_CHAIN_TABLE, table);
     AttributeWriter(chain).put_text(NFTA_CHAIN_NAME, "foreign");
     AttributeWriter(made).put_be32(NFTA_GEN_ID, generation);
     AttributeWriter(made).put_be32(NFTA_GEN_PROC_PID, 7);
     AttributeWriter(made).put_text(NFTA_GEN_PROC_NAME, "nft");
-    return netlink_message(message_type(NFT_MSG_NEWCHAIN), 0, 0, 99, make_question_body(Family::kIpv4, chain)) +
-           netlink_message(message_type(NFT_MSG_NEWGEN), 0, 0, 99, make_question_body(Family::kIpv4, made));
+    return netlink_message(message_type(NFT_MSG_NEWCHAIN), 0, 0, 99, make_request_body(Family::kIpv4, chain)) +
+           netlink_message(message_type(NFT_MSG_NEWGEN), 0, 0, 99, make_request_body(Family::kIpv4, made));
   }
   std::string why_no_listing() {
     try {
@@ -248,22 +248,22 @@ class NetlinkTableTest : public CppUnit::TestFixture {
     return {};
   }
 
-  void lists_while_others_write() {
+  void lists_during_foreign_writes() {
     CPPUNIT_ASSERT(table_->commit(whole_table()).empty());
     line_->dumps = 0;
     CPPUNIT_ASSERT_EQUAL(std::string(), why_no_listing());
     const std::uint64_t once = std::exchange(line_->dumps, 0);
-    somebody_writes(1000);
+    write_foreign_changes(1000);
     const Listing listing = table_->list();
     CPPUNIT_ASSERT_EQUAL(std::size_t{20}, listing.records[index(SetId::kServiceIps)].size());
     CPPUNIT_ASSERT_EQUAL(once, line_->dumps);
     CPPUNIT_ASSERT_EQUAL(std::uint32_t{2}, listing.generation);
-    // A dump that was interrupted is whole when nobody touched our table.
+    // An interrupted dump is complete if our table did not change.
     line_->dumps = 0;
     line_->spoil = [](Items& items) { interrupt(items, NFT_MSG_NEWRULE); };
     CPPUNIT_ASSERT_EQUAL(std::size_t{20}, table_->list().records[index(SetId::kServiceIps)].size());
     CPPUNIT_ASSERT_EQUAL(once, line_->dumps);
-    // But for chains, which the kernel counts in all tables.
+    // Chains are an exception, as the kernel counts them in all tables.
     line_->spoil = [once = true](Items& items) mutable {
       if (once && interrupt(items, NFT_MSG_NEWCHAIN)) once = false;
     };
@@ -275,25 +275,25 @@ class NetlinkTableTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(why, why.ends_with("chains of other tables came and went while its own were read"));
   }
 
-  void does_not_list_what_changes_all_the_time() {
+  void gives_up_if_the_table_keeps_changing() {
     CPPUNIT_ASSERT(table_->commit(whole_table()).empty());
-    somebody_writes(0);
+    write_foreign_changes(0);
     std::string why = why_no_listing();
     CPPUNIT_ASSERT_MESSAGE(why, why.ends_with("table ip kube-proxy: chain foreign was added or changed by nft (pid 7)"));
-    // Once is not always.
-    line_->told.clear();
+    // A single change is no reason to give up.
+    line_->notifications.clear();
     line_->next_generation = {};
     line_->spoil = [&, once = true](Items&) mutable {
       if (!std::exchange(once, false)) return;
       ++line_->generation;
-      line_->told.push_back({somebody_wrote(kTableName, line_->generation), 0});
+      line_->notifications.push_back({foreign_change(kTableName, line_->generation), 0});
     };
     CPPUNIT_ASSERT_EQUAL(std::string(), why_no_listing());
-    // Nobody knows: no notification came.
+    // Notifications were lost.
     line_->next_generation = [asked = 0U]() mutable { return ++asked; };
     why = why_no_listing();
     CPPUNIT_ASSERT_MESSAGE(why, why.ends_with("table ip kube-proxy may have been changed, as notifications were lost"));
-    // Nobody could be asked: a listing counts when all of it is of one generation.
+    // Without notifications, a listing is valid if it is of one generation.
     line_->joined = [](std::uint32_t, bool) { return ENOMEM; };
     why = why_no_listing();
     CPPUNIT_ASSERT_MESSAGE(why, why.find("while a table is read: Cannot allocate memory (ENOMEM)") != why.npos);
@@ -309,7 +309,7 @@ class NetlinkTableTest : public CppUnit::TestFixture {
       if (random() % 4 != 0) return;
       NftItem& item = items[random() % items.size()];
       if (item.bytes.empty()) return;
-      // libnftnl ends the process where a rule makes no sense to it.
+      // libnftnl aborts the process on some invalid rules.
       nlmsghdr header{};
       std::memcpy(&header, item.bytes.data(), sizeof(header));
       if (header.nlmsg_type == message_type(NFT_MSG_NEWRULE)) return;
@@ -329,7 +329,7 @@ class NetlinkTableTest : public CppUnit::TestFixture {
     for (int i = 0; i < 1500; ++i) {
       try {
         if (i % 3 == 0) {
-          table_->rehearse(services(3));
+          table_->dry_run(services(3));
         } else if (i % 3 == 1) {
           table_->list();
         } else {

@@ -36,7 +36,7 @@ class NftWire final : public netlink::Wire {
     if (header_of(datagram).nlmsg_type == NFNL_MSG_BATCH_BEGIN) {
       transaction(datagram, answers);
     } else {
-      question(datagram, answers);
+      request(datagram, answers);
     }
     if (line_.spoil) line_.spoil(answers);
     for (NftItem& answer : answers) line_.queue.push_back(std::move(answer));
@@ -44,7 +44,7 @@ class NftWire final : public netlink::Wire {
   }
 
   long receive(std::span<char> into, std::chrono::milliseconds) noexcept override {
-    std::deque<NftItem>& queue = listens_ ? line_.told : line_.queue;
+    std::deque<NftItem>& queue = listens_ ? line_.notifications : line_.queue;
     if (queue.empty()) return -EAGAIN;
     const NftItem item = std::move(queue.front());
     queue.pop_front();
@@ -58,8 +58,8 @@ class NftWire final : public netlink::Wire {
     listens_ = on;
     return line_.joined ? line_.joined(group, on) : 0;
   }
-  int leave_out(std::span<const std::uint32_t> ports) noexcept override {
-    line_.left_out.assign(ports.begin(), ports.end());
+  int ignore_senders(std::span<const std::uint32_t> ports) noexcept override {
+    line_.filtered_ports.assign(ports.begin(), ports.end());
     return 0;
   }
 
@@ -112,7 +112,7 @@ class NftWire final : public netlink::Wire {
     for (auto& [kind, body] : messages) line_.kept[kind].push_back(std::move(body));
   }
 
-  void question(std::string_view datagram, std::deque<NftItem>& answers) {
+  void request(std::string_view datagram, std::deque<NftItem>& answers) {
     const nlmsghdr header = header_of(datagram);
     const int kind = header.nlmsg_type & 0xff;
     const std::string_view attributes = datagram.substr(NLMSG_HDRLEN + sizeof(nfgenmsg));
@@ -130,14 +130,14 @@ class NftWire final : public netlink::Wire {
       answers.push_back({answer(sequence, line_.kept[NFT_MSG_NEWTABLE].empty() ? ENOENT : 0), 0});
     } else {
       ++line_.dumps;
-      const int told = kind - 1;  // NEW… stands before GET…
-      for (const std::string& body : line_.kept[told]) {
+      const int new_kind = kind - 1;  // NEW… stands before GET…
+      for (const std::string& body : line_.kept[new_kind]) {
         const std::string_view set = find_attribute(attributes, NFTA_SET_ELEM_LIST_SET);
         if (kind == NFT_MSG_GETSETELEM &&
             text_of(find_attribute(std::string_view(body).substr(sizeof(nfgenmsg)), NFTA_SET_ELEM_LIST_SET)) != text_of(set)) {
           continue;
         }
-        const auto type = static_cast<std::uint16_t>(kType | told);
+        const auto type = static_cast<std::uint16_t>(kType | new_kind);
         answers.push_back({netlink_message(type, NLM_F_MULTI, sequence, line_.port, body), 0});
       }
       const int none = 0;

@@ -40,21 +40,21 @@ Batch elements(std::uint32_t count) {
 class OwnSendersTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(OwnSendersTest);
   CPPUNIT_TEST(does_not_listen_to_large_transactions);
-  CPPUNIT_TEST(leaves_out_all_of_this_process);
-  CPPUNIT_TEST(knows_who_does_not_listen_again);
+  CPPUNIT_TEST(filters_all_senders_of_this_process);
+  CPPUNIT_TEST(reports_failed_listeners);
   CPPUNIT_TEST_SUITE_END();
 
  public:
-  // What a listener of a test is told, and asked for.
-  struct Ear {
-    explicit Ear(OwnSenders& senders) : own(senders), wire(line.opener()()) {
+  // A listener, with what it receives.
+  struct Listener {
+    explicit Listener(OwnSenders& senders) : own(senders), wire(line.opener()()) {
       line.joined = [this](std::uint32_t group, bool on) {
         heard += group == NFNLGRP_NFTABLES ? (on ? "+" : "-") : "?";
         return on ? refusal : 0;
       };
       CPPUNIT_ASSERT_EQUAL(0, own.listen(*wire, [this](int error) { missed.push_back(error); }));
     }
-    ~Ear() { own.leave(*wire); }
+    ~Listener() { own.leave(*wire); }
     OwnSenders& own;
     NftLine line;
     std::unique_ptr<netlink::Wire> wire;
@@ -64,77 +64,78 @@ class OwnSendersTest : public CppUnit::TestFixture {
   };
 
   void does_not_listen_to_large_transactions() {
-    // One of this family and one of the other.
-    Ear one(*own_), other(*own_);
+    // One listener of this family, one of the other.
+    Listener one(*own_), other(*own_);
     CPPUNIT_ASSERT(table_.commit(elements(10)).empty());
     CPPUNIT_ASSERT_EQUAL(std::string("+"), one.heard);
     CPPUNIT_ASSERT(table_.commit(elements(5000)).empty());
-    for (const Ear* ear : {&one, &other}) {
-      CPPUNIT_ASSERT_EQUAL(std::string("+-+"), ear->heard);
-      CPPUNIT_ASSERT(ear->missed.empty());
+    for (const Listener* listener : {&one, &other}) {
+      CPPUNIT_ASSERT_EQUAL(std::string("+-+"), listener->heard);
+      CPPUNIT_ASSERT(listener->missed.empty());
     }
-    // What is under way when the generation is asked for is told while there is somebody to hear it.
+    // Earlier notifications are flushed before the listener is switched off.
     one.line.joined = [&](std::uint32_t, bool on) {
-      told_before_ = told_before_ || (!on && line_.empty == 2);
+      flushed_before_ = flushed_before_ || (!on && line_.empty == 2);
       return 0;
     };
     CPPUNIT_ASSERT(table_.commit(elements(5000)).empty());
-    CPPUNIT_ASSERT(told_before_ && one.missed.empty() && other.missed.empty());
-    // Somebody else was faster.
+    CPPUNIT_ASSERT(flushed_before_ && one.missed.empty() && other.missed.empty());
+    // Another process writes first.
     line_.refuse = [&](std::size_t index, int, std::string_view) {
       if (index == 0) ++line_.generation;
       return 0;
     };
     CPPUNIT_ASSERT(table_.commit(elements(5000)).empty());
     CPPUNIT_ASSERT_EQUAL(std::string("+-+-+-+"), other.heard);
-    for (const Ear* ear : {&one, &other}) CPPUNIT_ASSERT(ear->missed == std::vector<int>{0});
+    for (const Listener* listener : {&one, &other}) CPPUNIT_ASSERT(listener->missed == std::vector<int>{0});
   }
 
-  void leaves_out_all_of_this_process() {
+  void filters_all_senders_of_this_process() {
     NftLine line;
     line.port = kNftPort + 1;
     auto other = std::make_unique<NetlinkTable>(Family::kIpv6, line.opener(), own_, kShort);
-    Ear ear(*own_);
+    Listener listener(*own_);
     CPPUNIT_ASSERT(table_.commit(elements(1)).empty());
     CPPUNIT_ASSERT(other->commit(elements(1)).empty());
-    CPPUNIT_ASSERT((ear.line.left_out == std::vector<std::uint32_t>{kNftPort, kNftPort + 1}));
-    // A port that was closed is anybody's. It is given up before.
-    line_.closed = [this] { closed_while_ours_ = own_->is(kNftPort); };
+    CPPUNIT_ASSERT((listener.line.filtered_ports == std::vector<std::uint32_t>{kNftPort, kNftPort + 1}));
+    // A closed port may be reused by another process, so it is unregistered before.
+    line_.closed = [this] { closed_while_ours_ = own_->contains(kNftPort); };
     line_.spoil = [](std::deque<NftItem>& items) { items.clear(); };
     CPPUNIT_ASSERT_THROW(table_.commit(elements(1)), sdk::Failure);
     line_.closed = {};
     CPPUNIT_ASSERT(!closed_while_ours_);
-    CPPUNIT_ASSERT(!own_->is(kNftPort) && own_->is(kNftPort + 1));
-    CPPUNIT_ASSERT(ear.line.left_out == std::vector<std::uint32_t>{kNftPort + 1});
+    CPPUNIT_ASSERT(!own_->contains(kNftPort) && own_->contains(kNftPort + 1));
+    CPPUNIT_ASSERT(listener.line.filtered_ports == std::vector<std::uint32_t>{kNftPort + 1});
     other.reset();
-    CPPUNIT_ASSERT(ear.line.left_out.empty());
+    CPPUNIT_ASSERT(listener.line.filtered_ports.empty());
   }
 
-  void knows_who_does_not_listen_again() {
-    Ear deaf(*own_), well(*own_);
-    deaf.refusal = EPERM;
+  void reports_failed_listeners() {
+    Listener failing(*own_), well(*own_);
+    failing.refusal = EPERM;
     CPPUNIT_ASSERT(table_.commit(elements(5000)).empty());
-    CPPUNIT_ASSERT(deaf.missed == std::vector<int>{EPERM});
-    CPPUNIT_ASSERT(table_.commit(elements(5000)).empty());  // once is enough
+    CPPUNIT_ASSERT(failing.missed == std::vector<int>{EPERM});
+    CPPUNIT_ASSERT(table_.commit(elements(5000)).empty());  // reported once
     own_->missed();
-    own_->listen_again(*deaf.wire);
-    CPPUNIT_ASSERT(deaf.missed == std::vector<int>{EPERM});
+    own_->listen_again(*failing.wire);
+    CPPUNIT_ASSERT(failing.missed == std::vector<int>{EPERM});
     CPPUNIT_ASSERT(well.missed == std::vector<int>{0});
-    deaf.refusal = 0;
+    failing.refusal = 0;
     own_->listen_again(*well.wire);
-    own_->listen_again(*deaf.wire);
-    own_->listen_again(*deaf.wire);
-    CPPUNIT_ASSERT((deaf.missed == std::vector<int>{EPERM, 0}));  // what was done meanwhile
+    own_->listen_again(*failing.wire);
+    own_->listen_again(*failing.wire);
+    CPPUNIT_ASSERT((failing.missed == std::vector<int>{EPERM, 0}));  // changes in the meantime are unknown
     CPPUNIT_ASSERT(well.missed == std::vector<int>{0});
-    deaf.refusal = ENOMEM;
+    failing.refusal = ENOMEM;
     CPPUNIT_ASSERT(table_.commit(elements(5000)).empty());
-    deaf.refusal = 0;
+    failing.refusal = 0;
     CPPUNIT_ASSERT(table_.commit(elements(5000)).empty());
-    CPPUNIT_ASSERT((deaf.missed == std::vector<int>{EPERM, 0, ENOMEM, 0}));
+    CPPUNIT_ASSERT((failing.missed == std::vector<int>{EPERM, 0, ENOMEM, 0}));
   }
+
  private:
   bool closed_while_ours_ = false;
-  bool told_before_ = false;
+  bool flushed_before_ = false;
   NftLine line_;
   std::shared_ptr<OwnSenders> own_ = std::make_shared<OwnSenders>();
   NetlinkTable table_{Family::kIpv4, line_.opener(), own_, kShort};

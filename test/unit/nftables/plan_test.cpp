@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One service port to frontends and what becomes of them: BEH 1.2, 3.3, 7.2, 7.3.
+// Plans of a service port: BEH 1.2, 3.3, 7.2, 7.3.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -62,14 +62,14 @@ class NftablesPlanTest : public CppUnit::TestFixture {
       World world(family);
       return plan_service(family, *sdk::parse_address(node_ip, family), world.service(service));
     }
-    // "172.30.0.41:80/tcp endpoints-2", one a line.
+    // "172.30.0.41:80/tcp endpoints-2", one per line.
     std::string lines() const {
       std::string text;
       for (const FrontendPlan& frontend : plan().frontends) {
         text += nftables::to_string(family, frontend.key);
-        if (frontend.treatment) text += " " + chain_name(*frontend.treatment);
-        if (frontend.without == FrontendPlan::Without::kRejected) text += " rejected";
-        if (frontend.without == FrontendPlan::Without::kDropped) text += " dropped";
+        if (frontend.service_class) text += " " + chain_name(*frontend.service_class);
+        if (frontend.fallback == FrontendPlan::Fallback::kRejected) text += " rejected";
+        if (frontend.fallback == FrontendPlan::Fallback::kDropped) text += " dropped";
         if (frontend.firewalled) text += " firewall";
         if (frontend.cluster_ip) text += " cluster-ip";
         text += "\n";

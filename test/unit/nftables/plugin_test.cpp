@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The shared object itself: it comes, makes backends, and leaves nothing mapped.
+// The shared object: loading, creating backends, and unloading.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <string>

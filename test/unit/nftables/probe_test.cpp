@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whether a kernel can carry the table: tried, and what is missing named.
+// The probe: what it tries, and how it names what is missing.
 #include "plugins/nftables/probe.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -21,7 +21,7 @@ class NftablesProbeTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NftablesProbeTest);
   CPPUNIT_TEST(everything_is_tried_and_nothing_left);
   CPPUNIT_TEST(what_is_missing_is_named);
-  CPPUNIT_TEST(privilege_and_shortage_are_told_apart);
+  CPPUNIT_TEST(distinguishes_privileges_and_transient_errors);
   CPPUNIT_TEST_SUITE_END();
 
   static bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -31,7 +31,7 @@ class NftablesProbeTest : public CppUnit::TestFixture {
       for (const std::string counters : {"false", "true"}) {
         NftablesRig rig(family, {{"counters", counters}});
         CPPUNIT_ASSERT_EQUAL_MESSAGE(rig.error.message, std::int32_t{0}, static_cast<std::int32_t>(rig.probe()));
-        CPPUNIT_ASSERT_EQUAL(1u, rig.table.rehearsals);
+        CPPUNIT_ASSERT_EQUAL(1u, rig.table.dry_runs);
         CPPUNIT_ASSERT(!rig.table.state.exists);
         nftables::Settings settings;
         settings.counters = counters == "true";
@@ -75,11 +75,11 @@ class NftablesProbeTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(rig.error.message, has(rig.error.message, "the kernel refuses set endpoints: "));
   }
 
-  void privilege_and_shortage_are_told_apart() {
+  void distinguishes_privileges_and_transient_errors() {
     NftablesRig rig;
     for (const auto& [error, code] : {std::pair(EPERM, abi::Code::kDenied), std::pair(ENOMEM, abi::Code::kRetry)}) {
-      const int told = error;
-      rig.table.refuse_other = [told](const std::string& what) { return what == "the table" ? told : 0; };
+      const int error_code = error;
+      rig.table.refuse_other = [error_code](const std::string& what) { return what == "the table" ? error_code : 0; };
       CPPUNIT_ASSERT(rig.probe() == code);
     }
     rig.table.refuse_other = nullptr;

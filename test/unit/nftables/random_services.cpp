@@ -10,9 +10,9 @@ namespace sluice::test {
 
 namespace {
 
-constexpr unsigned kPlaces = 20;  // endpoints there are
+constexpr unsigned kPlaces = 20;  // number of endpoints
 constexpr unsigned kMostEndpoints = 12;
-constexpr unsigned kSharedAddresses = 3;  // that several Services name
+constexpr unsigned kSharedAddresses = 3;  // addresses that several Services use
 constexpr unsigned kSharedNodePorts = 2;
 
 bool same_place(const EndpointSpec& a, const EndpointSpec& b) { return a.address == b.address && a.port == b.port; }
@@ -53,7 +53,7 @@ ServiceSpec RandomServices::make(unsigned number) {
   ServiceSpec spec;
   spec.name = name(number);
   spec.protocol = number % 4 == 2 ? abi::Protocol::kUdp : number % 4 == 3 ? abi::Protocol::kSctp : abi::Protocol::kTcp;
-  // Two of them share an address, as ports of one Service do.
+  // Two of them share an address, like ports of one Service.
   spec.cluster_ip = address("172.30.0.", "fd00:30::", number / 2);
   spec.port = static_cast<std::uint16_t>(number % 2 == 0 ? 80 : 443);
   if (chance(10)) spec.port = static_cast<std::uint16_t>(spec.port + 1000);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Services made up at random, out of few addresses and ports, so that they get into each other's way.
+// Random Services with few addresses and ports, so that they conflict.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace sluice::test {
 
 class RandomServices {
  public:
-  // As many can there be at once.
+  // Maximum number of Services.
   static constexpr unsigned kMost = 24;
 
   RandomServices(abi::Family family, std::uint64_t seed) : family_(family), random_(seed) {}
@@ -25,9 +25,9 @@ class RandomServices {
   unsigned pick(unsigned below) { return static_cast<unsigned>(random_() % below); }
   bool chance(unsigned percent) { return pick(100) < percent; }
 
-  // Another state of the number-th; its name and protocol are always the same.
+  // Changes the Service `number`; its name and protocol stay the same.
   ServiceSpec make(unsigned number);
-  // One endpoint more, less or another one.
+  // Adds, removes or changes one endpoint.
   void nudge(ServiceSpec& spec);
   static std::string name(unsigned number);
 
@@ -40,7 +40,7 @@ class RandomServices {
   std::mt19937_64 random_;
 };
 
-// By name: as they stand in a transaction.
+// Sorted by name, as in a transaction.
 using Services = std::map<std::string, ServiceSpec>;
 std::vector<ServiceSpec> list_of(const Services& services);
 

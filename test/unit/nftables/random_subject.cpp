@@ -48,7 +48,7 @@ void Namespace::enter() const { must(::setns(descriptor_, CLONE_NEWNET) == 0, "e
 void RandomHost::log(abi::Severity severity, abi::StringView text) noexcept {
   if (severity == abi::Severity::kDebug || severity == abi::Severity::kInfo) return;
   const std::lock_guard lock(mutex_);
-  said_ += std::string(sdk::text(text)) + "\n";
+  log_ += std::string(sdk::text(text)) + "\n";
 }
 
 std::uint64_t RandomHost::now() noexcept {
@@ -76,7 +76,7 @@ void RandomHost::pass(std::chrono::nanoseconds time) {
 void RandomHost::forget() {
   const std::lock_guard lock(mutex_);
   failed_.clear();
-  said_.clear();
+  log_.clear();
   resyncs_ = 0;
 }
 
@@ -90,23 +90,23 @@ bool RandomHost::has_failed(const std::string& printed_name) {
   return failed_.count(printed_name) != 0;
 }
 
-std::string RandomHost::said() {
+std::string RandomHost::errors() {
   const std::lock_guard lock(mutex_);
-  return said_;
+  return log_;
 }
 
-// That of this namespace, but for one commit.
+// The kernel of this namespace, with one faulty commit.
 class Subject::Kernel final : public nftables::TableKernel {
  public:
   Kernel(std::unique_ptr<TableKernel> real, Subject& subject) : real_(std::move(real)), subject_(subject) {}
 
   nftables::Listing list() override { return real_->list(); }
   std::uint32_t generation() override { return real_->generation(); }
-  std::vector<nftables::Refusal> rehearse(const nftables::Batch& batch) override { return real_->rehearse(batch); }
+  std::vector<nftables::Refusal> dry_run(const nftables::Batch& batch) override { return real_->dry_run(batch); }
   std::vector<nftables::TrafficCount> traffic() override { return real_->traffic(); }
   std::vector<nftables::RememberedClient> clients() override { return real_->clients(); }
   bool delete_table() override { return real_->delete_table(); }
-  const nftables::KernelFigures& figures() const noexcept override { return real_->figures(); }
+  const nftables::KernelStatistics& statistics() const noexcept override { return real_->statistics(); }
 
   std::vector<nftables::Refusal> commit(const nftables::Batch& batch) override {
     const auto somebodys = std::find_if(batch.elements.begin(), batch.elements.end(),
@@ -114,7 +114,7 @@ class Subject::Kernel final : public nftables::TableKernel {
     if (subject_.next_commit == Trouble::kNone || somebodys == batch.elements.end()) return real_->commit(batch);
     switch (std::exchange(subject_.next_commit, Trouble::kNone)) {
       case Trouble::kRefuse: {
-        // A key that is too short: the kernel says EINVAL.
+        // The key is too short: the kernel returns EINVAL.
         nftables::Batch worse = batch;
         nftables::ElementWrite bad;
         const std::uint32_t word = 1;
@@ -180,7 +180,7 @@ abi::Code Subject::verify() {
   return backend_->verify(&error_);
 }
 
-bool Subject::notices() {
+bool Subject::sees_foreign_change() {
   // After it repaired a table, the backend does not check for foreign changes for up to a minute.
   host.pass(std::chrono::seconds(60));
   return wait_until([&] { return host.resyncs() != 0 || verify() == abi::Code::kNeedFull; }, kPatience);
@@ -188,11 +188,11 @@ bool Subject::notices() {
 
 bool Subject::is_well() { return verify() == abi::Code::kOk; }
 
-std::string Subject::said() { return std::string(error_.object) + " " + error_.message + "\n" + host.said(); }
+std::string Subject::errors() { return std::string(error_.object) + " " + error_.message + "\n" + host.errors(); }
 
 std::string Subject::take_refused() { return std::exchange(refused_, {}); }
 
-std::unique_ptr<nftables::TableKernel> open_stranger(abi::Family family) {
+std::unique_ptr<nftables::TableKernel> open_foreign_table(abi::Family family) {
   return std::make_unique<nftables::NetlinkTable>(
       family, [] { return netlink::open_kernel(NETLINK_NETFILTER); }, std::make_shared<nftables::OwnSenders>());
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What random histories are made with: network namespaces, a daemon, a backend whose commits can go wrong, and others
-// that change its table.
+// Parts of random histories: network namespaces, a daemon, a backend whose commits may fail, and processes that
+// change its table.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@
 
 namespace sluice::test {
 
-// A new network namespace of this thread; it goes with the object, when nobody is in it.
+// A new network namespace of this thread. It is deleted with the object, once no thread is in it.
 class Namespace {
  public:
   Namespace();
@@ -51,22 +51,22 @@ class RandomHost final : public abi::Host {
   void forget();
   unsigned resyncs();
   bool has_failed(const std::string& printed_name);
-  std::string said();
+  std::string errors();
 
  private:
   std::mutex mutex_;
   std::chrono::nanoseconds passed_{0};
   std::set<std::string> failed_;
-  std::string said_;
+  std::string log_;
   unsigned resyncs_ = 0;
 };
 
-// What becomes of the next commit that has elements of a service port.
+// The fate of the next commit that has elements of a service port.
 enum class Trouble {
   kNone,
-  kRefuse,      // the kernel refuses an element of one of them
-  kLostBefore,  // it is not carried out, and nobody knows
-  kLostAfter,   // it is
+  kRefuse,      // the kernel refuses an element of one service port
+  kLostBefore,  // not committed, and the answer is lost
+  kLostAfter,   // committed, and the answer is lost
 };
 
 class Subject {
@@ -76,19 +76,19 @@ class Subject {
   Subject(const Subject&) = delete;
   Subject& operator=(const Subject&) = delete;
 
-  // The daemon is killed, and begins again.
+  // Kills and restarts the daemon.
   void restart();
   abi::Code full(const std::vector<ServiceSpec>& services, const NodeSpec& node);
   abi::Code delta(const std::vector<ServiceSpec>& changed, const std::vector<ServiceSpec>& removed,
                   const NodeSpec& node);
   abi::Code verify();
-  // Waits until the backend has noticed that somebody else was at its table.
-  bool notices();
-  // Whether it has nothing to complain about.
+  // Waits until the backend has noticed a foreign change of its table.
+  bool sees_foreign_change();
+  // Whether verify succeeds.
   bool is_well();
 
   std::uint64_t writes() const { return result_.kernel_writes; }
-  std::string said();
+  std::string errors();
   std::string take_refused();
 
   RandomHost host;
@@ -106,10 +106,10 @@ class Subject {
   std::string refused_;
 };
 
-// A writer whose transactions are not those of the backends of this process.
-std::unique_ptr<nftables::TableKernel> open_stranger(abi::Family family);
+// A writer whose transactions do not count as those of this process.
+std::unique_ptr<nftables::TableKernel> open_foreign_table(abi::Family family);
 
-// Somebody else changes the table: elements, chains, rules, all of it. Says what.
-std::string spoil(RandomServices& random, nftables::TableKernel& stranger, abi::Family family);
+// Changes the table as another process would: elements, chains, rules, or all of it. Returns a description.
+std::string make_drift(RandomServices& random, nftables::TableKernel& foreign, abi::Family family);
 
 }  // namespace sluice::test

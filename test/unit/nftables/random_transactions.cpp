@@ -1,12 +1,12 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Random histories of the whole backend on a real kernel: changes, everything again, restarts, other programs that
-// change the table, refusals, lost answers, a node that changes. After each step the table means what the service ports
-// ask for, and every so often so does one that is made in one step, with as many elements. TAP. Needs root; makes
-// network namespaces for itself.
+// Random histories of the whole backend on a real kernel: changes, full transactions, restarts, foreign changes,
+// refusals, lost answers, changes of the node. After each step the table has the meaning that the service ports
+// require; every few steps it is compared with a table made in one step, which must have as many elements. TAP. Needs
+// root; creates its own network namespaces.
 //   nftables_random [--steps N] [--seed N] [--family 4|6] [--last N]
-// What has failed begins with its seed and step, and is repeated with them; --last ends there.
+// Failures name the seed and the step, to be repeated with them; --last ends there.
 #include <unistd.h>
 
 #include <algorithm>
@@ -56,10 +56,10 @@ class History {
     }
   }
 
-  // Throws with what is wrong.
+  // Throws with the faults.
   void run(unsigned steps) {
     home_.enter();
-    stranger_ = open_stranger(family_);
+    foreign_ = open_foreign_table(family_);
     for (unsigned i = 0; i < RandomServices::kMost / 2; ++i) services_[RandomServices::name(i)] = random_.make(i);
     label_ = "the first load";
     everything();
@@ -71,9 +71,9 @@ class History {
     }
   }
   std::string where() const { return "step " + std::to_string(step_) + " (" + label_ + ")"; }
-  std::string figures() const {
-    return std::to_string(deltas_) + " deltas, " + std::to_string(fulls_) + " fulls, " + std::to_string(damages_) +
-           " damages, " + std::to_string(refusals_) + " refusals";
+  std::string statistics() const {
+    return std::to_string(deltas_) + " deltas, " + std::to_string(fulls_) + " fulls, " + std::to_string(drifts_) +
+           " drifts, " + std::to_string(refusals_) + " refusals";
   }
 
  private:
@@ -82,11 +82,11 @@ class History {
     if (dice < 62) return changes();
     if (dice < 72) return labelled("everything again", [&] { unchanged(); });
     if (dice < 80) return labelled("restart", [&] { restart(); });
-    if (dice < 90) return damage();
+    if (dice < 90) return drift();
     if (dice < 93) return labelled("a refusal", [&] { refusal(); });
     if (dice < 96) return labelled("a lost answer", [&] { lost(); });
     if (dice < 98) return labelled("another node", [&] { another_node(); });
-    labelled("time passes", [&] { forget_unused(); });
+    labelled("time passes", [&] { remove_unused(); });
   }
 
   template <class Body>
@@ -95,7 +95,7 @@ class History {
     body();
   }
 
-  // A few service ports come, go or change. Returns what was sent.
+  // Adds, removes or changes a few service ports. Returns them.
   std::vector<ServiceSpec> changed_, removed_;
   void think_of_changes() {
     changed_.clear();
@@ -127,24 +127,24 @@ class History {
     label_ = std::to_string(changed_.size()) + " changed, " + std::to_string(removed_.size()) + " removed";
     ++deltas_;
     if (const abi::Code code = subject_.delta(changed_, removed_, node_); code != abi::Code::kOk)
-      wrong("a delta failed: " + subject_.said());
+      wrong("a delta failed: " + subject_.errors());
   }
 
   void everything() {
     ++fulls_;
-    if (subject_.full(list_of(services_), node_) != abi::Code::kOk) wrong("everything failed: " + subject_.said());
+    if (subject_.full(list_of(services_), node_) != abi::Code::kOk) wrong("everything failed: " + subject_.errors());
   }
 
   void unchanged() {
-    const Listing before = stranger_->list();
+    const Listing before = foreign_->list();
     everything();
     if (subject_.writes() == 0) return;
     wrong("nothing had changed, and " + std::to_string(subject_.writes()) + " were written" +
-          what_differs(family_, before, stranger_->list()));
+          what_differs(family_, before, foreign_->list()));
   }
 
   void restart() {
-    forget_unused();
+    remove_unused();
     const bool change = random_.chance(30);
     if (change) think_of_changes();
     subject_.restart();
@@ -153,39 +153,39 @@ class History {
       wrong("a restart that missed nothing has written " + std::to_string(subject_.writes()));
   }
 
-  // Shared chains nobody uses go, so that a restart finds none.
-  void forget_unused() {
+  // Removes unused shared chains, so that a restart finds none.
+  void remove_unused() {
     subject_.host.pass(std::chrono::seconds(3));
     const abi::Code code = subject_.verify();
     if (code == abi::Code::kOk) return;
-    // It is also the time to try again what others have.
-    if (code != abi::Code::kNeedFull) wrong("verify: " + subject_.said());
+    // Foreign changes are repaired first.
+    if (code != abi::Code::kNeedFull) wrong("verify: " + subject_.errors());
     unchanged();
-    if (subject_.verify() != abi::Code::kOk) wrong("verify, once more: " + subject_.said());
+    if (subject_.verify() != abi::Code::kOk) wrong("second verify: " + subject_.errors());
   }
 
-  void damage() {
-    ++damages_;
-    label_ = "damage: " + spoil(random_, *stranger_, family_);
+  void drift() {
+    ++drifts_;
+    label_ = "drift: " + make_drift(random_, *foreign_, family_);
     switch (random_.pick(4)) {
       case 0:
-        break;  // found by chance
-      case 1:   // while the daemon is away
+        break;  // found by the next full transaction
+      case 1:   // while the daemon is down
         subject_.restart();
         break;
-      case 2:  // a change comes first, and may or may not get through
+      case 2:  // a delta comes first, and may or may not succeed
         think_of_changes();
         subject_.delta(changed_, removed_, node_);
         break;
       default:
-        if (!subject_.notices()) wrong("the damage is not noticed");
+        if (!subject_.sees_foreign_change()) wrong("the drift is not noticed");
     }
     everything();
-    until_well();
+    verify_until_ok();
   }
 
-  // The watch is a thread: it may hear of damage when that is repaired. Then there is nothing left to write.
-  void until_well() {
+  // The watch thread may report drift after its repair. Then there is nothing left to write.
+  void verify_until_ok() {
     const bool well = wait_until(
         [&] {
           if (subject_.is_well()) return true;
@@ -193,7 +193,7 @@ class History {
           return false;
         },
         kPatience);
-    if (!well) wrong("verify after a repair: " + subject_.said());
+    if (!well) wrong("verify after a repair: " + subject_.errors());
   }
 
   void refusal() {
@@ -203,10 +203,10 @@ class History {
     const abi::Code code = all ? subject_.full(list_of(services_), node_) : subject_.delta(changed_, removed_, node_);
     const std::string refused = subject_.take_refused();
     subject_.next_commit = Trouble::kNone;
-    if (code != abi::Code::kOk) wrong("one refused service port fails all: " + subject_.said());
+    if (code != abi::Code::kOk) wrong("one refused service port fails all: " + subject_.errors());
     if (!refused.empty()) {
       ++refusals_;
-      if (!subject_.host.has_failed(refused)) wrong("nobody is told that " + refused + " was refused");
+      if (!subject_.host.has_failed(refused)) wrong("the refusal of " + refused + " is not reported");
       label_ += " of " + refused;
       check_without(refused);
     }
@@ -221,7 +221,7 @@ class History {
     const bool met = subject_.next_commit == Trouble::kNone;
     subject_.next_commit = Trouble::kNone;
     if (met && code == abi::Code::kOk) wrong("an answer was lost, and apply is content");
-    if (!met && code != abi::Code::kOk) wrong("nothing was written, and apply fails: " + subject_.said());
+    if (!met && code != abi::Code::kOk) wrong("nothing was written, and apply fails: " + subject_.errors());
     everything();
   }
 
@@ -247,25 +247,26 @@ class History {
         node_.node_port_addresses = {four ? "192.168.0.2" : "fd00:9::2"};
         if (random_.chance(50)) node_.node_port_addresses.push_back(four ? "192.168.0.3" : "fd00:9::3");
     }
-    // With a change beside it. What depends on these facts everywhere wants everything to be sent.
+    // Together with a change. Facts that everything depends on require a full transaction.
     think_of_changes();
     const abi::Code code = subject_.delta(changed_, removed_, node_);
-    if (code != abi::Code::kOk && code != abi::Code::kNeedFull) wrong("a delta with another node: " + subject_.said());
+    if (code != abi::Code::kOk && code != abi::Code::kNeedFull)
+      wrong("a delta with another node: " + subject_.errors());
     if (code != abi::Code::kOk) everything();
   }
 
-  // What the table means.
+  // Compares the meaning of the table.
   void check() { check_without({}); }
   void check_without(const std::string& name) {
-    if (const std::string found = faults(*stranger_, name); !found.empty()) wrong(found);
+    if (const std::string found = faults(*foreign_, name); !found.empty()) wrong(found);
   }
 
-  std::string faults(TableKernel& kernel, const std::string& without, Listing* keep = nullptr) {
+  std::string faults(TableKernel& kernel, const std::string& excluded, Listing* keep = nullptr) {
     World world(family_);
     std::vector<abi::ServicePort> ports;
     for (const auto& [name, spec] : services_) {
       ports.push_back(world.service(spec));
-      if (!without.empty() && sdk::service_port_name(ports.back().key) == without) ports.pop_back();
+      if (!excluded.empty() && sdk::service_port_name(ports.back().key) == excluded) ports.pop_back();
     }
     Listing listing = kernel.list();
     std::string text;
@@ -275,19 +276,19 @@ class History {
   }
 
   void in_one_step() {
-    Listing grown = stranger_->list();
+    Listing grown = foreign_->list();
     other_.enter();
     Listing made;
     std::string found;
     {
       Subject subject(family_);
-      if (subject.full(list_of(services_), node_) != abi::Code::kOk) wrong("in one step: " + subject.said());
+      if (subject.full(list_of(services_), node_) != abi::Code::kOk) wrong("in one step: " + subject.errors());
       const auto kernel = std::move(open_table(family_).kernel);
       found = faults(*kernel, {}, &made);
       kernel->delete_table();
     }
     home_.enter();
-    // Whoever has a frontend that several want depends on the history, and so do their endpoints.
+    // The owner of a contested frontend, and its endpoints, depend on the history.
     if (!has_conflicts()) {
       for (const std::string& one : differ_in_size(grown, made)) found += one + "\n";
     }
@@ -295,7 +296,7 @@ class History {
   }
 
   bool has_conflicts() const {
-    std::set<std::string> seen;
+    std::set<std::string> endpoints_of;
     for (const auto& [name, spec] : services_) {
       const std::string suffix =
           ":" + std::to_string(spec.port) + "/" + std::to_string(static_cast<int>(spec.protocol));
@@ -306,7 +307,7 @@ class History {
       if (spec.node_port != 0)
         own.insert(std::to_string(spec.node_port) + "/" + std::to_string(static_cast<int>(spec.protocol)));
       for (const std::string& one : own) {
-        if (!seen.insert(one).second) return true;
+        if (!endpoints_of.insert(one).second) return true;
       }
     }
     return false;
@@ -318,11 +319,11 @@ class History {
   RandomServices random_;
   Namespace home_, other_;
   Subject subject_;
-  std::unique_ptr<TableKernel> stranger_;
+  std::unique_ptr<TableKernel> foreign_;
   NodeSpec node_;
   Services services_;
   std::string label_;
-  unsigned step_ = 0, deltas_ = 0, fulls_ = 0, damages_ = 0, refusals_ = 0;
+  unsigned step_ = 0, deltas_ = 0, fulls_ = 0, drifts_ = 0, refusals_ = 0;
 };
 
 bool run(const Wanted& wanted, abi::Family family, int number) {
@@ -342,7 +343,7 @@ bool run(const Wanted& wanted, abi::Family family, int number) {
     for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 3) text.replace(at, 1, "\n# ");
     std::printf("# %s\n", text.c_str());
   }
-  std::printf("# %s\n", history.figures().c_str());
+  std::printf("# %s\n", history.statistics().c_str());
   std::fflush(stdout);
   return wrong.empty();
 }

@@ -15,7 +15,7 @@ namespace record_table_test {
 
 using Word = std::uint32_t;
 
-// Two words as the kernel would order them: byte by byte.
+// Two words, ordered byte by byte as in the kernel.
 Key key(Word first, Word second) {
   Key key;
   const Word words[] = {__builtin_bswap32(first), __builtin_bswap32(second)};
@@ -41,12 +41,12 @@ class RecordTableTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(marks_places);
   CPPUNIT_TEST(holds_sets_without_data);
   CPPUNIT_TEST(is_empty_without_anything);
-  CPPUNIT_TEST(tells_comments_apart);
+  CPPUNIT_TEST(distinguishes_comments);
   CPPUNIT_TEST(keeps_one_of_each_key);
   CPPUNIT_TEST_SUITE_END();
 
  public:
-  // As the kernel tells elements twice when it makes the set's table larger.
+  // The kernel lists elements twice if it resizes the set meanwhile.
   void keeps_one_of_each_key() {
     RecordTable table(8, 4);
     for (const Word second : {2, 1, 2, 3, 2}) table.add(key(7, second).data(), data(second).data(), second);
@@ -122,7 +122,7 @@ class RecordTableTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, none.lower_bound(prefix(1)));
   }
 
-  void tells_comments_apart() {
+  void distinguishes_comments() {
     CPPUNIT_ASSERT(comment_hash("ns1/svc1:p80") != comment_hash("ns1/svc1:p81"));
     CPPUNIT_ASSERT(comment_hash("") != comment_hash("a"));
     CPPUNIT_ASSERT_EQUAL(comment_hash("ns1/svc1:p80"), comment_hash(std::string("ns1/svc1:p80")));

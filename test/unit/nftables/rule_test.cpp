@@ -22,7 +22,7 @@ struct Free {
   void operator()(nftnl_rule* rule) const { nftnl_rule_free(rule); }
 };
 
-// As if the kernel told what it was sent.
+// Decodes a rule as if the kernel had listed it.
 Rule sent_and_read(const Rule& rule) {
   std::array<char, 8192> buffer{};
   nlmsghdr* header = mnl_nlmsg_put_header(buffer.data());
@@ -47,7 +47,7 @@ class RuleTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(what_is_sent_is_read_back);
   CPPUNIT_TEST(different_rules_have_different_texts);
   CPPUNIT_TEST(a_comment_is_a_part_of_a_rule);
-  CPPUNIT_TEST(memory_keeps_its_data_behind_the_key);
+  CPPUNIT_TEST(affinity_data_follows_the_key);
   CPPUNIT_TEST(whole_bytes_of_a_prefix_are_loaded);
   CPPUNIT_TEST_SUITE_END();
 
@@ -64,10 +64,10 @@ class RuleTest : public CppUnit::TestFixture {
       std::vector<ChainSpec> chains = fixed_chains(facts);
       for (const bool node_port : {false, true}) {
         for (const std::uint32_t seconds : {0u, 10800u}) {
-          chains.push_back(treatment_chain(facts, {Treatment::Kind::kCluster, node_port, 3, 0, seconds}));
-          chains.push_back(treatment_chain(facts, {Treatment::Kind::kLocal, node_port, 0, 2, seconds}));
-          chains.push_back(treatment_chain(facts, {Treatment::Kind::kExternal, node_port, 3, 0, seconds}));
-          chains.push_back(treatment_chain(facts, {Treatment::Kind::kExternalLocal, node_port, 3, 2, seconds}));
+          chains.push_back(class_chain(facts, {ServiceClass::Kind::kCluster, node_port, 3, 0, seconds}));
+          chains.push_back(class_chain(facts, {ServiceClass::Kind::kLocal, node_port, 0, 2, seconds}));
+          chains.push_back(class_chain(facts, {ServiceClass::Kind::kExternal, node_port, 3, 0, seconds}));
+          chains.push_back(class_chain(facts, {ServiceClass::Kind::kExternalLocal, node_port, 3, 2, seconds}));
         }
       }
       chains.push_back(firewall_chain(facts, {prefix(10, 8), prefix(64, 11)}));
@@ -98,9 +98,9 @@ class RuleTest : public CppUnit::TestFixture {
         rule().translate({{Field::Kind::kRandom, 3, 0}}, "endpoints").make(),
         rule().translate({{Field::Kind::kRandom, 4, 0}}, "endpoints").make(),
         rule().translate({{Field::Kind::kRandom, 3, 65536}}, "endpoints").make(),
-        rule().memory(RuleBuilder::Memory::kAdd, "affinity", 5).make(),
-        rule().memory(RuleBuilder::Memory::kRefresh, "affinity", 5).make(),
-        rule().memory(RuleBuilder::Memory::kAdd, "affinity", 6).make(),
+        rule().update_affinity(RuleBuilder::AffinityOp::kAdd, "affinity", 5).make(),
+        rule().update_affinity(RuleBuilder::AffinityOp::kRefresh, "affinity", 5).make(),
+        rule().update_affinity(RuleBuilder::AffinityOp::kAdd, "affinity", 6).make(),
         rule().set_mark(0x4000).make(),
         rule().flip_mark(0x4000).make(),
         rule().set_mark(0x8000).make(),
@@ -117,9 +117,10 @@ class RuleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!(one == RuleBuilder(abi::Family::kIpv4).drop().make("other")));
     CPPUNIT_ASSERT(!(one == RuleBuilder(abi::Family::kIpv4).drop().make()));
   }
-  // The key of IPv6 has five words: from the first register of 16 bytes into the second.
-  void memory_keeps_its_data_behind_the_key() {
-    const Rule rule = RuleBuilder(abi::Family::kIpv6).memory(RuleBuilder::Memory::kAdd, "affinity", 5).make();
+  // An IPv6 key has five words: it extends into the second register of 16 bytes.
+  void affinity_data_follows_the_key() {
+    const Rule rule =
+        RuleBuilder(abi::Family::kIpv6).update_affinity(RuleBuilder::AffinityOp::kAdd, "affinity", 5).make();
     CPPUNIT_ASSERT_MESSAGE(rule.text, rule.text.find("sreg_data 3 ") != std::string::npos);
   }
   void whole_bytes_of_a_prefix_are_loaded() {
@@ -130,7 +131,7 @@ class RuleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(text(16).find("bitwise") == std::string::npos);
     CPPUNIT_ASSERT(text(12).find("load 4b") != std::string::npos);
     CPPUNIT_ASSERT(text(12).find("& 0x0000f0ff") != std::string::npos);
-    CPPUNIT_ASSERT_EQUAL(std::string(), text(0));  // everybody
+    CPPUNIT_ASSERT_EQUAL(std::string(), text(0));  // all sources
   }
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(RuleTest);

@@ -79,9 +79,9 @@ class SetSpecTest : public CppUnit::TestFixture {
     }
   }
   void counters_only_where_asked_for() {
-    const auto without = all_sets(abi::Family::kIpv4, false, 100);
-    CPPUNIT_ASSERT_EQUAL(kSetCount + 1, without.size());
-    for (const auto& spec : without) CPPUNIT_ASSERT_MESSAGE(spec.name, !spec.counters);
+    const auto without_counters = all_sets(abi::Family::kIpv4, false, 100);
+    CPPUNIT_ASSERT_EQUAL(kSetCount + 1, without_counters.size());
+    for (const auto& spec : without_counters) CPPUNIT_ASSERT_MESSAGE(spec.name, !spec.counters);
     std::size_t counting = 0;
     for (const auto& spec : all_sets(abi::Family::kIpv4, true, 100)) counting += spec.counters;
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, counting);

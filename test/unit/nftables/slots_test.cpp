@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which endpoint has which slot, and how few change.
+// Slots of endpoints, and how few of them change.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -43,7 +43,7 @@ class NftablesSlotsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(the_first_time_in_their_order);
   CPPUNIT_TEST(nothing_moves_without_need);
   CPPUNIT_TEST(the_last_one_moves_into_a_hole);
-  CPPUNIT_TEST(whatever_was_told_before);
+  CPPUNIT_TEST(any_previous_order);
   CPPUNIT_TEST(one_change_moves_at_most_one_other);
   CPPUNIT_TEST(tokens_stay_and_are_not_used_again_soon);
   CPPUNIT_TEST(tokens_of_a_listing);
@@ -69,7 +69,7 @@ class NftablesSlotsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("cd"), slots("abcd", "cd"));
   }
 
-  void whatever_was_told_before() {
+  void any_previous_order() {
     CPPUNIT_ASSERT_EQUAL(std::string("bca"), slots("b  a", "abc"));
     CPPUNIT_ASSERT_EQUAL(std::string("abc"), slots("aaaaa", "abc"));
     CPPUNIT_ASSERT_EQUAL(std::string("ab"), slots("zzzzab", "ab"));
@@ -119,7 +119,7 @@ class NftablesSlotsTest : public CppUnit::TestFixture {
 
   void tokens_of_a_listing() {
     AffinityTokens tokens;
-    // A number twice, an endpoint twice, no number.
+    // A duplicate number, a duplicate endpoint, an invalid number.
     tokens.restore({{list("a")[0], 7}, {list("b")[0], 7}, {list("c")[0], 3}, {list("c")[0], 4}, {list("d")[0], 0}});
     tokens.assign(list("abcd"));
     CPPUNIT_ASSERT_EQUAL(std::uint16_t{7}, tokens.number(list("a")[0]));
@@ -150,7 +150,7 @@ class NftablesSlotsTest : public CppUnit::TestFixture {
     ids.give_back(first);
     CPPUNIT_ASSERT(ids.take_new() != first);
     CPPUNIT_ASSERT(!ids.is_free(0) && !ids.is_free(5) && ids.is_free(kAffinityIdMask));
-    ids.reserve({0x70000, 0x80000, 0xffff0000, 0x70000, 0x20000, 5});  // 0x20000 is taken, 5 is none
+    ids.reserve({0x70000, 0x80000, 0xffff0000, 0x70000, 0x20000, 5});  // 0x20000 is taken, 5 is invalid
     CPPUNIT_ASSERT_EQUAL(std::uint32_t{0x30000}, ids.take_new());
     ids.take(0x80000);
     for (std::uint32_t taken = 3; taken < kMaxAffinityNumber - 2; ++taken) {
@@ -167,7 +167,7 @@ class NftablesSlotsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint32_t{0x70000}, ids.take_new());
   }
 
-  // Clients may be remembered with ids of Services that are gone: also when all is compared anew.
+  // Clients may be stored with ids of deleted Services: a full comparison must not reuse them at once.
   void ids_rotate_from_where_they_were() {
     AffinityIds before;
     for (int i = 0; i < 9; ++i) before.give_back(before.take_new());

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The table on a real kernel that others use as well, at the worst of moments: somebody else's transactions are carried out
-// between any two datagrams. In a network namespace of its own.
+// The table on a real kernel that other processes use as well: their transactions are committed between any two
+// datagrams. In a network namespace of its own.
 //   nftables_crowd          TAP; needs root
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netlink.h>
@@ -42,27 +42,27 @@ using std::chrono::milliseconds;
 constexpr std::uint32_t kElements = 20000;  // some seventy datagrams
 constexpr milliseconds kLong{20000};
 
-// A socket to the kernel that lets somebody go first.
-struct Turns {
+// A socket that runs a hook before each batch and each part of a dump.
+struct Hooks {
   std::function<void()> before_batch;
   std::function<void()> before_part;  // of a dump
   std::uint64_t dumps = 0;
 };
-class PoliteWire final : public netlink::Wire {
+class HookedWire final : public netlink::Wire {
  public:
-  explicit PoliteWire(Turns& turns) : turns_(turns), wire_(netlink::open_kernel(NETLINK_NETFILTER)) {}
+  explicit HookedWire(Hooks& hooks) : hooks_(hooks), wire_(netlink::open_kernel(NETLINK_NETFILTER)) {}
   int send(std::string_view datagram) noexcept override {
     nlmsghdr header{};
     std::memcpy(&header, datagram.data(), sizeof(header));
     const bool batch = header.nlmsg_type == NLMSG_MIN_TYPE;
     dumping_ = !batch && (header.nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
-    if (dumping_) ++turns_.dumps;
-    // Not before one with nothing in it.
-    if (batch && datagram.size() > 2 * NLMSG_SPACE(sizeof(nfgenmsg)) && turns_.before_batch) turns_.before_batch();
+    if (dumping_) ++hooks_.dumps;
+    // Not before an empty batch.
+    if (batch && datagram.size() > 2 * NLMSG_SPACE(sizeof(nfgenmsg)) && hooks_.before_batch) hooks_.before_batch();
     return wire_->send(datagram);
   }
   long receive(std::span<char> into, milliseconds patience) noexcept override {
-    if (dumping_ && turns_.before_part) turns_.before_part();
+    if (dumping_ && hooks_.before_part) hooks_.before_part();
     return wire_->receive(into, patience);
   }
   std::uint32_t port() const noexcept override { return wire_->port(); }
@@ -71,13 +71,13 @@ class PoliteWire final : public netlink::Wire {
   int descriptor() const noexcept override { return wire_->descriptor(); }
 
  private:
-  Turns& turns_;
+  Hooks& hooks_;
   std::unique_ptr<netlink::Wire> wire_;
   bool dumping_ = false;
 };
 
-netlink::OpenWire polite(Turns& turns) {
-  return [&turns] { return std::make_unique<PoliteWire>(turns); };
+netlink::OpenWire hooked(Hooks& hooks) {
+  return [&hooks] { return std::make_unique<HookedWire>(hooks); };
 }
 std::unique_ptr<netlink::Wire> plain() { return netlink::open_kernel(NETLINK_NETFILTER); }
 
@@ -111,17 +111,17 @@ Batch whole_table(Family family, std::uint32_t elements) {
   return batch;
 }
 
-// Another program, with a table of its own and none of our manners.
-class Somebody {
+// Another process, with a table of its own.
+class ForeignWriter {
  public:
-  explicit Somebody(Family family)
+  explicit ForeignWriter(Family family)
       : family_(family), socket_(family, plain, std::make_shared<OwnSenders>(), NetlinkTable::kPatience) {
     Batch batch;
     batch.create_table = true;
     batch.create_sets = {set_spec(family, SetId::kServiceIps)};
-    good_ = socket_.run(batch, kTheirs, TransactionSocket::Fate::kCarriedOut).empty();
+    good_ = socket_.run(batch, kTheirs, TransactionSocket::Mode::kCommit).empty();
   }
-  // An element comes and goes: a transaction each.
+  // Adds or removes an element, in a transaction of its own.
   void busy() { toggle(kTheirs, 1, there_); }
   void meddle() { toggle(kTableName, 90000, in_ours_); }
   void remove_first(std::uint32_t count) {
@@ -141,7 +141,7 @@ class Somebody {
     there = !there;
   }
   void write(const char* table, const Batch& batch) {
-    good_ = socket_.run(batch, table, TransactionSocket::Fate::kCarriedOut).empty() && good_;
+    good_ = socket_.run(batch, table, TransactionSocket::Mode::kCommit).empty() && good_;
     ++transactions_;
   }
   Family family_;
@@ -150,10 +150,10 @@ class Somebody {
   std::uint64_t transactions_ = 0;
 };
 
-// What a watch tells, waited for.
-class Told {
+// Receives the reports of a watch.
+class ReportQueue {
  public:
-  void tell(const std::string& sentence) {
+  void add(const std::string& sentence) {
     const std::lock_guard lock(mutex_);
     sentence_ = sentence;
     changed_.notify_all();
@@ -175,11 +175,11 @@ class Checks {
   int run() {
     for (const Family family : {Family::kIpv4, Family::kIpv6}) {
       family_ = family;
-      lists_among_others();
-      lists_what_others_change();
+      lists_during_foreign_writes();
+      lists_foreign_changes();
       gives_up_in_the_end();
-      does_not_hear_the_other_family();
-      hears_of_others_during_the_other_familys_load();
+      ignores_the_other_family();
+      reports_foreign_changes_while_muted();
     }
     std::printf("1..%d\n", count_);
     return failed_ ? 1 : 0;
@@ -195,13 +195,15 @@ class Checks {
 
   struct Scene {
     explicit Scene(Family family)
-        : table(family, polite(turns), std::make_shared<OwnSenders>()), somebody(family), whole(whole_table(family, kElements)) {
+        : table(family, hooked(hooks), std::make_shared<OwnSenders>()),
+          foreign_writer(family),
+          whole(whole_table(family, kElements)) {
       good = table.commit(whole).empty();
     }
     ~Scene() { table.delete_table(); }
-    Turns turns;
+    Hooks hooks;
     NetlinkTable table;
-    Somebody somebody;
+    ForeignWriter foreign_writer;
     Batch whole;
     bool good;
   };
@@ -215,7 +217,7 @@ class Checks {
     return {};
   }
 
-  std::string differs(const Listing& listing, const Batch& whole, std::size_t without = 0) {
+  std::string differs(const Listing& listing, const Batch& whole, std::size_t removed = 0) {
     if (listing.sets.size() != whole.create_sets.size()) return std::to_string(listing.sets.size()) + " sets";
     if (listing.chains.size() != whole.chains.size()) return std::to_string(listing.chains.size()) + " chains";
     for (const ChainWrite& chain : whole.chains) {
@@ -223,68 +225,68 @@ class Checks {
       if (found == listing.chains.end() || found->second.rules != chain.spec.rules) return "chain " + chain.spec.name;
     }
     const RecordTable& records = listing.records[index(SetId::kServiceIps)];
-    if (records.size() != whole.elements.size() - without) return std::to_string(records.size()) + " elements";
-    for (std::size_t n = without; n < whole.elements.size(); ++n) {
+    if (records.size() != whole.elements.size() - removed) return std::to_string(records.size()) + " elements";
+    for (std::size_t n = removed; n < whole.elements.size(); ++n) {
       if (!records.find(whole.elements[n].record.key)) return "element " + std::to_string(n);
     }
     return {};
   }
 
-  void lists_among_others() {
+  void lists_during_foreign_writes() {
     Scene scene(family_);
     Listing listing;
     std::string why = list(scene, listing);
     if (why.empty()) why = differs(listing, scene.whole);
     check(scene.good && why.empty(), "a table of many elements is listed", why);
-    const std::uint64_t once = std::exchange(scene.turns.dumps, 0);
-    scene.turns.before_part = [&] { scene.somebody.busy(); };
+    const std::uint64_t once = std::exchange(scene.hooks.dumps, 0);
+    scene.hooks.before_part = [&] { scene.foreign_writer.busy(); };
     why = list(scene, listing);
     if (why.empty()) why = differs(listing, scene.whole);
-    scene.turns.before_part = {};
-    check(why.empty() && scene.somebody.good() && scene.somebody.transactions() > 60,
-          "and also while somebody changes another table between any two parts of the listing",
-          why + ", after " + std::to_string(scene.somebody.transactions()) + " transactions");
-    check(scene.turns.dumps <= 3 * once, "which does not take much longer",
-          std::to_string(scene.turns.dumps) + " dumps, not " + std::to_string(once));
+    scene.hooks.before_part = {};
+    check(why.empty() && scene.foreign_writer.good() && scene.foreign_writer.transactions() > 60,
+          "another table changes between any two parts of the listing",
+          why + ", after " + std::to_string(scene.foreign_writer.transactions()) + " transactions");
+    check(scene.hooks.dumps <= 3 * once, "which needs few more dumps",
+          std::to_string(scene.hooks.dumps) + " dumps, not " + std::to_string(once));
     std::size_t counts = 1;
-    scene.turns.before_part = [&] { scene.somebody.busy(); };
+    scene.hooks.before_part = [&] { scene.foreign_writer.busy(); };
     try {
       counts = scene.table.traffic().size();
     } catch (const sdk::Failure& failure) {
       why = failure.what();
     }
-    check(why.empty() && counts == 0, "traffic is told, too", why);
+    check(why.empty() && counts == 0, "traffic is listed meanwhile", why);
   }
 
-  void lists_what_others_change() {
+  void lists_foreign_changes() {
     Scene scene(family_);
     constexpr std::uint64_t kLast = 40;  // of some eighty parts, most of which are of one set
     std::uint64_t part = 0;
     constexpr std::uint32_t kGone = 30;
-    // Others are busy all the time, so that the generation says nothing; elements go, of which, in the order of a hash, some have
-    // been listed: that none has is as likely as 2 ^ -30.
-    scene.turns.before_part = [&] {
-      scene.somebody.busy();
-      if (++part == kLast) scene.somebody.remove_first(kGone);
+    // Another table changes all the time, so the generation never matches. Elements are removed in the order of a
+    // hash: with probability 1 - 2 ^ -30 some of them have been listed already.
+    scene.hooks.before_part = [&] {
+      scene.foreign_writer.busy();
+      if (++part == kLast) scene.foreign_writer.remove_first(kGone);
     };
     Listing listing;
     std::string why = list(scene, listing);
     if (why.empty()) why = differs(listing, scene.whole, kGone);
-    check(why.empty() && part > kLast, "what somebody changes in our table meanwhile is in the listing",
+    check(why.empty() && part > kLast, "a foreign change during the listing is in it",
           why + ", " + std::to_string(part));
   }
 
   void gives_up_in_the_end() {
     Scene scene(family_);
-    scene.turns.before_part = [&] { scene.somebody.meddle(); };
+    scene.hooks.before_part = [&] { scene.foreign_writer.meddle(); };
     Listing listing;
     const std::string why = list(scene, listing);
-    scene.turns.before_part = {};
+    scene.hooks.before_part = {};
     check(why.starts_with("kRetry: ") && why.find("table kube-proxy") != why.npos,
           "a table that changes all the time is given up", why);
   }
 
-  // How often the threads of this process have been woken.
+  // Voluntary context switches of the threads of this process.
   static std::map<std::string, std::uint64_t> wakings() {
     std::map<std::string, std::uint64_t> all;
     for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -297,62 +299,63 @@ class Checks {
   }
   Family other_family() const { return family_ == Family::kIpv6 ? Family::kIpv4 : Family::kIpv6; }
 
-  void does_not_hear_the_other_family() {
-    Told told;
-    Table ours = open_table(family_), others = open_table(other_family());
+  void ignores_the_other_family() {
+    ReportQueue reports;
+    Table ours = open_table(family_), other = open_table(other_family());
     const auto before = wakings();
-    ours.watch->start([&](const std::string& sentence) { told.tell(sentence); });
+    ours.watch->start([&](const std::string& sentence) { reports.add(sentence); });
     std::string listener;
     for (const auto& [task, count] : wakings()) {
       if (!before.contains(task)) listener = task;
     }
     bool good = ours.kernel->commit(whole_table(family_, 10)).empty() &&
-                others.kernel->commit(whole_table(other_family(), 10)).empty();
-    // It has been through all that a start takes.
-    Somebody somebody(family_);
-    somebody.meddle();
-    const std::string sentence = told.wait();
-    check(good && sentence.find("an element of service-treatments was added") != sentence.npos, "somebody else is heard",
-          sentence);
+                other.kernel->commit(whole_table(other_family(), 10)).empty();
+    // The listener has finished its start.
+    ForeignWriter foreign_writer(family_);
+    foreign_writer.meddle();
+    const std::string sentence = reports.wait();
+    check(good && sentence.find("an element of service-treatments was added") != sentence.npos,
+          "a foreign change is reported", sentence);
     constexpr std::uint32_t kBatches = 200;
     const std::uint64_t from = wakings()[listener];
     for (std::uint32_t i = 0; i < kBatches; ++i) {
       Batch one;
       one.elements = {service(other_family(), 1000 + i)};
-      good = others.kernel->commit(one).empty() && good;
+      good = other.kernel->commit(one).empty() && good;
     }
     const std::uint64_t woken = wakings()[listener] - from;
-    check(good && woken < kBatches / 20, "transactions of the other family wake nobody",
+    check(good && woken < kBatches / 20, "transactions of the other family do not wake the listener",
           std::to_string(woken) + " times in " + std::to_string(kBatches));
     ours.kernel->delete_table();
-    others.kernel->delete_table();
+    other.kernel->delete_table();
   }
 
-  void hears_of_others_during_the_other_familys_load() {
-    Told told;
-    Turns turns;
+  void reports_foreign_changes_while_muted() {
+    ReportQueue reports;
+    Hooks hooks;
     const auto own = std::make_shared<OwnSenders>();
-    NetlinkTable ours(family_, plain, own), others(other_family(), polite(turns), own);
+    NetlinkTable ours(family_, plain, own), other(other_family(), hooked(hooks), own);
     NetlinkWatch watch(family_, plain, own);
-    watch.start([&](const std::string& sentence) { told.tell(sentence); });
-    bool good = ours.commit(whole_table(family_, 10)).empty() && others.commit(whole_table(other_family(), 10)).empty();
+    watch.start([&](const std::string& sentence) { reports.add(sentence); });
+    bool good = ours.commit(whole_table(family_, 10)).empty() && other.commit(whole_table(other_family(), 10)).empty();
     Batch load;
-    for (std::uint32_t n = 0; n < 2 * NetlinkTable::kTooManyToHear; ++n) {
+    for (std::uint32_t n = 0; n < 2 * NetlinkTable::kMuteThreshold; ++n) {
       load.elements.push_back(service(other_family(), 1000 + n));
     }
-    Somebody somebody(family_);
-    turns.before_batch = [&] { somebody.meddle(); };
-    good = others.commit(load).empty() && good;
-    turns.before_batch = {};
-    const std::string sentence = told.wait();
-    check(good && sentence.find("may have been changed by somebody while many elements were written") != sentence.npos,
-          "what somebody does to our table while nobody listens, for the other family writes, is told", sentence);
+    ForeignWriter foreign_writer(family_);
+    hooks.before_batch = [&] { foreign_writer.meddle(); };
+    good = other.commit(load).empty() && good;
+    hooks.before_batch = {};
+    const std::string sentence = reports.wait();
+    check(good && sentence.find("may have been changed by another process while many elements were written") !=
+                      sentence.npos,
+          "a foreign change while the other family mutes notifications is reported", sentence);
     watch.rearm();
-    somebody.meddle();
-    const std::string later = told.wait();
-    check(later.find("an element of service-treatments was removed") != later.npos, "and what is done later", later);
+    foreign_writer.meddle();
+    const std::string later = reports.wait();
+    check(later.find("an element of service-treatments was removed") != later.npos, "and a later one is named", later);
     ours.delete_table();
-    others.delete_table();
+    other.delete_table();
   }
 
   Family family_ = Family::kIpv4;

@@ -15,7 +15,7 @@ namespace sluice::test {
 namespace {
 
 using namespace nftables;
-using Kind = Treatment::Kind;
+using Kind = ServiceClass::Kind;
 
 bool covers(const abi::Prefix& range, const abi::Prefix& other) {
   if (range.length > other.length) return false;
@@ -26,7 +26,7 @@ bool covers(const abi::Prefix& range, const abi::Prefix& other) {
   return true;
 }
 
-// The same clients, the same list.
+// Equal clients and equal lists.
 Firewall in_order(const Firewall& ranges) {
   Firewall kept;
   for (const abi::Prefix& range : ranges) {
@@ -79,7 +79,7 @@ TableModel::TableModel(abi::Family family, const std::vector<Record>& records, c
       doubled_.push_back(place_text({record.set, record.key}) + " is there twice");
     }
   }
-  std::set<Treatment> before;
+  std::set<ServiceClass> before;
   std::set<std::string> names;
   for (const SharedChain& chain : chains) {
     if (chain.number == 0) doubled_.push_back("chain " + chain.name + " has number 0");
@@ -88,19 +88,19 @@ TableModel::TableModel(abi::Family family, const std::vector<Record>& records, c
     }
     if (!names.insert(chain.name).second) doubled_.push_back("two chains are named " + chain.name);
     if (chain.firewall) continue;
-    const Treatment& treatment = chain.treatment;
-    before.insert(treatment);
-    if (treatment.kind != Kind::kExternal && treatment.kind != Kind::kExternalLocal) continue;
-    Treatment goes_to = treatment;
+    const ServiceClass& service_class = chain.service_class;
+    before.insert(service_class);
+    if (service_class.kind != Kind::kExternal && service_class.kind != Kind::kExternalLocal) continue;
+    ServiceClass goes_to = service_class;
     goes_to.kind = Kind::kCluster;
     goes_to.local = 0;
-    if (treatment.cluster != 0 && before.count(goes_to) == 0) {
+    if (service_class.cluster != 0 && before.count(goes_to) == 0) {
       doubled_.push_back("chain " + chain.name + " stands before one it goes to");
     }
     goes_to.kind = Kind::kLocal;
-    goes_to.local = treatment.local;
+    goes_to.local = service_class.local;
     goes_to.cluster = 0;
-    if (treatment.kind == Kind::kExternalLocal && treatment.local != 0 && before.count(goes_to) == 0) {
+    if (service_class.kind == Kind::kExternalLocal && service_class.local != 0 && before.count(goes_to) == 0) {
       doubled_.push_back("chain " + chain.name + " stands before one it goes to");
     }
   }
@@ -124,16 +124,16 @@ const SharedChain* TableModel::chain_of(const FrontendKey& frontend) const {
   return chain == chains_.end() ? nullptr : &chain->second;
 }
 
-std::vector<EndpointAddress> TableModel::balanced(const FrontendKey& frontend, const Treatment& treatment, bool local,
-                                                  std::vector<std::string>* faults) const {
+std::vector<EndpointAddress> TableModel::balanced(const FrontendKey& frontend, const ServiceClass& service_class,
+                                                  bool local, std::vector<std::string>* faults) const {
   std::vector<EndpointAddress> list;
   const auto fault = [&](const std::string& what) {
     if (faults != nullptr) faults->push_back(nftables::to_string(family_, frontend) + ": " + what);
   };
   const Key key = frontend_key(family_, frontend);
-  const std::uint32_t length = local ? treatment.local : treatment.cluster;
+  const std::uint32_t length = local ? service_class.local : service_class.cluster;
   std::optional<Data> id;
-  if (treatment.affinity_seconds != 0) {
+  if (service_class.affinity_seconds != 0) {
     id = find(frontend.node_port ? SetId::kAffinityNodePorts : SetId::kAffinityServices, key);
     if (!id) {
       fault("has no affinity id");
@@ -167,17 +167,17 @@ std::vector<EndpointAddress> TableModel::balanced(const FrontendKey& frontend, c
 Outcome TableModel::ask(Client client, const FrontendKey& frontend) const {
   Outcome outcome;
   if (const SharedChain* chain = chain_of(frontend)) {
-    const Treatment& treatment = chain->treatment;
-    bool local = treatment.kind == Kind::kLocal;
-    outcome.masqueraded = treatment.kind == Kind::kExternal;
-    if (treatment.kind == Kind::kExternalLocal) {
-      local = client == Client::kOutside || treatment.cluster == 0;
-      outcome.masqueraded = client == Client::kNode && treatment.cluster != 0;
+    const ServiceClass& service_class = chain->service_class;
+    bool local = service_class.kind == Kind::kLocal;
+    outcome.masqueraded = service_class.kind == Kind::kExternal;
+    if (service_class.kind == Kind::kExternalLocal) {
+      local = client == Client::kOutside || service_class.cluster == 0;
+      outcome.masqueraded = client == Client::kNode && service_class.cluster != 0;
     }
-    outcome.endpoints = balanced(frontend, treatment, local, nullptr);
+    outcome.endpoints = balanced(frontend, service_class, local, nullptr);
     if (!outcome.endpoints.empty()) {
       outcome.kind = Outcome::Kind::kBalanced;
-      outcome.sticky_seconds = treatment.affinity_seconds;
+      outcome.sticky_seconds = service_class.affinity_seconds;
       return outcome;
     }
     outcome.masqueraded = false;
@@ -226,24 +226,25 @@ std::vector<std::string> TableModel::faults() const {
         faults.push_back(nftables::to_string(family_, frontend) + ": its class number leads nowhere");
         continue;
       }
-      const Treatment& treatment = chain->treatment;
-      if (treatment.node_port != node_port) faults.push_back(place_text(place) + " goes to a chain of the other kind");
-      if (treatment.local == 0 && treatment.kind == Kind::kExternalLocal && !find(dropped, key)) {
+      const ServiceClass& service_class = chain->service_class;
+      if (service_class.node_port != node_port)
+        faults.push_back(place_text(place) + " goes to a chain of the other kind");
+      if (service_class.local == 0 && service_class.kind == Kind::kExternalLocal && !find(dropped, key)) {
         faults.push_back(place_text(place) + " has no local endpoints and is not dropped");
       }
-      const bool uses_cluster = treatment.kind != Kind::kLocal && treatment.cluster != 0;
-      const bool uses_local =
-          (treatment.kind == Kind::kLocal || treatment.kind == Kind::kExternalLocal) && treatment.local != 0;
+      const bool uses_cluster = service_class.kind != Kind::kLocal && service_class.cluster != 0;
+      const bool uses_local = (service_class.kind == Kind::kLocal || service_class.kind == Kind::kExternalLocal) &&
+                              service_class.local != 0;
       for (const bool local : {false, true}) {
         if (!(local ? uses_local : uses_cluster)) continue;
-        balanced(frontend, treatment, local, &faults);
+        balanced(frontend, service_class, local, &faults);
         const auto id = find(node_port ? SetId::kAffinityNodePorts : SetId::kAffinityServices, key);
-        if (treatment.affinity_seconds != 0) {
+        if (service_class.affinity_seconds != 0) {
           asked_for.emplace(node_port ? SetId::kAffinityNodePorts : SetId::kAffinityServices, key);
         }
-        for (std::uint32_t i = 0; i < (local ? treatment.local : treatment.cluster); ++i) {
+        for (std::uint32_t i = 0; i < (local ? service_class.local : service_class.cluster); ++i) {
           const std::uint32_t slot = (local ? kLocalSlots : kClusterSlots) + i;
-          if (treatment.affinity_seconds == 0) {
+          if (service_class.affinity_seconds == 0) {
             asked_for.emplace(node_port ? SetId::kNodePortEndpoints : SetId::kEndpoints,
                               slot_key(family_, frontend, slot));
           } else if (id) {

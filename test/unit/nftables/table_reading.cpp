@@ -24,25 +24,26 @@ constexpr std::uint32_t kNoNumber = 0xf0000000;
 constexpr std::uint32_t kMostEndpoints = 24;
 constexpr std::uint32_t kSeconds[] = {0, 60, 10800};
 constexpr Client kClients[] = {Client::kOutside, Client::kPod, Client::kNode};
-// Sets whose keys are frontends alone.
+// Sets whose key is a frontend.
 constexpr std::pair<SetId, bool> kByFrontend[] = {
     {SetId::kServiceIps, false},         {SetId::kServiceNodePorts, true},  {SetId::kNoEndpointServices, false},
     {SetId::kNoEndpointNodePorts, true}, {SetId::kNoLocalServices, false},  {SetId::kNoLocalNodePorts, true},
     {SetId::kFirewallIps, false},        {SetId::kAffinityServices, false}, {SetId::kAffinityNodePorts, true}};
 
-// Every treatment there can be, by the name of its chain.
-std::map<std::string, Treatment> all_treatments() {
-  std::map<std::string, Treatment> found;
-  for (const auto kind : {Treatment::Kind::kCluster, Treatment::Kind::kLocal, Treatment::Kind::kExternal,
-                          Treatment::Kind::kExternalLocal}) {
+// All service classes by the names of their chains.
+std::map<std::string, ServiceClass> all_service_classes() {
+  std::map<std::string, ServiceClass> found;
+  for (const auto kind : {ServiceClass::Kind::kCluster, ServiceClass::Kind::kLocal, ServiceClass::Kind::kExternal,
+                          ServiceClass::Kind::kExternalLocal}) {
     for (const bool node_port : {false, true}) {
       for (const std::uint32_t seconds : kSeconds) {
         for (std::uint32_t cluster = 0; cluster <= kMostEndpoints; ++cluster) {
           for (std::uint32_t local = 0; local <= kMostEndpoints; ++local) {
-            if (kind == Treatment::Kind::kLocal ? cluster != 0 : kind != Treatment::Kind::kExternalLocal && local != 0)
+            if (kind == ServiceClass::Kind::kLocal ? cluster != 0
+                                                   : kind != ServiceClass::Kind::kExternalLocal && local != 0)
               continue;
-            const Treatment treatment{kind, node_port, cluster, local, seconds};
-            found.emplace(chain_name(treatment), treatment);
+            const ServiceClass service_class{kind, node_port, cluster, local, seconds};
+            found.emplace(chain_name(service_class), service_class);
           }
         }
       }
@@ -51,8 +52,8 @@ std::map<std::string, Treatment> all_treatments() {
   return found;
 }
 
-const std::map<std::string, Treatment>& treatments() {
-  static const std::map<std::string, Treatment> all = all_treatments();
+const std::map<std::string, ServiceClass>& service_classes() {
+  static const std::map<std::string, ServiceClass> all = all_service_classes();
   return all;
 }
 
@@ -80,28 +81,28 @@ class Reading {
   }
 
  private:
-  void say(std::string sentence) { wrong_.push_back(std::move(sentence)); }
+  void add_fault(std::string sentence) { wrong_.push_back(std::move(sentence)); }
 
   void sets() {
     for (const SetSpec& spec : all_sets(family_, facts_.counters, 1)) {
-      if (listing_.sets.count(spec.name) == 0) say("set " + spec.name + " is not there");
+      if (listing_.sets.count(spec.name) == 0) add_fault("set " + spec.name + " is not there");
     }
   }
 
   void same_rules(const ChainSpec& wanted) {
     fixed_.insert(wanted.name);
     const auto found = listing_.chains.find(wanted.name);
-    if (found == listing_.chains.end()) return say("chain " + wanted.name + " is not there");
+    if (found == listing_.chains.end()) return add_fault("chain " + wanted.name + " is not there");
     const KnownChain& chain = found->second;
     if (chain.is_base != wanted.is_base || (wanted.is_base && !(chain.hook == wanted.hook)))
-      say("chain " + wanted.name + " has another hook");
+      add_fault("chain " + wanted.name + " has another hook");
     if (chain.rules.size() != wanted.rules.size())
-      return say("chain " + wanted.name + " has " + std::to_string(chain.rules.size()) + " rules and not " +
-                 std::to_string(wanted.rules.size()));
+      return add_fault("chain " + wanted.name + " has " + std::to_string(chain.rules.size()) + " rules and not " +
+                       std::to_string(wanted.rules.size()));
     for (std::size_t i = 0; i < wanted.rules.size(); ++i) {
       if (!(chain.rules[i] == wanted.rules[i]))
-        say("rule " + std::to_string(i) + " of chain " + wanted.name + " is\n" + chain.rules[i].text + "and not\n" +
-            wanted.rules[i].text);
+        add_fault("rule " + std::to_string(i) + " of chain " + wanted.name + " is\n" + chain.rules[i].text +
+                  "and not\n" + wanted.rules[i].text);
     }
   }
 
@@ -117,21 +118,21 @@ class Reading {
     std::map<std::string, std::uint32_t> met;
     for (const DispatchWrite& entry : listing_.dispatch) {
       if (listing_.chains.count(entry.chain) == 0)
-        say("a number leads to chain " + entry.chain + ", which is not there");
-      // One that nobody uses any more may stay for a while, whatever became of its chain.
+        add_fault("a number leads to chain " + entry.chain + ", which is not there");
+      // An unused number may stay for a while, whatever happened to its chain.
       if (used[entry.firewall ? 1 : 0].count(entry.number) == 0) continue;
       if (const auto [other, fresh] = met.emplace(entry.chain, entry.number); !fresh)
-        say("numbers " + std::to_string(other->second) + " and " + std::to_string(entry.number) +
-            ", both in use, lead to chain " + entry.chain);
+        add_fault("numbers " + std::to_string(other->second) + " and " + std::to_string(entry.number) +
+                  ", both in use, lead to chain " + entry.chain);
       add_chain(entry);
     }
     for (const auto& [name, chain] : listing_.chains) {
-      if (fixed_.count(name) == 0 && !is_shared_chain(name)) say("chain " + name + " is nobody's");
+      if (fixed_.count(name) == 0 && !is_shared_chain(name)) add_fault("chain " + name + " is not a shared chain");
     }
     complete();
   }
 
-  // What the elements of these lead to.
+  // The numbers in the data of these sets.
   std::set<std::uint32_t> numbers(std::initializer_list<SetId> sets) const {
     std::set<std::uint32_t> found;
     for (const SetId set : sets) {
@@ -141,26 +142,27 @@ class Reading {
     return found;
   }
 
-  // Chains that others go to, and nothing else does, have no number; each stands behind those it goes to.
+  // Adds chains without a number that other chains refer to; each is behind the chains it refers to.
   void complete() {
     std::set<std::string> names;
     for (const SharedChain& chain : chains_) names.insert(chain.name);
-    std::vector<Treatment> open;
+    std::vector<ServiceClass> open;
     for (const SharedChain& chain : chains_) {
-      if (!chain.firewall) open.push_back(chain.treatment);
+      if (!chain.firewall) open.push_back(chain.service_class);
     }
     for (std::size_t i = 0; i < open.size(); ++i) {
-      for (const Treatment& other : depends_on(open[i])) {
+      for (const ServiceClass& other : depends_on(open[i])) {
         SharedChain chain;
         chain.number = kNoNumber + static_cast<std::uint32_t>(chains_.size());
-        chain.treatment = other;
+        chain.service_class = other;
         chain.name = chain_name(other);
         open.push_back(other);
         if (names.insert(chain.name).second) chains_.push_back(std::move(chain));
       }
     }
-    std::stable_sort(chains_.begin(), chains_.end(),
-                     [](const SharedChain& a, const SharedChain& b) { return a.treatment.kind < b.treatment.kind; });
+    std::stable_sort(chains_.begin(), chains_.end(), [](const SharedChain& a, const SharedChain& b) {
+      return a.service_class.kind < b.service_class.kind;
+    });
   }
 
   void add_chain(const DispatchWrite& entry) {
@@ -170,23 +172,24 @@ class Reading {
     chain.name = entry.chain;
     chain.users = 1;
     if (entry.firewall) {
-      // One whose list nobody has is not in use, which is seen where somebody does use it.
+      // A chain for an unknown list is reported only if a frontend uses it.
       if (const auto found = firewalls_.find(entry.chain); found != firewalls_.end()) {
         chain.allowed = found->second;
         same_rules(firewall_chain(facts_, chain.allowed));
       }
     } else {
-      const auto found = treatments().find(entry.chain);
-      if (found == treatments().end()) return say("a number leads to chain " + entry.chain + ", which is no treatment");
-      chain.treatment = found->second;
-      with_those_it_goes_to(chain.treatment);
+      const auto found = service_classes().find(entry.chain);
+      if (found == service_classes().end())
+        return add_fault("a number leads to chain " + entry.chain + ", which is not of a service class");
+      chain.service_class = found->second;
+      compare_rules(chain.service_class);
     }
     chains_.push_back(std::move(chain));
   }
 
-  void with_those_it_goes_to(const Treatment& treatment) {
-    for (const Treatment& other : depends_on(treatment)) with_those_it_goes_to(other);
-    const ChainSpec wanted = treatment_chain(facts_, treatment);
+  void compare_rules(const ServiceClass& service_class) {
+    for (const ServiceClass& other : depends_on(service_class)) compare_rules(other);
+    const ChainSpec wanted = class_chain(facts_, service_class);
     if (compared_.insert(wanted.name).second) same_rules(wanted);
   }
 
@@ -198,7 +201,7 @@ class Reading {
         records.push_back({static_cast<SetId>(i), table.key(place), table.data(place)});
     }
     const TableModel model(family_, records, chains_);
-    for (std::string& fault : model.faults()) say(std::move(fault));
+    for (std::string& fault : model.faults()) add_fault(std::move(fault));
     struct Claim {
       const abi::ServicePort* port;
       abi::Frontend frontend;
@@ -214,8 +217,8 @@ class Reading {
       const RecordTable& table = listing_.records[index(set)];
       for (std::size_t place = 0; place < table.size(); ++place) {
         if (claims[node_port ? 1 : 0].count(table.key(place)) == 0)
-          say("nobody wants " + to_string(family_, read_frontend(family_, table.key(place), node_port)) + " of " +
-              set_spec(family_, set).name);
+          add_fault("no service port wants " + to_string(family_, read_frontend(family_, table.key(place), node_port)) +
+                    " of " + set_spec(family_, set).name);
       }
     }
     for (const auto& side : claims) {
@@ -223,12 +226,12 @@ class Reading {
         std::string why;
         const bool good = std::any_of(list.begin(), list.end(),
                                       [&](const Claim& one) { return means(model, *one.port, one.frontend, why); });
-        if (!good) say(why);
+        if (!good) add_fault(why);
       }
     }
   }
 
-  // Whether the frontend is as this service port wants it.
+  // Whether the frontend is served as the service port requires.
   bool means(const TableModel& model, const abi::ServicePort& port, const abi::Frontend& frontend,
              std::string& why) const {
     const FrontendKey key = frontend_of(port, frontend);
@@ -273,8 +276,8 @@ class Reading {
     std::set<Key> found;
     for (std::size_t place = 0; place < table.size(); ++place) found.insert(table.key(place));
     if (found != wanted)
-      say(set_spec(family_, set).name + " has " + std::to_string(found.size()) + " elements, not the " +
-          std::to_string(wanted.size()) + " that are wanted");
+      add_fault(set_spec(family_, set).name + " has " + std::to_string(found.size()) + " elements, not the " +
+                std::to_string(wanted.size()) + " that are wanted");
   }
 
   const abi::Family family_;

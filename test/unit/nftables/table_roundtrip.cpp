@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The table on a real kernel; the program nft plays those who meddle, and those who look. Run in a network namespace that nobody else
-// uses (test/system/nftables_kernel_test.sh).
+// The table on a real kernel; nft makes foreign changes and listings. Needs a network namespace of its own
+// (test/system/nftables_kernel_test.sh).
 //   nftables_roundtrip 4|6          TAP
 //   nftables_roundtrip measure N    what a listener costs a transaction of N elements
 #include <linux/netfilter/nf_tables.h>
@@ -49,19 +49,19 @@ Run nft(std::vector<std::string> arguments, const std::string& input = {}) {
   command.arguments.insert(command.arguments.begin(), process::find_program("nft"));
   command.input = std::move(input);
   const process::Outcome outcome = process::run(command);
-  return {outcome.exit_code, outcome.output + outcome.complaint};
+  return {outcome.exit_code, outcome.output + outcome.error_output};
 }
 
-// What the watch tells, waited for.
-class Told {
+// Receives the reports of the watch.
+class ReportQueue {
  public:
-  void tell(const std::string& sentence) {
+  void add(const std::string& sentence) {
     const std::lock_guard lock(mutex_);
     sentence_ = sentence;
     ++count_;
     changed_.notify_all();
   }
-  // The next sentence; empty when none comes.
+  // The next report; empty if none comes.
   std::string wait(std::chrono::nanoseconds patience) {
     std::unique_lock lock(mutex_);
     const int before = taken_;
@@ -89,18 +89,18 @@ class Checks {
 
   int run() {
     knows_when_there_is_none();
-    rehearses();
+    makes_a_dry_run();
     writes_everything();
     reads_back_what_it_wrote();
     is_nft_text();
     replaces_and_removes();
     names_refusals();
-    tells_foreign_changes();
-    reads_shapes_of_others();
+    reports_foreign_changes();
+    reads_foreign_shapes();
     counts_traffic();
-    remembers_clients();
-    closes_the_way_in();
-    refuses_a_table_of_somebody_else();
+    writes_affinity_clients();
+    removes_base_chains();
+    refuses_an_existing_table();
     deletes();
     std::printf("1..%d\n", count_);
     return failed_ ? 1 : 0;
@@ -168,17 +168,17 @@ class Checks {
     Batch batch;
     batch.create_table = true;
     batch.create_sets = all_sets(family_, true, 2000);
-    Treatment two, sticky;
+    ServiceClass two, sticky;
     two.cluster = 2;
     sticky.cluster = 2;
     sticky.affinity_seconds = 10800;
-    // Fixed chains that shared ones may go to come first, base chains last.
+    // Fixed chains that shared chains refer to come first, base chains last.
     std::vector<ChainSpec> fixed = fixed_chains(facts_);
     for (const ChainSpec& chain : fixed) {
       if (!chain.is_base) batch.chains.push_back({chain, true});
     }
-    batch.chains.push_back({treatment_chain(facts_, two), true});
-    batch.chains.push_back({treatment_chain(facts_, sticky), true});
+    batch.chains.push_back({class_chain(facts_, two), true});
+    batch.chains.push_back({class_chain(facts_, sticky), true});
     for (const ChainSpec& chain : fixed) {
       if (chain.is_base) batch.chains.push_back({chain, true});
     }
@@ -214,14 +214,14 @@ class Checks {
     return batch;
   }
 
-  // The rule nft 1.0.6 makes of the listing of ours: for the data of a memory of IPv6 it takes a word that the key needs
-  // (docs/decisions/0021-nftables.md). Everything else is as it was.
+  // The rule that nft 1.0.6 makes of our listing: for IPv6 it puts the data of map affinity into a word that the key
+  // needs (docs/decisions/0021-nftables.md). Nothing else changes.
   std::string loaded_by_nft(const std::string& text) const {
     if (family_ != Family::kIpv6) return text;
     static const std::regex kData("=> reg 3\n(dynset [a-z]+ reg_key 1 set affinity sreg_data) 3 ");
     return std::regex_replace(text, kData, "=> reg 2\n$1 2 ");
   }
-  enum class By { kUs, kNft };
+  enum class By { kOurs, kNft };
   std::string other_rule(const std::vector<Rule>& is, const std::vector<Rule>& wanted, By writer) const {
     if (is.size() != wanted.size()) return std::to_string(is.size()) + " of them";
     for (std::size_t i = 0; i < is.size(); ++i) {
@@ -232,8 +232,8 @@ class Checks {
     return {};
   }
 
-  // What a listing has of what the batch made; empty when all is there and nothing else is.
-  std::string differs(const Listing& listing, const Batch& batch, By writer = By::kUs) const {
+  // Differences between a listing and the batch that made the table; empty if there are none.
+  std::string differs(const Listing& listing, const Batch& batch, By writer = By::kOurs) const {
     std::string why;
     if (!listing.exists) return "no table";
     if (listing.sets.size() != batch.create_sets.size()) why += "sets: " + std::to_string(listing.sets.size()) + "; ";
@@ -288,42 +288,43 @@ class Checks {
 
   void knows_when_there_is_none() {
     const Listing listing = table_.kernel->list();
-    check(!listing.exists && listing.sets.empty(), "a table that is not there is told as such");
+    check(!listing.exists && listing.sets.empty(), "a missing table is listed as missing");
     check(!table_.kernel->delete_table(), "and cannot be deleted");
   }
 
-  void rehearses() {
-    Told told;
-    // To it, what we do is done by somebody else.
+  void makes_a_dry_run() {
+    ReportQueue reports;
+    // A watch that does not filter our own writes.
     NetlinkWatch other(family_, [] { return netlink::open_kernel(NETLINK_NETFILTER); }, std::make_shared<OwnSenders>());
-    other.start([&](const std::string& sentence) { told.tell(sentence); });
+    other.start([&](const std::string& sentence) { reports.add(sentence); });
     const std::uint32_t before = table_.kernel->list().generation;
     Batch batch = everything();
-    accepted(table_.kernel->rehearse(batch), "everything is accepted in a rehearsal");
+    accepted(table_.kernel->dry_run(batch), "a dry run accepts everything");
     check(nft({"list", "ruleset"}).output.empty(), "which leaves nothing", nft({"list", "ruleset"}).output);
     check(table_.kernel->list().generation == before, "and is no generation of its own");
-    // What the kernel does not know, wherever it is.
+    // An expression that the kernel does not have, in any rule.
     std::string& expressions = batch.chains.front().spec.rules.empty() ? batch.chains.back().spec.rules.front().expressions
                                                                        : batch.chains.front().spec.rules.front().expressions;
     const std::string expression("\x14\0\x01\x80\x0e\0\x01\0unknown1x\0\0\0", 20);
     expressions += expression;
-    std::vector<Refusal> refusals = table_.kernel->rehearse(batch);
+    std::vector<Refusal> refusals = table_.kernel->dry_run(batch);
     check(refusals.size() == 1 && refusals[0].error == ENOENT && has(refusals[0].what, "rule 1 of chain "),
           "an expression the kernel does not have is named", words(refusals));
     batch = everything();
     check(nft({"list", "ruleset"}).output.empty(), "and nothing is left of that either");
-    check(told.wait(kShort).empty(), "nobody is told of rehearsals");
+    check(reports.wait(kShort).empty(), "a dry run causes no notification");
     nft({"add", "table", ip_, kTableName});
-    check(!told.wait(stretched(kLong)).empty(), "but of what is done");
+    check(!reports.wait(stretched(kLong)).empty(), "but a change does");
     nft({"delete", "table", ip_, kTableName});
   }
 
   void writes_everything() {
     written_ = everything();
     accepted(table_.kernel->commit(written_), "the whole table is written in one transaction");
-    const KernelFigures& figures = table_.kernel->figures();
-    check(figures.commits == 1 && figures.refused == 1 && figures.writes > written_.elements.size() && figures.bytes != 0,
-          "transactions are counted", std::to_string(figures.commits) + " " + std::to_string(figures.refused));
+    const KernelStatistics& statistics = table_.kernel->statistics();
+    check(statistics.commits == 1 && statistics.refused == 1 && statistics.writes > written_.elements.size() &&
+              statistics.bytes != 0,
+          "transactions are counted", std::to_string(statistics.commits) + " " + std::to_string(statistics.refused));
   }
 
   void reads_back_what_it_wrote() {
@@ -338,7 +339,7 @@ class Checks {
               !has(listing.output, std::string(129, 'x')),
           "comments are shown, of at most 128 characters", listing.output);
     check(has(listing.output, "comment \"rules for kube-proxy\""), "the table has its comment", listing.output);
-    // Counters are in the listing as they are; a table that was loaded again tells the same.
+    // Counters are in the listing; a table that was loaded again has the same.
     nft({"delete", "table", ip_, kTableName});
     const Run load = nft({"-f", "-"}, listing.output);
     check(load.status == 0, "and loads what it listed", load.output);
@@ -350,14 +351,14 @@ class Checks {
   void replaces_and_removes() {
     Batch batch;
     const FrontendKey with_slot = frontend(1);
-    // The addition stands before the removal of another key; the one that replaces is behind it.
+    // The addition comes before the removal of another key; the replacement comes after its removal.
     batch.elements = {write(SetId::kEndpoints, slot_key(family_, with_slot, 2), endpoint_data(family_, endpoint(3))),
                       removed(write(SetId::kEndpoints, slot_key(family_, with_slot, 1))),
                       write(SetId::kEndpoints, slot_key(family_, with_slot, 1), endpoint_data(family_, endpoint(4))),
                       removed(write(SetId::kNoEndpointServices, frontend_key(family_, frontend(2))))};
     batch.dispatch = {{false, 3, "", true}, {false, 3, written_.dispatch[1].chain, false}, {false, 4, "", true}};
     batch.remove_chains = {written_.dispatch[0].chain};
-    // The sticky one goes to it, perhaps: its rules are replaced by none.
+    // The sticky chain may refer to it: its rules are replaced by none.
     accepted(table_.kernel->commit(batch), "elements are replaced and removed, and a chain");
     const Listing listing = table_.kernel->list();
     const RecordTable& endpoints = listing.records[index(SetId::kEndpoints)];
@@ -368,14 +369,14 @@ class Checks {
               listing.dispatch[0].number == 3 && listing.dispatch[0].chain == written_.dispatch[1].chain &&
               listing.chains.count(written_.dispatch[0].chain) == 0,
           "and what was removed is gone");
-    Batch anew;
+    Batch replacement;
     ChainSpec chain;
     for (const ChainWrite& made : written_.chains) {
       if (made.spec.name == written_.dispatch[1].chain) chain = made.spec;
     }
     chain.rules.pop_back();
-    anew.chains.push_back({chain, false});
-    accepted(table_.kernel->commit(anew), "rules of a chain are replaced");
+    replacement.chains.push_back({chain, false});
+    accepted(table_.kernel->commit(replacement), "rules of a chain are replaced");
     check(table_.kernel->list().chains[chain.name].rules == chain.rules, "by those that were given");
     table_.kernel->delete_table();
     accepted(table_.kernel->commit(written_), "and all of it is written again");
@@ -391,11 +392,11 @@ class Checks {
     batch.owners = {"", "first", "second", "third"};
     for (std::uint32_t i = 0; i < 700; ++i) batch.elements.push_back(service(1000 + i));
     for (ElementWrite& element : batch.elements) element.owner = 1;
-    // Two of them are there already with other data, in the middle of a message each.
+    // Two elements exist with other data, each in the middle of a message.
     Batch before;
     before.elements = {service(1100), service(1600)};
     for (ElementWrite& element : before.elements) element.record.data = number_data(77);
-    accepted(table_.kernel->commit(before), "two elements of others");
+    accepted(table_.kernel->commit(before), "two foreign elements");
     batch.elements[100].owner = 2;
     batch.elements[600].owner = 3;
     std::vector<Refusal> refusals = table_.kernel->commit(batch);
@@ -409,14 +410,15 @@ class Checks {
     batch = {};
     batch.dispatch = {{false, 8, "nowhere", false}};
     refusals = table_.kernel->commit(batch);
-    check(refusals.size() == 1 && refusals[0].error == ENOENT && refusals[0].what == "element 8 (nowhere) of service-chains",
-          "a chain that is not there is told", words(refusals));
+    check(refusals.size() == 1 && refusals[0].error == ENOENT &&
+              refusals[0].what == "element 8 (nowhere) of service-chains",
+          "a missing chain is reported", words(refusals));
     batch = {};
     batch.dispatch = {{false, 9, "services", false}};
     refusals = table_.kernel->commit(batch);
     check(refusals.size() == 1 && (refusals[0].error == EMLINK || refusals[0].error == ELOOP) &&
               refusals[0].what == "element 9 (services) of service-chains",
-          "a loop of chains is told", words(refusals));
+          "a loop of chains is reported", words(refusals));
     batch = {};
     batch.elements = {removed(service(5))};
     batch.elements[0].owner = 0;
@@ -433,7 +435,7 @@ class Checks {
     refusals = table_.kernel->commit(batch);
     check(refusals.size() == 1 && refusals[0].error == EEXIST && refusals[0].what == "set endpoints",
           "a set is not created twice", words(refusals));
-    // As many as the kernel may find in one batch.
+    // As many refusals as one batch may have.
     batch = {};
     for (std::uint32_t i = 0; i < 20000; ++i) batch.elements.push_back(removed(service(2000 + i)));
     refusals = table_.kernel->commit(batch);
@@ -441,7 +443,7 @@ class Checks {
     batch = {};
     for (std::uint32_t i = 0; i < 20000; ++i) batch.dispatch.push_back({false, 100 + i, "", true});
     refusals = table_.kernel->commit(batch);
-    check(!refusals.empty(), "when answers are lost because there are too many, those that came are told");
+    check(!refusals.empty(), "if answers are lost, the received ones are reported");
     accepted(table_.kernel->commit([&] {
       Batch good;
       good.elements = {service(3000)};
@@ -450,55 +452,56 @@ class Checks {
              "after which the next transaction is carried out");
   }
 
-  void tells_foreign_changes() {
-    Told& told = told_;
-    table_.watch->start([&](const std::string& sentence) { told.tell(sentence); });
+  void reports_foreign_changes() {
+    ReportQueue& reports = reports_;
+    table_.watch->start([&](const std::string& sentence) { reports.add(sentence); });
     nft({"add", "table", ip_, "other"});
-    // While there is little to list: a slow machine must see it before its time is over.
+    // While the table is small: a slow machine must see the client before it expires.
     const std::string client = family_ == Family::kIpv6 ? "fd00::1" : "10.0.0.1";
     const auto timeout =
         std::chrono::ceil<std::chrono::seconds>(stretched_at_most(std::chrono::seconds(5), std::chrono::seconds(60)));
     nft({"add", "element", ip_, kTableName, "affinity",
          "{ 0001:0000 . " + client + " timeout " + std::to_string(timeout.count()) + "s : 0001:0001 }"});
     const auto remembered = [&] { return has(nft({"list", "map", ip_, kTableName, "affinity"}).output, "expires"); };
-    check(remembered(), "somebody puts an element with a timeout into the memory of clients", "it is not there");
+    check(remembered(), "another process adds a client with a timeout", "it is not there");
     Batch batch;
     for (std::uint32_t i = 0; i < 5000; ++i) batch.elements.push_back(service(10000 + i));
     accepted(table_.kernel->commit(batch), "5,000 elements are written while there is a watch");
     std::string none;
     const auto end = std::chrono::steady_clock::now() + timeout + stretched(kLong);
-    while (none.empty() && remembered() && std::chrono::steady_clock::now() < end) none = told.wait(kPoll);
-    check(!remembered(), "which is forgotten");
-    if (none.empty()) none = told.wait(kShort);
-    check(none.empty(), "neither our own changes are told, nor those of other tables, nor those of the memory of clients, "
-                        "whose elements time out", none);
+    while (none.empty() && remembered() && std::chrono::steady_clock::now() < end) none = reports.wait(kPoll);
+    check(!remembered(), "which expires");
+    if (none.empty()) none = reports.wait(kShort);
+    check(none.empty(), "own changes, changes of other tables and expired clients are not reported", none);
     const std::string table = "table " + ip_ + " kube-proxy";
     nft({"add", "chain", ip_, kTableName, "foreign"});
-    std::string sentence = told.wait(stretched(kLong));
-    check(sentence.starts_with(table + ": chain foreign was added or changed by nft (pid "), "a chain of somebody else is told",
-          sentence);
+    std::string sentence = reports.wait(stretched(kLong));
+    check(sentence.starts_with(table + ": chain foreign was added or changed by nft (pid "),
+          "a foreign chain is reported", sentence);
     nft({"delete", "chain", ip_, kTableName, "foreign"});
-    sentence = told.wait(kShort);
+    sentence = reports.wait(kShort);
     check(sentence.empty(), "only once", sentence);
     table_.watch->rearm();
     nft({"flush", "chain", ip_, kTableName, "services"});
-    sentence = told.wait(stretched(kLong));
-    check(sentence.starts_with(table + ": a rule of chain services was removed"), "a rule that is removed is told", sentence);
+    sentence = reports.wait(stretched(kLong));
+    check(sentence.starts_with(table + ": a rule of chain services was removed"), "a removed rule is reported",
+          sentence);
     table_.watch->rearm();
     nft({"flush", "map", ip_, kTableName, "endpoints"});
-    sentence = told.wait(stretched(kLong));
-    check(sentence.starts_with(table + ": an element of endpoints was removed"), "elements that are removed are told", sentence);
+    sentence = reports.wait(stretched(kLong));
+    check(sentence.starts_with(table + ": an element of endpoints was removed"), "removed elements are reported",
+          sentence);
     table_.watch->rearm();
     nft({"delete", "table", ip_, kTableName});
-    sentence = told.wait(stretched(kLong));
-    check(sentence.starts_with(table), "the removal of the table is told", sentence);
+    sentence = reports.wait(stretched(kLong));
+    check(sentence.starts_with(table), "the removal of the table is reported", sentence);
     table_.watch->rearm();
     accepted(table_.kernel->commit(written_), "what was removed is written again");
-    check(told.wait(kShort).empty(), "which nobody is told");
+    check(reports.wait(kShort).empty(), "which is not reported");
     nft({"delete", "table", ip_, "other"});
   }
 
-  void reads_shapes_of_others() {
+  void reads_foreign_shapes() {
     nft({"delete", "table", ip_, kTableName});
     const std::string address = family_ == Family::kIpv6 ? "ipv6_addr" : "ipv4_addr";
     const Run load = nft({"-f", "-"}, "table " + ip_ + " kube-proxy {\n map service-treatments { type " + address +
@@ -506,15 +509,16 @@ class Checks {
                                           " set cluster-ips { type " + address + "; elements = { " +
                                           (family_ == Family::kIpv6 ? "fd00::7" : "10.0.0.7") + " } }\n chain foreign {\n" +
                                           "  type filter hook input priority 5; policy drop;\n  counter accept comment \"x\"\n }\n}\n");
-    check(load.status == 0, "a table of somebody else is loaded", load.output);
+    check(load.status == 0, "a foreign table is loaded", load.output);
     Listing listing = table_.kernel->list();
     check(listing.exists && listing.sets["service-treatments"].data_type == NFT_DATA_VERDICT &&
-              listing.records[index(SetId::kServiceIps)].size() == 0 && listing.records[index(SetId::kClusterIps)].size() == 1,
-          "a map of another shape is told, its elements are not");
+              listing.records[index(SetId::kServiceIps)].size() == 0 &&
+              listing.records[index(SetId::kClusterIps)].size() == 1,
+          "a map of another shape is listed without elements");
     check(listing.chains["foreign"].is_base && listing.chains["foreign"].hook.priority == 5 &&
               has(listing.chains["foreign"].hook.type, "policy drop") && listing.chains["foreign"].rules.size() == 1 &&
               listing.chains["foreign"].rules[0].comment == "x",
-          "a chain of somebody else is told");
+          "a foreign chain is listed");
     Batch whole = written_;
     whole.delete_table = true;
     accepted(table_.kernel->commit(whole), "and all of it is replaced in one transaction");
@@ -522,30 +526,30 @@ class Checks {
     listing = table_.kernel->list();
     bool dormant = true;
     for (const auto& [name, chain] : listing.chains) dormant = dormant && (!chain.is_base || has(chain.hook.type, "dormant"));
-    check(dormant, "a table somebody has put to sleep has no base chain of ours");
+    check(dormant, "base chains of a dormant table have another shape");
     nft({"add", "table", ip_, kTableName, "{ }"});
     table_.kernel->delete_table();
-    accepted(table_.kernel->commit(written_), "it is written once more");
+    accepted(table_.kernel->commit(written_), "it is written again");
   }
 
   void counts_traffic() {
     const std::vector<TrafficCount> counts = table_.kernel->traffic();
-    check(counts.size() == 2 && !counts[0].frontend.node_port && counts[0].frontend.port == 80 && counts[1].frontend.node_port &&
-              counts[1].frontend.port == 30001 && counts[0].packets == 0,
-          "traffic is told for each frontend", std::to_string(counts.size()));
+    check(counts.size() == 2 && !counts[0].frontend.node_port && counts[0].frontend.port == 80 &&
+              counts[1].frontend.node_port && counts[1].frontend.port == 30001 && counts[0].packets == 0,
+          "traffic is listed for each frontend", std::to_string(counts.size()));
   }
 
-  // One that is bound for some time of the time it may be bound for.
+  // A client that has used up a part of its timeout.
   RememberedClient client(std::uint32_t n) const {
     return {7u << 16, frontend(n).address, 7u << 16 | 1, 10800, 100 + n};
   }
 
-  void remembers_clients() {
+  void writes_affinity_clients() {
     Batch batch;
     for (std::uint32_t i = 1; i <= 1500; ++i) batch.clients.push_back(client(i));
     accepted(table_.kernel->commit(batch), "clients with affinity are written, in more than one message");
     std::vector<RememberedClient> clients = table_.kernel->clients();
-    // Not by the time: seconds pass while the kernel lists them.
+    // Not compared by time, as seconds pass during the listing.
     std::sort(clients.begin(), clients.end(), [](const auto& a, const auto& b) { return a.client < b.client; });
     bool good = clients.size() == 1500;
     for (std::uint32_t i = 1; good && i <= 1500; ++i) {
@@ -565,7 +569,7 @@ class Checks {
           "one that is bound elsewhere is refused", words(refusals));
   }
 
-  void closes_the_way_in() {
+  void removes_base_chains() {
     Batch batch;
     for (const ChainSpec& spec : fixed_chains(facts_)) {
       if (spec.is_base && spec.name != "nat-postrouting") batch.remove_chains.push_back(spec.name);
@@ -576,7 +580,7 @@ class Checks {
           "and only what masquerades is left", text.substr(0, 500));
   }
 
-  void refuses_a_table_of_somebody_else() {
+  void refuses_an_existing_table() {
     Table other = open_table(family_);
     std::vector<Refusal> refusals = other.kernel->commit(written_);
     check(!refusals.empty() && refusals[0].error == EEXIST && refusals[0].what == "the table",
@@ -590,7 +594,7 @@ class Checks {
 
   Family family_;
   std::string ip_;
-  Told told_;  // outlives the watch
+  ReportQueue reports_;  // outlives the watch
   Table table_;
   LayoutFacts facts_;
   Batch written_;
@@ -598,7 +602,7 @@ class Checks {
   bool failed_ = false;
 };
 
-// Times of one transaction of `count` elements, in turns with a listener and without.
+// Times of one transaction of `count` elements, alternately with and without a listener.
 int measure(std::uint32_t count) {
   constexpr int kRounds = 7;
   Table writer = open_table(Family::kIpv4);
@@ -619,7 +623,7 @@ int measure(std::uint32_t count) {
     element.remove = true;
     remove.elements.push_back(element);
   }
-  // What the kernel does for a request it does in the thread that makes it: its time does not depend on what else runs.
+  // The kernel serves a request in the thread that makes it: its CPU time does not depend on other load.
   const auto spent = [](const auto& body) {
     timespec begin{}, end{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
@@ -629,17 +633,17 @@ int measure(std::uint32_t count) {
   };
   for (int round = 0; round < kRounds; ++round) {
     for (const bool listens : {false, true}) {
-      std::atomic<bool> told = false;
-      if (listens) writer.watch->start([&](const std::string&) { told = true; });
+      std::atomic<bool> reported = false;
+      if (listens) writer.watch->start([&](const std::string&) { reported = true; });
       bool good = true;
       const double added = spent([&] { good = writer.kernel->commit(add).empty(); });
       const double listed = spent([&] { writer.kernel->list(); });
       const double removed = spent([&] { good = writer.kernel->commit(remove).empty() && good; });
       std::printf("%s %d: %u elements added in %.1f ms, listed in %.1f ms, removed in %.1f ms%s\n",
-                  listens ? "listener" : "nobody  ", round, count, added, listed, removed, good ? "" : " REFUSED");
+                  listens ? "listener" : "none    ", round, count, added, listed, removed, good ? "" : " REFUSED");
       if (listens) {
         writer = open_table(Family::kIpv4);
-        if (told) std::printf("our own changes were TOLD\n");
+        if (reported) std::printf("our own changes were REPORTED\n");
       }
     }
   }

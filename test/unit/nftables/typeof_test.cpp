@@ -22,7 +22,7 @@ std::string hex(const std::string& bytes) {
 
 using P = TypeofPart;
 
-// What is expected here was read from the kernel after nft 1.0.6 had written it.
+// The expected bytes were read from the kernel after nft 1.0.6 had written them.
 class TypeofTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(TypeofTest);
   CPPUNIT_TEST(endpoints_are_as_nft_writes_them);
@@ -30,7 +30,7 @@ class TypeofTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(affinity_slots_are_as_nft_writes_them);
   CPPUNIT_TEST(plain_types_are_as_nft_writes_them);
   CPPUNIT_TEST(comments_come_back);
-  CPPUNIT_TEST(damaged_userdata_has_no_comment);
+  CPPUNIT_TEST(invalid_userdata_has_no_comment);
   CPPUNIT_TEST_SUITE_END();
 
   static std::string endpoints(abi::Family family) {
@@ -75,17 +75,17 @@ class TypeofTest : public CppUnit::TestFixture {
                          hex(set_userdata(abi::Family::kIpv4, {{}, true, 0}, &number, "x")));
   }
   void comments_come_back() {
-    for (const std::string comment : {"", "a", "drops what nobody has"}) {
+    for (const std::string comment : {"", "a", "drops unknown packets"}) {
       const std::string userdata = comment_userdata(comment);
       CPPUNIT_ASSERT_EQUAL(comment, read_comment(userdata.data(), userdata.size()));
     }
     const std::string after = std::string("\x01\x01z", 3) + comment_userdata("second");
     CPPUNIT_ASSERT_EQUAL(std::string("second"), read_comment(after.data(), after.size()));
   }
-  void damaged_userdata_has_no_comment() {
+  void invalid_userdata_has_no_comment() {
     const std::string whole = comment_userdata("comment");
     for (std::size_t size = 0; size < whole.size(); ++size) {
-      const std::string cut = whole.substr(0, size);  // of its own, so that a reader behind the end is found
+      const std::string cut = whole.substr(0, size);  // a copy, so that reads beyond the end are detected
       CPPUNIT_ASSERT_EQUAL(std::string(), read_comment(cut.data(), cut.size()));
     }
   }

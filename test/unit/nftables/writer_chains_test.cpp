@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Shared chains that nobody uses any more, and those of earlier days.
+// Unused shared chains, and chains left by an earlier process.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -21,10 +21,10 @@ class NftablesWriterChainsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(new_chains_are_there_before_what_leads_to_them);
   CPPUNIT_TEST(unused_chains_go_after_a_second);
   CPPUNIT_TEST(chains_that_are_in_use_are_tried_again);
-  CPPUNIT_TEST(chains_nobody_knows_go_later);
+  CPPUNIT_TEST(unknown_chains_are_removed_later);
   CPPUNIT_TEST_SUITE_END();
 
-  // A packet on its way sees the rules of when it came, and elements as they are.
+  // A packet in flight sees the rules of its arrival, and current elements.
   void new_chains_are_there_before_what_leads_to_them() {
     NftablesRig rig;
     std::vector<ServiceSpec> services = many_services(3, 2);
@@ -35,7 +35,7 @@ class NftablesWriterChainsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rig.table.batches[0].elements.empty() && !rig.table.batches[0].chains.empty());
     CPPUNIT_ASSERT(!rig.table.batches[0].dispatch.empty());
     CPPUNIT_ASSERT(rig.table.batches[1].chains.empty() && !rig.table.batches[1].elements.empty());
-    // As in a comparison with the kernel.
+    // As in a full comparison.
     services[1].endpoints.clear();
     for (int i = 0; i < 4; ++i) services[1].endpoints.push_back({"10.99.1." + std::to_string(i), 8080, true});
     rig.restart();
@@ -59,13 +59,13 @@ class NftablesWriterChainsTest : public CppUnit::TestFixture {
     rig.pass(2);
     ok(rig.verify());
     CPPUNIT_ASSERT(!rig.table.state.chains.contains("external-2"));
-    CPPUNIT_ASSERT(rig.table.state.chains.contains("endpoints-2"));  // used by others
+    CPPUNIT_ASSERT(rig.table.state.chains.contains("endpoints-2"));  // used by other service ports
     for (const std::size_t one : {1, 2}) services[one].endpoints.pop_back();
     ok(rig, rig.delta({services[1], services[2]}));
     rig.pass(2);
     ok(rig.verify());
     CPPUNIT_ASSERT(!rig.table.state.chains.contains("endpoints-2"));
-    // And come back.
+    // Used again.
     services[0].vips = {"1.2.3.4"};
     services[0].endpoints.pop_back();
     ok(rig, rig.delta({services[0]}));
@@ -95,7 +95,7 @@ class NftablesWriterChainsTest : public CppUnit::TestFixture {
     rig.pass(2);
     ok(rig.verify());
     CPPUNIT_ASSERT(!rig.table.state.chains.contains("endpoints-1"));
-    // Somebody else was faster.
+    // Another process writes first.
     services[1].endpoints.pop_back();
     ok(rig, rig.delta({services[1]}));
     ok(rig, rig.delta({}, {services[1]}));
@@ -106,7 +106,7 @@ class NftablesWriterChainsTest : public CppUnit::TestFixture {
     ok(rig.verify());
   }
 
-  void chains_nobody_knows_go_later() {
+  void unknown_chains_are_removed_later() {
     NftablesRig rig;
     std::vector<ServiceSpec> services = many_services(3, 2);
     services[0].endpoints.pop_back();
@@ -128,7 +128,7 @@ class NftablesWriterChainsTest : public CppUnit::TestFixture {
     NftablesRig fresh;
     ok(fresh, fresh.full(services));
     CPPUNIT_ASSERT_EQUAL(fresh.table.state.chains.size(), rig.table.state.chains.size());
-    // One that is wanted again before it is gone.
+    // A chain that is used again before its removal.
     rig.table.state.chains["endpoints-1"] = rig.table.state.chains.at("endpoints-2");
     ok(rig, rig.full(services));
     services[0].endpoints.pop_back();

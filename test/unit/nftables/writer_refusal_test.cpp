@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is refused, what fails, and what others do meanwhile.
+// Refusals, failures, and foreign changes during a write.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -20,18 +20,18 @@ using nftables::SetId;
 
 class NftablesWriterRefusalTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NftablesWriterRefusalTest);
-  CPPUNIT_TEST(who_is_refused_is_named_and_tried_again);
+  CPPUNIT_TEST(refused_service_ports_are_reported_and_retried);
   CPPUNIT_TEST(a_refused_change_leaves_the_others_in);
-  CPPUNIT_TEST(what_a_refused_one_shares_stays);
-  CPPUNIT_TEST(a_refusal_of_nobodys_fails_with_a_sentence);
-  CPPUNIT_TEST(somebody_elses_change_met_by_a_delta_takes_a_full_one);
-  CPPUNIT_TEST(somebody_who_interferes_without_end_is_told_of);
-  CPPUNIT_TEST(a_lost_answer_is_made_good);
-  CPPUNIT_TEST(a_failure_between_chunks_is_made_good);
-  CPPUNIT_TEST(changes_of_others_ask_for_a_full_one_with_rest);
+  CPPUNIT_TEST(shared_elements_of_a_refused_service_port_stay);
+  CPPUNIT_TEST(unowned_refusal_fails_with_the_reason);
+  CPPUNIT_TEST(delta_after_foreign_change_needs_a_full_one);
+  CPPUNIT_TEST(endless_foreign_changes_fail);
+  CPPUNIT_TEST(lost_answer_is_repaired);
+  CPPUNIT_TEST(failure_between_chunks_is_repaired);
+  CPPUNIT_TEST(foreign_changes_request_a_throttled_resync);
   CPPUNIT_TEST_SUITE_END();
 
-  void who_is_refused_is_named_and_tried_again() {
+  void refused_service_ports_are_reported_and_retried() {
     NftablesRig rig;
     const std::vector<ServiceSpec> services = many_services(9000, 2);
     bool refusing = true;
@@ -42,7 +42,7 @@ class NftablesWriterRefusalTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.host.failed.size());
     CPPUNIT_ASSERT_MESSAGE(rig.host.failed[0], rig.host.failed[0].starts_with("bench/svc-2:p80: the kernel refuses "));
     CPPUNIT_ASSERT_MESSAGE(rig.host.failed[0], has(rig.host.failed[0], "(ENFILE); the set is full"));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.host.left_out());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.host.not_programmed());
     CPPUNIT_ASSERT_EQUAL(std::size_t{8998}, rig.table.frontends(SetId::kServiceIps).size());
     CPPUNIT_ASSERT_EQUAL(std::size_t{2 * 8998}, rig.table.frontends(SetId::kEndpoints).size());
     CPPUNIT_ASSERT_EQUAL(std::size_t{8998}, rig.table.state.elements[SetId::kClusterIps].size());
@@ -68,9 +68,9 @@ class NftablesWriterRefusalTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rig.host.failed[0].starts_with("bench/svc-5:p80: "));
     rig.table.refuse = nullptr;
     NftablesRig fresh;
-    std::vector<ServiceSpec> others = services;
-    others.erase(others.begin() + 5);
-    ok(fresh, fresh.full(others));
+    std::vector<ServiceSpec> remaining = services;
+    remaining.erase(remaining.begin() + 5);
+    ok(fresh, fresh.full(remaining));
     for (const SetId set : {SetId::kServiceIps, SetId::kEndpoints}) {
       CPPUNIT_ASSERT(fresh.table.frontends(set) == rig.table.frontends(set));
     }
@@ -81,7 +81,7 @@ class NftablesWriterRefusalTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{30}, rig.table.frontends(SetId::kServiceIps).size());
   }
 
-  void what_a_refused_one_shares_stays() {
+  void shared_elements_of_a_refused_service_port_stay() {
     NftablesRig rig;
     std::vector<ServiceSpec> services = many_services(2, 2);
     services[1].cluster_ip = services[0].cluster_ip;
@@ -95,7 +95,7 @@ class NftablesWriterRefusalTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(std::vector<std::string>{"172.30.0.1:81/tcp"} == rig.table.frontends(SetId::kServiceIps));
   }
 
-  void a_refusal_of_nobodys_fails_with_a_sentence() {
+  void unowned_refusal_fails_with_the_reason() {
     NftablesRig rig;
     const std::vector<ServiceSpec> services = many_services(3, 2);
     rig.table.refuse_other = [](const std::string& what) {
@@ -111,37 +111,37 @@ class NftablesWriterRefusalTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, rig.table.frontends(SetId::kServiceIps).size());
   }
 
-  void somebody_elses_change_met_by_a_delta_takes_a_full_one() {
+  void delta_after_foreign_change_needs_a_full_one() {
     NftablesRig rig;
     std::vector<ServiceSpec> services = many_services(3, 2);
     ok(rig, rig.full(services));
     rig.table.state.elements[SetId::kServiceIps].erase(key(services[1]));
     CPPUNIT_ASSERT(rig.delta({}, {services[1]}) == abi::Code::kNeedFull);
-    CPPUNIT_ASSERT_MESSAGE(rig.error.message, has(rig.error.message, "somebody else has changed the table"));
+    CPPUNIT_ASSERT_MESSAGE(rig.error.message, has(rig.error.message, "another process has changed the table"));
     CPPUNIT_ASSERT(rig.delta({services[0]}) == abi::Code::kNeedFull);
     ok(rig, rig.full({services[0], services[2]}));
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, rig.table.frontends(SetId::kEndpoints).size());
   }
 
-  void somebody_who_interferes_without_end_is_told_of() {
+  void endless_foreign_changes_fail() {
     NftablesRig rig;
     const std::vector<ServiceSpec> services = many_services(3, 2);
     ok(rig, rig.full(services));
-    // Who takes an element away between listing and writing.
+    // Another process removes an element between listing and write.
     rig.table.state.elements[SetId::kNoEndpointServices][key(services[1])] = {};
     rig.table.before = [&](const nftables::Batch&) { rig.table.state.elements[SetId::kNoEndpointServices].clear(); };
     ok(rig, rig.full(services));
     rig.table.before = [&](const nftables::Batch&) { rig.table.state.elements[SetId::kNoEndpointServices].clear(); };
     rig.table.before_list = [&] { rig.table.state.elements[SetId::kNoEndpointServices][key(services[1])] = {}; };
-    const std::uint64_t listings = rig.table.figures.listings;
+    const std::uint64_t listings = rig.table.statistics.listings;
     CPPUNIT_ASSERT(rig.full(services) == abi::Code::kKernel);
-    CPPUNIT_ASSERT(rig.table.figures.listings - listings < 10);
+    CPPUNIT_ASSERT(rig.table.statistics.listings - listings < 10);
     rig.table.before = nullptr;
     rig.table.before_list = nullptr;
     ok(rig, rig.full(services));
   }
 
-  void a_lost_answer_is_made_good() {
+  void lost_answer_is_repaired() {
     NftablesRig rig;
     std::vector<ServiceSpec> services = many_services(30, 2);
     ok(rig, rig.full(services));
@@ -160,7 +160,7 @@ class NftablesWriterRefusalTest : public CppUnit::TestFixture {
     }
   }
 
-  void a_failure_between_chunks_is_made_good() {
+  void failure_between_chunks_is_repaired() {
     NftablesRig rig;
     const std::vector<ServiceSpec> services = many_services(9000, 2);
     unsigned commits = 0;
@@ -176,28 +176,28 @@ class NftablesWriterRefusalTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!rig.table.batches[0].create_table);
   }
 
-  void changes_of_others_ask_for_a_full_one_with_rest() {
+  void foreign_changes_request_a_throttled_resync() {
     NftablesRig rig;
     const std::vector<ServiceSpec> services = many_services(3, 2);
     ok(rig, rig.full(services));
     rig.pass(1);
-    rig.table.tell("nft (pid 7) has changed set service-treatments");
+    rig.table.report_change("nft (pid 7) has changed set cluster-ips");
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.host.resyncs.size());
     CPPUNIT_ASSERT(has(rig.host.resyncs[0], "nft (pid 7)"));
     CPPUNIT_ASSERT(rig.verify() == abi::Code::kNeedFull);
     CPPUNIT_ASSERT(has(rig.error.message, "nft (pid 7)"));
-    rig.host.step = 1000;  // the full one takes a while
+    rig.host.step = 1000;  // the full transaction takes a while
     ok(rig, rig.full(services));
     ok(rig.verify());
     CPPUNIT_ASSERT(rig.table.armed);
-    // At once again: it waits until the rest is over, and asks then.
+    // A second report at once: the resync is requested after the pause.
     const std::uint64_t before = rig.host.clock;
-    rig.table.tell("again");
+    rig.table.report_change("again");
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.host.resyncs.size());
     CPPUNIT_ASSERT(rig.host.clock - before < 1'000'000);
     ok(rig, rig.full(services));
     ok(rig.retire({"nft/ip/kube-proxy"}));
-    rig.table.tell("afterwards");
+    rig.table.report_change("afterwards");
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.host.resyncs.size());
   }
 };

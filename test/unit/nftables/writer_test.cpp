@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How the table is written: order, chunks, and nothing that is right already.
+// How the table is written: order, chunks, and nothing that exists already.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -24,15 +24,15 @@ using nftables::SetId;
 
 class NftablesWriterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NftablesWriterTest);
-  CPPUNIT_TEST(resolvers_and_the_api_server_come_first);
+  CPPUNIT_TEST(dns_and_the_api_server_are_written_first);
   CPPUNIT_TEST(no_service_port_is_divided);
-  CPPUNIT_TEST(what_nobody_wants_goes_last);
-  CPPUNIT_TEST(damage_of_every_kind_is_repaired_and_nothing_else);
+  CPPUNIT_TEST(unwanted_elements_are_removed_last);
+  CPPUNIT_TEST(drift_of_every_kind_is_repaired_and_nothing_else);
   CPPUNIT_TEST(a_table_of_another_shape_is_replaced_at_once);
   CPPUNIT_TEST(a_huge_change_is_divided);
   CPPUNIT_TEST_SUITE_END();
 
-  void resolvers_and_the_api_server_come_first() {
+  void dns_and_the_api_server_are_written_first() {
     NftablesRig rig;
     std::vector<ServiceSpec> services = many_services(9000, 2);
     services[8000].port = 53;
@@ -53,17 +53,17 @@ class NftablesWriterTest : public CppUnit::TestFixture {
     NftablesRig rig;
     ok(rig, rig.full(many_services(9000, 5)));
     CPPUNIT_ASSERT(rig.table.batches.size() >= 3);
-    std::set<std::string> seen;
+    std::set<std::string> owners;
     for (const nftables::Batch& batch : rig.table.batches) {
       CPPUNIT_ASSERT(batch.elements.size() < 21000);
-      for (const std::string& owner : batch.owners) CPPUNIT_ASSERT(owner.empty() || seen.insert(owner).second);
+      for (const std::string& owner : batch.owners) CPPUNIT_ASSERT(owner.empty() || owners.insert(owner).second);
     }
-    CPPUNIT_ASSERT_EQUAL(std::size_t{9000}, seen.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{9000}, owners.size());
     CPPUNIT_ASSERT(rig.table.batches[0].create_table && !rig.table.batches[0].chains.empty());
     for (std::size_t i = 1; i < rig.table.batches.size(); ++i) CPPUNIT_ASSERT(rig.table.batches[i].chains.empty());
   }
 
-  void what_nobody_wants_goes_last() {
+  void unwanted_elements_are_removed_last() {
     NftablesRig rig;
     std::vector<ServiceSpec> services = many_services(10000, 3);
     ok(rig, rig.full({services.begin(), services.begin() + 5000}));
@@ -81,7 +81,7 @@ class NftablesWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{15000}, rig.table.frontends(SetId::kEndpoints).size());
   }
 
-  // Where nothing is left to tell the affinity id, it is another one.
+  // Removes affinity ids, which change if the kernel has none.
   static std::string without_ids(const std::string& text) {
     std::istringstream lines(text);
     std::string kept;
@@ -92,7 +92,7 @@ class NftablesWriterTest : public CppUnit::TestFixture {
     return kept;
   }
 
-  void damage_of_every_kind_is_repaired_and_nothing_else() {
+  void drift_of_every_kind_is_repaired_and_nothing_else() {
     NftablesRig rig;
     std::vector<ServiceSpec> services = many_services(20, 3);
     services[3].vips = {"1.2.3.4"};
@@ -101,17 +101,17 @@ class NftablesWriterTest : public CppUnit::TestFixture {
     ok(rig, rig.full(services));
     const std::string before = rig.table.text();
     auto& state = rig.table.state;
-    const std::vector<std::pair<std::function<void()>, std::uint64_t>> damages{
+    const std::vector<std::pair<std::function<void()>, std::uint64_t>> drifts{
         {[&] { state.elements[SetId::kServiceIps].erase(key(services[0])); }, 1},
         {[&] { state.elements[SetId::kServiceIps].at(key(services[0])).data = nftables::number_data(99); }, 2},
-        {[&] { state.elements[SetId::kServiceIps].at(key(services[0])).comment = "somebody"; }, 2},
+        {[&] { state.elements[SetId::kServiceIps].at(key(services[0])).comment = "other"; }, 2},
         {[&] { state.elements[SetId::kNoEndpointServices][key(services[1])] = {}; }, 1},
         {[&] { state.elements[SetId::kHairpin].clear(); }, 20},
         {[&] { state.elements[SetId::kAffinitySlots].clear(); }, 3},
         {[&] { state = {}; }, 0},
     };
-    for (const auto& [damage, writes] : damages) {
-      damage();
+    for (const auto& [drift, writes] : drifts) {
+      drift();
       ok(rig, rig.full(services));
       if (writes != 0) {
         CPPUNIT_ASSERT_EQUAL(before, rig.table.text());
@@ -131,7 +131,7 @@ class NftablesWriterTest : public CppUnit::TestFixture {
     state.chains.at("nat-output").rules.clear();
     ok(rig, rig.full(services));
     CPPUNIT_ASSERT_EQUAL(now, rig.table.text());
-    // Its chain gets another number, as nobody knows where the old one led.
+    // The chain gets a new number, as the old one is unknown.
     state.dispatch.erase({false, nftables::read_number(state.elements[SetId::kServiceIps].at(key(services[0])).data)});
     ok(rig, rig.full(services));
     const auto number = nftables::read_number(state.elements[SetId::kServiceIps].at(key(services[0])).data);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which notifications of the kernel wake anybody up. The loopback interface of a network namespace stands for the
-// link of service addresses, and for any other.
+// Tests the filter of netlink notifications. The loopback interface of a network namespace stands for the link of
+// service addresses, or for another link.
 #include "core/node/address_events.hpp"
 
 #include <cppunit/extensions/HelperMacros.h>
@@ -39,7 +39,7 @@ class Binder {
   Binder() : socket_(nl_socket_alloc(), nl_socket_free) {
     CPPUNIT_ASSERT_EQUAL(0, nl_connect(socket_.get(), NETLINK_ROUTE));
   }
-  // 127.1.0.0 and those after it.
+  // Binds 127.1.0.0 and the following addresses.
   void bind(int first, int count) {
     for (int i = first; i < first + count; ++i) {
       const std::uint8_t bytes[] = {127, 1, static_cast<std::uint8_t>(i / 256), static_cast<std::uint8_t>(i % 256)};
@@ -62,15 +62,15 @@ bool readable(const AddressEvents& events) {
 
 class AddressEventsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(AddressEventsTest);
-  CPPUNIT_TEST(thousands_of_service_addresses_are_not_even_heard_of);
-  CPPUNIT_TEST(addresses_of_the_node_are);
-  CPPUNIT_TEST(a_link_of_service_addresses_that_comes_later_is_noticed);
-  CPPUNIT_TEST(lost_notifications_may_have_been_of_the_node);
-  CPPUNIT_TEST(the_monitor_reads_for_addresses_of_the_node_only);
-  CPPUNIT_TEST(addresses_of_the_service_link_are_none_of_the_node);
+  CPPUNIT_TEST(service_address_notifications_are_filtered);
+  CPPUNIT_TEST(node_address_notifications_are_reported);
+  CPPUNIT_TEST(service_link_created_later_is_filtered);
+  CPPUNIT_TEST(lost_notifications_count_as_a_change);
+  CPPUNIT_TEST(monitor_ignores_service_addresses);
+  CPPUNIT_TEST(node_addresses_exclude_the_service_link);
   CPPUNIT_TEST_SUITE_END();
 
-  // The namespace belongs to a thread and ends with it.
+  // Runs `body` on a thread with its own network namespace.
   static void isolated(const std::function<void()>& body) {
     if (::geteuid() != 0) return test::skip("needs root");
     std::exception_ptr failure;
@@ -88,7 +88,7 @@ class AddressEventsTest : public CppUnit::TestFixture {
   }
 
  public:
-  void thousands_of_service_addresses_are_not_even_heard_of() {
+  void service_address_notifications_are_filtered() {
     isolated([] {
       AddressEvents events([] { return kLoopback; });
       CPPUNIT_ASSERT_EQUAL(std::string(), events.open().message());
@@ -98,7 +98,7 @@ class AddressEventsTest : public CppUnit::TestFixture {
     });
   }
 
-  void addresses_of_the_node_are() {
+  void node_address_notifications_are_reported() {
     isolated([] {
       AddressEvents events([] { return kLoopback + 1; });
       CPPUNIT_ASSERT_EQUAL(std::string(), events.open().message());
@@ -110,12 +110,12 @@ class AddressEventsTest : public CppUnit::TestFixture {
     });
   }
 
-  void a_link_of_service_addresses_that_comes_later_is_noticed() {
+  void service_link_created_later_is_filtered() {
     isolated([] {
       unsigned link = 0;
-      int looks = 0;
+      int lookups = 0;
       AddressEvents events([&] {
-        ++looks;
+        ++lookups;
         return link;
       });
       CPPUNIT_ASSERT_EQUAL(std::string(), events.open().message());
@@ -124,13 +124,13 @@ class AddressEventsTest : public CppUnit::TestFixture {
       binder.bind(0, 10);
       CPPUNIT_ASSERT(readable(events));
       CPPUNIT_ASSERT(events.drain() == AddressEvents::Outcome::kNothing);
-      CPPUNIT_ASSERT_EQUAL(2, looks);
+      CPPUNIT_ASSERT_EQUAL(2, lookups);
       binder.bind(10, 1000);
       CPPUNIT_ASSERT(!readable(events));
     });
   }
 
-  void lost_notifications_may_have_been_of_the_node() {
+  void lost_notifications_count_as_a_change() {
     isolated([] {
       AddressEvents events([] { return 0u; });
       CPPUNIT_ASSERT_EQUAL(std::string(), events.open().message());
@@ -140,7 +140,7 @@ class AddressEventsTest : public CppUnit::TestFixture {
     });
   }
 
-  void the_monitor_reads_for_addresses_of_the_node_only() {
+  void monitor_ignores_service_addresses() {
     isolated([] {
       std::atomic<int> reads = 0;
       std::atomic<unsigned> link = kLoopback;
@@ -159,7 +159,7 @@ class AddressEventsTest : public CppUnit::TestFixture {
       monitor.stop();
       CPPUNIT_ASSERT_EQUAL(1, reads.load());
 
-      // Proof that it would have noticed.
+      // The monitor reports changes of other links.
       link = 0;
       AddressMonitor again(options);
       CPPUNIT_ASSERT(again.start().ok());
@@ -168,9 +168,9 @@ class AddressEventsTest : public CppUnit::TestFixture {
     });
   }
 
-  void addresses_of_the_service_link_are_none_of_the_node() {
+  void node_addresses_exclude_the_service_link() {
     isolated([] {
-      // A bridge does as well as a dummy, which not every kernel has.
+      // A bridge, because not every kernel has dummy interfaces.
       if (std::system("ip link add kube-ipvs0 type bridge && ip addr add 10.9.0.1/32 dev kube-ipvs0 && "
                       "ip addr add 127.0.0.9/8 dev lo") != 0) {
         return test::skip("needs ip(8) and bridges");

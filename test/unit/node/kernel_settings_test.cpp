@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is asked of the kernel at start (BEH 9.2), on a made-up /proc and /sys.
+// Tests the kernel settings at start (BEH 9.2) with a fake /proc and /sys.
 #include "core/node/kernel_settings.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -22,16 +22,16 @@ const std::string kBuckets = "sys/module/nf_conntrack/parameters/hashsize";
 
 class KernelSettingsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(KernelSettingsTest);
-  CPPUNIT_TEST(processors_are_those_online);
-  CPPUNIT_TEST(the_table_grows_with_the_processors_within_bounds);
-  CPPUNIT_TEST(the_defaults_are_written_where_they_differ);
-  CPPUNIT_TEST(zero_leaves_everything_alone);
-  CPPUNIT_TEST(durations_are_cut_to_seconds);
-  CPPUNIT_TEST(buckets_grow_and_never_shrink);
-  CPPUNIT_TEST(what_cannot_be_written_is_said_and_the_rest_is_done);
-  CPPUNIT_TEST(without_the_module_there_is_one_sentence);
-  CPPUNIT_TEST(bridges_go_past_the_rules);
-  CPPUNIT_TEST(the_oom_score_is_written);
+  CPPUNIT_TEST(only_online_processors_are_counted);
+  CPPUNIT_TEST(table_size_scales_with_processors);
+  CPPUNIT_TEST(defaults_are_written_if_they_differ);
+  CPPUNIT_TEST(zero_keeps_kernel_settings);
+  CPPUNIT_TEST(durations_are_truncated_to_seconds);
+  CPPUNIT_TEST(hash_buckets_grow_but_never_shrink);
+  CPPUNIT_TEST(failed_setting_is_reported_and_others_are_applied);
+  CPPUNIT_TEST(missing_module_is_one_warning);
+  CPPUNIT_TEST(bridge_netfilter_is_checked);
+  CPPUNIT_TEST(oom_score_is_written);
   CPPUNIT_TEST_SUITE_END();
 
   std::optional<test::TemporaryFolder> root_;
@@ -63,8 +63,8 @@ class KernelSettingsTest : public CppUnit::TestFixture {
   void setUp() override { root_.emplace(); }
   void tearDown() override { root_.reset(); }
 
-  void processors_are_those_online() {
-    CPPUNIT_ASSERT(count_processors(root_->path("sys")) >= 1);  // without /sys: what the scheduler says
+  void only_online_processors_are_counted() {
+    CPPUNIT_ASSERT(count_processors(root_->path("sys")) >= 1);  // without /sys: the affinity mask
     processors(3);
     root_->write("sys/devices/system/cpu/cpu7/online", "0\n");
     root_->write("sys/devices/system/cpu/cpufreq/topology/core_id", "0\n");
@@ -72,17 +72,17 @@ class KernelSettingsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(3u, count_processors(root_->path("sys")));
   }
 
-  void the_table_grows_with_the_processors_within_bounds() {
+  void table_size_scales_with_processors() {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{131072}, conntrack_max(sized(32768, 131072), 2));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{262144}, conntrack_max(sized(32768, 131072), 8));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1048576}, conntrack_max(sized(32768, 131072), 64));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, conntrack_max(sized(0, 131072), 64));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{20}, conntrack_max(sized(10, 0), 2));
-    // The bound is for what grew with the processors; a minimum is somebody's wish.
+    // The limit applies to the scaled value only; a configured minimum may exceed it.
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{2000000}, conntrack_max(sized(1, 2000000), 2));
   }
 
-  void the_defaults_are_written_where_they_differ() {
+  void defaults_are_written_if_they_differ() {
     processors(2);
     kernel("nf_conntrack_max", "65536");
     kernel("nf_conntrack_tcp_timeout_established", "432000");
@@ -96,14 +96,14 @@ class KernelSettingsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("0\n"), kernel("nf_conntrack_tcp_be_liberal"));
   }
 
-  void zero_leaves_everything_alone() {
-    // Nothing is there to be written: every attempt would be told.
+  void zero_keeps_kernel_settings() {
+    // The other settings do not exist, so that each write would be reported as a failure.
     kernel("nf_conntrack_max", "1");
     CPPUNIT_ASSERT(apply(nothing()).empty());
     CPPUNIT_ASSERT_EQUAL(std::string("1\n"), kernel("nf_conntrack_max"));
   }
 
-  void durations_are_cut_to_seconds() {
+  void durations_are_truncated_to_seconds() {
     ConntrackSettings settings = nothing();
     settings.udp_timeout = 1999ms;
     settings.udp_stream_timeout = 90s;
@@ -116,7 +116,7 @@ class KernelSettingsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("1"), kernel("nf_conntrack_tcp_be_liberal"));
   }
 
-  void buckets_grow_and_never_shrink() {
+  void hash_buckets_grow_but_never_shrink() {
     processors(1);
     kernel("nf_conntrack_max", "4000");
     root_->write(kBuckets, "999\n");
@@ -127,24 +127,24 @@ class KernelSettingsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("1001\n"), root_->read(kBuckets));
   }
 
-  void what_cannot_be_written_is_said_and_the_rest_is_done() {
+  void failed_setting_is_reported_and_others_are_applied() {
     processors(1);
-    kernel("nf_conntrack_max/x", "");  // a folder cannot be read, whoever tries
+    kernel("nf_conntrack_max/x", "");  // a folder, which cannot be read
     kernel("nf_conntrack_tcp_timeout_established", "1");
     kernel("nf_conntrack_tcp_timeout_close_wait", "1");
-    const auto said = apply({});
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, said.size());
-    CPPUNIT_ASSERT(said.front().find(root_->path(kFolder + "nf_conntrack_max")) != std::string::npos);
+    const auto warnings = apply({});
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, warnings.size());
+    CPPUNIT_ASSERT(warnings.front().find(root_->path(kFolder + "nf_conntrack_max")) != std::string::npos);
     CPPUNIT_ASSERT_EQUAL(std::string("86400"), kernel("nf_conntrack_tcp_timeout_established"));
   }
 
-  void without_the_module_there_is_one_sentence() {
-    const auto said = apply({});
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, said.size());
-    CPPUNIT_ASSERT(said.front().find("modprobe nf_conntrack") != std::string::npos);
+  void missing_module_is_one_warning() {
+    const auto warnings = apply({});
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, warnings.size());
+    CPPUNIT_ASSERT(warnings.front().find("modprobe nf_conntrack") != std::string::npos);
   }
 
-  void bridges_go_past_the_rules() {
+  void bridge_netfilter_is_checked() {
     const Sysctl sysctl(root_->path());
     CPPUNIT_ASSERT_EQUAL(std::string(), check_bridge_netfilter(sysctl, false));
     CPPUNIT_ASSERT(check_bridge_netfilter(sysctl, true).find("br_netfilter is not loaded") != std::string::npos);
@@ -154,7 +154,7 @@ class KernelSettingsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), check_bridge_netfilter(sysctl, true));
   }
 
-  void the_oom_score_is_written() {
+  void oom_score_is_written() {
     const std::string file = root_->write("oom_score_adj", "");
     CPPUNIT_ASSERT(set_oom_score(-999, file).ok());
     CPPUNIT_ASSERT_EQUAL(std::string("-999"), root_->read("oom_score_adj"));

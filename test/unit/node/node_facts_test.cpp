@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The pure decisions about the node: its IPs, its node-port addresses, how local
-// traffic is recognised. BEH 5.1, 5.7, 5.8, 11.4, 11.7 and cases 65-69, 134, 140.
+// Tests the selection of node IPs, node port addresses and local detectors. BEH 5.1, 5.7, 5.8, 11.4, 11.7 and cases
+// 65-69, 134, 140.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -51,21 +51,21 @@ NodePortAddresses choose(const NodePortSettings& settings, Family family, bool l
 class NodeFactsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NodeFactsTest);
   CPPUNIT_TEST(case_134_node_ips);
-  CPPUNIT_TEST(only_the_first_address_of_a_family_counts);
+  CPPUNIT_TEST(first_address_of_a_family_is_used);
   CPPUNIT_TEST(node_names_are_normalised);
   CPPUNIT_TEST(case_63_unset_matches_all);
   CPPUNIT_TEST(case_64_localhost_can_be_turned_off);
-  CPPUNIT_TEST(case_65_a_range_names_the_addresses_inside);
+  CPPUNIT_TEST(case_65_range_selects_addresses);
   CPPUNIT_TEST(case_66_a_loopback_range_serves_localhost);
   CPPUNIT_TEST(case_67_a_family_without_ranges_matches_all);
   CPPUNIT_TEST(case_68_ipv6_loopback_is_skipped_with_a_warning);
   CPPUNIT_TEST(case_69_primary_is_the_node_ip);
-  CPPUNIT_TEST(ranges_around_localhost_include_it);
+  CPPUNIT_TEST(ranges_that_contain_localhost_serve_it);
   CPPUNIT_TEST(ipv4_loopback_is_skipped_when_localhost_is_off);
   CPPUNIT_TEST(ranges_without_an_address_serve_nothing);
-  CPPUNIT_TEST(questionable_node_port_settings_are_told);
+  CPPUNIT_TEST(suspicious_node_port_settings_are_reported);
   CPPUNIT_TEST(local_addresses_are_sorted_and_never_loopback);
-  CPPUNIT_TEST(detect_local_modes_have_names);
+  CPPUNIT_TEST(detect_local_modes_are_parsed);
   CPPUNIT_TEST(cidr_detectors_use_the_first_of_each_family);
   CPPUNIT_TEST(interface_detectors_serve_both_families);
   CPPUNIT_TEST(case_140_cluster_cidr_of_the_wrong_family);
@@ -84,11 +84,11 @@ class NodeFactsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(unknown == NodeIps());
     CPPUNIT_ASSERT(unknown.primary == Family::ipv4);
     CPPUNIT_ASSERT(unknown.of(Family::ipv4) == ip("127.0.0.1") && unknown.of(Family::ipv6) == ip("::1"));
-    // An unspecified bind address says nothing about the family either.
+    // An unspecified bind address does not select the primary family.
     CPPUNIT_ASSERT(choose_node_ips({}, ip("::")).primary == Family::ipv4);
   }
 
-  void only_the_first_address_of_a_family_counts() {
+  void first_address_of_a_family_is_used() {
     const NodeIps out = choose_node_ips(ips({"fd00::2", "192.168.0.2", "fd00::3", "192.168.1.2"}), ip("::"));
     CPPUNIT_ASSERT(out.primary == Family::ipv6);
     CPPUNIT_ASSERT(out.of(Family::ipv4) == ip("192.168.0.2") && out.of(Family::ipv6) == ip("fd00::2"));
@@ -110,7 +110,7 @@ class NodeFactsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT((choose({}, Family::ipv4, false) == NodePortAddresses{true, {}, false, {}}));
   }
 
-  void case_65_a_range_names_the_addresses_inside() {
+  void case_65_range_selects_addresses() {
     CPPUNIT_ASSERT((choose(ranges({"192.168.0.0/24"}), Family::ipv4) ==
                     NodePortAddresses{false, ips({"192.168.0.2"}), false, {}}));
   }
@@ -143,12 +143,12 @@ class NodeFactsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(
         (choose(primary, Family::ipv6, true, known) == NodePortAddresses{false, ips({"fd00::2"}), false, {}}));
     CPPUNIT_ASSERT((choose(primary, Family::ipv4) == NodePortAddresses{true, {}, true, {}}));
-    // Known in one family only.
+    // The node IP is known in one family only.
     const NodeIps half = choose_node_ips(ips({"192.168.0.2"}), ip("0.0.0.0"));
     CPPUNIT_ASSERT(choose(primary, Family::ipv6, true, half).match_all);
   }
 
-  void ranges_around_localhost_include_it() {
+  void ranges_that_contain_localhost_serve_it() {
     for (const char* range : {"127.0.0.1/32", "127.5.0.0/16", "127.0.0.0/8", "126.0.0.0/7", "0.0.0.0/1", "0.0.0.0/0"}) {
       CPPUNIT_ASSERT_MESSAGE(range, choose(ranges({range}), Family::ipv4).on_localhost);
       CPPUNIT_ASSERT_MESSAGE(range, !choose(ranges({range}), Family::ipv4, false).on_localhost);
@@ -169,7 +169,7 @@ class NodeFactsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT((choose(ranges({"203.0.113.0/24"}), Family::ipv4) == NodePortAddresses{false, {}, false, {}}));
   }
 
-  void questionable_node_port_settings_are_told() {
+  void suspicious_node_port_settings_are_reported() {
     const std::vector<Family> dual{Family::ipv4, Family::ipv6};
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, check_node_port_families({}, dual).size());
     CPPUNIT_ASSERT(check_node_port_families({true, {}}, dual).empty());
@@ -190,7 +190,7 @@ class NodeFactsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(local_addresses(interfaces(), Family::ipv6) == ips({"fd00::2", "fe80::1"}));
   }
 
-  void detect_local_modes_have_names() {
+  void detect_local_modes_are_parsed() {
     for (const char* name : {"ClusterCIDR", "NodeCIDR", "BridgeInterface", "InterfaceNamePrefix"}) {
       CPPUNIT_ASSERT(detect_local_mode_name(parse_detect_local_mode(name).value()) == name);
     }

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What touches the machine: sysctls and family support on a made-up /proc, addresses
-// and their monitor on the real kernel, read only.
+// Tests sysctls and family support with a fake /proc, and addresses and their monitor with the real kernel, read-only.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -25,18 +24,18 @@ using base::Family;
 
 class NodeKernelTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NodeKernelTest);
-  CPPUNIT_TEST(sysctls_are_read_without_the_line_feed);
+  CPPUNIT_TEST(sysctls_are_read_without_the_newline);
   CPPUNIT_TEST(sysctls_are_written_only_when_different);
-  CPPUNIT_TEST(a_missing_sysctl_is_told_with_its_path);
+  CPPUNIT_TEST(missing_sysctl_is_reported_with_its_path);
   CPPUNIT_TEST(tcp_be_liberal_is_off_without_conntrack);
-  CPPUNIT_TEST(ipv6_needs_the_kernel_and_the_switch);
-  CPPUNIT_TEST(the_primary_family_comes_first_and_must_work);
-  CPPUNIT_TEST(debounce_waits_for_quiet_but_not_for_ever);
+  CPPUNIT_TEST(ipv6_support_needs_kernel_and_sysctl);
+  CPPUNIT_TEST(primary_family_is_first_and_must_be_supported);
+  CPPUNIT_TEST(debounce_has_a_quiet_period_and_a_limit);
   CPPUNIT_TEST(debounce_retries_after_a_delay);
-  CPPUNIT_TEST(the_loopback_address_of_this_machine_is_found);
-  CPPUNIT_TEST(listening_in_a_family_that_is_not_served);
-  CPPUNIT_TEST(the_monitor_starts_with_the_addresses_of_now_and_stops);
-  CPPUNIT_TEST(a_monitor_that_cannot_read_does_not_start);
+  CPPUNIT_TEST(loopback_address_is_listed);
+  CPPUNIT_TEST(bind_address_of_an_unserved_family_is_reported);
+  CPPUNIT_TEST(monitor_returns_current_addresses_and_stops);
+  CPPUNIT_TEST(monitor_start_fails_if_reading_fails);
   CPPUNIT_TEST_SUITE_END();
 
   std::optional<test::TemporaryFolder> proc_;
@@ -45,7 +44,7 @@ class NodeKernelTest : public CppUnit::TestFixture {
   void setUp() override { proc_.emplace(); }
   void tearDown() override { proc_.reset(); }
 
-  void sysctls_are_read_without_the_line_feed() {
+  void sysctls_are_read_without_the_newline() {
     proc_->write("net/a/b", "1\t2\n");
     CPPUNIT_ASSERT_EQUAL(std::string("1\t2"), *Sysctl(proc_->path()).read("net/a/b"));
   }
@@ -55,17 +54,17 @@ class NodeKernelTest : public CppUnit::TestFixture {
     proc_->write("net/a", "0\n");
     CPPUNIT_ASSERT(sysctl.ensure("net/a", "1").ok());
     CPPUNIT_ASSERT_EQUAL(std::string("1"), proc_->read("net/a"));
-    // Equal: not even opened for writing, so the line feed stays.
+    // An equal value is not written, so the newline is kept.
     proc_->write("net/b", "1\n");
     CPPUNIT_ASSERT(sysctl.ensure("net/b", "1").ok());
     CPPUNIT_ASSERT_EQUAL(std::string("1\n"), proc_->read("net/b"));
   }
 
-  void a_missing_sysctl_is_told_with_its_path() {
+  void missing_sysctl_is_reported_with_its_path() {
     const Sysctl sysctl(proc_->path());
     CPPUNIT_ASSERT(sysctl.read("net/none").status().code() == base::StatusCode::not_found);
     CPPUNIT_ASSERT(sysctl.ensure("net/none", "1").message().find(proc_->path("net/none")) != std::string::npos);
-    // A folder opens for reading and then fails.
+    // A folder can be opened, but reading it fails.
     proc_->write("net/x/y", "");
     CPPUNIT_ASSERT(!sysctl.ensure("net/x", "1").ok());
   }
@@ -79,7 +78,7 @@ class NodeKernelTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!*conntrack_tcp_be_liberal(sysctl));
   }
 
-  void ipv6_needs_the_kernel_and_the_switch() {
+  void ipv6_support_needs_kernel_and_sysctl() {
     CPPUNIT_ASSERT_EQUAL("this kernel has no IPv6: " + proc_->path("net/if_inet6") + " is missing",
                          check_ipv6(proc_->path()).message());
     proc_->write("net/if_inet6", "");
@@ -90,7 +89,7 @@ class NodeKernelTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(check_ipv6(proc_->path()).code() == base::StatusCode::unsupported);
   }
 
-  void the_primary_family_comes_first_and_must_work() {
+  void primary_family_is_first_and_must_be_supported() {
     const base::Status no(base::StatusCode::unsupported, "no such tool");
     CPPUNIT_ASSERT((*choose_families(Family::ipv4, {}) == std::vector{Family::ipv4, Family::ipv6}));
     CPPUNIT_ASSERT((*choose_families(Family::ipv6, {}) == std::vector{Family::ipv6, Family::ipv4}));
@@ -99,7 +98,7 @@ class NodeKernelTest : public CppUnit::TestFixture {
                          choose_families(Family::ipv6, {base::Status(), no}).status().message());
   }
 
-  void listening_in_a_family_that_is_not_served() {
+  void bind_address_of_an_unserved_family_is_reported() {
     const base::SocketAddress v6{*base::IpAddress::parse("fd00::1"), 10256};
     CPPUNIT_ASSERT_EQUAL(std::string("healthzBindAddress [fd00::1]:10256 is an IPv6 address, and this node serves no "
                                      "IPv6; name one of the other family"),
@@ -109,7 +108,7 @@ class NodeKernelTest : public CppUnit::TestFixture {
                          check_address_family("x", {base::IpAddress::any(Family::ipv6), 10256}, {Family::ipv4}));
   }
 
-  void debounce_waits_for_quiet_but_not_for_ever() {
+  void debounce_has_a_quiet_period_and_a_limit() {
     Debounce debounce({100ms, 1s});
     const Debounce::Time start{};
     CPPUNIT_ASSERT(debounce.due() == Debounce::Time::max());
@@ -135,7 +134,7 @@ class NodeKernelTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(debounce.due() == start + 1100ms);
   }
 
-  void the_loopback_address_of_this_machine_is_found() {
+  void loopback_address_is_listed() {
     const auto addresses = read_interface_addresses();
     CPPUNIT_ASSERT_MESSAGE(addresses.status().message(), addresses.ok());
     CPPUNIT_ASSERT(std::is_sorted(addresses->begin(), addresses->end()));
@@ -150,7 +149,7 @@ class NodeKernelTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(8, loopback->prefix_length);
   }
 
-  void the_monitor_starts_with_the_addresses_of_now_and_stops() {
+  void monitor_returns_current_addresses_and_stops() {
     const InterfaceAddresses now{{base::IpAddress::loopback(Family::ipv4), 8, AddressScope::host, true, "lo"}};
     AddressMonitor::Options options;
     options.read = [&]() -> base::Result<InterfaceAddresses> { return now; };
@@ -163,7 +162,7 @@ class NodeKernelTest : public CppUnit::TestFixture {
     monitor.stop();
   }
 
-  void a_monitor_that_cannot_read_does_not_start() {
+  void monitor_start_fails_if_reading_fails() {
     AddressMonitor::Options options;
     options.read = []() -> base::Result<InterfaceAddresses> { return base::unavailable("no netlink"); };
     AddressMonitor monitor(options);

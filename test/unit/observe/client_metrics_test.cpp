@@ -12,7 +12,7 @@
 
 #include "core/observe/metrics/catalogue.hpp"
 #include "core/observe/metrics/metrics.hpp"
-#include "core/observe/metrics/process_figures.hpp"
+#include "core/observe/metrics/process_statistics.hpp"
 #include "test/unit/observe/metrics_text.hpp"
 
 namespace sluice::observe {
@@ -59,21 +59,21 @@ constexpr OfKubeProxy kOfKubeProxy[] = {
     {"rest_client_transport_cert_rotation_gc_calls_total", "counter"},
     {"rest_client_transport_create_calls_total", "counter"},
 };
-// Names that begin like this are explained together.
+// Prefixes of names that are explained together.
 constexpr const char* kGroups[] = {"aggregator_", "apiserver_", "go_", "informer_", "leader_election_", "workqueue_"};
 
 class ClientMetricsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ClientMetricsTest);
   CPPUNIT_TEST(every_metric_of_kube_proxy_is_served_or_explained);
-  CPPUNIT_TEST(names_of_kube_proxy_are_no_plugins);
-  CPPUNIT_TEST(beginnings_that_are_documented_are_reserved);
+  CPPUNIT_TEST(names_of_kube_proxy_are_reserved);
+  CPPUNIT_TEST(documented_prefixes_are_reserved);
   CPPUNIT_TEST(requests_have_sizes);
-  CPPUNIT_TEST(requests_sent_again_are_retries);
+  CPPUNIT_TEST(repeated_requests_are_retries);
   CPPUNIT_TEST(buckets_are_those_of_client_go);
   CPPUNIT_TEST(connection_pools_are_transports);
-  CPPUNIT_TEST(calls_of_credential_programs);
+  CPPUNIT_TEST(calls_of_exec_credential_plugins);
   CPPUNIT_TEST(the_shortest_lived_certificate_counts);
-  CPPUNIT_TEST(authorities_that_are_read_again);
+  CPPUNIT_TEST(certificate_authorities_are_reloaded);
   CPPUNIT_TEST(metrics_are_counted_by_stability);
   CPPUNIT_TEST(bytes_of_the_network_namespace);
   CPPUNIT_TEST_SUITE_END();
@@ -88,7 +88,7 @@ class ClientMetricsTest : public CppUnit::TestFixture {
   void expect(const std::string& wanted, const std::string& sample) {
     CPPUNIT_ASSERT_EQUAL_MESSAGE(sample, wanted, value(sample));
   }
-  // The section of the documentation that says which metrics there are not, and why.
+  // The section of the documentation that lists missing metrics, with reasons.
   static std::string not_there() {
     const std::string text = test::file_of_project("docs/operations.md");
     const auto begin = text.find("\nMetrics of kube-proxy that are not there:\n");
@@ -100,9 +100,9 @@ class ClientMetricsTest : public CppUnit::TestFixture {
     const std::string explained = not_there();
     for (const OfKubeProxy& one : kOfKubeProxy) {
       const MetricDefinition* definition = find_metric(one.name);
-      const bool said = explained.find(std::string("`") + one.name + "`") != std::string::npos;
+      const bool documented = explained.find(std::string("`") + one.name + "`") != std::string::npos;
       CPPUNIT_ASSERT_MESSAGE(std::string(one.name) + " is neither served nor explained",
-                             (definition != nullptr) != said);
+                             (definition != nullptr) != documented);
       if (definition == nullptr) continue;
       const std::string type = definition->type == prometheus::MetricType::Counter ? "counter"
                                : definition->type == prometheus::MetricType::Gauge ? "gauge"
@@ -114,8 +114,8 @@ class ClientMetricsTest : public CppUnit::TestFixture {
     }
   }
 
-  void names_of_kube_proxy_are_no_plugins() {
-    auto& sink = metrics_.of_plugins();
+  void names_of_kube_proxy_are_reserved() {
+    auto& sink = metrics_.plugin_sink();
     for (const OfKubeProxy& one : kOfKubeProxy)
       sink.record("p", abi::MetricKind::kGaugeSet, one.name, "plugin=\"p\"", 1);
     for (const char* group : kGroups) {
@@ -127,7 +127,7 @@ class ClientMetricsTest : public CppUnit::TestFixture {
     expect(std::to_string(dropped), "sluice_plugin_metrics_dropped_total{plugin=\"p\"}");
   }
 
-  void beginnings_that_are_documented_are_reserved() {
+  void documented_prefixes_are_reserved() {
     const std::string text = test::file_of_project("docs/operations.md");
     const auto begin = text.find("Reserved beginnings:");
     CPPUNIT_ASSERT(begin != std::string::npos);
@@ -135,7 +135,7 @@ class ClientMetricsTest : public CppUnit::TestFixture {
     const std::regex word("`([a-z_]+_)`");
     std::size_t found = 0;
     for (std::sregex_iterator it(list.begin(), list.end(), word), end; it != end; ++it, ++found) {
-      metrics_.of_plugins().record("p", abi::MetricKind::kGaugeSet, (*it)[1].str() + "x", "", 1);
+      metrics_.plugin_sink().record("p", abi::MetricKind::kGaugeSet, (*it)[1].str() + "x", "", 1);
       expect(std::to_string(found + 1), "sluice_plugin_metrics_dropped_total{plugin=\"p\"}");
     }
     CPPUNIT_ASSERT(found >= std::size(kGroups));
@@ -154,7 +154,7 @@ class ClientMetricsTest : public CppUnit::TestFixture {
     expect("2", "rest_client_requests_total{code=\"200\",host=\"a:1\",method=\"GET\"}");
   }
 
-  void requests_sent_again_are_retries() {
+  void repeated_requests_are_retries() {
     metrics_.answered({.host = "a:1", .method = "GET", .status = 429});
     expect("absent", "rest_client_request_retries_total{code=\"429\",host=\"a:1\",verb=\"GET\"}");
     metrics_.answered({.host = "a:1", .method = "GET", .status = 200, .again = true});
@@ -192,7 +192,7 @@ class ClientMetricsTest : public CppUnit::TestFixture {
     expect("1", "rest_client_transport_create_calls_total{result=\"uncacheable\"}");
   }
 
-  void calls_of_credential_programs() {
+  void calls_of_exec_credential_plugins() {
     metrics_.exec_plugin_called(0, "no_error");
     metrics_.exec_plugin_called(3, "plugin_execution_error");
     metrics_.exec_plugin_called(3, "plugin_execution_error");
@@ -218,7 +218,7 @@ class ClientMetricsTest : public CppUnit::TestFixture {
     expect("0", "rest_client_exec_plugin_certificate_rotation_age_bucket{le=\"600\"}");
   }
 
-  void authorities_that_are_read_again() {
+  void certificate_authorities_are_reloaded() {
     metrics_.ca_reloaded(true, "unchanged");
     metrics_.ca_reloaded(false, "read_error");
     expect("1", "rest_client_transport_ca_reload_total{reason=\"unchanged\",result=\"success\"}");
@@ -242,7 +242,7 @@ class ClientMetricsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(wanted.size() == 2 && wanted["ALPHA"] > 20 && wanted["BETA"] == 4);
     CPPUNIT_ASSERT_EQUAL(wanted["ALPHA"], count("ALPHA"));
     CPPUNIT_ASSERT_EQUAL(wanted["BETA"], count("BETA"));
-    auto& sink = metrics_.of_plugins();
+    auto& sink = metrics_.plugin_sink();
     sink.record("iptables", abi::MetricKind::kGaugeSet, "kubeproxy_sync_proxy_rules_iptables_total", "table=\"nat\"",
                 1);
     sink.record("iptables", abi::MetricKind::kGaugeSet, "kubeproxy_sync_proxy_rules_iptables_total", "table=\"x\"", 1);
@@ -261,7 +261,7 @@ class ClientMetricsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!netstat_counter("IpExt: InOctets\n", "IpExt", "InOctets"));
     CPPUNIT_ASSERT(!netstat_counter("IpExt: A InOctets\nIpExt: 1\n", "IpExt", "InOctets"));
     CPPUNIT_ASSERT(!netstat_counter("", "IpExt", "InOctets"));
-    const ProcessFigures now = process_figures();
+    const ProcessStatistics now = process_statistics();
     CPPUNIT_ASSERT(now.received_bytes && now.sent_bytes);
     CPPUNIT_ASSERT(value("process_network_receive_bytes_total") != "absent");
     CPPUNIT_ASSERT(value("process_network_transmit_bytes_total") != "absent");

@@ -28,56 +28,56 @@ using test::SocketPeer;
 
 const std::string kStatus = R"({"command":"status"})";
 const std::string kAnswer = R"({"result":{"n":1}})";
-const std::string kWhatIsARequest = R"({"error":"a request is one line such as {\"command\":\"status\"}"})";
+const std::string kMalformed = R"({"error":"a request is one line such as {\"command\":\"status\"}"})";
 
 class ControlServerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ControlServerTest);
   CPPUNIT_TEST(a_request_is_answered_on_one_line);
-  CPPUNIT_TEST(handlers_see_the_whole_request);
-  CPPUNIT_TEST(a_client_may_ask_many_times);
+  CPPUNIT_TEST(handlers_get_the_whole_request);
+  CPPUNIT_TEST(a_client_may_send_many_requests);
   CPPUNIT_TEST(requests_may_come_together_or_in_parts);
-  CPPUNIT_TEST(a_client_that_is_done_asking_is_still_answered);
+  CPPUNIT_TEST(a_half_closed_client_is_still_answered);
   CPPUNIT_TEST(unknown_commands_list_the_known_ones);
-  CPPUNIT_TEST(malformed_requests_are_told_and_survived);
+  CPPUNIT_TEST(malformed_requests_are_error_answers);
   CPPUNIT_TEST(a_failing_handler_is_an_error_answer);
   CPPUNIT_TEST(answers_are_always_utf8);
-  CPPUNIT_TEST(a_request_without_an_end_is_cut_off);
-  CPPUNIT_TEST(silent_clients_block_nobody);
+  CPPUNIT_TEST(an_oversized_request_is_rejected);
+  CPPUNIT_TEST(silent_clients_do_not_block_others);
   CPPUNIT_TEST(silent_clients_are_dropped);
-  CPPUNIT_TEST(clients_that_do_not_read_block_nobody_and_are_dropped);
+  CPPUNIT_TEST(clients_that_do_not_read_do_not_block_others_and_are_dropped);
   CPPUNIT_TEST(a_flood_of_requests_waits_for_its_answers);
   CPPUNIT_TEST(a_long_answer_arrives_whole);
-  CPPUNIT_TEST(clients_beyond_the_limit_are_refused);
-  CPPUNIT_TEST(a_client_that_leaves_makes_room);
-  CPPUNIT_TEST(other_users_are_refused);
+  CPPUNIT_TEST(clients_beyond_the_limit_are_rejected);
+  CPPUNIT_TEST(a_disconnected_client_makes_room);
+  CPPUNIT_TEST(other_users_are_rejected);
   CPPUNIT_TEST(only_the_owner_may_open_the_socket);
   CPPUNIT_TEST(the_socket_of_a_dead_daemon_is_replaced);
-  CPPUNIT_TEST(a_socket_that_somebody_still_has_open_is_replaced);
-  CPPUNIT_TEST(a_file_in_the_place_of_the_socket_is_left_alone);
-  CPPUNIT_TEST(impossible_places_are_errors);
+  CPPUNIT_TEST(a_socket_that_another_process_still_has_open_is_replaced);
+  CPPUNIT_TEST(a_file_in_the_place_of_the_socket_is_kept);
+  CPPUNIT_TEST(invalid_paths_are_errors);
   CPPUNIT_TEST(stopping_closes_clients_and_removes_the_socket);
   CPPUNIT_TEST(an_answer_may_come_later_from_another_thread);
-  CPPUNIT_TEST(requests_after_one_that_waits_are_answered_in_order);
-  CPPUNIT_TEST(a_late_answer_is_replaced_and_dropped);
-  CPPUNIT_TEST(an_answer_nobody_can_give_any_more_is_an_error);
-  CPPUNIT_TEST(who_has_left_wants_no_answer);
+  CPPUNIT_TEST(requests_after_a_slow_one_are_answered_in_order);
+  CPPUNIT_TEST(an_answer_after_the_timeout_is_dropped);
+  CPPUNIT_TEST(a_reply_destroyed_without_an_answer_is_an_error);
+  CPPUNIT_TEST(a_disconnected_client_wants_no_answer);
   CPPUNIT_TEST(a_slow_handler_that_fails_is_an_error_answer);
-  CPPUNIT_TEST(answers_after_the_end_of_the_server_do_no_harm);
+  CPPUNIT_TEST(answers_after_the_end_of_the_server_are_ignored);
   CPPUNIT_TEST_SUITE_END();
 
   std::optional<test::TemporaryFolder> folder_;
   std::unique_ptr<ControlServer> server_;
 
-  // Of the command "slow": what a test answers with, once somebody has asked.
+  // Pending requests of the command "slow", which a test answers.
   std::mutex mutex_;
-  std::condition_variable asked_;
+  std::condition_variable requested_;
   std::deque<ControlReply> replies_;  // under mutex_
-  std::chrono::milliseconds patience_ = 1h;
+  std::chrono::milliseconds timeout_ = 1h;
 
   ControlReply next_reply() {
     std::unique_lock lock(mutex_);
     CPPUNIT_ASSERT_MESSAGE("no request has arrived",
-                           asked_.wait_for(lock, test::stretched(20s), [this] { return !replies_.empty(); }));
+                           requested_.wait_for(lock, test::stretched(20s), [this] { return !replies_.empty(); }));
     ControlReply out = std::move(replies_.front());
     replies_.pop_front();
     return out;
@@ -95,8 +95,8 @@ class ControlServerTest : public CppUnit::TestFixture {
       if (request.contains("bad")) throw std::runtime_error("no such thing");
       const std::lock_guard lock(mutex_);
       replies_.push_back(std::move(reply));
-      asked_.notify_all();
-      return ControlServer::Pending{patience_, [] { return json("too late"); }};
+      requested_.notify_all();
+      return ControlServer::Pending{timeout_, [] { return json("too late"); }};
     });
     const base::Status started = server_->start();
     CPPUNIT_ASSERT_MESSAGE(started.message(), started.ok());
@@ -115,13 +115,13 @@ class ControlServerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(kAnswer, SocketPeer(path()).ask(kStatus));
   }
 
-  void handlers_see_the_whole_request() {
+  void handlers_get_the_whole_request() {
     start();
     CPPUNIT_ASSERT_EQUAL(std::string(R"({"result":{"command":"echo","more":[1,2]}})"),
                          SocketPeer(path()).ask(R"({"command":"echo","more":[1,2]})"));
   }
 
-  void a_client_may_ask_many_times() {
+  void a_client_may_send_many_requests() {
     start();
     SocketPeer peer(path());
     for (int i = 0; i < 100; ++i) CPPUNIT_ASSERT_EQUAL(kAnswer, peer.ask(kStatus));
@@ -136,7 +136,7 @@ class ControlServerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(kAnswer, peer.ask("and\":\"status\"}"));
   }
 
-  void a_client_that_is_done_asking_is_still_answered() {
+  void a_half_closed_client_is_still_answered() {
     start();
     SocketPeer peer(path());
     CPPUNIT_ASSERT(peer.send(kStatus + "\n" + kStatus + "\n"));
@@ -153,14 +153,14 @@ class ControlServerTest : public CppUnit::TestFixture {
         SocketPeer(path()).ask(R"({"command":"stats"})"));
   }
 
-  void malformed_requests_are_told_and_survived() {
+  void malformed_requests_are_error_answers() {
     start();
     SocketPeer peer(path());
     for (const std::string& bad :
          {std::string(), std::string("status"), std::string("{"), std::string("[]"), std::string("null"),
           std::string("{}"), std::string(R"({"command":7})"), std::string(R"({"command":"status"}})"),
           std::string("\0\x01\xff", 3), std::string(60'000, '['), std::string("\r")}) {
-      CPPUNIT_ASSERT_EQUAL(kWhatIsARequest, peer.ask(bad));
+      CPPUNIT_ASSERT_EQUAL(kMalformed, peer.ask(bad));
     }
     CPPUNIT_ASSERT_EQUAL(kAnswer, peer.ask(kStatus + "\r"));
   }
@@ -179,7 +179,7 @@ class ControlServerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(json::accept(peer.ask("{\"command\":\"\xff\"}")));
   }
 
-  void a_request_without_an_end_is_cut_off() {
+  void an_oversized_request_is_rejected() {
     ControlOptions options;
     options.request_limit = 100;
     start(options);
@@ -188,13 +188,13 @@ class ControlServerTest : public CppUnit::TestFixture {
     endless.send(std::string(200, 'x'));
     CPPUNIT_ASSERT_EQUAL(refused, endless.line());
     CPPUNIT_ASSERT_EQUAL(std::string("closed"), endless.line());
-    // One that ends is refused alone.
+    // An oversized request with an end does not close the connection.
     SocketPeer longer(path());
     CPPUNIT_ASSERT_EQUAL(refused, longer.ask(std::string(200, 'x')));
     CPPUNIT_ASSERT_EQUAL(kAnswer, longer.ask(kStatus));
   }
 
-  void silent_clients_block_nobody() {
+  void silent_clients_do_not_block_others() {
     start();
     SocketPeer silent(path());
     SocketPeer half(path());
@@ -215,7 +215,7 @@ class ControlServerTest : public CppUnit::TestFixture {
     idle.wait_until_closed();
   }
 
-  void clients_that_do_not_read_block_nobody_and_are_dropped() {
+  void clients_that_do_not_read_do_not_block_others_and_are_dropped() {
     ControlOptions options;
     options.response_time = 200ms;
     start(options);
@@ -245,7 +245,7 @@ class ControlServerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(kAnswer, peer.ask(kStatus));
   }
 
-  void clients_beyond_the_limit_are_refused() {
+  void clients_beyond_the_limit_are_rejected() {
     ControlOptions options;
     options.max_clients = 2;
     start(options);
@@ -258,7 +258,7 @@ class ControlServerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(kAnswer, first.ask(kStatus));
   }
 
-  void a_client_that_leaves_makes_room() {
+  void a_disconnected_client_makes_room() {
     ControlOptions options;
     options.max_clients = 1;
     start(options);
@@ -272,7 +272,7 @@ class ControlServerTest : public CppUnit::TestFixture {
     }
   }
 
-  void other_users_are_refused() {
+  void other_users_are_rejected() {
     ControlOptions options;
     options.users = {::geteuid() + 1};
     start(options);
@@ -295,24 +295,24 @@ class ControlServerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(kAnswer, SocketPeer(path()).ask(kStatus));
   }
 
-  // As a program that the dead daemon was about to start does.
-  void a_socket_that_somebody_still_has_open_is_replaced() {
+  // Such as a child of the dead daemon between fork and exec.
+  void a_socket_that_another_process_still_has_open_is_replaced() {
     const base::Fd left = test::bound_socket(path());
     CPPUNIT_ASSERT_EQUAL(0, ::listen(left.get(), 1));
     start();
     CPPUNIT_ASSERT_EQUAL(kAnswer, SocketPeer(path()).ask(kStatus));
   }
 
-  void a_file_in_the_place_of_the_socket_is_left_alone() {
+  void a_file_in_the_place_of_the_socket_is_kept() {
     folder_->write("control.sock", "precious");
     ControlServer server(path());
     CPPUNIT_ASSERT_EQUAL(
-        "cannot make the control socket " + path() + ": something that is no socket is in its place; remove it",
+        "cannot create the control socket " + path() + ": the path exists and is not a socket; remove it",
         server.start().message());
     CPPUNIT_ASSERT_EQUAL(std::string("precious"), folder_->read("control.sock"));
   }
 
-  void impossible_places_are_errors() {
+  void invalid_paths_are_errors() {
     CPPUNIT_ASSERT(ControlServer(folder_->path("none/control.sock")).start().code() == base::StatusCode::not_found);
     CPPUNIT_ASSERT(ControlServer("/" + std::string(200, 'x')).start().code() == base::StatusCode::invalid);
   }
@@ -344,13 +344,13 @@ class ControlServerTest : public CppUnit::TestFixture {
     reply.answer([] { return json("second"); });
     CPPUNIT_ASSERT_EQUAL(std::string(R"({"result":"first"})"), peer.line());
     CPPUNIT_ASSERT_EQUAL(kAnswer, peer.ask(kStatus));
-    // What is made on the control thread may fail there.
+    // An answer that fails on the control thread.
     CPPUNIT_ASSERT(peer.send("{\"command\":\"slow\"}\n"));
     next_reply().answer([]() -> json { throw std::runtime_error("it is Monday"); });
     CPPUNIT_ASSERT_EQUAL(std::string(R"({"error":"it is Monday"})"), peer.line());
   }
 
-  void requests_after_one_that_waits_are_answered_in_order() {
+  void requests_after_a_slow_one_are_answered_in_order() {
     start();
     SocketPeer peer(path());
     CPPUNIT_ASSERT(peer.send("{\"command\":\"slow\"}\n" + kStatus + "\n"));
@@ -361,8 +361,8 @@ class ControlServerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("closed"), peer.line());
   }
 
-  void a_late_answer_is_replaced_and_dropped() {
-    patience_ = 1ms;
+  void an_answer_after_the_timeout_is_dropped() {
+    timeout_ = 1ms;
     start();
     SocketPeer peer(path());
     CPPUNIT_ASSERT_EQUAL(std::string(R"({"result":"too late"})"), peer.ask("{\"command\":\"slow\"}"));
@@ -372,7 +372,7 @@ class ControlServerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(kAnswer, peer.ask(kStatus));
   }
 
-  void an_answer_nobody_can_give_any_more_is_an_error() {
+  void a_reply_destroyed_without_an_answer_is_an_error() {
     start();
     SocketPeer peer(path());
     CPPUNIT_ASSERT(peer.send("{\"command\":\"slow\"}\n"));
@@ -380,7 +380,7 @@ class ControlServerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(R"({"error":"request cancelled: the daemon is shutting down"})"), peer.line());
   }
 
-  void who_has_left_wants_no_answer() {
+  void a_disconnected_client_wants_no_answer() {
     ControlOptions options;
     options.max_clients = 1;
     start(options);
@@ -394,7 +394,7 @@ class ControlServerTest : public CppUnit::TestFixture {
       SocketPeer(path()).ask(kStatus);
       return !reply.wanted();
     }));
-    reply.answer([] { return json("who?"); });
+    reply.answer([] { return json("too late"); });
     CPPUNIT_ASSERT_EQUAL(kAnswer, SocketPeer(path()).ask(kStatus));
   }
 
@@ -406,14 +406,14 @@ class ControlServerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(kAnswer, peer.ask(kStatus));
   }
 
-  void answers_after_the_end_of_the_server_do_no_harm() {
+  void answers_after_the_end_of_the_server_are_ignored() {
     start();
     SocketPeer peer(path());
     CPPUNIT_ASSERT(peer.send("{\"command\":\"slow\"}\n"));
     const ControlReply reply = next_reply();
     server_.reset();
     CPPUNIT_ASSERT(!reply.wanted());
-    reply.answer([] { return json("hello?"); });
+    reply.answer([] { return json("too late"); });
     CPPUNIT_ASSERT_EQUAL(std::string("closed"), peer.line());
   }
 };

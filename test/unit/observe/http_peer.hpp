@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A client of an HTTP server on a loopback address that may behave badly, and ports to
-// serve on. Waiting ends with the event waited for; the limit is for a test that fails.
+// serve on. A wait ends with its event; the timeout is for a failing test.
 #pragma once
 
 #include <arpa/inet.h>
@@ -56,7 +56,7 @@ inline bool loopback_works(Family family) {
   return ::bind(tcp_socket(family).get(), at.get(), at.size) == 0;
 }
 
-// A port somebody else has until this is gone.
+// A port in use until this object is destroyed.
 struct HeldPort {
   explicit HeldPort(const IpAddress& ip = address("127.0.0.1"), std::uint16_t wanted = 0) {
     const RawAddress at(ip, wanted);

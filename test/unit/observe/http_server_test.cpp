@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Real sockets on loopback addresses. How single clients are treated is in
+// Real sockets on loopback addresses. The handling of single clients is tested in
 // service_health_server_test.cpp: the code is the same.
 #include "core/observe/http/http_server.hpp"
 
@@ -51,14 +51,14 @@ class HttpServerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(absolute_target);
   CPPUNIT_TEST(body_of_a_request);
   CPPUNIT_TEST(head_has_the_length_and_no_body);
-  CPPUNIT_TEST(unspecified_address_is_both_families);
-  CPPUNIT_TEST(specific_address_is_that_one);
-  CPPUNIT_TEST(bind_failure_is_told_once_and_tried_again);
-  CPPUNIT_TEST(partly_bound_is_not_bound);
-  CPPUNIT_TEST(idle_clients_cost_no_more_than_the_limit);
-  CPPUNIT_TEST(slow_readers_hold_no_more_than_the_limit);
-  CPPUNIT_TEST(slow_reader_gets_all_in_the_end);
-  CPPUNIT_TEST(handler_that_throws_costs_one_request);
+  CPPUNIT_TEST(unspecified_address_listens_in_both_families);
+  CPPUNIT_TEST(specific_address_listens_only_there);
+  CPPUNIT_TEST(bind_failure_is_reported_once_and_retried);
+  CPPUNIT_TEST(partial_bind_is_a_failure);
+  CPPUNIT_TEST(idle_clients_are_limited);
+  CPPUNIT_TEST(unsent_answers_are_limited);
+  CPPUNIT_TEST(slow_reader_gets_the_whole_answer);
+  CPPUNIT_TEST(exception_of_a_handler_fails_one_request);
   CPPUNIT_TEST(stop_closes_everything);
   CPPUNIT_TEST_SUITE_END();
 
@@ -118,7 +118,7 @@ class HttpServerTest : public CppUnit::TestFixture {
     expect("GET|/|||", body(client.get()));
   }
 
-  void unspecified_address_is_both_families() {
+  void unspecified_address_listens_in_both_families() {
     for (const char* where : {"0.0.0.0", "::"}) {
       const bool v6 = loopback_works(Family::ipv6);
       if (!v6 && where[0] == ':') continue;
@@ -129,7 +129,7 @@ class HttpServerTest : public CppUnit::TestFixture {
     }
   }
 
-  void specific_address_is_that_one() {
+  void specific_address_listens_only_there() {
     const std::uint16_t port = start("127.0.0.2");
     expect("404", status(ask(port, "/", address("127.0.0.2"))));
     expect("refused", ask(port));
@@ -139,7 +139,7 @@ class HttpServerTest : public CppUnit::TestFixture {
     expect("refused", ask(other));
   }
 
-  void bind_failure_is_told_once_and_tried_again() {
+  void bind_failure_is_reported_once_and_retried() {
     const test::CapturedLog log;
     limits_.retry = 5ms;
     std::optional<HeldPort> held(std::in_place);
@@ -156,7 +156,7 @@ class HttpServerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(holds(log.lines().back(), "test server listens on"));
   }
 
-  void partly_bound_is_not_bound() {
+  void partial_bind_is_a_failure() {
     if (!loopback_works(Family::ipv6)) return;
     HeldPort held(address("0.0.0.0"));
     start("::", held.port);
@@ -164,7 +164,7 @@ class HttpServerTest : public CppUnit::TestFixture {
     expect("refused", ask(held.port, "/", address("::1")));
   }
 
-  void idle_clients_cost_no_more_than_the_limit() {
+  void idle_clients_are_limited() {
     limits_.max_clients = 8;
     const std::uint16_t port = start();
     const std::size_t before = open_descriptors();
@@ -181,10 +181,10 @@ class HttpServerTest : public CppUnit::TestFixture {
     }
   }
 
-  // What the kernel takes on the way to a client that does not read.
+  // Kernel buffers on the way to a client that does not read.
   static constexpr std::size_t kLarge = 8u << 20;
 
-  void slow_readers_hold_no_more_than_the_limit() {
+  void unsent_answers_are_limited() {
     std::atomic<int> asked{0};
     handler_ = [&](const HttpRequest& request) {
       ++asked;
@@ -205,7 +205,7 @@ class HttpServerTest : public CppUnit::TestFixture {
     expect("closed", readers[0].answer());
   }
 
-  void slow_reader_gets_all_in_the_end() {
+  void slow_reader_gets_the_whole_answer() {
     handler_ = [](const HttpRequest&) { return HttpResponse{200, "text/plain", std::string(kLarge, 'x')}; };
     limits_.answers_limit = 1;  // one answer is always allowed
     Client client(start());
@@ -213,7 +213,7 @@ class HttpServerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(client.get().size() > kLarge);
   }
 
-  void handler_that_throws_costs_one_request() {
+  void exception_of_a_handler_fails_one_request() {
     const test::CapturedLog log;
     handler_ = [](const HttpRequest& request) -> HttpResponse {
       if (request.path == "/throw") throw std::runtime_error("thrown by a test");

@@ -18,7 +18,7 @@
 
 #include "core/base/files.hpp"
 #include "core/base/log.hpp"
-#include "core/observe/metrics/process_figures.hpp"
+#include "core/observe/metrics/process_statistics.hpp"
 #include "test/unit/observe/metrics_text.hpp"
 
 namespace sluice::observe {
@@ -53,33 +53,33 @@ std::string type_name(prometheus::MetricType type) {
   }
 }
 
-Figures two_families() {
-  Figures out;
+ScrapeData two_families() {
+  ScrapeData out;
   for (const auto family : base::kFamilies) out.families.push_back({family, {}, 0, false});
   return out;
 }
 
 class MetricsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(MetricsTest);
-  CPPUNIT_TEST(nothing_with_labels_is_there_before_it_is_touched);
+  CPPUNIT_TEST(series_with_labels_appear_with_the_first_value);
   CPPUNIT_TEST(a_sync_counts_as_full_or_partial);
-  CPPUNIT_TEST(a_failed_sync_counts_and_says_nothing_of_the_last);
+  CPPUNIT_TEST(a_failed_sync_counts_without_a_new_timestamp);
   CPPUNIT_TEST(each_trigger_time_is_a_sample);
-  CPPUNIT_TEST(buckets_are_those_of_kube_proxy);
+  CPPUNIT_TEST(buckets_match_kube_proxy);
   CPPUNIT_TEST(health_and_conntrack);
   CPPUNIT_TEST(reloads_by_result);
   CPPUNIT_TEST(requests_by_code_host_and_method);
-  CPPUNIT_TEST(service_changes_count_once_a_family);
-  CPPUNIT_TEST(figures_of_families_and_resources);
-  CPPUNIT_TEST(the_version_of_kubernetes_can_be_given);
+  CPPUNIT_TEST(service_changes_count_once_per_family);
+  CPPUNIT_TEST(family_and_resource_metrics);
+  CPPUNIT_TEST(the_version_of_kubernetes_can_be_overridden);
   CPPUNIT_TEST(swaps_are_counted_and_timed);
-  CPPUNIT_TEST(backends_are_in_the_same_text_in_order);
-  CPPUNIT_TEST(types_and_help_are_those_of_the_catalogue);
-  CPPUNIT_TEST(the_process_is_described);
+  CPPUNIT_TEST(metrics_of_backends_are_sorted_among_the_others);
+  CPPUNIT_TEST(types_and_help_are_from_the_catalogue);
+  CPPUNIT_TEST(process_metrics);
   CPPUNIT_TEST(log_lines_are_counted);
   CPPUNIT_TEST(many_threads);
-  CPPUNIT_TEST(the_documentation_has_every_metric_and_no_other);
-  CPPUNIT_TEST(dashboard_and_alerts_use_what_is_served);
+  CPPUNIT_TEST(the_documentation_lists_exactly_the_existing_metrics);
+  CPPUNIT_TEST(dashboard_and_alerts_use_existing_metrics);
   CPPUNIT_TEST_SUITE_END();
 
   Metrics metrics_;
@@ -93,7 +93,7 @@ class MetricsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL_MESSAGE(sample, wanted, value(sample));
   }
 
-  void nothing_with_labels_is_there_before_it_is_touched() {
+  void series_with_labels_appear_with_the_first_value() {
     const auto all = types(metrics_.text());
     for (const char* name : {"kubeproxy_sync_proxy_rules_duration_seconds", "kubeproxy_proxy_healthz_total",
                              "kubeproxy_sync_proxy_rules_iptables_total", "rest_client_requests_total",
@@ -117,14 +117,14 @@ class MetricsTest : public CppUnit::TestFixture {
     expect("0.25", "kubeproxy_sync_partial_proxy_rules_duration_seconds_sum{ip_family=\"IPv4\"}");
     expect("0.2", "sluice_sync_select_duration_seconds_sum{ip_family=\"IPv4\"}");
     expect("0.4", "sluice_sync_apply_duration_seconds_sum{ip_family=\"IPv4\"}");
-    // Who did not measure it is none of them.
+    // Without a kernel time there is no sample.
     expect("0.25", "sluice_sync_kernel_duration_seconds_sum{ip_family=\"IPv4\"}");
     expect("1", "sluice_sync_kernel_duration_seconds_count{ip_family=\"IPv4\"}");
     expect("1700000000.25", "kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family=\"IPv4\"}");
     expect("absent", "kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family=\"IPv6\"}");
   }
 
-  void a_failed_sync_counts_and_says_nothing_of_the_last() {
+  void a_failed_sync_counts_without_a_new_timestamp() {
     metrics_.synced(base::Family::ipv6, {false, false, 0.5, 0, 0, 0, std::chrono::system_clock::now(), {}});
     expect("1", "kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family=\"IPv6\"}");
     expect("1", "kubeproxy_sync_partial_proxy_rules_duration_seconds_count{ip_family=\"IPv6\"}");
@@ -142,7 +142,7 @@ class MetricsTest : public CppUnit::TestFixture {
     expect("2", "kubeproxy_network_programming_duration_seconds_bucket{ip_family=\"IPv4\",le=\"2\"}");
   }
 
-  void buckets_are_those_of_kube_proxy() {
+  void buckets_match_kube_proxy() {
     const auto at = std::chrono::system_clock::now();
     metrics_.synced(base::Family::ipv4, {true, true, 0, 0, 0, 1, at, {at}});
     metrics_.waited("h", "GET", 0);
@@ -218,44 +218,44 @@ class MetricsTest : public CppUnit::TestFixture {
     expect("1", "rest_client_rate_limiter_duration_seconds_count{host=\"10.0.0.1:6443\",verb=\"POST\"}");
   }
 
-  void service_changes_count_once_a_family() {
-    Figures figures = two_families();
-    figures.store.service_events = 3;
-    figures.store.slice_events[0] = 4;
-    figures.store.slice_events[1] = 1;
-    figures.store.pending_services[0] = 1;
-    figures.store.pending_services[1] = 2;
-    figures.store.pending_slice_changes[0] = 5;
-    figures.store.pending_slice_changes[1] = 6;
-    metrics_.set_figures([figures] { return figures; });
+  void service_changes_count_once_per_family() {
+    ScrapeData data = two_families();
+    data.store.service_events = 3;
+    data.store.slice_events[0] = 4;
+    data.store.slice_events[1] = 1;
+    data.store.pending_services[0] = 1;
+    data.store.pending_services[1] = 2;
+    data.store.pending_slice_changes[0] = 5;
+    data.store.pending_slice_changes[1] = 6;
+    metrics_.set_scrape_source([data] { return data; });
     expect("6", "kubeproxy_sync_proxy_rules_service_changes_total");
     expect("2", "kubeproxy_sync_proxy_rules_service_changes_pending");
     expect("5", "kubeproxy_sync_proxy_rules_endpoint_changes_total");
     expect("11", "kubeproxy_sync_proxy_rules_endpoint_changes_pending");
-    figures.families.pop_back();  // without IPv6 its slices are nobody's
-    metrics_.set_figures([figures] { return figures; });
+    data.families.pop_back();  // without IPv6, its slices are not counted
+    metrics_.set_scrape_source([data] { return data; });
     expect("3", "kubeproxy_sync_proxy_rules_service_changes_total");
     expect("4", "kubeproxy_sync_proxy_rules_endpoint_changes_total");
   }
 
-  void figures_of_families_and_resources() {
-    Figures figures = two_families();
-    figures.families[0].loop.failures = 2;
-    figures.families[0].loop.last_queued = std::chrono::system_clock::time_point(5s);
-    figures.families[0].oldest_pending_seconds = 1.5;
-    figures.families[1].loop.unwell = true;
-    figures.store.service_ports[1] = 9;
-    figures.events.dropped = 4;
+  void family_and_resource_metrics() {
+    ScrapeData data = two_families();
+    data.families[0].loop.failures = 2;
+    data.families[0].loop.last_queued = std::chrono::system_clock::time_point(5s);
+    data.families[0].oldest_pending_seconds = 1.5;
+    data.families[1].loop.unwell = true;
+    data.store.service_ports[1] = 9;
+    data.events.dropped = 4;
     ResourceStatus resource;
     resource.kind = "Service";
     resource.watches = 3;
     resource.connected = true;
-    figures.resources.push_back(resource);
-    figures.plugins.push_back({"iptables", "1.2", "0.7"});
+    data.resources.push_back(resource);
+    data.plugins.push_back({"iptables", "1.2", "0.7"});
     config::Settings settings;
     settings.allow_external_ips = false;
-    figures.features = feature_figures(settings);
-    metrics_.set_figures([figures] { return figures; });
+    data.features = feature_states(settings);
+    metrics_.set_scrape_source([data] { return data; });
     expect("4", "sluice_cluster_events_total{result=\"dropped\"}");
     expect("2", "sluice_sync_failures_total{ip_family=\"IPv4\"}");
     expect("0", "sluice_sync_failures_total{ip_family=\"IPv6\"}");
@@ -272,13 +272,13 @@ class MetricsTest : public CppUnit::TestFixture {
     expect("0", "kubernetes_feature_enabled{name=\"AllAlpha\",stage=\"ALPHA\"}");
   }
 
-  void the_version_of_kubernetes_can_be_given() {
+  void the_version_of_kubernetes_can_be_overridden() {
     config::Settings settings;
     settings.flags["version"] = "false";
     CPPUNIT_ASSERT_EQUAL(std::string(), reported_kubernetes_version(settings));
     settings.flags["version"] = "v1.36.7-x.1";
-    metrics_.set_figures([&settings] {
-      Figures out;
+    metrics_.set_scrape_source([&settings] {
+      ScrapeData out;
       out.kubernetes_version = reported_kubernetes_version(settings);
       return out;
     });
@@ -295,8 +295,8 @@ class MetricsTest : public CppUnit::TestFixture {
     expect("0.25", "sluice_swap_longest_wait_seconds");
   }
 
-  void backends_are_in_the_same_text_in_order() {
-    auto& sink = metrics_.of_plugins();
+  void metrics_of_backends_are_sorted_among_the_others() {
+    auto& sink = metrics_.plugin_sink();
     sink.record("iptables", abi::MetricKind::kGaugeSet, "kubeproxy_sync_proxy_rules_iptables_total",
                 "table=\"nat\",ip_family=\"IPv4\"", 7);
     sink.record("iptables", abi::MetricKind::kHistogramObserve, "dpu_write_seconds", "ip_family=\"IPv4\"", 0.5);
@@ -312,7 +312,7 @@ class MetricsTest : public CppUnit::TestFixture {
     }
   }
 
-  void types_and_help_are_those_of_the_catalogue() {
+  void types_and_help_are_from_the_catalogue() {
     touch_everything();
     const std::string text = metrics_.text();
     const auto found = types(text);
@@ -344,26 +344,26 @@ class MetricsTest : public CppUnit::TestFixture {
       const auto kind = one.type == prometheus::MetricType::Counter ? abi::MetricKind::kCounterAdd
                         : one.type == prometheus::MetricType::Gauge ? abi::MetricKind::kGaugeSet
                                                                     : abi::MetricKind::kHistogramObserve;
-      metrics_.of_plugins().record("p", kind, one.name, "", 1);
+      metrics_.plugin_sink().record("p", kind, one.name, "", 1);
     }
-    metrics_.of_plugins().record("p", abi::MetricKind::kGaugeSet, "no name", "", 1);
-    Figures figures = two_families();
-    figures.families[0].loop.last_queued = at;
-    figures.resources.emplace_back().kind = "Service";
-    figures.plugins.push_back({"p", "1", "0.1"});
-    figures.features = feature_figures(config::Settings());
-    metrics_.set_figures([figures] { return figures; });
+    metrics_.plugin_sink().record("p", abi::MetricKind::kGaugeSet, "no name", "", 1);
+    ScrapeData data = two_families();
+    data.families[0].loop.last_queued = at;
+    data.resources.emplace_back().kind = "Service";
+    data.plugins.push_back({"p", "1", "0.1"});
+    data.features = feature_states(config::Settings());
+    metrics_.set_scrape_source([data] { return data; });
   }
 
-  void the_process_is_described() {
-    const ProcessFigures now = process_figures();
+  void process_metrics() {
+    const ProcessStatistics now = process_statistics();
     const double clock = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     CPPUNIT_ASSERT(now.resident_bytes && *now.resident_bytes > 1e6 && *now.resident_bytes < *now.virtual_bytes);
     CPPUNIT_ASSERT(now.cpu_seconds && *now.cpu_seconds >= 0);
     CPPUNIT_ASSERT(now.open_fds && *now.open_fds >= 3 && *now.open_fds <= *now.max_fds);
     CPPUNIT_ASSERT(now.start_time && *now.start_time < clock + 2 && *now.start_time > clock - 86400);
     std::ifstream one_more("/proc/self/stat");
-    CPPUNIT_ASSERT_EQUAL(*now.open_fds + 1, *process_figures().open_fds);
+    CPPUNIT_ASSERT_EQUAL(*now.open_fds + 1, *process_statistics().open_fds);
   }
 
   void log_lines_are_counted() {
@@ -381,7 +381,7 @@ class MetricsTest : public CppUnit::TestFixture {
         for (int i = 0; i < kEach; ++i) {
           metrics_.answered_healthz(200);
           metrics_.synced(base::Family::ipv4, {false, true, 0, 0, 0, 1, std::chrono::system_clock::now(), {}});
-          metrics_.of_plugins().record("p", abi::MetricKind::kCounterAdd, "p_total", "", 1);
+          metrics_.plugin_sink().record("p", abi::MetricKind::kCounterAdd, "p_total", "", 1);
           if (i % 50 == 0) metrics_.text();
         }
       });
@@ -392,7 +392,7 @@ class MetricsTest : public CppUnit::TestFixture {
     expect("2000", "p_total");
   }
 
-  void the_documentation_has_every_metric_and_no_other() {
+  void the_documentation_lists_exactly_the_existing_metrics() {
     std::map<std::string, std::string> documented;
     std::istringstream lines(file_of_project("docs/operations.md"));
     const std::regex row(R"(\| `([a-z_]+)` \| (counter|gauge|histogram) \|.*)");
@@ -410,7 +410,7 @@ class MetricsTest : public CppUnit::TestFixture {
     }
   }
 
-  void dashboard_and_alerts_use_what_is_served() {
+  void dashboard_and_alerts_use_existing_metrics() {
     for (const char* file : {"packaging/monitoring/grafana-dashboard.json", "packaging/monitoring/alerts.yaml"}) {
       const std::string text = file_of_project(file);
       const std::regex name("\\b(kubeproxy|sluice|process|rest_client|kubernetes)_[a-z0-9_]+\\b");

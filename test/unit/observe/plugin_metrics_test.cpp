@@ -27,14 +27,14 @@ class PluginMetricsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(PluginMetricsTest);
   CPPUNIT_TEST(values_add_up_or_replace);
   CPPUNIT_TEST(one_set_of_labels_is_one_series_in_any_order);
-  CPPUNIT_TEST(names_that_cannot_be_are_dropped);
-  CPPUNIT_TEST(names_of_the_daemon_are_not_for_plugins);
+  CPPUNIT_TEST(invalid_names_are_dropped);
+  CPPUNIT_TEST(names_of_the_daemon_are_reserved);
   CPPUNIT_TEST(a_name_keeps_its_type);
-  CPPUNIT_TEST(parts_of_histograms_are_no_names);
-  CPPUNIT_TEST(values_that_cannot_be_are_dropped);
+  CPPUNIT_TEST(suffixes_of_histograms_are_reserved);
+  CPPUNIT_TEST(invalid_values_are_dropped);
   CPPUNIT_TEST(the_number_of_series_is_bounded);
   CPPUNIT_TEST(one_line_for_each_reason);
-  CPPUNIT_TEST(labels_are_read_as_the_text_format_writes_them);
+  CPPUNIT_TEST(labels_are_parsed_as_in_the_text_format);
   CPPUNIT_TEST_SUITE_END();
 
   PluginMetrics metrics_;
@@ -69,7 +69,7 @@ class PluginMetricsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(4), histogram.sample_count);
     CPPUNIT_ASSERT_DOUBLES_EQUAL(103.0015, histogram.sample_sum, 1e-9);
     CPPUNIT_ASSERT_EQUAL(std::size_t(16), histogram.bucket.size());
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), histogram.bucket.front().cumulative_count);  // a bound is inside
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), histogram.bucket.front().cumulative_count);  // bounds are inclusive
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), histogram.bucket.at(14).cumulative_count);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(4), histogram.bucket.back().cumulative_count);
     CPPUNIT_ASSERT_EQUAL(0.0, dropped());
@@ -79,12 +79,12 @@ class PluginMetricsTest : public CppUnit::TestFixture {
     record(kAdd, "a_total", "x=\"1\",y=\"2\"", 1);
     record(kAdd, "a_total", "y=\"2\",x=\"1\"", 1);
     record(kAdd, "a_total", "y=\"3\",x=\"1\"", 1);
-    record(kAdd, "a_total", "x=\"1\",y=\"2\",z=\"\"", 1);  // an empty label is none
+    record(kAdd, "a_total", "x=\"1\",y=\"2\",z=\"\"", 1);  // an empty label is skipped
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), family("a_total")->metric.size());
     CPPUNIT_ASSERT_EQUAL(3.0, family("a_total")->metric.at(0).counter.value);
   }
 
-  void names_that_cannot_be_are_dropped() {
+  void invalid_names_are_dropped() {
     for (const std::string& name : {std::string(), std::string("1a"), std::string("a-b"), std::string("a b"),
                                     std::string("a\nb 1"), std::string("ä"), std::string(1000, 'a')}) {
       record(kSet, name, "", 1);
@@ -95,7 +95,7 @@ class PluginMetricsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(family("com_example:dpu_2") != nullptr);
   }
 
-  void names_of_the_daemon_are_not_for_plugins() {
+  void names_of_the_daemon_are_reserved() {
     record(kAdd, "sluice_events_total", "", 1);
     record(kAdd, "sluice_plugin_metrics_dropped_total", "", 1);
     record(kSet, "kubeproxy_of_my_own", "", 1);
@@ -112,12 +112,12 @@ class PluginMetricsTest : public CppUnit::TestFixture {
     record(kAdd, "a_total", "", 1);
     record(kSet, "a_total", "", 5);
     record(kObserve, "a_total", "", 5);
-    record(kSet, "kubeproxy_sync_proxy_rules_iptables_restore_failures_total", "", 5);  // a counter, says BEH
+    record(kSet, "kubeproxy_sync_proxy_rules_iptables_restore_failures_total", "", 5);  // a counter in BEH
     CPPUNIT_ASSERT_EQUAL(3.0, dropped());
     CPPUNIT_ASSERT_EQUAL(1.0, family("a_total")->metric.at(0).counter.value);
   }
 
-  void parts_of_histograms_are_no_names() {
+  void suffixes_of_histograms_are_reserved() {
     record(kObserve, "a_seconds", "", 1);
     record(kAdd, "a_seconds_count", "", 1);
     record(kAdd, "kubeproxy_network_programming_duration_seconds_sum", "", 1);
@@ -128,7 +128,7 @@ class PluginMetricsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(family("a_seconds_count") == nullptr && family("b") == nullptr);
   }
 
-  void values_that_cannot_be_are_dropped() {
+  void invalid_values_are_dropped() {
     record(kAdd, "a_total", "", -1);
     record(kWhole, "a_total", "", -1);
     record(kSet, "b", "", std::nan(""));
@@ -151,11 +151,11 @@ class PluginMetricsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(51.0, dropped());
     CPPUNIT_ASSERT_EQUAL(PluginMetrics::kMaxSeries, family("a")->metric.size() + family("b")->metric.size());
     CPPUNIT_ASSERT(family("c") == nullptr);
-    record(kSet, "a", "n=\"0\"", 7);  // those that are there go on
+    record(kSet, "a", "n=\"0\"", 7);  // existing series continue
     CPPUNIT_ASSERT_EQUAL(51.0, dropped());
     metrics_.record("another", kSet, "e", "", 1);  // and so do other plugins
     CPPUNIT_ASSERT(family("e") != nullptr);
-    const std::string of_services = "sluice_nftables_service_packets_total";  // has a bound of its own
+    const std::string of_services = "sluice_nftables_service_packets_total";  // has a separate bound
     for (int i = 0; i < 2000; ++i) record(kAdd, of_services, "service=\"ns/" + std::to_string(i) + "\"", 1);
     CPPUNIT_ASSERT_EQUAL(51.0, dropped());
     CPPUNIT_ASSERT_EQUAL(std::size_t{2000}, family(of_services)->metric.size());
@@ -167,13 +167,12 @@ class PluginMetricsTest : public CppUnit::TestFixture {
     for (int i = 0; i < 100; ++i) record(kAdd, "d_total", "", -1);
     metrics_.record("another", kSet, "a-b", "", 1);
     CPPUNIT_ASSERT_EQUAL(std::size_t(3), log.lines().size());
-    CPPUNIT_ASSERT_MESSAGE(log.text(),
-                           log.lines()[0].find("WARN sluice.plugin backend test: metric \"a b\" is dropped: "
-                                               "a name has letters") == 0);
+    CPPUNIT_ASSERT_MESSAGE(log.text(), log.lines()[0].find("WARN sluice.plugin backend test: metric \"a b\" dropped: "
+                                                           "a name has letters") == 0);
     CPPUNIT_ASSERT_EQUAL(200.0, family("sluice_plugin_metrics_dropped_total")->metric.at(1).counter.value);
   }
 
-  void labels_are_read_as_the_text_format_writes_them() {
+  void labels_are_parsed_as_in_the_text_format() {
     const auto labels = parse_labels("b=\"a\\\"b\\\\c\\nd, e=\",a_1=\"\xc3\xa4\"");
     CPPUNIT_ASSERT(labels && labels->size() == 2);
     CPPUNIT_ASSERT_EQUAL(std::string("a_1"), labels->at(0).first);

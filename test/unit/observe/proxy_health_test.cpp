@@ -50,13 +50,13 @@ const Row kRows[] = {
 class ProxyHealthTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ProxyHealthTest);
   CPPUNIT_TEST(table);
-  CPPUNIT_TEST(family_that_never_began);
+  CPPUNIT_TEST(family_without_a_running_loop);
   CPPUNIT_TEST(no_family_at_all);
   CPPUNIT_TEST(headers);
   CPPUNIT_TEST(times);
   CPPUNIT_TEST(ages);
-  CPPUNIT_TEST(a_family_that_never_synced_waits_since_the_start);
-  CPPUNIT_TEST(ready_is_who_has_synced_every_family_and_does_not_fail);
+  CPPUNIT_TEST(a_family_without_a_sync_is_pending_since_the_start);
+  CPPUNIT_TEST(readyz_needs_a_sync_and_no_error_in_every_family);
   CPPUNIT_TEST_SUITE_END();
 
   static std::string word(bool value) { return value ? "true" : "false"; }
@@ -84,7 +84,7 @@ class ProxyHealthTest : public CppUnit::TestFixture {
     }
   }
 
-  void family_that_never_began() {
+  void family_without_a_running_loop() {
     const ProxyHealth health{{{Family::ipv4, kNewer, {}}, {Family::ipv6, {}, 2h}}, 60s, true, kWallNow};
     CPPUNIT_ASSERT_EQUAL(std::string("{\"lastUpdated\":\"") + kNow + "\",\"currentTime\":\"" + kNow +
                              "\",\"healthy\":true,\"status\":{\"IPv4\":{\"lastUpdated\":\"" + kNewest +
@@ -130,7 +130,7 @@ class ProxyHealthTest : public CppUnit::TestFixture {
   }
 
   // kube-proxy counts the begin of its loop as an update; /sync does not.
-  void a_family_that_never_synced_waits_since_the_start() {
+  void a_family_without_a_sync_is_pending_since_the_start() {
     const ProxyHealth health{{{Family::ipv4, kNewer, {}, {}, 1500ms}}, 60s, false, kWallNow};
     CPPUNIT_ASSERT_EQUAL(std::string("{\"currentTime\":\"") + kNow +
                              "\",\"families\":{\"IPv4\":{\"oldestPendingSeconds\":1.500,"
@@ -138,7 +138,7 @@ class ProxyHealthTest : public CppUnit::TestFixture {
                          sync_ages(health).body);
   }
 
-  void ready_is_who_has_synced_every_family_and_does_not_fail() {
+  void readyz_needs_a_sync_and_no_error_in_every_family() {
     const auto ready = [](const FamilyHealth& second) {
       return readyz({{{Family::ipv4, kNewer, {}, kNewer, 1h}, second}, 60s, false, kWallNow});
     };
@@ -151,15 +151,15 @@ class ProxyHealthTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(503, never.status);
     CPPUNIT_ASSERT_EQUAL(
         std::string("{\"ready\":false,\"currentTime\":\"") + kNow +
-            "\",\"families\":{\"IPv4\":{\"ready\":true},\"IPv6\":{\"ready\":false,\"reason\":\"the rules "
-            "have not been written since the start\"}}}\n",
+            "\",\"families\":{\"IPv4\":{\"ready\":true},\"IPv6\":{\"ready\":false,\"reason\":\"no successful "
+            "sync since the start\"}}}\n",
         never.body);
     const HttpResponse failing = ready({Family::ipv6, kNewer, {}, kNewer, 1h, "no \xff space"});
     CPPUNIT_ASSERT_EQUAL(503, failing.status);
     CPPUNIT_ASSERT(failing.body.find("\"reason\":\"no \xef\xbf\xbd space\"") != std::string::npos);
     const HttpResponse none = readyz({{}, 60s, true, kWallNow});
     CPPUNIT_ASSERT_EQUAL(503, none.status);
-    CPPUNIT_ASSERT(none.body.find("\"reason\":\"no backend serves yet\"") != std::string::npos);
+    CPPUNIT_ASSERT(none.body.find("\"reason\":\"no backend is active yet\"") != std::string::npos);
   }
 };
 

@@ -23,8 +23,8 @@ using nlohmann::json;
 class ReloadCommandTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ReloadCommandTest);
   CPPUNIT_TEST(the_result_is_the_answer);
-  CPPUNIT_TEST(what_takes_too_long_is_said_to_go_on);
-  CPPUNIT_TEST(odd_timeouts_are_refused);
+  CPPUNIT_TEST(after_the_timeout_the_reload_is_reported_as_running);
+  CPPUNIT_TEST(invalid_timeouts_are_rejected);
   CPPUNIT_TEST_SUITE_END();
 
   const base::SteadyClock clock_{};
@@ -41,8 +41,8 @@ class ReloadCommandTest : public CppUnit::TestFixture {
     found_ = [](config::Settings&, config::Problems&) {};
     reloader_ = std::make_unique<reload::Reloader>(
         settings_,
-        [this](const config::Settings& in_force, config::Problems& problems) {
-          config::Settings out = in_force;
+        [this](const config::Settings& running, config::Problems& problems) {
+          config::Settings out = running;
           found_(out, problems);
           return out;
         },
@@ -80,7 +80,7 @@ class ReloadCommandTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("success"), answer["result"]["result"].get<std::string>());
   }
 
-  void what_takes_too_long_is_said_to_go_on() {
+  void after_the_timeout_the_reload_is_reported_as_running() {
     std::promise<void> go_on;
     const auto gone_on = go_on.get_future().share();
     found_ = [gone_on](config::Settings&, config::Problems&) { gone_on.wait(); };
@@ -94,10 +94,10 @@ class ReloadCommandTest : public CppUnit::TestFixture {
                          answer["result"]["in_progress"]["doing"].get<std::string>());
   }
 
-  void odd_timeouts_are_refused() {
+  void invalid_timeouts_are_rejected() {
     for (const json& odd : {json(0), json(-1), json(1.5), json("10m"), json(100000), json(nullptr)}) {
       const json answer = ask({{"command", "reload"}, {"timeout_seconds", odd}});
-      CPPUNIT_ASSERT_EQUAL(std::string("reload failed: timeout_seconds is no number from 1 to 86400"),
+      CPPUNIT_ASSERT_EQUAL(std::string("reload failed: timeout_seconds must be an integer from 1 to 86400"),
                            answer["error"].get<std::string>());
     }
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, reloader_->status().count);

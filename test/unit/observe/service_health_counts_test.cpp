@@ -29,13 +29,13 @@ store::Endpoint endpoint(const std::string& address, State state, std::uint16_t 
 class ServiceHealthCountsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ServiceHealthCountsTest);
   CPPUNIT_TEST(addresses_count_once_over_all_ports);
-  CPPUNIT_TEST(terminating_ones_count_only_when_ready);
+  CPPUNIT_TEST(terminating_endpoints_count_only_when_ready);
   CPPUNIT_TEST(services_without_a_health_port_are_not_held);
   CPPUNIT_TEST(a_delta_for_one_port_keeps_the_other);
-  CPPUNIT_TEST(only_what_is_different_is_said);
+  CPPUNIT_TEST(only_changes_are_returned);
   CPPUNIT_TEST(a_deleted_service_has_port_0);
   CPPUNIT_TEST(a_service_that_loses_its_port_has_port_0);
-  CPPUNIT_TEST(what_a_full_transaction_lacks_is_gone);
+  CPPUNIT_TEST(services_missing_in_a_full_transaction_are_removed);
   CPPUNIT_TEST(ports_close_before_others_open);
   CPPUNIT_TEST(a_changed_port_is_one_update);
   CPPUNIT_TEST_SUITE_END();
@@ -76,7 +76,7 @@ class ServiceHealthCountsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(out == Updates({{"ns1", "svc1", 30000, 2}}));
   }
 
-  void terminating_ones_count_only_when_ready() {  // cases 40 and 41
+  void terminating_endpoints_count_only_when_ready() {  // cases 40 and 41
     CPPUNIT_ASSERT(apply(true, {port(key("svc1"), 30000, {endpoint("10.0.0.1", terminating_here)})}) ==
                    Updates({{"ns1", "svc1", 30000, 0}}));
     CPPUNIT_ASSERT(apply(false, {port(key("svc1"), 30000, {endpoint("10.0.0.1", ready_and_terminating_here)})}) ==
@@ -96,7 +96,7 @@ class ServiceHealthCountsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(apply(false, {}, {key("svc1", "p443")}) == Updates({{"ns1", "svc1", 30000, 0}}));
   }
 
-  void only_what_is_different_is_said() {
+  void only_changes_are_returned() {
     const auto one = port(key("svc1"), 30000, {endpoint("10.0.0.1", ready_here)});
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), apply(true, {one}).size());
     CPPUNIT_ASSERT(apply(true, {one}).empty());
@@ -117,7 +117,7 @@ class ServiceHealthCountsTest : public CppUnit::TestFixture {
                    Updates({{"ns1", "svc1", 0, 0}}));
   }
 
-  void what_a_full_transaction_lacks_is_gone() {
+  void services_missing_in_a_full_transaction_are_removed() {
     apply(true, {port(key("svc1"), 30000, {}), port(key("svc2"), 30001, {})});
     CPPUNIT_ASSERT(apply(true, {port(key("svc2"), 30001, {})}) == Updates({{"ns1", "svc1", 0, 0}}));
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), counts_.service_count());

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Real sockets on loopback addresses. problems() is the barrier: what was set before
-// has taken effect when it returns. Waits end with the event waited for.
+// Real sockets on loopback addresses. problems() is a barrier: all earlier calls of set()
+// have taken effect when it returns. Waits end with their event.
 #include "core/observe/health/service_health_server.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -44,21 +44,21 @@ class ServiceHealthServerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(http_1_0_is_closed_after_the_answer);
   CPPUNIT_TEST(changed_port_moves);
   CPPUNIT_TEST(removed_service_closes_port_and_connections);
-  CPPUNIT_TEST(families_are_apart);
+  CPPUNIT_TEST(families_are_separate);
   CPPUNIT_TEST(listens_on_the_given_addresses_only);
   CPPUNIT_TEST(new_addresses_keep_old_connections);
-  CPPUNIT_TEST(no_address_no_listener);
-  CPPUNIT_TEST(port_in_use_is_reported_once_and_tried_again);
+  CPPUNIT_TEST(without_an_address_there_is_no_listener);
+  CPPUNIT_TEST(port_in_use_is_reported_once_and_retried);
   CPPUNIT_TEST(partly_open_is_closed);
-  CPPUNIT_TEST(timer_tries_again);
-  CPPUNIT_TEST(second_service_with_a_port_is_refused);
-  CPPUNIT_TEST(two_services_may_exchange_their_ports);
+  CPPUNIT_TEST(timer_retries);
+  CPPUNIT_TEST(second_service_with_the_same_port_is_reported);
+  CPPUNIT_TEST(two_services_may_swap_their_ports);
   CPPUNIT_TEST(malformed_request);
   CPPUNIT_TEST(oversized_requests);
-  CPPUNIT_TEST(small_body_is_taken);
+  CPPUNIT_TEST(small_body_is_accepted);
   CPPUNIT_TEST(silent_client_is_closed);
   CPPUNIT_TEST(idle_client_is_closed);
-  CPPUNIT_TEST(one_client_too_many_displaces_the_one_silent_for_longest);
+  CPPUNIT_TEST(a_client_beyond_the_limit_displaces_the_longest_idle_one);
   CPPUNIT_TEST(stop_closes_everything);
   CPPUNIT_TEST_SUITE_END();
 
@@ -181,9 +181,9 @@ class ServiceHealthServerTest : public CppUnit::TestFixture {
     expect("refused", ask(port));
   }
 
-  void families_are_apart() {
+  void families_are_separate() {
     if (!loopback_works(Family::ipv6)) {
-      std::fputs("# families_are_apart: skipped, this host has no IPv6\n", stdout);
+      std::fputs("# families_are_separate: skipped, this host has no IPv6\n", stdout);
       return;
     }
     start();
@@ -221,14 +221,14 @@ class ServiceHealthServerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(client.closed_by_server());
   }
 
-  void no_address_no_listener() {
+  void without_an_address_there_is_no_listener() {
     const std::uint16_t port = start_with(1);
     server_->set_addresses(Family::ipv4, std::vector<IpAddress>());
     CPPUNIT_ASSERT(settled());
     expect("refused", ask(port));
   }
 
-  void port_in_use_is_reported_once_and_tried_again() {  // case 114
+  void port_in_use_is_reported_once_and_retried() {  // case 114
     const test::CapturedLog log;
     start();
     std::optional<HeldPort> held(std::in_place);
@@ -267,7 +267,7 @@ class ServiceHealthServerTest : public CppUnit::TestFixture {
     expect("refused", found);
   }
 
-  void timer_tries_again() {
+  void timer_retries() {
     options_.retry = 1ms;
     start();
     std::optional<HeldPort> held(std::in_place);
@@ -280,7 +280,7 @@ class ServiceHealthServerTest : public CppUnit::TestFixture {
     expect("200", status(ask(port)));
   }
 
-  void second_service_with_a_port_is_refused() {
+  void second_service_with_the_same_port_is_reported() {
     const std::uint16_t port = start_with(1);
     set("svc0", port, 0);
     const auto problems = server_->problems();
@@ -293,7 +293,7 @@ class ServiceHealthServerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(holds(ask(port), "\"svc0\""));
   }
 
-  void two_services_may_exchange_their_ports() {
+  void two_services_may_swap_their_ports() {
     const test::CapturedLog log;
     const std::uint16_t one = start_with(1);
     const std::uint16_t two = free_port();
@@ -331,7 +331,7 @@ class ServiceHealthServerTest : public CppUnit::TestFixture {
     expect("200", status(ask(port)));
   }
 
-  void small_body_is_taken() {
+  void small_body_is_accepted() {
     Client client(start_with(1));
     client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello");
     expect("200", status(client.answer()));
@@ -354,7 +354,7 @@ class ServiceHealthServerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(client.closed_by_server());
   }
 
-  void one_client_too_many_displaces_the_one_silent_for_longest() {
+  void a_client_beyond_the_limit_displaces_the_longest_idle_one() {
     options_.max_clients = 2;
     const std::uint16_t port = start_with(1);
     Client first(port);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The command services, over a real socket, with families whose threads are the test's.
+// The command "services" over a real socket; the test takes the place of the threads of the families.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -21,15 +21,15 @@ using nlohmann::json;
 
 class ServicesCommandTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ServicesCommandTest);
-  CPPUNIT_TEST(a_backend_that_cannot_read_is_described);
-  CPPUNIT_TEST(a_backend_that_reads_is_asked);
-  CPPUNIT_TEST(the_kernel_is_left_alone_by_request);
-  CPPUNIT_TEST(objects_by_request);
-  CPPUNIT_TEST(a_failure_is_of_its_family_alone);
-  CPPUNIT_TEST(a_busy_backend_is_named);
-  CPPUNIT_TEST(a_busy_store_is_named);
-  CPPUNIT_TEST(one_family_alone);
-  CPPUNIT_TEST(wrong_requests_are_refused);
+  CPPUNIT_TEST(without_inspection_the_delivered_state_is_shown);
+  CPPUNIT_TEST(with_inspection_the_kernel_state_is_shown);
+  CPPUNIT_TEST(the_kernel_is_not_read_on_request);
+  CPPUNIT_TEST(objects_on_request);
+  CPPUNIT_TEST(a_failure_affects_only_its_family);
+  CPPUNIT_TEST(a_timeout_of_a_busy_backend_names_the_call);
+  CPPUNIT_TEST(a_timeout_of_a_busy_store_is_an_error);
+  CPPUNIT_TEST(one_family_on_request);
+  CPPUNIT_TEST(invalid_requests_are_rejected);
   CPPUNIT_TEST_SUITE_END();
 
   std::optional<test::TemporaryFolder> folder_;
@@ -38,12 +38,12 @@ class ServicesCommandTest : public CppUnit::TestFixture {
   // One service port, shop/cart:http with node port 30080, if the request wants it.
   static void describe(const snapshot::DescribeRequest& request) {
     snapshot::DescribedPort described;
-    described.is.port.key = {{base::Symbol("shop"), "cart"}, base::Symbol("http"), model::Protocol::tcp};
-    described.is.port.frontends = {{store::FrontendKind::node_port, {}, 30080}};
+    described.explained.port.key = {{base::Symbol("shop"), "cart"}, base::Symbol("http"), model::Protocol::tcp};
+    described.explained.port.frontends = {{store::FrontendKind::node_port, {}, 30080}};
     CPPUNIT_ASSERT(request.wanted());
     snapshot::Description out;
     out.generation = 7;
-    if (request.may_want(described.is.port.key.service) && request.wants(described.is, nullptr))
+    if (request.may_want(described.explained.port.key.service) && request.wants(described.explained, nullptr))
       out.ports = {described};
     request.done(std::move(out));
   }
@@ -60,26 +60,26 @@ class ServicesCommandTest : public CppUnit::TestFixture {
     std::vector<ServiceView> out{view(base::Family::ipv4), view(base::Family::ipv6)};
     out[0].inspect = [](sync::SyncLoop::Inspect question) {
       CPPUNIT_ASSERT(question.wanted());
-      plugin::InspectionOutcome seen;
-      seen.lines = {"shop/cart:http :30080/tcp asked for '" + question.name + "'"};
+      plugin::InspectionOutcome outcome;
+      outcome.lines = {"shop/cart:http :30080/tcp asked for '" + question.name + "'"};
       if (question.name == "shop/bad") {
-        seen = {};
-        seen.code = abi::Code::kKernel;
-        seen.message = "no";
+        outcome = {};
+        outcome.code = abi::Code::kKernel;
+        outcome.message = "no";
       }
-      question.done(std::move(seen));
+      question.done(std::move(outcome));
     };
     return out;
   }
-  void serve(std::vector<ServiceView> views, std::chrono::milliseconds patience = 1h) {
+  void serve(std::vector<ServiceView> views, std::chrono::milliseconds timeout = 1h) {
     server_.emplace(folder_->path("control.sock"));
-    server_->on_slow("services", ServicesCommand([views] { return views; }, patience));
+    server_->on_slow("services", ServicesCommand([views] { return views; }, timeout));
     const auto started = server_->start();
     CPPUNIT_ASSERT_MESSAGE(started.message(), started.ok());
   }
   std::string ask(json request) {
     request["command"] = "services";
-    const auto answer = ctl::ask(folder_->path(), request, 20s);
+    const auto answer = ctl::send_request(folder_->path(), request, 20s);
     return answer.ok() ? answer->dump() : answer.status().message();
   }
 
@@ -90,7 +90,7 @@ class ServicesCommandTest : public CppUnit::TestFixture {
     folder_.reset();
   }
 
-  void a_backend_that_cannot_read_is_described() {
+  void without_inspection_the_delivered_state_is_shown() {
     serve({view(base::Family::ipv4)});
     CPPUNIT_ASSERT_EQUAL(
         std::string(R"({"families":[{"backend":"b","family":"IPv4","generation":7,)"
@@ -99,7 +99,7 @@ class ServicesCommandTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(ask({{"query", "shop/other"}}).find(R"("lines":[])") != std::string::npos);
   }
 
-  void a_backend_that_reads_is_asked() {
+  void with_inspection_the_kernel_state_is_shown() {
     serve(both());
     CPPUNIT_ASSERT_EQUAL(
         std::string(
@@ -107,17 +107,17 @@ class ServicesCommandTest : public CppUnit::TestFixture {
             R"('shop/cart:http'"],"view":"kernel"},{"backend":"b","family":"IPv6","generation":7,)"
             R"("lines":["shop/cart:http :30080/tcp at no address -> no endpoints"],"view":"given"}]})"),
         ask({{"query", "shop/cart:http"}}));
-    // What is no name is matched by the daemon alone.
+    // Queries other than names are matched by the daemon alone.
     CPPUNIT_ASSERT(ask({{"query", ":30080"}}).find("asked for ''") != std::string::npos);
   }
 
-  void the_kernel_is_left_alone_by_request() {
+  void the_kernel_is_not_read_on_request() {
     serve(both());
     CPPUNIT_ASSERT(ask({{"kernel", false}}).find("asked for") == std::string::npos);
     CPPUNIT_ASSERT(ask({{"kernel", true}}).find("asked for") != std::string::npos);
   }
 
-  void objects_by_request() {
+  void objects_on_request() {
     serve(both());
     const auto answer = json::parse(ask({{"objects", true}, {"family", 4}}));
     CPPUNIT_ASSERT_EQUAL(std::string("cart"), answer["families"][0]["service_ports"][0]["service"].get<std::string>());
@@ -125,44 +125,41 @@ class ServicesCommandTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(ask({{"objects", false}}).find("service_ports") == std::string::npos);
   }
 
-  void a_failure_is_of_its_family_alone() {
+  void a_failure_affects_only_its_family() {
     serve(both());
-    CPPUNIT_ASSERT_EQUAL(
-        std::string(R"({"families":[{"error":"backend b: services: no; what the backend was given is shown with )"
-                    R"(--no-kernel","family":"IPv4"},)"
-                    R"({"backend":"b","family":"IPv6","generation":7,"lines":[],"view":"given"}]})"),
-        ask({{"query", "shop/bad"}}));
+    CPPUNIT_ASSERT_EQUAL(std::string(R"({"families":[{"error":"backend b: services: no; use --no-kernel to show )"
+                                     R"(the delivered state","family":"IPv4"},)"
+                                     R"({"backend":"b","family":"IPv6","generation":7,"lines":[],"view":"given"}]})"),
+                         ask({{"query", "shop/bad"}}));
   }
 
-  void a_busy_backend_is_named() {
+  void a_timeout_of_a_busy_backend_names_the_call() {
     auto views = both();
     auto kept = std::make_shared<std::promise<sync::SyncLoop::Inspect>>();
     views[0].inspect = [kept](sync::SyncLoop::Inspect question) { kept->set_value(std::move(question)); };
     serve(std::move(views), 1ms);
     CPPUNIT_ASSERT_EQUAL(
-        std::string(
-            R"({"families":[{"error":"no answer within 0 s: the backend is busy with apply; try again, or ask with )"
-            R"x(--no-kernel for what the backend was given","family":"IPv4"},{"backend":"b","family":"IPv6",)x"
-            R"("generation":7,"lines":[],"view":"given"}]})"),
+        std::string(R"({"families":[{"error":"no answer within 0 s: the backend is busy with apply; try again, or use )"
+                    R"x(--no-kernel to show the delivered state","family":"IPv4"},{"backend":"b","family":"IPv6",)x"
+                    R"("generation":7,"lines":[],"view":"given"}]})"),
         ask({{"query", "shop/none"}}));
     const auto question = kept->get_future().get();
     CPPUNIT_ASSERT(!question.wanted());
     question.done({});  // the client has its answer
   }
 
-  void a_busy_store_is_named() {
+  void a_timeout_of_a_busy_store_is_an_error() {
     auto views = both();
     views[1].describe = [](const snapshot::DescribeRequest&) {};
     serve(std::move(views), 1ms);
     const std::string answer = ask({{"query", "shop/cart"}});
     CPPUNIT_ASSERT_MESSAGE(answer, answer.find("asked for 'shop/cart'") != std::string::npos);
     CPPUNIT_ASSERT_MESSAGE(
-        answer,
-        answer.find(R"({"error":"no answer within 0 s: sluiced is busy with changes; try again","family":"IPv6"})") !=
-            std::string::npos);
+        answer, answer.find(R"({"error":"no answer within 0 s: sluiced is busy; try again","family":"IPv6"})") !=
+                    std::string::npos);
   }
 
-  void one_family_alone() {
+  void one_family_on_request() {
     serve(both());
     CPPUNIT_ASSERT(ask({{"family", 6}}).find("IPv4") == std::string::npos);
     CPPUNIT_ASSERT(ask({{"family", 4}}).find("IPv6") == std::string::npos);
@@ -172,18 +169,17 @@ class ServicesCommandTest : public CppUnit::TestFixture {
                          ask({{"family", 6}}));
   }
 
-  void wrong_requests_are_refused() {
+  void invalid_requests_are_rejected() {
     serve(both());
     const std::string failed = "sluiced says: services failed: ";
-    CPPUNIT_ASSERT_EQUAL(failed + "query is no text", ask({{"query", 1}}));
-    CPPUNIT_ASSERT_EQUAL(failed + "kernel is neither true nor false", ask({{"kernel", 1}}));
-    CPPUNIT_ASSERT_EQUAL(failed + "objects is neither true nor false", ask({{"objects", "yes"}}));
+    CPPUNIT_ASSERT_EQUAL(failed + "query must be a string", ask({{"query", 1}}));
+    CPPUNIT_ASSERT_EQUAL(failed + "kernel must be true or false", ask({{"kernel", 1}}));
+    CPPUNIT_ASSERT_EQUAL(failed + "objects must be true or false", ask({{"objects", "yes"}}));
     const std::string odd_query = ask({{"query", "a/b/c"}});
     CPPUNIT_ASSERT_MESSAGE(odd_query,
-                           odd_query.starts_with(failed + "'a/b/c' is no Service, namespace, address or node port"));
+                           odd_query.starts_with(failed + "invalid query 'a/b/c': use NAMESPACE/NAME[:PORT]"));
     for (const json& odd : {json(5), json("4"), json(nullptr), json(4.5)}) {
-      CPPUNIT_ASSERT_EQUAL(std::string("sluiced says: services failed: family is neither 4 nor 6"),
-                           ask({{"family", odd}}));
+      CPPUNIT_ASSERT_EQUAL(std::string("sluiced says: services failed: family must be 4 or 6"), ask({{"family", odd}}));
     }
   }
 };

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What "services" answers for one family: pages for people, documents for programs.
+// The answer to "services" for one family: pages for users, documents for programs.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -20,11 +20,11 @@ class ServicesDocumentTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ServicesDocumentTest);
   CPPUNIT_TEST(a_page_shows_the_kernel);
   CPPUNIT_TEST(a_page_without_the_kernel);
-  CPPUNIT_TEST(differences_stand_below_the_line);
-  CPPUNIT_TEST(progress_is_said);
+  CPPUNIT_TEST(differences_follow_the_line);
+  CPPUNIT_TEST(pending_changes_are_reported);
   CPPUNIT_TEST(a_query_shows_why_endpoints_are_used);
   CPPUNIT_TEST(large_services_are_counted);
-  CPPUNIT_TEST(what_is_not_proxied_and_not_wanted);
+  CPPUNIT_TEST(services_not_proxied_and_unwanted_lines);
   CPPUNIT_TEST(a_document_has_everything);
   CPPUNIT_TEST(a_document_has_a_limit);
   CPPUNIT_TEST_SUITE_END();
@@ -48,11 +48,11 @@ class ServicesDocumentTest : public CppUnit::TestFixture {
   // shop/NAME:http 172.30.0.41:80/tcp and node port 30080.
   snapshot::DescribedPort& add(const std::string& name, const std::vector<store::ExplainedEndpoint>& endpoints) {
     snapshot::DescribedPort out;
-    out.is.port.key = {{base::Symbol("shop"), name}, base::Symbol("http"), model::Protocol::tcp};
-    out.is.port.frontends = {{FrontendKind::cluster_ip, ip("172.30.0.41"), 80}, {FrontendKind::node_port, {}, 30080}};
-    out.is.endpoints = endpoints;
+    out.explained.port.key = {{base::Symbol("shop"), name}, base::Symbol("http"), model::Protocol::tcp};
+    out.explained.port.frontends = {{FrontendKind::cluster_ip, ip("172.30.0.41"), 80}, {FrontendKind::node_port, {}, 30080}};
+    out.explained.endpoints = endpoints;
     for (const auto& one : endpoints) {
-      if (one.endpoint.in_cluster || one.endpoint.in_local) out.is.port.endpoints.push_back(one.endpoint);
+      if (one.endpoint.in_cluster || one.endpoint.in_local) out.explained.port.endpoints.push_back(one.endpoint);
     }
     description_.ports.push_back(out);
     return description_.ports.back();
@@ -97,7 +97,7 @@ class ServicesDocumentTest : public CppUnit::TestFixture {
                          page(false));
   }
 
-  void differences_stand_below_the_line() {
+  void differences_follow_the_line() {
     add("cart", {endpoint("10.1.0.1", Use::used)});
     kernel_ = {"shop/cart:http 172.30.0.41:80/tcp -> 10.1.0.9:8080"};
     CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http 172.30.0.41:80/tcp -> 10.1.0.9:8080\n"
@@ -108,7 +108,7 @@ class ServicesDocumentTest : public CppUnit::TestFixture {
                          page());
   }
 
-  void progress_is_said() {
+  void pending_changes_are_reported() {
     for (const auto& [progress, phrase] :
          std::vector<std::pair<Progress, std::string>>{{Progress::change_pending, "changes at the next sync"},
                                                        {Progress::addition_pending, "is added at the next sync"},
@@ -117,7 +117,7 @@ class ServicesDocumentTest : public CppUnit::TestFixture {
       add("cart", {endpoint("10.1.0.1", Use::used)}).progress = progress;
       const std::string text = page();
       CPPUNIT_ASSERT_MESSAGE(text, text.ends_with("\n  shop/cart:http " + phrase + "\n"));
-      // What it was given is not what is described.
+      // A pending change is not reported as a difference.
       CPPUNIT_ASSERT_MESSAGE(text, text.find("was given") == std::string::npos);
     }
   }
@@ -153,7 +153,7 @@ class ServicesDocumentTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(100), document(false)["service_ports"][0]["endpoints"].size());
   }
 
-  void what_is_not_proxied_and_not_wanted() {
+  void services_not_proxied_and_unwanted_lines() {
     description_.not_proxied = {{{base::Symbol("shop"), "dns"}, "it is headless"}};
     kernel_ = {"not wanted by any Service: 172.30.0.99:80/tcp -> 10.1.0.1:80"};
     CPPUNIT_ASSERT_EQUAL("shop/dns is not proxied: it is headless\n" + kernel_[0] + "\n", page());
@@ -166,11 +166,11 @@ class ServicesDocumentTest : public CppUnit::TestFixture {
 
   void a_document_has_everything() {
     auto& described = add("cart", {endpoint("10.1.0.1", Use::used, Use::not_on_this_node)});
-    described.is.port.source_ranges = {base::IpPrefix::parse("203.0.113.0/25").value()};
-    described.is.port.external_local = true;
-    described.is.port.has_any_endpoint = true;
-    described.is.port.affinity_seconds = 60;
-    described.is.endpoints[0].zone_hints = model::pack_names({"a", "b"});
+    described.explained.port.source_ranges = {base::IpPrefix::parse("203.0.113.0/25").value()};
+    described.explained.port.external_local = true;
+    described.explained.port.has_any_endpoint = true;
+    described.explained.port.affinity_seconds = 60;
+    described.explained.endpoints[0].zone_hints = model::pack_names({"a", "b"});
     kernel_ = {"shop/cart:http 172.30.0.41:80/tcp sticky for 60 s -> 10.1.0.1:8080"};
     CPPUNIT_ASSERT_EQUAL(
         json::parse(R"({"backend":"b","family":"IPv4","generation":7,"not_proxied":[],"unwanted":[],"view":"kernel",
@@ -192,7 +192,7 @@ class ServicesDocumentTest : public CppUnit::TestFixture {
   }
 
   void a_document_has_a_limit() {
-    add("cart", std::vector<store::ExplainedEndpoint>(kMostDocumentEndpoints, endpoint("10.1.0.1", Use::not_ready)));
+    add("cart", std::vector<store::ExplainedEndpoint>(kMaxDocumentEndpoints, endpoint("10.1.0.1", Use::not_ready)));
     CPPUNIT_ASSERT(document().contains("service_ports"));
     add("more", {endpoint("10.1.0.1", Use::used)});
     CPPUNIT_ASSERT_EQUAL(

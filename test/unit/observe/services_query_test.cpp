@@ -18,7 +18,7 @@ class ServicesQueryTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(addresses);
   CPPUNIT_TEST(node_ports);
   CPPUNIT_TEST(protocols);
-  CPPUNIT_TEST(what_is_no_query);
+  CPPUNIT_TEST(invalid_queries);
   CPPUNIT_TEST(unwanted_lines);
   CPPUNIT_TEST_SUITE_END();
 
@@ -99,14 +99,14 @@ class ServicesQueryTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("shop/tcp"), query("shop/tcp").service_name());
   }
 
-  void what_is_no_query() {
+  void invalid_queries() {
     for (const std::string& text :
          std::vector<std::string>{"/cart", "shop/", "shop/:http", "shop/cart:", "a/b/c", "a b", ":", ":0", "65536x ",
                                   ":65536", "1.2.3.4:0", "[fd00::1", "[]:80", "\x1b[2J", std::string(600, 'a')}) {
       const auto out = ServiceQuery::parse(text);
       CPPUNIT_ASSERT_MESSAGE(text, !out.ok());
       CPPUNIT_ASSERT_MESSAGE(out.status().message(),
-                             out.status().message().find("allowed: NAMESPACE/NAME[:PORT]") != std::string::npos);
+                             out.status().message().find("use NAMESPACE/NAME[:PORT]") != std::string::npos);
       CPPUNIT_ASSERT(out.status().message().size() < 800);
     }
   }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A client of a Unix socket that may behave badly. Waiting ends with the event waited
-// for; the limit is for a test that fails.
+// A client of a Unix socket that may behave badly. A wait ends with its event; the
+// timeout is for a failing test.
 #pragma once
 
 #include <cppunit/TestAssert.h>
@@ -28,7 +28,7 @@ inline sockaddr_un unix_address(const std::string& path) {
   return out;
 }
 
-// A socket at a path, nobody listening yet; the file outlives it.
+// A bound socket at a path that does not listen yet; the file outlives it.
 inline base::Fd bound_socket(const std::string& path) {
   base::Fd out(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_un address = unix_address(path);
@@ -54,7 +54,7 @@ class SocketPeer {
   }
   void end_of_requests() { ::shutdown(fd_.get(), SHUT_WR); }
 
-  // The next line without its line feed; "closed" when there is none any more.
+  // The next line without its newline; "closed" when the other side has closed.
   std::string line() {
     for (;;) {
       const auto end = input_.find('\n');

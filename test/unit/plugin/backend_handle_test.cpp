@@ -18,7 +18,7 @@ using base::StatusCode;
 using test::require_contains;
 using test::ZooFolder;
 
-// Every look at it takes `step`, so that a call takes as long as a test wants.
+// Advances by `step` whenever it is read, so that a test chooses the duration of a call.
 class SteppingClock final : public base::Clock {
  public:
   Time now() const override { return now_ += step; }
@@ -39,34 +39,34 @@ class Metrics final : public MetricSink {
 class BackendHandleTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(BackendHandleTest);
   CPPUNIT_TEST(settings_and_host_reach_the_backend);
-  CPPUNIT_TEST(apply_counts_writes_and_lists_what_failed);
+  CPPUNIT_TEST(apply_counts_writes_and_lists_failures);
   CPPUNIT_TEST(apply_reads_elements_of_another_size);
   CPPUNIT_TEST(delta_on_another_generation_needs_full);
-  CPPUNIT_TEST(delta_is_not_sent_where_it_is_not_understood);
-  CPPUNIT_TEST(family_that_is_not_offered_is_refused);
-  CPPUNIT_TEST(claims_come_sorted_and_once);
+  CPPUNIT_TEST(delta_is_not_sent_without_the_feature);
+  CPPUNIT_TEST(family_without_feature_is_rejected);
+  CPPUNIT_TEST(claims_are_sorted_without_duplicates);
   CPPUNIT_TEST(retire_passes_claims_and_drain_time);
-  CPPUNIT_TEST(backend_prepares_the_node_where_it_can);
-  CPPUNIT_TEST(services_are_told_in_lines_where_the_backend_can);
-  CPPUNIT_TEST(create_that_fails_gives_its_reason);
-  CPPUNIT_TEST(words_for_an_errno_are_said_once);
-  CPPUNIT_TEST(create_that_throws_gives_its_reason);
+  CPPUNIT_TEST(prepare_is_optional);
+  CPPUNIT_TEST(inspection_returns_lines_and_is_optional);
+  CPPUNIT_TEST(failed_create_returns_its_reason);
+  CPPUNIT_TEST(errno_text_is_not_repeated);
+  CPPUNIT_TEST(throwing_create_returns_its_reason);
   CPPUNIT_TEST(create_without_a_backend_is_a_defect);
-  CPPUNIT_TEST(create_with_garbage_touches_nothing);
-  CPPUNIT_TEST(exception_in_a_method_becomes_an_answer);
-  CPPUNIT_TEST(unknown_code_and_missing_reason_are_named);
-  CPPUNIT_TEST(error_text_without_end_is_cut);
+  CPPUNIT_TEST(garbage_of_create_is_ignored);
+  CPPUNIT_TEST(exception_in_a_method_becomes_a_code);
+  CPPUNIT_TEST(unknown_code_and_missing_reason_are_reported);
+  CPPUNIT_TEST(unterminated_error_text_is_truncated);
   CPPUNIT_TEST(error_text_becomes_one_line);
-  CPPUNIT_TEST(call_beyond_its_limit_is_a_warning);
-  CPPUNIT_TEST(call_in_progress_beyond_its_limit_is_overdue);
+  CPPUNIT_TEST(slow_call_logs_a_warning);
+  CPPUNIT_TEST(slow_call_in_progress_is_overdue);
   CPPUNIT_TEST(no_call_in_progress_is_not_overdue);
-  CPPUNIT_TEST(library_goes_with_its_last_backend);
-  CPPUNIT_TEST(backend_is_told_that_another_one_serves);
-  CPPUNIT_TEST(clients_go_from_one_backend_to_the_next);
-  CPPUNIT_TEST(clients_are_no_business_of_a_backend_without_affinity);
-  CPPUNIT_TEST(a_plugin_of_an_older_minor_works_as_before);
-  CPPUNIT_TEST(a_daemon_of_an_older_minor_has_set_no_flags);
-  CPPUNIT_TEST(draining_is_nobodys_failure);
+  CPPUNIT_TEST(last_backend_unmaps_the_library);
+  CPPUNIT_TEST(backend_receives_the_predecessor_serves_flag);
+  CPPUNIT_TEST(session_affinity_is_exported_and_imported);
+  CPPUNIT_TEST(affinity_is_unsupported_without_the_extension);
+  CPPUNIT_TEST(plugin_of_an_older_minor_works);
+  CPPUNIT_TEST(flags_beyond_the_given_size_are_zero);
+  CPPUNIT_TEST(draining_is_not_logged_as_a_failure);
   CPPUNIT_TEST_SUITE_END();
 
   ZooFolder folder_;
@@ -115,23 +115,23 @@ class BackendHandleTest : public CppUnit::TestFixture {
 
   void settings_and_host_reach_the_backend() {
     const test::CapturedLog log;
-    std::string told;
+    std::string reported;
     HostCallbacks callbacks;
-    callbacks.request_resync = [&](const std::string& reason) { told += "resync " + reason + ";"; };
-    callbacks.report_unhealthy = [&](const std::string& reason) { told += "unwell " + reason + ";"; };
+    callbacks.request_resync = [&](const std::string& reason) { reported += "resync " + reason + ";"; };
+    callbacks.report_unhealthy = [&](const std::string& reason) { reported += "unwell " + reason + ";"; };
     callbacks.event = [&](abi::Severity, const std::string& reason, const std::string&,
-                          const std::optional<ServicePortName>&) { told += reason + ";"; };
+                          const std::optional<ServicePortName>&) { reported += reason + ";"; };
     const auto handle =
         make("good", {abi::Family::kIpv6, {{"colour", "red"}}, "/run/sluice/good"}, callbacks);
     CPPUNIT_ASSERT(handle->probe().ok());
     require_contains(log.text(), "INFO sluice.plugin.good sluiced " PACKAGE_VERSION " with minor " +
                                      std::to_string(abi::kMinor) + " and features 0, colour red, state in /run/sluice/good");
-    CPPUNIT_ASSERT_EQUAL(std::string("Probed;resync flushed by somebody;unwell hungry;unwell ;"), told);
+    CPPUNIT_ASSERT_EQUAL(std::string("Probed;resync flushed by another process;unwell hungry;unwell ;"), reported);
     CPPUNIT_ASSERT(metrics_.names == std::vector<std::string>{"probes_total"});
     CPPUNIT_ASSERT_EQUAL(std::string("good (IPv6)"), handle->name());
   }
 
-  void apply_counts_writes_and_lists_what_failed() {
+  void apply_counts_writes_and_lists_failures() {
     const auto handle = make("good");
     const abi::NodeFacts node = node_facts();
     const std::vector<abi::Endpoint> endpoints(3);
@@ -148,7 +148,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(handle->apply(transaction(node, {ports[0]})).reports.failed.empty());
   }
 
-  // A newer daemon has longer elements; the stride leads over what is not known.
+  // A newer daemon has longer elements; the stride skips the unknown fields.
   void apply_reads_elements_of_another_size() {
     struct Longer {
       abi::ServicePort port;
@@ -178,7 +178,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(again.status("good (IPv4)", "apply").code() == StatusCode::expired);
   }
 
-  void delta_is_not_sent_where_it_is_not_understood() {
+  void delta_is_not_sent_without_the_feature() {
     const auto handle = make("ipv4_only");
     const abi::NodeFacts node = node_facts();
     abi::Transaction delta = transaction(node, {});
@@ -186,7 +186,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(handle->apply(delta).code == abi::Code::kInvalid);
   }
 
-  void family_that_is_not_offered_is_refused() {
+  void family_without_feature_is_rejected() {
     BackendSettings settings;
     settings.family = abi::Family::kIpv6;
     const auto made = try_make("ipv4_only", settings);
@@ -194,7 +194,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
     require_contains(made.status().message(), "backend ipv4_only (IPv6): create: the plugin does not offer");
   }
 
-  void claims_come_sorted_and_once() {
+  void claims_are_sorted_without_duplicates() {
     const ClaimsOutcome claimed = make("good")->claims();
     CPPUNIT_ASSERT(claimed.ok());
     CPPUNIT_ASSERT((claimed.claims == std::vector<std::string>{"zoo/a", "zoo/b"}));
@@ -208,7 +208,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
         outcome.status("good (IPv4)", "retire").message());
   }
 
-  void backend_prepares_the_node_where_it_can() {
+  void prepare_is_optional() {
     test::CapturedLog log;
     BackendSettings settings;
     settings.options = {{"colour", "green"}};
@@ -220,11 +220,11 @@ class BackendHandleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(
         std::string("backend good (IPv4): prepare good: no light to paint by: Permission denied"),
         make("good", settings)->prepare(node).status("good (IPv4)", "prepare").message());
-    // Who has no such extension has nothing to prepare.
+    // A backend without the extension has nothing to prepare.
     CPPUNIT_ASSERT(make("ipv4_only")->prepare(node).ok());
   }
 
-  void services_are_told_in_lines_where_the_backend_can() {
+  void inspection_returns_lines_and_is_optional() {
     const auto handle = make("good");
     CPPUNIT_ASSERT(handle->inspectable());
     const InspectionOutcome nothing = handle->services("");
@@ -238,11 +238,11 @@ class BackendHandleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT((handle->services("").lines == std::vector<std::string>{"shop/a:http/tcp 2", "shop/b:http/tcp 2"}));
     CPPUNIT_ASSERT((handle->services("shop/b").lines == std::vector<std::string>{"shop/b:http/tcp 2"}));
     CPPUNIT_ASSERT(!make("ipv4_only")->inspectable());
-    // Whoever throws when asked for extensions has none.
+    // A backend whose do_extension() throws has no extensions.
     CPPUNIT_ASSERT(!make("throws")->inspectable());
   }
 
-  void create_that_fails_gives_its_reason() {
+  void failed_create_returns_its_reason() {
     const auto made = try_make("create_fails");
     CPPUNIT_ASSERT(made.status().code() == StatusCode::denied);
     CPPUNIT_ASSERT_EQUAL(
@@ -250,7 +250,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
         made.status().message());
   }
 
-  void words_for_an_errno_are_said_once() {
+  void errno_text_is_not_repeated() {
     plugin::Outcome outcome;
     outcome.code = abi::Code::kRetry;
     outcome.os_errno = ENOBUFS;
@@ -261,19 +261,17 @@ class BackendHandleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL("backend x: apply: " + outcome.message, outcome.status("x", "apply").message());
   }
 
-  void create_that_throws_gives_its_reason() {
-    require_contains(refusal("create_throws"), "create: no such animal");
-  }
+  void throwing_create_returns_its_reason() { require_contains(refusal("create_throws"), "create: no such animal"); }
 
   void create_without_a_backend_is_a_defect() {
     require_contains(refusal("create_null"), "create: it answered ok without a backend");
   }
 
-  void create_with_garbage_touches_nothing() {
+  void garbage_of_create_is_ignored() {
     require_contains(refusal("create_garbage"), "create: the backend answered with the unknown code 99");
   }
 
-  void exception_in_a_method_becomes_an_answer() {
+  void exception_in_a_method_becomes_a_code() {
     const auto handle = make("throws");
     const Outcome probed = handle->probe();
     CPPUNIT_ASSERT(probed.code == abi::Code::kInternal);
@@ -291,7 +289,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(handle->cleanup().code == abi::Code::kInternal);
   }
 
-  void unknown_code_and_missing_reason_are_named() {
+  void unknown_code_and_missing_reason_are_reported() {
     const auto handle = make("rude");
     const Outcome probed = handle->probe();
     CPPUNIT_ASSERT(probed.code == abi::Code::kInternal);
@@ -300,7 +298,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
                          handle->retire({}, std::chrono::seconds(0)).message);
   }
 
-  void error_text_without_end_is_cut() {
+  void unterminated_error_text_is_truncated() {
     const Outcome verified = make("rude")->verify();
     CPPUNIT_ASSERT(verified.code == abi::Code::kNeedFull);
     CPPUNIT_ASSERT_EQUAL(std::string(sizeof(abi::Error::object), 'o'), verified.object);
@@ -311,7 +309,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("two lines [31m"), make("rude")->cleanup().message);
   }
 
-  void call_beyond_its_limit_is_a_warning() {
+  void slow_call_logs_a_warning() {
     const auto handle = make("good");
     const test::CapturedLog log;
     clock_.step = std::chrono::milliseconds(10'500);
@@ -321,8 +319,8 @@ class BackendHandleTest : public CppUnit::TestFixture {
         std::string("WARN sluice.plugin backend good (IPv4): verify took 10500 ms, its limit is 10 s\n"), log.text());
   }
 
-  // Seen from another thread, while the call hangs.
-  void call_in_progress_beyond_its_limit_is_overdue() {
+  // Another thread checks overdue() while the call hangs.
+  void slow_call_in_progress_is_overdue() {
     std::unique_ptr<BackendHandle> handle;
     std::string before, after;
     HostCallbacks callbacks;
@@ -345,14 +343,14 @@ class BackendHandleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string_view(), handle->overdue());
   }
 
-  void library_goes_with_its_last_backend() {
+  void last_backend_unmaps_the_library() {
     auto first = make("good");
     auto plugin = first->plugin().file();
     first.reset();
     CPPUNIT_ASSERT(!test::is_mapped(plugin));
   }
 
-  void backend_is_told_that_another_one_serves() {
+  void backend_receives_the_predecessor_serves_flag() {
     const test::CapturedLog log;
     BackendSettings settings;
     settings.predecessor_serves = true;
@@ -363,7 +361,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(without.text().find("in place of another") == std::string::npos);
   }
 
-  void clients_go_from_one_backend_to_the_next() {
+  void session_affinity_is_exported_and_imported() {
     BoundClient client{"shop", "cart", "http", abi::Protocol::kUdp, {}, {}, 8080, 10};
     client.client.bytes[0] = 192;
     client.endpoint.bytes[3] = 7;
@@ -374,7 +372,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(first->import_clients({client, over}).ok());
     const BoundClientsOutcome bound = first->export_clients();
     CPPUNIT_ASSERT(bound.ok());
-    // Whoever is bound no longer is none, nor is what has no address.
+    // Expired bindings and those without an address are dropped.
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), bound.clients.size());
     const BoundClient& same = bound.clients[0];
     CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http"), same.name_space + "/" + same.service + ":" + same.port_name);
@@ -386,21 +384,21 @@ class BackendHandleTest : public CppUnit::TestFixture {
     const auto second = make("good");
     CPPUNIT_ASSERT(second->import_clients(bound.clients).ok());
     CPPUNIT_ASSERT_EQUAL(std::uint32_t(8), second->export_clients().clients.at(0).remaining_seconds);
-    CPPUNIT_ASSERT_EQUAL(std::string("backend good (IPv4): import_clients good: nobody to remember"),
+    CPPUNIT_ASSERT_EQUAL(std::string("backend good (IPv4): import_clients good: no clients to remember"),
                          second->import_clients({}).status("good (IPv4)", "import_clients").message());
   }
 
-  void clients_are_no_business_of_a_backend_without_affinity() {
+  void affinity_is_unsupported_without_the_extension() {
     const auto handle = make("ipv4_only");
     const BoundClientsOutcome bound = handle->export_clients();
     CPPUNIT_ASSERT(bound.code == abi::Code::kUnsupported && bound.clients.empty());
-    CPPUNIT_ASSERT_EQUAL(std::string("the backend cannot pass on which clients session affinity has bound"),
+    CPPUNIT_ASSERT_EQUAL(std::string("the backend does not support the export and import of session affinity"),
                          bound.message);
     CPPUNIT_ASSERT(handle->import_clients({}).code == abi::Code::kUnsupported);
   }
 
-  // It reads of CreateArgs what it knows, and is asked for no extension it lacks.
-  void a_plugin_of_an_older_minor_works_as_before() {
+  // It reads only the fields of CreateArgs that it knows.
+  void plugin_of_an_older_minor_works() {
     BackendSettings settings;
     settings.state_dir = "/run/x";
     settings.predecessor_serves = true;
@@ -412,11 +410,11 @@ class BackendHandleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(handle->retire({"x/1"}, std::chrono::seconds(5)).ok());
   }
 
-  // What lies behind the struct it has given is nothing of it.
-  void a_daemon_of_an_older_minor_has_set_no_flags() {
+  // A daemon of an older minor has a shorter CreateArgs, and data beyond it must not be read as flags.
+  void flags_beyond_the_given_size_are_zero() {
     folder_.add("good");
     const auto plugin = load_plugin(folder_.request("good"));
-    const auto told = [&](std::uint32_t struct_size) {
+    const auto reported = [&](std::uint32_t struct_size) {
       const test::CapturedLog log;
       HostServices host("good", {}, nullptr, clock_);
       abi::CreateArgs args{};
@@ -431,11 +429,11 @@ class BackendHandleTest : public CppUnit::TestFixture {
       made->release();
       return log.text().find("in place of another") != std::string::npos;
     };
-    CPPUNIT_ASSERT(!told(offsetof(abi::CreateArgs, flags)));
-    CPPUNIT_ASSERT(told(sizeof(abi::CreateArgs)));
+    CPPUNIT_ASSERT(!reported(offsetof(abi::CreateArgs, flags)));
+    CPPUNIT_ASSERT(reported(sizeof(abi::CreateArgs)));
   }
 
-  void draining_is_nobodys_failure() {
+  void draining_is_not_logged_as_a_failure() {
     const auto handle = make("good");
     const test::CapturedLog log;
     CPPUNIT_ASSERT(handle->retire({}, std::chrono::seconds(1)).code == abi::Code::kRetry);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The lines logged while it lives, as "LEVEL logger text".
+// Records log lines during its lifetime, as "LEVEL logger text".
 #pragma once
 
 #include <log4cplus/appender.h>

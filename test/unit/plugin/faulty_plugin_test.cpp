@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The plugin whose faults the tests of the daemon ask for does what they rely on.
+// Tests the plugin that other tests use to inject faults.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <fstream>
@@ -20,14 +20,14 @@ using namespace std::chrono_literals;
 
 class FaultyPluginTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(FaultyPluginTest);
-  CPPUNIT_TEST(without_a_fault_it_has_none);
-  CPPUNIT_TEST(every_step_fails_where_it_is_asked_to);
-  CPPUNIT_TEST(a_fault_may_be_of_one_family);
-  CPPUNIT_TEST(half_an_apply_is_taken_back_by_retire);
-  CPPUNIT_TEST(what_the_successor_claims_stays);
-  CPPUNIT_TEST(it_drains_until_the_time_is_over);
-  CPPUNIT_TEST(apply_takes_as_long_as_asked);
-  CPPUNIT_TEST(unknown_options_are_refused);
+  CPPUNIT_TEST(plugin_without_a_fault_works);
+  CPPUNIT_TEST(each_step_fails_on_request);
+  CPPUNIT_TEST(fault_can_be_limited_to_one_family);
+  CPPUNIT_TEST(retire_rolls_back_a_partial_apply);
+  CPPUNIT_TEST(retire_keeps_claims_of_the_new_backend);
+  CPPUNIT_TEST(retire_drains_until_the_timeout);
+  CPPUNIT_TEST(apply_has_the_requested_duration);
+  CPPUNIT_TEST(unknown_options_are_rejected);
   CPPUNIT_TEST_SUITE_END();
 
   using Options = std::vector<std::pair<std::string, std::string>>;
@@ -40,7 +40,7 @@ class FaultyPluginTest : public CppUnit::TestFixture {
 
  private:
   base::Result<std::unique_ptr<BackendHandle>> try_make(const Options& options, abi::Family family = abi::Family::kIpv4,
-                                                        bool predecessor = false) {
+                                                        bool old_backend = false) {
     zoo_.add("faulty");
     auto plugin = load_plugin(zoo_.request("faulty"));
     CPPUNIT_ASSERT_EQUAL(std::string(), plugin.status().message());
@@ -48,7 +48,7 @@ class FaultyPluginTest : public CppUnit::TestFixture {
     settings.family = family;
     settings.options = options;
     settings.state_dir = state_.string();
-    settings.predecessor_serves = predecessor;
+    settings.predecessor_serves = old_backend;
     return BackendHandle::create(std::move(*plugin), settings, {}, nullptr, clock_);
   }
   std::unique_ptr<BackendHandle> make(const Options& options, abi::Family family = abi::Family::kIpv4) {
@@ -73,25 +73,25 @@ class FaultyPluginTest : public CppUnit::TestFixture {
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   }
 
-  void without_a_fault_it_has_none() {
+  void plugin_without_a_fault_works() {
     auto made = try_make({}, abi::Family::kIpv6, true);
     BackendHandle& backend = **made;
     CPPUNIT_ASSERT(backend.probe().ok() && apply(backend).ok() && backend.verify().ok());
     CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http/tcp 0\n"), content("programmed-ipv6"));
-    std::ofstream(state_ / "programmed-ipv6") << "somebody else";
+    std::ofstream(state_ / "programmed-ipv6") << "other content";
     CPPUNIT_ASSERT(backend.verify().code == abi::Code::kNeedFull);
     CPPUNIT_ASSERT((backend.claims().claims == std::vector<std::string>{"zoo/faulty-ipv6"}));
     CPPUNIT_ASSERT(backend.export_clients().ok() && backend.import_clients({}).ok());
     CPPUNIT_ASSERT(backend.retire({}, 3s).ok());
     CPPUNIT_ASSERT(!fs::exists(state_ / "programmed-ipv6"));
     made->reset();
-    CPPUNIT_ASSERT_EQUAL(std::string("ipv6 create predecessor\nipv6 probe\nipv6 apply full 1\nipv6 verify\nipv6 verify\n"
+    CPPUNIT_ASSERT_EQUAL(std::string("ipv6 create old_backend\nipv6 probe\nipv6 apply full 1\nipv6 verify\nipv6 verify\n"
                                      "ipv6 claims\nipv6 export\nipv6 import 0\nipv6 retire 3\nipv6 release\n"),
                          content("calls"));
   }
 
-  void every_step_fails_where_it_is_asked_to() {
-    require_contains(try_make({{"fault", "create"}}).status().message(), "the fault of create that was asked for");
+  void each_step_fails_on_request() {
+    require_contains(try_make({{"fault", "create"}}).status().message(), "the requested fault of create");
     CPPUNIT_ASSERT(make({{"fault", "probe"}})->probe().code == abi::Code::kKernel);
     CPPUNIT_ASSERT(apply(*make({{"fault", "apply"}})).code == abi::Code::kKernel);
     CPPUNIT_ASSERT(!fs::exists(state_ / "programmed-ipv4"));
@@ -105,13 +105,13 @@ class FaultyPluginTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!once->retire({}, 0s).ok() && once->retire({}, 0s).ok());
   }
 
-  void a_fault_may_be_of_one_family() {
+  void fault_can_be_limited_to_one_family() {
     const Options options{{"fault", "probe"}, {"family", "ipv6"}};
     CPPUNIT_ASSERT(make(options)->probe().ok());
     CPPUNIT_ASSERT(!make(options, abi::Family::kIpv6)->probe().ok());
   }
 
-  void half_an_apply_is_taken_back_by_retire() {
+  void retire_rolls_back_a_partial_apply() {
     const auto backend = make({{"fault", "apply-half"}});
     CPPUNIT_ASSERT(!apply(*backend).ok());
     CPPUNIT_ASSERT(fs::exists(state_ / "half-ipv4"));
@@ -122,14 +122,14 @@ class FaultyPluginTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!fs::exists(state_ / "half-ipv4"));
   }
 
-  void what_the_successor_claims_stays() {
+  void retire_keeps_claims_of_the_new_backend() {
     const auto backend = make({});
     CPPUNIT_ASSERT(apply(*backend).ok());
     CPPUNIT_ASSERT(backend->retire({"a/b", "zoo/faulty-ipv4"}, 0s).ok());
     CPPUNIT_ASSERT(fs::exists(state_ / "programmed-ipv4"));
   }
 
-  void it_drains_until_the_time_is_over() {
+  void retire_drains_until_the_timeout() {
     const auto backend = make({{"fault", "drain"}});
     CPPUNIT_ASSERT(apply(*backend).ok());
     CPPUNIT_ASSERT(backend->retire({}, 2s).code == abi::Code::kRetry);
@@ -138,14 +138,14 @@ class FaultyPluginTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!fs::exists(state_ / "programmed-ipv4"));
   }
 
-  void apply_takes_as_long_as_asked() {
+  void apply_has_the_requested_duration() {
     const auto backend = make({{"fault", "hang-apply"}, {"seconds", "1"}});
     const auto begin = clock_.now();
     CPPUNIT_ASSERT(apply(*backend).ok());
     CPPUNIT_ASSERT(clock_.now() - begin >= 1s);
   }
 
-  void unknown_options_are_refused() {
+  void unknown_options_are_rejected() {
     for (const Options& options : {Options{{"fault", "aply"}}, Options{{"colour", "red"}}, Options{{"seconds", "x"}},
                                    Options{{"family", "4"}}}) {
       require_contains(try_make(options).status().message(), "does not know " + options[0].first);

@@ -23,26 +23,26 @@ using test::ZooFolder;
 
 class FileChecksTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(FileChecksTest);
-  CPPUNIT_TEST(good_file_passes_and_links_are_followed);
-  CPPUNIT_TEST(relative_path_is_refused);
-  CPPUNIT_TEST(missing_file_is_refused);
-  CPPUNIT_TEST(link_that_leads_out_of_the_folder_is_refused);
-  CPPUNIT_TEST(folder_whose_name_only_starts_alike_is_outside);
-  CPPUNIT_TEST(folder_instead_of_file_is_refused);
-  CPPUNIT_TEST(world_writable_file_is_refused_also_when_relaxed);
-  CPPUNIT_TEST(group_writable_file_is_refused_unless_relaxed);
-  CPPUNIT_TEST(writable_folder_is_refused);
-  CPPUNIT_TEST(writable_folder_further_up_does_not_matter);
-  CPPUNIT_TEST(file_of_another_user_is_refused_unless_relaxed);
-  CPPUNIT_TEST(text_file_is_refused);
-  CPPUNIT_TEST(empty_file_is_refused);
-  CPPUNIT_TEST(other_machine_is_explained);
-  CPPUNIT_TEST(other_bitness_is_explained);
-  CPPUNIT_TEST(object_file_is_no_shared_object);
-  CPPUNIT_TEST(cut_file_is_refused);
-  CPPUNIT_TEST(damaged_section_table_is_refused);
-  CPPUNIT_TEST(shared_object_without_the_section_is_refused);
-  CPPUNIT_TEST(descriptors_are_read_in_the_order_in_which_they_can_be_understood);
+  CPPUNIT_TEST(good_file_is_accepted_and_links_are_followed);
+  CPPUNIT_TEST(relative_path_is_rejected);
+  CPPUNIT_TEST(missing_file_is_rejected);
+  CPPUNIT_TEST(link_out_of_the_folder_is_rejected);
+  CPPUNIT_TEST(folder_with_the_same_prefix_is_outside);
+  CPPUNIT_TEST(folder_instead_of_file_is_rejected);
+  CPPUNIT_TEST(world_writable_file_is_rejected_even_if_relaxed);
+  CPPUNIT_TEST(group_writable_file_is_rejected_unless_relaxed);
+  CPPUNIT_TEST(writable_folder_is_rejected);
+  CPPUNIT_TEST(writable_parent_folder_is_accepted);
+  CPPUNIT_TEST(file_of_another_user_is_rejected_unless_relaxed);
+  CPPUNIT_TEST(text_file_is_rejected);
+  CPPUNIT_TEST(empty_file_is_rejected);
+  CPPUNIT_TEST(other_machine_is_rejected);
+  CPPUNIT_TEST(other_word_size_is_rejected);
+  CPPUNIT_TEST(object_file_is_rejected);
+  CPPUNIT_TEST(truncated_file_is_rejected);
+  CPPUNIT_TEST(corrupt_section_table_is_rejected);
+  CPPUNIT_TEST(shared_object_without_the_section_is_rejected);
+  CPPUNIT_TEST(descriptor_checks_have_a_fixed_order);
   CPPUNIT_TEST(draft_and_newer_majors_have_their_own_remedies);
   CPPUNIT_TEST_SUITE_END();
 
@@ -56,7 +56,7 @@ class FileChecksTest : public CppUnit::TestFixture {
     require_contains(status.message(), remedy);
   }
 
-  void good_file_passes_and_links_are_followed() {
+  void good_file_is_accepted_and_links_are_followed() {
     const ZooFolder folder;
     const fs::path file = folder.add("good");
     fs::create_symlink("good.so", folder.path() / "link.so");
@@ -64,19 +64,19 @@ class FileChecksTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), check_content(file).message());
   }
 
-  void relative_path_is_refused() {
+  void relative_path_is_rejected() {
     const ZooFolder folder;
     require_refusal(location("good.so", folder), StatusCode::invalid, "plugin good.so: path check",
                     "give the whole path");
   }
 
-  void missing_file_is_refused() {
+  void missing_file_is_rejected() {
     const ZooFolder folder;
     require_refusal(location(folder.path() / "none.so", folder), StatusCode::not_found, "none.so: path check",
                     "No such file");
   }
 
-  void link_that_leads_out_of_the_folder_is_refused() {
+  void link_out_of_the_folder_is_rejected() {
     const ZooFolder folder, elsewhere;
     const fs::path outside = elsewhere.add("good");
     fs::create_symlink(outside, folder.path() / "good.so");
@@ -85,7 +85,7 @@ class FileChecksTest : public CppUnit::TestFixture {
     require_contains(status.message(), outside.string());
   }
 
-  void folder_whose_name_only_starts_alike_is_outside() {
+  void folder_with_the_same_prefix_is_outside() {
     const ZooFolder folder;
     fs::create_directory(folder.path().string() + "-old");
     const fs::path file = fs::path(folder.path().string() + "-old") / "good.so";
@@ -93,14 +93,14 @@ class FileChecksTest : public CppUnit::TestFixture {
     require_refusal(location(file, folder), StatusCode::denied, "folder check", "outside the plugin folder");
   }
 
-  void folder_instead_of_file_is_refused() {
+  void folder_instead_of_file_is_rejected() {
     const ZooFolder folder;
     fs::create_directory(folder.path() / "good.so");
     require_refusal(location(folder.path() / "good.so", folder), StatusCode::invalid, "type check",
                     "not a regular file");
   }
 
-  void world_writable_file_is_refused_also_when_relaxed() {
+  void world_writable_file_is_rejected_even_if_relaxed() {
     const ZooFolder folder;
     const fs::path file = folder.add("good");
     fs::permissions(file, fs::perms(0646));
@@ -111,7 +111,7 @@ class FileChecksTest : public CppUnit::TestFixture {
     }
   }
 
-  void group_writable_file_is_refused_unless_relaxed() {
+  void group_writable_file_is_rejected_unless_relaxed() {
     const ZooFolder folder;
     const fs::path file = folder.add("good");
     fs::permissions(file, fs::perms(0664));
@@ -119,7 +119,7 @@ class FileChecksTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(location(file, folder, true).ok());
   }
 
-  void writable_folder_is_refused() {
+  void writable_folder_is_rejected() {
     const ZooFolder folder;
     const fs::path file = folder.add("good");
     fs::permissions(folder.path(), fs::perms(01777));
@@ -129,14 +129,14 @@ class FileChecksTest : public CppUnit::TestFixture {
   }
 
   // A clone below /tmp, or below any sticky folder, must work.
-  void writable_folder_further_up_does_not_matter() {
+  void writable_parent_folder_is_accepted() {
     const ZooFolder folder;
     const fs::path file = folder.add("good");
     fs::permissions(folder.path().parent_path(), fs::perms(01777));
     CPPUNIT_ASSERT_EQUAL(std::string(), location(file, folder).message());
   }
 
-  void file_of_another_user_is_refused_unless_relaxed() {
+  void file_of_another_user_is_rejected_unless_relaxed() {
     if (geteuid() != 0) {
       test::skip("only root may give files away");
       return;
@@ -150,18 +150,18 @@ class FileChecksTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(location(file, folder, true).ok());
   }
 
-  void text_file_is_refused() {
+  void text_file_is_rejected() {
     const ZooFolder folder;
     const fs::path file = folder.write("good.so", "#!/bin/sh\necho this is a text file, and not a short one\n");
     require_refusal(check_content(file), StatusCode::invalid, "format check", "not an ELF file");
   }
 
-  void empty_file_is_refused() {
+  void empty_file_is_rejected() {
     const ZooFolder folder;
     require_refusal(check_content(folder.write("good.so", "")), StatusCode::invalid, "format check", "not an ELF file");
   }
 
-  void other_machine_is_explained() {
+  void other_machine_is_rejected() {
     const ZooFolder folder;
     const fs::path file = folder.add("good");
     ZooFolder::patch(file, offsetof(ElfW(Ehdr), e_machine), std::string("\x16\x00", 2));
@@ -169,7 +169,7 @@ class FileChecksTest : public CppUnit::TestFixture {
                     "install the plugin for this machine");
   }
 
-  void other_bitness_is_explained() {
+  void other_word_size_is_rejected() {
     const ZooFolder folder;
     const fs::path file = folder.add("good");
     ZooFolder::patch(file, EI_CLASS, "\x01");
@@ -177,14 +177,14 @@ class FileChecksTest : public CppUnit::TestFixture {
                     "install the plugin for this machine");
   }
 
-  void object_file_is_no_shared_object() {
+  void object_file_is_rejected() {
     const ZooFolder folder;
     const fs::path file = folder.add("good");
     ZooFolder::patch(file, offsetof(ElfW(Ehdr), e_type), std::string("\x01\x00", 2));
-    require_refusal(check_content(file), StatusCode::invalid, "no shared object", "link it with -shared");
+    require_refusal(check_content(file), StatusCode::invalid, "not a shared object", "link it with -shared");
   }
 
-  void cut_file_is_refused() {
+  void truncated_file_is_rejected() {
     const ZooFolder folder;
     const fs::path file = folder.add("good");
     const std::uintmax_t whole = fs::file_size(file);
@@ -196,25 +196,25 @@ class FileChecksTest : public CppUnit::TestFixture {
     }
   }
 
-  void damaged_section_table_is_refused() {
+  void corrupt_section_table_is_rejected() {
     const ZooFolder folder;
     const fs::path file = folder.add("good");
     ZooFolder::patch(file, offsetof(ElfW(Ehdr), e_shstrndx), std::string("\x00\x00", 2));
-    require_refusal(check_content(file), StatusCode::invalid, "section table is cut or damaged",
+    require_refusal(check_content(file), StatusCode::invalid, "section table is truncated or corrupt",
                     "install the file again");
     ZooFolder::patch(file, offsetof(ElfW(Ehdr), e_shoff), "\xff\xff\xff\xff\xff\xff\xff\xff");
-    require_refusal(check_content(file), StatusCode::invalid, "section table is cut or damaged",
+    require_refusal(check_content(file), StatusCode::invalid, "section table is truncated or corrupt",
                     "install the file again");
   }
 
-  void shared_object_without_the_section_is_refused() {
+  void shared_object_without_the_section_is_rejected() {
     const ZooFolder folder;
     require_refusal(check_content(folder.add("no_section")), StatusCode::invalid, "no section sluice_abi",
                     "SLUICE_PLUGIN_ENTRY");
   }
 
-  // Refused for the first of all that is wrong with it.
-  void descriptors_are_read_in_the_order_in_which_they_can_be_understood() {
+  // The first failing check is reported.
+  void descriptor_checks_have_a_fixed_order() {
     abi::PluginEntry entry{};
     const auto why = [&](std::size_t size = kDescriptorHead, std::uint64_t room = sizeof(entry)) {
       return check_descriptor("x.so", &entry, size, room).message();
@@ -229,7 +229,7 @@ class FileChecksTest : public CppUnit::TestFixture {
     require_contains(why(), "size check: its descriptor has 0 bytes, at least 64");
     require_contains(why(8), "size check");
     entry.struct_size = sizeof(entry);
-    require_contains(why(kDescriptorHead, 63), "size check: its descriptor is to have 64 bytes, and there are 63");
+    require_contains(why(kDescriptorHead, 63), "size check: its struct_size is 64, but the section has only 63 bytes");
     require_contains(why(), "needs check: it needs host features 0x10000000000");
     entry.needs_host = 0;
     CPPUNIT_ASSERT_EQUAL(std::string(), why());

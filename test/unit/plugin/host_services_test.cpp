@@ -30,22 +30,22 @@ class RecordedMetrics final : public MetricSink {
   std::string last;
 };
 
-// Keeps numbers instead of duplicates.
+// Keeps the descriptor numbers instead of duplicates.
 class RecordedDescriptors final : public DescriptorStore {
  public:
   base::Status keep(std::string_view name, int fd) override {
-    told += "keep " + std::string(name) + " " + std::to_string(fd) + ";";
+    reported += "keep " + std::string(name) + " " + std::to_string(fd) + ";";
     if (fd < 0) return {base::StatusCode::invalid, "it is not open", 9};
     kept[std::string(name)] = fd;
     return {};
   }
   int take(std::string_view name) override {
-    told += "take " + std::string(name) + ";";
+    reported += "take " + std::string(name) + ";";
     const auto found = kept.find(std::string(name));
     return found == kept.end() ? -1 : found->second;
   }
   void drop(std::string_view name) override {
-    told += "drop " + std::string(name) + ";";
+    reported += "drop " + std::string(name) + ";";
     kept.erase(std::string(name));
   }
   std::vector<std::string> names() override {
@@ -54,7 +54,7 @@ class RecordedDescriptors final : public DescriptorStore {
     return out;
   }
   std::map<std::string, int> kept;
-  std::string told;
+  std::string reported;
 };
 
 class ThrowingDescriptors final : public DescriptorStore {
@@ -76,20 +76,20 @@ class HostServicesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(HostServicesTest);
   CPPUNIT_TEST(log_line_carries_the_plugin_and_stays_one_line);
   CPPUNIT_TEST(unknown_severity_is_logged_as_information);
-  CPPUNIT_TEST(it_is_told_which_lines_are_kept);
+  CPPUNIT_TEST(log_enabled_follows_the_log_level);
   CPPUNIT_TEST(metric_reaches_the_sink_with_the_plugin);
   CPPUNIT_TEST(reports_reach_their_callbacks);
   CPPUNIT_TEST(without_callbacks_reports_are_ignored);
   CPPUNIT_TEST(exception_of_a_callback_does_not_reach_the_plugin);
-  CPPUNIT_TEST(what_is_left_out_is_collected_until_taken);
+  CPPUNIT_TEST(failed_service_ports_are_collected_until_taken);
   CPPUNIT_TEST(the_last_report_about_a_service_port_counts);
-  CPPUNIT_TEST(clock_is_in_nanoseconds);
+  CPPUNIT_TEST(now_is_in_nanoseconds);
   CPPUNIT_TEST(unknown_extension_is_null);
   CPPUNIT_TEST(relayed_ports_of_udp_reach_their_callback_sorted);
-  CPPUNIT_TEST(relays_without_a_callback_are_ignored_and_its_exceptions_contained);
-  CPPUNIT_TEST(descriptors_are_kept_where_there_is_a_store);
-  CPPUNIT_TEST(names_of_descriptors_are_checked);
-  CPPUNIT_TEST(why_a_descriptor_is_not_kept_reaches_the_plugin);
+  CPPUNIT_TEST(relay_ports_without_a_callback_are_ignored);
+  CPPUNIT_TEST(descriptors_extension_needs_a_store);
+  CPPUNIT_TEST(descriptor_names_are_validated);
+  CPPUNIT_TEST(error_of_keep_reaches_the_plugin);
   CPPUNIT_TEST(exceptions_of_the_store_do_not_reach_the_plugin);
   CPPUNIT_TEST_SUITE_END();
 
@@ -111,12 +111,12 @@ class HostServicesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("INFO sluice.plugin.dpu x\n"), log.text());
   }
 
-  void it_is_told_which_lines_are_kept() {
+  void log_enabled_follows_the_log_level() {
     const test::CapturedLog log;
     HostServices host("dpu", {}, nullptr, clock_);
     const sdk::Logger logger(&host);
     CPPUNIT_ASSERT_EQUAL(1, host.log_enabled(abi::Severity::kDebug));
-    log4cplus::Logger::getInstance("sluice").setLogLevel(log4cplus::INFO_LOG_LEVEL);  // until `log` goes
+    log4cplus::Logger::getInstance("sluice").setLogLevel(log4cplus::INFO_LOG_LEVEL);  // until `log` is destroyed
     CPPUNIT_ASSERT_EQUAL(1, host.log_enabled(abi::Severity::kWarning));
     CPPUNIT_ASSERT_EQUAL(0, host.log_enabled(abi::Severity::kDebug));
     CPPUNIT_ASSERT(logger.keeps(abi::Severity::kError) && !logger.keeps(abi::Severity::kDebug));
@@ -131,15 +131,15 @@ class HostServicesTest : public CppUnit::TestFixture {
   }
 
   void reports_reach_their_callbacks() {
-    std::string told;
+    std::string reported;
     HostCallbacks callbacks;
-    callbacks.request_resync = [&](const std::string& reason) { told += "resync " + reason + ";"; };
-    callbacks.report_unhealthy = [&](const std::string& reason) { told += "unwell " + reason + ";"; };
+    callbacks.request_resync = [&](const std::string& reason) { reported += "resync " + reason + ";"; };
+    callbacks.report_unhealthy = [&](const std::string& reason) { reported += "unwell " + reason + ";"; };
     callbacks.event = [&](abi::Severity severity, const std::string& reason, const std::string& note,
                           const std::optional<ServicePortName>& regarding) {
-      told += "event " + std::to_string(static_cast<int>(severity)) + " " + reason + " " + note;
-      if (regarding) told += " of " + regarding->name_space + "/" + regarding->service + ":" + regarding->port_name;
-      told += ";";
+      reported += "event " + std::to_string(static_cast<int>(severity)) + " " + reason + " " + note;
+      if (regarding) reported += " of " + regarding->name_space + "/" + regarding->service + ":" + regarding->port_name;
+      reported += ";";
     };
     HostServices host("dpu", callbacks, nullptr, clock_);
     host.request_resync(sdk::view("flushed"));
@@ -150,7 +150,7 @@ class HostServicesTest : public CppUnit::TestFixture {
     host.event(abi::Severity::kInfo, sdk::view("Moved"), sdk::view("elsewhere"), &key);
     CPPUNIT_ASSERT_EQUAL(std::string("resync flushed;unwell no device;unwell ;event 1 LinkDown port 1 is down;"
                                      "event 2 Moved elsewhere of shop/ca rt:http;"),
-                         told);
+                         reported);
   }
 
   void without_callbacks_reports_are_ignored() {
@@ -171,7 +171,7 @@ class HostServicesTest : public CppUnit::TestFixture {
     return {sdk::view("shop"), sdk::view("cart"), sdk::view(port), protocol, {}};
   }
 
-  void what_is_left_out_is_collected_until_taken() {
+  void failed_service_ports_are_collected_until_taken() {
     HostServices host("dpu", {}, nullptr, clock_);
     abi::Error error = sdk::empty_error();
     sdk::set_error(&error, "", "table is full", 28);
@@ -203,7 +203,7 @@ class HostServicesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(reports.failed.size() == 1 && reports.served.empty());
   }
 
-  void clock_is_in_nanoseconds() {
+  void now_is_in_nanoseconds() {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{7'000'000'000}, HostServices("dpu", {}, nullptr, clock_).now());
   }
 
@@ -219,22 +219,22 @@ class HostServicesTest : public CppUnit::TestFixture {
   }
 
   void relayed_ports_of_udp_reach_their_callback_sorted() {
-    std::string told;
+    std::string reported;
     HostCallbacks callbacks;
     callbacks.relays = [&](const RelayedPort& relayed) {
-      told += relayed.name_space + "/" + relayed.service + ":" + relayed.port_name;
-      for (const std::uint16_t port : relayed.ports) told += " " + std::to_string(port);
-      told += ";";
+      reported += relayed.name_space + "/" + relayed.service + ":" + relayed.port_name;
+      for (const std::uint16_t port : relayed.ports) reported += " " + std::to_string(port);
+      reported += ";";
     };
     HostServices host("dpu", callbacks, nullptr, clock_);
     relay(host, abi::Protocol::kUdp, {40002, 40001, 40002});
     relay(host, abi::Protocol::kTcp, {40003});
     relay(host, abi::Protocol::kUdp, {});
-    CPPUNIT_ASSERT_EQUAL(std::string("shop/dns:udp 40001 40002;shop/dns:udp;"), told);
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/dns:udp 40001 40002;shop/dns:udp;"), reported);
     static_cast<abi::HostRelay*>(host.extension(sdk::view(abi::kHostRelay)))->set_relay_ports(nullptr, {});
   }
 
-  void relays_without_a_callback_are_ignored_and_its_exceptions_contained() {
+  void relay_ports_without_a_callback_are_ignored() {
     HostServices without("dpu", {}, nullptr, clock_);
     relay(without, abi::Protocol::kUdp, {40001});
     HostCallbacks callbacks;
@@ -254,7 +254,7 @@ class HostServicesTest : public CppUnit::TestFixture {
     return callbacks;
   }
 
-  void descriptors_are_kept_where_there_is_a_store() {
+  void descriptors_extension_needs_a_store() {
     HostServices without("dpu", {}, nullptr, clock_);
     CPPUNIT_ASSERT(without.extension(sdk::view(abi::kHostDescriptors)) == nullptr);
     const auto store = std::make_shared<RecordedDescriptors>();
@@ -264,16 +264,17 @@ class HostServicesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(kept.keep(sdk::view("tcp_a"), 7, &error) == abi::Code::kOk);
     CPPUNIT_ASSERT(kept.keep(sdk::view("udp.B-2"), 8, nullptr) == abi::Code::kOk);
     CPPUNIT_ASSERT_EQUAL(7, kept.take(sdk::view("tcp_a")));
-    CPPUNIT_ASSERT_EQUAL(-1, kept.take(sdk::view("nobody")));
+    CPPUNIT_ASSERT_EQUAL(-1, kept.take(sdk::view("missing")));
     Names names;
     kept.names(&names);
     CPPUNIT_ASSERT_EQUAL(std::string("tcp_a;udp.B-2;"), names.all);
     kept.names(nullptr);
     kept.drop(sdk::view("tcp_a"));
-    CPPUNIT_ASSERT_EQUAL(std::string("keep tcp_a 7;keep udp.B-2 8;take tcp_a;take nobody;drop tcp_a;"), store->told);
+    CPPUNIT_ASSERT_EQUAL(std::string("keep tcp_a 7;keep udp.B-2 8;take tcp_a;take missing;drop tcp_a;"),
+                         store->reported);
   }
 
-  void names_of_descriptors_are_checked() {
+  void descriptor_names_are_validated() {
     const auto store = std::make_shared<RecordedDescriptors>();
     HostServices host("dpu", with(store), nullptr, clock_);
     abi::HostDescriptors& kept = descriptors(host);
@@ -286,11 +287,11 @@ class HostServicesTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL(-1, kept.take(sdk::view(name)));
       kept.drop(sdk::view(name));
     }
-    CPPUNIT_ASSERT_EQUAL(std::string(), store->told);
+    CPPUNIT_ASSERT_EQUAL(std::string(), store->reported);
     CPPUNIT_ASSERT(kept.keep(sdk::view(std::string(200, 'a')), 7, nullptr) == abi::Code::kOk);
   }
 
-  void why_a_descriptor_is_not_kept_reaches_the_plugin() {
+  void error_of_keep_reaches_the_plugin() {
     HostServices host("dpu", with(std::make_shared<RecordedDescriptors>()), nullptr, clock_);
     abi::Error error = sdk::empty_error();
     CPPUNIT_ASSERT(descriptors(host).keep(sdk::view("a"), -1, &error) == abi::Code::kInvalid);

@@ -22,7 +22,7 @@ namespace last_release_test {
 
 using namespace std::chrono_literals;
 
-// What happens when a library is unmapped: the number of times, and the thread.
+// Records how often and on which thread a library is unmapped.
 struct Unmapped {
   std::atomic<int> times = 0;
   std::thread::id thread;  // of the last time
@@ -30,13 +30,13 @@ struct Unmapped {
 
 class LastReleaseTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(LastReleaseTest);
-  CPPUNIT_TEST(the_only_reference_needs_no_wait);
-  CPPUNIT_TEST(the_thread_that_waits_unmaps_the_library);
-  CPPUNIT_TEST(after_the_time_limit_the_last_owner_unmaps_the_library);
-  CPPUNIT_TEST(a_reference_that_is_never_released_keeps_the_library);
-  CPPUNIT_TEST(the_next_wait_ends_the_one_that_expired);
-  CPPUNIT_TEST(without_a_wait_the_last_owner_unmaps_the_library);
-  CPPUNIT_TEST(many_owners_and_one_wait_unmap_once);
+  CPPUNIT_TEST(only_reference_is_released_at_once);
+  CPPUNIT_TEST(waiting_thread_unmaps_the_library);
+  CPPUNIT_TEST(last_owner_unmaps_the_library_after_the_timeout);
+  CPPUNIT_TEST(unreleased_reference_keeps_the_library);
+  CPPUNIT_TEST(second_wait_succeeds_after_a_timeout);
+  CPPUNIT_TEST(last_owner_unmaps_the_library_without_a_wait);
+  CPPUNIT_TEST(concurrent_owners_unmap_once);
   CPPUNIT_TEST_SUITE_END();
 
   using Reference = std::shared_ptr<const Plugin>;
@@ -55,7 +55,7 @@ class LastReleaseTest : public CppUnit::TestFixture {
                               signal);
   }
 
-  void the_only_reference_needs_no_wait() {
+  void only_reference_is_released_at_once() {
     Reference only = load();
     const auto signal = only->last_release();
     const auto last = signal->take(std::move(only), 0ms, {});
@@ -63,7 +63,7 @@ class LastReleaseTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0, unmapped_.times.load());
   }
 
-  void the_thread_that_waits_unmaps_the_library() {
+  void waiting_thread_unmaps_the_library() {
     Reference first = load();
     Reference other = first;
     const auto signal = first->last_release();
@@ -72,7 +72,7 @@ class LastReleaseTest : public CppUnit::TestFixture {
       waiter = std::this_thread::get_id();
       return signal->take(std::move(first), 1h, {}) != nullptr;
     });
-    // The waiter has released its own reference, so it waits for this one.
+    // The waiting thread has released its own reference, so it waits for this one.
     const bool waits = test::wait_until([&] { return other.use_count() == 1; });
     CPPUNIT_ASSERT_EQUAL(0, unmapped_.times.load());
     other.reset();
@@ -82,7 +82,7 @@ class LastReleaseTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(unmapped_.thread == waiter);
   }
 
-  void after_the_time_limit_the_last_owner_unmaps_the_library() {
+  void last_owner_unmaps_the_library_after_the_timeout() {
     Reference first = load();
     Reference other = first;
     int late = 0;
@@ -98,7 +98,7 @@ class LastReleaseTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(11, late);  // once, and after the library was unmapped
   }
 
-  void a_reference_that_is_never_released_keeps_the_library() {
+  void unreleased_reference_keeps_the_library() {
     bool late = false;  // outlives the references, whose release may set it
     Reference first = load();
     const Reference kept = first;
@@ -109,7 +109,7 @@ class LastReleaseTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!late);
   }
 
-  void the_next_wait_ends_the_one_that_expired() {
+  void second_wait_succeeds_after_a_timeout() {
     bool late = false;  // outlives the references, whose release may set it
     Reference first = load();
     Reference other = first;
@@ -120,14 +120,14 @@ class LastReleaseTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!late);
   }
 
-  void without_a_wait_the_last_owner_unmaps_the_library() {
+  void last_owner_unmaps_the_library_without_a_wait() {
     load();
     CPPUNIT_ASSERT_EQUAL(1, unmapped_.times.load());
     CPPUNIT_ASSERT(unmapped_.thread == std::this_thread::get_id());
   }
 
-  // Owners release while the wait begins, goes on and expires: for the thread sanitizer, too.
-  void many_owners_and_one_wait_unmap_once() {
+  // Owners release before, during and after the wait; also useful with the thread sanitizer.
+  void concurrent_owners_unmap_once() {
     for (int round = 0; round < 200; ++round) {
       Reference first = load();
       const auto signal = first->last_release();

@@ -31,31 +31,31 @@ using test::ZooFolder;
 
 class LoaderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(LoaderTest);
-  CPPUNIT_TEST(good_plugin_tells_who_it_is);
-  CPPUNIT_TEST(plugin_loads_and_unloads_twice_and_leaves_no_map);
-  CPPUNIT_TEST(minor_version_and_descriptor_from_the_future_load);
+  CPPUNIT_TEST(good_plugin_has_id_version_and_build);
+  CPPUNIT_TEST(plugin_loads_and_unloads_twice);
+  CPPUNIT_TEST(newer_minor_and_longer_descriptor_are_accepted);
   CPPUNIT_TEST(code_of_a_file_without_the_section_never_runs);
   CPPUNIT_TEST(location_is_checked_before_content);
-  CPPUNIT_TEST(descriptor_that_is_not_exported_is_refused);
-  CPPUNIT_TEST(unresolved_symbol_is_named_without_foreign_errno);
-  CPPUNIT_TEST(wrong_magic_is_refused);
-  CPPUNIT_TEST(short_descriptor_is_refused);
-  CPPUNIT_TEST(other_major_is_refused);
+  CPPUNIT_TEST(descriptor_that_is_not_exported_is_rejected);
+  CPPUNIT_TEST(unresolved_symbol_is_named_without_unrelated_errno);
+  CPPUNIT_TEST(wrong_magic_is_rejected);
+  CPPUNIT_TEST(short_descriptor_is_rejected);
+  CPPUNIT_TEST(other_major_is_rejected);
   CPPUNIT_TEST(code_of_a_newer_major_does_not_run);
-  CPPUNIT_TEST(null_field_is_refused);
-  CPPUNIT_TEST(id_that_differs_from_the_configured_one_is_refused);
-  CPPUNIT_TEST(unknown_host_feature_is_refused);
-  CPPUNIT_TEST(refused_plugin_does_not_stay_mapped);
-  CPPUNIT_TEST(plugin_knows_the_sum_of_its_file);
+  CPPUNIT_TEST(null_field_is_rejected);
+  CPPUNIT_TEST(id_other_than_the_configured_one_is_rejected);
+  CPPUNIT_TEST(unknown_host_feature_is_rejected);
+  CPPUNIT_TEST(rejected_plugin_is_unmapped);
+  CPPUNIT_TEST(plugin_has_the_hash_of_its_file);
   CPPUNIT_TEST(two_versions_of_one_path_are_two_libraries);
-  CPPUNIT_TEST(file_that_is_overwritten_harms_no_copy);
-  CPPUNIT_TEST(unloading_leaves_nothing_mapped);
-  CPPUNIT_TEST(unloading_what_is_in_use_says_so);
-  CPPUNIT_TEST(what_cannot_be_unmapped_is_named);
-  CPPUNIT_TEST(a_thread_that_has_to_clean_up_keeps_the_library);
+  CPPUNIT_TEST(overwriting_the_file_keeps_the_copy);
+  CPPUNIT_TEST(unload_unmaps_the_library);
+  CPPUNIT_TEST(unload_of_a_used_plugin_times_out);
+  CPPUNIT_TEST(pinned_library_is_reported);
+  CPPUNIT_TEST(thread_local_destructor_keeps_the_library);
   CPPUNIT_TEST_SUITE_END();
 
-  // The refusal of the zoo plugin `name`; its sentence starts with the file.
+  // The error of the zoo plugin `name`, whose message begins with the file.
   static Status refusal(const std::string& name) {
     const ZooFolder folder;
     folder.add(name);
@@ -65,7 +65,7 @@ class LoaderTest : public CppUnit::TestFixture {
     return status;
   }
 
-  void good_plugin_tells_who_it_is() {
+  void good_plugin_has_id_version_and_build() {
     const ZooFolder folder;
     const fs::path file = folder.add("good");
     const auto plugin = load_plugin(folder.request("good"));
@@ -77,7 +77,7 @@ class LoaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!plugin.value()->build().empty());
   }
 
-  void plugin_loads_and_unloads_twice_and_leaves_no_map() {
+  void plugin_loads_and_unloads_twice() {
     const ZooFolder folder;
     const fs::path file = folder.add("good");
     for (int round = 0; round < 2; ++round) {
@@ -89,7 +89,7 @@ class LoaderTest : public CppUnit::TestFixture {
     }
   }
 
-  void minor_version_and_descriptor_from_the_future_load() {
+  void newer_minor_and_longer_descriptor_are_accepted() {
     const ZooFolder folder;
     folder.add("other_minor");
     CPPUNIT_ASSERT_EQUAL(std::string(), load_plugin(folder.request("other_minor")).status().message());
@@ -108,26 +108,26 @@ class LoaderTest : public CppUnit::TestFixture {
     require_contains(load_plugin(folder.request("good")).status().message(), "permission check");
   }
 
-  void descriptor_that_is_not_exported_is_refused() {
+  void descriptor_that_is_not_exported_is_rejected() {
     require_contains(refusal("no_symbol").message(), "symbol check: it does not export sluice_plugin_entry; link it");
   }
 
-  void unresolved_symbol_is_named_without_foreign_errno() {
+  void unresolved_symbol_is_named_without_unrelated_errno() {
     const Status status = refusal("unresolved_symbol");
     require_contains(status.message(), "load check: undefined symbol: sluice_zoo_is_defined_nowhere; link the plugin");
     CPPUNIT_ASSERT(status.message().find("Bad file descriptor") == std::string::npos);
   }
 
-  void wrong_magic_is_refused() {
+  void wrong_magic_is_rejected() {
     require_contains(refusal("wrong_magic").message(),
                      "magic check: sluice_plugin_entry starts with 0x21534f4e instead of 0x30434c53");
   }
 
-  void short_descriptor_is_refused() {
+  void short_descriptor_is_rejected() {
     require_contains(refusal("short_descriptor").message(), "size check: its descriptor has 48 bytes, at least 64");
   }
 
-  void other_major_is_refused() {
+  void other_major_is_rejected() {
     const Status status = refusal("other_major");
     CPPUNIT_ASSERT(status.code() == StatusCode::unsupported);
     require_contains(status.message(), "version check: it is built for ABI major " + std::to_string(abi::kMajor + 7) +
@@ -135,7 +135,7 @@ class LoaderTest : public CppUnit::TestFixture {
                                            "; install a newer sluiced");
   }
 
-  // What it says of its size, and all behind it, means something else there.
+  // In a newer major, the size and all fields after it have another meaning.
   void code_of_a_newer_major_does_not_run() {
     const ZooFolder folder;
     const fs::path file = folder.add("newer_major"), mark = folder.path() / "mark";
@@ -143,7 +143,7 @@ class LoaderTest : public CppUnit::TestFixture {
     require_contains(load_plugin(folder.request("newer_major")).status().message(),
                      "version check: it is built for ABI major " + std::to_string(abi::kMajor + 1) + ", this sluiced (");
     CPPUNIT_ASSERT(!fs::exists(mark));
-    // Whoever maps it, runs it.
+    // Mapping the file would run its code.
     void* const mapped = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     CPPUNIT_ASSERT(mapped != nullptr);
     dlclose(mapped);
@@ -151,18 +151,18 @@ class LoaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(fs::exists(mark));
   }
 
-  void null_field_is_refused() { require_contains(refusal("null_fields").message(), "descriptor check"); }
+  void null_field_is_rejected() { require_contains(refusal("null_fields").message(), "descriptor check"); }
 
-  void id_that_differs_from_the_configured_one_is_refused() {
+  void id_other_than_the_configured_one_is_rejected() {
     require_contains(refusal("wrong_id").message(),
-                     "id check: it calls itself 'somebody_else', the configuration asks for 'wrong_id'");
+                     "id check: it calls itself 'other_id', the configuration asks for 'wrong_id'");
   }
 
-  void unknown_host_feature_is_refused() {
+  void unknown_host_feature_is_rejected() {
     require_contains(refusal("needs_host").message(), "needs check: it needs host features 0x10000000000");
   }
 
-  void refused_plugin_does_not_stay_mapped() {
+  void rejected_plugin_is_unmapped() {
     const ZooFolder folder;
     const fs::path file = folder.add("other_major");
     CPPUNIT_ASSERT(!load_plugin(folder.request("other_major")).ok());
@@ -179,13 +179,13 @@ class LoaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), plugin.status().message());
     return std::move(*plugin);
   }
-  // As a package manager does: another file takes the name.
+  // Replaces the file by rename, as a package manager does.
   static void replace(const ZooFolder& folder, const std::string& by) {
     const fs::path newer = folder.add(by, "newer");
     fs::rename(newer, folder.path() / "good.so");
   }
 
-  void plugin_knows_the_sum_of_its_file() {
+  void plugin_has_the_hash_of_its_file() {
     const ZooFolder folder;
     const fs::path file = folder.add("good");
     const std::string sum = base::file_sha256(file.string()).value();
@@ -199,7 +199,7 @@ class LoaderTest : public CppUnit::TestFixture {
   void two_versions_of_one_path_are_two_libraries() {
     const ZooFolder folder;
     folder.add("good");
-    // Without a copy the dynamic linker looks no further than the name.
+    // Without a copy the dynamic linker returns the library with the same name.
     const auto plain = load(folder.request("good"));
     const auto first = load(with_copy(folder, "good"));
     replace(folder, "good_newer");
@@ -208,11 +208,11 @@ class LoaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("1.2.3"), first->version());
     CPPUNIT_ASSERT_EQUAL(std::string("2.0.0"), second->version());
     CPPUNIT_ASSERT(first->entry().create != second->entry().create);
-    // Nor are two copies of one file the same library.
+    // Two copies of one file are different libraries, too.
     CPPUNIT_ASSERT(load(with_copy(folder, "good"))->entry().create != second->entry().create);
   }
 
-  void file_that_is_overwritten_harms_no_copy() {
+  void overwriting_the_file_keeps_the_copy() {
     const ZooFolder folder;
     const fs::path file = folder.add("good");
     const auto plugin = load(with_copy(folder, "good"));
@@ -224,7 +224,7 @@ class LoaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT((*backend)->probe().ok());
   }
 
-  void unloading_leaves_nothing_mapped() {
+  void unload_unmaps_the_library() {
     const ZooFolder folder;
     const fs::path file = folder.add("good");
     auto plugin = load(with_copy(folder, "good"));
@@ -237,7 +237,7 @@ class LoaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(unload_plugin(nullptr, 0ms).ok());
   }
 
-  void unloading_what_is_in_use_says_so() {
+  void unload_of_a_used_plugin_times_out() {
     const ZooFolder folder;
     folder.add("good");
     auto plugin = load(with_copy(folder, "good"));
@@ -253,7 +253,7 @@ class LoaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(unload_plugin(std::move(plugin), 0ms).ok());
   }
 
-  void what_cannot_be_unmapped_is_named() {
+  void pinned_library_is_reported() {
     const ZooFolder folder;
     folder.add("stays_nodelete");
     folder.add("stays_unique");
@@ -267,7 +267,7 @@ class LoaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(unique.message().find("nodelete") == std::string::npos);
   }
 
-  void a_thread_that_has_to_clean_up_keeps_the_library() {
+  void thread_local_destructor_keeps_the_library() {
     const ZooFolder folder;
     folder.add("remembers_thread");
     auto plugin = load(with_copy(folder, "remembers_thread"));

@@ -17,12 +17,12 @@ using test::ZooFolder;
 class LookupTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(LookupTest);
   CPPUNIT_TEST(first_folder_that_has_the_file_wins);
-  CPPUNIT_TEST(unknown_id_lists_the_ones_available);
-  CPPUNIT_TEST(unknown_id_says_none_where_nothing_is_installed);
-  CPPUNIT_TEST(id_that_is_no_file_name_is_refused);
-  CPPUNIT_TEST(installed_daemon_looks_only_in_the_installed_folder);
-  CPPUNIT_TEST(daemon_of_a_build_tree_finds_what_was_built_there_first);
-  CPPUNIT_TEST(folder_named_core_without_build_is_no_build_tree);
+  CPPUNIT_TEST(unknown_id_lists_available_ids);
+  CPPUNIT_TEST(unknown_id_lists_none_if_nothing_is_installed);
+  CPPUNIT_TEST(id_that_is_not_a_file_name_is_rejected);
+  CPPUNIT_TEST(installed_daemon_searches_only_the_installed_folder);
+  CPPUNIT_TEST(daemon_of_a_build_tree_searches_it_first);
+  CPPUNIT_TEST(folder_named_core_is_not_a_build_tree);
   CPPUNIT_TEST_SUITE_END();
 
   void first_folder_that_has_the_file_wins() {
@@ -33,7 +33,7 @@ class LookupTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(first.path() / "a.so", find_plugin({first.path(), second.path()}, "a").value());
   }
 
-  void unknown_id_lists_the_ones_available() {
+  void unknown_id_lists_available_ids() {
     const ZooFolder folder;
     for (const char* file : {"nftables.so", "ipvs.so", "notes.txt", ".hidden.so"}) folder.write(file, "");
     const base::Status status = find_plugin({"/nonexistent", folder.path()}, "dpu").status();
@@ -43,22 +43,22 @@ class LookupTest : public CppUnit::TestFixture {
                          status.message());
   }
 
-  void unknown_id_says_none_where_nothing_is_installed() {
+  void unknown_id_lists_none_if_nothing_is_installed() {
     require_contains(find_plugin({"/nonexistent"}, "dpu").status().message(), "available: none");
   }
 
-  void id_that_is_no_file_name_is_refused() {
+  void id_that_is_not_a_file_name_is_rejected() {
     for (const char* id : {"", "../etc/x", "a/b", "."}) {
       require_contains(find_plugin({"/"}, id).status().message(), "is not a plain name");
     }
   }
 
-  void installed_daemon_looks_only_in_the_installed_folder() {
+  void installed_daemon_searches_only_the_installed_folder() {
     CPPUNIT_ASSERT(default_folders("/usr/lib/sluice/plugins", "/usr/sbin/sluiced") ==
                    Folders{"/usr/lib/sluice/plugins"});
   }
 
-  void daemon_of_a_build_tree_finds_what_was_built_there_first() {
+  void daemon_of_a_build_tree_searches_it_first() {
     const ZooFolder tree;
     const fs::path build = tree.path();
     tree.write("config.status", "");
@@ -70,7 +70,7 @@ class LookupTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(default_folders("/installed", build / "core/.libs/sluiced") == expected);
   }
 
-  void folder_named_core_without_build_is_no_build_tree() {
+  void folder_named_core_is_not_a_build_tree() {
     const ZooFolder tree;
     fs::create_directories(tree.path() / "core");
     fs::create_directories(tree.path() / "plugins/ipvs/.libs");

@@ -30,19 +30,19 @@ using test::ZooFolder;
 
 class PrivateCopyTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(PrivateCopyTest);
-  CPPUNIT_TEST(copy_has_the_content_of_its_time);
-  CPPUNIT_TEST(nobody_can_change_a_copy);
-  CPPUNIT_TEST(memory_that_is_busy_is_sealed_a_moment_later);
-  CPPUNIT_TEST(memory_that_stays_busy_is_said);
-  CPPUNIT_TEST(copy_goes_with_its_owner);
-  CPPUNIT_TEST(every_copy_has_a_path_of_its_own);
-  CPPUNIT_TEST(a_file_that_is_not_there_is_named);
-  CPPUNIT_TEST(what_is_refused_is_called_by_its_own_name);
+  CPPUNIT_TEST(copy_keeps_the_content);
+  CPPUNIT_TEST(copy_is_read_only);
+  CPPUNIT_TEST(sealing_busy_memory_is_retried);
+  CPPUNIT_TEST(sealing_busy_memory_fails_after_the_timeout);
+  CPPUNIT_TEST(copy_is_removed_with_its_owner);
+  CPPUNIT_TEST(each_copy_has_a_unique_path);
+  CPPUNIT_TEST(missing_file_is_named);
+  CPPUNIT_TEST(errors_name_the_original_file);
   CPPUNIT_TEST_SUITE_END();
 
   ZooFolder zoo_;
 
-  void copy_has_the_content_of_its_time() {
+  void copy_keeps_the_content() {
     const fs::path file = zoo_.write("mine.so", "before");
     const auto copy = PrivateCopy::make(file);
     CPPUNIT_ASSERT_EQUAL(std::string(), copy.status().message());
@@ -51,7 +51,7 @@ class PrivateCopyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("/memfd:mine.so (deleted)"), fs::read_symlink(copy->path()).string());
   }
 
-  void nobody_can_change_a_copy() {
+  void copy_is_read_only() {
     const auto copy = PrivateCopy::make(zoo_.add("good"));
     const base::Fd open_to_write(open(copy->path().c_str(), O_RDWR | O_CLOEXEC));
     CPPUNIT_ASSERT(open_to_write.valid());
@@ -59,7 +59,7 @@ class PrivateCopyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(EPERM, errno);
   }
 
-  // Busy as it is while the kernel holds a page: here it is mapped to be written.
+  // Memory that cannot be sealed because of a writable mapping, as if the kernel held a page.
   struct Busy {
     Busy() : memory(memfd_create("busy", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
       CPPUNIT_ASSERT_EQUAL(0, ftruncate(memory.get(), 4096));
@@ -75,7 +75,7 @@ class PrivateCopyTest : public CppUnit::TestFixture {
     std::atomic<void*> mapped = nullptr;
   };
 
-  void memory_that_is_busy_is_sealed_a_moment_later() {
+  void sealing_busy_memory_is_retried() {
     using Clock = std::chrono::steady_clock;
     for (;;) {
       Busy busy;
@@ -88,7 +88,7 @@ class PrivateCopyTest : public CppUnit::TestFixture {
       });
       const int error = seal_against_changes(busy.memory.get());
       other.join();
-      // On a busy machine the other thread may come after the last attempt, two seconds after the first.
+      // On an overloaded machine the other thread may run after the last attempt, two seconds after the first.
       if (error == EBUSY && end - begin > std::chrono::seconds(1)) continue;
       CPPUNIT_ASSERT_EQUAL(0, error);
       CPPUNIT_ASSERT_EQUAL(ssize_t{-1}, pwrite(busy.memory.get(), "x", 1, 0));
@@ -96,13 +96,13 @@ class PrivateCopyTest : public CppUnit::TestFixture {
     }
   }
 
-  void memory_that_stays_busy_is_said() {
+  void sealing_busy_memory_fails_after_the_timeout() {
     const Busy busy;
     CPPUNIT_ASSERT_EQUAL(EBUSY, seal_against_changes(busy.memory.get()));
     CPPUNIT_ASSERT_EQUAL(EBADF, seal_against_changes(-1));
   }
 
-  void copy_goes_with_its_owner() {
+  void copy_is_removed_with_its_owner() {
     fs::path path;
     {
       const auto copy = PrivateCopy::make(zoo_.add("good"));
@@ -112,21 +112,21 @@ class PrivateCopyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!fs::exists(path));
   }
 
-  void every_copy_has_a_path_of_its_own() {
+  void each_copy_has_a_unique_path() {
     const fs::path file = zoo_.add("good");
     std::set<std::string> paths;
-    // One after the other they get the same descriptor.
+    // Consecutive copies get the same descriptor number.
     for (int i = 0; i < 100; ++i) paths.insert(PrivateCopy::make(file)->path().string());
     CPPUNIT_ASSERT_EQUAL(std::size_t{100}, paths.size());
   }
 
-  void a_file_that_is_not_there_is_named() {
+  void missing_file_is_named() {
     const auto copy = PrivateCopy::make(zoo_.path() / "none.so");
     require_contains(copy.status().message(), "none.so: copy check: open: No such file");
   }
 
-  // The checks of place are those of the original, those of the content are of what is mapped.
-  void what_is_refused_is_called_by_its_own_name() {
+  // Location checks apply to the original file, content checks to the copy.
+  void errors_name_the_original_file() {
     const fs::path file = zoo_.add("wrong_magic");
     LoadRequest request = zoo_.request("wrong_magic");
     request.copy = true;

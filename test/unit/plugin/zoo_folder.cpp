@@ -37,7 +37,7 @@ ZooFolder::~ZooFolder() {
 
 fs::path ZooFolder::add(const std::string& name, const std::string& as) const {
   const fs::path to = path_ / ((as.empty() ? name : as) + ".so");
-  fs::remove(to);  // it may be mapped: what is written into it would be what runs
+  fs::remove(to);  // it may be mapped, and overwriting it would change the running code
   fs::copy_file(built_zoo() / (name + ".so"), to);
   fs::permissions(to, kFileMode);
   return to;

@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A fresh plugin folder with copies of zoo plugins, removed at the end. Copies,
-// because faults of place and permissions are made here and because the build tree
-// may have any owner and mode.
+// A temporary plugin folder with copies of zoo plugins. They are copies because tests change their location and
+// permissions, and because the build tree may have any owner and mode.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +34,8 @@ class ZooFolder {
   std::filesystem::path path_;
 };
 
-// The folder where the build left the zoo: test/plugins/.libs in $SLUICE_BUILDDIR, or in
-// the build tree this program runs in. Fails the test when it is not there.
+// The folder of the built zoo: test/plugins/.libs in $SLUICE_BUILDDIR, or in the build tree of this program. Fails the
+// test if it does not exist.
 std::filesystem::path built_zoo();
 
 // Whether a line of /proc/self/maps names `file`.

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Files that change in all the ways in which tools change them: case 138.
+// Changes of files by all methods that tools use: case 138.
 #include "core/reload/file_watch.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -33,41 +33,41 @@ namespace fs = std::filesystem;
 
 class FileWatchTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(FileWatchTest);
-  CPPUNIT_TEST(a_write_in_place_is_told_once);
-  CPPUNIT_TEST(another_file_of_the_name_is_told);
-  CPPUNIT_TEST(the_same_content_is_no_change);
-  CPPUNIT_TEST(a_config_map_is_followed);
-  CPPUNIT_TEST(a_link_that_is_exchanged_is_told);
-  CPPUNIT_TEST(a_vanished_file_is_said_once_and_compared_when_it_comes_back);
-  CPPUNIT_TEST(a_folder_that_is_exchanged_is_told);
-  CPPUNIT_TEST(a_folder_that_appears_later_is_seen);
+  CPPUNIT_TEST(reports_a_write_in_place_once);
+  CPPUNIT_TEST(reports_a_replaced_file);
+  CPPUNIT_TEST(does_not_report_unchanged_content);
+  CPPUNIT_TEST(follows_a_config_map);
+  CPPUNIT_TEST(reports_a_switched_link);
+  CPPUNIT_TEST(logs_a_removed_file_once_and_compares_it_when_it_returns);
+  CPPUNIT_TEST(reports_a_replaced_folder);
+  CPPUNIT_TEST(reports_a_file_in_a_folder_that_is_created_later);
   CPPUNIT_TEST(it_waits_for_quiet);
-  CPPUNIT_TEST(endless_noise_does_not_hide_a_change);
-  CPPUNIT_TEST(other_names_of_the_folder_are_of_no_matter);
-  CPPUNIT_TEST(other_files_are_followed_instead);
-  CPPUNIT_TEST(what_is_in_force_of_a_new_file_is_compared);
-  CPPUNIT_TEST(what_was_seen_stays_seen);
-  CPPUNIT_TEST(following_again_does_not_read_what_is_being_written);
-  CPPUNIT_TEST(what_was_noted_is_told_to_nobody);
-  CPPUNIT_TEST(files_that_change_together_are_told_together);
-  CPPUNIT_TEST(without_inotify_files_are_looked_at_now_and_then);
-  CPPUNIT_TEST(a_same_size_write_within_a_tick_is_seen);
-  CPPUNIT_TEST(stopped_it_tells_nothing);
-  CPPUNIT_TEST(chains_name_all_folders_on_the_way);
+  CPPUNIT_TEST(reports_a_change_despite_endless_events);
+  CPPUNIT_TEST(ignores_other_names_of_the_folder);
+  CPPUNIT_TEST(follow_replaces_the_watched_files);
+  CPPUNIT_TEST(compares_a_new_file_with_its_active_content);
+  CPPUNIT_TEST(follow_keeps_the_known_content);
+  CPPUNIT_TEST(follow_does_not_read_a_file_that_is_being_written);
+  CPPUNIT_TEST(does_not_report_accepted_content);
+  CPPUNIT_TEST(reports_simultaneous_changes_together);
+  CPPUNIT_TEST(checks_files_periodically_without_inotify);
+  CPPUNIT_TEST(reports_a_write_of_the_same_size_within_a_tick);
+  CPPUNIT_TEST(reports_nothing_after_stop);
+  CPPUNIT_TEST(chains_contain_all_folders_of_the_path);
   CPPUNIT_TEST_SUITE_END();
 
   std::unique_ptr<test::TemporaryFolder> folder_;
   std::unique_ptr<test::CapturedLog> log_;
   std::mutex mutex_;
   std::condition_variable more_;
-  std::vector<std::vector<std::string>> told_;
+  std::vector<std::vector<std::string>> reports_;
   std::unique_ptr<FileWatch> watch_;
 
  public:
   void setUp() override {
     folder_ = std::make_unique<test::TemporaryFolder>();
     log_ = std::make_unique<test::CapturedLog>();
-    told_.clear();
+    reports_.clear();
   }
   void tearDown() override {
     watch_.reset();
@@ -80,7 +80,7 @@ class FileWatchTest : public CppUnit::TestFixture {
     watch_ = std::make_unique<FileWatch>(
         [this](const std::vector<std::string>& paths) {
           const std::lock_guard lock(mutex_);
-          told_.push_back(paths);
+          reports_.push_back(paths);
           more_.notify_all();
         },
         options);
@@ -106,34 +106,34 @@ class FileWatchTest : public CppUnit::TestFixture {
     fs::remove(whole);
     return where;
   }
-  void exchange(const std::string& name, const std::string& text) const {
+  void replace(const std::string& name, const std::string& text) const {
     fs::rename(put(name + ".new", text), path(name));
   }
-  // A link of that name is made something else at once, as Kubernetes does it.
+  // Switches a link atomically, as Kubernetes does.
   void link(const std::string& name, const std::string& target) const {
     fs::create_symlink(target, path(name + ".new"));
     fs::rename(path(name + ".new"), path(name));
   }
-  // What is told next.
+  // The next report.
   std::vector<std::string> next() {
     std::unique_lock lock(mutex_);
     CPPUNIT_ASSERT_MESSAGE("no change is reported",
-                           more_.wait_for(lock, test::stretched(20s), [this] { return !told_.empty(); }));
-    auto out = told_.front();
-    told_.erase(told_.begin());
+                           more_.wait_for(lock, test::stretched(20s), [this] { return !reports_.empty(); }));
+    auto out = reports_.front();
+    reports_.erase(reports_.begin());
     return out;
   }
   void expect(const std::string& name) { CPPUNIT_ASSERT(next() == std::vector<std::string>{path(name)}); }
-  // Of nothing before this is anything told: it would come first.
+  // No report precedes that of this change.
   void expect_nothing_before(const std::string& name) {
     put(name, "barrier " + std::to_string(++barriers_));
     expect(name);
     const std::lock_guard lock(mutex_);
-    CPPUNIT_ASSERT(told_.empty());
+    CPPUNIT_ASSERT(reports_.empty());
   }
   int barriers_ = 0;
 
-  // The longest time between two steps of a test, in which the watch may have seen quiet.
+  // The longest time between two steps of a test, in which the files may have been quiet.
   class Steps {
    public:
     void next() {
@@ -155,7 +155,7 @@ class FileWatchTest : public CppUnit::TestFixture {
     for (;; quiet *= 2) {
       CPPUNIT_ASSERT_MESSAGE("the machine is too busy for this test", quiet < 60s);
       watch_.reset();
-      told_.clear();
+      reports_.clear();
       prepare(quiet);
       Steps steps;
       act(steps);
@@ -165,7 +165,7 @@ class FileWatchTest : public CppUnit::TestFixture {
   }
 
  public:
-  void a_write_in_place_is_told_once() {
+  void reports_a_write_in_place_once() {
     put("c", "a");
     start({{path("c")}, {put("barrier", "")}});
     put("c", "b");
@@ -173,31 +173,31 @@ class FileWatchTest : public CppUnit::TestFixture {
     expect_nothing_before("barrier");
   }
 
-  void another_file_of_the_name_is_told() {
+  void reports_a_replaced_file() {
     put("c", "a");
     start({{path("c")}});
     for (const char* text : {"b", "c", "d"}) {
-      exchange("c", text);
+      replace("c", text);
       expect("c");
     }
     put("c", "e");  // the new file is watched, not the old one
     expect("c");
   }
 
-  void the_same_content_is_no_change() {
+  void does_not_report_unchanged_content() {
     put("c", "a");
     start({{path("c")}, {put("barrier", "")}});
     CPPUNIT_ASSERT_EQUAL(0, ::utimensat(AT_FDCWD, path("c").c_str(), nullptr, 0));
     expect_nothing_before("barrier");
     put("c", "a");
     expect_nothing_before("barrier");
-    exchange("c", "a");
+    replace("c", "a");
     expect_nothing_before("barrier");
     fs::permissions(path("c"), fs::perms::owner_read);
     expect_nothing_before("barrier");
   }
 
-  void a_config_map_is_followed() {
+  void follows_a_config_map() {
     fs::create_directory(path("..1"));
     put("..1/c", "a");
     fs::create_symlink("..1", path("..data"));
@@ -214,7 +214,7 @@ class FileWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(log_->text(), log_->lines().empty());
   }
 
-  void a_link_that_is_exchanged_is_told() {
+  void reports_a_switched_link() {
     fs::create_directories(path("x/y"));
     put("x/y/one", "1");
     put("two", "2");
@@ -226,13 +226,13 @@ class FileWatchTest : public CppUnit::TestFixture {
     expect("c");
     put("two", "2a");
     expect("c");
-    // No way leads there any more.
+    // The path does not resolve to it any more.
     put("x/y/one", "1b");
     put("two", "2b");
     expect("c");
   }
 
-  void a_vanished_file_is_said_once_and_compared_when_it_comes_back() {
+  void logs_a_removed_file_once_and_compares_it_when_it_returns() {
     put("c", "a");
     start({{path("c")}, {put("barrier", "")}});
     fs::remove(path("c"));
@@ -240,9 +240,9 @@ class FileWatchTest : public CppUnit::TestFixture {
     put("unrelated", "");
     expect_nothing_before("barrier");
     CPPUNIT_ASSERT_EQUAL_MESSAGE(log_->text(), std::size_t{1}, log_->lines().size());
-    CPPUNIT_ASSERT_MESSAGE(log_->text(), log_->text().find("WARN sluice.app cannot read " + path("c") +
-                                                           ": No such file or directory; what was read from it stays "
-                                                           "in force") != std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(
+        log_->text(), log_->text().find("WARN sluice.app cannot read " + path("c") +
+                                        ": No such file or directory; keeping its last content") != std::string::npos);
     put("c", "a");
     expect_nothing_before("barrier");
     fs::remove(path("c"));
@@ -250,7 +250,7 @@ class FileWatchTest : public CppUnit::TestFixture {
     expect("c");
   }
 
-  void a_folder_that_is_exchanged_is_told() {
+  void reports_a_replaced_folder() {
     fs::create_directory(path("d"));
     put("d/c", "a");
     start({{path("d/c")}});
@@ -263,7 +263,7 @@ class FileWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(next() == std::vector<std::string>{path("d/c")});
   }
 
-  void a_folder_that_appears_later_is_seen() {
+  void reports_a_file_in_a_folder_that_is_created_later() {
     start({{path("a/b/c"), base::sha256("old")}, {put("barrier", "")}});
     fs::create_directories(path("a/b"));
     expect_nothing_before("barrier");
@@ -290,37 +290,37 @@ class FileWatchTest : public CppUnit::TestFixture {
     expect("c");
     std::this_thread::sleep_for(quiet + 100ms);  // fixed time: nothing more is reported
     const std::lock_guard lock(mutex_);
-    CPPUNIT_ASSERT(told_.empty());
+    CPPUNIT_ASSERT(reports_.empty());
   }
 
-  void endless_noise_does_not_hide_a_change() {
+  void reports_a_change_despite_endless_events() {
     put("c", "a");
     start({{path("c")}}, {.quiet = 200ms, .longest_noise = 400ms});
-    std::atomic<bool> over{false};
+    std::atomic<bool> stop{false};
     std::thread noise([&] {
-      for (int i = 0; !over; ++i) {
+      for (int i = 0; !stop; ++i) {
         put("c", std::to_string(i));
         std::this_thread::sleep_for(10ms);  // fixed time: far less than the quiet
       }
     });
-    bool told = false;
+    bool reported = false;
     {
       std::unique_lock lock(mutex_);
-      told = more_.wait_for(lock, test::stretched(20s), [this] { return !told_.empty(); });
+      reported = more_.wait_for(lock, test::stretched(20s), [this] { return !reports_.empty(); });
     }
-    over = true;
+    stop = true;
     noise.join();
-    CPPUNIT_ASSERT(told);
+    CPPUNIT_ASSERT(reported);
   }
 
-  void other_names_of_the_folder_are_of_no_matter() {
+  void ignores_other_names_of_the_folder() {
     put("c", "a");
     start({{path("c")}, {put("barrier", "")}});
     for (int i = 0; i < 20; ++i) put("other" + std::to_string(i), "x");
     expect_nothing_before("barrier");
   }
 
-  void other_files_are_followed_instead() {
+  void follow_replaces_the_watched_files() {
     put("one", "1");
     put("two", "2");
     start({{path("one")}});
@@ -333,30 +333,30 @@ class FileWatchTest : public CppUnit::TestFixture {
     expect_nothing_before("one");
   }
 
-  void what_is_in_force_of_a_new_file_is_compared() {
+  void compares_a_new_file_with_its_active_content() {
     put("one", "1");
     put("two", "2");
     start({{path("one"), base::sha256("1")}});
     watch_->follow({{path("one")}, {path("two"), base::sha256("before")}});
     expect("two");
-    // What was told once is not told again, whatever is in force of it.
+    // A reported change is not reported again, whatever the active content is.
     watch_->follow({{path("one")}, {path("two"), base::sha256("before")}});
     expect_nothing_before("one");
   }
 
-  void what_was_seen_stays_seen() {
+  void follow_keeps_the_known_content() {
     put("c", "a");
     start({{path("c")}}, {.quiet = 300ms});
     put("c", "b");
-    // Adopted before the quiet is over: the change is told all the same, and once.
+    // follow() before the quiet ends: the change is still reported, and once.
     watch_->follow({{path("c")}});
     expect("c");
     std::this_thread::sleep_for(400ms);  // fixed time: nothing more is reported
     const std::lock_guard lock(mutex_);
-    CPPUNIT_ASSERT(told_.empty());
+    CPPUNIT_ASSERT(reports_.empty());
   }
 
-  void following_again_does_not_read_what_is_being_written() {
+  void follow_does_not_read_a_file_that_is_being_written() {
     const auto prepare = [&](std::chrono::milliseconds quiet) {
       put("c", "a");
       start({{path("c")}}, {.quiet = quiet});
@@ -371,28 +371,28 @@ class FileWatchTest : public CppUnit::TestFixture {
     expect("c");
     std::this_thread::sleep_for(quiet + 100ms);  // fixed time: nothing more is reported
     const std::lock_guard lock(mutex_);
-    CPPUNIT_ASSERT(told_.empty());
+    CPPUNIT_ASSERT(reports_.empty());
   }
 
-  void what_was_noted_is_told_to_nobody() {
+  void does_not_report_accepted_content() {
     const auto prepare = [&](std::chrono::milliseconds quiet) {
       put("c", "a");
       start({{path("c")}, {put("barrier", "")}}, {.quiet = quiet});
     };
     without_quiet(200ms, prepare, [&](Steps&) {
       put("c", "b");
-      watch_->take_note();  // the daemon reads the file now
+      watch_->accept_current_content();  // the daemon reads the file now
     });
     expect_nothing_before("barrier");
     put("c", "c");
     expect("c");
     fs::remove(path("c"));
-    watch_->take_note();
+    watch_->accept_current_content();
     put("c", "c");
     expect_nothing_before("barrier");
   }
 
-  void files_that_change_together_are_told_together() {
+  void reports_simultaneous_changes_together() {
     const auto prepare = [&](std::chrono::milliseconds quiet) {
       put("one", "1");
       put("two", "2");
@@ -405,7 +405,7 @@ class FileWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(next() == (std::vector<std::string>{path("one"), path("two")}));
   }
 
-  void without_inotify_files_are_looked_at_now_and_then() {
+  void checks_files_periodically_without_inotify() {
     put("c", "a");
     rlimit before{};
     CPPUNIT_ASSERT_EQUAL(0, ::getrlimit(RLIMIT_NOFILE, &before));
@@ -418,7 +418,7 @@ class FileWatchTest : public CppUnit::TestFixture {
     watch_ = std::make_unique<FileWatch>(
         [this](const std::vector<std::string>& paths) {
           const std::lock_guard lock(mutex_);
-          told_.push_back(paths);
+          reports_.push_back(paths);
           more_.notify_all();
         },
         FileWatch::Options{.quiet = 20ms, .poll = 50ms});
@@ -428,7 +428,7 @@ class FileWatchTest : public CppUnit::TestFixture {
     watch_->follow({{path("c")}});
     put("c", "b");
     expect("c");
-    exchange("c", "c");
+    replace("c", "c");
     expect("c");
     int warnings = 0;
     for (const auto& line : log_->lines())
@@ -436,7 +436,7 @@ class FileWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL_MESSAGE(log_->text(), 1, warnings);
   }
 
-  void a_same_size_write_within_a_tick_is_seen() {
+  void reports_a_write_of_the_same_size_within_a_tick() {
     put("c", "0");
     start({{path("c")}}, {.quiet = 1ms});
     for (int i = 1; i < 30; ++i) {
@@ -445,17 +445,17 @@ class FileWatchTest : public CppUnit::TestFixture {
     }
   }
 
-  void stopped_it_tells_nothing() {
+  void reports_nothing_after_stop() {
     put("c", "a");
     start({{path("c")}});
     watch_->stop();
     put("c", "b");
     watch_->follow({{path("c")}});  // returns
     const std::lock_guard lock(mutex_);
-    CPPUNIT_ASSERT(told_.empty());
+    CPPUNIT_ASSERT(reports_.empty());
   }
 
-  void chains_name_all_folders_on_the_way() {
+  void chains_contain_all_folders_of_the_path() {
     fs::create_directories(path("r/1"));
     put("r/1/c", "a");
     fs::create_symlink("1", path("r/d"));

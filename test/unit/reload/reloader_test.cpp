@@ -18,37 +18,37 @@ namespace reloader_test {
 
 using namespace std::chrono_literals;
 
-// Writes down what it is told in a list that parts share.
-class NotedPart final : public ReloadPart {
+// Records its calls in a list that the parts share.
+class RecordingPart final : public ReloadPart {
  public:
-  NotedPart(std::string name, std::vector<std::string>& told, const config::SettingsCell& settings)
-      : name_(std::move(name)), told_(told), settings_(settings) {}
+  RecordingPart(std::string name, std::vector<std::string>& calls, const config::SettingsCell& settings)
+      : name_(std::move(name)), calls_(calls), settings_(settings) {}
 
   bool concerned(const config::Settings&, const config::Settings&) const override {
-    if (looks_badly) throw std::runtime_error("cannot look");
+    if (concerned_throws) throw std::runtime_error("cannot compare");
     return is_concerned;
   }
   base::Status prepare(const config::Settings& from, const config::Settings& to) override {
-    told_.push_back(name_ + " prepare " + from.backend + " " + to.backend);
+    calls_.push_back(name_ + " prepare " + from.backend + " " + to.backend);
     if (on_prepare) on_prepare();
     return prepared;
   }
   Committed commit() override {
-    told_.push_back(name_ + " commit with " + settings_.get()->backend + " in force");
+    calls_.push_back(name_ + " commit with running " + settings_.get()->backend);
     if (throws) throw std::runtime_error("broken");
     return {.done = {name_ + " is done"}};
   }
-  void abandon() override { told_.push_back(name_ + " abandon with " + settings_.get()->backend + " in force"); }
+  void abandon() override { calls_.push_back(name_ + " abandon with running " + settings_.get()->backend); }
 
   bool is_concerned = true;
   bool throws = false;
-  bool looks_badly = false;
+  bool concerned_throws = false;
   base::Status prepared;
   std::function<void()> on_prepare;
 
  private:
   const std::string name_;
-  std::vector<std::string>& told_;
+  std::vector<std::string>& calls_;
   const config::SettingsCell& settings_;
 };
 
@@ -56,28 +56,28 @@ class ReloaderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ReloaderTest);
   CPPUNIT_TEST(the_same_configuration_is_unchanged);
   CPPUNIT_TEST(parts_prepare_then_commit);
-  CPPUNIT_TEST(one_that_cannot_prepare_leaves_everything);
-  CPPUNIT_TEST(errors_leave_everything_and_are_all_told);
-  CPPUNIT_TEST(what_is_refused_takes_everything_with_it);
-  CPPUNIT_TEST(what_concerns_no_part_is_taken_over);
-  CPPUNIT_TEST(a_part_may_see_what_settings_do_not_show);
+  CPPUNIT_TEST(a_part_that_cannot_prepare_prevents_all_changes);
+  CPPUNIT_TEST(errors_prevent_all_changes_and_are_all_reported);
+  CPPUNIT_TEST(a_change_that_cannot_be_live_prevents_all_changes);
+  CPPUNIT_TEST(applies_changes_that_concern_no_part);
+  CPPUNIT_TEST(a_part_may_be_concerned_without_changed_settings);
   CPPUNIT_TEST(a_part_that_throws_does_not_end_the_thread);
-  CPPUNIT_TEST(reading_that_throws_is_a_failed_reload);
+  CPPUNIT_TEST(an_exception_while_reading_fails_the_reload);
   CPPUNIT_TEST(requests_during_a_reload_lead_to_one_more);
-  CPPUNIT_TEST(the_status_says_what_it_is_at);
+  CPPUNIT_TEST(the_status_contains_the_current_step);
   CPPUNIT_TEST(each_result_is_in_the_log_once);
-  CPPUNIT_TEST(warnings_are_no_errors);
-  CPPUNIT_TEST(who_waits_at_the_end_is_told);
+  CPPUNIT_TEST(warnings_do_not_fail_a_reload);
+  CPPUNIT_TEST(stop_replies_to_pending_requests);
   CPPUNIT_TEST(requests_before_the_start_are_kept);
-  CPPUNIT_TEST(hooks_stand_around_a_reload);
+  CPPUNIT_TEST(hooks_run_before_and_after_a_reload);
   CPPUNIT_TEST_SUITE_END();
 
   const base::SteadyClock clock_{};
   std::unique_ptr<test::CapturedLog> log_;
   std::unique_ptr<config::SettingsCell> settings_;
-  std::vector<std::string> told_;
-  std::unique_ptr<NotedPart> first_;
-  std::unique_ptr<NotedPart> second_;
+  std::vector<std::string> calls_;
+  std::unique_ptr<RecordingPart> first_;
+  std::unique_ptr<RecordingPart> second_;
   std::vector<std::string> hooked_;
   std::function<void(config::Settings&, config::Problems&)> found_;
   std::atomic<int> readings_{0};
@@ -89,20 +89,20 @@ class ReloaderTest : public CppUnit::TestFixture {
     config::Settings settings;
     settings.backend = "old";
     settings_ = std::make_unique<config::SettingsCell>(settings);
-    told_.clear();
+    calls_.clear();
     hooked_.clear();
     readings_ = 0;
-    first_ = std::make_unique<NotedPart>("first", told_, *settings_);
-    second_ = std::make_unique<NotedPart>("second", told_, *settings_);
+    first_ = std::make_unique<RecordingPart>("first", calls_, *settings_);
+    second_ = std::make_unique<RecordingPart>("second", calls_, *settings_);
     found_ = [](config::Settings&, config::Problems&) {};
     ReloadHooks hooks;
     hooks.begun = [this] { hooked_.push_back("begun after " + std::to_string(readings_)); };
     hooks.ended = [this](const ReloadResult& result) { hooked_.push_back(reload_outcome_name(result.outcome)); };
     reloader_ = std::make_unique<Reloader>(
         *settings_,
-        [this](const config::Settings& in_force, config::Problems& problems) {
+        [this](const config::Settings& running, config::Problems& problems) {
           ++readings_;
-          config::Settings out = in_force;
+          config::Settings out = running;
           found_(out, problems);
           return out;
         },
@@ -126,7 +126,7 @@ class ReloaderTest : public CppUnit::TestFixture {
   void new_backend() {
     found_ = [](config::Settings& settings, config::Problems&) { settings.backend = "new"; };
   }
-  std::string in_force() const { return settings_->get()->backend; }
+  std::string running_backend() const { return settings_->get()->backend; }
   int lines_with(const std::string& words) const {
     int out = 0;
     for (const auto& line : log_->lines()) out += line.find(words) != std::string::npos ? 1 : 0;
@@ -141,7 +141,7 @@ class ReloaderTest : public CppUnit::TestFixture {
     const auto result = reload();
     CPPUNIT_ASSERT(result.outcome == ReloadOutcome::unchanged && result.ok());
     CPPUNIT_ASSERT(result.sentences == Texts{"nothing has changed"});
-    CPPUNIT_ASSERT(told_.empty());
+    CPPUNIT_ASSERT(calls_.empty());
     CPPUNIT_ASSERT(settings_->get() == before);
   }
 
@@ -151,29 +151,29 @@ class ReloaderTest : public CppUnit::TestFixture {
     const auto result = reload();
     CPPUNIT_ASSERT(result.outcome == ReloadOutcome::success);
     CPPUNIT_ASSERT(result.sentences == (Texts{"first is done", "second is done"}));
-    CPPUNIT_ASSERT(told_ == (Texts{"first prepare old new", "second prepare old new", "first commit with new in force",
-                                   "second commit with new in force"}));
+    CPPUNIT_ASSERT(calls_ == (Texts{"first prepare old new", "second prepare old new", "first commit with running new",
+                                    "second commit with running new"}));
     CPPUNIT_ASSERT_EQUAL(std::string("SIGHUP"), result.trigger);
     CPPUNIT_ASSERT(result.seconds > 0 && result.at.time_since_epoch().count() > 0);
   }
 
-  void one_that_cannot_prepare_leaves_everything() {
+  void a_part_that_cannot_prepare_prevents_all_changes() {
     new_backend();
     second_->prepared = base::invalid("second: no such thing");
     reloader_->start();
     const auto result = reload();
     CPPUNIT_ASSERT(result.outcome == ReloadOutcome::failed && !result.ok());
     CPPUNIT_ASSERT(result.sentences == Texts{"second: no such thing"});
-    CPPUNIT_ASSERT(told_ ==
-                   (Texts{"first prepare old new", "second prepare old new", "first abandon with old in force"}));
-    CPPUNIT_ASSERT_EQUAL(std::string("old"), in_force());
-    // Corrected, it goes.
+    CPPUNIT_ASSERT(calls_ ==
+                   (Texts{"first prepare old new", "second prepare old new", "first abandon with running old"}));
+    CPPUNIT_ASSERT_EQUAL(std::string("old"), running_backend());
+    // The corrected configuration is applied.
     second_->prepared = {};
     CPPUNIT_ASSERT(reload().ok());
-    CPPUNIT_ASSERT_EQUAL(std::string("new"), in_force());
+    CPPUNIT_ASSERT_EQUAL(std::string("new"), running_backend());
   }
 
-  void errors_leave_everything_and_are_all_told() {
+  void errors_prevent_all_changes_and_are_all_reported() {
     found_ = [](config::Settings& settings, config::Problems& problems) {
       settings.backend = "new";
       problems.error("file:1: a", "is wrong");
@@ -185,11 +185,11 @@ class ReloaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(result.outcome == ReloadOutcome::failed);
     CPPUNIT_ASSERT(result.sentences == (Texts{"file:1: a: is wrong", "file:3: c: is wrong too"}));
     CPPUNIT_ASSERT(result.warnings == Texts{"file:2: b: is odd"});
-    CPPUNIT_ASSERT(told_.empty());
-    CPPUNIT_ASSERT_EQUAL(std::string("old"), in_force());
+    CPPUNIT_ASSERT(calls_.empty());
+    CPPUNIT_ASSERT_EQUAL(std::string("old"), running_backend());
   }
 
-  void what_is_refused_takes_everything_with_it() {
+  void a_change_that_cannot_be_live_prevents_all_changes() {
     found_ = [](config::Settings& settings, config::Problems&) {
       settings.backend = "new";
       settings.state_dir = "/elsewhere";
@@ -199,11 +199,11 @@ class ReloaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(result.outcome == ReloadOutcome::failed);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, result.sentences.size());
     CPPUNIT_ASSERT(result.sentences[0].starts_with("stateDir: "));
-    CPPUNIT_ASSERT(told_.empty());
-    CPPUNIT_ASSERT_EQUAL(std::string("old"), in_force());
+    CPPUNIT_ASSERT(calls_.empty());
+    CPPUNIT_ASSERT_EQUAL(std::string("old"), running_backend());
   }
 
-  void what_concerns_no_part_is_taken_over() {
+  void applies_changes_that_concern_no_part() {
     first_->is_concerned = second_->is_concerned = false;
     found_ = [](config::Settings& settings, config::Problems&) {
       settings.kube_proxy_configuration = "{}";
@@ -212,35 +212,36 @@ class ReloaderTest : public CppUnit::TestFixture {
     reloader_->start();
     const auto result = reload();
     CPPUNIT_ASSERT(result.outcome == ReloadOutcome::success);
-    CPPUNIT_ASSERT(result.sentences == Texts{"backends is taken over; nothing that runs depends on it"});
+    CPPUNIT_ASSERT(result.sentences == Texts{"backends is applied; no running component depends on it"});
     CPPUNIT_ASSERT_EQUAL(std::string("{}"), settings_->get()->kube_proxy_configuration);
   }
 
-  void a_part_may_see_what_settings_do_not_show() {
+  void a_part_may_be_concerned_without_changed_settings() {
     first_->is_concerned = false;
     reloader_->start();
     const auto result = reload();
     CPPUNIT_ASSERT(result.outcome == ReloadOutcome::success);
     CPPUNIT_ASSERT(result.sentences == Texts{"second is done"});
-    CPPUNIT_ASSERT(told_ == (Texts{"second prepare old old", "second commit with old in force"}));
+    CPPUNIT_ASSERT(calls_ == (Texts{"second prepare old old", "second commit with running old"}));
   }
 
   void a_part_that_throws_does_not_end_the_thread() {
     new_backend();
     first_->throws = true;
     reloader_->start();
-    const auto in_part = reload();
-    CPPUNIT_ASSERT(in_part.sentences == (Texts{"first: broken", "second is done"}));
-    CPPUNIT_ASSERT(in_part.outcome == ReloadOutcome::failed && in_part.in_force);
+    const auto partial = reload();
+    CPPUNIT_ASSERT(partial.sentences == (Texts{"first: broken", "second is done"}));
+    CPPUNIT_ASSERT(partial.outcome == ReloadOutcome::failed && partial.partly_applied);
     first_->on_prepare = [] { throw std::runtime_error("worse"); };
     const auto result = reload();
-    CPPUNIT_ASSERT(result.outcome == ReloadOutcome::failed && !result.in_force && result.sentences == Texts{"worse"});
+    CPPUNIT_ASSERT(result.outcome == ReloadOutcome::failed && !result.partly_applied &&
+                   result.sentences == Texts{"worse"});
     first_->on_prepare = nullptr;
-    second_->looks_badly = true;
-    CPPUNIT_ASSERT(reload().sentences == Texts{"cannot look"});
+    second_->concerned_throws = true;
+    CPPUNIT_ASSERT(reload().sentences == Texts{"cannot compare"});
   }
 
-  void reading_that_throws_is_a_failed_reload() {
+  void an_exception_while_reading_fails_the_reload() {
     found_ = [](config::Settings&, config::Problems&) { throw std::runtime_error("out of memory"); };
     reloader_->start();
     const auto result = reload();
@@ -275,7 +276,7 @@ class ReloaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, reloader_->status().count);
   }
 
-  void the_status_says_what_it_is_at() {
+  void the_status_contains_the_current_step() {
     CPPUNIT_ASSERT(!reloader_->status().last && !reloader_->status().in_progress_since);
     CPPUNIT_ASSERT_EQUAL(std::string(R"({"count":0})"), reload_json(reloader_->status()).dump());
     new_backend();
@@ -308,14 +309,15 @@ class ReloaderTest : public CppUnit::TestFixture {
     first_->prepared = base::invalid("first: no");
     reload("again");
     CPPUNIT_ASSERT_EQUAL_MESSAGE(
-        log_->text(), 1, lines_with("ERROR sluice.app reload (again) failed, and what is in force stays: first: no"));
+        log_->text(), 1,
+        lines_with("ERROR sluice.app reload (again) failed; keeping the running configuration: first: no"));
     first_->is_concerned = second_->is_concerned = false;
     reload("last");
     CPPUNIT_ASSERT_EQUAL_MESSAGE(log_->text(), 1, lines_with("INFO sluice.app reload (last): nothing has changed"));
     CPPUNIT_ASSERT_EQUAL(3, lines_with("reload ("));
   }
 
-  void warnings_are_no_errors() {
+  void warnings_do_not_fail_a_reload() {
     first_->is_concerned = second_->is_concerned = false;
     found_ = [](config::Settings&, config::Problems& problems) { problems.warning("file:2: b", "is odd"); };
     reloader_->start();
@@ -325,11 +327,11 @@ class ReloaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(1, lines_with("WARN sluice.app reload: file:2: b: is odd"));
   }
 
-  void who_waits_at_the_end_is_told() {
+  void stop_replies_to_pending_requests() {
     std::promise<ReloadResult> waiting;
     reloader_->request("never", [&](const ReloadResult& result) { waiting.set_value(result); });
     reloader_->stop();
-    CPPUNIT_ASSERT(waiting.get_future().get().sentences == Texts{"sluiced is ending"});
+    CPPUNIT_ASSERT(waiting.get_future().get().sentences == Texts{"sluiced is shutting down"});
     ReloadResult late;
     reloader_->request("late", [&](const ReloadResult& result) { late = result; });
     CPPUNIT_ASSERT(!late.ok());
@@ -343,7 +345,7 @@ class ReloaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("early"), out.get_future().get().trigger);
   }
 
-  void hooks_stand_around_a_reload() {
+  void hooks_run_before_and_after_a_reload() {
     new_backend();
     reloader_->start();
     reload();

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every field of the settings, and what a change of it means for a daemon that runs.
+// Every field of the settings, and the effect of its change on a running daemon.
 #include "core/reload/settings_diff.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -16,12 +16,12 @@
 namespace sluice::reload {
 namespace settings_diff_test {
 
-// How many fields an aggregate has.
+// Counts the fields of an aggregate.
 struct Anything {
   template <class T>
   operator T() const {
     std::abort();
-  }  // clang warns of one without a body
+  }  // clang warns about a declaration without a body
 };
 template <class T, std::size_t... I>
 consteval bool takes(std::index_sequence<I...>) {
@@ -146,13 +146,13 @@ std::size_t rows_of(const std::string& structure) {
 class SettingsDiffTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(SettingsDiffTest);
   CPPUNIT_TEST(equal_settings_differ_in_nothing);
-  CPPUNIT_TEST(every_field_is_a_matter_of_one_part_or_refused);
-  CPPUNIT_TEST(no_field_is_forgotten);
-  CPPUNIT_TEST(from_a_recording_and_to_one);
-  CPPUNIT_TEST(the_primary_family_stays);
-  CPPUNIT_TEST(sections_of_others_are_of_no_matter);
+  CPPUNIT_TEST(every_field_concerns_one_part_or_cannot_change_live);
+  CPPUNIT_TEST(all_fields_have_a_row);
+  CPPUNIT_TEST(a_replay_cannot_start_or_end_live);
+  CPPUNIT_TEST(the_primary_family_cannot_change_live);
+  CPPUNIT_TEST(sections_of_other_backends_concern_no_part);
   CPPUNIT_TEST(refusals_are_sentences);
-  CPPUNIT_TEST(what_is_refused_concerns_nobody);
+  CPPUNIT_TEST(a_change_that_cannot_be_live_concerns_no_part);
   CPPUNIT_TEST_SUITE_END();
 
  public:
@@ -161,7 +161,7 @@ class SettingsDiffTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(settings_diff(config::Settings(), config::Settings()).empty());
   }
 
-  void every_field_is_a_matter_of_one_part_or_refused() {
+  void every_field_concerns_one_part_or_cannot_change_live() {
     for (const Row& row : rows()) {
       config::Settings other = usual();
       row.change(other);
@@ -177,8 +177,8 @@ class SettingsDiffTest : public CppUnit::TestFixture {
     }
   }
 
-  // A new field needs a row here, and a decision there.
-  void no_field_is_forgotten() {
+  // A new field needs a row here and an entry in settings_diff().
+  void all_fields_have_a_row() {
     CPPUNIT_ASSERT_EQUAL(fields<config::Settings>(), rows_of("Settings"));
     CPPUNIT_ASSERT_EQUAL(fields<config::SourceSettings>(), rows_of("SourceSettings"));
     CPPUNIT_ASSERT_EQUAL(fields<config::ClientSettings>(), rows_of("ClientSettings"));
@@ -186,7 +186,7 @@ class SettingsDiffTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(fields<config::ServeSettings>(), rows_of("ServeSettings"));
   }
 
-  void from_a_recording_and_to_one() {
+  void a_replay_cannot_start_or_end_live() {
     config::Settings replay = usual();
     replay.source.kind = config::SourceKind::replay;
     replay.source.replay = "/r";
@@ -199,20 +199,20 @@ class SettingsDiffTest : public CppUnit::TestFixture {
     }
   }
 
-  void the_primary_family_stays() {
+  void the_primary_family_cannot_change_live() {
     config::Settings six = usual();
     six.bind_address = *base::IpAddress::parse("fd00::1");
     const auto changes = settings_diff(usual(), six);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, changes.size());
     CPPUNIT_ASSERT_EQUAL(std::string("bindAddress: the primary family is IPv4 and cannot become IPv6 while it runs; "
-                                     "restart sluiced, which ends nothing but connections that mode userspace relays"),
+                                     "restart sluiced (this closes only connections relayed in userspace mode)"),
                          refusals(changes).at(0));
     config::Settings any = usual();
     any.bind_address = base::IpAddress::any(base::Family::ipv4);
     CPPUNIT_ASSERT(refusals(settings_diff(usual(), any)).empty());
   }
 
-  void sections_of_others_are_of_no_matter() {
+  void sections_of_other_backends_concern_no_part() {
     config::Settings other = usual();
     other.sections["ipvs"].yaml = "b: 1";
     const auto changes = settings_diff(usual(), other);
@@ -233,7 +233,7 @@ class SettingsDiffTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(sentences[1].starts_with("stateDir: "));
   }
 
-  void what_is_refused_concerns_nobody() {
+  void a_change_that_cannot_be_live_concerns_no_part() {
     config::Settings other = usual();
     other.source.record = "/r";
     const auto changes = settings_diff(usual(), other);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A configuration read a second time, as a reload does it.
+// Reads a configuration a second time, like a reload.
 #include "core/reload/settings_reader.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -22,18 +22,18 @@ constexpr const char* kProxy = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nki
 
 class SettingsReaderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(SettingsReaderTest);
-  CPPUNIT_TEST(the_same_files_give_equal_settings);
-  CPPUNIT_TEST(what_the_file_says_now_counts);
-  CPPUNIT_TEST(flags_stay_those_of_the_process);
+  CPPUNIT_TEST(equal_files_give_equal_settings);
+  CPPUNIT_TEST(reads_the_current_content_of_the_file);
+  CPPUNIT_TEST(keeps_the_flags_of_the_process);
   CPPUNIT_TEST(a_half_written_file_is_an_error);
-  CPPUNIT_TEST(nothing_is_said_of_what_was_not_read);
-  CPPUNIT_TEST(auto_keeps_its_choice);
-  CPPUNIT_TEST(auto_chooses_again_among_other_plugins_or_after_another_mode);
-  CPPUNIT_TEST(the_node_keeps_its_name);
+  CPPUNIT_TEST(does_not_report_fields_of_a_document_that_was_not_read);
+  CPPUNIT_TEST(auto_mode_keeps_its_choice);
+  CPPUNIT_TEST(auto_mode_chooses_again_for_other_plugins_or_after_another_mode);
+  CPPUNIT_TEST(keeps_the_node_name);
   CPPUNIT_TEST_SUITE_END();
 
   std::unique_ptr<test::TemporaryFolder> folder_;
-  ReaderSurroundings surroundings_;
+  ReaderEnvironment environment_;
   int choices_ = 0;
   std::string choice_;
 
@@ -42,15 +42,15 @@ class SettingsReaderTest : public CppUnit::TestFixture {
     folder_ = std::make_unique<test::TemporaryFolder>();
     choices_ = 0;
     choice_ = "nftables";
-    surroundings_.defaults.plugin_dirs = {"/plugins"};
-    surroundings_.host_name = "Host";
-    surroundings_.installed_backends = [](const config::PluginSettings&) {
+    environment_.defaults.plugin_dirs = {"/plugins"};
+    environment_.host_name = "Host";
+    environment_.installed_backends = [](const config::PluginSettings&) {
       return std::vector<std::string>{"ipvs", "iptables", "nftables"};
     };
-    surroundings_.recorded_node = [](const std::string& file) {
+    environment_.recorded_node = [](const std::string& file) {
       return file.ends_with("r") ? "recorded" : std::string();
     };
-    surroundings_.choose_backend = [this](const config::PluginSettings&) {
+    environment_.choose_backend = [this](const config::PluginSettings&) {
       ++choices_;
       return base::Result<config::BackendChoice>(config::BackendChoice{choice_, "mode auto: it works"});
     };
@@ -64,20 +64,20 @@ class SettingsReaderTest : public CppUnit::TestFixture {
   config::Settings start(const std::vector<std::string>& given) const {
     config::Problems problems;
     const config::Flags flags = config::parse_flags(given, problems);
-    const config::Draft draft = config::read_configuration(flags, surroundings_.defaults, problems);
-    config::Settings out = validated(draft, surroundings_, nullptr, problems);
+    const config::Draft draft = config::read_configuration(flags, environment_.defaults, problems);
+    config::Settings out = validated(draft, environment_, nullptr, problems);
     CPPUNIT_ASSERT_MESSAGE(problems.has_errors() ? problems.all()[0].to_string() : "", !problems.has_errors());
     return out;
   }
-  config::Settings again(const config::Settings& in_force, const std::vector<std::string>& given) const {
+  config::Settings again(const config::Settings& running, const std::vector<std::string>& given) const {
     config::Problems problems;
-    config::Settings out = read_settings(given, surroundings_, in_force, problems);
+    config::Settings out = read_settings(given, environment_, running, problems);
     CPPUNIT_ASSERT_MESSAGE(problems.has_errors() ? problems.all()[0].to_string() : "", !problems.has_errors());
     return out;
   }
 
  public:
-  void the_same_files_give_equal_settings() {
+  void equal_files_give_equal_settings() {
     write("mode: ipvs\nclusterCIDR: 10.0.0.0/8\n");
     const config::Settings first = start(arguments());
     CPPUNIT_ASSERT(again(first, arguments()) == first);
@@ -85,7 +85,7 @@ class SettingsReaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(settings_diff(first, again(first, arguments())).empty());
   }
 
-  void what_the_file_says_now_counts() {
+  void reads_the_current_content_of_the_file() {
     write("mode: ipvs\n");
     const config::Settings first = start(arguments());
     write("mode: nftables\nmetricsBindAddress: 127.0.0.1:1\n");
@@ -96,7 +96,7 @@ class SettingsReaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(refusals(changes).empty());
   }
 
-  void flags_stay_those_of_the_process() {
+  void keeps_the_flags_of_the_process() {
     folder_->write("c", std::string(kProxy) + "hostnameOverride: other\n");
     auto given = arguments();
     given.insert(given.end(), {"--hostname-override", "mine"});
@@ -112,19 +112,19 @@ class SettingsReaderTest : public CppUnit::TestFixture {
     const config::Settings first = start(arguments());
     folder_->write("c", whole.substr(0, whole.find("nftables\"") + 4));
     config::Problems problems;
-    read_settings(arguments(), surroundings_, first, problems);
+    read_settings(arguments(), environment_, first, problems);
     CPPUNIT_ASSERT(problems.has_errors());
     folder_->write("c", "");
     config::Problems empty;
-    read_settings(arguments(), surroundings_, first, empty);
+    read_settings(arguments(), environment_, first, empty);
     CPPUNIT_ASSERT(empty.has_errors());
   }
 
-  // What stands in the part that nobody could read is not missing.
-  void nothing_is_said_of_what_was_not_read() {
+  // Fields in a document that could not be read do not count as missing.
+  void does_not_report_fields_of_a_document_that_was_not_read() {
     write("mode: ipvs\n");
     const config::Settings first = start(arguments());
-    surroundings_.installed_backends = [](const config::PluginSettings& plugins) {
+    environment_.installed_backends = [](const config::PluginSettings& plugins) {
       return plugins.folders == std::vector<std::string>{"/mine"} ? std::vector<std::string>{"iptables"}
                                                                   : std::vector<std::string>();
     };
@@ -134,20 +134,20 @@ class SettingsReaderTest : public CppUnit::TestFixture {
                                     "a: " + std::string(70, '[') + std::string(70, ']') + "\n" + mine}) {
       write(text);
       config::Problems problems;
-      read_settings(arguments(), surroundings_, first, problems);
+      read_settings(arguments(), environment_, first, problems);
       CPPUNIT_ASSERT_EQUAL_MESSAGE(text, std::size_t{1}, problems.errors());
     }
     std::filesystem::remove(folder_->path("c"));
     config::Problems away;
-    read_settings(arguments(), surroundings_, first, away);
+    read_settings(arguments(), environment_, first, away);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, away.errors());
     write("clusterCIDR: nonsense\n" + mine);
     config::Problems read;
-    read_settings(arguments(), surroundings_, first, read);
+    read_settings(arguments(), environment_, first, read);
     CPPUNIT_ASSERT(read.all().at(0).where.ends_with("clusterCIDR"));
   }
 
-  void auto_keeps_its_choice() {
+  void auto_mode_keeps_its_choice() {
     write("mode: auto\n");
     const config::Settings first = start(arguments());
     CPPUNIT_ASSERT_EQUAL(1, choices_);
@@ -159,7 +159,7 @@ class SettingsReaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(first.backend_reason, second.backend_reason);
   }
 
-  void auto_chooses_again_among_other_plugins_or_after_another_mode() {
+  void auto_mode_chooses_again_for_other_plugins_or_after_another_mode() {
     write("mode: auto\n");
     const config::Settings first = start(arguments());
     choice_ = "iptables";
@@ -175,7 +175,7 @@ class SettingsReaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(3, choices_);
   }
 
-  void the_node_keeps_its_name() {
+  void keeps_the_node_name() {
     write("mode: ipvs\n");
     const config::Settings first = start(arguments());
     CPPUNIT_ASSERT_EQUAL(std::string("host"), first.node_name);

@@ -15,8 +15,8 @@ class AddressTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(addresses_print_in_canonical_form);
   CPPUNIT_TEST(host_and_port_bracket_ipv6);
   CPPUNIT_TEST(prefixes_print_with_their_length);
-  CPPUNIT_TEST(text_of_the_other_family_is_no_address);
-  CPPUNIT_TEST(equality_order_and_unspecified);
+  CPPUNIT_TEST(address_of_the_other_family_is_rejected);
+  CPPUNIT_TEST(addresses_compare_and_order);
   CPPUNIT_TEST_SUITE_END();
 
   static abi::Address parse(const char* text, Family family) { return parse_address(text, family).value(); }
@@ -37,13 +37,13 @@ class AddressTest : public CppUnit::TestFixture {
                          to_string(abi::Prefix{parse("fd00::", Family::kIpv6), 64, {}}, Family::kIpv6));
   }
 
-  void text_of_the_other_family_is_no_address() {
+  void address_of_the_other_family_is_rejected() {
     CPPUNIT_ASSERT(!parse_address("fd00::1", Family::kIpv4));
     CPPUNIT_ASSERT(!parse_address("10.0.0.1", Family::kIpv6));
     CPPUNIT_ASSERT(!parse_address("10.0.0.1 ", Family::kIpv4));
   }
 
-  void equality_order_and_unspecified() {
+  void addresses_compare_and_order() {
     const abi::Address one = parse("10.0.0.1", Family::kIpv4), two = parse("10.0.0.2", Family::kIpv4);
     CPPUNIT_ASSERT(one == one && one != two && one < two && !(two < one));
     CPPUNIT_ASSERT(is_unspecified(abi::Address{}) && !is_unspecified(one));

@@ -37,10 +37,10 @@ class CountingBackend final : public BackendBase {
 
 class BackendBaseTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(BackendBaseTest);
-  CPPUNIT_TEST(create_makes_and_release_ends_the_object);
-  CPPUNIT_TEST(constructor_that_throws_leaves_nothing);
+  CPPUNIT_TEST(create_makes_and_release_deletes_the_object);
+  CPPUNIT_TEST(throwing_constructor_makes_no_object);
   CPPUNIT_TEST(result_is_written_up_to_the_size_of_the_caller);
-  CPPUNIT_TEST(node_of_an_older_daemon_is_read_with_zeroes);
+  CPPUNIT_TEST(node_facts_of_an_older_daemon_are_zero_filled);
   CPPUNIT_TEST(extension_is_found_by_id);
   CPPUNIT_TEST(options_are_copied_and_looked_up);
   CPPUNIT_TEST_SUITE_END();
@@ -56,7 +56,7 @@ class BackendBaseTest : public CppUnit::TestFixture {
     return backend;
   }
 
-  void create_makes_and_release_ends_the_object() {
+  void create_makes_and_release_deletes_the_object() {
     abi::Backend* const backend = make();
     CPPUNIT_ASSERT_EQUAL(1, g_alive);
     abi::Error error = empty_error();
@@ -66,7 +66,7 @@ class BackendBaseTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0, g_alive);
   }
 
-  void constructor_that_throws_leaves_nothing() {
+  void throwing_constructor_makes_no_object() {
     CPPUNIT_ASSERT(make({{view("refuse"), view("")}}, abi::Code::kInvalid) == nullptr);
     CPPUNIT_ASSERT_EQUAL(0, g_alive);
   }
@@ -88,11 +88,11 @@ class BackendBaseTest : public CppUnit::TestFixture {
     backend->release();
   }
 
-  void node_of_an_older_daemon_is_read_with_zeroes() {
+  void node_facts_of_an_older_daemon_are_zero_filled() {
     abi::Backend* const backend = make();
     abi::NodeFacts node{};
     node.struct_size = offsetof(abi::NodeFacts, masquerade_mark);
-    node.masquerade_mark = 0x4000;  // behind the size: not there
+    node.masquerade_mark = 0x4000;  // beyond the given size
     abi::Transaction transaction{};
     transaction.struct_size = sizeof(transaction);
     transaction.node = &node;

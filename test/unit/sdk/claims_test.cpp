@@ -10,12 +10,12 @@ namespace claims_test {
 
 class ClaimsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ClaimsTest);
-  CPPUNIT_TEST(a_claim_covers_itself_and_what_its_asterisk_stands_for);
-  CPPUNIT_TEST(two_claims_overlap_where_something_is_meant_by_both);
-  CPPUNIT_TEST(those_of_somebody_are_asked_together);
+  CPPUNIT_TEST(claim_covers_itself_and_matches_of_its_asterisk);
+  CPPUNIT_TEST(claims_overlap_if_both_cover_an_artifact);
+  CPPUNIT_TEST(claims_of_a_backend_are_checked_together);
   CPPUNIT_TEST_SUITE_END();
 
-  void a_claim_covers_itself_and_what_its_asterisk_stands_for() {
+  void claim_covers_itself_and_matches_of_its_asterisk() {
     CPPUNIT_ASSERT(covers("nft/ip/kube-proxy", "nft/ip/kube-proxy"));
     CPPUNIT_ASSERT(!covers("nft/ip/kube-proxy", "nft/ip/kube-proxy2"));
     CPPUNIT_ASSERT(!covers("nft/ip/kube-proxy", "nft/ip/Kube-Proxy"));
@@ -27,7 +27,7 @@ class ClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!covers("", "ipset/KUBE"));
   }
 
-  void two_claims_overlap_where_something_is_meant_by_both() {
+  void claims_overlap_if_both_cover_an_artifact() {
     const auto both = [](std::string_view a, std::string_view b) {
       CPPUNIT_ASSERT_EQUAL(overlap(a, b), overlap(b, a));
       return overlap(a, b);
@@ -41,7 +41,7 @@ class ClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!both("", "ipset/A"));
   }
 
-  void those_of_somebody_are_asked_together() {
+  void claims_of_a_backend_are_checked_together() {
     const std::vector<abi::StringView> given{view("ipset/KUBE-*"), view("link/kube-ipvs0")};
     const Claims claims(array(given.data(), given.size()));
     CPPUNIT_ASSERT(claims.cover("ipset/KUBE-A") && claims.cover("link/kube-ipvs0") && !claims.cover("link/lo"));

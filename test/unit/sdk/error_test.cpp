@@ -13,12 +13,12 @@ namespace error_test {
 class ErrorTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ErrorTest);
   CPPUNIT_TEST(error_is_filled);
-  CPPUNIT_TEST(long_text_is_cut_and_ended);
-  CPPUNIT_TEST(cut_does_not_split_a_character);
-  CPPUNIT_TEST(nothing_is_written_behind_the_size_of_the_caller);
+  CPPUNIT_TEST(long_text_is_truncated_and_terminated);
+  CPPUNIT_TEST(truncation_does_not_split_a_character);
+  CPPUNIT_TEST(nothing_is_written_beyond_the_size_of_the_caller);
   CPPUNIT_TEST(null_error_is_ignored);
-  CPPUNIT_TEST(barrier_passes_codes_through);
-  CPPUNIT_TEST(barrier_turns_exceptions_into_codes);
+  CPPUNIT_TEST(guarded_returns_codes_unchanged);
+  CPPUNIT_TEST(guarded_converts_exceptions_to_codes);
   CPPUNIT_TEST_SUITE_END();
 
   void error_is_filled() {
@@ -32,20 +32,20 @@ class ErrorTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0, error.os_errno);
   }
 
-  void long_text_is_cut_and_ended() {
+  void long_text_is_truncated_and_terminated() {
     abi::Error error = empty_error();
     set_error(&error, std::string(1000, 'o'), std::string(1000, 'm'));
     CPPUNIT_ASSERT_EQUAL(std::string(sizeof(error.object) - 1, 'o'), std::string(error.object));
     CPPUNIT_ASSERT_EQUAL(std::string(sizeof(error.message) - 1, 'm'), std::string(error.message));
   }
 
-  void cut_does_not_split_a_character() {
+  void truncation_does_not_split_a_character() {
     abi::Error error = empty_error();
     set_error(&error, std::string(sizeof(error.object) - 2, 'o') + "\xc3\xa4", "");
     CPPUNIT_ASSERT_EQUAL(std::string(sizeof(error.object) - 2, 'o'), std::string(error.object));
   }
 
-  void nothing_is_written_behind_the_size_of_the_caller() {
+  void nothing_is_written_beyond_the_size_of_the_caller() {
     abi::Error error{};
     std::memset(&error, 0x7a, sizeof(error));
     error.struct_size = offsetof(abi::Error, message) + 4;
@@ -60,13 +60,13 @@ class ErrorTest : public CppUnit::TestFixture {
 
   void null_error_is_ignored() { set_error(nullptr, "x", "y"); }
 
-  void barrier_passes_codes_through() {
+  void guarded_returns_codes_unchanged() {
     abi::Error error = empty_error();
     CPPUNIT_ASSERT(guarded(&error, [] { return abi::Code::kRetry; }) == abi::Code::kRetry);
     CPPUNIT_ASSERT(guarded(&error, [] {}) == abi::Code::kOk);
   }
 
-  void barrier_turns_exceptions_into_codes() {
+  void guarded_converts_exceptions_to_codes() {
     abi::Error error = empty_error();
     const auto thrown = [&](auto exception) {
       error = empty_error();

@@ -13,18 +13,18 @@ namespace nearest_test {
 
 class NearestTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NearestTest);
-  CPPUNIT_TEST(letters_are_changed_added_and_dropped);
-  CPPUNIT_TEST(near_names_are_found_and_far_ones_are_not);
+  CPPUNIT_TEST(distance_counts_changed_added_and_removed_letters);
+  CPPUNIT_TEST(only_similar_names_are_found);
   CPPUNIT_TEST_SUITE_END();
 
-  void letters_are_changed_added_and_dropped() {
+  void distance_counts_changed_added_and_removed_letters() {
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, letters_apart("mode", "mode"));
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, letters_apart("", "mode"));
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, letters_apart("mode", ""));
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, letters_apart("kitten", "sitting"));
   }
 
-  void near_names_are_found_and_far_ones_are_not() {
+  void only_similar_names_are_found() {
     const std::vector<std::string_view> names{"mode", "backend", "clusterCIDR"};
     CPPUNIT_ASSERT(nearest_name("clusterCidr", names) == "clusterCIDR");
     CPPUNIT_ASSERT(nearest_name("mod", names) == "mode");

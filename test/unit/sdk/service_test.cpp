@@ -10,20 +10,20 @@ namespace service_test {
 
 class ServiceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ServiceTest);
-  CPPUNIT_TEST(name_leaves_out_an_unnamed_port);
+  CPPUNIT_TEST(name_omits_an_unnamed_port);
   CPPUNIT_TEST(protocol_is_part_of_the_id_only);
-  CPPUNIT_TEST(keys_are_equal_by_all_four_parts);
+  CPPUNIT_TEST(keys_compare_all_four_parts);
   CPPUNIT_TEST(protocols_have_names);
-  CPPUNIT_TEST(endpoints_are_chosen_by_policy_and_flag);
-  CPPUNIT_TEST(frontends_are_chosen_by_kind);
-  CPPUNIT_TEST(a_printed_name_is_taken_apart_again);
+  CPPUNIT_TEST(endpoints_are_selected_by_policy_and_flag);
+  CPPUNIT_TEST(frontends_are_selected_by_kind);
+  CPPUNIT_TEST(printed_name_is_parsed);
   CPPUNIT_TEST_SUITE_END();
 
   static abi::ServicePortKey key(const char* port, abi::Protocol protocol = abi::Protocol::kTcp) {
     return {view("shop"), view("cart"), view(port), protocol, {}};
   }
 
-  void name_leaves_out_an_unnamed_port() {
+  void name_omits_an_unnamed_port() {
     CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http"), service_port_name(key("http")));
     CPPUNIT_ASSERT_EQUAL(std::string("shop/cart"), service_port_name(key("")));
   }
@@ -33,7 +33,7 @@ class ServiceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:dns/udp"), service_port_id(key("dns", abi::Protocol::kUdp)));
   }
 
-  void keys_are_equal_by_all_four_parts() {
+  void keys_compare_all_four_parts() {
     CPPUNIT_ASSERT(equal(key("a"), key("a")));
     CPPUNIT_ASSERT(!equal(key("a"), key("b")));
     CPPUNIT_ASSERT(!equal(key("a"), key("a", abi::Protocol::kSctp)));
@@ -44,7 +44,7 @@ class ServiceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string_view(), protocol_name(static_cast<abi::Protocol>(1)));
   }
 
-  void endpoints_are_chosen_by_policy_and_flag() {
+  void endpoints_are_selected_by_policy_and_flag() {
     abi::Endpoint data[3] = {};
     data[0].port = 1;
     data[0].flags = abi::kEndpointInCluster;
@@ -60,11 +60,11 @@ class ServiceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(has(endpoints_with(port, abi::kEndpointTerminating)[0], abi::kEndpointTerminating));
   }
 
-  void a_printed_name_is_taken_apart_again() {
+  void printed_name_is_parsed() {
     for (const std::string name : {"shop/cart:http", "shop/cart", "/", "a/:", "shop/cart:"}) {
       const abi::ServicePortKey key = parse_service_port_name(name, abi::Protocol::kUdp);
       CPPUNIT_ASSERT(key.protocol == abi::Protocol::kUdp);
-      // A colon without a name behind it is not printed.
+      // A colon without a port name is not printed.
       CPPUNIT_ASSERT_EQUAL(name.substr(0, name.size() - (name.back() == ':' ? 1 : 0)), service_port_name(key));
     }
     const abi::ServicePortKey key = parse_service_port_name("shop/cart:http", abi::Protocol::kTcp);
@@ -73,7 +73,7 @@ class ServiceTest : public CppUnit::TestFixture {
                          text(parse_service_port_name("nonsense", abi::Protocol::kTcp).service_namespace));
   }
 
-  void frontends_are_chosen_by_kind() {
+  void frontends_are_selected_by_kind() {
     abi::Frontend data[2] = {};
     data[0].kind = abi::FrontendKind::kClusterIp;
     data[1].kind = abi::FrontendKind::kNodePort;

@@ -11,13 +11,13 @@ namespace views_test {
 class ViewsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ViewsTest);
   CPPUNIT_TEST(text_and_view_are_inverse_and_null_is_empty);
-  CPPUNIT_TEST(range_walks_elements_of_the_same_size);
-  CPPUNIT_TEST(range_skips_what_a_newer_writer_added);
-  CPPUNIT_TEST(range_fills_what_an_older_writer_left_out_with_zero);
+  CPPUNIT_TEST(range_iterates_elements_of_the_same_size);
+  CPPUNIT_TEST(range_skips_fields_of_a_newer_writer);
+  CPPUNIT_TEST(range_zero_fills_fields_missing_in_an_older_writer);
   CPPUNIT_TEST(range_without_data_or_stride_is_empty);
   CPPUNIT_TEST(range_needs_no_alignment);
-  CPPUNIT_TEST(struct_of_an_older_writer_is_read_with_zeroes);
-  CPPUNIT_TEST(struct_of_a_newer_writer_is_read_without_its_tail);
+  CPPUNIT_TEST(struct_of_an_older_writer_is_zero_filled);
+  CPPUNIT_TEST(struct_of_a_newer_writer_is_truncated);
   CPPUNIT_TEST_SUITE_END();
 
   struct Old {
@@ -32,7 +32,7 @@ class ViewsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string_view(), text(abi::StringView{nullptr, 0}));
   }
 
-  void range_walks_elements_of_the_same_size() {
+  void range_iterates_elements_of_the_same_size() {
     const New data[] = {{1, 2}, {3, 4}};
     const Range<New> all = range<New>(array(data, 2));
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, all.size());
@@ -43,14 +43,14 @@ class ViewsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(std::next(all.begin(), 2) == all.end());
   }
 
-  void range_skips_what_a_newer_writer_added() {
+  void range_skips_fields_of_a_newer_writer() {
     const New data[] = {{1, 99}, {2, 99}};
     const Range<Old> all = range<Old>(array(data, 2));
     CPPUNIT_ASSERT_EQUAL(1u, all[0].a);
     CPPUNIT_ASSERT_EQUAL(2u, all[1].a);
   }
 
-  void range_fills_what_an_older_writer_left_out_with_zero() {
+  void range_zero_fills_fields_missing_in_an_older_writer() {
     const Old data[] = {{1}, {2}};
     const Range<New> all = range<New>(array(data, 2));
     CPPUNIT_ASSERT_EQUAL(2u, all[1].a);
@@ -71,17 +71,17 @@ class ViewsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(8u, range<New>(abi::ArrayView{bytes + 1, 2, sizeof(New), 0})[1].b);
   }
 
-  void struct_of_an_older_writer_is_read_with_zeroes() {
+  void struct_of_an_older_writer_is_zero_filled() {
     abi::Handover handover{};
     handover.struct_size = 8;
     handover.drain_seconds = 30;
-    handover.claims.count = 99;  // behind the size: not there
+    handover.claims.count = 99;  // beyond the given size
     const abi::Handover copy = read(&handover);
     CPPUNIT_ASSERT_EQUAL(30u, copy.drain_seconds);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, copy.claims.count);
   }
 
-  void struct_of_a_newer_writer_is_read_without_its_tail() {
+  void struct_of_a_newer_writer_is_truncated() {
     struct {
       abi::ApplyResult known;
       std::uint64_t added;

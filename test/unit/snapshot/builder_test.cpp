@@ -16,25 +16,25 @@ using base::Family;
 
 class BuilderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(BuilderTest);
-  CPPUNIT_TEST(delta_names_only_what_changed);
-  CPPUNIT_TEST(there_and_back_again_is_empty);
-  CPPUNIT_TEST(added_and_removed_between_takes_is_empty);
-  CPPUNIT_TEST(renamed_port_is_removed_and_new);
+  CPPUNIT_TEST(delta_has_only_changed_service_ports);
+  CPPUNIT_TEST(reverted_change_makes_an_empty_delta);
+  CPPUNIT_TEST(service_added_and_removed_makes_an_empty_delta);
+  CPPUNIT_TEST(renamed_port_is_removed_and_added);
   CPPUNIT_TEST(removed_service_is_removed);
-  CPPUNIT_TEST(full_has_everything_sorted_and_shares_memory);
-  CPPUNIT_TEST(generations_chain);
-  CPPUNIT_TEST(given_is_what_was_taken_and_no_more);
+  CPPUNIT_TEST(full_transaction_is_sorted_and_shares_memory);
+  CPPUNIT_TEST(base_generation_is_the_previous_generation);
+  CPPUNIT_TEST(delivered_state_excludes_pending_changes);
   CPPUNIT_TEST(changed_node_facts_make_a_delta);
-  CPPUNIT_TEST(endpoint_that_moves_between_slices_changes_nothing);
-  CPPUNIT_TEST(another_feed_has_everything_in_its_first_transaction);
-  CPPUNIT_TEST(what_another_feed_is_told_later_is_what_it_lacks);
-  CPPUNIT_TEST(feeds_do_not_take_from_each_other);
-  CPPUNIT_TEST(what_nobody_takes_stays_small);
-  CPPUNIT_TEST(pending_counts_each_service_once_wherever_it_waits);
-  CPPUNIT_TEST(another_feed_does_not_get_times_of_before);
+  CPPUNIT_TEST(endpoint_moved_between_slices_makes_an_empty_delta);
+  CPPUNIT_TEST(new_subscription_starts_with_full_transaction);
+  CPPUNIT_TEST(later_changes_reach_both_subscriptions);
+  CPPUNIT_TEST(subscriptions_have_independent_deltas);
+  CPPUNIT_TEST(pending_changes_use_bounded_memory);
+  CPPUNIT_TEST(pending_services_are_counted_once);
+  CPPUNIT_TEST(new_subscription_omits_earlier_trigger_times);
   CPPUNIT_TEST(deferred_namespaces_wait_for_the_next_transaction);
-  CPPUNIT_TEST(nothing_waits_for_a_deferred_namespace_without_changes);
-  CPPUNIT_TEST(an_address_changes_hands_in_one_transaction);
+  CPPUNIT_TEST(deferred_namespace_without_changes_is_not_partial);
+  CPPUNIT_TEST(address_takeover_is_one_transaction);
   CPPUNIT_TEST_SUITE_END();
 
   store::Store store_{"N"};
@@ -44,7 +44,7 @@ class BuilderTest : public CppUnit::TestFixture {
   void setUp() override { builder_.set_node_facts({std::make_shared<const NodeFacts>(), 1}); }
 
  private:
-  // As the store thread does.
+  // Distributes pending changes as the store thread does.
   Transaction delta() {
     builder_.note(store_.take_changes(Family::ipv4));
     return builder_.delta(store_);
@@ -65,7 +65,7 @@ class BuilderTest : public CppUnit::TestFixture {
     store_.apply(model::Upsert{test::slice(name + "-x", {{"10.180.0.1", "N"}}, name)});
   }
 
-  void delta_names_only_what_changed() {
+  void delta_has_only_changed_service_ports() {
     add("a");
     add("b");
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), delta().service_ports.size());
@@ -77,16 +77,16 @@ class BuilderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(delta().empty());
   }
 
-  void given_is_what_was_taken_and_no_more() {
+  void delivered_state_excludes_pending_changes() {
     add("a");
-    CPPUNIT_ASSERT(builder_.given_names().empty() && builder_.given(test::object("ns1", "a")).empty());
+    CPPUNIT_ASSERT(builder_.delivered_names().empty() && builder_.delivered(test::object("ns1", "a")).empty());
     delta();
     add("b");
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), builder_.given_names().size());
-    CPPUNIT_ASSERT_EQUAL(std::string("ns1/a:p80"), builder_.given(test::object("ns1", "a")).at(0)->key.to_string());
-    CPPUNIT_ASSERT(store_.has_dirty(Family::ipv4));  // looking takes nothing away
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), builder_.delivered_names().size());
+    CPPUNIT_ASSERT_EQUAL(std::string("ns1/a:p80"), builder_.delivered(test::object("ns1", "a")).at(0)->key.to_string());
+    CPPUNIT_ASSERT(store_.has_dirty(Family::ipv4));  // reading does not consume changes
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), delta().service_ports.size());
-    CPPUNIT_ASSERT_EQUAL(std::size_t(2), builder_.given_names().size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), builder_.delivered_names().size());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), builder_.generation());
   }
 
@@ -130,14 +130,14 @@ class BuilderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(0), builder_.pending_services(store_));
   }
 
-  void nothing_waits_for_a_deferred_namespace_without_changes() {
+  void deferred_namespace_without_changes_is_not_partial() {
     store_.apply(model::Upsert{service_in("calm", "172.30.0.2")});
     const auto all = delta_without("busy");
     CPPUNIT_ASSERT(!all.partial);
     CPPUNIT_ASSERT((names(all) == Names{"calm/web:p80"}));
   }
 
-  void an_address_changes_hands_in_one_transaction() {
+  void address_takeover_is_one_transaction() {
     auto busy = service_in("busy", "172.30.0.1");
     auto calm = service_in("calm", "172.30.0.2");
     busy.external_ips = {*base::IpAddress::parse("192.0.2.7")};
@@ -150,7 +150,7 @@ class BuilderTest : public CppUnit::TestFixture {
     const auto both = delta_without("busy");
     CPPUNIT_ASSERT(!both.partial);
     CPPUNIT_ASSERT((names(both) == Names{"busy/web:p80", "calm/web:p80"}));
-    // The other way round the old owner may go first.
+    // If the old owner is not deferred, its change may be delivered first.
     busy.external_ips = std::exchange(calm.external_ips, {});
     store_.apply(model::Upsert{calm});
     store_.apply(model::Upsert{busy});
@@ -158,7 +158,7 @@ class BuilderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT((names(delta()) == Names{"busy/web:p80"}));
   }
 
-  void there_and_back_again_is_empty() {  // case 82
+  void reverted_change_makes_an_empty_delta() {  // case 82
     add("a");
     delta();
     store_.apply(model::Upsert{test::slice("a-x", {{"10.180.2.1"}}, "a")});
@@ -167,14 +167,14 @@ class BuilderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(delta().empty());
   }
 
-  void added_and_removed_between_takes_is_empty() {  // case 81
+  void service_added_and_removed_makes_an_empty_delta() {  // case 81
     delta();
     add("a");
     store_.apply(model::Remove{model::ResourceKind::service, test::object("ns1", "a")});
     CPPUNIT_ASSERT(delta().empty());
   }
 
-  void renamed_port_is_removed_and_new() {  // case 90
+  void renamed_port_is_removed_and_added() {  // case 90
     add("a");
     delta();
     auto service = test::service("a");
@@ -198,7 +198,7 @@ class BuilderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(0), builder_.service_port_count());
   }
 
-  void full_has_everything_sorted_and_shares_memory() {
+  void full_transaction_is_sorted_and_shares_memory() {
     add("c");
     add("a");
     add("b");
@@ -211,7 +211,7 @@ class BuilderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(first.service_ports[0] == second.service_ports[0]);
   }
 
-  void generations_chain() {
+  void base_generation_is_the_previous_generation() {
     add("a");
     const auto first = full();
     add("b");
@@ -236,7 +236,7 @@ class BuilderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!builder_.has_pending(store_));
   }
 
-  void endpoint_that_moves_between_slices_changes_nothing() {  // case 86
+  void endpoint_moved_between_slices_makes_an_empty_delta() {  // case 86
     add("a");
     delta();
     store_.apply(model::Upsert{test::slice("a-y", {{"10.180.0.1", "N"}}, "a")});
@@ -244,13 +244,13 @@ class BuilderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(delta().empty());
   }
 
-  void another_feed_has_everything_in_its_first_transaction() {
+  void new_subscription_starts_with_full_transaction() {
     add("a");
     add("b");
     const auto first = full();
-    Builder other = builder_.for_another();
+    Builder other = builder_.for_new_subscription();
     CPPUNIT_ASSERT(!other.began());
-    CPPUNIT_ASSERT(other.given_names().empty());
+    CPPUNIT_ASSERT(other.delivered_names().empty());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), other.generation());
     CPPUNIT_ASSERT_EQUAL(std::size_t(0), other.service_port_count());
     const auto all = other.full(store_);
@@ -258,14 +258,14 @@ class BuilderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(first.service_ports[0] == all.service_ports[0] && first.service_ports[1] == all.service_ports[1]);
     CPPUNIT_ASSERT(first.node == all.node && first.node_version == all.node_version);
     CPPUNIT_ASSERT(other.began());
-    CPPUNIT_ASSERT_EQUAL(std::size_t(2), other.given_names().size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), other.delivered_names().size());
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), other.service_port_count());
   }
 
-  void what_another_feed_is_told_later_is_what_it_lacks() {
+  void later_changes_reach_both_subscriptions() {
     add("a");
     delta();
-    Builder other = builder_.for_another();
+    Builder other = builder_.for_new_subscription();
     add("b");
     store_.apply(model::Remove{model::ResourceKind::service, test::object("ns1", "a")});
     const auto changes = store_.take_changes(Family::ipv4);
@@ -277,11 +277,11 @@ class BuilderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(other.delta(store_).empty());
   }
 
-  // Of two that took at different times, each delta starts where the last one of the same feed ended.
-  void feeds_do_not_take_from_each_other() {
+  // Each delta starts at the last transaction of the same subscription.
+  void subscriptions_have_independent_deltas() {
     add("a");
     delta();
-    Builder other = builder_.for_another();
+    Builder other = builder_.for_new_subscription();
     other.full(store_);
     store_.apply(model::Upsert{test::slice("a-x", {{"10.180.2.1"}}, "a")});
     auto changes = store_.take_changes(Family::ipv4);
@@ -293,10 +293,10 @@ class BuilderTest : public CppUnit::TestFixture {
     builder_.note(changes);
     other.note(changes);
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), builder_.delta(store_).service_ports.size());
-    CPPUNIT_ASSERT(other.delta(store_).empty());  // there and back again
+    CPPUNIT_ASSERT(other.delta(store_).empty());  // the change was reverted
   }
 
-  void what_nobody_takes_stays_small() {
+  void pending_changes_use_bounded_memory() {
     store::Changes changes;
     changes.dirty = changes.services = {test::object("ns1", "a")};
     changes.slices = 2;
@@ -311,7 +311,7 @@ class BuilderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(builder_.delta(store_).trigger_times.empty());
   }
 
-  void pending_counts_each_service_once_wherever_it_waits() {
+  void pending_services_are_counted_once() {
     add("a");
     builder_.note(store_.take_changes(Family::ipv4));
     auto again = test::service("a");
@@ -322,13 +322,13 @@ class BuilderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), builder_.pending_slice_changes(store_));
   }
 
-  // What is told later was caused after the feed began, too.
-  void another_feed_does_not_get_times_of_before() {
+  // A new subscription must not report latencies of changes before it.
+  void new_subscription_omits_earlier_trigger_times() {
     add("a");
     store::Changes changes = store_.take_changes(Family::ipv4);
     changes.triggers.resize(1);
     builder_.note(changes);
-    Builder other = builder_.for_another();
+    Builder other = builder_.for_new_subscription();
     builder_.note(changes);
     other.note(changes);
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), builder_.full(store_).trigger_times.size());

@@ -16,11 +16,11 @@ namespace flatten_test {
 
 class FlattenTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(FlattenTest);
-  CPPUNIT_TEST(every_field_crosses);
+  CPPUNIT_TEST(every_field_is_converted);
   CPPUNIT_TEST(empty_arrays_are_null);
   CPPUNIT_TEST_SUITE_END();
 
-  void every_field_crosses() {
+  void every_field_is_converted() {
     store::Store store("N");
     auto service = test::service();
     service.type = model::ServiceType::load_balancer;

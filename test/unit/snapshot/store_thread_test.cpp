@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// ServiceCIDRs on their way to the backend, and several backends that are told at once.
+// Tests delivery of ServiceCIDRs, and several subscriptions at once.
 #include "core/snapshot/store_thread.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -14,8 +14,8 @@
 #include <mutex>
 #include <set>
 
-#include "test/unit/patience.hpp"
 #include "test/unit/plugin/captured_log.hpp"
+#include "test/unit/patience.hpp"
 #include "test/unit/store/fixtures.hpp"
 
 namespace sluice::snapshot {
@@ -25,29 +25,28 @@ using namespace std::chrono_literals;
 using base::Family;
 using model::ResourceKind;
 
-constexpr auto kGenerous = 60s;
+constexpr auto kTestTimeout = 60s;
 
 model::ServiceCidr object(const std::string& cidr) { return {"a", {base::IpPrefix::parse(cidr).value()}}; }
 
-// A store thread of one family whose announcements can be waited for.
-class World {
+// A store thread of one family whose notifications can be awaited.
+class StoreHarness {
  public:
-  explicit World(bool service_cidrs, base::Clock::Duration patience = kGenerous)
-      : thread_("N", {Family::ipv4},
-                {[this](Family, const std::optional<model::Node>&, FactsOf of) {
+  explicit StoreHarness(bool service_cidrs, base::Clock::Duration service_cidr_timeout = kTestTimeout)
+      : thread_("N", {Family::ipv4}, {[this](Family, const std::optional<model::Node>&, SettingsStage of) {
                   NodeFacts facts;
-                  facts.masquerade_all = of == FactsOf::coming ? coming_ : in_force_;
+                  facts.masquerade_all = of == SettingsStage::pending ? pending_ : running_;
                   return std::optional(facts);
                 }},
-                {.service_cidrs = service_cidrs}, patience) {
-    feed_ = open();
+                {.service_cidrs = service_cidrs}, service_cidr_timeout) {
+    subscription_ = open();
     thread_.start();
   }
 
-  FeedId open() {
-    return thread_.open_feed(Family::ipv4, [this](const model::Namespaces&) {
+  SubscriptionId open() {
+    return thread_.subscribe(Family::ipv4, [this](const model::Namespaces&) {
       const std::lock_guard lock(mutex_);
-      ++announced_;
+      ++notifications_;
       changed_.notify_all();
     });
   }
@@ -57,32 +56,32 @@ class World {
     if (content) thread_.deliver(model::Upsert{*content});
     thread_.deliver(model::ListEnd{kind});
   }
-  void list_the_rest() {
+  void list_other_resources() {
     for (const auto kind : {ResourceKind::service, ResourceKind::endpoint_slice, ResourceKind::node}) list(kind);
   }
-  void await(int announcements) {
+  void await(int count) {
     std::unique_lock lock(mutex_);
-    CPPUNIT_ASSERT(changed_.wait_for(lock, test::stretched(kGenerous), [&] { return announced_ >= announcements; }));
+    CPPUNIT_ASSERT(changed_.wait_for(lock, test::stretched(kTestTimeout), [&] { return notifications_ >= count; }));
   }
-  // Everything delivered has been dealt with, and announced.
-  int announced() {
-    for (int i = 0; i < 2; ++i) thread_.status();  // after the second answer the batch of the first one is over
+  // Returns the number of notifications after all delivered events were handled.
+  int notifications() {
+    for (int i = 0; i < 2; ++i) thread_.status();  // after the second answer, the batch of the first one has ended
     const std::lock_guard lock(mutex_);
-    return announced_;
+    return notifications_;
   }
-  // The next delta, its version of the facts and its ranges; "nothing" when there is none.
+  // Takes a delta: the version of the node facts and the ServiceCIDRs, or "nothing".
   std::string take() {
-    const auto taken = thread_.take(feed_, false);
+    const auto taken = thread_.take(subscription_, false);
     if (!taken) return "nothing";
     std::string out = std::to_string(taken->node_version);
     for (const auto& range : taken->node->service_cidrs) out += " " + range.to_string();
     return taken->empty() ? "empty" : out;
   }
   void deliver(model::Event event) { thread_.deliver(std::move(event)); }
-  // What `feed` is told next: "full" or "delta", names of service ports with the number of their endpoints, "-name" of
-  // what is gone.
-  std::string take(FeedId feed, bool full = false) {
-    const auto taken = thread_.take(feed, full);
+  // Takes the next transaction: "full" or "delta", names of service ports with their number of endpoints, "-name" for
+  // removed ones.
+  std::string take(SubscriptionId subscription, bool full = false) {
+    const auto taken = thread_.take(subscription, full);
     if (!taken) return "nothing";
     std::string out = taken->full ? "full" : "delta";
     for (const auto& port : taken->service_ports) {
@@ -91,10 +90,10 @@ class World {
     for (const auto& key : taken->removed) out += " -" + key.service.name;
     return taken->empty() ? "empty" : out;
   }
-  // Service `name` with so many endpoints.
+  // Adds or changes Service `name` with this number of endpoints.
   void put(const std::string& name, int endpoints = 0) {
     auto service = test::service(name);
-    // Each has one of its own, as the API server gives them out.
+    // Each Service has its own cluster IP.
     service.cluster_ips = {
         *base::IpAddress::parse("172.30.1." + std::to_string(static_cast<unsigned char>(name.at(0))))};
     deliver(model::Upsert{service});
@@ -107,10 +106,10 @@ class World {
   void remove(const std::string& name) {
     deliver(model::Remove{ResourceKind::service, test::object("ns1", name)});
   }
-  // What describe() says of all Services, after all that was delivered: the generation, then each service port with its
-  // progress where it is not "given".
+  // Describes all Services after all delivered events: the generation, then each service port with its progress unless
+  // delivered.
   std::string described(
-      FeedId feed, std::function<bool()> wanted = [] { return true; }) {
+      SubscriptionId subscription, std::function<bool()> wanted = [] { return true; }) {
     std::promise<std::string> described;
     auto answer = described.get_future();
     DescribeRequest request;
@@ -122,89 +121,89 @@ class World {
       static const char* const kWords[] = {"", "~", "+", "-"};
       std::string out = std::to_string(description.generation);
       for (const auto& port : description.ports) {
-        out += std::string(" ") + kWords[int(port.progress)] + port.is.port.key.service.name;
+        out += std::string(" ") + kWords[int(port.progress)] + port.explained.port.key.service.name;
       }
       for (const auto& one : description.not_proxied) out += " !" + one.name.name;
       described.set_value(out);
     };
-    thread_.describe(feed, std::move(request));
+    thread_.describe(subscription, std::move(request));
     for (int i = 0; i < 2; ++i) thread_.status();  // each batch takes one step
     return answer.wait_for(0s) == std::future_status::ready ? answer.get() : "dropped";
   }
   StoreThread& thread() { return thread_; }
-  FeedId feed() const { return feed_; }
+  SubscriptionId subscription() const { return subscription_; }
 
-  void close(FeedId feed) { thread_.close_feed(feed); }
-  FeedId open_coming() {
-    return thread_.open_feed(
-        Family::ipv4, [](const model::Namespaces&) {}, FactsOf::coming);
+  void close(SubscriptionId subscription) { thread_.unsubscribe(subscription); }
+  SubscriptionId open_pending() {
+    return thread_.subscribe(
+        Family::ipv4, [](const model::Namespaces&) {}, SettingsStage::pending);
   }
-  void set(bool in_force, bool coming) {
-    in_force_ = in_force;
-    coming_ = coming;
+  void set(bool running, bool pending) {
+    running_ = running;
+    pending_ = pending;
   }
   void refresh() { thread_.refresh_node_facts(); }
-  void facts_have_come() { thread_.facts_have_come(); }
-  // "full yes", "delta no": with the facts; "empty".
-  std::string facts(FeedId feed, bool full = false) {
-    const auto taken = thread_.take(feed, full);
+  void promote_pending_settings() { thread_.promote_pending_settings(); }
+  // Takes a transaction: "full yes" or "delta no" with the value of masquerade_all, or "empty".
+  std::string facts(SubscriptionId subscription, bool full = false) {
+    const auto taken = thread_.take(subscription, full);
     if (!taken) return "nothing";
     if (taken->empty()) return "empty";
     return std::string(taken->full ? "full " : "delta ") + (taken->node->masquerade_all ? "yes" : "no");
   }
 
  private:
-  std::atomic<bool> in_force_{false};  // what masquerade_all is, by which settings
-  std::atomic<bool> coming_{false};
+  std::atomic<bool> running_{false};  // masquerade_all of the running and the pending settings
+  std::atomic<bool> pending_{false};
   test::CapturedLog log_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  int announced_ = 0;  // under mutex_
-  FeedId feed_ = 0;
+  int notifications_ = 0;  // under mutex_
+  SubscriptionId subscription_ = 0;
   StoreThread thread_;
 };
 
 class StoreThreadTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(StoreThreadTest);
-  CPPUNIT_TEST(ranges_are_part_of_the_node_and_change_its_version);
-  CPPUNIT_TEST(the_first_transaction_has_them_when_they_come_in_time);
-  CPPUNIT_TEST(nobody_waits_for_longer_than_a_moment);
-  CPPUNIT_TEST(where_they_are_of_no_use_nobody_waits);
-  CPPUNIT_TEST(ranges_that_become_of_use_are_told_as_soon_as_they_are_known);
-  CPPUNIT_TEST(two_feeds_are_told_the_same_in_any_order);
-  CPPUNIT_TEST(a_feed_opened_later_is_told_everything_then_deltas);
-  CPPUNIT_TEST(a_feed_without_another_begins_with_everything);
-  CPPUNIT_TEST(a_feed_begins_when_everything_is_listed);
+  CPPUNIT_TEST(service_cidrs_change_the_node_version);
+  CPPUNIT_TEST(first_transaction_waits_for_service_cidrs);
+  CPPUNIT_TEST(wait_for_service_cidrs_has_a_timeout);
+  CPPUNIT_TEST(unused_service_cidrs_are_not_awaited);
+  CPPUNIT_TEST(service_cidrs_enabled_at_runtime_are_delivered);
+  CPPUNIT_TEST(two_subscriptions_receive_the_same_changes);
+  CPPUNIT_TEST(late_subscription_receives_full_then_deltas);
+  CPPUNIT_TEST(subscription_after_unsubscribe_starts_with_full);
+  CPPUNIT_TEST(subscription_waits_for_initial_lists);
   CPPUNIT_TEST(services_are_described_with_their_progress);
-  CPPUNIT_TEST(a_long_description_lets_others_through);
-  CPPUNIT_TEST(a_closed_feed_is_told_nothing);
-  CPPUNIT_TEST(closing_waits_for_the_announcement_under_way);
-  CPPUNIT_TEST(trigger_times_reach_every_feed);
-  CPPUNIT_TEST(before_its_start_a_store_has_an_empty_status);
-  CPPUNIT_TEST(figures_are_those_of_the_oldest_feed);
-  CPPUNIT_TEST(what_is_published_waits_for_no_batch);
-  CPPUNIT_TEST(what_is_taken_is_published_before);
-  CPPUNIT_TEST(options_take_effect_while_it_runs);
-  CPPUNIT_TEST(a_feed_is_told_the_facts_that_are_to_come);
-  CPPUNIT_TEST(facts_that_never_come_leave_nothing);
-  CPPUNIT_TEST(nothing_is_taken_once_it_has_stopped);
+  CPPUNIT_TEST(long_description_does_not_block_requests);
+  CPPUNIT_TEST(closed_subscription_receives_nothing);
+  CPPUNIT_TEST(unsubscribe_waits_for_a_running_callback);
+  CPPUNIT_TEST(trigger_times_reach_every_subscription);
+  CPPUNIT_TEST(status_is_empty_before_start);
+  CPPUNIT_TEST(statistics_are_those_of_the_oldest_subscription);
+  CPPUNIT_TEST(published_status_does_not_wait_for_a_batch);
+  CPPUNIT_TEST(status_is_published_before_take_returns);
+  CPPUNIT_TEST(options_take_effect_at_runtime);
+  CPPUNIT_TEST(subscription_receives_facts_of_pending_settings);
+  CPPUNIT_TEST(abandoned_pending_settings_have_no_effect);
+  CPPUNIT_TEST(take_returns_null_after_stop);
   CPPUNIT_TEST_SUITE_END();
 
-  void before_its_start_a_store_has_an_empty_status() {
+  void status_is_empty_before_start() {
     StoreThread store("N", {Family::ipv4},
-                      {[](Family, const std::optional<model::Node>&, FactsOf) { return std::optional(NodeFacts()); }});
+                      {[](Family, const std::optional<model::Node>&, SettingsStage) { return std::optional(NodeFacts()); }});
     CPPUNIT_ASSERT(!store.status().synced && !store.published().synced);
     store.start();
     CPPUNIT_ASSERT(!store.status().synced);
   }
 
-  // A source that lists a large cluster fills the queue: status and scrapes are asked meanwhile.
-  void what_is_published_waits_for_no_batch() {
+  // A source that lists a large cluster fills the queue. Status requests and scrapes must not wait for it.
+  void published_status_does_not_wait_for_a_batch() {
     std::mutex mutex;
     std::condition_variable changed;
     int asked = 0;
     bool released = false;
-    StoreThread store("N", {Family::ipv4}, {[&](Family, const std::optional<model::Node>&, FactsOf) {
+    StoreThread store("N", {Family::ipv4}, {[&](Family, const std::optional<model::Node>&, SettingsStage) {
                         std::unique_lock lock(mutex);
                         ++asked;
                         changed.notify_all();
@@ -218,11 +217,11 @@ class StoreThreadTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), store.status().services);
     store.refresh_node_facts();
     std::unique_lock lock(mutex);
-    const bool held = changed.wait_for(lock, test::stretched(kGenerous), [&] { return asked == 2; });
+    const bool held = changed.wait_for(lock, test::stretched(kTestTimeout), [&] { return asked == 2; });
     lock.unlock();
     store.deliver(model::Upsert{test::service("b")});
     auto answer = std::async(std::launch::async, [&] { return store.published(); });
-    const auto answered = answer.wait_for(test::stretched(kGenerous));
+    const auto answered = answer.wait_for(test::stretched(kTestTimeout));
     lock.lock();
     released = true;
     changed.notify_all();
@@ -235,249 +234,250 @@ class StoreThreadTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(test::wait_until([&] { return store.published().services == 2; }));
   }
 
-  void what_is_taken_is_published_before() {
-    World world(false);
-    world.list_the_rest();
-    world.await(1);
+  void status_is_published_before_take_returns() {
+    StoreHarness harness(false);
+    harness.list_other_resources();
+    harness.await(1);
     for (const int services : {1, 2, 3}) {
-      world.put("s" + std::to_string(services), 1);
-      world.await(services + 1);
-      world.take(world.feed());
-      const StoreStatus now = world.thread().published();
+      harness.put("s" + std::to_string(services), 1);
+      harness.await(services + 1);
+      harness.take(harness.subscription());
+      const StoreStatus now = harness.thread().published();
       CPPUNIT_ASSERT_EQUAL(static_cast<std::size_t>(services), now.service_ports[0]);
       CPPUNIT_ASSERT_EQUAL(static_cast<std::size_t>(services), now.services);
       CPPUNIT_ASSERT(now.synced && now.facts_known);
     }
   }
 
-  void ranges_are_part_of_the_node_and_change_its_version() {
-    World world(true);
-    world.list(ResourceKind::service_cidr, object("172.30.0.0/16"));
-    world.list_the_rest();
-    world.await(1);
-    CPPUNIT_ASSERT_EQUAL(std::string("2 172.30.0.0/16"), world.take());
-    world.deliver(model::Upsert{object("172.30.0.0/16")});
-    CPPUNIT_ASSERT_EQUAL(1, world.announced());
-    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.take());
-    world.deliver(model::Upsert{object("172.31.0.0/16")});
-    world.await(2);
-    CPPUNIT_ASSERT_EQUAL(std::string("3 172.31.0.0/16"), world.take());
-    world.deliver(model::Upsert{object("fd00::/112")});  // no change for this family but for what went
-    world.await(3);
-    CPPUNIT_ASSERT_EQUAL(std::string("4"), world.take());
-    world.deliver(model::Remove{ResourceKind::service_cidr, {base::Symbol(), "a"}});
-    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.take());
+  void service_cidrs_change_the_node_version() {
+    StoreHarness harness(true);
+    harness.list(ResourceKind::service_cidr, object("172.30.0.0/16"));
+    harness.list_other_resources();
+    harness.await(1);
+    CPPUNIT_ASSERT_EQUAL(std::string("2 172.30.0.0/16"), harness.take());
+    harness.deliver(model::Upsert{object("172.30.0.0/16")});
+    CPPUNIT_ASSERT_EQUAL(1, harness.notifications());
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), harness.take());
+    harness.deliver(model::Upsert{object("172.31.0.0/16")});
+    harness.await(2);
+    CPPUNIT_ASSERT_EQUAL(std::string("3 172.31.0.0/16"), harness.take());
+    harness.deliver(model::Upsert{object("fd00::/112")});  // for this family only a removal
+    harness.await(3);
+    CPPUNIT_ASSERT_EQUAL(std::string("4"), harness.take());
+    harness.deliver(model::Remove{ResourceKind::service_cidr, {base::Symbol(), "a"}});
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), harness.take());
   }
 
-  void the_first_transaction_has_them_when_they_come_in_time() {
-    World world(true);
-    world.list_the_rest();
-    CPPUNIT_ASSERT_EQUAL(0, world.announced());
-    CPPUNIT_ASSERT_EQUAL(std::string("nothing"), world.take());
-    world.list(ResourceKind::service_cidr, object("172.30.0.0/16"));
-    world.await(1);
-    CPPUNIT_ASSERT_EQUAL(std::string("2 172.30.0.0/16"), world.take());
+  void first_transaction_waits_for_service_cidrs() {
+    StoreHarness harness(true);
+    harness.list_other_resources();
+    CPPUNIT_ASSERT_EQUAL(0, harness.notifications());
+    CPPUNIT_ASSERT_EQUAL(std::string("nothing"), harness.take());
+    harness.list(ResourceKind::service_cidr, object("172.30.0.0/16"));
+    harness.await(1);
+    CPPUNIT_ASSERT_EQUAL(std::string("2 172.30.0.0/16"), harness.take());
   }
 
-  void nobody_waits_for_longer_than_a_moment() {
-    World world(true, 1ms);
-    world.list_the_rest();
-    world.await(1);
-    CPPUNIT_ASSERT_EQUAL(std::string("1"), world.take());
-    world.list(ResourceKind::service_cidr, object("172.30.0.0/16"));
-    world.await(2);
-    CPPUNIT_ASSERT_EQUAL(std::string("2 172.30.0.0/16"), world.take());
+  void wait_for_service_cidrs_has_a_timeout() {
+    StoreHarness harness(true, 1ms);
+    harness.list_other_resources();
+    harness.await(1);
+    CPPUNIT_ASSERT_EQUAL(std::string("1"), harness.take());
+    harness.list(ResourceKind::service_cidr, object("172.30.0.0/16"));
+    harness.await(2);
+    CPPUNIT_ASSERT_EQUAL(std::string("2 172.30.0.0/16"), harness.take());
   }
 
-  void where_they_are_of_no_use_nobody_waits() {
-    World world(false);
-    world.list_the_rest();
-    world.await(1);
-    CPPUNIT_ASSERT_EQUAL(std::string("1"), world.take());
-    world.list(ResourceKind::service_cidr, object("172.30.0.0/16"));
-    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.take());
-    CPPUNIT_ASSERT_EQUAL(1, world.announced());
+  void unused_service_cidrs_are_not_awaited() {
+    StoreHarness harness(false);
+    harness.list_other_resources();
+    harness.await(1);
+    CPPUNIT_ASSERT_EQUAL(std::string("1"), harness.take());
+    harness.list(ResourceKind::service_cidr, object("172.30.0.0/16"));
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), harness.take());
+    CPPUNIT_ASSERT_EQUAL(1, harness.notifications());
   }
 
-  void ranges_that_become_of_use_are_told_as_soon_as_they_are_known() {
-    World world(false);
-    world.list_the_rest();
-    CPPUNIT_ASSERT_EQUAL(std::string("1"), world.take());
-    world.thread().set_options({.service_cidrs = true});
-    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.take());  // nothing waits for them
-    world.put("a");
-    CPPUNIT_ASSERT_EQUAL(std::string("delta a/0"), world.take(world.feed()));
-    world.list(ResourceKind::service_cidr, object("172.30.0.0/16"));
-    CPPUNIT_ASSERT_EQUAL(std::string("2 172.30.0.0/16"), world.take());
-    world.thread().set_options({});
-    CPPUNIT_ASSERT_EQUAL(std::string("3"), world.take());
-    world.thread().set_options({});
-    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.take());
+  void service_cidrs_enabled_at_runtime_are_delivered() {
+    StoreHarness harness(false);
+    harness.list_other_resources();
+    CPPUNIT_ASSERT_EQUAL(std::string("1"), harness.take());
+    harness.thread().set_options({.service_cidrs = true});
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), harness.take());  // does not wait for ServiceCIDRs
+    harness.put("a");
+    CPPUNIT_ASSERT_EQUAL(std::string("delta a/0"), harness.take(harness.subscription()));
+    harness.list(ResourceKind::service_cidr, object("172.30.0.0/16"));
+    CPPUNIT_ASSERT_EQUAL(std::string("2 172.30.0.0/16"), harness.take());
+    harness.thread().set_options({});
+    CPPUNIT_ASSERT_EQUAL(std::string("3"), harness.take());
+    harness.thread().set_options({});
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), harness.take());
   }
 
-  void two_feeds_are_told_the_same_in_any_order() {
-    World world(false);
-    const FeedId a = world.feed();
-    const FeedId b = world.open();
+  void two_subscriptions_receive_the_same_changes() {
+    StoreHarness harness(false);
+    const SubscriptionId a = harness.subscription();
+    const SubscriptionId b = harness.open();
     CPPUNIT_ASSERT(a != b && a != 0 && b != 0);
-    world.list_the_rest();
-    world.put("cart", 1);
-    CPPUNIT_ASSERT_EQUAL(std::string("full cart/1"), world.take(a, true));
-    CPPUNIT_ASSERT_EQUAL(std::string("full cart/1"), world.take(b, true));
-    world.put("cart", 2);
-    CPPUNIT_ASSERT_EQUAL(std::string("delta cart/2"), world.take(a));
-    CPPUNIT_ASSERT_EQUAL(std::string("delta cart/2"), world.take(b));
-    world.put("shop", 1);
-    CPPUNIT_ASSERT_EQUAL(std::string("delta shop/1"), world.take(b));
-    world.remove("cart");
-    CPPUNIT_ASSERT_EQUAL(std::string("delta -cart"), world.take(b));
-    CPPUNIT_ASSERT_EQUAL(std::string("delta shop/1 -cart"), world.take(a));
-    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.take(a));
-    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.take(b));
-    world.thread().refresh_node_facts();
-    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.take(b));
+    harness.list_other_resources();
+    harness.put("cart", 1);
+    CPPUNIT_ASSERT_EQUAL(std::string("full cart/1"), harness.take(a, true));
+    CPPUNIT_ASSERT_EQUAL(std::string("full cart/1"), harness.take(b, true));
+    harness.put("cart", 2);
+    CPPUNIT_ASSERT_EQUAL(std::string("delta cart/2"), harness.take(a));
+    CPPUNIT_ASSERT_EQUAL(std::string("delta cart/2"), harness.take(b));
+    harness.put("shop", 1);
+    CPPUNIT_ASSERT_EQUAL(std::string("delta shop/1"), harness.take(b));
+    harness.remove("cart");
+    CPPUNIT_ASSERT_EQUAL(std::string("delta -cart"), harness.take(b));
+    CPPUNIT_ASSERT_EQUAL(std::string("delta shop/1 -cart"), harness.take(a));
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), harness.take(a));
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), harness.take(b));
+    harness.thread().refresh_node_facts();
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), harness.take(b));
   }
 
-  void a_feed_opened_later_is_told_everything_then_deltas() {
-    World world(false);
-    world.list_the_rest();
-    world.put("cart", 1);
-    world.take(world.feed());
-    world.put("shop", 1);  // waits for the first feed
-    const int before = world.announced();
-    const FeedId late = world.open();
-    CPPUNIT_ASSERT(world.announced() > before);
-    CPPUNIT_ASSERT_EQUAL(std::string("0 +cart +shop"), world.described(late));
-    // Whatever it asks for, it is told everything first.
-    CPPUNIT_ASSERT_EQUAL(std::string("full cart/1 shop/1"), world.take(late, false));
-    world.put("cart", 2);
-    CPPUNIT_ASSERT_EQUAL(std::string("delta cart/2"), world.take(late));
-    CPPUNIT_ASSERT_EQUAL(std::string("delta cart/2 shop/1"), world.take(world.feed()));
-    CPPUNIT_ASSERT_EQUAL(std::string("full cart/2 shop/1"), world.take(world.feed(), true));
+  void late_subscription_receives_full_then_deltas() {
+    StoreHarness harness(false);
+    harness.list_other_resources();
+    harness.put("cart", 1);
+    harness.take(harness.subscription());
+    harness.put("shop", 1);  // pending for the first subscription
+    const int before = harness.notifications();
+    const SubscriptionId late = harness.open();
+    CPPUNIT_ASSERT(harness.notifications() > before);
+    CPPUNIT_ASSERT_EQUAL(std::string("0 +cart +shop"), harness.described(late));
+    // The first transaction is full even if a delta is requested.
+    CPPUNIT_ASSERT_EQUAL(std::string("full cart/1 shop/1"), harness.take(late, false));
+    harness.put("cart", 2);
+    CPPUNIT_ASSERT_EQUAL(std::string("delta cart/2"), harness.take(late));
+    CPPUNIT_ASSERT_EQUAL(std::string("delta cart/2 shop/1"), harness.take(harness.subscription()));
+    CPPUNIT_ASSERT_EQUAL(std::string("full cart/2 shop/1"), harness.take(harness.subscription(), true));
   }
 
-  // An empty cluster has its static rules, too.
-  void a_feed_without_another_begins_with_everything() {
-    World world(false);
-    world.list_the_rest();
-    world.take(world.feed());
-    world.thread().close_feed(world.feed());
-    const int before = world.announced();
-    const FeedId empty = world.open();
-    CPPUNIT_ASSERT(world.announced() > before);
-    CPPUNIT_ASSERT_EQUAL(std::string("full"), world.take(empty));
-    const int taken = world.announced();
-    CPPUNIT_ASSERT_EQUAL(taken, world.announced());
-    world.thread().close_feed(empty);
-    world.put("cart", 1);
-    world.put("gone", 1);
-    world.remove("gone");
-    const FeedId next = world.open();
-    CPPUNIT_ASSERT_EQUAL(std::string("full cart/1"), world.take(next, true));
-    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.take(next));
+  // An empty cluster needs the static rules.
+  void subscription_after_unsubscribe_starts_with_full() {
+    StoreHarness harness(false);
+    harness.list_other_resources();
+    harness.take(harness.subscription());
+    harness.thread().unsubscribe(harness.subscription());
+    const int before = harness.notifications();
+    const SubscriptionId empty = harness.open();
+    CPPUNIT_ASSERT(harness.notifications() > before);
+    CPPUNIT_ASSERT_EQUAL(std::string("full"), harness.take(empty));
+    const int taken = harness.notifications();
+    CPPUNIT_ASSERT_EQUAL(taken, harness.notifications());
+    harness.thread().unsubscribe(empty);
+    harness.put("cart", 1);
+    harness.put("gone", 1);
+    harness.remove("gone");
+    const SubscriptionId next = harness.open();
+    CPPUNIT_ASSERT_EQUAL(std::string("full cart/1"), harness.take(next, true));
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), harness.take(next));
   }
 
-  void a_feed_begins_when_everything_is_listed() {
-    World world(false);
-    const FeedId second = world.open();
-    CPPUNIT_ASSERT_EQUAL(0, world.announced());
-    CPPUNIT_ASSERT_EQUAL(std::string("nothing"), world.take(second, true));
-    world.list_the_rest();
-    CPPUNIT_ASSERT(world.announced() >= 2);
-    CPPUNIT_ASSERT_EQUAL(std::string("full"), world.take(second, true));
+  void subscription_waits_for_initial_lists() {
+    StoreHarness harness(false);
+    const SubscriptionId second = harness.open();
+    CPPUNIT_ASSERT_EQUAL(0, harness.notifications());
+    CPPUNIT_ASSERT_EQUAL(std::string("nothing"), harness.take(second, true));
+    harness.list_other_resources();
+    CPPUNIT_ASSERT(harness.notifications() >= 2);
+    CPPUNIT_ASSERT_EQUAL(std::string("full"), harness.take(second, true));
   }
 
   void services_are_described_with_their_progress() {
-    World world(false);
-    world.list_the_rest();
-    world.put("a", 1);
-    world.put("b", 1);
-    world.put("c", 1);
-    world.take(world.feed());
-    CPPUNIT_ASSERT_EQUAL(std::string("1 a b c"), world.described(world.feed()));
-    world.put("b", 2);
-    world.remove("c");
-    world.put("d", 1);
+    StoreHarness harness(false);
+    harness.list_other_resources();
+    harness.put("a", 1);
+    harness.put("b", 1);
+    harness.put("c", 1);
+    harness.take(harness.subscription());
+    CPPUNIT_ASSERT_EQUAL(std::string("1 a b c"), harness.described(harness.subscription()));
+    harness.put("b", 2);
+    harness.remove("c");
+    harness.put("d", 1);
     auto headless = test::service("e");
     headless.headless = true;
-    world.deliver(model::Upsert{headless});
-    CPPUNIT_ASSERT_EQUAL(std::string("1 a ~b -c +d !e"), world.described(world.feed()));
-    world.take(world.feed());
-    CPPUNIT_ASSERT_EQUAL(std::string("2 a b d !e"), world.described(world.feed()));
-    CPPUNIT_ASSERT_EQUAL(std::string("dropped"), world.described(world.feed(), [] { return false; }));
+    harness.deliver(model::Upsert{headless});
+    CPPUNIT_ASSERT_EQUAL(std::string("1 a ~b -c +d !e"), harness.described(harness.subscription()));
+    harness.take(harness.subscription());
+    CPPUNIT_ASSERT_EQUAL(std::string("2 a b d !e"), harness.described(harness.subscription()));
+    CPPUNIT_ASSERT_EQUAL(std::string("dropped"), harness.described(harness.subscription(), [] { return false; }));
   }
 
-  // One step of a description is 64 Services; the thread answers others in between.
-  void a_long_description_lets_others_through() {
-    World world(false);
-    world.list_the_rest();
-    for (int i = 0; i < 1000; ++i) world.put("s" + std::to_string(i));
-    world.take(world.feed());
+  // One step of a description is 64 Services. The thread handles other requests in between.
+  void long_description_does_not_block_requests() {
+    StoreHarness harness(false);
+    harness.list_other_resources();
+    for (int i = 0; i < 1000; ++i) harness.put("s" + std::to_string(i));
+    harness.take(harness.subscription());
     std::promise<std::size_t> described;
     std::promise<void> begun, go_on, asked;
     auto answered = asked.get_future();
-    int seen = 0;
-    bool answered_meanwhile = false;
+    int calls = 0;
+    bool answered_in_between = false;
     DescribeRequest request;
     request.may_want = [&](const model::ObjectName&) {
-      ++seen;
-      if (seen == 1) {
+      ++calls;
+      if (calls == 1) {
         begun.set_value();
         go_on.get_future().wait();
       }
-      if (seen == 500) answered_meanwhile = answered.wait_for(test::stretched(kGenerous)) == std::future_status::ready;
+      if (calls == 500)
+        answered_in_between = answered.wait_for(test::stretched(kTestTimeout)) == std::future_status::ready;
       return true;
     };
     request.wants = [](const store::ExplainedPort&, const NodeFacts*) { return true; };
     request.wanted = [] { return true; };
     request.done = [&](const Description& description) { described.set_value(description.ports.size()); };
-    world.thread().describe(world.feed(), std::move(request));
+    harness.thread().describe(harness.subscription(), std::move(request));
     begun.get_future().wait();
     std::thread other([&] {
-      world.thread().status();
+      harness.thread().status();
       asked.set_value();
     });
-    // The question waits in the queue while the first step is under way.
-    while (world.thread().figures().queue_length == 0) std::this_thread::yield();
+    // The status request waits in the queue during the first step.
+    while (harness.thread().statistics().queue_length == 0) std::this_thread::yield();
     go_on.set_value();
     const std::size_t ports = described.get_future().get();
     other.join();
-    world.thread().status();  // the store thread has left what this function owns
+    harness.thread().status();  // the store thread no longer uses variables of this function
     CPPUNIT_ASSERT_EQUAL(std::size_t(1000), ports);
-    CPPUNIT_ASSERT(answered_meanwhile);
+    CPPUNIT_ASSERT(answered_in_between);
   }
 
-  void a_closed_feed_is_told_nothing() {
-    World world(false);
-    world.list_the_rest();
-    world.put("cart", 1);
-    const FeedId other = world.open();
-    world.take(other);
-    world.take(world.feed());
-    world.thread().close_feed(world.feed());
-    world.thread().close_feed(world.feed());  // nobody's business any more
-    world.thread().close_feed(4711);
-    CPPUNIT_ASSERT_EQUAL(std::string("nothing"), world.take(world.feed()));
-    CPPUNIT_ASSERT_EQUAL(std::string("dropped"), world.described(world.feed()));
-    CPPUNIT_ASSERT_EQUAL(std::string("1 cart"), world.described(other));
-    const int before = world.announced();
-    world.put("shop", 1);
-    CPPUNIT_ASSERT(world.announced() > before);
-    CPPUNIT_ASSERT_EQUAL(std::string("delta shop/1"), world.take(other));
-    world.thread().close_feed(other);
-    const int last = world.announced();
-    world.put("shop", 2);
-    CPPUNIT_ASSERT_EQUAL(last, world.announced());
+  void closed_subscription_receives_nothing() {
+    StoreHarness harness(false);
+    harness.list_other_resources();
+    harness.put("cart", 1);
+    const SubscriptionId other = harness.open();
+    harness.take(other);
+    harness.take(harness.subscription());
+    harness.thread().unsubscribe(harness.subscription());
+    harness.thread().unsubscribe(harness.subscription());  // has no effect
+    harness.thread().unsubscribe(4711);
+    CPPUNIT_ASSERT_EQUAL(std::string("nothing"), harness.take(harness.subscription()));
+    CPPUNIT_ASSERT_EQUAL(std::string("dropped"), harness.described(harness.subscription()));
+    CPPUNIT_ASSERT_EQUAL(std::string("1 cart"), harness.described(other));
+    const int before = harness.notifications();
+    harness.put("shop", 1);
+    CPPUNIT_ASSERT(harness.notifications() > before);
+    CPPUNIT_ASSERT_EQUAL(std::string("delta shop/1"), harness.take(other));
+    harness.thread().unsubscribe(other);
+    const int last = harness.notifications();
+    harness.put("shop", 2);
+    CPPUNIT_ASSERT_EQUAL(last, harness.notifications());
   }
 
-  // Whoever has closed a feed may destroy what its announcement uses.
-  void closing_waits_for_the_announcement_under_way() {
-    World world(false);
-    world.list_the_rest();
+  // After unsubscribing, the caller may destroy the objects that the callback uses.
+  void unsubscribe_waits_for_a_running_callback() {
+    StoreHarness harness(false);
+    harness.list_other_resources();
     std::promise<void> entered, go_on;
     std::atomic<bool> left{false};
     std::atomic<int> calls{0};
-    const FeedId feed = world.thread().open_feed(Family::ipv4, [&](const model::Namespaces&) {
+    const SubscriptionId subscription = harness.thread().subscribe(Family::ipv4, [&](const model::Namespaces&) {
       if (++calls > 1) return;
       entered.set_value();
       go_on.get_future().wait();
@@ -487,7 +487,7 @@ class StoreThreadTest : public CppUnit::TestFixture {
     std::promise<void> begun;
     auto closed = std::async(std::launch::async, [&] {
       begun.set_value();
-      world.thread().close_feed(feed);
+      harness.thread().unsubscribe(subscription);
       return left.load();
     });
     begun.get_future().wait();
@@ -495,115 +495,115 @@ class StoreThreadTest : public CppUnit::TestFixture {
     go_on.set_value();
     CPPUNIT_ASSERT(closed.get());
     const int so_far = calls;
-    world.put("cart", 1);
-    world.announced();
+    harness.put("cart", 1);
+    harness.notifications();
     CPPUNIT_ASSERT_EQUAL(so_far, calls.load());
   }
 
-  void trigger_times_reach_every_feed() {
-    World world(false);
-    const FeedId other = world.open();
-    world.list_the_rest();
-    world.take(other);
-    world.take(world.feed());
-    world.put("cart", 1);
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), world.thread().take(other, false)->trigger_times.size());
-    const FeedId late = world.open();
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), world.thread().take(world.feed(), false)->trigger_times.size());
-    CPPUNIT_ASSERT(world.thread().take(other, false)->trigger_times.empty());
-    CPPUNIT_ASSERT(world.thread().take(late, true)->trigger_times.empty());
+  void trigger_times_reach_every_subscription() {
+    StoreHarness harness(false);
+    const SubscriptionId other = harness.open();
+    harness.list_other_resources();
+    harness.take(other);
+    harness.take(harness.subscription());
+    harness.put("cart", 1);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), harness.thread().take(other, false)->trigger_times.size());
+    const SubscriptionId late = harness.open();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), harness.thread().take(harness.subscription(), false)->trigger_times.size());
+    CPPUNIT_ASSERT(harness.thread().take(other, false)->trigger_times.empty());
+    CPPUNIT_ASSERT(harness.thread().take(late, true)->trigger_times.empty());
   }
 
-  void figures_are_those_of_the_oldest_feed() {
-    World world(false);
-    const FeedId other = world.open();
-    world.list_the_rest();
-    world.put("cart", 1);
-    const auto figures = [&] {
-      world.announced();
-      return world.thread().figures();
+  void statistics_are_those_of_the_oldest_subscription() {
+    StoreHarness harness(false);
+    const SubscriptionId other = harness.open();
+    harness.list_other_resources();
+    harness.put("cart", 1);
+    const auto statistics = [&] {
+      harness.notifications();
+      return harness.thread().statistics();
     };
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), figures().pending_services[0]);
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), figures().pending_slice_changes[0]);
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), figures().service_ports[0]);
-    world.take(other);
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), figures().pending_services[0]);
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), figures().pending_slice_changes[0]);
-    CPPUNIT_ASSERT_EQUAL(std::size_t(0), world.thread().status().service_ports[0]);
-    world.take(world.feed());
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), figures().pending_services[0]);
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), figures().pending_slice_changes[0]);
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), figures().service_ports[0]);
-    world.put("shop", 1);
-    world.take(world.feed());
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), figures().pending_services[0]);
-    world.thread().close_feed(world.feed());
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), figures().pending_services[0]);
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), figures().service_ports[0]);
-    world.thread().close_feed(other);
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), figures().service_ports[0]);
-    CPPUNIT_ASSERT_EQUAL(std::size_t(0), world.thread().status().service_ports[0]);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), statistics().pending_services[0]);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), statistics().pending_slice_changes[0]);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), statistics().service_ports[0]);
+    harness.take(other);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), statistics().pending_services[0]);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), statistics().pending_slice_changes[0]);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), harness.thread().status().service_ports[0]);
+    harness.take(harness.subscription());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), statistics().pending_services[0]);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), statistics().pending_slice_changes[0]);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), statistics().service_ports[0]);
+    harness.put("shop", 1);
+    harness.take(harness.subscription());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), statistics().pending_services[0]);
+    harness.thread().unsubscribe(harness.subscription());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), statistics().pending_services[0]);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), statistics().service_ports[0]);
+    harness.thread().unsubscribe(other);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), statistics().service_ports[0]);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), harness.thread().status().service_ports[0]);
   }
 
-  void options_take_effect_while_it_runs() {
-    World world(false);
-    world.list_the_rest();
+  void options_take_effect_at_runtime() {
+    StoreHarness harness(false);
+    harness.list_other_resources();
     auto service = test::service("cart");
     service.external_ips = {*base::IpAddress::parse("192.0.2.7")};
-    world.deliver(model::Upsert{service});
-    world.put("shop");
-    CPPUNIT_ASSERT_EQUAL(std::string("full cart/0 shop/0"), world.take(world.feed()));
-    const int before = world.announced();
-    world.thread().set_options({.external_ips = false});
-    CPPUNIT_ASSERT(world.announced() > before);
-    const auto taken = world.thread().take(world.feed(), false);
+    harness.deliver(model::Upsert{service});
+    harness.put("shop");
+    CPPUNIT_ASSERT_EQUAL(std::string("full cart/0 shop/0"), harness.take(harness.subscription()));
+    const int before = harness.notifications();
+    harness.thread().set_options({.external_ips = false});
+    CPPUNIT_ASSERT(harness.notifications() > before);
+    const auto taken = harness.thread().take(harness.subscription(), false);
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), taken->service_ports.size());
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), taken->service_ports[0]->frontends.size());
-    world.thread().set_options({.external_ips = true});
-    CPPUNIT_ASSERT_EQUAL(std::string("delta cart/0"), world.take(world.feed()));
+    harness.thread().set_options({.external_ips = true});
+    CPPUNIT_ASSERT_EQUAL(std::string("delta cart/0"), harness.take(harness.subscription()));
   }
 
-  void a_feed_is_told_the_facts_that_are_to_come() {
-    World world(false);
-    world.list_the_rest();
-    const FeedId old = world.open();
-    CPPUNIT_ASSERT_EQUAL(std::string("full no"), world.facts(old, true));
-    world.set(false, true);
-    const FeedId newcomer = world.open_coming();
-    CPPUNIT_ASSERT_EQUAL(std::string("full yes"), world.facts(newcomer, true));
-    world.refresh();
-    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.facts(old));
-    // Once they are in force the newcomer learns nothing new, and the others learn them.
-    world.set(true, false);
-    world.facts_have_come();
-    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.facts(newcomer));
-    CPPUNIT_ASSERT_EQUAL(std::string("delta yes"), world.facts(old));
-    world.set(false, true);
-    world.refresh();
-    CPPUNIT_ASSERT_EQUAL(std::string("delta no"), world.facts(newcomer));
+  void subscription_receives_facts_of_pending_settings() {
+    StoreHarness harness(false);
+    harness.list_other_resources();
+    const SubscriptionId old = harness.open();
+    CPPUNIT_ASSERT_EQUAL(std::string("full no"), harness.facts(old, true));
+    harness.set(false, true);
+    const SubscriptionId new_backend = harness.open_pending();
+    CPPUNIT_ASSERT_EQUAL(std::string("full yes"), harness.facts(new_backend, true));
+    harness.refresh();
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), harness.facts(old));
+    // When the pending settings are applied, only the other subscriptions receive a change.
+    harness.set(true, false);
+    harness.promote_pending_settings();
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), harness.facts(new_backend));
+    CPPUNIT_ASSERT_EQUAL(std::string("delta yes"), harness.facts(old));
+    harness.set(false, true);
+    harness.refresh();
+    CPPUNIT_ASSERT_EQUAL(std::string("delta no"), harness.facts(new_backend));
   }
 
-  void facts_that_never_come_leave_nothing() {
-    World world(false);
-    world.list_the_rest();
-    const FeedId old = world.open();
-    CPPUNIT_ASSERT_EQUAL(std::string("full no"), world.facts(old, true));
-    world.set(false, true);
-    world.close(world.open_coming());
-    world.refresh();
-    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.facts(old));
-    CPPUNIT_ASSERT_EQUAL(std::string("full yes"), world.facts(world.open_coming(), true));
-    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.facts(old));
+  void abandoned_pending_settings_have_no_effect() {
+    StoreHarness harness(false);
+    harness.list_other_resources();
+    const SubscriptionId old = harness.open();
+    CPPUNIT_ASSERT_EQUAL(std::string("full no"), harness.facts(old, true));
+    harness.set(false, true);
+    harness.close(harness.open_pending());
+    harness.refresh();
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), harness.facts(old));
+    CPPUNIT_ASSERT_EQUAL(std::string("full yes"), harness.facts(harness.open_pending(), true));
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), harness.facts(old));
   }
 
-  void nothing_is_taken_once_it_has_stopped() {
-    World world(false);
-    world.list_the_rest();
-    world.thread().stop();
-    CPPUNIT_ASSERT_EQUAL(std::string("nothing"), world.take(world.feed(), true));
-    const FeedId late = world.open();
-    CPPUNIT_ASSERT_EQUAL(std::string("nothing"), world.take(late, true));
-    world.thread().close_feed(late);
+  void take_returns_null_after_stop() {
+    StoreHarness harness(false);
+    harness.list_other_resources();
+    harness.thread().stop();
+    CPPUNIT_ASSERT_EQUAL(std::string("nothing"), harness.take(harness.subscription(), true));
+    const SubscriptionId late = harness.open();
+    CPPUNIT_ASSERT_EQUAL(std::string("nothing"), harness.take(late, true));
+    harness.thread().unsubscribe(late);
   }
 };
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Short ways to write down Services, slices and Nodes in tests.
+// Makes Services, slices and Nodes for tests.
 #pragma once
 
 #include <cstring>

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Several Services that want one address and port, as the store resolves them.
+// Several Services that list the same address and port, as the store resolves them.
 #include "core/store/frontend_claims.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -40,17 +40,17 @@ model::Service service(const std::string& name, const char* cluster_ip, const st
 
 class FrontendClaimsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(FrontendClaimsTest);
-  CPPUNIT_TEST(a_cluster_ip_is_its_services_own_whoever_came_first);
-  CPPUNIT_TEST(a_load_balancer_address_takes_no_cluster_ip_either);
-  CPPUNIT_TEST(the_first_keeps_an_external_address_until_it_goes);
-  CPPUNIT_TEST(until_services_are_listed_the_oldest_gets_it);
-  CPPUNIT_TEST(an_older_service_takes_nothing_after_that);
+  CPPUNIT_TEST(a_cluster_ip_belongs_to_its_service_whatever_the_order);
+  CPPUNIT_TEST(a_load_balancer_address_cannot_take_a_cluster_ip);
+  CPPUNIT_TEST(the_first_service_keeps_an_external_address_until_it_is_removed);
+  CPPUNIT_TEST(during_the_initial_list_the_oldest_service_gets_an_address);
+  CPPUNIT_TEST(after_the_initial_list_an_older_service_takes_nothing);
   CPPUNIT_TEST(a_node_port_has_one_owner);
   CPPUNIT_TEST(other_ports_and_protocols_are_no_conflict);
-  CPPUNIT_TEST(what_turns_external_name_or_loses_its_family_gives_up);
-  CPPUNIT_TEST(a_list_without_the_owner_gives_it_away);
+  CPPUNIT_TEST(a_service_without_service_ports_releases_its_addresses);
+  CPPUNIT_TEST(a_list_without_the_owner_releases_its_address);
   CPPUNIT_TEST(external_ips_that_are_not_served_take_nothing);
-  CPPUNIT_TEST(a_sentence_names_some_and_counts_the_rest);
+  CPPUNIT_TEST(a_message_names_some_frontends_and_counts_the_rest);
   CPPUNIT_TEST(each_address_has_one_owner_through_random_changes);
   CPPUNIT_TEST_SUITE_END();
 
@@ -79,7 +79,7 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
   }
   static void same(const std::string& wanted, const std::string& found) { CPPUNIT_ASSERT_EQUAL(wanted, found); }
 
-  void a_cluster_ip_is_its_services_own_whoever_came_first() {
+  void a_cluster_ip_belongs_to_its_service_whatever_the_order() {
     listed();
     put(service("thief", kThief, {kVictim, kShared}));
     same("172.30.0.2 172.30.0.1 192.0.2.7", frontends("thief"));
@@ -97,7 +97,7 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
     same("", port("thief").withheld);
   }
 
-  void a_load_balancer_address_takes_no_cluster_ip_either() {
+  void a_load_balancer_address_cannot_take_a_cluster_ip() {
     listed();
     put(service("victim", kVictim));
     auto thief = service("thief", kThief);
@@ -105,19 +105,19 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
     put(thief);
     same(kThief, frontends("thief"));
     same(kVictim, frontends("victim"));
-    // It is reachable from outside by what it wants, whatever it gets.
+    // It counts as reachable from outside because of the addresses that it lists, even if it does not get them.
     thief.internal_local = true;
     put(thief);
     CPPUNIT_ASSERT(port("thief").uses_cluster);
   }
 
-  void the_first_keeps_an_external_address_until_it_goes() {
+  void the_first_service_keeps_an_external_address_until_it_is_removed() {
     listed();
     put(service("z-first", kVictim, {kShared}));
     put(service("a-second", kThief, {kShared}));
     same("172.30.0.1 192.0.2.7", frontends("z-first"));
     same(kThief, frontends("a-second"));
-    put(service("z-first", kVictim, {kShared, "192.0.2.8"}));  // it changes, and keeps it
+    put(service("z-first", kVictim, {kShared, "192.0.2.8"}));  // it changes and keeps the address
     same(kThief, frontends("a-second"));
     dirty();
     put(service("z-first", kVictim));
@@ -127,7 +127,7 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
     same(kVictim, frontends("z-first"));
   }
 
-  void until_services_are_listed_the_oldest_gets_it() {
+  void during_the_initial_list_the_oldest_service_gets_an_address() {
     store_.apply(model::ListBegin{ResourceKind::service});
     put(service("a-new", kThief, {kShared}, 2000));
     put(service("z-old", kVictim, {kShared}, 1000));
@@ -136,12 +136,12 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
     same(kThief, frontends("a-new"));
   }
 
-  void an_older_service_takes_nothing_after_that() {
+  void after_the_initial_list_an_older_service_takes_nothing() {
     listed();
     put(service("new", kVictim, {kShared}, 2000));
     put(service("old", kThief, {kShared}, 1000));
     same("172.30.0.1 192.0.2.7", frontends("new"));
-    // Listed again, as after the API server was away.
+    // Listed again, as after an outage of the API server.
     store_.apply(model::ListBegin{ResourceKind::service});
     put(service("old", kThief, {kShared}, 1000));
     put(service("new", kVictim, {kShared}, 2000));
@@ -177,7 +177,7 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
     same("172.30.0.3 172.30.0.1", frontends("other-protocol"));
   }
 
-  void what_turns_external_name_or_loses_its_family_gives_up() {
+  void a_service_without_service_ports_releases_its_addresses() {
     listed();
     auto first = service("first", kVictim, {kShared});
     put(first);
@@ -193,7 +193,7 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
     same("172.30.0.1 192.0.2.7", frontends("first"));
   }
 
-  void a_list_without_the_owner_gives_it_away() {
+  void a_list_without_the_owner_releases_its_address() {
     listed();
     put(service("first", kVictim, {kShared}));
     put(service("second", kThief, {kShared}));
@@ -225,7 +225,7 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
     same("172.30.0.2 192.0.2.7", frontends("balanced"));
   }
 
-  void a_sentence_names_some_and_counts_the_rest() {
+  void a_message_names_some_frontends_and_counts_the_rest() {
     listed();
     auto victim = service("victim", kVictim);
     auto thief = service("thief", kThief);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Policies of a Service → its service ports in a family (BEH 1.2, 2.1–2.3).
+// Resolves the policies of Services into service ports (BEH 1.2, 2.1–2.3).
 #include "core/store/resolve.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -20,16 +20,16 @@ using base::IpPrefix;
 
 class ResolveTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ResolveTest);
-  CPPUNIT_TEST(headless_external_name_and_foreign_family_yield_nothing);
+  CPPUNIT_TEST(headless_external_name_and_other_family_have_no_service_ports);
   CPPUNIT_TEST(dual_stack_picks_per_family);
   CPPUNIT_TEST(frontends_are_grouped_by_kind);
   CPPUNIT_TEST(external_policy_needs_external_traffic);
   CPPUNIT_TEST(internal_local_without_frontends_uses_no_cluster_list);
   CPPUNIT_TEST(health_check_port_only_for_load_balancer_with_local_policy);
-  CPPUNIT_TEST(a_range_of_length_zero_allows_everybody);
+  CPPUNIT_TEST(a_source_range_of_length_zero_allows_every_client);
   CPPUNIT_TEST(ports_do_not_share_endpoints);
-  CPPUNIT_TEST(endpoint_of_no_use_is_left_out_and_draining_ones_stay);
-  CPPUNIT_TEST(external_ips_can_be_switched_off);
+  CPPUNIT_TEST(unusable_endpoints_are_omitted_and_draining_ones_kept);
+  CPPUNIT_TEST(external_ips_can_be_disabled);
   CPPUNIT_TEST(explained_endpoints_have_reasons);
   CPPUNIT_TEST(explained_endpoints_outside_of_hints);
   CPPUNIT_TEST(explained_service_ports_are_the_resolved_ones);
@@ -44,13 +44,13 @@ class ResolveTest : public CppUnit::TestFixture {
     return resolve(service, family, slices_, {"N", "a"});
   }
 
-  void external_ips_can_be_switched_off() {
+  void external_ips_can_be_disabled() {
     auto service = test::service();
     service.external_ips = {*IpAddress::parse("192.168.99.11")};
     service.internal_local = true;
     const auto off = resolve(service, Family::ipv4, slices_, {"N", "a", false});
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), off.at(0).frontends.size());
-    // Reachable from outside all the same, as with the raw list.
+    // Still reachable from outside, because the raw list of external IPs counts.
     CPPUNIT_ASSERT(off[0].uses_cluster);
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), resolved(service).at(0).frontends.size());
     service.external_ips.clear();
@@ -117,7 +117,7 @@ class ResolveTest : public CppUnit::TestFixture {
     for (std::size_t i = 0; i < ports.size(); ++i) CPPUNIT_ASSERT(ports[i].port == wanted[i]);
   }
 
-  void headless_external_name_and_foreign_family_yield_nothing() {  // cases 79, 83
+  void headless_external_name_and_other_family_have_no_service_ports() {  // cases 79, 83
     auto service = test::service();
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), resolved(service).size());
     CPPUNIT_ASSERT(resolved(service, Family::ipv6).empty());
@@ -198,7 +198,7 @@ class ResolveTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint16_t(0), resolved(service).at(0).health_check_node_port);
   }
 
-  void a_range_of_length_zero_allows_everybody() {  // case 59
+  void a_source_range_of_length_zero_allows_every_client() {  // case 59
     auto service = test::service();
     service.source_ranges = {*IpPrefix::parse("203.0.113.0/25"), *IpPrefix::parse("fd00::/8")};
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), resolved(service).at(0).source_ranges.size());
@@ -286,7 +286,7 @@ class ResolveTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(ports[1].has_any_endpoint);
   }
 
-  void endpoint_of_no_use_is_left_out_and_draining_ones_stay() {
+  void unusable_endpoints_are_omitted_and_draining_ones_kept() {
     slices_.upsert(test::slice("a", {{"10.180.2.1", "M", "ready"},
                                      {"10.180.2.2", "M", "terminating"},
                                      {"10.180.2.3", "M", "unready"},

@@ -30,11 +30,11 @@ std::string text(const std::vector<base::IpPrefix>& ranges) {
 class ServiceCidrSetTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ServiceCidrSetTest);
   CPPUNIT_TEST(ranges_are_sorted_and_none_is_inside_another);
-  CPPUNIT_TEST(a_list_replaces_what_it_does_not_mention);
+  CPPUNIT_TEST(a_list_removes_objects_that_it_does_not_contain);
   CPPUNIT_TEST(equal_objects_change_nothing);
   CPPUNIT_TEST(the_store_counts_changes_and_does_not_wait);
-  CPPUNIT_TEST(where_they_are_of_no_use_nothing_is_told);
-  CPPUNIT_TEST(whether_they_are_of_use_may_change);
+  CPPUNIT_TEST(unused_service_cidrs_are_ignored);
+  CPPUNIT_TEST(service_cidrs_can_be_enabled_and_disabled);
   CPPUNIT_TEST_SUITE_END();
 
   void ranges_are_sorted_and_none_is_inside_another() {
@@ -50,14 +50,14 @@ class ServiceCidrSetTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!set.remove("c"));
   }
 
-  void a_list_replaces_what_it_does_not_mention() {
+  void a_list_removes_objects_that_it_does_not_contain() {
     ServiceCidrSet set;
     set.upsert(object("a", {"10.0.0.0/24"}));
     set.upsert(object("b", {"10.0.1.0/24"}));
     set.upsert(object("c", {"10.0.2.0/24"}));
     set.begin_list();
     set.upsert(object("a", {"10.0.0.0/24"}));
-    set.touch("c");  // exists, and cannot be read now
+    set.touch("c");  // exists, but is invalid now
     CPPUNIT_ASSERT(set.end_list());
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.0/24 10.0.2.0/24"), text(set.ranges(Family::ipv4)));
     set.begin_list();
@@ -102,7 +102,7 @@ class ServiceCidrSetTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), store.node_version());
   }
 
-  void where_they_are_of_no_use_nothing_is_told() {
+  void unused_service_cidrs_are_ignored() {
     Store store("N");
     CPPUNIT_ASSERT(store.service_cidrs_known());
     store.apply(model::Upsert{object("a", {"10.0.0.0/24"})});
@@ -110,14 +110,14 @@ class ServiceCidrSetTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), store.service_cidrs_version());
   }
 
-  void whether_they_are_of_use_may_change() {
+  void service_cidrs_can_be_enabled_and_disabled() {
     Store store("N");
     store.apply(model::ListBegin{ResourceKind::service_cidr});
     store.apply(model::Upsert{object("a", {"10.0.0.0/24"})});
     const auto before = store.service_cidrs_version();
     store.set_options({.service_cidrs = true});
     CPPUNIT_ASSERT(before != store.service_cidrs_version());
-    // Half a list says nothing.
+    // An incomplete list does not count.
     CPPUNIT_ASSERT(!store.service_cidrs_known());
     CPPUNIT_ASSERT(store.service_cidrs(Family::ipv4).empty());
     const auto unlisted = store.service_cidrs_version();

@@ -29,7 +29,7 @@ class SliceCacheTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(unknown_slice_removal_affects_nothing);
   CPPUNIT_TEST(removing_one_of_two_keeps_the_other);
   CPPUNIT_TEST(slice_that_changes_owner_affects_both);
-  CPPUNIT_TEST(relist_removes_what_it_does_not_mention);
+  CPPUNIT_TEST(relist_removes_slices_that_it_does_not_contain);
   CPPUNIT_TEST(unusable_slice_survives_a_relist);
   CPPUNIT_TEST(port_name_protocol_and_family_must_match);
   CPPUNIT_TEST(own_node_is_local_and_empty_node_name_is_not);
@@ -79,7 +79,7 @@ class SliceCacheTest : public CppUnit::TestFixture {
 
   void unknown_slice_removal_affects_nothing() {  // case 89
     SliceCache cache;
-    CPPUNIT_ASSERT(cache.remove(object("ns1", "nobody")).services.empty());
+    CPPUNIT_ASSERT(cache.remove(object("ns1", "unknown")).services.empty());
   }
 
   void removing_one_of_two_keeps_the_other() {  // case 89
@@ -98,13 +98,13 @@ class SliceCacheTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.1.1 "), joined(addresses(cache, "svc2")));
   }
 
-  void relist_removes_what_it_does_not_mention() {
+  void relist_removes_slices_that_it_does_not_contain() {
     SliceCache cache;
     cache.begin_list();
     cache.upsert(slice("a", {{"10.0.1.1"}}));
     cache.upsert(slice("b", {{"10.0.1.2"}}));
     CPPUNIT_ASSERT(cache.end_list().services.empty());
-    // A list that broke off and began again: what only the first part named is gone.
+    // After an incomplete list and its restart, slices that only the first part contained are removed.
     cache.begin_list();
     cache.upsert(slice("a", {{"10.0.1.1"}}));
     cache.begin_list();

@@ -26,20 +26,20 @@ void list(Store& store, ResourceKind kind, std::vector<model::Event> content = {
 class StoreTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(StoreTest);
   CPPUNIT_TEST(synced_only_after_every_kind_is_listed);
-  CPPUNIT_TEST(a_list_that_breaks_off_does_not_count);
-  CPPUNIT_TEST(events_that_change_nothing_are_counted_and_wake_nobody);
+  CPPUNIT_TEST(an_incomplete_list_does_not_count);
+  CPPUNIT_TEST(events_that_change_nothing_are_only_counted);
   CPPUNIT_TEST(slices_before_their_service_are_used_when_it_appears);
   CPPUNIT_TEST(only_affected_families_are_dirty);
   CPPUNIT_TEST(zone_change_makes_everything_dirty_other_changes_do_not);
   CPPUNIT_TEST(service_that_turns_external_name_loses_its_ports);
   CPPUNIT_TEST(unusable_object_keeps_its_last_good_state);
-  CPPUNIT_TEST(other_nodes_are_not_ours);
+  CPPUNIT_TEST(other_nodes_are_ignored);
   CPPUNIT_TEST(changes_are_counted_as_kube_proxy_does);
   CPPUNIT_TEST(trigger_times_belong_to_a_family);
-  CPPUNIT_TEST(trigger_times_nobody_asks_for_are_bounded);
-  CPPUNIT_TEST(changes_are_told_once_and_per_family);
+  CPPUNIT_TEST(trigger_times_are_bounded);
+  CPPUNIT_TEST(changes_are_reported_once_and_per_family);
   CPPUNIT_TEST(changed_namespaces_are_those_of_changed_objects);
-  CPPUNIT_TEST(allowing_external_ips_concerns_services_that_have_some);
+  CPPUNIT_TEST(enabling_external_ips_affects_services_that_have_some);
   CPPUNIT_TEST_SUITE_END();
 
   void synced_only_after_every_kind_is_listed() {  // case 94
@@ -51,7 +51,7 @@ class StoreTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(store.synced());
   }
 
-  void a_list_that_breaks_off_does_not_count() {
+  void an_incomplete_list_does_not_count() {
     Store store("N");
     list(store, ResourceKind::service);
     list(store, ResourceKind::node);
@@ -61,7 +61,7 @@ class StoreTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!store.synced());
   }
 
-  void events_that_change_nothing_are_counted_and_wake_nobody() {  // cases 81, 88, 89
+  void events_that_change_nothing_are_only_counted() {  // cases 81, 88, 89
     Store store("N");
     store.apply(model::Upsert{test::service()});
     store.apply(model::Upsert{test::slice("a", {{"10.0.1.1"}})});
@@ -77,11 +77,11 @@ class StoreTest : public CppUnit::TestFixture {
   void changes_are_counted_as_kube_proxy_does() {  // BEH 10.4
     Store store("N");
     store.apply(model::Upsert{test::service()});
-    store.apply(model::Upsert{test::service()});                    // nothing new, and an event all the same
+    store.apply(model::Upsert{test::service()});  // no change, but still an event
     store.apply(model::Upsert{test::slice("a", {{"10.0.1.1"}})});
     store.apply(model::Upsert{test::slice("a", {{"10.0.1.1"}})});   // likewise
     store.apply(model::Upsert{test::slice("b", {{"10.0.1.2"}})});
-    store.apply(model::Upsert{test::slice("six", {{"fd00::1"}})});  // of a Service without an address there
+    store.apply(model::Upsert{test::slice("six", {{"fd00::1"}})});  // of a Service without an address in that family
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), store.counters().service_events);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), store.counters().slice_events[0]);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), store.counters().slice_events[1]);
@@ -94,7 +94,7 @@ class StoreTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), store.pending_slice_changes(Family::ipv6));
 
     store.apply(model::Remove{ResourceKind::endpoint_slice, test::object("ns1", "a")});
-    store.apply(model::Remove{ResourceKind::endpoint_slice, test::object("ns1", "a")});  // gone already
+    store.apply(model::Remove{ResourceKind::endpoint_slice, test::object("ns1", "a")});  // already removed
     list(store, ResourceKind::endpoint_slice, {});                                       // b and six are gone
     list(store, ResourceKind::service, {});
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(5), store.counters().slice_events[0]);
@@ -123,7 +123,7 @@ class StoreTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), store.take_changes(Family::ipv6).triggers.size());
   }
 
-  void trigger_times_nobody_asks_for_are_bounded() {
+  void trigger_times_are_bounded() {
     Store store("N");
     store.apply(model::Upsert{test::service()});
     auto slice = test::slice("a", {{"10.0.1.1"}, {"10.0.1.2"}});
@@ -135,7 +135,7 @@ class StoreTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(1024), store.take_changes(Family::ipv4).triggers.size());
   }
 
-  void changes_are_told_once_and_per_family() {
+  void changes_are_reported_once_and_per_family() {
     Store store("N");
     store.apply(model::Upsert{test::service("a")});
     store.apply(model::Upsert{test::slice("a-x", {{"10.0.1.1"}}, "a")});
@@ -152,7 +152,7 @@ class StoreTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(store.service_names(Family::ipv6).empty());
   }
 
-  void allowing_external_ips_concerns_services_that_have_some() {
+  void enabling_external_ips_affects_services_that_have_some() {
     Store store("N", {.external_ips = false});
     auto with = test::service("with");
     with.external_ips = {*base::IpAddress::parse("192.0.2.7")};
@@ -252,7 +252,7 @@ class StoreTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(0), store.service_count());
   }
 
-  void other_nodes_are_not_ours() {
+  void other_nodes_are_ignored() {
     Store store("N");
     store.apply(model::Upsert{test::node("M", "b")});
     CPPUNIT_ASSERT(!store.node().has_value());

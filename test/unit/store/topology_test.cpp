@@ -85,12 +85,12 @@ std::string names(const std::vector<Candidate>& candidates, bool Candidate::* li
 
 class TopologyTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(TopologyTest);
-  CPPUNIT_TEST(selects_as_the_table_says);
+  CPPUNIT_TEST(endpoints_are_selected_as_in_the_table);
   CPPUNIT_TEST(cluster_only_leaves_local_empty);
   CPPUNIT_TEST(local_only_counts_endpoints_elsewhere);
   CPPUNIT_TEST_SUITE_END();
 
-  void selects_as_the_table_says() {
+  void endpoints_are_selected_as_in_the_table() {
     for (const Row& row : kRows) {
       std::vector<Candidate> candidates;
       for (const auto& text : row.endpoints) candidates.push_back(parse(text));

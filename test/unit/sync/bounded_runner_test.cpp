@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// BEH 4 and case 105, on a clock that is moved by hand.
+// BEH 4 and case 105, with a fake clock.
 #include "core/sync/bounded_runner.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -21,29 +21,29 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(BoundedRunnerTest);
   CPPUNIT_TEST(nothing_runs_before_the_first_request);
   CPPUNIT_TEST(first_request_runs_at_once);
-  CPPUNIT_TEST(first_request_is_due_on_a_clock_that_runs);
+  CPPUNIT_TEST(first_request_is_due_on_a_running_clock);
   CPPUNIT_TEST(minimum_counts_from_the_end_of_the_run);
   CPPUNIT_TEST(requests_while_one_waits_are_merged);
   CPPUNIT_TEST(request_during_a_run_is_kept);
   CPPUNIT_TEST(idle_run_after_the_maximum);
   CPPUNIT_TEST(failure_retries_and_success_cancels);
-  CPPUNIT_TEST(request_runs_a_retry_sooner_but_not_before_the_minimum);
-  CPPUNIT_TEST(retry_soon_is_bounded_below);
-  CPPUNIT_TEST(at_once_is_before_the_minimum);
-  CPPUNIT_TEST(other_intervals_count_from_the_last_run);
-  CPPUNIT_TEST(one_early_run_in_each_minimum);
-  CPPUNIT_TEST(an_early_run_with_nothing_to_do_does_not_count);
-  CPPUNIT_TEST(no_run_is_early_after_a_failure);
-  CPPUNIT_TEST(an_early_request_outside_of_the_minimum_is_an_ordinary_one);
+  CPPUNIT_TEST(request_advances_a_retry_up_to_the_minimum);
+  CPPUNIT_TEST(retry_soon_has_a_minimum_delay);
+  CPPUNIT_TEST(request_at_once_ignores_the_minimum);
+  CPPUNIT_TEST(new_intervals_count_from_the_last_run);
+  CPPUNIT_TEST(one_early_run_per_minimum_interval);
+  CPPUNIT_TEST(early_run_without_changes_does_not_count);
+  CPPUNIT_TEST(no_early_run_after_a_failure);
+  CPPUNIT_TEST(early_request_after_the_minimum_is_a_normal_run);
   CPPUNIT_TEST_SUITE_END();
 
   test::FakeClock clock_;
   BoundedRunner runner_{{1s, 30s, 1h}, clock_};
 
-  void run(RunOutcome outcome = RunOutcome::done, base::Clock::Duration took = 0s) {
+  void run(RunOutcome outcome = RunOutcome::done, base::Clock::Duration duration = 0s) {
     CPPUNIT_ASSERT(runner_.due());
     runner_.started();
-    clock_.advance(took);
+    clock_.advance(duration);
     runner_.finished(outcome);
   }
 
@@ -58,8 +58,8 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(runner_.requested());
   }
 
-  // Whichever side of a comparison a compiler looks at first.
-  void first_request_is_due_on_a_clock_that_runs() {
+  // Independent of the evaluation order in due().
+  void first_request_is_due_on_a_running_clock() {
     class RunningClock final : public base::Clock {
      public:
       Time now() const override { return Time(++now_ * 1ns); }
@@ -124,7 +124,7 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!runner_.due());
   }
 
-  void request_runs_a_retry_sooner_but_not_before_the_minimum() {
+  void request_advances_a_retry_up_to_the_minimum() {
     runner_.request();
     run(RunOutcome::failed);
     runner_.request();
@@ -133,7 +133,7 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(runner_.due());
   }
 
-  void retry_soon_is_bounded_below() {
+  void retry_soon_has_a_minimum_delay() {
     BoundedRunner eager({0s, 30s, 1h}, clock_);
     eager.request();
     eager.started();
@@ -144,7 +144,7 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(eager.due());
   }
 
-  void at_once_is_before_the_minimum() {
+  void request_at_once_ignores_the_minimum() {
     runner_.request();
     run(RunOutcome::failed);
     runner_.request_at_once();
@@ -152,10 +152,10 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
     run();
     CPPUNIT_ASSERT(!runner_.due());
     clock_.advance(30s);
-    CPPUNIT_ASSERT(!runner_.due());  // no retry is left over
+    CPPUNIT_ASSERT(!runner_.due());  // the retry was cancelled
   }
 
-  void one_early_run_in_each_minimum() {
+  void one_early_run_per_minimum_interval() {
     runner_.request();
     run();
     clock_.advance(200ms);
@@ -166,19 +166,19 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(runner_.runs_early());
     clock_.advance(600ms);
     runner_.request_early();
-    CPPUNIT_ASSERT(!runner_.due());  // 600 ms after an early one
+    CPPUNIT_ASSERT(!runner_.due());  // 600 ms after an early run
     clock_.advance(100ms);
-    run();  // which has not put off the next one
+    run();  // the early run did not delay this one
     CPPUNIT_ASSERT(!runner_.runs_early());
     clock_.advance(300ms);
     runner_.request_early();
-    run();  // the last early one was a second ago
+    run();  // one second after the last early run
     CPPUNIT_ASSERT(runner_.runs_early());
     runner_.request_early();
     CPPUNIT_ASSERT(!runner_.due());
   }
 
-  void an_early_run_with_nothing_to_do_does_not_count() {
+  void early_run_without_changes_does_not_count() {
     runner_.request();
     run();
     runner_.request_early();
@@ -189,7 +189,7 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!runner_.due());
   }
 
-  void no_run_is_early_after_a_failure() {
+  void no_early_run_after_a_failure() {
     runner_.request();
     run(RunOutcome::failed);
     runner_.request_early();
@@ -198,17 +198,17 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(runner_.due());
   }
 
-  void an_early_request_outside_of_the_minimum_is_an_ordinary_one() {
+  void early_request_after_the_minimum_is_a_normal_run() {
     runner_.request_early();
     run();
     clock_.advance(1s);
     runner_.request_early();
     run();
     runner_.request_early();
-    run();  // none of the others was early
+    run();  // no earlier run was early
   }
 
-  void other_intervals_count_from_the_last_run() {
+  void new_intervals_count_from_the_last_run() {
     runner_.request();
     run(RunOutcome::failed);
     clock_.advance(5s);

@@ -9,7 +9,7 @@
 
 namespace sluice::test {
 
-// Stands still until told otherwise. Any thread.
+// A clock that only advance() moves. Any thread.
 class FakeClock final : public base::Clock {
  public:
   Time now() const override { return Time(Duration(now_.load())); }

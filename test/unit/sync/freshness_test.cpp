@@ -19,18 +19,18 @@ std::chrono::system_clock::time_point wall(int second) {
 
 class FreshnessTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(FreshnessTest);
-  CPPUNIT_TEST(nothing_before_the_loop_begins);
-  CPPUNIT_TEST(oldest_request_counts);
+  CPPUNIT_TEST(empty_before_the_loop_starts);
+  CPPUNIT_TEST(pending_since_is_the_oldest_request);
   CPPUNIT_TEST(failure_keeps_the_age);
-  CPPUNIT_TEST(success_is_about_what_was_taken);
-  CPPUNIT_TEST(run_nobody_asked_for);
-  CPPUNIT_TEST(what_a_run_left_keeps_its_age);
+  CPPUNIT_TEST(success_covers_requests_before_the_run);
+  CPPUNIT_TEST(run_without_a_request_is_pending);
+  CPPUNIT_TEST(deferred_changes_keep_their_age);
   CPPUNIT_TEST_SUITE_END();
 
   Freshness fresh_;
   void expect_pending(std::optional<base::Clock::Time> since) { CPPUNIT_ASSERT(fresh_.value().pending_since == since); }
 
-  void nothing_before_the_loop_begins() {
+  void empty_before_the_loop_starts() {
     CPPUNIT_ASSERT(!fresh_.value().last_updated && !fresh_.value().begun);
     expect_pending({});
     fresh_.begun(wall(7), at(3));
@@ -40,7 +40,7 @@ class FreshnessTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(fresh_.value().last_updated == wall(9) && fresh_.value().last_synced == wall(9));
   }
 
-  void oldest_request_counts() {
+  void pending_since_is_the_oldest_request() {
     fresh_.requested(at(10));
     fresh_.requested(at(20));
     expect_pending(at(10));
@@ -51,7 +51,7 @@ class FreshnessTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(fresh_.value().last_updated == wall(22));
   }
 
-  void what_a_run_left_keeps_its_age() {
+  void deferred_changes_keep_their_age() {
     fresh_.begun(wall(1), at(1));
     fresh_.requested(at(10));
     fresh_.taken(at(11));
@@ -75,7 +75,7 @@ class FreshnessTest : public CppUnit::TestFixture {
     expect_pending({});
   }
 
-  void success_is_about_what_was_taken() {
+  void success_covers_requests_before_the_run() {
     fresh_.requested(at(10));
     fresh_.taken(at(11));
     fresh_.requested(at(12));
@@ -85,7 +85,7 @@ class FreshnessTest : public CppUnit::TestFixture {
     expect_pending(at(12));
   }
 
-  void run_nobody_asked_for() {
+  void run_without_a_request_is_pending() {
     fresh_.taken(at(30));
     expect_pending(at(30));
     fresh_.updated(wall(31));

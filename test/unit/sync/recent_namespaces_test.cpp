@@ -26,10 +26,10 @@ model::Namespaces names(std::initializer_list<const char*> texts) {
 class RecentNamespacesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(RecentNamespacesTest);
   CPPUNIT_TEST(a_namespace_is_recent_for_two_minimum_intervals);
-  CPPUNIT_TEST(what_was_removed_counts);
+  CPPUNIT_TEST(removed_service_ports_make_a_namespace_recent);
   CPPUNIT_TEST(without_a_minimum_none_is_recent);
-  CPPUNIT_TEST(another_minimum_holds_for_the_runs_before);
-  CPPUNIT_TEST(old_ones_are_forgotten);
+  CPPUNIT_TEST(new_minimum_applies_to_earlier_runs);
+  CPPUNIT_TEST(expired_namespaces_are_removed);
   CPPUNIT_TEST_SUITE_END();
 
   RecentNamespaces recent_{500ms};
@@ -46,32 +46,32 @@ class RecentNamespacesTest : public CppUnit::TestFixture {
 
   void a_namespace_is_recent_for_two_minimum_intervals() {
     run("shop");
-    CPPUNIT_ASSERT(!recent_.lacks_one_of(names({"shop"}), now_));
-    CPPUNIT_ASSERT(recent_.lacks_one_of(names({"shop", "bank"}), now_));
-    CPPUNIT_ASSERT(!recent_.lacks_one_of({}, now_));
-    CPPUNIT_ASSERT(!recent_.lacks_one_of(names({"shop"}), now_ + 999ms));
-    CPPUNIT_ASSERT(recent_.lacks_one_of(names({"shop"}), now_ + 1s));
+    CPPUNIT_ASSERT(!recent_.lacks_any(names({"shop"}), now_));
+    CPPUNIT_ASSERT(recent_.lacks_any(names({"shop", "bank"}), now_));
+    CPPUNIT_ASSERT(!recent_.lacks_any({}, now_));
+    CPPUNIT_ASSERT(!recent_.lacks_any(names({"shop"}), now_ + 999ms));
+    CPPUNIT_ASSERT(recent_.lacks_any(names({"shop"}), now_ + 1s));
   }
 
-  void what_was_removed_counts() {
+  void removed_service_ports_make_a_namespace_recent() {
     run("shop", "bank");
-    CPPUNIT_ASSERT(!recent_.lacks_one_of(names({"shop", "bank"}), now_));
+    CPPUNIT_ASSERT(!recent_.lacks_any(names({"shop", "bank"}), now_));
   }
 
   void without_a_minimum_none_is_recent() {
     recent_.set_minimum(0s);
     run("shop");
     CPPUNIT_ASSERT_EQUAL(std::size_t(0), recent_.size());
-    CPPUNIT_ASSERT(recent_.lacks_one_of(names({"shop"}), now_));
+    CPPUNIT_ASSERT(recent_.lacks_any(names({"shop"}), now_));
   }
 
-  void another_minimum_holds_for_the_runs_before() {
+  void new_minimum_applies_to_earlier_runs() {
     run("shop");
     recent_.set_minimum(5s);
-    CPPUNIT_ASSERT(!recent_.lacks_one_of(names({"shop"}), now_ + 9s));
+    CPPUNIT_ASSERT(!recent_.lacks_any(names({"shop"}), now_ + 9s));
   }
 
-  void old_ones_are_forgotten() {
+  void expired_namespaces_are_removed() {
     for (int i = 0; i < 100; ++i) {
       run("tenant" + std::to_string(i));
       now_ += 100ms;

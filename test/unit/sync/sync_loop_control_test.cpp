@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What others ask of the apply thread: calls of the backend, and to be held while another one writes.
+// Control of the apply thread by other threads: calls of the backend, and hold() while another backend writes.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <atomic>
@@ -17,22 +17,22 @@ namespace sync_loop_control_test {
 
 class SyncLoopControlTest : public SyncRig {
   CPPUNIT_TEST_SUITE(SyncLoopControlTest);
-  CPPUNIT_TEST(a_call_reaches_the_backend_between_two_runs);
-  CPPUNIT_TEST(calls_of_a_loop_that_ends_are_dropped);
-  CPPUNIT_TEST(while_held_nothing_is_applied_or_looked_at);
-  CPPUNIT_TEST(what_was_requested_while_held_is_pending);
-  CPPUNIT_TEST(resuming_sends_everything_at_once);
-  CPPUNIT_TEST(a_loop_may_begin_held);
-  CPPUNIT_TEST(apply_full_reports_as_any_run_does);
-  CPPUNIT_TEST(apply_full_that_fails_while_held_is_not_repeated);
-  CPPUNIT_TEST(apply_full_that_fails_is_repeated_where_nobody_holds);
+  CPPUNIT_TEST(call_runs_on_the_apply_thread);
+  CPPUNIT_TEST(stop_drops_pending_calls);
+  CPPUNIT_TEST(hold_suspends_apply_and_verify);
+  CPPUNIT_TEST(request_while_held_stays_pending);
+  CPPUNIT_TEST(resume_applies_a_full_transaction_at_once);
+  CPPUNIT_TEST(loop_can_start_held);
+  CPPUNIT_TEST(apply_full_reports_like_other_runs);
+  CPPUNIT_TEST(failed_apply_full_while_held_is_not_retried);
+  CPPUNIT_TEST(failed_apply_full_is_retried_unless_held);
   CPPUNIT_TEST(apply_full_without_a_cluster_is_unavailable);
-  CPPUNIT_TEST(what_is_asked_for_is_done_in_order);
-  CPPUNIT_TEST(questions_are_answered_while_held);
-  CPPUNIT_TEST(intervals_change_while_it_runs);
+  CPPUNIT_TEST(messages_are_handled_in_order);
+  CPPUNIT_TEST(inspection_works_while_held);
+  CPPUNIT_TEST(intervals_change_at_runtime);
   CPPUNIT_TEST_SUITE_END();
 
-  void a_call_reaches_the_backend_between_two_runs() {
+  void call_runs_on_the_apply_thread() {
     CPPUNIT_ASSERT(start().ok());
     std::thread::id in_apply;
     script_.during_apply = [&] { in_apply = std::this_thread::get_id(); };
@@ -50,7 +50,7 @@ class SyncLoopControlTest : public SyncRig {
     CPPUNIT_ASSERT(script_.calls.empty());
   }
 
-  void calls_of_a_loop_that_ends_are_dropped() {
+  void stop_drops_pending_calls() {
     std::promise<void> applying, go_on;
     script_.during_apply = [&] {
       applying.set_value();
@@ -64,7 +64,7 @@ class SyncLoopControlTest : public SyncRig {
     auto held = loop_->hold();
     auto applied = loop_->apply_full();
     auto stopping = std::async(std::launch::async, [&] { loop_->stop(); });
-    // The loop is closed once it drops a call at once: while it applies, it answers no other.
+    // A closed loop drops a call at once. An open one cannot answer while it applies.
     const bool closed = test::wait_until([&] {
       return loop_->call([](plugin::BackendHandle&) {}).wait_for(0s) == std::future_status::ready;
     });
@@ -77,14 +77,14 @@ class SyncLoopControlTest : public SyncRig {
     CPPUNIT_ASSERT(!called);
     CPPUNIT_ASSERT(broken(loop_->call([](plugin::BackendHandle&) {})));
     CPPUNIT_ASSERT(broken(loop_->hold()));
-    // Nor does anybody wait for a loop whose start failed.
+    // Callers do not wait for a loop whose start failed, either.
     script_.probe_answer = abi::Code::kUnsupported;
     script_.during_apply = nullptr;
     CPPUNIT_ASSERT(!start().ok());
     CPPUNIT_ASSERT(broken(loop_->apply_full()));
   }
 
-  void while_held_nothing_is_applied_or_looked_at() {
+  void hold_suspends_apply_and_verify() {
     options_.verify_every = 1ms;
     options_.intervals.max = 1ms;
     CPPUNIT_ASSERT(start().ok());
@@ -95,19 +95,19 @@ class SyncLoopControlTest : public SyncRig {
       script_.calls.clear();
     }
     loop_->request();
-    loop_->request_full("somebody has changed the table");
+    loop_->request_full("another process changed the table");
     script_.host->request_resync({"flushed", 7});
     script_.host->report_unhealthy({"bad", 3});
     std::this_thread::sleep_for(30ms);  // fixed time: nothing is applied or verified
     settle();
     CPPUNIT_ASSERT(script_.calls.empty());
-    CPPUNIT_ASSERT(loop_->figures().unwell);
+    CPPUNIT_ASSERT(loop_->statistics().unwell);
     loop_->resume();
     CPPUNIT_ASSERT(script_.next_call().starts_with("full "));
-    for (std::string call; call != "verify";) call = script_.next_call();  // as before
+    for (std::string call; call != "verify";) call = script_.next_call();  // verification continues
   }
 
-  void what_was_requested_while_held_is_pending() {
+  void request_while_held_stays_pending() {
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
     expect("full 1");
@@ -123,13 +123,13 @@ class SyncLoopControlTest : public SyncRig {
     CPPUNIT_ASSERT(!loop_->freshness().pending_since);
   }
 
-  void resuming_sends_everything_at_once() {
+  void resume_applies_a_full_transaction_at_once() {
     options_.intervals.min = 1h;
     options_.intervals.max = 2h;
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
     expect("full 1");
-    loop_->resume();  // nobody holds it
+    loop_->resume();  // no effect: the loop is not held
     settle();
     CPPUNIT_ASSERT(script_.calls.empty());
     within(loop_->hold());
@@ -140,7 +140,7 @@ class SyncLoopControlTest : public SyncRig {
     CPPUNIT_ASSERT(!loop_->freshness().pending_since);
   }
 
-  void a_loop_may_begin_held() {
+  void loop_can_start_held() {
     options_.held = true;
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
@@ -158,7 +158,7 @@ class SyncLoopControlTest : public SyncRig {
     expect("delta 2-3");
   }
 
-  void apply_full_reports_as_any_run_does() {
+  void apply_full_reports_like_other_runs() {
     CPPUNIT_ASSERT(start().ok());
     triggers_ = 1;
     CPPUNIT_ASSERT(within(loop_->apply_full()).ok());
@@ -173,7 +173,7 @@ class SyncLoopControlTest : public SyncRig {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), loop_->status().generation);
   }
 
-  void apply_full_that_fails_while_held_is_not_repeated() {
+  void failed_apply_full_while_held_is_not_retried() {
     options_.held = true;
     options_.intervals = {0s, 0s, 0s};
     options_.verify_every = 0s;
@@ -183,7 +183,7 @@ class SyncLoopControlTest : public SyncRig {
     CPPUNIT_ASSERT(status.code() == base::StatusCode::unavailable);
     CPPUNIT_ASSERT_EQUAL(std::string("backend scripted (IPv4): apply: scripted"), status.message());
     expect("full 1");
-    std::this_thread::sleep_for(20ms);  // fixed time: it is not repeated
+    std::this_thread::sleep_for(20ms);  // fixed time: it is not retried
     settle();
     CPPUNIT_ASSERT(script_.calls.empty());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->status().failures);
@@ -195,7 +195,7 @@ class SyncLoopControlTest : public SyncRig {
     CPPUNIT_ASSERT(!reports_[0].ok);
   }
 
-  void apply_full_that_fails_is_repeated_where_nobody_holds() {
+  void failed_apply_full_is_retried_unless_held() {
     options_.intervals.retry = 1ms;
     script_.apply_answers = {abi::Code::kKernel};
     CPPUNIT_ASSERT(start().ok());
@@ -214,7 +214,7 @@ class SyncLoopControlTest : public SyncRig {
     expect("full 1");
   }
 
-  void what_is_asked_for_is_done_in_order() {
+  void messages_are_handled_in_order() {
     CPPUNIT_ASSERT(start().ok());
     auto held = loop_->hold();
     loop_->request();
@@ -230,20 +230,20 @@ class SyncLoopControlTest : public SyncRig {
     expect("full 2");
   }
 
-  void questions_are_answered_while_held() {
+  void inspection_works_while_held() {
     options_.held = true;
     CPPUNIT_ASSERT(start().ok());
     std::promise<plugin::InspectionOutcome> answered;
-    loop_->inspect({"a", [] { return true; }, [&](plugin::InspectionOutcome seen) { answered.set_value(seen); }});
+    loop_->inspect({"a", [] { return true; }, [&](plugin::InspectionOutcome result) { answered.set_value(result); }});
     CPPUNIT_ASSERT(within(answered.get_future()).ok());
     expect("services a");
   }
 
-  void intervals_change_while_it_runs() {
+  void intervals_change_at_runtime() {
     options_.intervals.max = 4h;
     options_.verify_every = 2h;
     CPPUNIT_ASSERT(start().ok());
-    loop_->set_intervals(options_.intervals, 1h);  // nothing is waited for yet
+    loop_->set_intervals(options_.intervals, 1h);  // no interval has started yet
     loop_->request();
     expect("full 1");
     loop_->set_intervals(options_.intervals, 1ms);

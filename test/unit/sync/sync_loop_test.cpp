@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// When the apply thread sends what, and what it makes of the answers.
+// Tests when the apply thread sends transactions, and how it handles results.
 #include "core/sync/sync_loop.hpp"
 
 #include <cppunit/extensions/HelperMacros.h>
@@ -15,42 +15,42 @@ namespace sync_loop_test {
 
 class SyncLoopTest : public SyncRig {
   CPPUNIT_TEST_SUITE(SyncLoopTest);
-  CPPUNIT_TEST(first_is_full_then_deltas);
-  CPPUNIT_TEST(a_change_while_another_is_taken_is_not_lost);
-  CPPUNIT_TEST(a_namespace_that_had_no_part_in_the_last_run_does_not_wait);
-  CPPUNIT_TEST(failed_delta_is_followed_by_a_full_one);
-  CPPUNIT_TEST(need_full_is_answered_at_once);
-  CPPUNIT_TEST(a_delta_that_needs_everything_is_no_failure);
+  CPPUNIT_TEST(first_transaction_is_full_then_deltas);
+  CPPUNIT_TEST(change_during_take_is_not_lost);
+  CPPUNIT_TEST(namespace_without_recent_changes_gets_an_early_run);
+  CPPUNIT_TEST(failed_delta_is_followed_by_full_transaction);
+  CPPUNIT_TEST(need_full_is_followed_by_full_transaction_at_once);
+  CPPUNIT_TEST(need_full_for_a_delta_is_not_a_failure);
   CPPUNIT_TEST(empty_delta_never_reaches_the_backend);
-  CPPUNIT_TEST(damage_found_by_verify_is_repaired);
-  CPPUNIT_TEST(damage_the_plugin_tells_of_is_a_repair_once);
-  CPPUNIT_TEST(a_look_after_a_failure_is_no_repair);
-  CPPUNIT_TEST(damage_is_looked_for_often_enough);
-  CPPUNIT_TEST(changes_without_end_do_not_keep_verify_away);
-  CPPUNIT_TEST(resync_asked_by_the_plugin_is_full);
-  CPPUNIT_TEST(maximum_interval_ends_in_a_full_one);
-  CPPUNIT_TEST(backend_without_deltas_gets_full_ones);
+  CPPUNIT_TEST(drift_found_by_verify_is_repaired);
+  CPPUNIT_TEST(drift_reported_by_the_plugin_counts_as_one_repair);
+  CPPUNIT_TEST(verify_after_a_failure_is_not_a_repair);
+  CPPUNIT_TEST(verify_interval_is_at_most_20_seconds);
+  CPPUNIT_TEST(frequent_changes_do_not_prevent_verify);
+  CPPUNIT_TEST(resync_request_of_the_plugin_is_full);
+  CPPUNIT_TEST(maximum_interval_causes_full_transaction);
+  CPPUNIT_TEST(backend_without_delta_feature_gets_full_transactions);
   CPPUNIT_TEST(failing_probe_fails_the_start);
   CPPUNIT_TEST(claims_are_reported_after_the_first_success);
-  CPPUNIT_TEST(claims_that_fail_are_asked_again_by_the_next_apply);
-  CPPUNIT_TEST(claims_that_fail_are_asked_again_where_nothing_changes);
-  CPPUNIT_TEST(only_what_was_applied_is_passed_on);
-  CPPUNIT_TEST(pending_from_the_request_to_the_next_success);
-  CPPUNIT_TEST(nothing_to_apply_is_up_to_date);
-  CPPUNIT_TEST(every_attempt_is_reported_with_its_parts);
-  CPPUNIT_TEST(trigger_times_wait_for_the_success);
+  CPPUNIT_TEST(failed_claims_are_retried_with_the_next_apply);
+  CPPUNIT_TEST(failed_claims_are_retried_without_changes);
+  CPPUNIT_TEST(only_applied_transactions_are_reported);
+  CPPUNIT_TEST(changes_are_pending_until_the_next_success);
+  CPPUNIT_TEST(empty_delta_counts_as_up_to_date);
+  CPPUNIT_TEST(every_attempt_is_reported_with_its_durations);
+  CPPUNIT_TEST(trigger_times_are_kept_until_success);
   CPPUNIT_TEST(trigger_times_are_bounded_while_applies_fail);
-  CPPUNIT_TEST(nothing_is_reported_before_there_is_a_transaction);
-  CPPUNIT_TEST(figures_count_what_status_counts);
-  CPPUNIT_TEST(who_is_left_out_is_named_once_for_each_reason);
-  CPPUNIT_TEST(who_is_served_by_now_is_left_out_no_more);
-  CPPUNIT_TEST(who_is_left_out_is_tried_again);
-  CPPUNIT_TEST(questions_are_asked_between_two_runs);
-  CPPUNIT_TEST(a_question_nobody_wants_answered_is_not_asked);
-  CPPUNIT_TEST(not_every_backend_can_be_asked);
+  CPPUNIT_TEST(no_report_before_the_first_transaction);
+  CPPUNIT_TEST(statistics_match_the_status);
+  CPPUNIT_TEST(failed_service_port_is_logged_once_per_reason);
+  CPPUNIT_TEST(served_service_port_is_no_longer_counted);
+  CPPUNIT_TEST(failed_service_port_is_retried);
+  CPPUNIT_TEST(inspections_run_between_two_syncs);
+  CPPUNIT_TEST(cancelled_inspection_is_dropped);
+  CPPUNIT_TEST(backend_without_inspection_is_not_inspectable);
   CPPUNIT_TEST_SUITE_END();
 
-  void first_is_full_then_deltas() {
+  void first_transaction_is_full_then_deltas() {
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
     expect("full 1");
@@ -64,43 +64,43 @@ class SyncLoopTest : public SyncRig {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(7), loop_->status().last_apply->kernel_writes);
   }
 
-  void a_change_while_another_is_taken_is_not_lost() {
+  void change_during_take_is_not_lost() {
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
     expect("full 1");
-    changes_while_taken_ = true;
+    request_during_take_ = true;
     loop_->request();
     expect("delta 1-2");
     expect("delta 2-3");
   }
 
-  void a_namespace_that_had_no_part_in_the_last_run_does_not_wait() {
+  void namespace_without_recent_changes_gets_an_early_run() {
     options_.intervals = {1h, 1h, 2h};
-    changed_ = "shop";
+    namespace_ = "shop";
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
     expect("full 1");
     settle();
     loop_->request({base::Symbol("shop")});
     settle();
-    loop_->request();  // no namespace is known
+    loop_->request();  // without a namespace
     settle();
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), generation_.load());
-    changed_ = "bank";
+    namespace_ = "bank";
     loop_->request({base::Symbol("shop"), base::Symbol("bank")});
     expect("delta 1-2");
     settle();
-    loop_->request({base::Symbol("other")});  // one run in an hour is early
+    loop_->request({base::Symbol("other")});  // only one run per hour is early
     settle();
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), generation_.load());
-    CPPUNIT_ASSERT(loop_->freshness().pending_since);  // what the early run left
+    CPPUNIT_ASSERT(loop_->freshness().pending_since);  // deferred by the early run
     loop_->set_intervals({0s, 1h, 2h}, 1h);
     expect("delta 2-3");
     settle();
     CPPUNIT_ASSERT(!loop_->freshness().pending_since);
   }
 
-  void failed_delta_is_followed_by_a_full_one() {  // case 98
+  void failed_delta_is_followed_by_full_transaction() {  // case 98
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
     expect("full 1");
@@ -119,17 +119,17 @@ class SyncLoopTest : public SyncRig {
     CPPUNIT_ASSERT(status.last_failure && status.last_failure->error.find("scripted") != std::string::npos);
   }
 
-  void need_full_is_answered_at_once() {
+  void need_full_is_followed_by_full_transaction_at_once() {
     script_.apply_answers = {abi::Code::kNeedFull, abi::Code::kRetry};
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
     expect("full 1");
     expect("full 2");  // long before the retry interval of an hour
-    expect("full 3");  // so is a lock that was held
+    expect("full 3");  // also after a held lock
   }
 
-  // As when an address of the node has come on which all rules depend.
-  void a_delta_that_needs_everything_is_no_failure() {
+  // For example, if all rules depend on a new address of the node.
+  void need_full_for_a_delta_is_not_a_failure() {
     script_.apply_answers = {abi::Code::kOk, abi::Code::kNeedFull};
     const test::CapturedLog log;
     CPPUNIT_ASSERT(start().ok());
@@ -146,7 +146,7 @@ class SyncLoopTest : public SyncRig {
     CPPUNIT_ASSERT_EQUAL(std::string(), status.last_error);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), status.full_syncs);
     loop_->stop();
-    CPPUNIT_ASSERT_EQUAL_MESSAGE("both are one attempt", std::size_t(2), reports_.size());
+    CPPUNIT_ASSERT_EQUAL_MESSAGE("delta and full transaction are one attempt", std::size_t(2), reports_.size());
     CPPUNIT_ASSERT(reports_[1].ok && reports_[1].full);
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), reports_[1].trigger_times.size());
     for (const std::string& line : log.lines()) {
@@ -158,14 +158,14 @@ class SyncLoopTest : public SyncRig {
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
     expect("full 1");
-    nothing_new_ = true;
+    no_changes_ = true;
     loop_->request();
-    loop_->request_full("proof that the loop went on");
+    loop_->request_full("next transaction");
     expect("verify");
     expect("full 1");
   }
 
-  void damage_found_by_verify_is_repaired() {  // case 100
+  void drift_found_by_verify_is_repaired() {  // case 100
     options_.verify_every = 1ms;
     script_.verify_answers = {abi::Code::kOk, abi::Code::kNeedFull};
     CPPUNIT_ASSERT(start().ok());
@@ -178,22 +178,22 @@ class SyncLoopTest : public SyncRig {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->status().repairs);
   }
 
-  void damage_the_plugin_tells_of_is_a_repair_once() {
+  void drift_reported_by_the_plugin_counts_as_one_repair() {
     script_.verify_answers = {abi::Code::kNeedFull, abi::Code::kOk};
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
     expect("full 1");
-    loop_->request_full("somebody has changed the table");
+    loop_->request_full("another process changed the table");
     expect("verify");
     expect("full 2");
-    loop_->request_full("one that was left out is tried again");
+    loop_->request_full("retrying a service port");
     expect("verify");
     expect("full 3");
     loop_->stop();
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->status().repairs);
   }
 
-  void a_look_after_a_failure_is_no_repair() {
+  void verify_after_a_failure_is_not_a_repair() {
     options_.verify_every = 1ms;
     script_.apply_answers = {abi::Code::kKernel};
     script_.verify_answers = {abi::Code::kNeedFull};
@@ -208,17 +208,16 @@ class SyncLoopTest : public SyncRig {
     CPPUNIT_ASSERT(log.text().find("repairing") == std::string::npos);
   }
 
-  // With the default of syncPeriod a look and the repair after it have to fit into 30 s.
-  void damage_is_looked_for_often_enough() {
+  // With the default syncPeriod of 30 s, drift must be found and repaired within 30 s.
+  void verify_interval_is_at_most_20_seconds() {
     CPPUNIT_ASSERT(verify_interval(30s) == base::Clock::Duration(20s));
     CPPUNIT_ASSERT(verify_interval(1h) == base::Clock::Duration(20s));
     CPPUNIT_ASSERT(verify_interval(5s) == base::Clock::Duration(5s));
     CPPUNIT_ASSERT(SyncLoop::Options().verify_every == base::Clock::Duration(20s));
   }
 
-  // Each apply used to put the next verify off, so that with a change every moment damage
-  // was never looked for.
-  void changes_without_end_do_not_keep_verify_away() {
+  // A delta must not delay the next verify, or frequent changes would prevent the detection of drift.
+  void frequent_changes_do_not_prevent_verify() {
     options_.verify_every = 20ms;
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
@@ -231,7 +230,7 @@ class SyncLoopTest : public SyncRig {
     CPPUNIT_ASSERT(verified);
   }
 
-  void resync_asked_by_the_plugin_is_full() {
+  void resync_request_of_the_plugin_is_full() {
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
     expect("full 1");
@@ -240,7 +239,7 @@ class SyncLoopTest : public SyncRig {
     expect("full 2");
   }
 
-  void maximum_interval_ends_in_a_full_one() {
+  void maximum_interval_causes_full_transaction() {
     options_.intervals.max = 1ms;
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
@@ -248,7 +247,7 @@ class SyncLoopTest : public SyncRig {
     expect("full 2");
   }
 
-  void backend_without_deltas_gets_full_ones() {
+  void backend_without_delta_feature_gets_full_transactions() {
     features_ = abi::kFeatureIpv4;
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
@@ -273,8 +272,8 @@ class SyncLoopTest : public SyncRig {
     CPPUNIT_ASSERT_EQUAL(std::string("test/thing"), claims_[0]);
   }
 
-  // Without them the ledger does not say what the backend has on this node.
-  void claims_that_fail_are_asked_again_by_the_next_apply() {
+  // Without claims, the ownership ledger does not have the artifacts of the backend.
+  void failed_claims_are_retried_with_the_next_apply() {
     script_.claims_answers = {abi::Code::kRetry, abi::Code::kRetry};
     const test::CapturedLog log;
     CPPUNIT_ASSERT(start().ok());
@@ -283,25 +282,25 @@ class SyncLoopTest : public SyncRig {
       expect(call);
     }
     loop_->stop();
-    CPPUNIT_ASSERT_EQUAL(3u, script_.claims_asked);  // and no more once they are known
+    CPPUNIT_ASSERT_EQUAL(3u, script_.claims_calls);  // no calls after the success
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), claims_.size());
-    const std::string said = log.text();
-    const std::size_t at = said.find("claims: no list; it is asked again");
-    CPPUNIT_ASSERT_MESSAGE(said, at != std::string::npos && said.find("no list", at + 20) == std::string::npos);
+    const std::string output = log.text();
+    const std::size_t at = output.find("claims: no list; will retry");
+    CPPUNIT_ASSERT_MESSAGE(output, at != std::string::npos && output.find("no list", at + 20) == std::string::npos);
   }
 
-  void claims_that_fail_are_asked_again_where_nothing_changes() {
+  void failed_claims_are_retried_without_changes() {
     options_.verify_every = 1ms;
     script_.claims_answers = {abi::Code::kRetry};
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
     for (const char* call : {"full 1", "verify", "verify"}) expect(call);
     loop_->stop();
-    CPPUNIT_ASSERT_EQUAL(2u, script_.claims_asked);
+    CPPUNIT_ASSERT_EQUAL(2u, script_.claims_calls);
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), claims_.size());
   }
 
-  void only_what_was_applied_is_passed_on() {
+  void only_applied_transactions_are_reported() {
     script_.apply_answers = {abi::Code::kNeedFull};
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
@@ -313,7 +312,7 @@ class SyncLoopTest : public SyncRig {
     CPPUNIT_ASSERT(applied_ == std::vector<std::uint64_t>({2, 3}));
   }
 
-  void pending_from_the_request_to_the_next_success() {
+  void changes_are_pending_until_the_next_success() {
     // The second request may lead to another attempt before the loop stops.
     script_.apply_answers = std::deque<abi::Code>(10, abi::Code::kKernel);
     CPPUNIT_ASSERT(start().ok());
@@ -342,16 +341,16 @@ class SyncLoopTest : public SyncRig {
     CPPUNIT_ASSERT(*loop_->freshness().last_updated >= *started);
   }
 
-  void nothing_to_apply_is_up_to_date() {
+  void empty_delta_counts_as_up_to_date() {
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
     expect("full 1");
-    nothing_new_ = true;
+    no_changes_ = true;
     loop_->request();
     CPPUNIT_ASSERT(test::wait_until([&] { return !loop_->freshness().pending_since; }));
   }
 
-  void every_attempt_is_reported_with_its_parts() {  // case 98, BEH 10.4
+  void every_attempt_is_reported_with_its_durations() {  // case 98, BEH 10.4
     script_.apply_answers = {abi::Code::kOk, abi::Code::kKernel};
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
@@ -381,7 +380,7 @@ class SyncLoopTest : public SyncRig {
     loop_->request();
     expect("delta 1-2");
     expect("full 3");
-    nothing_new_ = true;
+    no_changes_ = true;
     triggers_ = 1;
     loop_->request();
     CPPUNIT_ASSERT(test::wait_until([&] { return triggers_ == 0; }));
@@ -389,7 +388,7 @@ class SyncLoopTest : public SyncRig {
     CPPUNIT_ASSERT_EQUAL(snapshot::kMostTriggerTimes, reports_[2].trigger_times.size());
   }
 
-  void trigger_times_wait_for_the_success() {  // case 92
+  void trigger_times_are_kept_until_success() {  // case 92
     script_.apply_answers = {abi::Code::kOk, abi::Code::kKernel};
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
@@ -398,7 +397,7 @@ class SyncLoopTest : public SyncRig {
     loop_->request();
     expect("delta 1-2");
     expect("full 3");
-    nothing_new_ = true;
+    no_changes_ = true;
     triggers_ = 1;
     loop_->request();
     CPPUNIT_ASSERT(test::wait_until([&] { return triggers_ == 0; }));
@@ -407,38 +406,38 @@ class SyncLoopTest : public SyncRig {
     CPPUNIT_ASSERT(reports_[0].trigger_times.empty());
     CPPUNIT_ASSERT(reports_[1].trigger_times.empty());
     CPPUNIT_ASSERT(reports_[2].trigger_times == TriggerTimes{kTrigger});
-    // Nothing to be written is a success, too, as kube-proxy sees it.
+    // An empty delta is a success, too, as in kube-proxy.
     CPPUNIT_ASSERT(reports_[3].ok && !reports_[3].full);
     CPPUNIT_ASSERT(reports_[3].trigger_times == TriggerTimes{kTrigger});
   }
 
-  void nothing_is_reported_before_there_is_a_transaction() {
+  void no_report_before_the_first_transaction() {
     not_listed_ = true;
     CPPUNIT_ASSERT(start().ok());
-    const auto at_start = loop_->figures().last_queued;
+    const auto at_start = loop_->statistics().last_queued;
     CPPUNIT_ASSERT(at_start);  // BEH 10.4: also set when the loop begins
     loop_->request();
-    CPPUNIT_ASSERT(*loop_->figures().last_queued >= *at_start);
+    CPPUNIT_ASSERT(*loop_->statistics().last_queued >= *at_start);
     loop_->stop();
     CPPUNIT_ASSERT(reports_.empty());
   }
 
-  void figures_count_what_status_counts() {
+  void statistics_match_the_status() {
     script_.apply_answers = {abi::Code::kKernel};
     CPPUNIT_ASSERT(start().ok());
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), loop_->figures().failures);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), loop_->statistics().failures);
     loop_->request();
     expect("full 1");
     script_.host->report_unhealthy({"bad", 3});
-    CPPUNIT_ASSERT(test::wait_until([&] { return loop_->figures().unwell; }));
+    CPPUNIT_ASSERT(test::wait_until([&] { return loop_->statistics().unwell; }));
     loop_->stop();
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->figures().failures);
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(7), loop_->figures().kernel_writes);
-    CPPUNIT_ASSERT_EQUAL(std::size_t(0), loop_->figures().left_out);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->statistics().failures);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(7), loop_->statistics().kernel_writes);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), loop_->statistics().not_programmed);
   }
 
-  void who_is_left_out_is_named_once_for_each_reason() {
-    script_.left_out = {"no room", "no room", "no address", "", "no address"};
+  void failed_service_port_is_logged_once_per_reason() {
+    script_.not_programmed = {"no room", "no room", "no address", "", "no address"};
     const test::CapturedLog log;
     CPPUNIT_ASSERT(start().ok());
     for (int i = 1; i <= 5; ++i) {
@@ -449,56 +448,58 @@ class SyncLoopTest : public SyncRig {
     loop_->stop();
     std::vector<std::string> errors;
     for (const std::string& line : log.lines()) {
-      if (line.find("ERROR") == std::string::npos || line.find("left out") == std::string::npos) continue;
+      if (line.find("ERROR") == std::string::npos || line.find("not programmed") == std::string::npos) continue;
       errors.push_back(line.substr(line.find("shop/cart")));
     }
-    const std::vector<std::string> wanted{"shop/cart:http left out: no room", "shop/cart:http left out: no address",
-                                          "shop/cart:http left out: no address"};
+    const std::vector<std::string> wanted{"shop/cart:http not programmed: no room",
+                                          "shop/cart:http not programmed: no address",
+                                          "shop/cart:http not programmed: no address"};
     CPPUNIT_ASSERT(wanted == errors);
   }
 
-  void who_is_served_by_now_is_left_out_no_more() {
-    script_.left_out = {"no room", "", "served"};
+  void served_service_port_is_no_longer_counted() {
+    script_.not_programmed = {"no room", "", "served"};
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
     expect("full 1");
     loop_->request();
     expect("delta 1-2");
     settle();
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), loop_->figures().left_out);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), loop_->statistics().not_programmed);
     loop_->request();
     expect("delta 2-3");
     settle();
-    CPPUNIT_ASSERT_EQUAL(std::size_t(0), loop_->figures().left_out);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), loop_->statistics().not_programmed);
     loop_->stop();
   }
 
-  void who_is_left_out_is_tried_again() {
-    options_.retry_left_out = 50ms;
-    script_.left_out = {"no room", "no room", ""};
+  void failed_service_port_is_retried() {
+    options_.retry_not_programmed = 50ms;
+    script_.not_programmed = {"no room", "no room", ""};
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
     expect("full 1");
     expect("full 2");
     expect("full 3");
     settle();
-    CPPUNIT_ASSERT_EQUAL(std::size_t(0), loop_->figures().left_out);
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), loop_->figures().failures);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), loop_->statistics().not_programmed);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), loop_->statistics().failures);
     std::this_thread::sleep_for(300ms);  // fixed time: several times the interval, and nothing is retried
     settle();
     loop_->stop();
     CPPUNIT_ASSERT(script_.calls.empty());
   }
 
-  // What has become due meanwhile goes first, and the question asks for no sync.
-  void questions_are_asked_between_two_runs() {
+  // A run that becomes due comes before the inspection, which does not cause a sync.
+  void inspections_run_between_two_syncs() {
     std::promise<plugin::InspectionOutcome> first;
     script_.during_apply = [&] {
       script_.during_apply = nullptr;
       for (const char* name : {"shop/cart", "shop/b"}) {
         const bool is_first = name == std::string("shop/cart");
-        loop_->inspect({name, [] { return true; }, [&first, is_first](plugin::InspectionOutcome seen) {
-                          if (is_first) first.set_value(std::move(seen));
+        loop_->inspect({name, [] { return true; },
+                        [&first, is_first](plugin::InspectionOutcome result) {
+                          if (is_first) first.set_value(std::move(result));
                         }});
       }
       loop_->request();
@@ -518,23 +519,24 @@ class SyncLoopTest : public SyncRig {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), loop_->status().generation);
   }
 
-  void a_question_nobody_wants_answered_is_not_asked() {
+  void cancelled_inspection_is_dropped() {
     CPPUNIT_ASSERT(start().ok());
-    std::atomic<bool> told{false};
-    loop_->inspect({"a", [] { return false; }, [&](plugin::InspectionOutcome) { told = true; }});
+    std::atomic<bool> called{false};
+    loop_->inspect({"a", [] { return false; }, [&](plugin::InspectionOutcome) { called = true; }});
     script_.services_answers = {abi::Code::kKernel};
     std::promise<plugin::InspectionOutcome> answered;
-    loop_->inspect({"b", [] { return true; }, [&](plugin::InspectionOutcome seen) { answered.set_value(std::move(seen)); }});
+    loop_->inspect(
+        {"b", [] { return true; }, [&](plugin::InspectionOutcome result) { answered.set_value(std::move(result)); }});
     expect("services b");
     auto result = answered.get_future();
     CPPUNIT_ASSERT(result.wait_for(test::stretched(20s)) == std::future_status::ready);
-    const auto seen = result.get();
-    CPPUNIT_ASSERT(!seen.ok());
-    CPPUNIT_ASSERT(seen.lines.empty());
-    CPPUNIT_ASSERT(!told);
+    const auto outcome = result.get();
+    CPPUNIT_ASSERT(!outcome.ok());
+    CPPUNIT_ASSERT(outcome.lines.empty());
+    CPPUNIT_ASSERT(!called);
   }
 
-  void not_every_backend_can_be_asked() {
+  void backend_without_inspection_is_not_inspectable() {
     script_.inspectable = false;
     CPPUNIT_ASSERT(start().ok());
     CPPUNIT_ASSERT(!loop_->inspectable());

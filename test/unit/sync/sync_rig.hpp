@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An apply thread against a backend whose answers are scripted. Waits are for a call to
-// arrive, never for time to pass.
+// Runs a sync loop against a backend with scripted results. Tests wait for calls, not for time to pass.
 #pragma once
 
 #include <cppunit/TestAssert.h>
@@ -27,21 +26,22 @@ namespace sluice::sync {
 
 using namespace std::chrono_literals;
 
-// What the backend is asked and what it answers.
+// The calls that the backend received, and its results.
 struct Script {
   std::mutex mutex;
   std::condition_variable arrived;
   std::deque<std::string> calls;
-  std::deque<abi::Code> apply_answers;   // kOk when empty
-  std::deque<abi::Code> verify_answers;  // kOk when empty
-  std::deque<abi::Code> services_answers;  // kOk when empty
-  std::deque<abi::Code> claims_answers;  // kOk when empty; of the apply thread
-  unsigned claims_asked = 0;
+  std::deque<abi::Code> apply_answers;     // kOk if empty
+  std::deque<abi::Code> verify_answers;    // kOk if empty
+  std::deque<abi::Code> services_answers;  // kOk if empty
+  std::deque<abi::Code> claims_answers;    // kOk if empty; apply thread only
+  unsigned claims_calls = 0;
   abi::Code probe_answer = abi::Code::kOk;
   abi::Host* host = nullptr;
   bool inspectable = true;
   std::function<void()> during_apply;  // on the apply thread
-  std::deque<std::string> left_out;  // why "shop/cart:http" is, in one apply after the other; nothing: nothing is said; "served"
+  // The report about "shop/cart:http" in each apply: a reason, "served", or empty for no report.
+  std::deque<std::string> not_programmed;
 
   abi::Code answer(std::deque<abi::Code>& from, std::string call) {
     const std::lock_guard lock(mutex);
@@ -62,7 +62,7 @@ struct Script {
   }
 };
 
-inline Script* g_script = nullptr;  // a factory is a plain function: no other way in
+inline Script* g_script = nullptr;  // a global, because the factory is a plain function
 
 class ScriptedBackend final : public abi::Backend, public abi::Inspection {
  public:
@@ -80,13 +80,13 @@ class ScriptedBackend final : public abi::Backend, public abi::Inspection {
     result->kernel_nanoseconds = 500'000'000;
     if (g_script->during_apply) g_script->during_apply();
     std::snprintf(error->message, sizeof error->message, "scripted");
-    if (!g_script->left_out.empty()) {
+    if (!g_script->not_programmed.empty()) {
       abi::Error why = sdk::empty_error();
-      sdk::set_error(&why, "shop/cart:http", g_script->left_out.front());
+      sdk::set_error(&why, "shop/cart:http", g_script->not_programmed.front());
       const abi::ServicePortKey key{{"shop", 4}, {"cart", 4}, {"http", 4}, abi::Protocol::kTcp, {}};
-      const bool served = g_script->left_out.front() == "served";
-      if (!g_script->left_out.front().empty()) g_script->host->service_port_failed(&key, served ? nullptr : &why);
-      g_script->left_out.pop_front();
+      const bool served = g_script->not_programmed.front() == "served";
+      if (!g_script->not_programmed.front().empty()) g_script->host->service_port_failed(&key, served ? nullptr : &why);
+      g_script->not_programmed.pop_front();
     }
     return g_script->answer(g_script->apply_answers,
                             t->kind == abi::TransactionKind::kFull
@@ -99,7 +99,7 @@ class ScriptedBackend final : public abi::Backend, public abi::Inspection {
   }
   abi::Code claims(abi::StringSink* sink, abi::Error* error) noexcept override {
     sink->add({"test/thing", 10});
-    ++g_script->claims_asked;
+    ++g_script->claims_calls;
     std::snprintf(error->message, sizeof error->message, "no list");
     if (g_script->claims_answers.empty()) return abi::Code::kOk;
     const abi::Code code = g_script->claims_answers.front();
@@ -134,14 +134,14 @@ class SyncRig : public CppUnit::TestFixture {
   Script script_;
   std::uint64_t features_ = abi::kFeatureIpv4 | abi::kFeatureDelta;
   SyncLoop::Options options_{{0s, 1h, 2h}, 1h};
-  std::atomic<std::uint64_t> generation_{0};  // of the last transaction taken
-  std::atomic<bool> nothing_new_{false};
+  std::atomic<std::uint64_t> generation_{0};  // of the last taken transaction
+  std::atomic<bool> no_changes_{false};
   using TriggerTimes = std::vector<std::chrono::system_clock::time_point>;
   static constexpr std::chrono::system_clock::time_point kTrigger{1h};
   std::atomic<bool> not_listed_{false};
-  std::atomic<bool> changes_while_taken_{false};
-  std::string changed_;  // namespace of the service port that each transaction has; empty: none has one
-  std::atomic<std::size_t> triggers_{0};  // how many the next transaction has
+  std::atomic<bool> request_during_take_{false};
+  std::string namespace_;                 // of the service port in each transaction; empty: no service port
+  std::atomic<std::size_t> triggers_{0};  // number of trigger times in the next transaction
   std::vector<SyncReport> reports_;  // of the apply thread; read after stop()
   std::vector<std::string> claims_;
   std::vector<std::uint64_t> applied_;  // generations
@@ -153,15 +153,15 @@ class SyncRig : public CppUnit::TestFixture {
         SyncLoop::Callbacks{[this](bool full, const model::Namespaces& deferred) {
                               std::shared_ptr<snapshot::Transaction> out;
                               if (not_listed_) return out;
-                              if (changes_while_taken_.exchange(false)) loop_->request();
+                              if (request_during_take_.exchange(false)) loop_->request();
                               out = std::make_shared<snapshot::Transaction>();
                               out->trigger_times.assign(triggers_.exchange(0), kTrigger);
                               out->full = full;
                               out->partial = !deferred.empty();
                               out->base_generation = generation_;
-                              out->generation = nothing_new_ ? generation_.load() : ++generation_;
+                              out->generation = no_changes_ ? generation_.load() : ++generation_;
                               out->node = std::make_shared<snapshot::NodeFacts>();
-                              if (!changed_.empty()) out->service_ports = {port_in(changed_)};
+                              if (!namespace_.empty()) out->service_ports = {port_in(namespace_)};
                               return out;
                             },
                             [this](const std::vector<std::string>& claims) { claims_ = claims; },
@@ -203,7 +203,7 @@ class SyncRig : public CppUnit::TestFixture {
       return error.code() == std::future_errc::broken_promise;
     }
   }
-  // All that was put before has been handled, and what became due of it is done.
+  // Waits until all earlier messages are handled and the resulting runs have ended.
   void settle() {
     for (int i = 0; i < 2; ++i) within(loop_->call([](plugin::BackendHandle&) {}));
   }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Session affinity that is handed from backend to backend.
+// Session affinity that one backend exports and another imports.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <map>
@@ -52,11 +52,11 @@ class AffinityExchangeTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(AffinityExchangeTest);
   CPPUNIT_TEST(clients_are_exported);
   CPPUNIT_TEST(clients_are_bound_before_the_first_packet);
-  CPPUNIT_TEST(clients_that_came_meanwhile_are_bound_where_nobody_was);
-  CPPUNIT_TEST(what_does_not_exist_is_passed_over);
-  CPPUNIT_TEST(a_balancer_keeps_the_order_of_use);
-  CPPUNIT_TEST(a_full_balancer_keeps_those_used_last);
-  CPPUNIT_TEST(a_binding_may_be_older_than_the_clock);
+  CPPUNIT_TEST(import_binds_unknown_clients_only);
+  CPPUNIT_TEST(bindings_to_unknown_endpoints_are_ignored);
+  CPPUNIT_TEST(import_keeps_the_order_of_use);
+  CPPUNIT_TEST(a_full_table_keeps_the_most_recent_clients);
+  CPPUNIT_TEST(a_binding_may_predate_the_clock);
   CPPUNIT_TEST_SUITE_END();
 
   std::unique_ptr<BackendBench> made_;
@@ -123,7 +123,7 @@ class AffinityExchangeTest : public CppUnit::TestFixture {
     }
   }
 
-  void clients_that_came_meanwhile_are_bound_where_nobody_was() {
+  void import_binds_unknown_clients_only() {
     const Server a('a', SOCK_STREAM);
     const Server b('b', SOCK_STREAM);
     const ServiceSpec spec = sticky({a.endpoint(), b.endpoint()});
@@ -138,7 +138,7 @@ class AffinityExchangeTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL("127.0.0.1:" + std::to_string(b.port()), bound["127.0.0.7"]);
   }
 
-  void what_does_not_exist_is_passed_over() {
+  void bindings_to_unknown_endpoints_are_ignored() {
     const Server a('a', SOCK_STREAM);
     const ServiceSpec spec = sticky({a.endpoint()});
     ServiceSpec loose = test::named("svc2", {a.endpoint()});
@@ -175,7 +175,7 @@ class AffinityExchangeTest : public CppUnit::TestFixture {
     Balancer balancer;
   };
 
-  void a_balancer_keeps_the_order_of_use() {
+  void import_keeps_the_order_of_use() {
     Bench bench;
     CPPUNIT_ASSERT(bench.balancer.next(address("10.1.0.5"), 1000 * kSecond) != nullptr);
     bench.balancer.bind({bench.binding("10.1.0.3", 90), bench.binding("10.1.0.1", 10), bench.binding("10.1.0.9", 500),
@@ -189,7 +189,7 @@ class AffinityExchangeTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("10.1.0.3 5, 10.1.0.9 15, "), bench.order(1105 * kSecond));
   }
 
-  void a_full_balancer_keeps_those_used_last() {
+  void a_full_table_keeps_the_most_recent_clients() {
     Bench bench(3);
     CPPUNIT_ASSERT(bench.balancer.next(address("10.1.0.5"), 1000 * kSecond) != nullptr);
     bench.balancer.bind({bench.binding("10.1.0.3", 90), bench.binding("10.1.0.1", 10), bench.binding("10.1.0.2", 50)},
@@ -197,8 +197,8 @@ class AffinityExchangeTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("10.1.0.2 50, 10.1.0.3 90, 10.1.0.5 100, "), bench.order(1000 * kSecond));
   }
 
-  // A clock that began with the machine.
-  void a_binding_may_be_older_than_the_clock() {
+  // Shortly after boot: the last use lies before the start of the clock.
+  void a_binding_may_predate_the_clock() {
     Bench bench;
     bench.balancer.bind({bench.binding("10.1.0.1", 10), bench.binding("10.1.0.2", 98)}, 5 * kSecond);
     CPPUNIT_ASSERT_EQUAL(std::string("10.1.0.1 10, 10.1.0.2 98, "), bench.order(5 * kSecond));

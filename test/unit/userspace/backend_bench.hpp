@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The backend with real sockets on the loopback and a fake kernel, and the calls the daemon makes.
+// The backend with real sockets on the loopback and a fake kernel, and the calls of the daemon.
 #pragma once
 
 #include <cppunit/TestAssert.h>
@@ -26,7 +26,7 @@
 
 namespace sluice::test {
 
-// A daemon that remembers what it was told, on any thread.
+// A daemon that records all reports. Thread-safe.
 class RelayHost final : public abi::Host, public abi::HostRelay {
  public:
   void log(abi::Severity severity, abi::StringView text) noexcept override {
@@ -80,7 +80,7 @@ class RelayHost final : public abi::Host, public abi::HostRelay {
   }
 
   std::vector<std::string> events;
-  std::unique_ptr<FakeDescriptors> descriptors;  // null: it keeps none
+  std::unique_ptr<FakeDescriptors> descriptors;  // null: the daemon keeps no descriptors
   std::vector<std::string> resyncs;
   std::map<std::string, std::string> failed;
   std::vector<std::string> by_now_served;
@@ -104,7 +104,7 @@ class BackendBench {
   BackendBench(const BackendBench&) = delete;
   BackendBench& operator=(const BackendBench&) = delete;
 
-  // The kernel stays, as when the daemon ends.
+  // Releases the backend but keeps the kernel, as when the daemon ends.
   void stop() {
     if (backend_ != nullptr) std::exchange(backend_, nullptr)->release();
   }
@@ -121,7 +121,7 @@ class BackendBench {
     return *backend_;
   }
 
-  // The one there is goes on by itself; the next one comes beside it.
+  // Returns the current backend, which continues to run; the next call creates a new backend beside it.
   abi::Backend* detach() { return std::exchange(backend_, nullptr); }
   abi::Code retire(abi::Backend& which, std::uint32_t seconds, const std::vector<std::string>& claims = {}) {
     std::vector<abi::StringView> views;
@@ -160,7 +160,7 @@ class BackendBench {
     return backend().verify(&error);
   }
 
-  // Empty with an `error` when the call fails.
+  // Empty with an `error` if the call fails.
   std::vector<std::string> inspect(const std::string& name = {}) {
     struct Sink final : abi::StringSink {
       void add(abi::StringView text) noexcept override { found.emplace_back(sdk::text(text)); }
@@ -173,7 +173,7 @@ class BackendBench {
     return sink.found;
   }
 
-  // The proxy ports that rules of `text` about `name` lead to.
+  // The proxy ports to which rules for `name` in `text` redirect.
   static std::set<std::uint16_t> ports_in(const std::string& text, const std::string& name) {
     std::set<std::uint16_t> found;
     std::istringstream lines(text);
@@ -190,7 +190,7 @@ class BackendBench {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, found.size());
     return *found.begin();
   }
-  // How many rules there are about `name` that have `text`.
+  // The number of rules for `name` that contain `text`.
   std::size_t rules(const std::string& name, const std::string& text) const {
     std::size_t count = 0;
     for (const auto& [table, chains] : kernel.tables) {
@@ -204,8 +204,8 @@ class BackendBench {
   }
 
   userspace::Settings settings;
-  std::string state_dir;    // of those that come
-  std::uint32_t flags = 0;  // CreateFlag, of those that come
+  std::string state_dir;    // of new backends
+  std::uint32_t flags = 0;  // CreateFlag of new backends
   FakeKernel kernel;
   RelayHost host;
   std::function<void(const std::string& input)> on_restore;  // before it

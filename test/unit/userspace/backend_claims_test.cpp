@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Ports of the node that several want: case 133, and programs that have them.
+// Node ports that several Services claim (case 133), or that a program has.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <memory>
@@ -22,19 +22,19 @@ void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std:
 
 class BackendClaimsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(BackendClaimsTest);
-  CPPUNIT_TEST(the_second_service_is_served_but_for_the_node_port);
-  CPPUNIT_TEST(the_other_protocol_has_the_port_too);
-  CPPUNIT_TEST(who_waits_gets_it_in_the_same_transaction);
-  CPPUNIT_TEST(who_waits_gets_it_when_the_port_is_changed);
-  CPPUNIT_TEST(who_waits_may_change_meanwhile);
-  CPPUNIT_TEST(a_port_of_a_program_is_tried_again);
-  CPPUNIT_TEST(a_local_address_is_claimed_and_others_are_not);
+  CPPUNIT_TEST(a_conflicting_service_is_served_without_its_node_port);
+  CPPUNIT_TEST(tcp_and_udp_can_have_the_same_node_port);
+  CPPUNIT_TEST(a_released_node_port_passes_to_the_waiting_service_at_once);
+  CPPUNIT_TEST(a_changed_node_port_passes_to_the_waiting_service);
+  CPPUNIT_TEST(a_waiting_service_can_change);
+  CPPUNIT_TEST(a_node_port_held_by_a_program_is_retried);
+  CPPUNIT_TEST(only_local_addresses_are_claimed);
   CPPUNIT_TEST(only_addresses_that_serve_node_ports_are_claimed);
   CPPUNIT_TEST(claims_end_with_the_process);
-  CPPUNIT_TEST(a_backend_that_serves_again_does_not_share_with_itself);
+  CPPUNIT_TEST(a_reactivated_backend_does_not_share_claims_with_itself);
   CPPUNIT_TEST_SUITE_END();
 
-  // Fixtures live until all tests have run; backends are not to.
+  // CppUnit keeps fixtures until all tests have run; tearDown() releases the backend earlier.
   std::unique_ptr<BackendBench> made_;
 
  public:
@@ -61,7 +61,7 @@ class BackendClaimsTest : public CppUnit::TestFixture {
     return "not served there: node port " + std::to_string(node_port_) + "/TCP " + rest;
   }
 
-  void the_second_service_is_served_but_for_the_node_port() {
+  void a_conflicting_service_is_served_without_its_node_port() {
     ok(bench().full({service("svc1"), service("svc2")}));
     CPPUNIT_ASSERT(node_port_rules("ns1/svc1") > 0);
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, node_port_rules("ns1/svc2"));
@@ -71,12 +71,12 @@ class BackendClaimsTest : public CppUnit::TestFixture {
                          bench().host.failed["ns1/svc2:p80"]);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench().host.failed.size());
     CPPUNIT_ASSERT(!is_free(SOCK_STREAM));
-    // Equal: nobody changes places, nothing is written.
+    // The same transaction again: no port changes its holder, nothing is written.
     ok(bench().full({service("svc1"), service("svc2")}));
     CPPUNIT_ASSERT(bench().kernel.restores.empty());
   }
 
-  void the_other_protocol_has_the_port_too() {
+  void tcp_and_udp_can_have_the_same_node_port() {
     ok(bench().full({service("svc1"), service("svc2", abi::Protocol::kUdp)}));
     CPPUNIT_ASSERT(bench().host.failed.empty());
     CPPUNIT_ASSERT(node_port_rules("ns1/svc1") > 0);
@@ -85,7 +85,7 @@ class BackendClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!is_free(SOCK_DGRAM));
   }
 
-  void who_waits_gets_it_in_the_same_transaction() {
+  void a_released_node_port_passes_to_the_waiting_service_at_once() {
     ok(bench().full({service("svc1"), service("svc2")}));
     bool held = false;
     bench().on_restore = [&](const std::string&) { held = !is_free(SOCK_STREAM); };
@@ -96,7 +96,7 @@ class BackendClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench().kernel.restores.size());
     CPPUNIT_ASSERT(bench().host.failed.empty());
     CPPUNIT_ASSERT(!is_free(SOCK_STREAM));
-    // The daemon's list of what is left out is put right at once.
+    // The daemon learns at once that the service port is programmed.
     CPPUNIT_ASSERT(bench().host.resyncs.empty());
     CPPUNIT_ASSERT(std::vector<std::string>{"ns1/svc2:p80/tcp"} == bench().host.by_now_served);
     ok(bench().full({service("svc2")}));
@@ -106,20 +106,20 @@ class BackendClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(is_free(SOCK_STREAM));
   }
 
-  void who_waits_gets_it_when_the_port_is_changed() {
+  void a_changed_node_port_passes_to_the_waiting_service() {
     ok(bench().full({service("svc1"), service("svc2")}));
     ServiceSpec changed = service("svc1");
     changed.node_port = 0;
     ok(bench().delta({changed}));
     CPPUNIT_ASSERT(node_port_rules("ns1/svc2") > 0);
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, node_port_rules("ns1/svc1"));
-    // Now it is the other one who waits.
+    // Now the other Service waits.
     ok(bench().delta({service("svc1")}));
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, node_port_rules("ns1/svc1"));
     CPPUNIT_ASSERT(bench().host.failed.contains("ns1/svc1:p80"));
   }
 
-  void who_waits_may_change_meanwhile() {
+  void a_waiting_service_can_change() {
     ok(bench().full({service("svc1"), service("svc2")}));
     ServiceSpec changed = service("svc2");
     changed.port = 81;
@@ -133,7 +133,7 @@ class BackendClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(is_free(SOCK_STREAM));
   }
 
-  void a_port_of_a_program_is_tried_again() {
+  void a_node_port_held_by_a_program_is_retried() {
     Descriptor program = test::bound(kV4, SOCK_STREAM, {}, node_port_);
     CPPUNIT_ASSERT_EQUAL(0, listen(program.get(), 1));
     ok(bench().full({service("svc1")}));
@@ -147,7 +147,7 @@ class BackendClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!is_free(SOCK_STREAM));
   }
 
-  void a_local_address_is_claimed_and_others_are_not() {
+  void only_local_addresses_are_claimed() {
     const Descriptor program = test::bound(kV4, SOCK_STREAM, test::loopback(kV4), node_port_);
     ServiceSpec here = service("svc1");
     here.node_port = 0;
@@ -187,8 +187,8 @@ class BackendClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(node_port_rules("ns1/svc1") > 0);
   }
 
-  // It has begun to retire, and the other one could not serve after all.
-  void a_backend_that_serves_again_does_not_share_with_itself() {
+  // The backend has begun to retire, and the new backend has failed.
+  void a_reactivated_backend_does_not_share_claims_with_itself() {
     bench().host.descriptors = std::make_unique<test::FakeDescriptors>();
     bench().flags = abi::kCreatePredecessorServes;
     ok(bench().full({service("a")}));

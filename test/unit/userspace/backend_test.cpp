@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// In which order sockets, endpoints and rules change, and what stays.
+// The order in which sockets, endpoints and rules change, and what does not change.
 #include <cppunit/extensions/HelperMacros.h>
 #include <poll.h>
 #include <unistd.h>
@@ -30,31 +30,31 @@ void needs_full(abi::Code code) { CPPUNIT_ASSERT(code == abi::Code::kNeedFull); 
 
 class BackendTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(BackendTest);
-  CPPUNIT_TEST(rules_lead_to_a_port_that_serves_already);
+  CPPUNIT_TEST(the_proxy_port_serves_before_rules_are_written);
   CPPUNIT_TEST(endpoints_change_without_the_kernel);
   CPPUNIT_TEST(addresses_change_without_the_sockets);
   CPPUNIT_TEST(a_removed_service_loses_its_rules_before_its_port);
-  CPPUNIT_TEST(policies_have_a_port_for_each_list);
-  CPPUNIT_TEST(udp_and_tcp_of_one_name_are_two);
-  CPPUNIT_TEST(a_udp_client_loses_an_endpoint_that_is_gone);
-  CPPUNIT_TEST(the_daemon_is_told_where_udp_ends);
-  CPPUNIT_TEST(a_daemon_that_knows_no_relays_is_served);
+  CPPUNIT_TEST(each_endpoint_list_has_its_own_proxy_port);
+  CPPUNIT_TEST(udp_and_tcp_ports_of_one_name_are_separate);
+  CPPUNIT_TEST(a_udp_client_of_a_removed_endpoint_is_dropped);
+  CPPUNIT_TEST(udp_proxy_ports_are_reported_to_the_daemon);
+  CPPUNIT_TEST(works_with_a_daemon_without_relay_extension);
   CPPUNIT_TEST(ipv6_is_served);
   CPPUNIT_TEST(a_restart_listens_at_the_same_ports_and_writes_nothing);
-  CPPUNIT_TEST(a_new_service_does_not_take_the_port_of_one_that_comes_back);
-  CPPUNIT_TEST(who_gets_no_port_is_left_out_and_tried_again);
-  CPPUNIT_TEST(sctp_is_left_out);
+  CPPUNIT_TEST(a_new_service_does_not_take_the_port_of_a_returning_one);
+  CPPUNIT_TEST(a_service_without_proxy_port_is_not_programmed_and_retried);
+  CPPUNIT_TEST(sctp_is_not_programmed);
   CPPUNIT_TEST(refused_rules_leave_the_others_in_place);
-  CPPUNIT_TEST(what_could_not_be_written_is_made_good);
-  CPPUNIT_TEST(wrong_base_takes_a_full_transaction);
-  CPPUNIT_TEST(changed_facts_take_a_full_transaction);
-  CPPUNIT_TEST(damage_takes_a_full_transaction_and_keeps_ports);
-  CPPUNIT_TEST(retire_leaves_what_is_claimed_and_stops);
+  CPPUNIT_TEST(a_failed_write_is_repaired_by_the_next_full);
+  CPPUNIT_TEST(a_wrong_base_generation_requires_a_full_transaction);
+  CPPUNIT_TEST(changed_node_facts_require_a_full_transaction);
+  CPPUNIT_TEST(drift_requires_a_full_transaction_and_keeps_ports);
+  CPPUNIT_TEST(retire_keeps_claimed_chains_and_ends);
   CPPUNIT_TEST(cleanup_removes_everything);
-  CPPUNIT_TEST(figures_are_told);
+  CPPUNIT_TEST(metrics_are_reported);
   CPPUNIT_TEST_SUITE_END();
 
-  // Fixtures live until all tests have run; backends are not to.
+  // CppUnit keeps fixtures until all tests have run; tearDown() releases the backend earlier.
   std::unique_ptr<BackendBench> made_;
 
  public:
@@ -64,17 +64,17 @@ class BackendTest : public CppUnit::TestFixture {
  private:
   BackendBench& bench() const { return *made_; }
 
-  void rules_lead_to_a_port_that_serves_already() {
+  void the_proxy_port_serves_before_rules_are_written() {
     const Server a('a', SOCK_STREAM);
-    bool seen = false;
+    bool was_served = false;
     bench().on_restore = [&](const std::string& input) {
       for (const std::uint16_t port : BackendBench::ports_in(input, "ns1/svc1")) {
         CPPUNIT_ASSERT_EQUAL('a', ask(port, SOCK_STREAM, &a));
-        seen = true;
+        was_served = true;
       }
     };
     ok(bench().full({named("svc1", {a.endpoint()})}));
-    CPPUNIT_ASSERT(seen);
+    CPPUNIT_ASSERT(was_served);
     CPPUNIT_ASSERT(bench().result.kernel_writes > 0);
     CPPUNIT_ASSERT(bench().result.objects_owned > 0);
     CPPUNIT_ASSERT(bench().host.failed.empty());
@@ -123,7 +123,7 @@ class BackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, other));
   }
 
-  void policies_have_a_port_for_each_list() {
+  void each_endpoint_list_has_its_own_proxy_port() {
     const Server here('h', SOCK_STREAM);
     const Server there('t', SOCK_STREAM);
     ServiceSpec spec = named("svc1", {here.endpoint(true), there.endpoint()});
@@ -147,7 +147,7 @@ class BackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, local));
   }
 
-  void udp_and_tcp_of_one_name_are_two() {
+  void udp_and_tcp_ports_of_one_name_are_separate() {
     const Server a('a', SOCK_STREAM);
     const Server b('b', SOCK_DGRAM);
     ServiceSpec udp = named("svc1", {b.endpoint()});
@@ -162,14 +162,14 @@ class BackendTest : public CppUnit::TestFixture {
         udp_seen = ask(port, SOCK_DGRAM, &b) == 'b';
       }
     }
-    // The kernel may give both the same number.
+    // The kernel may choose the same number for both.
     CPPUNIT_ASSERT(udp_seen);
     CPPUNIT_ASSERT(tcp_seen || bench().ports("ns1/svc1").size() == 1);
     ok(bench().delta({}, {udp}));
     CPPUNIT_ASSERT_EQUAL('a', ask(bench().port("ns1/svc1"), SOCK_STREAM, &a));
   }
 
-  void a_udp_client_loses_an_endpoint_that_is_gone() {
+  void a_udp_client_of_a_removed_endpoint_is_dropped() {
     const Server a('a', SOCK_DGRAM);
     const Server b('b', SOCK_DGRAM);
     bench().settings.relay.udp_timeout = std::chrono::hours(1);
@@ -185,7 +185,7 @@ class BackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL('b', ask_again(client, SOCK_DGRAM, &b));
   }
 
-  void the_daemon_is_told_where_udp_ends() {
+  void udp_proxy_ports_are_reported_to_the_daemon() {
     ServiceSpec udp = named("svc1");
     udp.protocol = abi::Protocol::kUdp;
     ok(bench().full({udp, named("svc2")}));
@@ -198,7 +198,7 @@ class BackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench().host.relayed.size());
   }
 
-  void a_daemon_that_knows_no_relays_is_served() {
+  void works_with_a_daemon_without_relay_extension() {
     bench().host.relays_known = false;
     ServiceSpec udp = named("svc1");
     udp.protocol = abi::Protocol::kUdp;
@@ -239,7 +239,7 @@ class BackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL('b', ask(bench().port("ns1/svc2"), SOCK_DGRAM, &b));
   }
 
-  void a_new_service_does_not_take_the_port_of_one_that_comes_back() {
+  void a_new_service_does_not_take_the_port_of_a_returning_one() {
     const std::uint16_t low = test::free_port(kV4);
     bench().settings.proxy_ports = {low, low};
     ok(bench().full({named("svc2")}));
@@ -250,7 +250,7 @@ class BackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench().host.failed.contains("ns1/svc1:p80"));
   }
 
-  void who_gets_no_port_is_left_out_and_tried_again() {
+  void a_service_without_proxy_port_is_not_programmed_and_retried() {
     const std::uint16_t low = test::free_port(kV4);
     bench().settings.proxy_ports = {low, low};
     ok(bench().full({named("svc1"), named("svc2")}));
@@ -267,11 +267,11 @@ class BackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench().host.failed.size());
   }
 
-  void sctp_is_left_out() {
+  void sctp_is_not_programmed() {
     ServiceSpec sctp = named("svc1");
     sctp.protocol = abi::Protocol::kSctp;
     ok(bench().full({sctp, named("svc2")}));
-    CPPUNIT_ASSERT_EQUAL(std::string("mode userspace relays TCP and UDP only; SCTP takes another mode"),
+    CPPUNIT_ASSERT_EQUAL(std::string("userspace mode relays TCP and UDP only; use another mode for SCTP"),
                          bench().host.failed["ns1/svc1:p80"]);
     CPPUNIT_ASSERT(bench().ports("ns1/svc1").empty());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench().ports("ns1/svc2").size());
@@ -290,12 +290,12 @@ class BackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, bench().port("ns1/svc1")));
   }
 
-  void what_could_not_be_written_is_made_good() {
+  void a_failed_write_is_repaired_by_the_next_full() {
     ok(bench().full({named("svc1")}));
     const std::uint16_t port = bench().port("ns1/svc1");
     bench().kernel.fail_next = 4;
     CPPUNIT_ASSERT(bench().delta({named("svc2")}, {named("svc1")}) == abi::Code::kRetry);
-    // Rules still lead there.
+    // Rules still redirect there.
     CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, port));
     needs_full(bench().delta({named("svc2")}));
     needs_full(bench().verify());
@@ -304,7 +304,7 @@ class BackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, bench().port("ns1/svc2")));
   }
 
-  void wrong_base_takes_a_full_transaction() {
+  void a_wrong_base_generation_requires_a_full_transaction() {
     needs_full(bench().delta({named("svc1")}));
     ok(bench().full({named("svc1")}));
     ++bench().generation;
@@ -313,7 +313,7 @@ class BackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench().kernel.restores.empty());
   }
 
-  void changed_facts_take_a_full_transaction() {
+  void changed_node_facts_require_a_full_transaction() {
     ServiceSpec spec = named("svc1");
     spec.external_ips = {"192.0.2.7"};
     test::NodeSpec node;
@@ -332,7 +332,7 @@ class BackendTest : public CppUnit::TestFixture {
     needs_full(bench().delta({}, {}, node));
   }
 
-  void damage_takes_a_full_transaction_and_keeps_ports() {
+  void drift_requires_a_full_transaction_and_keeps_ports() {
     ok(bench().full({named("svc1")}));
     const std::uint16_t port = bench().port("ns1/svc1");
     ok(bench().verify());
@@ -345,7 +345,7 @@ class BackendTest : public CppUnit::TestFixture {
     ok(bench().verify());
   }
 
-  void retire_leaves_what_is_claimed_and_stops() {
+  void retire_keeps_claimed_chains_and_ends() {
     ok(bench().full({named("svc1")}));
     const std::uint16_t port = bench().port("ns1/svc1");
     const std::string kept = "iptables/nat/KUBE-PORTALS-HOST";
@@ -367,7 +367,7 @@ class BackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(before, bench().kernel.text());
   }
 
-  void figures_are_told() {
+  void metrics_are_reported() {
     ok(bench().full({named("svc1")}));
     CPPUNIT_ASSERT(bench().result.kernel_nanoseconds > 0);
   }

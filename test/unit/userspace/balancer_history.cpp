@@ -17,7 +17,7 @@ namespace {
 
 constexpr Nanoseconds kSecond = 1'000'000'000;
 
-using Target = unsigned;  // the last bytes of an address; ports alternate
+using Target = unsigned;  // the last bytes of the address; ports alternate
 using Client = unsigned;
 
 SocketAddress socket_address(Target target) {
@@ -42,7 +42,7 @@ struct Member {
   Nanoseconds pause = 0;
   Nanoseconds until = 0;
   bool trial = false;
-  EndpointPtr object;  // once it was seen
+  EndpointPtr object;  // set when the balancer first returns it
 };
 using MemberPtr = std::shared_ptr<Member>;
 
@@ -50,7 +50,7 @@ class Model {
  public:
   Model(const BalancerSettings& settings, std::uint64_t seed) : settings_(settings), random_(seed) {}
 
-  // Who is gone; nothing when the set is the same.
+  // Returns the removed endpoints; none if the set is unchanged.
   std::vector<MemberPtr> set_endpoints(const std::set<Target>& targets) {
     std::map<Target, MemberPtr> before;
     for (const MemberPtr& member : order_) before[member->target] = member;
@@ -95,7 +95,7 @@ class Model {
     if (affinity_ != 0) remember(client, chosen);
     if (marked(*chosen) && chosen->until <= now_) {
       chosen->trial = true;
-      chosen->until = now_ + std::max(chosen->pause, Balancer::kTrialPatience);
+      chosen->until = now_ + std::max(chosen->pause, Balancer::kTrialTimeout);
     }
     return chosen;
   }
@@ -218,7 +218,7 @@ class History {
     if (choose_(3) != 0) set_affinity();
     for (std::size_t i = 0; i < steps && problem_.empty(); ++i) {
       step();
-      if (problem_.empty()) compare_figures();
+      if (problem_.empty()) compare_counts();
     }
     return problem_.empty() ? "" : problem_ + "; after " + log_;
   }
@@ -273,7 +273,7 @@ class History {
   }
 
   void advance() {
-    // Whole pauses and times to live, one nanosecond less, and more than everything; now and then back.
+    // Whole pauses and affinity timeouts, one nanosecond less, and more than all of them; sometimes backwards.
     const std::size_t seconds = one_of({0, 0, 1, 1, 2, 3, 5, 10, 20, 60, 300});
     const std::size_t rest = one_of({0, 1, kSecond - 1, kSecond / 2, 1'000'000});
     if (choose_(10) == 0)
@@ -304,7 +304,7 @@ class History {
       const auto found = std::find_if(change.gone.begin(), change.gone.end(), [&](const EndpointPtr& endpoint) {
         return is(endpoint, *member) && (member->object == nullptr || member->object == endpoint);
       });
-      if (found == change.gone.end()) return fail("an endpoint is not told to be gone");
+      if (found == change.gone.end()) return fail("a removed endpoint is not reported");
       if (!(*found)->retired()) fail("an endpoint that is gone is not retired");
     }
   }
@@ -328,13 +328,13 @@ class History {
     const EndpointPtr given = balancer_.next(client_address(client), now_, tried_objects);
     note("next " + std::to_string(client) + (tried.empty() ? "" : " again"));
     if (given == nullptr || expected == nullptr) {
-      if (given != nullptr || expected != nullptr) fail("somebody from an empty list, or nobody");
+      if (given != nullptr || expected != nullptr) fail("an endpoint from an empty list, or none from another");
       return nullptr;
     }
     if (!is(given, *expected)) fail("another endpoint than expected");
     if (given->retired()) fail("a retired endpoint was given");
     if (expected->object == nullptr)
-      seen_.push_back(expected);
+      returned_.push_back(expected);
     else if (expected->object != given)
       fail("another object for the same endpoint");
     expected->object = given;
@@ -348,7 +348,7 @@ class History {
     return expected;
   }
 
-  void tell(const MemberPtr& member, std::size_t how) {
+  void report_outcome(const MemberPtr& member, std::size_t how) {
     switch (how) {
       case 0:
         balancer_.dial_succeeded(member->object);
@@ -362,14 +362,14 @@ class History {
     }
   }
 
-  // Of anybody ever seen, retired ones too.
+  // Reports the outcome of a dial of any endpoint returned so far, including retired ones.
   void outcome() {
-    if (seen_.empty()) return;
-    const std::size_t recent = std::min<std::size_t>(seen_.size(), 8);
-    const MemberPtr member = seen_[seen_.size() - 1 - choose_(recent)];
+    if (returned_.empty()) return;
+    const std::size_t recent = std::min<std::size_t>(returned_.size(), 8);
+    const MemberPtr member = returned_[returned_.size() - 1 - choose_(recent)];
     const std::size_t how = choose_(6);
     note((how == 0 ? "success " : how == 1 ? "abandoned " : "failure ") + std::to_string(member->target));
-    tell(member, how);
+    report_outcome(member, how);
   }
 
   void connect_with_retries() {
@@ -378,14 +378,14 @@ class History {
     for (std::size_t left = 1 + choose_(6); left-- > 0 && problem_.empty();) {
       const MemberPtr member = next(tried, objects);
       if (member == nullptr) return;
-      tell(member, 2);
+      report_outcome(member, 2);
       tried.push_back(member);
       objects.push_back(member->object);
       if (choose_(8) == 0) set_endpoints();
     }
   }
 
-  void compare_figures() {
+  void compare_counts() {
     if (balancer_.endpoints() != model_.endpoints()) fail("another number of endpoints");
     if (balancer_.affinity_clients() != model_.affinity_clients()) {
       fail("clients: " + std::to_string(balancer_.affinity_clients()) + ", expected " +
@@ -402,7 +402,7 @@ class History {
   Model model_;
   Nanoseconds now_ = 0;
   std::set<Target> targets_;
-  std::vector<MemberPtr> seen_;
+  std::vector<MemberPtr> returned_;
   std::string log_;
   std::string problem_;
 };

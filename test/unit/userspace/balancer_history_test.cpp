@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The balancer against its model, and from several threads at once. SLUICE_LONG=1 takes
-// minutes instead of a moment.
+// The balancer against its model, and from several threads at once. Runs for minutes with SLUICE_LONG=1.
 #include "test/unit/userspace/balancer_history.hpp"
 
 #include <cppunit/extensions/HelperMacros.h>
@@ -26,7 +25,7 @@ SocketAddress endpoint(std::size_t number) {
   return {abi::Family::kIpv6, address, 80};
 }
 
-// Joined on every way out.
+// Joins the threads in any case.
 struct Threads {
   std::atomic<bool>& stopping;
   std::vector<std::thread> running;
@@ -41,7 +40,7 @@ struct Threads {
 class BalancerHistoryTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(BalancerHistoryTest);
   CPPUNIT_TEST(random_histories_agree_with_the_model);
-  CPPUNIT_TEST(threads_share_one);
+  CPPUNIT_TEST(threads_share_a_balancer);
   CPPUNIT_TEST_SUITE_END();
 
   void random_histories_agree_with_the_model() {
@@ -54,9 +53,9 @@ class BalancerHistoryTest : public CppUnit::TestFixture {
     }
   }
 
-  // Three threads relay, one changes everything there is. What must hold: nobody is given who was gone before it was
-  // asked for, and the counts at the end.
-  void threads_share_one() {
+  // Three threads relay, one changes everything. No endpoint is returned that was removed before the call, and the
+  // final counts are right.
+  void threads_share_a_balancer() {
     BalancerSettings settings;
     settings.max_affinity_clients = 500;
     settings.outliers.first_pause = std::chrono::milliseconds(1);
@@ -110,7 +109,7 @@ class BalancerHistoryTest : public CppUnit::TestFixture {
         }
         for (EndpointPtr& old : balancer.set_endpoints(some).gone) {
           CPPUNIT_ASSERT(old->retired());
-          CPPUNIT_ASSERT_MESSAGE("an endpoint goes once", gone.insert(std::move(old)).second);
+          CPPUNIT_ASSERT_MESSAGE("an endpoint is removed once", gone.insert(std::move(old)).second);
         }
         const EndpointPtr mine = balancer.next(abi::Address{}, now.load());
         CPPUNIT_ASSERT(mine == nullptr ? some.empty() : !gone.contains(mine));

@@ -54,37 +54,37 @@ BalancerSettings settings(Balance balance = Balance::kRoundRobin) {
 
 class BalancerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(BalancerTest);
-  CPPUNIT_TEST(nobody_is_given_from_an_empty_list);
+  CPPUNIT_TEST(an_empty_list_yields_no_endpoint);
   CPPUNIT_TEST(endpoints_take_turns_after_the_shuffle);
   CPPUNIT_TEST(the_same_set_keeps_order_and_index);
-  CPPUNIT_TEST(another_set_is_shuffled_and_begins_at_its_first);
+  CPPUNIT_TEST(a_changed_set_is_shuffled_and_starts_at_its_first);
   CPPUNIT_TEST(orders_differ_with_the_seed);
-  CPPUNIT_TEST(whoever_stays_keeps_his_object_and_whoever_goes_is_retired);
+  CPPUNIT_TEST(remaining_endpoints_keep_their_object_and_removed_ones_retire);
   CPPUNIT_TEST(a_port_or_a_family_makes_another_endpoint);
-  CPPUNIT_TEST(a_client_sticks_until_its_time_is_over);
-  CPPUNIT_TEST(use_renews_the_time_of_a_client);
-  CPPUNIT_TEST(a_changed_time_to_live_takes_effect_at_once);
-  CPPUNIT_TEST(a_failed_dial_moves_the_client_and_rewrites_its_memory);
-  CPPUNIT_TEST(a_vanished_endpoint_is_forgotten_by_its_clients_only);
-  CPPUNIT_TEST(a_place_taken_over_does_not_inherit_clients);
-  CPPUNIT_TEST(switching_affinity_off_forgets);
-  CPPUNIT_TEST(purging_forgets_what_is_too_old);
-  CPPUNIT_TEST(the_client_not_seen_longest_makes_room);
-  CPPUNIT_TEST(those_tried_come_last);
-  CPPUNIT_TEST(failures_in_a_row_make_an_endpoint_passed_over);
+  CPPUNIT_TEST(affinity_expires);
+  CPPUNIT_TEST(use_renews_affinity);
+  CPPUNIT_TEST(a_changed_affinity_timeout_takes_effect_at_once);
+  CPPUNIT_TEST(a_failed_dial_rebinds_the_client);
+  CPPUNIT_TEST(a_removed_endpoint_unbinds_only_its_own_clients);
+  CPPUNIT_TEST(a_reused_slot_does_not_inherit_clients);
+  CPPUNIT_TEST(switching_affinity_off_drops_all_clients);
+  CPPUNIT_TEST(purge_removes_expired_clients);
+  CPPUNIT_TEST(the_least_recently_used_client_is_evicted);
+  CPPUNIT_TEST(tried_endpoints_come_last);
+  CPPUNIT_TEST(an_endpoint_is_passed_over_after_consecutive_failures);
   CPPUNIT_TEST(a_success_between_starts_the_count_again);
-  CPPUNIT_TEST(no_count_means_never_passed_over);
+  CPPUNIT_TEST(zero_failures_disables_outlier_detection);
   CPPUNIT_TEST(pauses_double_and_end_with_one_trial);
-  CPPUNIT_TEST(dials_under_way_do_not_lengthen_a_pause);
+  CPPUNIT_TEST(pending_dials_do_not_lengthen_a_pause);
   CPPUNIT_TEST(a_trial_without_outcome_is_followed_by_another);
   CPPUNIT_TEST(an_abandoned_trial_is_free_for_the_next);
   CPPUNIT_TEST(when_all_are_passed_over_all_are_used);
   CPPUNIT_TEST(clients_leave_an_endpoint_that_is_passed_over);
-  CPPUNIT_TEST(marks_survive_a_change_of_the_list);
+  CPPUNIT_TEST(failure_counts_survive_a_change_of_the_list);
   CPPUNIT_TEST(a_retired_endpoint_is_not_counted);
   CPPUNIT_TEST(the_fewest_connections_win_and_equals_take_turns);
   CPPUNIT_TEST(two_choices_avoid_the_busiest);
-  CPPUNIT_TEST(two_choices_keep_to_what_was_not_tried);
+  CPPUNIT_TEST(two_choices_prefer_endpoints_not_tried);
   CPPUNIT_TEST(time_that_goes_back_is_harmless);
   CPPUNIT_TEST_SUITE_END();
 
@@ -94,12 +94,12 @@ class BalancerTest : public CppUnit::TestFixture {
     return out;
   }
 
-  // Fails `endpoint` as often as it takes by default.
+  // Fails dials of `endpoint` up to the default threshold.
   static void fail(Balancer& balancer, const EndpointPtr& endpoint, Nanoseconds now) {
     for (unsigned i = 0; i < OutlierSettings{}.failures; ++i) balancer.dial_failed(endpoint, now);
   }
 
-  void nobody_is_given_from_an_empty_list() {
+  void an_empty_list_yields_no_endpoint() {
     Balancer balancer(settings(), 1);
     CPPUNIT_ASSERT(balancer.next(client(1), 0) == nullptr);
     balancer.set_affinity(10);
@@ -128,7 +128,7 @@ class BalancerTest : public CppUnit::TestFixture {
     const auto first = round(balancer, 5);
     round(balancer, 2);
     std::swap(list[0], list[4]);
-    list.push_back(list[2]);  // twice the same is one
+    list.push_back(list[2]);  // duplicates are removed
     const Balancer::Change change = balancer.set_endpoints(list);
     CPPUNIT_ASSERT(!change.changed && change.gone.empty());
     CPPUNIT_ASSERT_EQUAL(std::size_t{5}, balancer.endpoints());
@@ -136,7 +136,7 @@ class BalancerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(first[3], name(balancer.next(client(1), 0)));
   }
 
-  void another_set_is_shuffled_and_begins_at_its_first() {
+  void a_changed_set_is_shuffled_and_starts_at_its_first() {
     Balancer balancer(settings(), 7);
     std::set<std::vector<std::string>> orders;
     for (unsigned i = 0; i < 20; ++i) {
@@ -160,10 +160,11 @@ class BalancerTest : public CppUnit::TestFixture {
       ++firsts[name(balancer.next(client(1), 0))];
     }
     CPPUNIT_ASSERT_EQUAL(std::size_t{6}, orders.size());
-    for (const auto& [who, times] : firsts) CPPUNIT_ASSERT_MESSAGE(who, times > 100 && times < 200);  // 150 expected
+    for (const auto& [chosen, times] : firsts)
+      CPPUNIT_ASSERT_MESSAGE(chosen, times > 100 && times < 200);  // 150 expected
   }
 
-  void whoever_stays_keeps_his_object_and_whoever_goes_is_retired() {
+  void remaining_endpoints_keep_their_object_and_removed_ones_retire() {
     Balancer balancer(settings(), 3);
     balancer.set_endpoints(endpoints(2));
     std::map<std::string, EndpointPtr> before;
@@ -172,8 +173,8 @@ class BalancerTest : public CppUnit::TestFixture {
       before[name(given)] = given;
     }
     before["10.1.0.1:80"]->connected();
-    const std::vector<SocketAddress> others{endpoint(3), endpoint(1)};
-    const Balancer::Change change = balancer.set_endpoints(others);
+    const std::vector<SocketAddress> remaining{endpoint(3), endpoint(1)};
+    const Balancer::Change change = balancer.set_endpoints(remaining);
     CPPUNIT_ASSERT(change.changed);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, change.gone.size());
     CPPUNIT_ASSERT(change.gone[0] == before["10.1.0.2:80"]);
@@ -183,7 +184,7 @@ class BalancerTest : public CppUnit::TestFixture {
       const EndpointPtr given = balancer.next(client(1), 0);
       CPPUNIT_ASSERT(name(given) == "10.1.0.3:80" || given == before["10.1.0.1:80"]);
     }
-    // Back again it is somebody new.
+    // An endpoint that is added again is a new object.
     balancer.set_endpoints(std::vector<SocketAddress>{endpoint(2)});
     CPPUNIT_ASSERT(balancer.next(client(1), 0) != before["10.1.0.2:80"]);
   }
@@ -197,7 +198,7 @@ class BalancerTest : public CppUnit::TestFixture {
   }
 
   // BEH case 129.
-  void a_client_sticks_until_its_time_is_over() {
+  void affinity_expires() {
     Balancer balancer(settings(), 5);
     balancer.set_endpoints(endpoints(3));
     balancer.set_affinity(10);
@@ -206,13 +207,13 @@ class BalancerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(balancer.next(client(3), kSecond) != mine);
     CPPUNIT_ASSERT(balancer.next(client(1), 11 * kSecond - 1) == mine);
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, balancer.affinity_clients());
-    // Clients 2 and 3 were last seen at 1 s: at 11 s both begin again, in turn.
+    // The affinity of clients 2 and 3 expires at 11 s: both are assigned again, in turn.
     CPPUNIT_ASSERT(balancer.next(client(2), 11 * kSecond) == mine);
     CPPUNIT_ASSERT(balancer.next(client(3), 11 * kSecond) != mine);
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, balancer.affinity_clients());
   }
 
-  void use_renews_the_time_of_a_client() {
+  void use_renews_affinity() {
     Balancer balancer(settings(), 5);
     balancer.set_endpoints(endpoints(3));
     balancer.set_affinity(10);
@@ -224,7 +225,7 @@ class BalancerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, balancer.affinity_clients());
   }
 
-  void a_changed_time_to_live_takes_effect_at_once() {
+  void a_changed_affinity_timeout_takes_effect_at_once() {
     Balancer balancer(settings(), 5);
     balancer.set_endpoints(endpoints(2));
     balancer.set_affinity(10);
@@ -236,7 +237,7 @@ class BalancerTest : public CppUnit::TestFixture {
   }
 
   // BEH case 129.
-  void a_failed_dial_moves_the_client_and_rewrites_its_memory() {
+  void a_failed_dial_rebinds_the_client() {
     Balancer balancer(settings(), 5);
     balancer.set_endpoints(endpoints(3));
     balancer.set_affinity(10);
@@ -246,12 +247,12 @@ class BalancerTest : public CppUnit::TestFixture {
     const EndpointPtr second = balancer.next(client(1), 0, tried);
     CPPUNIT_ASSERT(second != first);
     for (int i = 0; i < 5; ++i) CPPUNIT_ASSERT(balancer.next(client(1), 0) == second);
-    // A retry moves on although the memory says otherwise.
+    // A retry ignores affinity.
     CPPUNIT_ASSERT(balancer.next(client(1), 0, tried) != second);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, balancer.affinity_clients());
   }
 
-  void a_vanished_endpoint_is_forgotten_by_its_clients_only() {
+  void a_removed_endpoint_unbinds_only_its_own_clients() {
     Balancer balancer(settings(), 5);
     balancer.set_endpoints(endpoints(4));
     balancer.set_affinity(10);
@@ -269,7 +270,7 @@ class BalancerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, balancer.affinity_clients());
   }
 
-  void a_place_taken_over_does_not_inherit_clients() {
+  void a_reused_slot_does_not_inherit_clients() {
     Balancer balancer(settings(), 5);
     balancer.set_affinity(1000);
     for (unsigned i = 1; i < 50; ++i) {
@@ -281,7 +282,7 @@ class BalancerTest : public CppUnit::TestFixture {
     }
   }
 
-  void switching_affinity_off_forgets() {
+  void switching_affinity_off_drops_all_clients() {
     Balancer balancer(settings(), 5);
     balancer.set_endpoints(endpoints(2));
     balancer.set_affinity(10);
@@ -294,7 +295,7 @@ class BalancerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(balancer.next(client(1), 0) != mine);
   }
 
-  void purging_forgets_what_is_too_old() {
+  void purge_removes_expired_clients() {
     Balancer balancer(settings(), 5);
     balancer.set_endpoints(endpoints(2));
     balancer.set_affinity(10);
@@ -309,7 +310,7 @@ class BalancerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, balancer.affinity_clients());
   }
 
-  void the_client_not_seen_longest_makes_room() {
+  void the_least_recently_used_client_is_evicted() {
     BalancerSettings given = settings();
     given.max_affinity_clients = 3;
     Balancer balancer(given, 5);
@@ -318,13 +319,13 @@ class BalancerTest : public CppUnit::TestFixture {
     std::map<unsigned, EndpointPtr> mine;
     for (unsigned i = 0; i < 3; ++i) mine[i] = balancer.next(client(i), i);
     CPPUNIT_ASSERT(balancer.next(client(0), 3) == mine[0]);
-    mine[3] = balancer.next(client(3), 4);  // client 1 goes
+    mine[3] = balancer.next(client(3), 4);  // evicts client 1
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, balancer.affinity_clients());
     for (const unsigned i : {0u, 2u, 3u}) CPPUNIT_ASSERT(balancer.next(client(i), 5) == mine[i]);
     CPPUNIT_ASSERT(balancer.next(client(1), 6) != mine[1]);
   }
 
-  void those_tried_come_last() {
+  void tried_endpoints_come_last() {
     for (const Balance balance : {Balance::kRoundRobin, Balance::kLeastConnections, Balance::kTwoChoices}) {
       Balancer balancer(settings(balance), 5);
       balancer.set_endpoints(endpoints(6));
@@ -338,7 +339,7 @@ class BalancerTest : public CppUnit::TestFixture {
     }
   }
 
-  void failures_in_a_row_make_an_endpoint_passed_over() {
+  void an_endpoint_is_passed_over_after_consecutive_failures() {
     Balancer balancer(settings(), 5);
     balancer.set_endpoints(endpoints(3));
     const EndpointPtr bad = balancer.next(client(1), 0);
@@ -365,7 +366,7 @@ class BalancerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, balancer.passed_over(0));
   }
 
-  void no_count_means_never_passed_over() {
+  void zero_failures_disables_outlier_detection() {
     BalancerSettings given = settings();
     given.outliers.failures = 0;
     Balancer balancer(given, 5);
@@ -388,7 +389,7 @@ class BalancerTest : public CppUnit::TestFixture {
       for (int i = 0; i < 6; ++i) CPPUNIT_ASSERT(balancer.next(client(1), end - 1) != bad);
       int given = 0;
       for (int i = 0; i < 12; ++i) given += balancer.next(client(1), end) == bad ? 1 : 0;
-      CPPUNIT_ASSERT_EQUAL_MESSAGE("one connection tries", 1, given);
+      CPPUNIT_ASSERT_EQUAL_MESSAGE("one connection is the trial", 1, given);
       now = end + 100 * kMillisecond;
       balancer.dial_failed(bad, now);
     }
@@ -399,13 +400,13 @@ class BalancerTest : public CppUnit::TestFixture {
     int given = 0;
     for (int i = 0; i < 12; ++i) given += balancer.next(client(1), now) == bad ? 1 : 0;
     CPPUNIT_ASSERT_EQUAL_MESSAGE("all as before", 4, given);
-    // And what follows begins with the first pause.
+    // The next failures start with the first pause again.
     fail(balancer, bad, now);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, balancer.passed_over(now + kSecond - 1));
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, balancer.passed_over(now + kSecond));
   }
 
-  void dials_under_way_do_not_lengthen_a_pause() {
+  void pending_dials_do_not_lengthen_a_pause() {
     Balancer balancer(settings(), 5);
     balancer.set_endpoints(endpoints(2));
     const EndpointPtr bad = balancer.next(client(1), 0);
@@ -420,11 +421,11 @@ class BalancerTest : public CppUnit::TestFixture {
     balancer.set_endpoints(endpoints(2));
     const EndpointPtr bad = balancer.next(client(1), 0);
     fail(balancer, bad, 0);
-    for (Nanoseconds now = kSecond; now < 5 * Balancer::kTrialPatience; now += Balancer::kTrialPatience) {
+    for (Nanoseconds now = kSecond; now < 5 * Balancer::kTrialTimeout; now += Balancer::kTrialTimeout) {
       int given = 0;
       for (int i = 0; i < 6; ++i) given += balancer.next(client(1), now) == bad ? 1 : 0;
       CPPUNIT_ASSERT_EQUAL(1, given);
-      CPPUNIT_ASSERT(balancer.next(client(1), now + Balancer::kTrialPatience - 1) != bad);
+      CPPUNIT_ASSERT(balancer.next(client(1), now + Balancer::kTrialTimeout - 1) != bad);
     }
   }
 
@@ -433,7 +434,7 @@ class BalancerTest : public CppUnit::TestFixture {
     balancer.set_endpoints(endpoints(2));
     const EndpointPtr bad = balancer.next(client(1), 0);
     fail(balancer, bad, 0);
-    balancer.dial_abandoned(bad);  // there is no trial yet: the pause goes on
+    balancer.dial_abandoned(bad);  // there is no trial yet: the pause continues
     CPPUNIT_ASSERT(balancer.next(client(1), kSecond - 1) != bad);
     for (int i = 0; i < 3; ++i) {
       int given = 0;
@@ -457,7 +458,7 @@ class BalancerTest : public CppUnit::TestFixture {
       for (int i = 0; i < 300; ++i) ++given[balancer.next(client(1), 1)];
       CPPUNIT_ASSERT_EQUAL(std::size_t{3}, given.size());
       if (balance != Balance::kTwoChoices) CPPUNIT_ASSERT_EQUAL(100, given.begin()->second);
-      // Failing again meanwhile lengthens nothing.
+      // Failures during the pause do not lengthen it.
       for (const EndpointPtr& each : all) fail(balancer, each, 2);
       CPPUNIT_ASSERT_EQUAL(std::size_t{0}, balancer.passed_over(kSecond));
     }
@@ -472,18 +473,18 @@ class BalancerTest : public CppUnit::TestFixture {
     fail(balancer, first, 0);
     CPPUNIT_ASSERT(balancer.next(client(1), 0) == second);
     balancer.dial_succeeded(first);
-    CPPUNIT_ASSERT_MESSAGE("it is remembered there", balancer.next(client(1), 0) == second);
-    // With nobody better, nobody moves.
+    CPPUNIT_ASSERT_MESSAGE("the client is bound there", balancer.next(client(1), 0) == second);
+    // If all endpoints are passed over, bindings do not change.
     fail(balancer, first, kSecond);
     fail(balancer, second, kSecond);
     for (int i = 0; i < 4; ++i) CPPUNIT_ASSERT(balancer.next(client(1), kSecond) == second);
-    // When a pause is over, whoever sticks there is the trial, and the others stay away.
+    // After a pause the first client bound there is the trial; other clients get other endpoints.
     balancer.dial_succeeded(first);
     CPPUNIT_ASSERT(balancer.next(client(1), 2 * kSecond) == second);
     CPPUNIT_ASSERT(balancer.next(client(2), 2 * kSecond) == first);
   }
 
-  void marks_survive_a_change_of_the_list() {
+  void failure_counts_survive_a_change_of_the_list() {
     Balancer balancer(settings(), 5);
     balancer.set_endpoints(endpoints(3));
     std::map<std::string, EndpointPtr> all;
@@ -496,7 +497,7 @@ class BalancerTest : public CppUnit::TestFixture {
     balancer.set_endpoints(endpoints(2));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, balancer.passed_over(0));
     for (int i = 0; i < 4; ++i) CPPUNIT_ASSERT(balancer.next(client(1), 0) == all["10.1.0.2:80"]);
-    balancer.set_endpoints(endpoints(3));  // number 3 is somebody new
+    balancer.set_endpoints(endpoints(3));  // number 3 is a new endpoint
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, balancer.passed_over(0));
   }
 
@@ -517,8 +518,8 @@ class BalancerTest : public CppUnit::TestFixture {
     Balancer balancer(settings(Balance::kLeastConnections), 5);
     balancer.set_endpoints(endpoints(3));
     std::map<EndpointPtr, int> given;
-    for (int i = 0; i < 30; ++i) ++given[balancer.next(client(1), 0)];  // nobody counts: all equal
-    for (const auto& [who, times] : given) CPPUNIT_ASSERT_EQUAL_MESSAGE(name(who), 10, times);
+    for (int i = 0; i < 30; ++i) ++given[balancer.next(client(1), 0)];  // no connections are counted: all equal
+    for (const auto& [chosen, times] : given) CPPUNIT_ASSERT_EQUAL_MESSAGE(name(chosen), 10, times);
     const EndpointPtr busy = given.begin()->first;
     for (int i = 0; i < 5; ++i) busy->connected();
     for (int i = 0; i < 10; ++i) {
@@ -526,7 +527,7 @@ class BalancerTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT(next != busy);
       next->connected();
     }
-    for (const auto& [who, times] : given) CPPUNIT_ASSERT_EQUAL_MESSAGE(name(who), 5u, who->open());
+    for (const auto& [chosen, times] : given) CPPUNIT_ASSERT_EQUAL_MESSAGE(name(chosen), 5u, chosen->open());
     busy->disconnected();
     CPPUNIT_ASSERT(balancer.next(client(1), 0) == busy);
     CPPUNIT_ASSERT(balancer.next(client(1), 0) == busy);
@@ -542,14 +543,14 @@ class BalancerTest : public CppUnit::TestFixture {
       ++given[next];
     }
     CPPUNIT_ASSERT_EQUAL(std::size_t{10}, given.size());
-    // By pure chance some would differ from 1,000 by more than 30; with two choices hardly by more than five.
-    for (const auto& [who, times] : given) CPPUNIT_ASSERT_MESSAGE(name(who), times > 980 && times < 1020);
+    // A random choice would differ from 1,000 by more than 30 for some endpoints; two choices hardly by more than five.
+    for (const auto& [chosen, times] : given) CPPUNIT_ASSERT_MESSAGE(name(chosen), times > 980 && times < 1020);
     const EndpointPtr busiest = given.begin()->first;
     for (int i = 0; i < 100; ++i) busiest->connected();
     for (int i = 0; i < 1000; ++i) CPPUNIT_ASSERT(balancer.next(client(1), 0) != busiest);
   }
 
-  void two_choices_keep_to_what_was_not_tried() {
+  void two_choices_prefer_endpoints_not_tried() {
     Balancer balancer(settings(Balance::kTwoChoices), 5);
     balancer.set_endpoints(endpoints(3));
     std::set<EndpointPtr> all;
@@ -558,12 +559,12 @@ class BalancerTest : public CppUnit::TestFixture {
     const EndpointPtr third = *std::next(all.begin(), 2);
     for (int i = 0; i < 50; ++i) third->connected();
     for (int i = 0; i < 50; ++i) CPPUNIT_ASSERT(balancer.next(client(1), 0, two) == third);
-    // Not tried counts more than passed over.
+    // Endpoints not tried rank before endpoints not passed over.
     fail(balancer, third, 0);
     CPPUNIT_ASSERT(balancer.next(client(1), 0, two) == third);
   }
 
-  // Threads read the clock before they take the lock.
+  // Threads read the clock before they take the lock, so time can appear to go back.
   void time_that_goes_back_is_harmless() {
     Balancer balancer(settings(), 5);
     balancer.set_endpoints(endpoints(3));

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "plugins/userspace/claim_book.hpp"
-#include "plugins/userspace/portal/node_port_claims.hpp"
 #include "plugins/common/sockets/port_holder.hpp"
+#include "plugins/userspace/claim_arbiter.hpp"
+#include "plugins/userspace/portal/node_port_claims.hpp"
 #include "test/unit/userspace/sockets.hpp"
 
 namespace sluice::userspace {
@@ -25,32 +25,32 @@ using Names = std::set<std::string>;
 
 class ClaimsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ClaimsTest);
-  CPPUNIT_TEST(a_claimed_port_is_taken_from_programs);
+  CPPUNIT_TEST(programs_cannot_bind_a_claimed_port);
   CPPUNIT_TEST(a_connection_to_a_claimed_port_is_refused);
-  CPPUNIT_TEST(datagrams_to_a_claimed_port_do_not_pile_up);
-  CPPUNIT_TEST(a_second_service_is_refused_by_name_and_the_other_protocol_is_not);
+  CPPUNIT_TEST(datagrams_to_a_claimed_port_are_dropped);
+  CPPUNIT_TEST(a_conflict_names_the_holding_service);
   CPPUNIT_TEST(a_program_that_has_the_port_is_named);
-  CPPUNIT_TEST(a_program_that_would_share_the_port_is_noticed);
-  CPPUNIT_TEST(an_address_and_all_addresses_go_together);
-  CPPUNIT_TEST(an_address_is_still_held_after_all_addresses_were_refused);
-  CPPUNIT_TEST(an_address_that_is_not_here_yet_can_be_claimed);
+  CPPUNIT_TEST(a_program_with_so_reuseaddr_is_detected);
+  CPPUNIT_TEST(one_address_and_every_address_can_both_be_claimed);
+  CPPUNIT_TEST(a_failed_claim_of_every_address_keeps_single_addresses);
+  CPPUNIT_TEST(an_address_not_yet_on_the_node_can_be_claimed);
   CPPUNIT_TEST(only_the_owner_releases);
-  CPPUNIT_TEST(who_waits_gets_it_with_the_release);
-  CPPUNIT_TEST(what_nobody_waits_for_is_held_until_rules_are_gone);
-  CPPUNIT_TEST(it_is_taken_back_before_it_is_released);
-  CPPUNIT_TEST(who_was_first_keeps_it);
-  CPPUNIT_TEST(what_a_program_has_is_tried_again);
-  CPPUNIT_TEST(one_address_and_all_addresses_are_no_conflict);
+  CPPUNIT_TEST(a_release_passes_the_port_to_the_waiting_owner);
+  CPPUNIT_TEST(an_unwanted_port_is_held_until_release_unwanted);
+  CPPUNIT_TEST(a_port_can_be_claimed_again_before_its_release);
+  CPPUNIT_TEST(the_first_owner_keeps_the_port);
+  CPPUNIT_TEST(a_port_held_by_a_program_is_retried);
+  CPPUNIT_TEST(one_address_and_every_address_do_not_conflict);
   CPPUNIT_TEST_SUITE_END();
 
   NodePortClaims claims_{kV4};
-  ClaimBook book_{kV4};
+  ClaimArbiter book_{kV4};
 
  public:
-  // Fixtures live until all tests have run; ports are not to be held as long.
+  // CppUnit keeps fixtures until all tests have run; tearDown() releases the ports earlier.
   void tearDown() override {
     claims_ = NodePortClaims(kV4);
-    book_ = ClaimBook(kV4);
+    book_ = ClaimArbiter(kV4);
   }
 
  private:
@@ -62,7 +62,7 @@ class ClaimsTest : public CppUnit::TestFixture {
   bool is_free(int type) const { return static_cast<bool>(test::bound(kV4, type, {}, port_)); }
   std::string named(const std::string& how) const { return "node port " + std::to_string(port_) + how; }
 
-  void a_claimed_port_is_taken_from_programs() {
+  void programs_cannot_bind_a_claimed_port() {
     CPPUNIT_ASSERT(is_free(SOCK_STREAM));
     CPPUNIT_ASSERT_EQUAL(std::string(), claims_.claim(tcp_, "a/b"));
     CPPUNIT_ASSERT(!is_free(SOCK_STREAM));
@@ -80,9 +80,8 @@ class ClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, port_));
   }
 
-  // A socket takes in what passes its filter; who sends to one that takes in nothing is not told, so the queue is
-  // asked.
-  void datagrams_to_a_claimed_port_do_not_pile_up() {
+  // The sender gets no error when the filter of a socket drops its datagrams, so the receive queue is checked.
+  void datagrams_to_a_claimed_port_are_dropped() {
     CPPUNIT_ASSERT_EQUAL(std::string(), claims_.claim(udp_, "a/b"));
     const Descriptor client = test::bound(kV4, SOCK_DGRAM, test::loopback(kV4), 0);
     const SocketAddress to(kV4, test::loopback(kV4), port_);
@@ -105,7 +104,7 @@ class ClaimsTest : public CppUnit::TestFixture {
   }
 
   // Case 133.
-  void a_second_service_is_refused_by_name_and_the_other_protocol_is_not() {
+  void a_conflict_names_the_holding_service() {
     CPPUNIT_ASSERT_EQUAL(std::string(), claims_.claim(tcp_, "shop/cart:http"));
     CPPUNIT_ASSERT_EQUAL(named("/TCP belongs to Service port shop/cart:http; give one of them another port"),
                          claims_.claim(tcp_, "shop/other:http"));
@@ -122,7 +121,7 @@ class ClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, claims_.size());
   }
 
-  void a_program_that_would_share_the_port_is_noticed() {
+  void a_program_with_so_reuseaddr_is_detected() {
     const Descriptor mine(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const int on = 1;
     for (const int option : {SO_REUSEADDR, SO_REUSEPORT}) {
@@ -133,8 +132,8 @@ class ClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!claims_.claim(tcp_, "a/b").empty());
   }
 
-  // Case 71: the rules tell them apart, so neither is in the way of the other; the port is held all the time.
-  void an_address_and_all_addresses_go_together() {
+  // Case 71: the rules distinguish the two, so they do not conflict; the port stays reserved throughout.
+  void one_address_and_every_address_can_both_be_claimed() {
     const abi::Address other = *sdk::parse_address("127.0.0.2", kV4);
     CPPUNIT_ASSERT_EQUAL(std::string(), claims_.claim(one_, "a/one"));
     CPPUNIT_ASSERT(!test::bound(kV4, SOCK_STREAM, one_.address, port_));
@@ -152,7 +151,7 @@ class ClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!test::bound(kV4, SOCK_STREAM, one_.address, port_));
   }
 
-  void an_address_is_still_held_after_all_addresses_were_refused() {
+  void a_failed_claim_of_every_address_keeps_single_addresses() {
     CPPUNIT_ASSERT_EQUAL(std::string(), claims_.claim(one_, "a/one"));
     const Descriptor mine = test::bound(kV4, SOCK_STREAM, *sdk::parse_address("127.0.0.2", kV4), port_);
     CPPUNIT_ASSERT(mine);
@@ -160,7 +159,7 @@ class ClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!test::bound(kV4, SOCK_STREAM, one_.address, port_));
   }
 
-  void an_address_that_is_not_here_yet_can_be_claimed() {
+  void an_address_not_yet_on_the_node_can_be_claimed() {
     const ClaimedAddress elsewhere{*sdk::parse_address("192.0.2.1", kV4), port_, kTcp};
     CPPUNIT_ASSERT_EQUAL(std::string(), claims_.claim(elsewhere, "a/b"));
   }
@@ -172,14 +171,14 @@ class ClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_THROW(claims_.hand_over(tcp_, "a/c", "a/d"), std::logic_error);
   }
 
-  void who_waits_gets_it_with_the_release() {
-    book_.want("a/1", {}, {tcp_});
-    book_.want("a/2", {}, {tcp_});
+  void a_release_passes_the_port_to_the_waiting_owner() {
+    book_.set_wanted("a/1", {}, {tcp_});
+    book_.set_wanted("a/2", {}, {tcp_});
     CPPUNIT_ASSERT(book_.settle(false).empty());
     CPPUNIT_ASSERT_EQUAL(std::string(), book_.refusal(tcp_, "a/1"));
     CPPUNIT_ASSERT(!book_.refusal(tcp_, "a/2").empty());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, book_.refusals());
-    book_.want("a/1", {tcp_}, {});
+    book_.set_wanted("a/1", {tcp_}, {});
     CPPUNIT_ASSERT(Names{"a/2"} == book_.settle(false));
     CPPUNIT_ASSERT(!is_free(SOCK_STREAM));
     CPPUNIT_ASSERT_EQUAL(std::string(), book_.refusal(tcp_, "a/2"));
@@ -188,10 +187,10 @@ class ClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, book_.refusals());
   }
 
-  void what_nobody_waits_for_is_held_until_rules_are_gone() {
-    book_.want("a/1", {}, {tcp_});
+  void an_unwanted_port_is_held_until_release_unwanted() {
+    book_.set_wanted("a/1", {}, {tcp_});
     book_.settle(false);
-    book_.want("a/1", {tcp_}, {});
+    book_.set_wanted("a/1", {tcp_}, {});
     book_.settle(false);
     CPPUNIT_ASSERT(!is_free(SOCK_STREAM));
     book_.release_unwanted();
@@ -199,35 +198,35 @@ class ClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, book_.held());
   }
 
-  // As after rules could not be written: the release that was due must not hit who has it now.
-  void it_is_taken_back_before_it_is_released() {
-    book_.want("a/1", {}, {tcp_});
+  // If rules could not be written, the pending release must not affect the new holder.
+  void a_port_can_be_claimed_again_before_its_release() {
+    book_.set_wanted("a/1", {}, {tcp_});
     book_.settle(false);
-    book_.want("a/1", {tcp_}, {});
+    book_.set_wanted("a/1", {tcp_}, {});
     book_.settle(false);
-    book_.want("a/1", {}, {tcp_});
+    book_.set_wanted("a/1", {}, {tcp_});
     CPPUNIT_ASSERT(book_.settle(false).empty());
     book_.release_unwanted();
     CPPUNIT_ASSERT(!is_free(SOCK_STREAM));
     CPPUNIT_ASSERT_EQUAL(std::string(), book_.refusal(tcp_, "a/1"));
   }
 
-  void who_was_first_keeps_it() {
-    book_.want("b/late-in-the-alphabet", {}, {tcp_});
+  void the_first_owner_keeps_the_port() {
+    book_.set_wanted("b/late-in-the-alphabet", {}, {tcp_});
     book_.settle(false);
-    book_.want("a/early", {}, {tcp_});
-    book_.want("b/late-in-the-alphabet", {tcp_}, {tcp_});
+    book_.set_wanted("a/early", {}, {tcp_});
+    book_.set_wanted("b/late-in-the-alphabet", {tcp_}, {tcp_});
     CPPUNIT_ASSERT(book_.settle(true).empty());
     CPPUNIT_ASSERT(!book_.refusal(tcp_, "a/early").empty());
     CPPUNIT_ASSERT_EQUAL(std::string(), book_.refusal(tcp_, "b/late-in-the-alphabet"));
-    book_.want("a/early", {tcp_}, {});
+    book_.set_wanted("a/early", {tcp_}, {});
     CPPUNIT_ASSERT(book_.settle(false).empty());
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, book_.refusals());
   }
 
-  void what_a_program_has_is_tried_again() {
+  void a_port_held_by_a_program_is_retried() {
     Descriptor mine = test::bound(kV4, SOCK_STREAM, {}, port_);
-    book_.want("a/1", {}, {tcp_, udp_});
+    book_.set_wanted("a/1", {}, {tcp_, udp_});
     CPPUNIT_ASSERT(book_.settle(false).empty());
     CPPUNIT_ASSERT(!book_.refusal(tcp_, "a/1").empty());
     CPPUNIT_ASSERT_EQUAL(std::string(), book_.refusal(udp_, "a/1"));
@@ -237,16 +236,16 @@ class ClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), book_.refusal(tcp_, "a/1"));
   }
 
-  void one_address_and_all_addresses_are_no_conflict() {
-    book_.want("a/one", {}, {one_});
-    book_.want("a/all", {}, {tcp_});
+  void one_address_and_every_address_do_not_conflict() {
+    book_.set_wanted("a/one", {}, {one_});
+    book_.set_wanted("a/all", {}, {tcp_});
     CPPUNIT_ASSERT(book_.settle(false).empty());
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, book_.refusals());
-    book_.want("a/all", {tcp_}, {});
+    book_.set_wanted("a/all", {tcp_}, {});
     book_.settle(false);
     book_.release_unwanted();
     CPPUNIT_ASSERT(!is_free(SOCK_STREAM));
-    book_.want("a/one", {one_}, {});
+    book_.set_wanted("a/one", {one_}, {});
     book_.settle(false);
     book_.release_unwanted();
     CPPUNIT_ASSERT(is_free(SOCK_STREAM));

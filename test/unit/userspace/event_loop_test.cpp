@@ -56,11 +56,11 @@ class EventLoopTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(EventLoopTest);
   CPPUNIT_TEST(timers_fire_in_order_and_once);
   CPPUNIT_TEST(a_disarmed_timer_is_silent);
-  CPPUNIT_TEST(what_is_posted_runs_in_order_on_the_loop);
+  CPPUNIT_TEST(posted_work_runs_in_order_on_the_loop_thread);
   CPPUNIT_TEST(events_reach_their_handler);
   CPPUNIT_TEST(a_retired_object_outlives_the_batch);
-  CPPUNIT_TEST(what_is_closed_here_and_open_elsewhere_is_nobodys);
-  CPPUNIT_TEST(a_handler_hears_of_its_last_descriptor_only);
+  CPPUNIT_TEST(events_of_a_closed_duplicated_descriptor_are_dropped);
+  CPPUNIT_TEST(a_handler_receives_events_of_its_last_descriptor_only);
   CPPUNIT_TEST_SUITE_END();
 
   EventLoop loop_;
@@ -93,7 +93,7 @@ class EventLoopTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!fired);
   }
 
-  void what_is_posted_runs_in_order_on_the_loop() {
+  void posted_work_runs_in_order_on_the_loop_thread() {
     std::string order;
     std::thread::id where;
     std::thread thread([&] { loop_.run(); });
@@ -112,27 +112,27 @@ class EventLoopTest : public CppUnit::TestFixture {
 
   void events_reach_their_handler() {
     Pair pair;
-    std::uint32_t seen = 0;
+    std::uint32_t received = 0;
     Reader reader([&](std::uint32_t events) {
-      seen = events;
+      received = events;
       loop_.stop();
     });
     CPPUNIT_ASSERT_EQUAL(0, loop_.add(pair.here.get(), EPOLLIN | EPOLLRDHUP | EPOLLET, &reader));
     CPPUNIT_ASSERT_EQUAL(EEXIST, loop_.add(pair.here.get(), EPOLLIN, &reader));
     CPPUNIT_ASSERT_EQUAL(ssize_t{1}, write(pair.there.get(), "x", 1));
     loop_.run();
-    CPPUNIT_ASSERT((seen & EPOLLIN) != 0);
+    CPPUNIT_ASSERT((received & EPOLLIN) != 0);
   }
 
-  void run_for_a_moment() {
+  void run_briefly() {
     Alarm end([&] { loop_.stop(); });
     loop_.arm(end, EventLoop::clock() + 20 * kMillisecond);
     loop_.run();
   }
 
-  // A program that is being started has a copy of every descriptor for a moment, as dup() makes one here: closing ours
-  // does not end the watch then.
-  void what_is_closed_here_and_open_elsewhere_is_nobodys() {
+  // Between fork() and exec() a child has a copy of every descriptor, as dup() makes one here: then close() does not
+  // remove the descriptor from epoll.
+  void events_of_a_closed_duplicated_descriptor_are_dropped() {
     Pair pair;
     bool called = false;
     auto reader = std::make_unique<Reader>([&](std::uint32_t) { called = true; });
@@ -140,16 +140,16 @@ class EventLoopTest : public CppUnit::TestFixture {
     const Descriptor copy(dup(pair.here.get()));
     pair.here.close();
     reader.reset();
-    // Where the old one may have been.
+    // May have the memory address of the old handler.
     auto another = std::make_unique<Reader>([&](std::uint32_t) { called = true; });
     Pair other;
     CPPUNIT_ASSERT_EQUAL(0, loop_.add(other.here.get(), EPOLLIN | EPOLLET, another.get()));
     CPPUNIT_ASSERT_EQUAL(ssize_t{1}, write(pair.there.get(), "x", 1));
-    run_for_a_moment();
+    run_briefly();
     CPPUNIT_ASSERT(!called);
   }
 
-  void a_handler_hears_of_its_last_descriptor_only() {
+  void a_handler_receives_events_of_its_last_descriptor_only() {
     Pair first, second;
     int calls = 0;
     Reader reader([&](std::uint32_t) { ++calls; });
@@ -159,7 +159,7 @@ class EventLoopTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0, loop_.add(second.here.get(), EPOLLIN | EPOLLET, &reader));
     CPPUNIT_ASSERT_EQUAL(ssize_t{1}, write(first.there.get(), "x", 1));
     CPPUNIT_ASSERT_EQUAL(ssize_t{1}, write(second.there.get(), "x", 1));
-    run_for_a_moment();
+    run_briefly();
     CPPUNIT_ASSERT_EQUAL(1, calls);
   }
 

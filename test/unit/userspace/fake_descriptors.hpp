@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A daemon that keeps descriptors, in memory.
+// The descriptor store of a daemon, in memory.
 #pragma once
 
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sockets that outlive a backend: for the next process, and for a backend of the same kind
-// that comes while it serves.
+// Sockets that outlive a backend: for the next process, and for a new userspace backend of the same
+// process.
 #include <cppunit/extensions/HelperMacros.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -51,26 +51,26 @@ ServiceSpec udp(ServiceSpec spec) {
 class HandoverTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(HandoverTest);
   CPPUNIT_TEST(every_socket_is_kept_by_name);
-  CPPUNIT_TEST(names_go_with_what_they_serve);
-  CPPUNIT_TEST(who_connects_between_two_processes_is_served);
+  CPPUNIT_TEST(names_are_dropped_with_their_sockets);
+  CPPUNIT_TEST(connections_between_two_processes_are_served);
   CPPUNIT_TEST(datagrams_between_two_processes_are_relayed);
   CPPUNIT_TEST(a_restart_with_kept_sockets_writes_nothing);
-  CPPUNIT_TEST(ports_of_the_node_are_taken_over);
-  CPPUNIT_TEST(ports_of_the_node_are_taken_over_at_other_addresses);
-  CPPUNIT_TEST(ports_of_the_node_are_served_while_the_old_one_holds_them);
-  CPPUNIT_TEST(what_was_held_for_the_old_one_is_held_as_wanted_when_he_is_gone);
+  CPPUNIT_TEST(node_ports_are_taken_over);
+  CPPUNIT_TEST(node_ports_are_taken_over_at_other_addresses);
+  CPPUNIT_TEST(node_ports_are_served_while_the_old_backend_holds_them);
+  CPPUNIT_TEST(claims_get_own_sockets_after_the_old_backend);
   CPPUNIT_TEST(a_port_of_a_program_is_not_taken_over);
-  CPPUNIT_TEST(unfit_sockets_are_not_taken);
-  CPPUNIT_TEST(a_daemon_that_cannot_keep_is_served);
-  CPPUNIT_TEST(a_port_that_is_given_up_is_closed_though_it_was_kept);
-  CPPUNIT_TEST(a_newcomer_has_the_same_tcp_ports);
-  CPPUNIT_TEST(a_newcomer_reads_other_udp_ports);
+  CPPUNIT_TEST(unfit_kept_sockets_are_ignored);
+  CPPUNIT_TEST(works_with_a_daemon_that_cannot_keep_sockets);
+  CPPUNIT_TEST(a_kept_socket_is_closed_when_its_service_is_removed);
+  CPPUNIT_TEST(a_new_backend_shares_tcp_ports);
+  CPPUNIT_TEST(a_new_backend_opens_other_udp_ports);
   CPPUNIT_TEST(udp_flows_are_moved_before_the_sockets_close);
-  CPPUNIT_TEST(ports_of_the_old_one_are_guarded_while_he_reads_them);
-  CPPUNIT_TEST(a_newcomer_without_spare_ports_shares_udp);
-  CPPUNIT_TEST(a_newcomer_that_is_given_up_leaves_what_was);
-  CPPUNIT_TEST(who_comes_back_while_the_old_one_drains);
-  CPPUNIT_TEST(three_in_a_row_and_two_that_drain);
+  CPPUNIT_TEST(old_udp_ports_are_guarded_until_closed);
+  CPPUNIT_TEST(a_new_backend_without_spare_ports_shares_udp_ports);
+  CPPUNIT_TEST(an_abandoned_new_backend_changes_nothing);
+  CPPUNIT_TEST(a_backend_returns_while_its_old_instance_drains);
+  CPPUNIT_TEST(three_backends_in_a_row_two_draining);
   CPPUNIT_TEST(names_of_any_length_are_allowed);
   CPPUNIT_TEST_SUITE_END();
 
@@ -88,7 +88,7 @@ class HandoverTest : public CppUnit::TestFixture {
   test::FakeDescriptors& kept() const { return *made_->host.descriptors; }
   const std::uint16_t node_port_ = test::free_port(kV4);
 
-  // Where node ports are served at one address.
+  // Node ports are served at one address.
   static test::NodeSpec at_loopback() {
     test::NodeSpec node;
     node.flags = abi::kNodePortsOnLocalhost;
@@ -107,13 +107,13 @@ class HandoverTest : public CppUnit::TestFixture {
                                        "udp0_cluster_ns1_svc2_p80", "udp1_cluster_ns1_svc2_p80"};
     CPPUNIT_ASSERT(wanted == kept().all());
     CPPUNIT_ASSERT_EQUAL(bench().port("ns1/svc2"), test::port_of(kept().kept.at("udp1_cluster_ns1_svc2_p80")));
-    // Once: what is kept already does not trouble the service manager.
+    // Sockets that are kept already are not sent to the service manager again.
     CPPUNIT_ASSERT_EQUAL(wanted.size(), kept().keeps);
     ok(bench().full({spec, udp(named("svc2"))}));
     CPPUNIT_ASSERT_EQUAL(wanted.size(), kept().keeps);
   }
 
-  void names_go_with_what_they_serve() {
+  void names_are_dropped_with_their_sockets() {
     kept().kept["tcp_cluster_ns1_gone_p80"] = test::bound(kV4, SOCK_STREAM, test::loopback(kV4), 0);
     ServiceSpec spec = named("svc1");
     spec.node_port = node_port_;
@@ -128,7 +128,7 @@ class HandoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(kept().all().empty());
   }
 
-  void who_connects_between_two_processes_is_served() {
+  void connections_between_two_processes_are_served() {
     const Server a('a', SOCK_STREAM);
     ok(bench().full({named("svc1", {a.endpoint()})}));
     const std::uint16_t port = bench().port("ns1/svc1");
@@ -164,7 +164,7 @@ class HandoverTest : public CppUnit::TestFixture {
   }
 
   void a_restart_with_kept_sockets_writes_nothing() {
-    // The rules may have gone, and the ports are the same.
+    // Even without rules in the kernel the ports are the same.
     ok(bench().full({named("svc1"), udp(named("svc2"))}));
     const std::uint16_t tcp_port = bench().port("ns1/svc1");
     const std::uint16_t udp_port = bench().port("ns1/svc2");
@@ -178,7 +178,7 @@ class HandoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(udp_port, bench().port("ns1/svc2"));
   }
 
-  void ports_of_the_node_are_taken_over() {
+  void node_ports_are_taken_over() {
     ServiceSpec spec = named("svc1");
     spec.node_port = node_port_;
     ok(bench().full({spec}));
@@ -198,8 +198,8 @@ class HandoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(static_cast<bool>(test::bound(kV4, SOCK_STREAM, {}, node_port_)));
   }
 
-  // Modes have other defaults for the addresses that serve node ports.
-  void ports_of_the_node_are_taken_over_at_other_addresses() {
+  // Modes have different defaults for the addresses that serve node ports.
+  void node_ports_are_taken_over_at_other_addresses() {
     ServiceSpec spec = named("svc1");
     spec.node_port = node_port_;
     const test::NodeSpec one = at_loopback();
@@ -221,8 +221,8 @@ class HandoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(static_cast<bool>(test::bound(kV4, SOCK_DGRAM, {}, node_port_)));
   }
 
-  // It drains, and for a while the new backend does not want what the old one holds.
-  void ports_of_the_node_are_served_while_the_old_one_holds_them() {
+  // The old backend drains, and for a while the new backend does not claim the port that the old one holds.
+  void node_ports_are_served_while_the_old_backend_holds_them() {
     ServiceSpec spec = named("svc1");
     spec.node_port = node_port_;
     const test::NodeSpec every;
@@ -239,27 +239,27 @@ class HandoverTest : public CppUnit::TestFixture {
       ok(bench().full({spec, udp(spec)}, next));
       served();
     }
-    // The Service goes, and comes again.
+    // The Service is removed and added again.
     ok(bench().full({}, one));
     const std::string of_old = std::to_string(node_port_) + "_" + std::string(32, '0');
     CPPUNIT_ASSERT((std::set<std::string>{"claim_tcp_" + of_old, "claim_udp_" + of_old} == kept().all()));
     ok(bench().delta({spec, udp(spec)}, {}, one));
     served();
-    // Its socket is kept as what it is.
+    // The socket is kept under its own address.
     CPPUNIT_ASSERT(kept().all().contains("claim_tcp_" + std::to_string(node_port_) + "_" + std::string(32, '0')));
     ok(bench().retire(*old, 0, kSame));
     old->release();
     CPPUNIT_ASSERT(!test::bound(kV4, SOCK_STREAM, test::loopback(kV4), node_port_));
     CPPUNIT_ASSERT(!test::bound(kV4, SOCK_DGRAM, test::loopback(kV4), node_port_));
     CPPUNIT_ASSERT(std::none_of(bench().host.lines.begin(), bench().host.lines.end(), [](const auto& line) {
-      return line.second.find("is not taken") != std::string::npos;
+      return line.second.find("kept socket ignored") != std::string::npos;
     }));
     ok(bench().full({}, one));
     CPPUNIT_ASSERT(static_cast<bool>(test::bound(kV4, SOCK_STREAM, {}, node_port_)));
     CPPUNIT_ASSERT(static_cast<bool>(test::bound(kV4, SOCK_DGRAM, {}, node_port_)));
   }
 
-  void what_was_held_for_the_old_one_is_held_as_wanted_when_he_is_gone() {
+  void claims_get_own_sockets_after_the_old_backend() {
     ServiceSpec spec = named("svc1");
     spec.node_port = node_port_;
     const test::NodeSpec every;
@@ -299,7 +299,7 @@ class HandoverTest : public CppUnit::TestFixture {
     old->release();
   }
 
-  void unfit_sockets_are_not_taken() {
+  void unfit_kept_sockets_are_ignored() {
     const auto listening = [](int type, const abi::Address& address) {
       Descriptor made = test::bound(kV4, type, address, 0);
       if (type == SOCK_STREAM) CPPUNIT_ASSERT_EQUAL(0, listen(made.get(), 1));
@@ -312,7 +312,7 @@ class HandoverTest : public CppUnit::TestFixture {
       std::string why;
     };
     std::vector<Case> cases;
-    cases.push_back({Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)), "it is no socket"});
+    cases.push_back({Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)), "not a socket"});
     cases.push_back({Descriptor(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)), "it is of another address family"});
     cases.push_back({listening(SOCK_DGRAM, here), "it is of another protocol"});
     cases.push_back({Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), "it has no port"});
@@ -328,14 +328,14 @@ class HandoverTest : public CppUnit::TestFixture {
       kept().kept[name] = std::move(one.socket);
       bench().host.lines.clear();
       ok(bench().full({named("svc1")}));
-      CPPUNIT_ASSERT_MESSAGE(one.why, bench().host.has_line(abi::Severity::kWarning, "the socket kept as " + name +
-                                                                                         " is not taken: " + one.why));
+      CPPUNIT_ASSERT_MESSAGE(
+          one.why, bench().host.has_line(abi::Severity::kWarning, "kept socket ignored: " + name + ": " + one.why));
       CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, bench().port("ns1/svc1")));
       CPPUNIT_ASSERT_EQUAL(bench().port("ns1/svc1"), test::port_of(kept().kept.at(name)));
     }
   }
 
-  void a_daemon_that_cannot_keep_is_served() {
+  void works_with_a_daemon_that_cannot_keep_sockets() {
     kept().refuses = true;
     ok(bench().full({named("svc1"), named("svc2")}));
     CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, bench().port("ns1/svc1")));
@@ -345,7 +345,7 @@ class HandoverTest : public CppUnit::TestFixture {
                          }));
   }
 
-  void a_port_that_is_given_up_is_closed_though_it_was_kept() {
+  void a_kept_socket_is_closed_when_its_service_is_removed() {
     ok(bench().full({named("svc1"), udp(named("svc2"))}));
     const std::uint16_t tcp_port = bench().port("ns1/svc1");
     const std::uint16_t udp_port = bench().port("ns1/svc2");
@@ -354,7 +354,7 @@ class HandoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(static_cast<bool>(test::bound(kV4, SOCK_DGRAM, test::loopback(kV4), udp_port)));
   }
 
-  void a_newcomer_has_the_same_tcp_ports() {
+  void a_new_backend_shares_tcp_ports() {
     const Server a('a', SOCK_STREAM);
     const Descriptor listener = test::bound(kV4, SOCK_STREAM, test::loopback(kV4), 0);
     CPPUNIT_ASSERT_EQUAL(0, listen(listener.get(), 4));
@@ -368,7 +368,7 @@ class HandoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench().kernel.restores.empty());
     retries(bench().retire(*old, 60, kSame));
     CPPUNIT_ASSERT(bench().kernel.restores.empty());
-    // Only the newcomer takes anybody in.
+    // Only the new backend accepts connections.
     for (int i = 0; i < 8; ++i) CPPUNIT_ASSERT_EQUAL('a', ask(port, SOCK_STREAM, &a));
     CPPUNIT_ASSERT_EQUAL(ssize_t{1}, send(client.get(), "x", 1, MSG_NOSIGNAL));
     pollfd wait{server.get(), POLLIN, 0};
@@ -381,7 +381,7 @@ class HandoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(std::set<std::string>{"tcp_cluster_ns1_svc1_p80"} == kept().all());
   }
 
-  void a_newcomer_reads_other_udp_ports() {
+  void a_new_backend_opens_other_udp_ports() {
     const Server o('o', SOCK_DGRAM);
     const Server n('n', SOCK_DGRAM);
     ok(bench().full({udp(named("svc1", {o.endpoint()}))}));
@@ -395,7 +395,7 @@ class HandoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(before != after);
     CPPUNIT_ASSERT_EQUAL('n', ask(after, SOCK_DGRAM, &n));
     retries(bench().retire(*old, 60, kSame));
-    // Its flow is tracked to the old port as long as it goes on.
+    // The conntrack entry of the flow points to the old port as long as the flow is active.
     for (std::uint32_t i = 0; i < 6; ++i) {
       CPPUNIT_ASSERT_EQUAL('o', ask_again(client, SOCK_DGRAM, &o));
       bench().host.pass(1);
@@ -405,7 +405,7 @@ class HandoverTest : public CppUnit::TestFixture {
     old->release();
     CPPUNIT_ASSERT_EQUAL(after, test::port_of(kept().kept.at("udp0_cluster_ns1_svc1_p80")));
     CPPUNIT_ASSERT_EQUAL('n', ask(after, SOCK_DGRAM, &n));
-    // In another process nobody else reads them.
+    // In the next process no other backend reads them.
     bench().stop();
     bench().flags = 0;
     ok(bench().full({udp(named("svc1", {n.endpoint()}))}));
@@ -419,10 +419,10 @@ class HandoverTest : public CppUnit::TestFixture {
     auto& relayed = bench().host.relayed;
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, relayed.at("ns1/svc1:p80").size());
     abi::Backend* const old = bench().detach();
-    const std::vector<std::string> others{"ipset/*"};
+    const std::vector<std::string> claims_of_ipvs{"ipset/*"};
     const auto retires = [&](std::uint32_t seconds) {
       bench().host.pass(seconds);
-      retries(bench().retire(*old, 60, others));
+      retries(bench().retire(*old, 60, claims_of_ipvs));
     };
     const auto moved = [&] { return relayed.at("ns1/svc1:p80").empty() && relayed.at("ns1/svc2:p80").empty(); };
     const auto closed = [&] { return static_cast<bool>(test::bound(kV4, SOCK_DGRAM, test::loopback(kV4), port)); };
@@ -432,17 +432,17 @@ class HandoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!moved());
     retires(1);
     CPPUNIT_ASSERT(moved());
-    // The daemon takes a moment to remove the flows.
+    // The daemon needs some time to remove the conntrack entries.
     retires(2);
     CPPUNIT_ASSERT(!closed());
     bench().host.pass(1);
-    ok(bench().retire(*old, 60, others));
+    ok(bench().retire(*old, 60, claims_of_ipvs));
     CPPUNIT_ASSERT(closed());
     old->release();
   }
 
-  // Who is in no source range must not get past the ranges by a port that was his before.
-  void ports_of_the_old_one_are_guarded_while_he_reads_them() {
+  // Clients outside the source ranges must not bypass them through the old proxy port.
+  void old_udp_ports_are_guarded_until_closed() {
     ServiceSpec spec = udp(named("svc1"));
     spec.vips = {"192.0.2.8"};
     spec.source_ranges = {"198.51.100.0/24"};
@@ -472,7 +472,7 @@ class HandoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, guards(after));
   }
 
-  void a_newcomer_without_spare_ports_shares_udp() {
+  void a_new_backend_without_spare_ports_shares_udp_ports() {
     const Server o('o', SOCK_DGRAM);
     const Server n('n', SOCK_DGRAM);
     const std::uint16_t low = test::free_port(kV4);
@@ -494,7 +494,7 @@ class HandoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL('n', ask_again(client, SOCK_DGRAM, &n));
   }
 
-  void a_newcomer_that_is_given_up_leaves_what_was() {
+  void an_abandoned_new_backend_changes_nothing() {
     const Server a('a', SOCK_STREAM);
     const Server u('u', SOCK_DGRAM);
     const std::vector<ServiceSpec> services{named("svc1", {a.endpoint()}), udp(named("svc2", {u.endpoint()}))};
@@ -506,15 +506,15 @@ class HandoverTest : public CppUnit::TestFixture {
     ok(bench().full(services));
     const std::uint16_t other = bench().port("ns1/svc2");
     CPPUNIT_ASSERT(other != udp_port);
-    abi::Backend* const newcomer = bench().detach();
-    ok(bench().retire(*newcomer, 0, kSame));
-    // Rules lead there until the old one has written them.
+    abi::Backend* const new_backend = bench().detach();
+    ok(bench().retire(*new_backend, 0, kSame));
+    // Rules redirect there until the old backend has rewritten them.
     CPPUNIT_ASSERT_EQUAL('u', ask(other, SOCK_DGRAM, &u));
     test::World world(kV4);
     abi::ApplyResult result{};
     result.struct_size = sizeof(result);
     ok(old->apply(&world.full(services, ++bench().generation), &result, &bench().error));
-    newcomer->release();
+    new_backend->release();
     CPPUNIT_ASSERT_EQUAL(tcp_port, bench().port("ns1/svc1"));
     CPPUNIT_ASSERT_EQUAL(udp_port, bench().port("ns1/svc2"));
     CPPUNIT_ASSERT_EQUAL('a', ask(tcp_port, SOCK_STREAM, &a));
@@ -523,8 +523,8 @@ class HandoverTest : public CppUnit::TestFixture {
     old->release();
   }
 
-  // Another kind of backend served between the two.
-  void who_comes_back_while_the_old_one_drains() {
+  // A backend of another mode served between the two.
+  void a_backend_returns_while_its_old_instance_drains() {
     const Server a('a', SOCK_STREAM);
     ok(bench().full({named("svc1", {a.endpoint()})}));
     const std::uint16_t port = bench().port("ns1/svc1");
@@ -540,8 +540,8 @@ class HandoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(std::set<std::string>{"tcp_cluster_ns1_svc1_p80"} == kept().all());
   }
 
-  // The first and the second one go while a backend of another kind serves, and a third one of this kind comes.
-  void three_in_a_row_and_two_that_drain() {
+  // The first two retire while a backend of another mode serves; then a third userspace backend follows.
+  void three_backends_in_a_row_two_draining() {
     const Server a('a', SOCK_STREAM);
     ServiceSpec spec = named("svc1", {a.endpoint()});
     spec.node_port = node_port_;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rules of the kernel and sockets of the proxy in words.
+// The description of kernel rules and proxy sockets.
 #include <cppunit/extensions/HelperMacros.h>
 #include <dirent.h>
 #include <sys/socket.h>
@@ -37,15 +37,15 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(endpoints_of_a_delta_are_shown);
   CPPUNIT_TEST(a_socket_that_does_not_listen_is_shown);
   CPPUNIT_TEST(drift_of_rules_is_shown);
-  CPPUNIT_TEST(a_jump_with_another_mark_is_no_jump);
+  CPPUNIT_TEST(a_jump_with_another_mark_is_not_recognised);
   CPPUNIT_TEST(drift_of_external_traffic_is_shown);
   CPPUNIT_TEST(drift_of_source_ranges_is_shown);
   CPPUNIT_TEST(objects_that_no_service_wants_come_last);
-  CPPUNIT_TEST(before_the_first_apply_the_call_is_to_be_repeated);
-  CPPUNIT_TEST(a_listing_that_is_cut_is_an_error);
+  CPPUNIT_TEST(before_the_first_apply_the_call_asks_for_a_retry);
+  CPPUNIT_TEST(a_truncated_listing_is_an_error);
   CPPUNIT_TEST_SUITE_END();
 
-  // Fixtures live until all tests have run; backends are not to.
+  // CppUnit keeps fixtures until all tests have run; tearDown() releases the backend earlier.
   std::unique_ptr<BackendBench> made_;
 
  public:
@@ -254,7 +254,8 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(folder != nullptr);
     while (const dirent* entry = readdir(folder.get())) {
       const int fd = std::atoi(entry->d_name);
-      if (fd != 0 && unfit(fd, {abi::Family::kIpv4, abi::Protocol::kTcp, std::nullopt, port, true}).empty()) return fd;
+      if (fd != 0 && unfit_reason(fd, {abi::Family::kIpv4, abi::Protocol::kTcp, std::nullopt, port, true}).empty())
+        return fd;
     }
     throw std::logic_error("nothing listens at the port");
   }
@@ -279,7 +280,7 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
     expect_first(front + kAll + " (not for clients that arrive from elsewhere)");
     erase("nat", "KUBE-PORTALS-HOST", "172.30.0.41");
     expect_first(front + "nowhere (no portal rule, " + proxy_port + " listens)");
-    // A rule that leads to a port at which nothing listens.
+    // A rule that redirects to a port without listener.
     bench().kernel.foreign(
         "*nat\n-A KUBE-PORTALS-CONTAINER -m comment --comment ns1/svc1:p80 -p tcp -m tcp --dport 80 -d 172.30.0.41/32 "
         "-j "
@@ -288,7 +289,7 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
     expect_first(front + "nowhere (proxy port 9 is not open)");
   }
 
-  void a_jump_with_another_mark_is_no_jump() {
+  void a_jump_with_another_mark_is_not_recognised() {
     full({example()});
     const std::string line = std::string("ns1/svc1:p80 172.30.0.41:80/tcp -> ") + kAll;
     expect_first(line);
@@ -349,10 +350,10 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
     const std::string proxy_port = port();
     expect_first(front);
     erase("filter", "KUBE-PORTALS-FIREWALL", "is not reached by its proxy port");
-    expect_first(front + " (" + proxy_port + " is open to the others)");
+    expect_first(front + " (" + proxy_port + " is open to other sources)");
     full({balanced()});
     erase("filter", "KUBE-PORTALS-FIREWALL", "is not for this source");
-    expect_first(front + " (KUBE-PORTALS-FIREWALL does not drop the others)");
+    expect_first(front + " (KUBE-PORTALS-FIREWALL does not drop other sources)");
   }
 
   void objects_that_no_service_wants_come_last() {
@@ -371,19 +372,19 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
             front + "rule nat -A KUBE-PORTALS-HOST -s 10.0.0.9 -j ACCEPT"});
   }
 
-  void before_the_first_apply_the_call_is_to_be_repeated() {
+  void before_the_first_apply_the_call_asks_for_a_retry() {
     CPPUNIT_ASSERT(bench().inspect().empty());
     CPPUNIT_ASSERT(bench().inspected == abi::Code::kRetry);
-    CPPUNIT_ASSERT_EQUAL(std::string("nothing has been asked for yet: the daemon still waits for Services"),
+    CPPUNIT_ASSERT_EQUAL(std::string("no Services applied yet: the daemon is still waiting for Services"),
                          std::string(bench().error.message));
   }
 
-  void a_listing_that_is_cut_is_an_error() {
+  void a_truncated_listing_is_an_error() {
     full({example()});
     bench().kernel.cut_save = true;
     CPPUNIT_ASSERT(bench().inspect().empty());
     CPPUNIT_ASSERT(bench().inspected == abi::Code::kKernel);
-    CPPUNIT_ASSERT_EQUAL(std::string("read the rules: the output of /usr/sbin/iptables-nft-save is cut off"),
+    CPPUNIT_ASSERT_EQUAL(std::string("read the rules: the output of /usr/sbin/iptables-nft-save is truncated"),
                          std::string(bench().error.message));
   }
 };

@@ -26,14 +26,14 @@ RelaySettings two_threads() {
 
 class MetricsReporterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(MetricsReporterTest);
-  CPPUNIT_TEST(one_family_speaks_for_the_engine);
+  CPPUNIT_TEST(one_family_reports_the_engine);
   CPPUNIT_TEST(engines_are_summed_up);
-  CPPUNIT_TEST(a_family_tells_what_is_its_own);
-  CPPUNIT_TEST(it_tells_by_itself);
-  CPPUNIT_TEST(two_of_one_name_add_up);
-  CPPUNIT_TEST(what_was_counted_last_is_told);
-  CPPUNIT_TEST(gauges_are_told_by_one);
-  CPPUNIT_TEST(figures_of_engines_are_told_by_who_has_not_yielded);
+  CPPUNIT_TEST(each_family_reports_its_own_metrics);
+  CPPUNIT_TEST(metrics_are_reported_periodically);
+  CPPUNIT_TEST(counters_of_two_plugin_copies_add_up);
+  CPPUNIT_TEST(the_last_counts_are_reported_at_the_end);
+  CPPUNIT_TEST(one_backend_reports_gauges);
+  CPPUNIT_TEST(a_reporter_that_yielded_does_not_report_engines);
   CPPUNIT_TEST_SUITE_END();
 
   static constexpr const char* kAccepted = "sluice_userspace_connections_accepted_total{}";
@@ -42,7 +42,7 @@ class MetricsReporterTest : public CppUnit::TestFixture {
   test::RelayHost v6_host_;
 
  public:
-  // Fixtures live until all tests have run; threads are not to.
+  // CppUnit keeps fixtures until all tests have run; tearDown() ends the threads earlier.
   void setUp() override { engine_ = std::make_shared<Engine>(two_threads()); }
   void tearDown() override { engine_ = nullptr; }
 
@@ -51,11 +51,11 @@ class MetricsReporterTest : public CppUnit::TestFixture {
     return std::make_unique<MetricsReporter>(host, family, engine_, 1h);
   }
 
-  void one_family_speaks_for_the_engine() {
+  void one_family_reports_the_engine() {
     auto v4 = reporter(v4_host_, abi::Family::kIpv4);
     auto v6 = reporter(v6_host_, abi::Family::kIpv6);
-    CPPUNIT_ASSERT(v4->leads());
-    CPPUNIT_ASSERT(!v6->leads());
+    CPPUNIT_ASSERT(v4->is_leader());
+    CPPUNIT_ASSERT(!v6->is_leader());
     engine_->statistics()[0]->accepted.add(3);
     engine_->statistics()[1]->accepted.add(4);
     v4->report();
@@ -63,8 +63,8 @@ class MetricsReporterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(7.0, v4_host_.served().at(kAccepted));
     CPPUNIT_ASSERT(!v6_host_.served().contains(kAccepted));
     v4 = nullptr;
-    CPPUNIT_ASSERT(v6->leads());
-    // The daemon, one and the same for both, has the seven already.
+    CPPUNIT_ASSERT(v6->is_leader());
+    // The daemon is the same for both and has counted the seven already.
     engine_->statistics()[1]->accepted.add(5);
     v6->report();
     CPPUNIT_ASSERT_EQUAL(5.0, v6_host_.served().at(kAccepted));
@@ -80,15 +80,15 @@ class MetricsReporterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(5.0, v4_host_.served().at("sluice_userspace_udp_clients{}"));
   }
 
-  void a_family_tells_what_is_its_own() {
+  void each_family_reports_its_own_metrics() {
     auto v6 = reporter(v6_host_, abi::Family::kIpv6);
-    const auto face = std::make_shared<Face>("a/b", abi::Protocol::kTcp, abi::Family::kIpv6, FaceKind::kCluster,
-                                             BalancerSettings(), 1);
-    face->balancer().set_affinity(100);
+    const auto listener = std::make_shared<Listener>("a/b", abi::Protocol::kTcp, abi::Family::kIpv6,
+                                                     ListenerKind::kCluster, BalancerSettings(), 1);
+    listener->balancer().set_affinity(100);
     const SocketAddress endpoint(abi::Family::kIpv6, test::loopback(abi::Family::kIpv6), 80);
-    face->balancer().set_endpoints({&endpoint, 1});
-    face->balancer().next(test::loopback(abi::Family::kIpv6), 1);
-    v6->add(face);
+    listener->balancer().set_endpoints({&endpoint, 1});
+    listener->balancer().next(test::loopback(abi::Family::kIpv6), 1);
+    v6->add(listener);
     v6->set_portals(7, 2, 1);
     v6->report();
     auto served = v6_host_.served();
@@ -97,24 +97,24 @@ class MetricsReporterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(1.0, served.at("sluice_userspace_claim_conflicts{ip_family=\"IPv6\"}"));
     CPPUNIT_ASSERT_EQUAL(1.0, served.at("sluice_userspace_affinity_clients{ip_family=\"IPv6\"}"));
     CPPUNIT_ASSERT_EQUAL(0.0, served.at("sluice_userspace_endpoints_passed_over{ip_family=\"IPv6\"}"));
-    v6->remove(face);
+    v6->remove(listener);
     v6->report();
     CPPUNIT_ASSERT_EQUAL(0.0, v6_host_.served().at("sluice_userspace_affinity_clients{ip_family=\"IPv6\"}"));
   }
 
-  void it_tells_by_itself() {
+  void metrics_are_reported_periodically() {
     const MetricsReporter reporter(v4_host_, abi::Family::kIpv4, engine_, 1ms);
     engine_->statistics()[0]->accepted.add(5);
-    const auto told = [&] {
+    const auto is_reported = [&] {
       const auto served = v4_host_.served();
       const auto found = served.find(kAccepted);
       return found != served.end() && found->second == 5;
     };
-    CPPUNIT_ASSERT(test::wait_until(told));
+    CPPUNIT_ASSERT(test::wait_until(is_reported));
   }
 
-  // As of two copies of the plugin: a daemon adds what both tell.
-  void two_of_one_name_add_up() {
+  // The daemon adds the increments of two copies of the plugin.
+  void counters_of_two_plugin_copies_add_up() {
     v4_host_.metric(abi::MetricKind::kCounterAdd, sdk::view("sluice_userspace_connections_accepted_total"), {}, 100);
     auto v4 = reporter(v4_host_, abi::Family::kIpv4);
     engine_->statistics()[0]->accepted.add(3);
@@ -123,9 +123,9 @@ class MetricsReporterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(103.0, v4_host_.served().at(kAccepted));
   }
 
-  void what_was_counted_last_is_told() {
+  void the_last_counts_are_reported_at_the_end() {
     auto v4 = reporter(v4_host_, abi::Family::kIpv4);
-    // By itself it tells once in this test.
+    // Reports once by itself in this test.
     CPPUNIT_ASSERT(test::wait_until([&] { return v4_host_.served().contains("sluice_userspace_udp_errors_total{}"); }));
     engine_->statistics()[0]->accepted.add(3);
     CPPUNIT_ASSERT_EQUAL(0.0, v4_host_.served().at(kAccepted));
@@ -133,11 +133,11 @@ class MetricsReporterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(3.0, v4_host_.served().at(kAccepted));
   }
 
-  void gauges_are_told_by_one() {
+  void one_backend_reports_gauges() {
     constexpr const char* kPortals = "sluice_userspace_portals{ip_family=\"IPv4\"}";
-    MetricsReporter newcomer(v4_host_, abi::Family::kIpv4, engine_, 1h, true);
-    newcomer.set_portals(9, 0, 0);
-    newcomer.report();
+    MetricsReporter new_reporter(v4_host_, abi::Family::kIpv4, engine_, 1h, true);
+    new_reporter.set_portals(9, 0, 0);
+    new_reporter.report();
     CPPUNIT_ASSERT(!v4_host_.served().contains(kPortals));
     CPPUNIT_ASSERT(!v4_host_.served().contains("sluice_userspace_connections{}"));
     CPPUNIT_ASSERT(v4_host_.served().contains(kAccepted));
@@ -154,19 +154,19 @@ class MetricsReporterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(test::wait_until([&] { return v4_host_.served().at(kPortals) == 8; }));
   }
 
-  void figures_of_engines_are_told_by_who_has_not_yielded() {
+  void a_reporter_that_yielded_does_not_report_engines() {
     auto old = reporter(v4_host_, abi::Family::kIpv4);
     const std::shared_ptr<Engine> of_old = engine_;
     engine_ = std::make_shared<Engine>(two_threads());
-    auto newcomer = reporter(v6_host_, abi::Family::kIpv6);
-    CPPUNIT_ASSERT(old->leads());
+    auto new_reporter = reporter(v6_host_, abi::Family::kIpv6);
+    CPPUNIT_ASSERT(old->is_leader());
     old->yield();
-    CPPUNIT_ASSERT(newcomer->leads());
-    // By itself it tells once in this test.
+    CPPUNIT_ASSERT(new_reporter->is_leader());
+    // Reports once by itself in this test.
     CPPUNIT_ASSERT(
         test::wait_until([&] { return v6_host_.served().contains("sluice_userspace_portals{ip_family=\"IPv6\"}"); }));
     engine_->statistics()[0]->open.add(2);
-    newcomer->report();
+    new_reporter->report();
     CPPUNIT_ASSERT_EQUAL(2.0, v6_host_.served().at("sluice_userspace_connections{}"));
     of_old->statistics()[0]->accepted.add(4);
     old = nullptr;

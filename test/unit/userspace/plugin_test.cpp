@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The shared object itself: it comes, makes a backend, and leaves nothing mapped.
+// The shared object: it loads, creates a backend, and is unmapped completely.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <string>
@@ -15,13 +15,13 @@ namespace plugin_test {
 
 class PluginTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(PluginTest);
-  CPPUNIT_TEST(it_is_unmapped_once_its_backends_are_released);
-  CPPUNIT_TEST(an_unknown_option_is_refused_by_name);
+  CPPUNIT_TEST(the_plugin_is_unmapped_after_its_backends_are_released);
+  CPPUNIT_TEST(an_unknown_option_is_rejected_with_its_name);
   CPPUNIT_TEST_SUITE_END();
 
   test::RelayHost host_;
 
-  void it_is_unmapped_once_its_backends_are_released() {
+  void the_plugin_is_unmapped_after_its_backends_are_released() {
     const auto path = test::PluginLibrary::find("userspace");
     for (int round = 0; path && round < 2; ++round) {
       test::PluginLibrary library(*path);
@@ -37,7 +37,7 @@ class PluginTest : public CppUnit::TestFixture {
     }
   }
 
-  void an_unknown_option_is_refused_by_name() {
+  void an_unknown_option_is_rejected_with_its_name() {
     const auto path = test::PluginLibrary::find("userspace");
     if (!path) return;
     const test::PluginLibrary library(*path);

@@ -40,7 +40,7 @@ inline std::string lines(const userspace::Portal& portal) {
   return text;
 }
 
-// Service ports to begin with.
+// Initial service ports.
 inline ServiceSpec simple() {
   ServiceSpec spec;
   spec.endpoints = {{"10.180.0.1", 80, true, Condition::kReady}};
@@ -82,7 +82,7 @@ class PortalBench {
     kernel.restores.clear();
     return writer->write_delta(portals(services), removed);
   }
-  // All that was sent since the last call of the above.
+  // All input sent since the last call of the functions above.
   std::string sent() const {
     std::string text;
     for (const std::string& restore : kernel.restores) text += restore;
@@ -95,7 +95,7 @@ class PortalBench {
 
   FakeKernel kernel;
   std::uint64_t clock = 0;
-  std::uint64_t step = 1;  // time passes with each look at the clock
+  std::uint64_t step = 1;  // time that passes with each reading of the clock
   userspace::PortalFacts facts;
   std::set<std::string> local = {"192.168.0.2", "192.168.1.2"};
   std::unique_ptr<userspace::PortalWriter> writer =

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What becomes of packets, traced through the rules as written. Numbers are those of the
-// conformance cases in the behaviour reference, 12 A to G. The cluster face listens on 40001, the local one on 40002.
+// Traces packets through the written rules. Numbers are those of the conformance cases in the behaviour reference, 12 A
+// to G. The cluster listener has port 40001, the local one 40002.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -51,19 +51,19 @@ class PortalDecisionTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(case_37_38_terminating);
   CPPUNIT_TEST(case_56_to_58_source_ranges);
   CPPUNIT_TEST(case_61_source_ranges_and_policy_local);
-  CPPUNIT_TEST(proxy_ports_do_not_lead_around_source_ranges);
-  CPPUNIT_TEST(what_another_backend_takes_first_is_dropped_only_where_nobody_would_serve_it);
+  CPPUNIT_TEST(proxy_ports_cannot_bypass_source_ranges);
+  CPPUNIT_TEST(packets_for_another_backend_are_dropped_only_if_unserved);
   CPPUNIT_TEST(case_63_to_66_node_port_addresses);
   CPPUNIT_TEST(case_71_service_address_wins_over_node_port);
   CPPUNIT_TEST(external_addresses_from_bridge_ports);
-  CPPUNIT_TEST(the_relay_reaches_an_endpoint_whose_address_a_service_has);
+  CPPUNIT_TEST(the_relay_reaches_an_endpoint_with_the_address_of_a_service);
   CPPUNIT_TEST_SUITE_END();
 
   struct Scene : PortalBench {
     explicit Scene(const std::vector<ServiceSpec>& services, const NodeSpec& spec = {}) : PortalBench(spec) {
       full(services);
     }
-    // The external address is one of the node here, or its own processes are not led there (BEH 8.2).
+    // The external address is an address of the node here; otherwise local processes are not redirected (BEH 8.2).
     void expect_external(const std::string& outcomes, Packet (*from)(const std::string&, int)) {
       local.insert(kExternalIp);
       expect(outcomes, from(kExternalIp, 80));
@@ -218,7 +218,7 @@ class PortalDecisionTest : public CppUnit::TestFixture {
     with_interface.expect(kLocal, outside(kVip));
   }
 
-  void proxy_ports_do_not_lead_around_source_ranges() {
+  void proxy_ports_cannot_bypass_source_ranges() {
     ServiceSpec spec;
     spec.vips = {kVip};
     Scene open({spec});
@@ -230,8 +230,8 @@ class PortalDecisionTest : public CppUnit::TestFixture {
     scene.expect(kCluster, outside(kVip));
   }
 
-  // One that is to follow has begun to serve: what it takes is not translated when it comes to the filter.
-  void what_another_backend_takes_first_is_dropped_only_where_nobody_would_serve_it() {
+  // A new backend has begun to serve: packets that it handles reach the filter table untranslated.
+  void packets_for_another_backend_are_dropped_only_if_unserved() {
     const auto followed = [](const ServiceSpec& spec, const NodeSpec& node_spec = {}) {
       Scene scene({spec}, node_spec);
       scene.kernel.foreign("*nat\n-I PREROUTING -j ACCEPT\n-I OUTPUT -j ACCEPT\nCOMMIT\n");
@@ -253,7 +253,7 @@ class PortalDecisionTest : public CppUnit::TestFixture {
       expect("DROP", tables, blocked(kVip));
       expect("DROP", tables, other_pod);
     }
-    // Policy Local, and nobody here: pods and processes of the node may use endpoints elsewhere.
+    // Policy Local without local endpoints: pods and processes of the node may use endpoints of other nodes.
     spec.endpoints = {kThere};
     NodeSpec by_interface;
     by_interface.detector = abi::LocalDetectorKind::kInterfaceNamePrefix;
@@ -333,7 +333,7 @@ class PortalDecisionTest : public CppUnit::TestFixture {
     without.expect("DROP", outside(kExternalIp));
   }
 
-  void the_relay_reaches_an_endpoint_whose_address_a_service_has() {
+  void the_relay_reaches_an_endpoint_with_the_address_of_a_service() {
     const auto relayed = [](Packet packet, unsigned mark) {
       packet.mark = mark;
       return packet;
@@ -360,7 +360,7 @@ class PortalDecisionTest : public CppUnit::TestFixture {
           led.expect(kCluster, relayed(sent, 0x8000 | node_spec.mark));
           if (to == kVip) dropped.expect("PASS", relayed(sent, mark));
           if (to == kVip) dropped.expect("DROP", sent);
-          // A mark that a packet brings along changes nothing.
+          // Other marks of a packet change nothing.
           Packet arrives = outside(to, port);
           arrives.protocol = protocol;
           led.expect(kCluster, relayed(arrives, mark));

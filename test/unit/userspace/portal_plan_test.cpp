@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The text of rules to the byte, one frontend and policy after the other (BEH 8.1, 8.2).
+// The exact text of rules for each frontend and policy (BEH 8.1, 8.2).
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -27,24 +27,24 @@ class PortalPlanTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(load_balancer);
   CPPUNIT_TEST(node_port);
   CPPUNIT_TEST(ipv6_is_like_ipv4);
-  CPPUNIT_TEST(policies_that_differ_have_two_faces);
+  CPPUNIT_TEST(different_policies_have_two_listeners);
   CPPUNIT_TEST(without_local_endpoint_clients_are_dropped);
   CPPUNIT_TEST(source_ranges);
   CPPUNIT_TEST(health_check_port);
   CPPUNIT_TEST(withheld_frontends_have_no_rules);
-  CPPUNIT_TEST(a_face_without_port_has_no_rules);
-  CPPUNIT_TEST(names_that_cannot_stand_in_a_rule_are_refused);
-  CPPUNIT_TEST(faces_follow_the_policies);
+  CPPUNIT_TEST(a_listener_without_port_has_no_rules);
+  CPPUNIT_TEST(invalid_names_are_rejected);
+  CPPUNIT_TEST(listeners_follow_the_policies);
   CPPUNIT_TEST(jumps);
   CPPUNIT_TEST(jumps_for_chosen_addresses);
-  CPPUNIT_TEST(facts_know_whether_the_node_has_its_address);
-  CPPUNIT_TEST(comments_tell_the_face);
+  CPPUNIT_TEST(facts_show_whether_the_node_has_its_address);
+  CPPUNIT_TEST(comments_name_the_listener);
   CPPUNIT_TEST_SUITE_END();
 
   static void is(const std::string& wanted, const userspace::Portal& made) {
     CPPUNIT_ASSERT_EQUAL(wanted, lines(made));
   }
-  // Without the rules of the cluster address, which most cases do not ask for.
+  // Without the rules of the cluster IP, which most cases do not check.
   static std::string rest(const userspace::Portal& made) {
     std::string text;
     for (const userspace::PortalRule& rule : made.rules) {
@@ -82,7 +82,7 @@ class PortalPlanTest : public CppUnit::TestFixture {
     };
     userspace::PortalFacts facts = portal_facts();
     CPPUNIT_ASSERT_EQUAL(std::string(" -j REDIRECT --to-ports 40001\n -j REDIRECT --to-ports 40001\n"), targets(facts));
-    // Not REDIRECT: the interface of a pod may have no address, and the kernel drops its packets then.
+    // Not REDIRECT: if the interface of a pod has no address, the kernel drops its packets.
     facts.host_address = sdk::parse_address("192.168.0.2", abi::Family::kIpv4);
     CPPUNIT_ASSERT_EQUAL(std::string(" -j DNAT --to-destination 192.168.0.2:40001\n"
                                      " -j DNAT --to-destination 192.168.0.2:40001\n"),
@@ -155,7 +155,7 @@ class PortalPlanTest : public CppUnit::TestFixture {
        portal(spec, facts, {40001, 0}));
   }
 
-  void policies_that_differ_have_two_faces() {
+  void different_policies_have_two_listeners() {
     ServiceSpec spec;
     spec.node_port = 30001;
     spec.external_local = true;
@@ -219,7 +219,7 @@ class PortalPlanTest : public CppUnit::TestFixture {
     const std::string drop =
         "KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 has no local endpoints\" "
         "-p tcp -m tcp --dport ";
-    // Those who are led: untranslated where another backend takes their packets first.
+    // Redirected clients: their packets are untranslated if another backend handles them first.
     const std::string served =
         "KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 is served\" -p tcp -m tcp --dport ";
     const std::string from_node = "-m addrtype --src-type LOCAL -j RETURN\n";
@@ -244,12 +244,12 @@ class PortalPlanTest : public CppUnit::TestFixture {
   void source_ranges() {
     ServiceSpec spec;
     spec.vips = {"1.2.3.4"};
-    spec.source_ranges = {"203.0.113.0/25", "192.168.0.0/24"};  // the node is in the second
+    spec.source_ranges = {"203.0.113.0/25", "192.168.0.0/24"};  // the second contains the node
     const std::string match = "-m comment --comment ns1/svc1:p80 -p tcp -m tcp --dport 80 -d 1.2.3.4/32 -s ";
     const std::string to = " -j REDIRECT --to-ports 40001\n";
     const std::string container = "KUBE-PORTALS-CONTAINER " + match;
     const std::string host = "KUBE-PORTALS-HOST " + match;
-    // Untranslated where another backend takes their packets first.
+    // Their packets are untranslated if another backend handles them first.
     const auto served = [](const std::string& source) {
       return "KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 is served\" -p tcp -m tcp --dport 80 "
              "-d 1.2.3.4/32 -s " +
@@ -264,7 +264,7 @@ class PortalPlanTest : public CppUnit::TestFixture {
             "KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 is not reached by its proxy port\" -p tcp "
             "-m tcp --dport 40001 -m conntrack ! --ctstate DNAT -j DROP\n",
         rest(portal(spec, portal_facts(), {40001, 0})));
-    // Pods of this node are those of the detector that are in a range as well.
+    // Pods of this node must match the detector and a range.
     spec.external_local = true;
     spec.endpoints = {kHere};
     spec.source_ranges = {"10.0.0.0/16", "0.0.0.0/1", "203.0.113.0/25"};
@@ -296,7 +296,7 @@ class PortalPlanTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), lines(portal(spec, portal_facts(), kPorts, {0, 1, 2})));
   }
 
-  void a_face_without_port_has_no_rules() {
+  void a_listener_without_port_has_no_rules() {
     ServiceSpec spec;
     spec.node_port = 30001;
     spec.external_local = true;
@@ -305,7 +305,7 @@ class PortalPlanTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), lines(portal(spec, portal_facts(), {0, 0})));
   }
 
-  void names_that_cannot_stand_in_a_rule_are_refused() {
+  void invalid_names_are_rejected() {
     const auto code = [](const ServiceSpec& spec) {
       try {
         portal(spec);
@@ -330,23 +330,23 @@ class PortalPlanTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_THROW(portal_facts(node), sdk::Failure);
   }
 
-  void faces_follow_the_policies() {
-    const auto faces = [](const ServiceSpec& spec) {
+  void listeners_follow_the_policies() {
+    const auto listeners = [](const ServiceSpec& spec) {
       World world;
-      const userspace::FaceNeeds needs = userspace::faces_of(world.service(spec));
+      const userspace::NeededListeners needs = userspace::needed_listeners(world.service(spec));
       return std::string(needs.cluster ? "cluster " : "") + (needs.local ? "local" : "");
     };
     ServiceSpec spec;
-    CPPUNIT_ASSERT_EQUAL(std::string("cluster "), faces(spec));
+    CPPUNIT_ASSERT_EQUAL(std::string("cluster "), listeners(spec));
     spec.node_port = 30001;
-    CPPUNIT_ASSERT_EQUAL(std::string("cluster "), faces(spec));
+    CPPUNIT_ASSERT_EQUAL(std::string("cluster "), listeners(spec));
     spec.external_local = true;
-    CPPUNIT_ASSERT_EQUAL(std::string("cluster local"), faces(spec));
+    CPPUNIT_ASSERT_EQUAL(std::string("cluster local"), listeners(spec));
     spec.external_local = false;
     spec.internal_local = true;
-    CPPUNIT_ASSERT_EQUAL(std::string("cluster local"), faces(spec));
+    CPPUNIT_ASSERT_EQUAL(std::string("cluster local"), listeners(spec));
     spec.node_port = 0;
-    CPPUNIT_ASSERT_EQUAL(std::string("local"), faces(spec));
+    CPPUNIT_ASSERT_EQUAL(std::string("local"), listeners(spec));
   }
 
   static std::string jump_lines(const userspace::PortalFacts& facts) {
@@ -427,7 +427,7 @@ class PortalPlanTest : public CppUnit::TestFixture {
                    std::vector<std::string>{"::1"});
   }
 
-  void facts_know_whether_the_node_has_its_address() {
+  void facts_show_whether_the_node_has_its_address() {
     NodeSpec node;
     CPPUNIT_ASSERT(!portal_facts(node).host_address);
     node.local_addresses = {"192.168.1.2"};
@@ -438,11 +438,12 @@ class PortalPlanTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!(portal_facts(node) == portal_facts()));
   }
 
-  void comments_tell_the_face() {
+  void comments_name_the_listener() {
     for (const bool local : {false, true}) {
-      const userspace::FaceName face = userspace::parse_face_comment(userspace::face_comment("shop/cart:http", local));
-      CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http"), face.name);
-      CPPUNIT_ASSERT_EQUAL(local, face.local);
+      const userspace::ListenerName listener =
+          userspace::parse_listener_comment(userspace::listener_comment("shop/cart:http", local));
+      CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http"), listener.name);
+      CPPUNIT_ASSERT_EQUAL(local, listener.local);
     }
   }
 };

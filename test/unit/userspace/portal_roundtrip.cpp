@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Portals on a real kernel: what is written must come back from iptables-save as it is known, or each later step
-// would write again what is there; and connections must arrive where rules lead them.
-// Run in a network namespace that nobody else uses (test/system/iptables_kernel_test.sh).
+// Portals on a real kernel: iptables-save must print rules as they were written, or each later step would write them
+// again; and connections must reach the proxy port to which rules redirect.
+// Run in a separate network namespace (test/system/iptables_kernel_test.sh).
 //   userspace_roundtrip 4|6 nft|legacy      TAP
 //   userspace_roundtrip 4|6 bench N         times with N service ports
 #include <netinet/in.h>
@@ -65,12 +65,12 @@ class Checks {
   int run() {
     leaves_no_trace_of_a_probe();
     writes_what_it_reads_back();
-    finds_its_ports_again();
-    leads_connections();
-    takes_every_path();
+    reads_proxy_ports_from_rules();
+    redirects_connections();
+    applies_every_delta();
     follows_the_node();
-    leaves_out_who_is_refused();
-    repairs_damage();
+    excludes_refused_service_ports();
+    repairs_drift();
     cleans_up();
     std::printf("1..%d\n", count_);
     return failed_ ? 1 : 0;
@@ -86,7 +86,7 @@ class Checks {
     std::fflush(stdout);
   }
 
-  // One service port of each kind of rules; each with proxy ports of its own.
+  // One service port for each kind of rules, each with its own proxy ports.
   std::vector<ServiceSpec> variants() const {
     const std::string outside = six_ ? "2001:db8::" : "198.51.100.";
     std::vector<ServiceSpec> made = many_services(10, 2, family_);
@@ -151,11 +151,11 @@ class Checks {
   bool delta(const std::vector<Portal>& changed, const std::vector<userspace::PortalId>& removed = {}) {
     return attempt([&] { written_ = writer_->write_delta(changed, removed); });
   }
-  bool damaged() {
-    std::optional<std::string> damage;
-    if (!attempt([&] { damage = writer_->find_damage(); })) return false;
-    error_ = damage.value_or("");
-    return damage.has_value();
+  bool has_drift() {
+    std::optional<std::string> drift;
+    if (!attempt([&] { drift = writer_->find_drift(); })) return false;
+    error_ = drift.value_or("");
+    return drift.has_value();
   }
 
   std::string saved() {
@@ -172,7 +172,7 @@ class Checks {
 
   void leaves_no_trace_of_a_probe() {
     const std::string before = saved();
-    check(attempt([&] { userspace::probe_kernel(kernel_, family_); }), "this kernel can do what the rules need");
+    check(attempt([&] { userspace::probe_kernel(kernel_, family_); }), "this kernel supports the rules");
     check(saved() == before, "a probe leaves nothing behind");
   }
 
@@ -181,15 +181,15 @@ class Checks {
     check(nothing_to_do({}), "the same again writes nothing");
     check(writes(portals(services_)) && written_.refused.empty(), "a full transaction with every kind of rule");
     check(nothing_to_do(portals(services_)), "the same again writes nothing");
-    check(!damaged(), "and nothing is damaged");
+    check(!has_drift(), "and there is no drift");
     restart();
     check(nothing_to_do(portals(services_)), "after a restart it writes nothing");
   }
 
-  void finds_its_ports_again() {
+  void reads_proxy_ports_from_rules() {
     std::size_t right = 0;
     attempt([&] {
-      const auto found = writer_->adopt();
+      const auto found = writer_->read_proxy_ports();
       for (std::size_t i = 0; i < services_.size(); ++i) {
         const Portal made = portal(services_[i], i);
         const auto one = found.find({made.name, made.protocol});
@@ -198,11 +198,11 @@ class Checks {
       right += found.size() == services_.size() ? 1 : 0;
       right += found.at({"bench/svc-3:p80", abi::Protocol::kTcp}).local == 40007 ? 1 : 0;
     });
-    check(right == services_.size() + 2, "the proxy's ports are found in the rules of an earlier process");
+    check(right == services_.size() + 2, "proxy ports are read from the rules of an earlier process");
   }
 
-  // A process of the node connects; which listener meets him?
-  void leads_connections() {
+  // A process of the node connects; which proxy port does it reach?
+  void redirects_connections() {
     call("ip", {"link", "set", "lo", "up"});
     call("ip", {"link", "add", "d0", "type", "veth", "peer", "name", "d1"});
     for (const char* end : {"d0", "d1"}) call("ip", {"link", "set", end, "up"});
@@ -210,25 +210,30 @@ class Checks {
     if (six_) address.push_back("nodad");
     call("ip", address);
     call("ip", {six_ ? "-6" : "-4", "route", "add", "default", "dev", "d0"});
-    check(meets(services_[0].cluster_ip, 80) == 40000, "a process of the node reaches a cluster IP");
-    check(meets(node_.ip, 30002) == 40004, "and a node port on an address of the node");
-    if (!six_) check(meets("127.0.0.1", 30002) == 40004, "and a node port on 127.0.0.1");
+    check(reached_port(services_[0].cluster_ip, 80) == 40000, "a process of the node reaches a cluster IP");
+    check(reached_port(node_.ip, 30002) == 40004, "and a node port on an address of the node");
+    if (!six_) check(reached_port("127.0.0.1", 30002) == 40004, "and a node port on 127.0.0.1");
     if (six_) check(is_dropped("::1", 30002), "but no node port on ::1");
-    check(meets(node_.ip, 30003) == 40006, "with policy Local it meets the face that leads everywhere");
-    check(meets(services_[5].vips[1], 80) == 40010, "a load balancer address");
-    check(is_dropped(services_[6].vips[0], 80), "is dropped where it is in no source range");
-    check(meets(services_[7].vips[0], 80) == 40014, "and not where it is");
-    check(meets(services_[8].cluster_ip, 80) == 40017, "with internal policy Local it meets the other face");
+    check(reached_port(node_.ip, 30003) == 40006, "with policy Local it reaches the cluster listener");
+    check(reached_port(services_[5].vips[1], 80) == 40010, "a load balancer address is redirected");
+    check(is_dropped(services_[6].vips[0], 80), "a load balancer address drops sources outside its ranges");
+    check(reached_port(services_[7].vips[0], 80) == 40014, "a load balancer address accepts sources in its ranges");
+    check(reached_port(services_[8].cluster_ip, 80) == 40017,
+          "with internal policy Local it reaches the local listener");
     ServiceSpec remote = services_[8];
     for (EndpointSpec& endpoint : remote.endpoints) endpoint.local = false;
-    check(delta({portal(remote, 8)}) && is_dropped(remote.cluster_ip, 80), "which drops without a local endpoint");
-    check(delta({portal(services_[8], 8)}) && meets(remote.cluster_ip, 80) == 40017, "and takes with one again");
+    check(delta({portal(remote, 8)}) && is_dropped(remote.cluster_ip, 80),
+          "packets are dropped without a local endpoint");
+    check(delta({portal(services_[8], 8)}) && reached_port(remote.cluster_ip, 80) == 40017,
+          "and redirected with one again");
   }
 
-  bool is_dropped(const std::string& host, std::uint16_t port) { return meets(host, port, 100) == 0; }  // fixed time: no answer
-  // The proxy port that is reached; 0: none.
-  std::uint16_t meets(const std::string& host, std::uint16_t port,
-                      int patience = stretched_milliseconds(std::chrono::seconds(3))) {
+  bool is_dropped(const std::string& host, std::uint16_t port) {
+    return reached_port(host, port, 100) == 0;  // fixed time: no answer
+  }
+  // The proxy port that the connection reaches; 0: none.
+  std::uint16_t reached_port(const std::string& host, std::uint16_t port,
+                             int patience = stretched_milliseconds(std::chrono::seconds(3))) {
     std::vector<Descriptor> listeners;
     std::vector<pollfd> arriving;
     for (std::uint16_t at = 40000; at < 40020; ++at) {
@@ -236,34 +241,37 @@ class Checks {
       const int on = 1;
       setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
       const SocketAddress any(family_, {}, at);
-      if (bind(made.get(), any.get(), any.size()) != 0 || listen(made.get(), 4) != 0) return met(1, "cannot listen", errno);
+      if (bind(made.get(), any.get(), any.size()) != 0 || listen(made.get(), 4) != 0)
+        return report_reached(1, "cannot listen", errno);
       arriving.push_back({made.get(), POLLIN, 0});
       listeners.push_back(std::move(made));
     }
     const Descriptor client(socket(sdk::socket_family(family_), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const SocketAddress to(family_, *sdk::parse_address(host, family_), port);
-    if (connect(client.get(), to.get(), to.size()) != 0 && errno != EINPROGRESS) return met(0, "cannot connect", errno);
+    if (connect(client.get(), to.get(), to.size()) != 0 && errno != EINPROGRESS)
+      return report_reached(0, "cannot connect", errno);
     pollfd waiting{client.get(), POLLOUT, 0};
-    if (poll(&waiting, 1, patience) != 1) return met(0, "no answer", 0);
+    if (poll(&waiting, 1, patience) != 1) return report_reached(0, "no answer", 0);
     int error = 0;
     socklen_t size = sizeof(error);
     getsockopt(client.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-    if (error != 0 || (waiting.revents & (POLLERR | POLLHUP)) != 0) return met(0, "refused", error);
+    if (error != 0 || (waiting.revents & (POLLERR | POLLHUP)) != 0) return report_reached(0, "refused", error);
     // The client may be connected before the listener receives the last packet of the handshake.
-    if (poll(arriving.data(), arriving.size(), patience) < 1) return met(1, "no listener received the connection", 0);
+    if (poll(arriving.data(), arriving.size(), patience) < 1)
+      return report_reached(1, "no listener received the connection", 0);
     const auto first = std::find_if(arriving.begin(), arriving.end(), [](const pollfd& one) { return one.revents != 0; });
-    const auto port_met = static_cast<std::uint16_t>(40000 + (first - arriving.begin()));
-    return met(port_met, "port " + std::to_string(port_met), 0);
+    const auto reached = static_cast<std::uint16_t>(40000 + (first - arriving.begin()));
+    return report_reached(reached, "port " + std::to_string(reached), 0);
   }
 
   // What a failed check prints.
-  std::uint16_t met(std::uint16_t proxy_port, const std::string& what, int error) {
+  std::uint16_t report_reached(std::uint16_t proxy_port, const std::string& what, int error) {
     error_ = what + (error == 0 ? "" : std::string(": ") + std::strerror(error));
     return proxy_port;
   }
 
-  // One service port becomes each kind by a delta, and what it was; a full must agree.
-  void takes_every_path() {
+  // Deltas change one service port into each kind and back; a full transaction must agree.
+  void applies_every_delta() {
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < services_.size(); ++i) {
       std::vector<ServiceSpec> wanted = services_;
@@ -282,11 +290,11 @@ class Checks {
       ++wrong;
       std::printf("# %s as %s: %s\n", from.name.c_str(), services_[i].name.c_str(), error_.c_str());
     }
-    check(wrong == 0, "a delta from one kind of rules to another ends where a full would");
+    check(wrong == 0, "a delta from one kind of rules to another equals a full transaction");
     const Portal gone = portal(services_[3], 3);
     check(delta({}, {{gone.name, gone.protocol}}) && delta({gone}) && nothing_to_do(portals(services_)),
-          "a service port goes and comes back");
-    check(!damaged(), "and nothing is damaged");
+          "a service port is removed and added again");
+    check(!has_drift(), "and there is no drift");
   }
 
   void follows_the_node() {
@@ -295,34 +303,34 @@ class Checks {
     facts_.node_port_addresses = {*sdk::parse_address(node_.ip, family_)};
     check(writes(portals(services_)) && nothing_to_do(portals(services_)), "node ports on one address only");
     facts_ = before;
-    // Not the address the node is known by: that is where it listens for all others.
+    // Not the node IP, which is the default target of DNAT.
     facts_.listen_address = *sdk::parse_address(family_ == abi::Family::kIpv6 ? "fd00:99::7" : "192.168.99.7", family_);
     check(writes(portals(services_)) && nothing_to_do(portals(services_)), "a proxy that listens on one address");
     facts_ = before;
     check(writes(portals(services_)) && nothing_to_do(portals(services_)), "and back");
   }
 
-  void leaves_out_who_is_refused() {
+  void excludes_refused_service_ports() {
     std::vector<Portal> wanted = portals(services_);
     // Ports are translated in table nat only.
     wanted[2].rules.push_back({netfilter::Table::kFilter, userspace::kPortalsFirewall,
                                "-m comment --comment " + wanted[2].name + " -p tcp -m tcp -j REDIRECT --to-ports 1"});
     check(full(wanted) && written_.refused.size() == 1 && written_.refused.contains(wanted[2].name),
-          "who is refused in a full is found");
-    check(saved().find("comment " + wanted[2].name + " ") == std::string::npos, "and nothing of his is in place");
-    check(writes(portals(services_)) && written_.refused.empty(), "he comes back");
-    check(delta({wanted[2]}) && written_.refused.size() == 1, "who is refused in a delta is found");
+          "a service port refused in a full transaction is found");
+    check(saved().find("comment " + wanted[2].name + " ") == std::string::npos, "and has no rules");
+    check(writes(portals(services_)) && written_.refused.empty(), "it is programmed again");
+    check(delta({wanted[2]}) && written_.refused.size() == 1, "a service port refused in a delta is found");
     check(writes(portals(services_)) && written_.refused.empty() && nothing_to_do(portals(services_)),
-          "and comes back");
+          "and programmed again");
   }
 
-  void repair(const std::string& what, const std::function<bool()>& damage) {
-    check(damage(), what + " is done");
-    check(damaged(), "it is noticed after " + what);
+  void repair(const std::string& what, const std::function<bool()>& drift) {
+    check(drift(), what + " is done");
+    check(has_drift(), "drift is detected after " + what);
     std::printf("# %s\n", error_.c_str());
-    check(writes(portals(services_)) && nothing_to_do(portals(services_)), "and all is well again after " + what);
+    check(writes(portals(services_)) && nothing_to_do(portals(services_)), "and repaired after " + what);
   }
-  void repairs_damage() {
+  void repairs_drift() {
     repair("iptables -t nat -F", [this] { return call(tool_, {"-t", "nat", "-F"}).ok(); });
     repair("a flush of all tables", [this] {
       for (const char* table : {"nat", "filter"}) {
@@ -335,18 +343,18 @@ class Checks {
       return call(tool_, {"-t", "nat", "-D", "KUBE-PORTALS-HOST", "2"}).ok();
     });
     repair("the removal of one jump", [this] { return call(tool_, {"-t", "nat", "-D", "PREROUTING", "1"}).ok(); });
-    repair("a rule that was put in between", [this] {
+    repair("an inserted foreign rule", [this] {
       return call(tool_, {"-t", "nat", "-I", "KUBE-PORTALS-HOST", "-j", "RETURN"}).ok();
     });
-    check(call(tool_, {"-t", "nat", "-N", "FOREIGN"}).ok() && !damaged(), "no offence is taken at somebody's chain");
+    check(call(tool_, {"-t", "nat", "-N", "FOREIGN"}).ok() && !has_drift(), "a foreign chain is not drift");
   }
 
   void cleans_up() {
-    check(call(tool_, {"-t", "nat", "-A", "PREROUTING", "-p", "udp", "-j", "ACCEPT"}).ok(), "a rule of somebody else");
+    check(call(tool_, {"-t", "nat", "-A", "PREROUTING", "-p", "udp", "-j", "ACCEPT"}).ok(), "a foreign rule");
     check(attempt([&] { userspace::remove_unclaimed(*writer_, family_, {}); }), "cleanup");
     const std::string rules = saved();
     check(rules.find("-A PREROUTING -p udp -j ACCEPT") != std::string::npos, "it is still there");
-    check(rules.find("KUBE-") == std::string::npos, "nothing of ours is left");
+    check(rules.find("KUBE-") == std::string::npos, "no own rule is left");
     check(attempt([&] { userspace::remove_unclaimed(*writer_, family_, {}); }), "cleanup of nothing");
   }
 
@@ -393,9 +401,9 @@ int bench(abi::Family family, std::size_t count) {
   timed("one service port less", [&] { writer.write_delta({}, {{one.name, one.protocol}}); });
   timed("one service port more", [&] { writer.write_delta({one}, {}); });
   timed("equal delta", [&] { writer.write_delta({one}, {}); });
-  timed("verify, nobody else wrote", [&] { writer.find_damage(); });
+  timed("verify, no foreign change", [&] { writer.find_drift(); });
   call(family == abi::Family::kIpv6 ? "ip6tables" : "iptables", {"-t", "nat", "-N", "FOREIGN"});
-  timed("verify, somebody else wrote", [&] { writer.find_damage(); });
+  timed("verify, after a foreign change", [&] { writer.find_drift(); });
   timed("cleanup", [&] { userspace::remove_unclaimed(writer, family, {}); });
   return 0;
 }

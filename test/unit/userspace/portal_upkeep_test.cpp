@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Portals when something else happens: an earlier process, a refusal, damage, the end.
+// Portals after an earlier process, a refused rule, drift, and at the end.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -22,25 +22,25 @@ using userspace::PortalId;
 
 class PortalUpkeepTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(PortalUpkeepTest);
-  CPPUNIT_TEST(ports_are_found_again);
+  CPPUNIT_TEST(proxy_ports_are_read_from_rules);
   CPPUNIT_TEST(the_first_of_two_ports_counts);
-  CPPUNIT_TEST(rules_of_others_are_not_adopted);
-  CPPUNIT_TEST(who_is_refused_is_left_out);
-  CPPUNIT_TEST(who_is_refused_is_found_without_any_hint);
-  CPPUNIT_TEST(who_is_refused_in_a_delta_is_left_out);
-  CPPUNIT_TEST(a_delta_after_somebody_else_was_there_is_put_right);
-  CPPUNIT_TEST(a_lock_is_a_failure_and_takes_a_full);
-  CPPUNIT_TEST(damage_is_described);
+  CPPUNIT_TEST(foreign_rules_are_ignored);
+  CPPUNIT_TEST(refused_service_ports_are_not_programmed);
+  CPPUNIT_TEST(refused_service_ports_are_found_without_hints);
+  CPPUNIT_TEST(service_ports_refused_in_a_delta_are_not_programmed);
+  CPPUNIT_TEST(a_delta_after_a_foreign_change_is_repaired);
+  CPPUNIT_TEST(a_held_lock_is_a_failure_and_requires_a_full);
+  CPPUNIT_TEST(drift_is_described);
   CPPUNIT_TEST(jumps_of_an_earlier_version_are_replaced_at_once);
-  CPPUNIT_TEST(nobody_looks_while_nobody_writes);
-  CPPUNIT_TEST(the_old_iptables_is_looked_at_with_pauses);
-  CPPUNIT_TEST(removal_leaves_what_is_not_ours);
-  CPPUNIT_TEST(removal_keeps_what_a_successor_claims);
+  CPPUNIT_TEST(rules_are_not_listed_without_changes);
+  CPPUNIT_TEST(legacy_iptables_is_checked_with_pauses);
+  CPPUNIT_TEST(removal_keeps_foreign_objects);
+  CPPUNIT_TEST(removal_keeps_chains_the_new_backend_claims);
   CPPUNIT_TEST(removal_in_parts);
-  CPPUNIT_TEST(nobody_is_dropped_before_he_is_led);
+  CPPUNIT_TEST(drop_rules_come_after_redirects);
   CPPUNIT_TEST_SUITE_END();
 
-  void ports_are_found_again() {
+  void proxy_ports_are_read_from_rules() {
     PortalBench bench;
     ServiceSpec udp = simple();
     udp.protocol = abi::Protocol::kUdp;
@@ -54,13 +54,13 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
     const std::map<PortalId, userspace::ProxyPorts> wanted = {{{"ns1/svc1:p80", abi::Protocol::kTcp}, {33000, 33001}},
                                                               {{"ns1/dns:p80", abi::Protocol::kUdp}, {33002, 0}},
                                                               {{"ns1/svc2:p80", abi::Protocol::kTcp}, {33003, 0}}};
-    CPPUNIT_ASSERT(wanted == bench.writer->adopt());
+    CPPUNIT_ASSERT(wanted == bench.writer->read_proxy_ports());
     PortalBench six({}, abi::Family::kIpv4);
     six.kernel.foreign(
         "*nat\n:KUBE-PORTALS-HOST - [0:0]\n-A KUBE-PORTALS-HOST -d fd00::1/128 -p tcp -m comment --comment a/b -m tcp "
         "--dport 80 -j DNAT --to-destination [fd00::2]:33004\nCOMMIT\n");
-    CPPUNIT_ASSERT_EQUAL(std::uint16_t{33004}, six.writer->adopt().at({"a/b", abi::Protocol::kTcp}).cluster);
-    CPPUNIT_ASSERT(PortalBench().writer->adopt().empty());
+    CPPUNIT_ASSERT_EQUAL(std::uint16_t{33004}, six.writer->read_proxy_ports().at({"a/b", abi::Protocol::kTcp}).cluster);
+    CPPUNIT_ASSERT(PortalBench().writer->read_proxy_ports().empty());
   }
 
   void the_first_of_two_ports_counts() {
@@ -72,11 +72,11 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
         "-A KUBE-PORTALS-HOST -m comment --comment \"a/b local\" -p tcp -m tcp --dport 80 -j REDIRECT --to-ports "
         "33002\n"
         "COMMIT\n");
-    const auto found = bench.writer->adopt();
+    const auto found = bench.writer->read_proxy_ports();
     CPPUNIT_ASSERT(found.at({"a/b", abi::Protocol::kTcp}) == (userspace::ProxyPorts{33000, 33002}));
   }
 
-  void rules_of_others_are_not_adopted() {
+  void foreign_rules_are_ignored() {
     PortalBench bench;
     bench.kernel.foreign(
         "*nat\n:KUBE-PORTALS-HOST - [0:0]\n:FOREIGN - [0:0]\n"
@@ -87,10 +87,10 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
         "-A KUBE-PORTALS-HOST -m comment --comment a/e -j RETURN\n"
         "-A FOREIGN -m comment --comment a/f -p tcp -m tcp --dport 80 -j REDIRECT --to-ports 33000\n"
         "COMMIT\n");
-    CPPUNIT_ASSERT(bench.writer->adopt().empty());
+    CPPUNIT_ASSERT(bench.writer->read_proxy_ports().empty());
   }
 
-  void who_is_refused_is_left_out() {
+  void refused_service_ports_are_not_programmed() {
     for (const auto naming : {FakeKernel::Naming::kLine, FakeKernel::Naming::kCommit, FakeKernel::Naming::kNone}) {
       PortalBench bench;
       std::vector<ServiceSpec> services = many_services(9, 1);
@@ -105,14 +105,14 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT(bench.kernel.text().find("svc-4") == std::string::npos);
       CPPUNIT_ASSERT_EQUAL(std::size_t{8}, bench.kernel.rules("nat", "KUBE-PORTALS-HOST").size());
       bench.kernel.refuse.clear();
-      CPPUNIT_ASSERT(!bench.writer->find_damage());
+      CPPUNIT_ASSERT(!bench.writer->find_drift());
       CPPUNIT_ASSERT(bench.full(services).refused.empty());
       CPPUNIT_ASSERT_EQUAL(std::size_t{9}, bench.kernel.rules("nat", "KUBE-PORTALS-HOST").size());
     }
   }
 
-  // The old iptables does not say how many COMMITs were carried out.
-  void who_is_refused_is_found_without_any_hint() {
+  // Legacy iptables does not report how many COMMITs were applied.
+  void refused_service_ports_are_found_without_hints() {
     PortalBench bench;
     bench.kernel.use_legacy();
     bench.kernel.naming = FakeKernel::Naming::kNone;
@@ -125,7 +125,7 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), bench.kernel.text());
   }
 
-  void who_is_refused_in_a_delta_is_left_out() {
+  void service_ports_refused_in_a_delta_are_not_programmed() {
     PortalBench bench;
     bench.full({simple()});
     bench.kernel.refuse = {"-A KUBE-NODEPORT-HOST -m comment --comment ns1/svc2:p80"};
@@ -140,10 +140,10 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
     PortalBench fresh;
     fresh.full({simple(), third});
     CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), bench.kernel.text());
-    CPPUNIT_ASSERT(!bench.writer->find_damage());
+    CPPUNIT_ASSERT(!bench.writer->find_drift());
   }
 
-  void a_delta_after_somebody_else_was_there_is_put_right() {
+  void a_delta_after_a_foreign_change_is_repaired() {
     PortalBench bench;
     bench.full({simple(), another()});
     bench.kernel.foreign("*nat\n-F KUBE-PORTALS-HOST\n-F PREROUTING\nCOMMIT\n");
@@ -154,13 +154,13 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), bench.kernel.text());
   }
 
-  void a_lock_is_a_failure_and_takes_a_full() {
+  void a_held_lock_is_a_failure_and_requires_a_full() {
     PortalBench bench;
     bench.full({simple()});
     bench.kernel.fail_next = 4;
     try {
       bench.delta({another()});
-      CPPUNIT_FAIL("a lock that is held was overlooked");
+      CPPUNIT_FAIL("a held lock was ignored");
     } catch (const sdk::Failure& failure) {
       CPPUNIT_ASSERT(failure.code() == abi::Code::kRetry);
     }
@@ -169,36 +169,36 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.delta({another()}).lines);
   }
 
-  void damage_is_described() {
-    const auto damage = [](const std::string& input) {
+  void drift_is_described() {
+    const auto drift = [](const std::string& input) {
       PortalBench bench;
       bench.full({simple(), another()});
       bench.kernel.foreign(input);
-      const auto found = bench.writer->find_damage();
+      const auto found = bench.writer->find_drift();
       bench.full({simple(), another()});
-      CPPUNIT_ASSERT(!bench.writer->find_damage());
+      CPPUNIT_ASSERT(!bench.writer->find_drift());
       PortalBench fresh;
       fresh.full({simple(), another()});
       CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), bench.kernel.text());
       return found.value_or("none");
     };
-    CPPUNIT_ASSERT_EQUAL(std::string("none"), damage("*nat\n:FOREIGN - [0:0]\n-X FOREIGN\nCOMMIT\n"));
+    CPPUNIT_ASSERT_EQUAL(std::string("none"), drift("*nat\n:FOREIGN - [0:0]\n-X FOREIGN\nCOMMIT\n"));
     CPPUNIT_ASSERT_EQUAL(std::string("the rule \"-m comment --comment \"handle ClusterIPs; NOTE: this must be before "
                                      "the NodePort rules\" -j KUBE-PORTALS-CONTAINER\" in nat PREROUTING is gone; the "
                                      "rule \"-m addrtype --dst-type LOCAL -m comment --comment \"handle service "
                                      "NodePorts; NOTE: this must be the last rule in the chain\" -j "
                                      "KUBE-NODEPORT-CONTAINER\" in nat PREROUTING is gone"),
-                         damage("*nat\n-F PREROUTING\nCOMMIT\n"));
+                         drift("*nat\n-F PREROUTING\nCOMMIT\n"));
     CPPUNIT_ASSERT_EQUAL(std::string("the rule \"-m comment --comment ns1/svc2:p80 -p tcp -m tcp --dport 30002 -j "
                                      "REDIRECT --to-ports 40001\" in nat KUBE-NODEPORT-HOST is gone"),
-                         damage("*nat\n-F KUBE-NODEPORT-HOST\nCOMMIT\n"));
+                         drift("*nat\n-F KUBE-NODEPORT-HOST\nCOMMIT\n"));
     CPPUNIT_ASSERT_EQUAL(std::string("the rule \"-j RETURN\" in nat KUBE-PORTALS-HOST is not ours"),
-                         damage("*nat\n-I KUBE-PORTALS-HOST -j RETURN\nCOMMIT\n"));
-    const std::string many = damage("*filter\n-F FORWARD\n-F OUTPUT\n-F INPUT\n-X KUBE-PORTALS-FIREWALL\nCOMMIT\n");
+                         drift("*nat\n-I KUBE-PORTALS-HOST -j RETURN\nCOMMIT\n"));
+    const std::string many = drift("*filter\n-F FORWARD\n-F OUTPUT\n-F INPUT\n-X KUBE-PORTALS-FIREWALL\nCOMMIT\n");
     CPPUNIT_ASSERT(many.ends_with("in filter FORWARD is gone; and 2 more"));
   }
 
-  // Of the original, too: they say nothing of marks.
+  // Also jumps of kube-proxy, which do not match marks.
   void jumps_of_an_earlier_version_are_replaced_at_once() {
     PortalBench bench;
     bench.full({another()});
@@ -220,44 +220,44 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(wanted, bench.kernel.text());
   }
 
-  void nobody_looks_while_nobody_writes() {
+  void rules_are_not_listed_without_changes() {
     PortalBench bench;
     bench.step = 1000000;
     bench.full({simple()});
     bench.delta({another()});
     const std::size_t looks = bench.kernel.saves;
-    for (int i = 0; i < 3; ++i) CPPUNIT_ASSERT(!bench.writer->find_damage());
+    for (int i = 0; i < 3; ++i) CPPUNIT_ASSERT(!bench.writer->find_drift());
     CPPUNIT_ASSERT_EQUAL(looks, bench.kernel.saves);
     bench.kernel.foreign("*nat\n:FOREIGN - [0:0]\nCOMMIT\n");
-    for (int i = 0; i < 3; ++i) CPPUNIT_ASSERT(!bench.writer->find_damage());
+    for (int i = 0; i < 3; ++i) CPPUNIT_ASSERT(!bench.writer->find_drift());
     CPPUNIT_ASSERT_EQUAL(looks + 1, bench.kernel.saves);
   }
 
-  void the_old_iptables_is_looked_at_with_pauses() {
+  void legacy_iptables_is_checked_with_pauses() {
     PortalBench bench;
     bench.kernel.use_legacy();
     bench.full({simple()});
     const std::size_t looks = bench.kernel.saves;
-    bench.step = 1000;  // a look takes this long
-    CPPUNIT_ASSERT(!bench.writer->find_damage());
-    CPPUNIT_ASSERT(!bench.writer->find_damage());
+    bench.step = 1000;  // a check takes this long
+    CPPUNIT_ASSERT(!bench.writer->find_drift());
+    CPPUNIT_ASSERT(!bench.writer->find_drift());
     CPPUNIT_ASSERT_EQUAL(looks + 1, bench.kernel.saves);
     bench.clock += 20000;
-    CPPUNIT_ASSERT(!bench.writer->find_damage());
+    CPPUNIT_ASSERT(!bench.writer->find_drift());
     CPPUNIT_ASSERT_EQUAL(looks + 2, bench.kernel.saves);
   }
 
-  void removal_leaves_what_is_not_ours() {
+  void removal_keeps_foreign_objects() {
     PortalBench bench;
     bench.kernel.foreign("*nat\n:FOREIGN - [0:0]\n-A PREROUTING -j FOREIGN\nCOMMIT\n");
     const std::string before = bench.kernel.text();
     bench.full({another(), policy_local(false)});
     userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {});
     CPPUNIT_ASSERT_EQUAL(before, bench.kernel.text());
-    CPPUNIT_ASSERT(bench.writer->find_damage());
+    CPPUNIT_ASSERT(bench.writer->find_drift());
     userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {});  // of nothing
     CPPUNIT_ASSERT_EQUAL(before, bench.kernel.text());
-    // Jumps as an earlier process made them, with other facts; a chain somebody points at is emptied.
+    // Jumps of an earlier process with other node facts; a chain with foreign references is only flushed.
     NodeSpec node;
     node.flags = 0;
     node.node_port_addresses = {"192.168.0.2", "192.168.1.2"};
@@ -273,7 +273,7 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.rules("nat", "PREROUTING").size());
   }
 
-  void removal_keeps_what_a_successor_claims() {
+  void removal_keeps_chains_the_new_backend_claims() {
     PortalBench bench;
     bench.full({simple(), another()});
     userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {"iptables/nat/KUBE-PORTALS-*"});
@@ -304,7 +304,7 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
     const auto firewall = [&]() -> const FakeKernel::Rules& {
       return bench.kernel.rules("filter", "KUBE-PORTALS-FIREWALL");
     };
-    CPPUNIT_ASSERT_EQUAL(std::size_t{4}, firewall().size());  // two of the address, and of a port for each list
+    CPPUNIT_ASSERT_EQUAL(std::size_t{4}, firewall().size());  // two for the address, one for each of two proxy ports
     bench.kernel.restores.clear();
     userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, Part::kDrops);
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, firewall().size());
@@ -312,25 +312,25 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!bench.kernel.rules("nat", "KUBE-PORTALS-CONTAINER").empty());
     userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, Part::kDrops);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
-    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, Part::kLeads);
+    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, Part::kRedirects);
     CPPUNIT_ASSERT(bench.kernel.tables.at("nat").count("KUBE-PORTALS-CONTAINER") == 0);
     CPPUNIT_ASSERT(bench.kernel.rules("nat", "PREROUTING").empty());
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, firewall().size());
     CPPUNIT_ASSERT(!bench.kernel.rules("filter", "KUBE-NODEPORT-NON-LOCAL").empty());
     userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, Part::kAll);
     CPPUNIT_ASSERT_EQUAL(before, bench.kernel.text());
-    // Claimed: it stays as it is.
+    // Claimed chains do not change.
     bench.full({restricted()});
     const std::string written = bench.kernel.text();
-    for (const Part part : {Part::kDrops, Part::kLeads, Part::kAll}) {
+    for (const Part part : {Part::kDrops, Part::kRedirects, Part::kAll}) {
       userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, userspace::portal_claims(abi::Family::kIpv4),
                                   part);
     }
     CPPUNIT_ASSERT_EQUAL(written, bench.kernel.text());
   }
 
-  // Another backend may serve until rules lead to the proxy: who is not led there yet is not to be dropped for it.
-  void nobody_is_dropped_before_he_is_led() {
+  // Until rules redirect to the proxy, another backend may serve: its packets must not be dropped.
+  void drop_rules_come_after_redirects() {
     PortalBench bench;
     bench.full({restricted()});
     const std::string sent = bench.sent();
@@ -338,9 +338,9 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
     const std::size_t dropped = sent.find("is not for this source");
     CPPUNIT_ASSERT(led != std::string::npos && dropped != std::string::npos);
     CPPUNIT_ASSERT(led < dropped);
-    // In chains that an earlier end left behind as well.
+    // Also with chains that an earlier process left behind.
     userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, userspace::PortalWriter::Part::kDrops);
-    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, userspace::PortalWriter::Part::kLeads);
+    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, userspace::PortalWriter::Part::kRedirects);
     bench.full({restricted()});
     CPPUNIT_ASSERT(bench.sent().find("-I PREROUTING") < bench.sent().find("is not for this source"));
     bench.restart();

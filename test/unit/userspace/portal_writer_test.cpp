@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is sent to the kernel, line by line: full and delta.
+// The exact input sent to the kernel by full and delta transactions.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -23,15 +23,15 @@ class PortalWriterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(the_same_again_writes_nothing);
   CPPUNIT_TEST(a_full_writes_the_difference_only);
   CPPUNIT_TEST(rules_of_one_service_port_are_put_in_order);
-  CPPUNIT_TEST(many_leftovers_go_with_their_chain);
+  CPPUNIT_TEST(a_chain_with_many_unwanted_rules_is_rewritten);
   CPPUNIT_TEST(jumps_follow_the_node);
-  CPPUNIT_TEST(jumps_in_the_wrong_order_are_put_right);
-  CPPUNIT_TEST(a_delta_is_single_lines_and_no_look);
-  CPPUNIT_TEST(a_delta_keeps_what_stays);
+  CPPUNIT_TEST(jumps_in_the_wrong_order_are_repaired);
+  CPPUNIT_TEST(a_delta_writes_single_lines_without_reading);
+  CPPUNIT_TEST(a_delta_keeps_unchanged_rules);
   CPPUNIT_TEST(a_delta_that_loses_the_local_endpoint_drops_first);
   CPPUNIT_TEST(a_delta_needs_a_full_before);
   CPPUNIT_TEST(every_change_by_delta_ends_where_a_full_would);
-  CPPUNIT_TEST(a_load_is_cut_for_nf_tables_only);
+  CPPUNIT_TEST(large_inputs_are_split_for_nf_tables_only);
   CPPUNIT_TEST_SUITE_END();
 
   void a_full_makes_chains_rules_and_jumps() {
@@ -120,12 +120,12 @@ class PortalWriterTest : public CppUnit::TestFixture {
     const auto wanted = chain;
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, chain.size());
     std::swap(chain[0], chain[1]);
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.full({spec}).lines);  // one goes and comes
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.full({spec}).lines);  // one rule is removed and added
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
     CPPUNIT_ASSERT(wanted == chain);
   }
 
-  void many_leftovers_go_with_their_chain() {
+  void a_chain_with_many_unwanted_rules_is_rewritten() {
     PortalBench bench;
     std::vector<ServiceSpec> services = many_services(60, 1);
     bench.full(services);
@@ -144,28 +144,28 @@ class PortalWriterTest : public CppUnit::TestFixture {
     node.flags = 0;
     node.node_port_addresses = {"192.168.0.2"};
     bench.facts = test::portal_facts(node);
-    bench.kernel.foreign("*nat\n-A OUTPUT -m comment --comment somebody -j KUBE-NODEPORT-HOST\nCOMMIT\n");
+    bench.kernel.foreign("*nat\n-A OUTPUT -m comment --comment foreign -j KUBE-NODEPORT-HOST\nCOMMIT\n");
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, bench.full({another()}).lines);
     bench.expect("PASS", {"203.0.113.2", "192.168.1.2", "tcp", 30002, "eth0"});
     bench.expect(":40001", {"203.0.113.2", "192.168.0.2", "tcp", 30002, "eth0"});
-    CPPUNIT_ASSERT(bench.sent().find("somebody") == std::string::npos);
+    CPPUNIT_ASSERT(bench.sent().find("foreign") == std::string::npos);
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.full({another()}).lines);
   }
 
-  void jumps_in_the_wrong_order_are_put_right() {
+  void jumps_in_the_wrong_order_are_repaired() {
     PortalBench bench;
     bench.full({another()});
     auto& chain = bench.kernel.tables["nat"]["PREROUTING"];
     const auto wanted = chain;
     std::swap(chain[0], chain[1]);
     bench.kernel.foreign("*nat\n-I OUTPUT -j ACCEPT\nCOMMIT\n");
-    const auto damage = bench.writer->find_damage();
-    CPPUNIT_ASSERT(damage && damage->find("handle service NodePorts") != std::string::npos);
+    const auto drift = bench.writer->find_drift();
+    CPPUNIT_ASSERT(drift && drift->find("handle service NodePorts") != std::string::npos);
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.full({another()}).lines);
     CPPUNIT_ASSERT(wanted == chain);
   }
 
-  void a_delta_is_single_lines_and_no_look() {
+  void a_delta_writes_single_lines_without_reading() {
     PortalBench bench;
     bench.full({simple()});
     const std::size_t looks = bench.kernel.saves;
@@ -186,7 +186,7 @@ class PortalWriterTest : public CppUnit::TestFixture {
                     "--to-ports 40001\n"
                     "COMMIT\n"),
         bench.sent());
-    bench.delta({}, {{"ns1/svc1:p80", abi::Protocol::kTcp}, {"ns1/nobody:p80", abi::Protocol::kTcp}});
+    bench.delta({}, {{"ns1/svc1:p80", abi::Protocol::kTcp}, {"ns1/unknown:p80", abi::Protocol::kTcp}});
     CPPUNIT_ASSERT_EQUAL(std::string("*nat\n"
                                      "-D KUBE-PORTALS-CONTAINER -m comment --comment ns1/svc1:p80 -p tcp") +
                              kTo +
@@ -199,11 +199,11 @@ class PortalWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.delta({another()}).lines);
     CPPUNIT_ASSERT_EQUAL(std::string(), bench.sent());
     CPPUNIT_ASSERT_EQUAL(looks, bench.kernel.saves);
-    CPPUNIT_ASSERT(!bench.writer->find_damage());
+    CPPUNIT_ASSERT(!bench.writer->find_drift());
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.full({another()}).lines);
   }
 
-  void a_delta_keeps_what_stays() {
+  void a_delta_keeps_unchanged_rules() {
     PortalBench bench;
     bench.full({another()});
     ServiceSpec spec = another();
@@ -223,7 +223,7 @@ class PortalWriterTest : public CppUnit::TestFixture {
         bench.sent());
   }
 
-  // filter, nat, filter again: a client meets the old face or the DROP, never nothing.
+  // filter, nat, filter again: a client meets the old listener or the DROP, never nothing.
   void a_delta_that_loses_the_local_endpoint_drops_first() {
     PortalBench bench;
     bench.full({policy_local(true)});
@@ -237,25 +237,25 @@ class PortalWriterTest : public CppUnit::TestFixture {
         "-m addrtype --dst-type LOCAL ";
     const std::string pods = served + "-s 10.0.0.0/8 -j RETURN\n";
     const std::string node = served + "-m addrtype --src-type LOCAL -j RETURN\n";
-    const std::string face =
+    const std::string listener =
         "KUBE-NODEPORT-CONTAINER -m comment --comment \"ns1/svc1:p80 local\" -p tcp -m tcp --dport 30001 -j REDIRECT "
         "--to-ports 40002\n";
     const std::string accept =
         "KUBE-NODEPORT-NON-LOCAL -m comment --comment \"ns1/svc1:p80 local\" -p tcp -m tcp --dport 40002 -m state "
         "--state NEW -j ACCEPT\n";
-    CPPUNIT_ASSERT_EQUAL("*filter\n-A " + pods + "-A " + node + "-A " + drop + "COMMIT\n*nat\n-D " + face +
+    CPPUNIT_ASSERT_EQUAL("*filter\n-A " + pods + "-A " + node + "-A " + drop + "COMMIT\n*nat\n-D " + listener +
                              "COMMIT\n*filter\n-D " + accept + "COMMIT\n",
                          bench.sent());
     bench.delta({policy_local(true)});
-    CPPUNIT_ASSERT_EQUAL("*filter\n-A " + accept + "COMMIT\n*nat\n-A " + face + "COMMIT\n*filter\n-D " + pods + "-D " +
-                             node + "-D " + drop + "COMMIT\n",
+    CPPUNIT_ASSERT_EQUAL("*filter\n-A " + accept + "COMMIT\n*nat\n-A " + listener + "COMMIT\n*filter\n-D " + pods +
+                             "-D " + node + "-D " + drop + "COMMIT\n",
                          bench.sent());
   }
 
   void a_delta_needs_a_full_before() {
     PortalBench bench;
     CPPUNIT_ASSERT_THROW(bench.delta({simple()}), sdk::Failure);
-    CPPUNIT_ASSERT(bench.writer->find_damage());
+    CPPUNIT_ASSERT(bench.writer->find_drift());
   }
 
   void every_change_by_delta_ends_where_a_full_would() {
@@ -276,7 +276,7 @@ class PortalWriterTest : public CppUnit::TestFixture {
         PortalBench bench;
         bench.full({from});
         bench.delta({to});
-        CPPUNIT_ASSERT(!bench.writer->find_damage());
+        CPPUNIT_ASSERT(!bench.writer->find_drift());
         PortalBench fresh;
         CPPUNIT_ASSERT_EQUAL(fresh.full({to}).rules, bench.delta({to}).rules);
         CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), bench.kernel.text());
@@ -286,7 +286,7 @@ class PortalWriterTest : public CppUnit::TestFixture {
     }
   }
 
-  void a_load_is_cut_for_nf_tables_only() {
+  void large_inputs_are_split_for_nf_tables_only() {
     PortalBench bench;
     bench.full(many_services(1500, 1));
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.restores.size());

@@ -33,25 +33,25 @@ int option(const Descriptor& socket, int level, int name) {
 
 class ProxyPortsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ProxyPortsTest);
-  CPPUNIT_TEST(the_kernel_chooses_when_nothing_is_said);
-  CPPUNIT_TEST(udp_has_a_group_of_its_own_at_one_port);
+  CPPUNIT_TEST(without_a_range_the_kernel_chooses);
+  CPPUNIT_TEST(a_udp_group_has_one_port);
   CPPUNIT_TEST(udp_groups_share_no_port);
   CPPUNIT_TEST(a_group_spreads_clients);
-  CPPUNIT_TEST(families_do_not_get_in_each_others_way);
-  CPPUNIT_TEST(it_listens_at_one_address_only_when_told);
+  CPPUNIT_TEST(families_do_not_conflict);
+  CPPUNIT_TEST(listens_on_one_address_only_if_configured);
   CPPUNIT_TEST(the_preferred_port_is_taken_when_it_is_free);
   CPPUNIT_TEST(a_preferred_port_outside_the_range_is_not_taken);
   CPPUNIT_TEST(a_range_is_used_up_without_holes);
   CPPUNIT_TEST(the_beginning_of_a_range_is_random);
-  CPPUNIT_TEST(a_full_range_is_searched_again_when_told);
-  CPPUNIT_TEST(an_address_of_somebody_else_is_named);
-  CPPUNIT_TEST(connections_are_left_descriptors);
+  CPPUNIT_TEST(a_full_range_is_searched_again_on_request);
+  CPPUNIT_TEST(an_address_not_on_this_node_is_reported);
+  CPPUNIT_TEST(descriptors_are_reserved_for_connections);
   CPPUNIT_TEST_SUITE_END();
 
   static ProxyPortOpener opener(abi::Family family = kV4, unsigned sockets = 4, PortRange range = {}) {
     return {family, test::loopback(family), range, sockets, 1};
   }
-  // `size` ports of which none was in use a moment ago.
+  // `size` ports, none of which was in use just now.
   static PortRange free_range(std::uint16_t size) {
     // Another process that runs these tests, such as a build with a sanitizer, begins elsewhere.
     const auto begin = static_cast<std::uint16_t>(21000 + getpid() % 150 * 61);
@@ -70,7 +70,7 @@ class ProxyPortsTest : public CppUnit::TestFixture {
     return {};
   }
 
-  void the_kernel_chooses_when_nothing_is_said() {
+  void without_a_range_the_kernel_chooses() {
     const ProxySockets opened = opener().open(kTcp, 0);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, opened.sockets.size());
     const Descriptor& socket = opened.sockets.front();
@@ -80,7 +80,7 @@ class ProxyPortsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, opened.port));
   }
 
-  void udp_has_a_group_of_its_own_at_one_port() {
+  void a_udp_group_has_one_port() {
     const ProxySockets opened = opener().open(kUdp, 0);
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, opened.sockets.size());
     for (const Descriptor& socket : opened.sockets) {
@@ -90,7 +90,7 @@ class ProxyPortsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!test::bound(kV4, SOCK_DGRAM, test::loopback(kV4), opened.port));
   }
 
-  // The kernel thinks a port is free for a socket that wants to share it with others of this user.
+  // With SO_REUSEPORT, bind() succeeds if another socket of this user has the port with it too.
   void udp_groups_share_no_port() {
     ProxyPortOpener opener = ProxyPortsTest::opener(kV4, 4, free_range(12));
     std::vector<ProxySockets> all;
@@ -114,11 +114,11 @@ class ProxyPortsTest : public CppUnit::TestFixture {
       pollfd wait{socket.get(), POLLIN, 0};
       reached += poll(&wait, 1, 0) == 1 ? 1 : 0;
     }
-    // That one of four gets none of 64 clients has a probability of 4 * (3/4)^64, 4e-8.
+    // The probability that one of four sockets gets none of 64 clients is 4 * (3/4)^64, 4e-8.
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, reached);
   }
 
-  void families_do_not_get_in_each_others_way() {
+  void families_do_not_conflict() {
     if (!test::has_ipv6()) return;
     for (const abi::Protocol protocol : {kTcp, kUdp}) {
       const ProxySockets v6 = ProxyPortOpener(kV6, std::nullopt, {}, 2, 1).open(protocol, 0);
@@ -127,7 +127,7 @@ class ProxyPortsTest : public CppUnit::TestFixture {
     }
   }
 
-  void it_listens_at_one_address_only_when_told() {
+  void listens_on_one_address_only_if_configured() {
     const ProxySockets opened = opener().open(kTcp, 0);
     const abi::Address other = *sdk::parse_address("127.0.0.2", kV4);
     CPPUNIT_ASSERT(test::bound(kV4, SOCK_STREAM, other, opened.port));
@@ -183,7 +183,7 @@ class ProxyPortsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(begins.size() > 4);
   }
 
-  void a_full_range_is_searched_again_when_told() {
+  void a_full_range_is_searched_again_on_request() {
     ProxyPortOpener opener = ProxyPortsTest::opener(kV4, 1, free_range(1));
     std::vector<ProxySockets> opened;
     opened.push_back(opener.open(kTcp, 0));
@@ -194,19 +194,19 @@ class ProxyPortsTest : public CppUnit::TestFixture {
     opened.push_back(opener.open(kTcp, 0));
   }
 
-  void an_address_of_somebody_else_is_named() {
+  void an_address_not_on_this_node_is_reported() {
     ProxyPortOpener opener(kV4, *sdk::parse_address("192.0.2.1", kV4), {}, 1, 1);
     try {
       opener.open(kTcp, 0);
       CPPUNIT_FAIL("192.0.2.1 is an address of this machine");
     } catch (const sdk::Failure& failure) {
-      CPPUNIT_ASSERT_EQUAL(std::string("bind 192.0.2.1:0 for a proxy port: it is no address of this node; check "
+      CPPUNIT_ASSERT_EQUAL(std::string("bind 192.0.2.1:0 for a proxy port: not an address of this node; check "
                                        "bindAddress"),
                            std::string(failure.what()));
     }
   }
 
-  void connections_are_left_descriptors() {
+  void descriptors_are_reserved_for_connections() {
     struct Limit {
       Limit() { CPPUNIT_ASSERT_EQUAL(0, getrlimit(RLIMIT_NOFILE, &before)); }
       ~Limit() { setrlimit(RLIMIT_NOFILE, &before); }
@@ -216,19 +216,20 @@ class ProxyPortsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0, setrlimit(RLIMIT_NOFILE, &small));
     ProxyPortOpener opener = ProxyPortsTest::opener();
     std::vector<ProxySockets> opened;
-    std::string said;
-    while (said.empty() && opened.size() < 256) {
+    std::string message;
+    while (message.empty() && opened.size() < 256) {
       try {
         opened.push_back(opener.open(kUdp, 0));
       } catch (const sdk::Failure& failure) {
         CPPUNIT_ASSERT(failure.code() == abi::Code::kRetry);
-        said = failure.what();
+        message = failure.what();
       }
     }
-    CPPUNIT_ASSERT_EQUAL(std::string("of the 256 file descriptors of this process, the last 64 are kept for "
-                                     "connections; raise its limit (LimitNOFILE)"),
-                         said);
-    // Half a group is no group.
+    CPPUNIT_ASSERT_EQUAL(std::string("too many open files for another listening socket: of the 256 file descriptors of "
+                                     "this process, the last 64 are reserved for connections; raise its limit "
+                                     "(LimitNOFILE)"),
+                         message);
+    // A group is opened completely or not at all.
     CPPUNIT_ASSERT(opened.back().sockets.size() == 4);
     const Descriptor next(dup(opened.back().sockets.back().get()));
     CPPUNIT_ASSERT(next.get() <= 192);

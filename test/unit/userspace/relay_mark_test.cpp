@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The mark of packets that the relay sends to endpoints.
+// The mark of packets from the relay to endpoints.
 #include "plugins/common/netfilter/relay_mark.hpp"
 
 #include <cppunit/extensions/HelperMacros.h>
@@ -57,7 +57,7 @@ std::uint32_t mark_towards(std::uint16_t port) {
   return 0;
 }
 
-// No capability at all, as a daemon without privileges; of this thread alone.
+// Drops all capabilities of this thread, as in a daemon without privileges.
 void drop_capabilities() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct none[2]{};
@@ -78,14 +78,14 @@ bool may_mark() {
 
 class RelayMarkTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(RelayMarkTest);
-  CPPUNIT_TEST(it_shares_no_bit_with_that_of_masquerading);
-  CPPUNIT_TEST(sockets_of_each_kind_have_it);
+  CPPUNIT_TEST(the_relay_mark_shares_no_bit_with_the_masquerade_mark);
+  CPPUNIT_TEST(sockets_of_each_kind_are_marked);
   CPPUNIT_TEST(without_the_privilege_sockets_work_and_the_probe_names_the_remedy);
-  CPPUNIT_TEST(the_relay_sends_with_it);
-  CPPUNIT_TEST(it_moves_with_that_of_masquerading_and_no_rule_leads_the_relay_meanwhile);
+  CPPUNIT_TEST(relayed_packets_are_marked);
+  CPPUNIT_TEST(the_mark_follows_the_masquerade_mark_without_gap);
   CPPUNIT_TEST_SUITE_END();
 
-  // Fixtures live until all tests have run; backends are not to.
+  // CppUnit keeps fixtures until all tests have run; tearDown() releases the backend earlier.
   std::unique_ptr<BackendBench> made_;
 
  public:
@@ -98,7 +98,7 @@ class RelayMarkTest : public CppUnit::TestFixture {
  private:
   BackendBench& bench() const { return *made_; }
 
-  void it_shares_no_bit_with_that_of_masquerading() {
+  void the_relay_mark_shares_no_bit_with_the_masquerade_mark() {
     for (int bit = 0; bit < 32; ++bit) {
       const std::uint32_t masquerade = std::uint32_t{1} << bit;
       const std::uint32_t mark = netfilter::relay_mark(masquerade);
@@ -107,7 +107,7 @@ class RelayMarkTest : public CppUnit::TestFixture {
     }
   }
 
-  void sockets_of_each_kind_have_it() {
+  void sockets_of_each_kind_are_marked() {
     if (!may_mark()) return;
     for (const int family : {AF_INET, AF_INET6}) {
       if (family == AF_INET6 && !test::has_ipv6()) continue;
@@ -142,7 +142,7 @@ class RelayMarkTest : public CppUnit::TestFixture {
     if (can_mark()) probe_socket_mark(kV4);
   }
 
-  // A new connection through the proxy, and the mark of the relay's end of it.
+  // Opens a connection through the proxy and returns the mark of the relay's socket to the endpoint.
   static std::uint32_t mark_of_next(std::uint16_t proxy_port, const Descriptor& endpoint) {
     const Descriptor client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const SocketAddress to(kV4, test::loopback(kV4), proxy_port);
@@ -172,7 +172,7 @@ class RelayMarkTest : public CppUnit::TestFixture {
     return test::named(name, {{"127.0.0.1", test::port_of(endpoint), false, test::Condition::kReady}});
   }
 
-  void the_relay_sends_with_it() {
+  void relayed_packets_are_marked() {
     if (!may_mark()) return;
     const Descriptor endpoint = listening();
     const test::Server server('a', SOCK_DGRAM);
@@ -184,7 +184,7 @@ class RelayMarkTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(kFirst, mark_towards(server.port()));
   }
 
-  void it_moves_with_that_of_masquerading_and_no_rule_leads_the_relay_meanwhile() {
+  void the_mark_follows_the_masquerade_mark_without_gap() {
     if (!may_mark()) return;
     const Descriptor endpoint = listening();
     CPPUNIT_ASSERT(bench().full({service("svc1", endpoint)}) == abi::Code::kOk);

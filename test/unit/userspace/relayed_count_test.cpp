@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How many connections were lost with a process that was killed.
+// The count of connections lost with a killed process.
 #include "plugins/userspace/relay/relayed_count.hpp"
 
 #include <cppunit/extensions/HelperMacros.h>
@@ -30,14 +30,14 @@ constexpr const char* kLostTcp = "sluice_userspace_connections_lost_total{ip_fam
 
 class RelayedCountTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(RelayedCountTest);
-  CPPUNIT_TEST(what_a_killed_process_had_is_told_once);
-  CPPUNIT_TEST(who_lives_is_left_alone);
+  CPPUNIT_TEST(connections_of_a_killed_process_are_reported_once);
+  CPPUNIT_TEST(files_in_use_are_ignored);
   CPPUNIT_TEST(threads_add_up);
-  CPPUNIT_TEST(nothing_is_left_of_nothing);
-  CPPUNIT_TEST(what_is_left_behind_is_told);
-  CPPUNIT_TEST(without_a_folder_it_counts_all_the_same);
-  CPPUNIT_TEST(damaged_files_count_nothing);
-  CPPUNIT_TEST(a_backend_tells_what_was_lost);
+  CPPUNIT_TEST(an_empty_count_leaves_no_file);
+  CPPUNIT_TEST(recorded_losses_are_reported);
+  CPPUNIT_TEST(counts_in_memory_without_a_folder);
+  CPPUNIT_TEST(corrupt_files_are_ignored);
+  CPPUNIT_TEST(a_backend_reports_lost_connections);
   CPPUNIT_TEST_SUITE_END();
 
   std::string folder_;
@@ -62,14 +62,14 @@ class RelayedCountTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(flows, lost.flows);
   }
 
-  void what_a_killed_process_had_is_told_once() {
+  void connections_of_a_killed_process_are_reported_once() {
     const pid_t child = fork();
     if (child == 0) {
       RelayedCount count(2, folder_, kV4);
-      count.place(0).connections.add(5);
-      count.place(1).connections.add(2);
-      count.place(1).connections.subtract();
-      count.place(1).flows.add(3);
+      count.thread_counts(0).connections.add(5);
+      count.thread_counts(1).connections.add(2);
+      count.thread_counts(1).connections.subtract();
+      count.thread_counts(1).flows.add(3);
       kill(getpid(), SIGKILL);
     }
     int status = 0;
@@ -82,13 +82,13 @@ class RelayedCountTest : public CppUnit::TestFixture {
     expect_lost(kV4, 0, 0);
   }
 
-  void who_lives_is_left_alone() {
+  void files_in_use_are_ignored() {
     RelayedCount count(1, folder_, kV4);
-    count.place(0).connections.add(5);
+    count.thread_counts(0).connections.add(5);
     expect_lost(kV4, 0, 0);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, files());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{5}, count.now().connections);
-    count.place(0).connections.subtract(5);
+    count.thread_counts(0).connections.subtract(5);
   }
 
   void threads_add_up() {
@@ -96,16 +96,16 @@ class RelayedCountTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(count.problem().empty());
     CPPUNIT_ASSERT(!count.now().any());
     for (unsigned thread = 0; thread < 3; ++thread) {
-      count.place(thread).connections.add();
-      count.place(thread).flows.add(2);
-      count.place(thread).datagrams.add(10);
+      count.thread_counts(thread).connections.add();
+      count.thread_counts(thread).flows.add(2);
+      count.thread_counts(thread).datagrams.add(10);
     }
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{3}, count.now().connections);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{6}, count.now().flows);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{30}, count.datagrams());
   }
 
-  void nothing_is_left_of_nothing() {
+  void an_empty_count_leaves_no_file() {
     {
       RelayedCount count(1, folder_, kV4);
       CPPUNIT_ASSERT_EQUAL(std::size_t{1}, files());
@@ -113,20 +113,20 @@ class RelayedCountTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, files());
   }
 
-  void what_is_left_behind_is_told() {
-    std::make_unique<RelayedCount>(1, folder_, kV4)->leave_behind({4, 1});
+  void recorded_losses_are_reported() {
+    std::make_unique<RelayedCount>(1, folder_, kV4)->record_lost({4, 1});
     expect_lost(kV4, 4, 1);
   }
 
-  void without_a_folder_it_counts_all_the_same() {
+  void counts_in_memory_without_a_folder() {
     RelayedCount count(1, folder_ + "/missing", kV4);
     CPPUNIT_ASSERT_EQUAL("in " + folder_ + "/missing: No such file or directory", count.problem());
-    count.place(0).connections.add(5);
+    count.thread_counts(0).connections.add(5);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{5}, count.now().connections);
     CPPUNIT_ASSERT(RelayedCount(1, "", kV4).problem().empty());
   }
 
-  void damaged_files_count_nothing() {
+  void corrupt_files_are_ignored() {
     std::ofstream(folder_ + "/relayed-ipv4-empty");
     std::ofstream(folder_ + "/relayed-ipv4-words") << std::string(256, 'x');
     const auto write = [&](const char* name, std::uint64_t magic, std::uint64_t places) {
@@ -135,12 +135,12 @@ class RelayedCountTest : public CppUnit::TestFixture {
     };
     write("/relayed-ipv4-cut", 0x31594C5245434C53u, 1000);
     write("/relayed-ipv4-other", 0x32594C5245434C53u, 0);
-    std::ofstream(folder_ + "/somebody-elses");
+    std::ofstream(folder_ + "/another-file");
     expect_lost(kV4, 0, 0);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, files());
   }
 
-  void a_backend_tells_what_was_lost() {
+  void a_backend_reports_lost_connections() {
     test::BackendBench bench;
     bench.state_dir = folder_;
     const Descriptor listener = test::bound(kV4, SOCK_STREAM, test::loopback(kV4), 0);
@@ -160,9 +160,8 @@ class RelayedCountTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench.host.events.empty());
     CPPUNIT_ASSERT(bench.full(services) == abi::Code::kOk);
     CPPUNIT_ASSERT_EQUAL(1.0, bench.host.served().at(kLostTcp));
-    CPPUNIT_ASSERT(bench.host.has_line(
-        abi::Severity::kWarning,
-        "1 TCP connection and 0 UDP flows that were relayed ended with the process before this one"));
+    CPPUNIT_ASSERT(bench.host.has_line(abi::Severity::kWarning,
+                                       "1 TCP connection and 0 UDP flows were lost when the previous process ended"));
     CPPUNIT_ASSERT(std::vector<std::string>{"RelayedConnectionsLost"} == bench.host.events);
     bench.stop();
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, files());

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How a backend goes while another one serves.
+// Retirement of a backend while another one serves.
 #include <cppunit/extensions/HelperMacros.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -30,8 +30,7 @@ using test::stretched_milliseconds;
 using test::wait_until;
 
 constexpr abi::Family kV4 = abi::Family::kIpv4;
-// After so much silence the relay ends the flow of a client. More than an answer takes on a busy machine: a flow that has
-// ended gets none.
+// UDP timeout of the relay. Longer than a reply takes on a busy machine, since an ended flow gets none.
 std::chrono::milliseconds client_flow_time() {
   return test::stretched_at_most(std::chrono::seconds(1), std::chrono::seconds(5));
 }
@@ -43,7 +42,7 @@ constexpr const char* kDrainingTcp = "sluice_userspace_draining{ip_family=\"IPv4
 void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
 void retries(abi::Code code) { CPPUNIT_ASSERT(code == abi::Code::kRetry); }
 
-// A client, and what its endpoint has of it.
+// A client and the connection of the relay at its endpoint.
 struct Path {
   Path(std::uint16_t proxy_port, const Descriptor& listener)
       : client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -80,24 +79,24 @@ Descriptor udp_client(std::uint16_t proxy_port) {
 
 class RetirementTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(RetirementTest);
-  CPPUNIT_TEST(rules_go_in_stages);
-  CPPUNIT_TEST(what_is_claimed_stays);
-  CPPUNIT_TEST(who_is_on_his_way_is_served);
-  CPPUNIT_TEST(who_has_connected_already_is_taken_in);
-  CPPUNIT_TEST(connections_live_until_they_end);
-  CPPUNIT_TEST(what_is_left_ends_when_time_is_up);
-  CPPUNIT_TEST(who_is_left_of_a_service_that_went_before_ends_when_time_is_up);
-  CPPUNIT_TEST(who_is_left_of_a_face_that_went_before_ends_when_time_is_up);
-  CPPUNIT_TEST(who_is_left_of_a_service_that_went_before_ends_with_the_backend);
-  CPPUNIT_TEST(gauges_are_those_of_who_comes_back);
-  CPPUNIT_TEST(who_serves_again_tells_gauges_again);
-  CPPUNIT_TEST(a_client_that_goes_on_sending_stays);
-  CPPUNIT_TEST(a_client_that_sends_at_times_stays);
-  CPPUNIT_TEST(a_client_whose_flow_is_still_tracked_is_not_refused);
-  CPPUNIT_TEST(the_other_family_goes_on);
-  CPPUNIT_TEST(a_failure_is_made_good);
-  CPPUNIT_TEST(leftovers_of_an_earlier_process_go);
-  CPPUNIT_TEST(ports_of_the_node_are_free_when_nobody_comes_any_more);
+  CPPUNIT_TEST(rules_are_removed_in_stages);
+  CPPUNIT_TEST(claimed_chains_are_kept);
+  CPPUNIT_TEST(packets_in_flight_are_served);
+  CPPUNIT_TEST(queued_connections_are_accepted);
+  CPPUNIT_TEST(connections_continue_until_they_end);
+  CPPUNIT_TEST(the_drain_timeout_ends_remaining_connections);
+  CPPUNIT_TEST(the_drain_timeout_ends_connections_of_removed_services);
+  CPPUNIT_TEST(the_drain_timeout_ends_connections_of_removed_listeners);
+  CPPUNIT_TEST(connections_of_removed_services_end_with_the_backend);
+  CPPUNIT_TEST(gauges_are_those_of_the_returning_backend);
+  CPPUNIT_TEST(a_reactivated_backend_reports_gauges_again);
+  CPPUNIT_TEST(an_active_udp_client_keeps_its_flow);
+  CPPUNIT_TEST(an_occasional_udp_client_keeps_its_flow);
+  CPPUNIT_TEST(a_client_with_a_conntrack_entry_is_not_refused);
+  CPPUNIT_TEST(the_other_family_is_not_affected);
+  CPPUNIT_TEST(a_failure_is_retried);
+  CPPUNIT_TEST(leftover_state_of_an_earlier_process_is_removed);
+  CPPUNIT_TEST(node_ports_are_released_after_the_grace_period);
   CPPUNIT_TEST_SUITE_END();
 
   std::unique_ptr<BackendBench> made_;
@@ -128,22 +127,22 @@ class RetirementTest : public CppUnit::TestFixture {
     return spec;
   }
 
-  void rules_go_in_stages() {
+  void rules_are_removed_in_stages() {
     ok(bench().full({guarded()}));
     const auto has = [&](const std::string& text) { return bench().rules("ns1/svc1", text) > 0; };
     CPPUNIT_ASSERT(has("is not for this source"));
-    std::vector<std::string> seen;
+    std::vector<std::string> inputs;
     bench().on_restore = [&](const std::string& input) {
-      seen.push_back(input);
-      // Whoever comes by when nothing leads here any more is not dropped: another backend serves him.
+      inputs.push_back(input);
+      // Packets that are not redirected any more must not be dropped: another backend serves them.
       if (input.find("*nat") != std::string::npos) CPPUNIT_ASSERT(!has("is not for this source"));
-      // The proxy's port is not open to everybody meanwhile.
+      // The proxy port stays guarded meanwhile.
       CPPUNIT_ASSERT(has("is not reached by its proxy port"));
     };
     retries(retire(60));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, seen.size());
-    CPPUNIT_ASSERT(seen[0].find("*nat") == std::string::npos);
-    CPPUNIT_ASSERT(seen[1].find("*filter") == std::string::npos);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, inputs.size());
+    CPPUNIT_ASSERT(inputs[0].find("*nat") == std::string::npos);
+    CPPUNIT_ASSERT(inputs[1].find("*filter") == std::string::npos);
     CPPUNIT_ASSERT(!bench().kernel.has("nat", "KUBE-PORTALS-CONTAINER"));
     CPPUNIT_ASSERT(bench().kernel.has("filter", "KUBE-NODEPORT-NON-LOCAL"));
     bench().host.pass(3);
@@ -154,7 +153,7 @@ class RetirementTest : public CppUnit::TestFixture {
     ok(retire(56));
   }
 
-  void what_is_claimed_stays() {
+  void claimed_chains_are_kept() {
     ok(bench().full({guarded()}));
     const std::string before = bench().kernel.text();
     std::vector<std::string> all;
@@ -169,7 +168,7 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(before, bench().kernel.text());
   }
 
-  void who_is_on_his_way_is_served() {
+  void packets_in_flight_are_served() {
     const Server a('a', SOCK_STREAM);
     ok(bench().full({named("svc1", {a.endpoint()})}));
     const std::uint16_t port = bench().port("ns1/svc1");
@@ -184,8 +183,8 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, port));
   }
 
-  // The relays' threads have too much to do to have taken them in before.
-  void who_has_connected_already_is_taken_in() {
+  // The relay threads are too busy to have accepted the connections before.
+  void queued_connections_are_accepted() {
     bench().settings.relay.max_connections = 1;
     ok(bench().full({named("svc1", {endpoint()})}));
     const std::uint16_t port = bench().port("ns1/svc1");
@@ -194,14 +193,14 @@ class RetirementTest : public CppUnit::TestFixture {
     const SocketAddress to(kV4, test::loopback(kV4), port);
     CPPUNIT_ASSERT_EQUAL(0, connect(waits.get(), to.get(), to.size()));
     pollfd wait{listener_.get(), POLLIN, 0};
-    CPPUNIT_ASSERT_EQUAL(0, poll(&wait, 1, 300));  // fixed time: the relay is at its limit and takes no other in
+    CPPUNIT_ASSERT_EQUAL(0, poll(&wait, 1, 300));  // fixed time: the relay is at its limit and accepts no other
     retries(retire(60));
     bench().host.pass(3);
     retries(retire(57));
     CPPUNIT_ASSERT_EQUAL(1, poll(&wait, 1, stretched_milliseconds(std::chrono::seconds(10))));
   }
 
-  void connections_live_until_they_end() {
+  void connections_continue_until_they_end() {
     ok(bench().full({named("svc1", {endpoint()})}));
     Path path(bench().port("ns1/svc1"), listener_);
     retries(retire(60));
@@ -218,7 +217,7 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0.0, bench().host.served().at(kLostTcp));
   }
 
-  void what_is_left_ends_when_time_is_up() {
+  void the_drain_timeout_ends_remaining_connections() {
     const Server u('u', SOCK_DGRAM);
     bench().settings.relay.udp_timeout = std::chrono::hours(1);
     ServiceSpec udp = named("svc2", {u.endpoint()});
@@ -233,13 +232,13 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(ECONNRESET, path.ended());
     CPPUNIT_ASSERT_EQUAL(1.0, bench().host.served().at(kLostTcp));
     CPPUNIT_ASSERT_EQUAL(1.0, bench().host.served().at(kLostUdp));
-    CPPUNIT_ASSERT(bench().host.has_line(abi::Severity::kWarning,
-                                         "1 TCP connection and 1 UDP flow ended because the time to drain is over"));
+    CPPUNIT_ASSERT(
+        bench().host.has_line(abi::Severity::kWarning, "drain timeout expired: 1 TCP connection and 1 UDP flow ended"));
     CPPUNIT_ASSERT(bench().kernel.text().find("KUBE-") == std::string::npos);
   }
 
-  // By default what is established outlives its Service.
-  void who_is_left_of_a_service_that_went_before_ends_when_time_is_up() {
+  // By default established connections outlive their Service.
+  void the_drain_timeout_ends_connections_of_removed_services() {
     ok(bench().full({named("svc1", {endpoint()})}));
     const Path path(bench().port("ns1/svc1"), listener_);
     ok(bench().delta({}, {named("svc1")}));
@@ -252,7 +251,7 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(1.0, bench().host.served().at(kLostTcp));
   }
 
-  void who_is_left_of_a_face_that_went_before_ends_when_time_is_up() {
+  void the_drain_timeout_ends_connections_of_removed_listeners() {
     ServiceSpec spec = named("svc1", {endpoint()});
     spec.internal_local = true;
     spec.endpoints[0].local = true;
@@ -268,8 +267,8 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(2.0, bench().host.served().at(kLostTcp));
   }
 
-  // Though the threads go on for another one.
-  void who_is_left_of_a_service_that_went_before_ends_with_the_backend() {
+  // Although another backend still uses the threads.
+  void connections_of_removed_services_end_with_the_backend() {
     const auto threads = Engine::shared(bench().settings.relay);
     ok(bench().full({named("svc1", {endpoint()})}));
     const Path path(bench().port("ns1/svc1"), listener_);
@@ -278,39 +277,39 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(ECONNRESET, path.ended());
   }
 
-  void gauges_are_those_of_who_comes_back() {
+  void gauges_are_those_of_the_returning_backend() {
     ok(bench().full({named("svc1", {endpoint()})}));
-    // The thread that reports metrics has begun: its first report does not come later than that of the new backend.
+    // Wait until the reporter thread has made its first report, so that it is not after that of the new backend.
     CPPUNIT_ASSERT(wait_until([&] { return bench().host.served().contains(kPortals); }));
     abi::Backend* const old = bench().detach();
     retries(bench().retire(*old, 60, {"ipset/*"}));
     bench().flags = abi::kCreatePredecessorServes;
     ok(bench().full({named("svc1", {endpoint()})}));
-    tell_portals(7);
+    set_portals_gauge(7);
     bench().host.pass(3);
     ok(bench().retire(*old, 57, {"iptables/*"}));
     CPPUNIT_ASSERT_EQUAL(7.0, bench().host.served().at(kPortals));
     old->release();
   }
 
-  void who_serves_again_tells_gauges_again() {
+  void a_reactivated_backend_reports_gauges_again() {
     ok(bench().full({named("svc1", {endpoint()})}));
     retries(bench().retire(bench().backend(), 60, {"iptables/*"}));
     ok(bench().full({named("svc1", {endpoint()})}));
-    tell_portals(7);
+    set_portals_gauge(7);
     retries(retire(60));
     bench().host.pass(3);
     ok(retire(57));
     CPPUNIT_ASSERT_EQUAL(0.0, bench().host.served().at(kPortals));
   }
 
-  // As another backend of this kind does.
-  void tell_portals(double count) const {
+  // Sets the gauge as another userspace backend does.
+  void set_portals_gauge(double count) const {
     bench().host.metric(abi::MetricKind::kGaugeSet, sdk::view("sluice_userspace_portals"),
                         sdk::view("ip_family=\"IPv4\""), count);
   }
 
-  void a_client_that_goes_on_sending_stays() {
+  void an_active_udp_client_keeps_its_flow() {
     const Server u('u', SOCK_DGRAM);
     ServiceSpec udp = named("svc1", {u.endpoint()});
     udp.protocol = abi::Protocol::kUdp;
@@ -339,7 +338,7 @@ class RetirementTest : public CppUnit::TestFixture {
   }
 
   // Its flow ends between two datagrams.
-  void a_client_that_sends_at_times_stays() {
+  void an_occasional_udp_client_keeps_its_flow() {
     const Server u('u', SOCK_DGRAM);
     bench().settings.relay.udp_timeout = client_flow_time();
     ServiceSpec udp = named("svc1", {u.endpoint()});
@@ -353,15 +352,15 @@ class RetirementTest : public CppUnit::TestFixture {
       bench().host.pass(2);
       retries(retire(58 - 2 * i));
     }
-    // A flow that the relay has yet to end begins the ten seconds again.
+    // A flow that the relay has not ended yet restarts the ten seconds.
     CPPUNIT_ASSERT(wait_until([&] {
       bench().host.pass(10);
       return retire(30) == abi::Code::kOk;
     }));
   }
 
-  // The daemon removes a tracked flow that is quiet, and needs some seconds to see that it is.
-  void a_client_whose_flow_is_still_tracked_is_not_refused() {
+  // The daemon removes the conntrack entry of a quiet flow, and needs some seconds to detect that.
+  void a_client_with_a_conntrack_entry_is_not_refused() {
     const Server u('u', SOCK_DGRAM);
     bench().settings.relay.udp_timeout = client_flow_time();
     ServiceSpec udp = named("svc1", {u.endpoint()});
@@ -378,7 +377,7 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL('u', ask_again(client, SOCK_DGRAM, &u));
   }
 
-  void the_other_family_goes_on() {
+  void the_other_family_is_not_affected() {
     if (!test::has_ipv6()) return;
     BackendBench six(abi::Family::kIpv6);
     const Descriptor listener = test::bound(abi::Family::kIpv6, SOCK_STREAM, test::loopback(abi::Family::kIpv6), 0);
@@ -401,7 +400,7 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, bench().port("ns1/svc1")));
   }
 
-  void a_failure_is_made_good() {
+  void a_failure_is_retried() {
     const Server a('a', SOCK_STREAM);
     ok(bench().full({named("svc1", {a.endpoint()})}));
     const std::uint16_t port = bench().port("ns1/svc1");
@@ -418,7 +417,7 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench().kernel.text().find("KUBE-") == std::string::npos);
   }
 
-  void leftovers_of_an_earlier_process_go() {
+  void leftover_state_of_an_earlier_process_is_removed() {
     bench().host.descriptors = std::make_unique<test::FakeDescriptors>();
     const std::string before = bench().kernel.text();
     ok(bench().full({guarded()}));
@@ -427,7 +426,7 @@ class RetirementTest : public CppUnit::TestFixture {
     ok(retire(30));
     CPPUNIT_ASSERT_EQUAL(before, bench().kernel.text());
     CPPUNIT_ASSERT(bench().host.descriptors->all().empty());
-    // What another process relays now is not touched.
+    // The file of a running process is not touched.
     ok(bench().full({guarded()}));
     const std::string written = bench().kernel.text();
     bench().stop();
@@ -436,7 +435,7 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!bench().host.descriptors->all().empty());
   }
 
-  void ports_of_the_node_are_free_when_nobody_comes_any_more() {
+  void node_ports_are_released_after_the_grace_period() {
     ServiceSpec spec = named("svc1", {endpoint()});
     spec.node_port = test::free_port(kV4);
     ok(bench().full({spec}));

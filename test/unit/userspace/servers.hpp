@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Endpoints on the loopback, and clients of them.
+// Endpoints and clients on the loopback.
 #pragma once
 
 #include <cppunit/TestAssert.h>
@@ -19,7 +19,7 @@
 
 namespace sluice::test {
 
-// An endpoint that says its letter to everybody who connects or asks.
+// An endpoint that sends its letter to every client.
 class Server {
  public:
   Server(char letter, int type) : letter_(letter), type_(type) {
@@ -27,7 +27,7 @@ class Server {
     if (type == SOCK_STREAM) CPPUNIT_ASSERT_EQUAL(0, listen(socket_.get(), 16));
   }
   std::uint16_t port() const { return port_of(socket_); }
-  // One client, if one comes in time.
+  // Serves one client, if it connects in time.
   void serve_one() const {
     pollfd wait{socket_.get(), POLLIN, 0};
     if (poll(&wait, 1, stretched_milliseconds(std::chrono::seconds(10))) != 1) return;
@@ -50,7 +50,7 @@ class Server {
   userspace::Descriptor socket_;
 };
 
-// What a client hears, while `server` is there; '-' when it is closed.
+// The letter a client receives while `server` serves; '-' if the connection is closed.
 inline char ask_again(const userspace::Descriptor& client, int type, const Server* server) {
   if (type == SOCK_DGRAM) CPPUNIT_ASSERT_EQUAL(ssize_t{1}, send(client.get(), "?", 1, 0));
   if (server != nullptr) server->serve_one();
@@ -60,7 +60,7 @@ inline char ask_again(const userspace::Descriptor& client, int type, const Serve
   return answer;
 }
 
-// The same of a new client of the proxy port; '-' also when it is refused.
+// The same for a new client of the proxy port; '-' also if the connection is refused.
 inline char ask(std::uint16_t proxy_port, int type, const Server* server) {
   const userspace::Descriptor client(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
   const userspace::SocketAddress to(abi::Family::kIpv4, loopback(abi::Family::kIpv4), proxy_port);

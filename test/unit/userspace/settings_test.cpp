@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every key of the backend's settings: default, good values, refused ones with their whole
-// sentence; and that docs/operations.md has the same keys and defaults.
+// Every setting of the backend: default, valid values, and invalid ones with the exact error; and that
+// docs/operations.md has the same keys and defaults.
 #include "plugins/userspace/settings.hpp"
 
 #include <cppunit/extensions/HelperMacros.h>
@@ -40,7 +40,7 @@ Settings read(const Given& given, abi::Family family = abi::Family::kIpv4) {
   return read_settings(options(given), family);
 }
 
-// "key: sentence", or nothing.
+// "key: sentence", or empty.
 std::string refusal(const Given& given, abi::Family family = abi::Family::kIpv4) {
   try {
     read(given, family);
@@ -187,15 +187,15 @@ bool equal(const Settings& a, const Settings& b) {
 class SettingsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(SettingsTest);
   CPPUNIT_TEST(every_key_has_a_case);
-  CPPUNIT_TEST(nothing_given_is_every_default_given);
-  CPPUNIT_TEST(good_values_arrive_and_change_nothing_else);
-  CPPUNIT_TEST(bad_values_are_refused_with_what_is_allowed);
+  CPPUNIT_TEST(no_options_equal_the_documented_defaults);
+  CPPUNIT_TEST(valid_values_set_only_their_field);
+  CPPUNIT_TEST(invalid_values_are_rejected_with_the_allowed_ones);
   CPPUNIT_TEST(the_listen_address_of_the_other_family_is_every_address);
-  CPPUNIT_TEST(localhost_is_refused_in_either_family);
-  CPPUNIT_TEST(pauses_that_contradict_each_other_are_refused);
-  CPPUNIT_TEST(a_list_too_long_is_refused);
-  CPPUNIT_TEST(unknown_keys_are_refused_by_name);
-  CPPUNIT_TEST(a_list_where_a_value_belongs_is_refused);
+  CPPUNIT_TEST(localhost_is_rejected_in_either_family);
+  CPPUNIT_TEST(contradicting_pauses_are_rejected);
+  CPPUNIT_TEST(a_list_too_long_is_rejected);
+  CPPUNIT_TEST(unknown_keys_are_rejected_by_name);
+  CPPUNIT_TEST(a_list_instead_of_a_value_is_rejected);
   CPPUNIT_TEST(proxy_protocol_matches_what_it_names);
   CPPUNIT_TEST(durations);
   CPPUNIT_TEST(the_documentation_has_every_key_and_default);
@@ -209,7 +209,7 @@ class SettingsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(known == tested);
   }
 
-  void nothing_given_is_every_default_given() {
+  void no_options_equal_the_documented_defaults() {
     CPPUNIT_ASSERT(equal(Settings{}, read({})));
     Given all;
     for (const SettingKey& key : setting_keys()) {
@@ -221,7 +221,7 @@ class SettingsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(equal(Settings{}, read(all)));
   }
 
-  void good_values_arrive_and_change_nothing_else() {
+  void valid_values_set_only_their_field() {
     for (const Case& one : cases()) {
       for (const Good& good : one.good) {
         const std::string what = one.key + ": " + good.value;
@@ -241,7 +241,7 @@ class SettingsTest : public CppUnit::TestFixture {
     }
   }
 
-  void bad_values_are_refused_with_what_is_allowed() {
+  void invalid_values_are_rejected_with_the_allowed_ones() {
     for (const SettingKey& key : setting_keys()) {
       for (const Case& one : cases()) {
         if (one.key != key.key) continue;
@@ -253,7 +253,7 @@ class SettingsTest : public CppUnit::TestFixture {
         }
       }
     }
-    // One of them whole, so that the form is seen.
+    // One exact message as an example of the format.
     CPPUNIT_ASSERT_EQUAL(
         std::string("whenEndpointRemoved: 'close' is not a possible value; allowed: keep, drain or reset"),
         refusal({{"whenEndpointRemoved", "close"}}));
@@ -267,7 +267,7 @@ class SettingsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!read({{"userspace.listenAddress", "192.0.2.1"}}, abi::Family::kIpv6).listen_address);
   }
 
-  void localhost_is_refused_in_either_family() {
+  void localhost_is_rejected_in_either_family() {
     for (const abi::Family family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
       for (const std::string address : {"127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"}) {
         CPPUNIT_ASSERT_EQUAL("userspace.listenAddress: '" + address +
@@ -278,17 +278,17 @@ class SettingsTest : public CppUnit::TestFixture {
     }
   }
 
-  void pauses_that_contradict_each_other_are_refused() {
+  void contradicting_pauses_are_rejected() {
     CPPUNIT_ASSERT_EQUAL(std::string("outlierFirstPause: '2m': the first pause of 120000 ms is longer than the longest "
-                                     "one of 60000 ms; allowed: at most as long"),
+                                     "one of 60000 ms; set outlierFirstPause to at most outlierLongestPause"),
                          refusal({{"outlierFirstPause", "2m"}}));
     CPPUNIT_ASSERT_EQUAL(std::string("outlierLongestPause: '1ms': the first pause of 1000 ms is longer than the "
-                                     "longest one of 1 ms; allowed: at most as long"),
+                                     "longest one of 1 ms; set outlierFirstPause to at most outlierLongestPause"),
                          refusal({{"outlierLongestPause", "1ms"}}));
     CPPUNIT_ASSERT_EQUAL(std::string(), refusal({{"outlierFirstPause", "2m"}, {"outlierLongestPause", "2m"}}));
   }
 
-  void a_list_too_long_is_refused() {
+  void a_list_too_long_is_rejected() {
     Given given;
     for (int i = 0; i < 17; ++i) given.emplace_back("dialTimeouts[" + std::to_string(i) + "]", "1s");
     CPPUNIT_ASSERT_EQUAL(std::string("dialTimeouts[16]: '1s': the list has more than 16; allowed: a list of 1 to 16 "
@@ -296,7 +296,7 @@ class SettingsTest : public CppUnit::TestFixture {
                          refusal(given));
   }
 
-  void unknown_keys_are_refused_by_name() {
+  void unknown_keys_are_rejected_by_name() {
     const auto unknown = [](const std::string& key) { return refusal({{key, "1"}}); };
     CPPUNIT_ASSERT_EQUAL(std::string("thread: unknown setting; did you mean threads?"), unknown("thread"));
     CPPUNIT_ASSERT_EQUAL(std::string("maxUdpClients: unknown setting; did you mean maxUDPClients?"),
@@ -310,7 +310,7 @@ class SettingsTest : public CppUnit::TestFixture {
     }
   }
 
-  void a_list_where_a_value_belongs_is_refused() {
+  void a_list_instead_of_a_value_is_rejected() {
     CPPUNIT_ASSERT_EQUAL(
         std::string("threads[0]: is a list or a map; allowed for threads: 0 (one for each processor), or a number up "
                     "to 256"),
@@ -319,10 +319,10 @@ class SettingsTest : public CppUnit::TestFixture {
                                      "leastConnections or powerOfTwoChoices"),
                          refusal({{"balance.kind", "1"}}));
     CPPUNIT_ASSERT_EQUAL(
-        std::string("dialTimeouts: is no list; allowed for dialTimeouts: a list of 1 to 16 durations from 1ms to 1m"),
+        std::string("dialTimeouts: is not a list; allowed for dialTimeouts: a list of 1 to 16 durations from 1ms to 1m"),
         refusal({{"dialTimeouts", "1s"}}));
     CPPUNIT_ASSERT_EQUAL(
-        std::string("dialTimeouts[x]: is no list; allowed for dialTimeouts: a list of 1 to 16 durations from 1ms to "
+        std::string("dialTimeouts[x]: is not a list; allowed for dialTimeouts: a list of 1 to 16 durations from 1ms to "
                     "1m"),
         refusal({{"dialTimeouts[x]", "1s"}}));
   }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Ports of the node that two backends of one process hold together, by what the daemon keeps; and sockets that it does
-// not keep, which are no business of a backend.
+// Node ports that two backends of one process share through the sockets that the daemon keeps; and sockets that it does
+// not keep, which a backend must not touch.
 #include <cppunit/extensions/HelperMacros.h>
 #include <sys/stat.h>
 
@@ -49,16 +49,16 @@ ino_t inode(const Descriptor& of) {
   return found.st_ino;
 }
 
-// A backend's claims and what it keeps.
+// The claims of a backend and its kept sockets.
 struct Holder {
-  Holder(abi::HostDescriptors& store, bool beside_predecessor)
-      : kept(&store, log), claims(kV4, &kept, beside_predecessor) {}
+  Holder(abi::HostDescriptors& store, bool beside_old_backend)
+      : kept(&store, log), claims(kV4, &kept, beside_old_backend) {}
 
   // As at the end of a full transaction.
   void finish() {
     std::set<std::string> names;
     claims.keep_all(names);
-    kept.drop_others(names);
+    kept.drop_all_except(names);
   }
 
   const sdk::Logger log{nullptr};
@@ -68,22 +68,22 @@ struct Holder {
 
 class SharedClaimsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(SharedClaimsTest);
-  CPPUNIT_TEST(another_backend_of_this_process_is_no_program);
-  CPPUNIT_TEST(one_socket_of_another_backend_serves_for_several);
-  CPPUNIT_TEST(the_name_of_a_socket_that_serves_for_several_stays_for_the_last_one);
-  CPPUNIT_TEST(a_shared_socket_serves_after_the_other_backend_has_gone);
-  CPPUNIT_TEST(what_a_program_has_elsewhere_does_not_cost_what_is_held);
-  CPPUNIT_TEST(sockets_that_are_not_kept_are_never_inspected_duplicated_or_closed);
+  CPPUNIT_TEST(another_backend_of_this_process_does_not_conflict);
+  CPPUNIT_TEST(one_shared_socket_serves_several_claims);
+  CPPUNIT_TEST(a_shared_name_is_dropped_with_the_last_claim);
+  CPPUNIT_TEST(a_shared_socket_outlives_the_other_backend);
+  CPPUNIT_TEST(a_failed_bind_keeps_the_addresses_held_before);
+  CPPUNIT_TEST(unkept_sockets_are_never_inspected_duplicated_or_closed);
   CPPUNIT_TEST(a_kept_socket_that_does_not_fit_its_name_is_not_shared);
   CPPUNIT_TEST(a_backend_drops_its_own_names_only);
   CPPUNIT_TEST(a_received_socket_is_kept_until_it_is_released);
-  CPPUNIT_TEST(the_next_process_has_what_was_received);
+  CPPUNIT_TEST(the_next_process_gets_received_sockets);
   CPPUNIT_TEST(three_backends_in_a_row_share_a_port);
   CPPUNIT_TEST(names_of_claims_are_read_back);
   CPPUNIT_TEST_SUITE_END();
 
  public:
-  // Fixtures live until all tests have run; ports are not to be held as long.
+  // CppUnit keeps fixtures until all tests have run; tearDown() releases the ports earlier.
   void setUp() override {
     store_ = std::make_unique<test::FakeDescriptors>();
     old_ = std::make_unique<Holder>(*store_, false);
@@ -107,11 +107,11 @@ class SharedClaimsTest : public CppUnit::TestFixture {
   static std::string name(const ClaimedAddress& what) { return print_claim_name({what, {}}); }
   static void ok(const std::string& refusal) { CPPUNIT_ASSERT_EQUAL(std::string(), refusal); }
 
-  void another_backend_of_this_process_is_no_program() {
+  void another_backend_of_this_process_does_not_conflict() {
     for (const ClaimedAddress& theirs : {tcp_, udp_, one_}) {
       for (const ClaimedAddress& wanted :
            {ClaimedAddress{{}, port_, theirs.protocol}, ClaimedAddress{one_.address, port_, theirs.protocol}}) {
-        mine().look_again();
+        mine().start_round();
         ok(old().claim(theirs, "a/b"));
         ok(mine().claim(wanted, "a/b"));
         old().release_all();
@@ -123,23 +123,23 @@ class SharedClaimsTest : public CppUnit::TestFixture {
     }
   }
 
-  void one_socket_of_another_backend_serves_for_several() {
+  void one_shared_socket_serves_several_claims() {
     const ClaimedAddress two = at("127.0.0.2");
     const abi::Address three = at("127.0.0.3").address;
     ok(old().claim(tcp_, "a/b"));
     ok(mine().claim(one_, "a/b"));
     ok(mine().claim(two, "a/b"));
-    mine().hold_as_wanted();
+    mine().bind_own_sockets();
     CPPUNIT_ASSERT(!is_free(three));
     old().release_all();
-    mine().look_again();
-    mine().hold_as_wanted();
+    mine().start_round();
+    mine().bind_own_sockets();
     CPPUNIT_ASSERT(is_free(three));
     CPPUNIT_ASSERT(!is_free(one_.address));
     CPPUNIT_ASSERT(!is_free(two.address));
   }
 
-  void the_name_of_a_socket_that_serves_for_several_stays_for_the_last_one() {
+  void a_shared_name_is_dropped_with_the_last_claim() {
     ok(old().claim(tcp_, "a/b"));
     ok(mine().claim(one_, "a/b"));
     ok(mine().claim(at("127.0.0.2"), "a/b"));
@@ -150,54 +150,54 @@ class SharedClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(std::set<std::string>{name(tcp_)} == store_->all());
   }
 
-  // Its name is dropped then, but the port is held as long as one duplicate is open.
-  void a_shared_socket_serves_after_the_other_backend_has_gone() {
+  // Its name is dropped, but the port stays in use while a duplicate is open.
+  void a_shared_socket_outlives_the_other_backend() {
     ok(old().claim(tcp_, "a/b"));
     ok(mine().claim(one_, "a/b"));
     old().release_all();
-    mine().look_again();
+    mine().start_round();
     ok(mine().claim(at("127.0.0.2"), "a/b"));
     CPPUNIT_ASSERT(!is_free(at("127.0.0.2").address));
   }
 
-  void what_a_program_has_elsewhere_does_not_cost_what_is_held() {
+  void a_failed_bind_keeps_the_addresses_held_before() {
     const abi::Address two = at("127.0.0.2").address;
     ok(old().claim(one_, "a/b"));
     ok(mine().claim(tcp_, "a/b"));
     old().release_all();
     Descriptor program = test::bound(kV4, SOCK_STREAM, two, port_);
     CPPUNIT_ASSERT(program);
-    mine().hold_as_wanted();
+    mine().bind_own_sockets();
     CPPUNIT_ASSERT(!is_free(one_.address));
     ok(mine().claim(tcp_, "a/b"));
     program.close();
-    mine().hold_as_wanted();
+    mine().bind_own_sockets();
     CPPUNIT_ASSERT(!is_free(two));
   }
 
-  // One that is like a claim in everything, as another plugin may have it.
-  void sockets_that_are_not_kept_are_never_inspected_duplicated_or_closed() {
+  // A socket of another plugin that looks exactly like a claim socket.
+  void unkept_sockets_are_never_inspected_duplicated_or_closed() {
     for (const abi::Protocol protocol : {kTcp, kUdp}) {
       const ClaimedAddress what{{}, port_, protocol};
       Descriptor foreign;
       CPPUNIT_ASSERT_EQUAL(0, open_claim_socket(kV4, what, foreign));
       const ino_t before = inode(foreign);
       const WatchedDescriptor watched(foreign.get());
-      mine().look_again();
+      mine().start_round();
       const std::string refusal = mine().claim(what, "a/b");
       CPPUNIT_ASSERT_MESSAGE(refusal, refusal.find(" is in use by ") != std::string::npos);
       CPPUNIT_ASSERT(!mine().claim({one_.address, port_, protocol}, "a/c").empty());
-      mine().hold_as_wanted();
+      mine().bind_own_sockets();
       mine().release_all();
       CPPUNIT_ASSERT_EQUAL(0, watched.calls());
       CPPUNIT_ASSERT_EQUAL(before, inode(foreign));
       foreign.close();
       CPPUNIT_ASSERT(is_free({}, protocol == kUdp ? SOCK_DGRAM : SOCK_STREAM));
     }
-    // The count works: it counts what the backend does with a socket that it is passed.
+    // Proves that the counters work: they count the calls on a socket that the backend receives.
     ok(old().claim(tcp_, "a/b"));
     const WatchedDescriptor watched(store_->kept.begin()->second.get());
-    CPPUNIT_ASSERT(!unfit(store_->kept.begin()->second.get(), {kV4, kUdp, {}, 0, false}).empty());
+    CPPUNIT_ASSERT(!unfit_reason(store_->kept.begin()->second.get(), {kV4, kUdp, {}, 0, false}).empty());
     CPPUNIT_ASSERT(watched.calls() > 0);
   }
 
@@ -208,11 +208,11 @@ class SharedClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(store_->all().empty());  // dropped, as KeptSockets::take() does
   }
 
-  // The other one is found again as long as it holds the port.
+  // The socket of the other backend is found again while that holds the port.
   void a_backend_drops_its_own_names_only() {
     ok(old().claim(tcp_, "a/b"));
     for (const ClaimedAddress& wanted : {tcp_, one_, tcp_}) {
-      mine().look_again();
+      mine().start_round();
       ok(mine().claim(wanted, "a/b"));
       new_->finish();
       mine().release(wanted, "a/b");
@@ -229,14 +229,14 @@ class SharedClaimsTest : public CppUnit::TestFixture {
     ok(mine().claim(tcp_, "a/b"));
     new_->finish();
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, store_->all().size());
-    mine().look_again();
-    mine().hold_as_wanted();
+    mine().start_round();
+    mine().bind_own_sockets();
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, store_->all().size());
     old().release_all();
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, store_->all().size());
     CPPUNIT_ASSERT(!store_->all().contains(name(tcp_)));
-    mine().look_again();
-    mine().hold_as_wanted();
+    mine().start_round();
+    mine().bind_own_sockets();
     new_->finish();
     CPPUNIT_ASSERT(std::set<std::string>{name(tcp_)} == store_->all());
     mine().release(tcp_, "a/b");
@@ -244,7 +244,7 @@ class SharedClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(is_free({}));
   }
 
-  void the_next_process_has_what_was_received() {
+  void the_next_process_gets_received_sockets() {
     ok(old().claim(tcp_, "a/b"));
     ok(mine().claim(tcp_, "a/b"));
     old().release_all();
@@ -265,8 +265,8 @@ class SharedClaimsTest : public CppUnit::TestFixture {
     old().release_all();
     ok(third.claims.claim(tcp_, "a/b"));
     mine().release_all();
-    third.claims.look_again();
-    third.claims.hold_as_wanted();
+    third.claims.start_round();
+    third.claims.bind_own_sockets();
     third.finish();
     CPPUNIT_ASSERT(std::set<std::string>{name(tcp_)} == store_->all());
     CPPUNIT_ASSERT(!is_free({}));
@@ -278,7 +278,7 @@ class SharedClaimsTest : public CppUnit::TestFixture {
     for (const ClaimedAddress& what : {tcp_, udp_, one_, ClaimedAddress{{}, 65535, kUdp}}) {
       for (const char* tag : {"", "0123abcd"}) {
         const auto read = parse_claim_name(print_claim_name({what, tag}));
-        CPPUNIT_ASSERT(read && read->what == what && read->tag == tag);
+        CPPUNIT_ASSERT(read && read->claimed == what && read->tag == tag);
       }
     }
     const std::string zeros(32, '0');
@@ -306,7 +306,7 @@ CPPUNIT_TEST_SUITE_REGISTRATION(SharedClaimsTest);
 }  // namespace shared_claims_test
 }  // namespace sluice::userspace
 
-// The linker puts these in the place of the functions (-Wl,--wrap), in the backend too.
+// The linker replaces the functions by these (-Wl,--wrap), in the backend too.
 extern "C" {
 int __real_getsockopt(int fd, int level, int name, void* value, socklen_t* size);
 int __real_getsockname(int fd, sockaddr* address, socklen_t* size);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sockets on the loopback for tests of what opens ports.
+// Sockets on the loopback for tests that open ports.
 #pragma once
 
 #include <cppunit/TestAssert.h>
@@ -45,8 +45,8 @@ inline std::uint16_t port_of(const userspace::Descriptor& socket) {
   return address.port();
 }
 
-// One that nobody had a moment ago, for TCP and UDP, at all addresses; each call gives another. Below those which the
-// kernel gives to connections (net.ipv4.ip_local_port_range), or a program beside this one would have it by chance.
+// A port that no socket has for TCP or UDP at any address; each call returns another one. It is below
+// net.ipv4.ip_local_port_range, so that the kernel does not assign it to a connection of another program.
 inline std::uint16_t free_port(abi::Family family) {
   constexpr std::uint32_t kFirst = 10000;
   constexpr std::uint32_t kCount = 20000;
@@ -59,7 +59,7 @@ inline std::uint16_t free_port(abi::Family family) {
   return 0;
 }
 
-// 0, or the errno with which a connection to the loopback ends.
+// Connects to the loopback. Returns 0 or an errno.
 inline int connect_error(abi::Family family, std::uint16_t port) {
   const userspace::Descriptor socket(::socket(sdk::socket_family(family), SOCK_STREAM | SOCK_CLOEXEC, 0));
   const userspace::SocketAddress where(family, loopback(family), port);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Finding an endpoint for a TCP client, and what becomes of clients when endpoints or the
-// listening socket go away.
+// Dialling endpoints for a TCP client, and what happens to clients when endpoints are removed or the
+// listening socket closes.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include "test/unit/userspace/tcp_fixture.hpp"
@@ -16,27 +16,27 @@ class TcpDialTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(TcpDialTest);
   CPPUNIT_TEST(without_endpoints_a_client_is_accepted_and_closed);
   CPPUNIT_TEST(when_all_endpoints_refuse_the_client_is_closed);
-  CPPUNIT_TEST(while_one_endpoint_lives_no_client_notices_the_dead_ones);
-  CPPUNIT_TEST(a_silent_endpoint_costs_its_time_out_only);
-  CPPUNIT_TEST(the_ladder_bounds_the_dial);
+  CPPUNIT_TEST(dead_endpoints_are_hidden_while_one_answers);
+  CPPUNIT_TEST(a_silent_endpoint_costs_one_dial_timeout);
+  CPPUNIT_TEST(dial_timeouts_bound_the_dial);
   CPPUNIT_TEST(what_the_client_sends_while_dialling_is_not_lost);
-  CPPUNIT_TEST(a_client_that_is_gone_is_not_dialled_for);
-  CPPUNIT_TEST(a_client_that_resets_is_passed_on_whatever_the_dial_has_come_to);
-  CPPUNIT_TEST(an_endpoint_gone_while_it_is_dialled_is_replaced_at_once);
-  CPPUNIT_TEST(connections_of_a_gone_endpoint_are_kept);
-  CPPUNIT_TEST(connections_of_a_gone_endpoint_are_drained);
-  CPPUNIT_TEST(connections_of_a_gone_endpoint_are_reset);
-  CPPUNIT_TEST(connections_of_a_stopped_face_are_kept);
-  CPPUNIT_TEST(connections_of_a_stopped_face_are_reset);
-  CPPUNIT_TEST(stopping_takes_in_who_has_connected);
+  CPPUNIT_TEST(no_dial_for_a_client_that_has_gone);
+  CPPUNIT_TEST(a_client_reset_while_dialling_is_passed_on);
+  CPPUNIT_TEST(an_endpoint_removed_while_dialled_is_replaced_at_once);
+  CPPUNIT_TEST(connections_of_a_removed_endpoint_are_kept);
+  CPPUNIT_TEST(connections_of_a_removed_endpoint_are_drained);
+  CPPUNIT_TEST(connections_of_a_removed_endpoint_are_reset);
+  CPPUNIT_TEST(connections_of_a_stopped_listener_are_kept);
+  CPPUNIT_TEST(connections_of_a_stopped_listener_are_reset);
+  CPPUNIT_TEST(stopping_accepts_queued_connections);
   CPPUNIT_TEST(after_stopping_the_port_is_free);
-  CPPUNIT_TEST(what_a_backend_leaves_lives_until_it_is_reset);
+  CPPUNIT_TEST(connections_of_a_released_backend_continue_until_reset);
   CPPUNIT_TEST(an_engine_ends_with_connections_open);
-  CPPUNIT_TEST(families_share_an_engine_of_equal_settings);
+  CPPUNIT_TEST(families_with_equal_settings_share_an_engine);
   CPPUNIT_TEST_SUITE_END();
 
-  static void expect_served(const Descriptor& client, const Descriptor& listener) {
-    const Descriptor server = accepted(listener);
+  static void expect_served(const Descriptor& client, const Descriptor& upstream) {
+    const Descriptor server = accepted(upstream);
     write_all(server, "here");
     CPPUNIT_ASSERT_EQUAL(std::string("here"), read_exactly(client, 4));
   }
@@ -70,33 +70,33 @@ class TcpDialTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{4}, relay.sum(&ThreadStatistics::dials_failed));
   }
 
-  void while_one_endpoint_lives_no_client_notices_the_dead_ones() {
-    const Descriptor listener = listening(abi::Family::kIpv6);
-    std::vector<SocketAddress> endpoints{name_of(listener)};
+  void dead_endpoints_are_hidden_while_one_answers() {
+    const Descriptor upstream = listening(abi::Family::kIpv6);
+    std::vector<SocketAddress> endpoints{name_of(upstream)};
     for (int i = 0; i < 7; ++i) endpoints.push_back(dead_endpoint(abi::Family::kIpv6));
     Relayed relay(endpoints, Relayed::one_thread(), abi::Family::kIpv6);
     for (int i = 0; i < 50; ++i) {
       const Descriptor client = connected(relay.front);
-      expect_served(client, listener);
+      expect_served(client, upstream);
     }
     CPPUNIT_ASSERT(relay.sum(&ThreadStatistics::dials_failed) >= 7);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, relay.sum(&ThreadStatistics::failed_all_dials));
   }
 
-  void a_silent_endpoint_costs_its_time_out_only() {
+  void a_silent_endpoint_costs_one_dial_timeout() {
     const SilentEndpoint silent;
-    const Descriptor listener = listening(abi::Family::kIpv4);
+    const Descriptor upstream = listening(abi::Family::kIpv4);
     RelaySettings settings = Relayed::one_thread();
     settings.dial_timeouts = {milliseconds(50), seconds(20)};
-    Relayed relay({silent.address(), name_of(listener)}, settings);
+    Relayed relay({silent.address(), name_of(upstream)}, settings);
     for (int i = 0; i < 4; ++i) {
       const Descriptor client = connected(relay.front);
-      expect_served(client, listener);
+      expect_served(client, upstream);
     }
     CPPUNIT_ASSERT(relay.sum(&ThreadStatistics::dials_failed) >= 1);
   }
 
-  void the_ladder_bounds_the_dial() {
+  void dial_timeouts_bound_the_dial() {
     const SilentEndpoint silent;
     RelaySettings settings = Relayed::one_thread();
     settings.dial_timeouts = {milliseconds(50), milliseconds(100)};
@@ -104,7 +104,7 @@ class TcpDialTest : public CppUnit::TestFixture {
     const auto begin = std::chrono::steady_clock::now();
     const Descriptor client = connected(relay.front);
     CPPUNIT_ASSERT_EQUAL(0, how_it_ended(client));
-    // No upper bound: without the ladder the client would wait for longer than the timeout of its socket.
+    // No upper bound is needed: without dial timeouts the client would wait longer than its socket timeout.
     CPPUNIT_ASSERT(std::chrono::steady_clock::now() - begin >= milliseconds(149));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, relay.sum(&ThreadStatistics::dials));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, relay.sum(&ThreadStatistics::dials_failed));
@@ -113,50 +113,50 @@ class TcpDialTest : public CppUnit::TestFixture {
 
   void what_the_client_sends_while_dialling_is_not_lost() {
     const SilentEndpoint silent;
-    const Descriptor listener = listening(abi::Family::kIpv4);
+    const Descriptor upstream = listening(abi::Family::kIpv4);
     Relayed relay({silent.address()}, patient());
     const Descriptor client = connected(relay.front);
     write_all(client, "early");
     shutdown(client.get(), SHUT_WR);
     CPPUNIT_ASSERT(relay.becomes(&ThreadStatistics::dials, 1));
-    relay.replace_endpoints({name_of(listener)});
-    const Descriptor server = accepted(listener);
+    relay.replace_endpoints({name_of(upstream)});
+    const Descriptor server = accepted(upstream);
     CPPUNIT_ASSERT_EQUAL(std::string("early"), read_exactly(server, 5));
     CPPUNIT_ASSERT_EQUAL(0, how_it_ended(server));
   }
 
-  void a_client_that_is_gone_is_not_dialled_for() {
+  void no_dial_for_a_client_that_has_gone() {
     const SilentEndpoint silent;
     Relayed relay({silent.address()}, patient());
     Descriptor client = connected(relay.front);
     CPPUNIT_ASSERT(relay.becomes(&ThreadStatistics::dials, 1));
     rig::reset(std::move(client));
     CPPUNIT_ASSERT(relay.becomes(&ThreadStatistics::open, 0));
-    CPPUNIT_ASSERT_EQUAL(std::uint32_t{0}, relay.face->balancer().next({}, 0)->open());
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t{0}, relay.listener->balancer().next({}, 0)->open());
   }
 
-  void a_client_that_resets_is_passed_on_whatever_the_dial_has_come_to() {
-    const Descriptor listener = listening(abi::Family::kIpv4);
-    Relayed relay({name_of(listener)});
+  void a_client_reset_while_dialling_is_passed_on() {
+    const Descriptor upstream = listening(abi::Family::kIpv4);
+    Relayed relay({name_of(upstream)});
     for (int i = 0; i < 100; ++i) {
       Descriptor client = connected(relay.front);
-      const Descriptor server = accepted(listener);
+      const Descriptor server = accepted(upstream);
       rig::reset(std::move(client));
       CPPUNIT_ASSERT_EQUAL(ECONNRESET, how_it_ended(server));
     }
   }
 
-  void an_endpoint_gone_while_it_is_dialled_is_replaced_at_once() {
+  void an_endpoint_removed_while_dialled_is_replaced_at_once() {
     const SilentEndpoint silent;
-    const Descriptor listener = listening(abi::Family::kIpv4);
+    const Descriptor upstream = listening(abi::Family::kIpv4);
     Relayed relay({silent.address()}, patient());
     const Descriptor client = connected(relay.front);
     CPPUNIT_ASSERT(relay.becomes(&ThreadStatistics::dials, 1));
-    relay.replace_endpoints({name_of(listener)});
-    expect_served(client, listener);
+    relay.replace_endpoints({name_of(upstream)});
+    expect_served(client, upstream);
   }
 
-  // A connection, then its endpoint is replaced.
+  // Opens a connection, then replaces its endpoint.
   struct Replaced {
     explicit Replaced(const RelaySettings& settings)
         : old(listening(abi::Family::kIpv4)),
@@ -186,14 +186,14 @@ class TcpDialTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, path.relay.sum(&ThreadStatistics::ended_drained));
   }
 
-  void connections_of_a_gone_endpoint_are_kept() {
+  void connections_of_a_removed_endpoint_are_kept() {
     Replaced path(when_removed(WhenRemoved::kKeep));
     path.relay.replace_endpoints({name_of(path.next)});
     expect_served(connected(path.relay.front), path.next);
     expect_alive(path);
   }
 
-  void connections_of_a_gone_endpoint_are_drained() {
+  void connections_of_a_removed_endpoint_are_drained() {
     Replaced path(when_removed(WhenRemoved::kDrain));
     const auto begin = std::chrono::steady_clock::now();
     path.relay.replace_endpoints({name_of(path.next)});
@@ -202,11 +202,11 @@ class TcpDialTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(std::chrono::steady_clock::now() - begin >= milliseconds(99));
   }
 
-  void connections_of_a_gone_endpoint_are_reset() {
+  void connections_of_a_removed_endpoint_are_reset() {
     Replaced path(when_removed(WhenRemoved::kReset));
     const Descriptor other = connected(path.relay.front);
     const Descriptor other_server = accepted(path.old);
-    // The one that stays keeps its connections.
+    // The remaining endpoint keeps its connections.
     path.relay.replace_endpoints({name_of(path.old), name_of(path.next)});
     expect_alive(path);
     path.relay.replace_endpoints({name_of(path.next)});
@@ -217,44 +217,44 @@ class TcpDialTest : public CppUnit::TestFixture {
     expect_served(connected(path.relay.front), path.next);
   }
 
-  void connections_of_a_stopped_face_are_kept() {
+  void connections_of_a_stopped_listener_are_kept() {
     Replaced path(when_removed(WhenRemoved::kKeep));
     path.relay.engine->stop(path.relay.id);
     expect_alive(path);
   }
 
-  void connections_of_a_stopped_face_are_reset() {
+  void connections_of_a_stopped_listener_are_reset() {
     Replaced path(when_removed(WhenRemoved::kReset));
     path.relay.engine->stop(path.relay.id);
     expect_reset(path);
   }
 
-  void stopping_takes_in_who_has_connected() {
-    const Descriptor listener = listening(abi::Family::kIpv4);
+  void stopping_accepts_queued_connections() {
+    const Descriptor upstream = listening(abi::Family::kIpv4);
     RelaySettings settings = Relayed::one_thread();
     settings.threads = 2;
-    settings.max_connections = 1;  // so that the others stay in the queue
-    Relayed relay({name_of(listener)}, settings);
+    settings.max_connections = 1;  // so that the others stay in the accept queue
+    Relayed relay({name_of(upstream)}, settings);
     std::vector<Descriptor> clients;
     for (int i = 0; i < 5; ++i) clients.push_back(connected(relay.front));
-    expect_served(clients.front(), listener);
+    expect_served(clients.front(), upstream);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, relay.sum(&ThreadStatistics::accepted));
     relay.engine->stop(relay.id);
-    for (std::size_t i = 1; i < clients.size(); ++i) expect_served(clients[i], listener);
+    for (std::size_t i = 1; i < clients.size(); ++i) expect_served(clients[i], upstream);
   }
 
   void after_stopping_the_port_is_free() {
-    const Descriptor listener = listening(abi::Family::kIpv4);
+    const Descriptor upstream = listening(abi::Family::kIpv4);
     RelaySettings settings = Relayed::one_thread();
     settings.threads = 3;
-    Relayed relay({name_of(listener)}, settings);
+    Relayed relay({name_of(upstream)}, settings);
     relay.engine->stop(relay.id);
     const Descriptor again = new_socket(abi::Family::kIpv4);
     CPPUNIT_ASSERT_EQUAL(0, bind(again.get(), relay.front.get(), relay.front.size()));
-    relay.engine->stop(relay.id);  // once more is nothing
+    relay.engine->stop(relay.id);  // a second call has no effect
   }
 
-  void what_a_backend_leaves_lives_until_it_is_reset() {
+  void connections_of_a_released_backend_continue_until_reset() {
     RelaySettings settings = Relayed::one_thread();
     settings.when_removed = WhenRemoved::kReset;
     Replaced path(settings);
@@ -277,7 +277,7 @@ class TcpDialTest : public CppUnit::TestFixture {
       const Descriptor dialling = connected(path.relay.front);
       CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::dials, 2));
       path.relay.engine.reset();
-      // Not the end of a stream that is complete.
+      // A reset, not an end of stream.
       CPPUNIT_ASSERT_EQUAL(ECONNRESET, how_it_ended(path.client));
       CPPUNIT_ASSERT_EQUAL(ECONNRESET, how_it_ended(path.server));
       CPPUNIT_ASSERT_EQUAL(ECONNRESET, how_it_ended(dialling));
@@ -285,7 +285,7 @@ class TcpDialTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(before, open_descriptors());
   }
 
-  void families_share_an_engine_of_equal_settings() {
+  void families_with_equal_settings_share_an_engine() {
     const auto one = Engine::shared(Relayed::one_thread());
     CPPUNIT_ASSERT(one == Engine::shared(Relayed::one_thread()));
     CPPUNIT_ASSERT(one != Engine::shared(patient()));

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sockets on loopback and an engine between them, for tests of the TCP relay.
+// Sockets on the loopback and an engine between them, for tests of the TCP relay.
 #pragma once
 
 #include <cppunit/extensions/HelperMacros.h>
@@ -51,8 +51,8 @@ inline abi::Family family_of(const SocketAddress& address) {
   return address.family() == AF_INET6 ? abi::Family::kIpv6 : abi::Family::kIpv4;
 }
 
-// Nothing in a test waits for ever. Not stretched by the load: reading it needs a file descriptor, and some tests leave
-// none to spare.
+// The timeout of every wait. Does not depend on the load: reading that needs a file descriptor, and some tests leave
+// none.
 inline void set_patience(const Descriptor& socket) {
   const timeval patience{static_cast<time_t>(60 * sluice::test::slowness()), 0};
   setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
@@ -81,8 +81,8 @@ inline Descriptor listening(abi::Family family, int flags = 0, int backlog = 128
   return socket;
 }
 
-inline Descriptor accepted(const Descriptor& listener) {
-  Descriptor socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+inline Descriptor accepted(const Descriptor& upstream) {
+  Descriptor socket(accept4(upstream.get(), nullptr, nullptr, SOCK_CLOEXEC));
   CPPUNIT_ASSERT(static_cast<bool>(socket));
   set_patience(socket);
   return socket;
@@ -105,7 +105,7 @@ inline std::string read_exactly(const Descriptor& socket, std::size_t size) {
   return text;
 }
 
-// 0 after the end of the stream, an errno otherwise, -1 when there is data.
+// 0 after the end of the stream, -1 if there is data, otherwise an errno.
 inline int how_it_ended(const Descriptor& socket) {
   char byte = 0;
   const ssize_t n = recv(socket.get(), &byte, 1, 0);
@@ -117,42 +117,42 @@ inline void reset(Descriptor socket) {
   setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
 
-// Accepts nothing and has no room for more: who dials it hears nothing.
+// Has a full accept queue: a dial gets no answer.
 class SilentEndpoint {
  public:
-  explicit SilentEndpoint(abi::Family family = abi::Family::kIpv4) : listener_(listening(family, 0, 0)) {
+  explicit SilentEndpoint(abi::Family family = abi::Family::kIpv4) : upstream_(listening(family, 0, 0)) {
     const SocketAddress where = address();
     for (int i = 0; i < 8; ++i) {
       crowd_.push_back(new_socket(family, SOCK_NONBLOCK));
       CPPUNIT_ASSERT(connect(crowd_.back().get(), where.get(), where.size()) == 0 || errno == EINPROGRESS);
     }
   }
-  SocketAddress address() const { return name_of(listener_); }
+  SocketAddress address() const { return name_of(upstream_); }
 
  private:
-  Descriptor listener_;
+  Descriptor upstream_;
   std::vector<Descriptor> crowd_;
 };
 
-// An address where nobody listens.
+// An address without listener.
 inline SocketAddress dead_endpoint(abi::Family family = abi::Family::kIpv4) { return name_of(listening(family)); }
 
-// An engine with one face before the given endpoints.
+// An engine with one listener for the given endpoints.
 class Relayed {
  public:
   explicit Relayed(const std::vector<SocketAddress>& endpoints, const RelaySettings& settings = one_thread(),
-                   abi::Family family = abi::Family::kIpv4, bool tells_client = false)
+                   abi::Family family = abi::Family::kIpv4, bool sends_proxy_header = false)
       : relayed(std::make_shared<RelayedCount>(settings.threads, "", family)),
-        face(std::make_shared<Face>("shop/cart:http", abi::Protocol::kTcp, family, FaceKind::kCluster,
-                                    BalancerSettings{}, 1, relayed)),
+        listener(std::make_shared<Listener>("shop/cart:http", abi::Protocol::kTcp, family, ListenerKind::kCluster,
+                                            BalancerSettings{}, 1, relayed)),
         engine(std::make_unique<Engine>(settings)) {
-    face->balancer().set_endpoints(endpoints);
-    face->set_tells_client(tells_client);
-    Descriptor listener = listening(family, SOCK_NONBLOCK);
-    front = name_of(listener);
+    listener->balancer().set_endpoints(endpoints);
+    listener->set_sends_proxy_header(sends_proxy_header);
+    Descriptor upstream = listening(family, SOCK_NONBLOCK);
+    front = name_of(upstream);
     std::vector<Descriptor> sockets;
-    sockets.push_back(std::move(listener));
-    id = engine->serve(std::move(sockets), face);
+    sockets.push_back(std::move(upstream));
+    id = engine->serve(std::move(sockets), listener);
   }
 
   static RelaySettings one_thread() {
@@ -170,11 +170,11 @@ class Relayed {
     return wait_until([&] { return sum(counter) == value; });
   }
   void replace_endpoints(const std::vector<SocketAddress>& endpoints) {
-    engine->endpoints_gone(face, face->balancer().set_endpoints(endpoints).gone);
+    engine->endpoints_gone(listener, listener->balancer().set_endpoints(endpoints).gone);
   }
 
   std::shared_ptr<RelayedCount> relayed;
-  FacePtr face;
+  ListenerPtr listener;
   std::unique_ptr<Engine> engine;
   SocketAddress front;
   ServingId id = 0;

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Bytes through the TCP relay: none lost, none out of order, and each end hears what the
-// other has done.
+// Data through the TCP relay: none is lost or reordered, and each end gets the FIN or reset of the other.
 #include <cppunit/extensions/HelperMacros.h>
 #include <poll.h>
 
@@ -16,7 +15,7 @@ namespace tcp_relay_test {
 
 using namespace rig;
 
-// The same bytes again for the same seed, made in steps of any size.
+// Pseudorandom bytes, determined by the seed and independent of the step size.
 class Bytes {
  public:
   explicit Bytes(std::uint64_t seed) : state_(seed) {}
@@ -47,7 +46,7 @@ bool write_stream(const Descriptor& socket, std::uint64_t seed, std::size_t size
   return shutdown(socket.get(), SHUT_WR) == 0;
 }
 
-// How many bytes came that were the right ones, up to the end of the stream.
+// The number of correct bytes up to the end of the stream.
 std::size_t read_stream(const Descriptor& socket, std::uint64_t seed, std::size_t largest) {
   Bytes bytes(seed);
   std::mt19937 random(static_cast<unsigned>(seed) + 1);
@@ -73,10 +72,10 @@ class TcpRelayTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(an_endpoint_that_has_sent_everything_still_gets_the_rest);
   CPPUNIT_TEST(a_reset_by_the_client_reaches_the_endpoint);
   CPPUNIT_TEST(a_reset_by_the_endpoint_reaches_the_client);
-  CPPUNIT_TEST(what_was_sent_before_a_reset_arrives);
-  CPPUNIT_TEST(an_idle_connection_is_reset_after_its_time);
-  CPPUNIT_TEST(the_client_is_told_by_proxy_protocol_ipv4);
-  CPPUNIT_TEST(the_client_is_told_by_proxy_protocol_ipv6);
+  CPPUNIT_TEST(data_sent_before_a_reset_arrives);
+  CPPUNIT_TEST(an_idle_connection_is_reset_after_the_timeout);
+  CPPUNIT_TEST(the_proxy_header_has_the_client_ipv4);
+  CPPUNIT_TEST(the_proxy_header_has_the_client_ipv6);
   CPPUNIT_TEST(many_connections_leave_nothing_behind);
   CPPUNIT_TEST(connections_are_spread_over_threads);
   CPPUNIT_TEST_SUITE_END();
@@ -84,17 +83,17 @@ class TcpRelayTest : public CppUnit::TestFixture {
   // One connection between a client and an endpoint.
   struct Path {
     explicit Path(RelaySettings settings = Relayed::one_thread(), abi::Family family = abi::Family::kIpv4,
-                  bool tells_client = false)
-        : listener(listening(family)),
-          relay({name_of(listener)}, settings, family, tells_client),
+                  bool sends_proxy_header = false)
+        : upstream(listening(family)),
+          relay({name_of(upstream)}, settings, family, sends_proxy_header),
           client(connected(relay.front)),
-          server(accepted(listener)) {}
-    // The relay knows, too, that it is connected.
+          server(accepted(upstream)) {}
+    // Wait until the relay knows that it is connected.
     void settle() const {
       write_all(client, "x");
       CPPUNIT_ASSERT_EQUAL(std::string("x"), read_exactly(server, 1));
     }
-    Descriptor listener;
+    Descriptor upstream;
     Relayed relay;
     Descriptor client;
     Descriptor server;
@@ -151,7 +150,8 @@ class TcpRelayTest : public CppUnit::TestFixture {
     Path path;
     const std::string piece(65536, 'x');
     std::size_t written = 0;
-    // The writer is stopped when nothing of it fits for a while; fixed time, as a writer that goes on too early is harmless.
+    // The writer is blocked if it cannot write for a while; fixed time, as a writer that continues too early is
+    // harmless.
     for (pollfd ready{path.client.get(), POLLOUT, 0}; poll(&ready, 1, 300) == 1;) {
       const ssize_t n = send(path.client.get(), piece.data(), piece.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (n > 0) written += static_cast<std::size_t>(n);
@@ -214,7 +214,7 @@ class TcpRelayTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::ended_reset, 1));
   }
 
-  void what_was_sent_before_a_reset_arrives() {
+  void data_sent_before_a_reset_arrives() {
     Path path;
     write_all(path.server, "last words");
     CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::bytes_to_client, 10));
@@ -224,7 +224,7 @@ class TcpRelayTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(ECONNRESET, how_it_ended(path.client));
   }
 
-  void an_idle_connection_is_reset_after_its_time() {
+  void an_idle_connection_is_reset_after_the_timeout() {
     RelaySettings settings = Relayed::one_thread();
     // Longer than the exchange of the first bytes takes on a busy machine.
     settings.tcp_idle_timeout = sluice::test::stretched_at_most(milliseconds(1000), std::chrono::seconds(5));
@@ -236,7 +236,7 @@ class TcpRelayTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, path.relay.sum(&ThreadStatistics::ended_idle));
   }
 
-  static void tells_client(abi::Family family) {
+  static void sends_proxy_header(abi::Family family) {
     Path path(Relayed::one_thread(), family, true);
     const SocketAddress from = name_of(path.client);
     const std::size_t length = family == abi::Family::kIpv6 ? 16 : 4;
@@ -251,45 +251,45 @@ class TcpRelayTest : public CppUnit::TestFixture {
       expected += static_cast<char>(port >> 8U);
       expected += static_cast<char>(port & 0xffU);
     }
-    // Before the client says anything: some endpoints speak first.
+    // Before the client sends data, since some servers send first.
     CPPUNIT_ASSERT_EQUAL(expected, read_exactly(path.server, expected.size()));
     write_all(path.client, "hello");
     CPPUNIT_ASSERT_EQUAL(std::string("hello"), read_exactly(path.server, 5));
   }
-  void the_client_is_told_by_proxy_protocol_ipv4() { tells_client(abi::Family::kIpv4); }
-  void the_client_is_told_by_proxy_protocol_ipv6() { tells_client(abi::Family::kIpv6); }
+  void the_proxy_header_has_the_client_ipv4() { sends_proxy_header(abi::Family::kIpv4); }
+  void the_proxy_header_has_the_client_ipv6() { sends_proxy_header(abi::Family::kIpv6); }
 
   void many_connections_leave_nothing_behind() {
     const std::size_t before = open_descriptors();
     {
-      const Descriptor listener = listening(abi::Family::kIpv4);
+      const Descriptor upstream = listening(abi::Family::kIpv4);
       RelaySettings settings = Relayed::one_thread();
       settings.threads = 2;
-      Relayed relay({name_of(listener)}, settings);
+      Relayed relay({name_of(upstream)}, settings);
       const std::size_t idle = open_descriptors();
       for (int i = 0; i < 300; ++i) {
         const Descriptor client = connected(relay.front);
-        const Descriptor server = accepted(listener);
+        const Descriptor server = accepted(upstream);
         write_all(client, "x");
         CPPUNIT_ASSERT_EQUAL(std::string("x"), read_exactly(server, 1));
       }
       CPPUNIT_ASSERT(relay.becomes(&ThreadStatistics::open, 0));
       CPPUNIT_ASSERT_EQUAL(std::uint64_t{300}, relay.sum(&ThreadStatistics::accepted));
       CPPUNIT_ASSERT_EQUAL(idle, open_descriptors());
-      CPPUNIT_ASSERT_EQUAL(std::uint32_t{0}, relay.face->balancer().next({}, 0)->open());
+      CPPUNIT_ASSERT_EQUAL(std::uint32_t{0}, relay.listener->balancer().next({}, 0)->open());
     }
     CPPUNIT_ASSERT_EQUAL(before, open_descriptors());
   }
 
   void connections_are_spread_over_threads() {
-    const Descriptor listener = listening(abi::Family::kIpv4);
+    const Descriptor upstream = listening(abi::Family::kIpv4);
     RelaySettings settings = Relayed::one_thread();
     settings.threads = 2;
-    Relayed relay({name_of(listener)}, settings);
+    Relayed relay({name_of(upstream)}, settings);
     std::vector<Descriptor> ends;
     for (int i = 0; i < 8; ++i) {
       ends.push_back(connected(relay.front));
-      ends.push_back(accepted(listener));
+      ends.push_back(accepted(upstream));
     }
     CPPUNIT_ASSERT(relay.becomes(&ThreadStatistics::open, 8));
     for (const auto& statistics : relay.engine->statistics()) CPPUNIT_ASSERT(statistics->open.get() >= 3);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Out of descriptors, over the limit, without pipes: the TCP relay waits and goes on.
+// The TCP relay without descriptors, above the connection limit, and without pipes.
 #include <cppunit/extensions/HelperMacros.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -25,7 +25,7 @@ constexpr bool kNeedsDescriptors = __has_feature(address_sanitizer) || __has_fea
 constexpr bool kNeedsDescriptors = false;
 #endif
 
-// While it lives, this process can open no more than `spare` descriptors.
+// Limits this process to `spare` more descriptors during its lifetime.
 class FewDescriptors {
  public:
   explicit FewDescriptors(std::size_t spare) {
@@ -50,17 +50,17 @@ class FewDescriptors {
   std::vector<Descriptor> taken_;
 };
 
-struct Heard {
+struct Reports {
   std::mutex mutex;
-  std::vector<std::pair<bool, std::string>> reports;
+  std::vector<std::pair<bool, std::string>> all;
   std::size_t count() {
     const std::lock_guard<std::mutex> lock(mutex);
-    return reports.size();
+    return all.size();
   }
-  Engine::Report listener() {
+  Engine::Report callback() {
     return [this](bool begins, const std::string& sentence) {
       const std::lock_guard<std::mutex> lock(mutex);
-      reports.emplace_back(begins, sentence);
+      all.emplace_back(begins, sentence);
     };
   }
 };
@@ -69,21 +69,21 @@ class TcpShortageTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(TcpShortageTest);
   CPPUNIT_TEST(without_descriptors_clients_wait_to_be_accepted);
   CPPUNIT_TEST(without_a_descriptor_for_the_dial_the_client_waits);
-  CPPUNIT_TEST(the_last_descriptors_are_not_for_clients);
-  CPPUNIT_TEST(above_the_limit_clients_wait_for_others_to_end);
+  CPPUNIT_TEST(the_last_descriptors_are_reserved);
+  CPPUNIT_TEST(clients_above_the_limit_wait);
   CPPUNIT_TEST(pipes_are_kept_and_closed_when_not_needed);
   CPPUNIT_TEST(without_pipes_bytes_are_copied);
   CPPUNIT_TEST_SUITE_END();
 
-  void scarce(std::size_t spare) {
+  void exhaust_descriptors(std::size_t spare) {
     if (kNeedsDescriptors) {
       sluice::test::skip("the sanitizer needs descriptors of its own");
       return;
     }
     const Descriptor listener = listening(abi::Family::kIpv4);
     Relayed relay({name_of(listener)});
-    Heard heard;
-    const std::uint64_t report = relay.engine->add_report(heard.listener());
+    Reports reports;
+    const std::uint64_t report = relay.engine->add_report(reports.callback());
     const Descriptor client = new_socket(abi::Family::kIpv4);
     {
       const FewDescriptors few(spare);
@@ -95,25 +95,25 @@ class TcpShortageTest : public CppUnit::TestFixture {
     const Descriptor server = accepted(listener);
     write_all(client, "hello");
     CPPUNIT_ASSERT_EQUAL(std::string("hello"), read_exactly(server, 5));
-    CPPUNIT_ASSERT(wait_until([&] { return heard.count() == 2; }));
-    CPPUNIT_ASSERT(heard.reports[0].first);
-    CPPUNIT_ASSERT(heard.reports[0].second.find("no file descriptors are left") != std::string::npos);
-    CPPUNIT_ASSERT(!heard.reports[1].first);
+    CPPUNIT_ASSERT(wait_until([&] { return reports.count() == 2; }));
+    CPPUNIT_ASSERT(reports.all[0].first);
+    CPPUNIT_ASSERT(reports.all[0].second.find("out of file descriptors for clients") != std::string::npos);
+    CPPUNIT_ASSERT(!reports.all[1].first);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, relay.sum(&ThreadStatistics::pauses_descriptors));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, relay.sum(&ThreadStatistics::paused));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, relay.sum(&ThreadStatistics::dials_failed));
     relay.engine->remove_report(report);
   }
-  void without_descriptors_clients_wait_to_be_accepted() { scarce(0); }
-  void without_a_descriptor_for_the_dial_the_client_waits() { scarce(1); }
+  void without_descriptors_clients_wait_to_be_accepted() { exhaust_descriptors(0); }
+  void without_a_descriptor_for_the_dial_the_client_waits() { exhaust_descriptors(1); }
 
-  // Whoever writes rules, or speaks to the API server, needs some of them.
-  void the_last_descriptors_are_not_for_clients() {
+  // Writing rules and connections to the API server need some descriptors.
+  void the_last_descriptors_are_reserved() {
     const Descriptor listener = listening(abi::Family::kIpv4);
     const FewDescriptors few(170);
     Relayed relay({name_of(listener)});
     std::vector<Descriptor> clients;
-    // Each takes three: two of the relay's, and its own.
+    // Each connection takes three: two in the relay, one in the client.
     while (relay.sum(&ThreadStatistics::paused) == 0) {
       clients.push_back(connected(relay.front));
       CPPUNIT_ASSERT(wait_until([&] {
@@ -121,12 +121,12 @@ class TcpShortageTest : public CppUnit::TestFixture {
       }));
       CPPUNIT_ASSERT(clients.size() < 100);
     }
-    std::vector<Descriptor> others;
+    std::vector<Descriptor> descriptors;
     for (int i = 0; i < 15; ++i) {
-      others.emplace_back(fcntl(0, F_DUPFD_CLOEXEC, 0));
-      CPPUNIT_ASSERT(others.back());
+      descriptors.emplace_back(fcntl(0, F_DUPFD_CLOEXEC, 0));
+      CPPUNIT_ASSERT(descriptors.back());
     }
-    others.clear();
+    descriptors.clear();
     const std::uint64_t accepted_then = relay.sum(&ThreadStatistics::accepted);
     for (std::size_t i = 0; i < 10; ++i) clients.erase(clients.begin());
     clients.push_back(connected(relay.front));
@@ -134,7 +134,7 @@ class TcpShortageTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, relay.sum(&ThreadStatistics::dials_failed));
   }
 
-  void above_the_limit_clients_wait_for_others_to_end() {
+  void clients_above_the_limit_wait() {
     const Descriptor listener = listening(abi::Family::kIpv4);
     RelaySettings settings = Relayed::one_thread();
     settings.max_connections = 2;
@@ -168,7 +168,7 @@ class TcpShortageTest : public CppUnit::TestFixture {
       pool.give_back(std::move(second));
       CPPUNIT_ASSERT_EQUAL(std::size_t{2}, pool.kept());
       pool.trim();
-      // One of them is needed from time to time.
+      // One of the pipes is needed from time to time.
       first = pool.take(0);
       pool.give_back(std::move(first));
       pool.trim();
@@ -187,7 +187,7 @@ class TcpShortageTest : public CppUnit::TestFixture {
     const Descriptor server = accepted(listener);
     write_all(client, "x");
     CPPUNIT_ASSERT_EQUAL(std::string("x"), read_exactly(server, 1));
-    // No thread of the test's: sanitizers need descriptors where one begins and ends.
+    // The test starts no thread here: sanitizers need descriptors to start and end one.
     const FewDescriptors none(0);
     const std::string much(std::size_t{4} << 20U, 'm');
     std::string got(much.size(), '\0');

@@ -39,7 +39,7 @@ EndpointPtr endpoint_of(unsigned number) {
       SocketAddress(abi::Family::kIpv4, abi::Address{}, static_cast<std::uint16_t>(number)));
 }
 
-// The relay's part of the work, without sockets: answers an event as the relay does.
+// Uses the table as the relay does, without sockets.
 class Users {
  public:
   Users(std::size_t most, std::uint64_t seed) : table_(most, kTimeout, seed) {}
@@ -54,7 +54,7 @@ class Users {
 
   void datagram(const UdpClientKey& key, const EndpointPtr& endpoint, Nanoseconds now) {
     if (UdpClientTable::Entry* const entry = find(key)) {
-      table_.heard(*entry, now);
+      table_.renew(*entry, now);
       return;
     }
     while (table_.full()) drop(*table_.idle_longest());
@@ -78,7 +78,7 @@ class Users {
   UdpClientTable table_;
 };
 
-// What should be: clients in the order they were heard of, oldest first.
+// The model: clients in the order of their last datagram, oldest first.
 struct Known {
   UdpClientKey key;
   EndpointPtr endpoint;
@@ -114,7 +114,7 @@ class History {
       const std::uint64_t owner = one_of(3);
       users_.drop_all(owner);
       model_.remove_if([&](const Known& known) { return known.key.owner == owner; });
-    } else if (!model_.empty()) {  // no descriptors: the one idle longest has to go
+    } else if (!model_.empty()) {  // no descriptors: evict the client that is idle longest
       users_.drop(*users_.table().idle_longest());
       model_.pop_front();
     }
@@ -144,7 +144,7 @@ class History {
 
   void reply(const UdpClientKey& key) {
     UdpClientTable::Entry* const entry = users_.find(key);
-    if (entry != nullptr) users_.table().heard(*entry, now_);
+    if (entry != nullptr) users_.table().renew(*entry, now_);
     const auto found = known(key);
     CPPUNIT_ASSERT_EQUAL(found != model_.end(), entry != nullptr);
     if (found == model_.end()) return;
@@ -197,17 +197,17 @@ class History {
 
 class UdpClientTableTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(UdpClientTableTest);
-  CPPUNIT_TEST(a_client_expires_when_it_was_not_heard_of);
-  CPPUNIT_TEST(a_datagram_of_either_side_counts);
-  CPPUNIT_TEST(each_part_of_a_key_tells_clients_apart);
-  CPPUNIT_TEST(an_endpoint_is_let_go_with_its_last_client);
+  CPPUNIT_TEST(a_silent_client_expires);
+  CPPUNIT_TEST(a_datagram_from_either_side_renews_the_client);
+  CPPUNIT_TEST(each_part_of_a_key_distinguishes_clients);
+  CPPUNIT_TEST(an_endpoint_is_released_with_its_last_client);
   CPPUNIT_TEST(many_clients_are_found_again);
-  CPPUNIT_TEST(the_table_follows_any_history);
+  CPPUNIT_TEST(random_histories_agree_with_the_model);
   CPPUNIT_TEST_SUITE_END();
 
   const EndpointPtr endpoint_ = endpoint_of(1);
 
-  void a_client_expires_when_it_was_not_heard_of() {
+  void a_silent_client_expires() {
     Users users(10, 1);
     users.datagram(key_of(1, 1), endpoint_, 100);
     CPPUNIT_ASSERT_EQUAL(Nanoseconds{350}, users.table().next_expiry());
@@ -215,11 +215,11 @@ class UdpClientTableTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(users.table().expired(350) != nullptr);
   }
 
-  void a_datagram_of_either_side_counts() {
+  void a_datagram_from_either_side_renews_the_client() {
     Users users(10, 1);
     users.datagram(key_of(1, 1), endpoint_, 100);
     users.datagram(key_of(1, 2), endpoint_, 100);
-    users.table().heard(*users.find(key_of(1, 1)), 300);
+    users.table().renew(*users.find(key_of(1, 1)), 300);
     users.expire(350);
     CPPUNIT_ASSERT(users.find(key_of(1, 1)) != nullptr);
     CPPUNIT_ASSERT(users.find(key_of(1, 2)) == nullptr);
@@ -227,7 +227,7 @@ class UdpClientTableTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, users.table().size());
   }
 
-  void each_part_of_a_key_tells_clients_apart() {
+  void each_part_of_a_key_distinguishes_clients() {
     Users users(100, 1);
     std::vector<UdpClientKey> keys(9, key_of(1, 1));
     keys[1].owner = 2;
@@ -242,17 +242,17 @@ class UdpClientTableTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(keys.size(), users.table().size());
   }
 
-  void an_endpoint_is_let_go_with_its_last_client() {
+  void an_endpoint_is_released_with_its_last_client() {
     Users users(10, 1);
     EndpointPtr endpoint = endpoint_of(7);
-    const std::weak_ptr<Endpoint> seen = endpoint;
+    const std::weak_ptr<Endpoint> watched = endpoint;
     users.datagram(key_of(1, 1), endpoint, 100);
     users.datagram(key_of(1, 2), endpoint, 100);
     endpoint.reset();
     users.drop(*users.find(key_of(1, 1)));
-    CPPUNIT_ASSERT(!seen.expired());
+    CPPUNIT_ASSERT(!watched.expired());
     users.drop(*users.find(key_of(1, 2)));
-    CPPUNIT_ASSERT(seen.expired());
+    CPPUNIT_ASSERT(watched.expired());
   }
 
   void many_clients_are_found_again() {
@@ -263,7 +263,7 @@ class UdpClientTableTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(users.find(key_of(1, 5)) == nullptr);
   }
 
-  void the_table_follows_any_history() {
+  void random_histories_agree_with_the_model() {
     const unsigned histories = test::repetitions(300, 20'000);
     std::size_t most = 0;
     for (unsigned seed = 1; seed <= histories; ++seed) {
@@ -275,7 +275,7 @@ class UdpClientTableTest : public CppUnit::TestFixture {
         CPPUNIT_FAIL("history " + std::to_string(seed) + ": " + failure.what());
       }
     }
-    CPPUNIT_ASSERT(most > 64);  // else the buckets never grew
+    CPPUNIT_ASSERT(most > 64);  // so that the buckets have grown
   }
 };
 

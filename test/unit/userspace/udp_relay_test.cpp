@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Datagrams through the relay, on the loopback interface.
+// Datagrams through the UDP relay, on the loopback interface.
 #include <cppunit/extensions/HelperMacros.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -17,9 +17,9 @@ namespace udp_relay_test {
 
 using rig::at;
 using rig::descriptors;
-using rig::face_of;
 using rig::flow_time;
 using rig::kNever;
+using rig::listener_of;
 using rig::patience;
 using rig::Peer;
 using rig::Rig;
@@ -28,25 +28,25 @@ using test::wait_until;
 
 class UdpRelayTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(UdpRelayTest);
-  CPPUNIT_TEST(a_datagram_goes_there_and_its_reply_comes_back);
+  CPPUNIT_TEST(a_datagram_and_its_reply_are_relayed);
   CPPUNIT_TEST(clients_have_upstream_ports_of_their_own);
-  CPPUNIT_TEST(a_reply_comes_from_the_address_that_was_asked);
+  CPPUNIT_TEST(a_reply_comes_from_the_destination_address);
   CPPUNIT_TEST(the_order_of_a_clients_datagrams_is_kept);
   CPPUNIT_TEST(one_datagram_may_have_many_replies);
   CPPUNIT_TEST(datagrams_of_any_length_are_relayed);
-  CPPUNIT_TEST(a_silent_client_is_forgotten);
+  CPPUNIT_TEST(a_silent_client_expires);
   CPPUNIT_TEST(without_endpoints_datagrams_are_dropped);
   CPPUNIT_TEST(after_a_refusal_the_next_datagram_goes_elsewhere);
-  CPPUNIT_TEST(a_refusal_told_by_sending_loses_no_datagram);
-  CPPUNIT_TEST(a_reply_ends_being_passed_over);
-  CPPUNIT_TEST(where_nobody_answers_no_error_ends_being_passed_over);
-  CPPUNIT_TEST(an_endpoint_without_a_route_is_not_the_last_word);
-  CPPUNIT_TEST(clients_of_gone_endpoints_are_dropped);
-  CPPUNIT_TEST(the_client_idle_longest_makes_room);
-  CPPUNIT_TEST(without_descriptors_the_client_idle_longest_makes_room);
-  CPPUNIT_TEST(a_stopped_face_lets_go_of_its_port);
-  CPPUNIT_TEST(what_has_arrived_is_relayed_before_the_end);
-  CPPUNIT_TEST(what_has_arrived_is_relayed_when_a_backend_retires);
+  CPPUNIT_TEST(a_refusal_reported_by_send_loses_no_datagram);
+  CPPUNIT_TEST(a_reply_ends_the_pause_of_an_endpoint);
+  CPPUNIT_TEST(without_replies_the_absence_of_errors_counts_as_success);
+  CPPUNIT_TEST(after_an_unreachable_endpoint_another_one_is_tried);
+  CPPUNIT_TEST(clients_of_removed_endpoints_are_dropped);
+  CPPUNIT_TEST(the_client_that_is_idle_longest_is_evicted);
+  CPPUNIT_TEST(without_descriptors_the_client_idle_longest_is_evicted);
+  CPPUNIT_TEST(a_stopped_listener_releases_its_port);
+  CPPUNIT_TEST(queued_datagrams_are_relayed_before_stop);
+  CPPUNIT_TEST(queued_datagrams_are_relayed_at_retirement);
   CPPUNIT_TEST(no_descriptor_is_left_over);
   CPPUNIT_TEST_SUITE_END();
 
@@ -54,8 +54,8 @@ class UdpRelayTest : public CppUnit::TestFixture {
     Rig rig;
     Peer endpoint(address);
     Peer client(address);
-    const FacePtr face = face_of({endpoint.name()});
-    const SocketAddress service = rig.serve(1, face, address);
+    const ListenerPtr listener = listener_of({endpoint.name()});
+    const SocketAddress service = rig.serve(1, listener, address);
     for (int i = 0; i < 3; ++i) {
       client.send(service, "question");
       endpoint.answer("!");
@@ -72,7 +72,7 @@ class UdpRelayTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, rig.statistics.udp_clients.get());
   }
 
-  void a_datagram_goes_there_and_its_reply_comes_back() {
+  void a_datagram_and_its_reply_are_relayed() {
     there_and_back("127.0.0.1");
     there_and_back("::1");
   }
@@ -80,7 +80,7 @@ class UdpRelayTest : public CppUnit::TestFixture {
   void clients_have_upstream_ports_of_their_own() {
     Rig rig;
     Peer endpoint("127.0.0.1");
-    const SocketAddress service = rig.serve(1, face_of({endpoint.name()}), "127.0.0.1");
+    const SocketAddress service = rig.serve(1, listener_of({endpoint.name()}), "127.0.0.1");
     std::vector<Peer> clients;
     for (int i = 0; i < 150; ++i) clients.emplace_back("127.0.0.1");
     for (Peer& client : clients) client.send(service, std::to_string(client.port()));
@@ -94,10 +94,10 @@ class UdpRelayTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{clients.size()}, rig.statistics.udp_clients.get());
   }
 
-  void a_reply_comes_from_the_address_that_was_asked() {
+  void a_reply_comes_from_the_destination_address() {
     Rig rig;
     Peer endpoint("127.0.0.1");
-    const SocketAddress service = rig.serve(1, face_of({endpoint.name()}), "0.0.0.0");
+    const SocketAddress service = rig.serve(1, listener_of({endpoint.name()}), "0.0.0.0");
     Peer client("127.0.0.1");
     std::set<std::uint16_t> ports;
     for (const char* const asked : {"127.0.0.2", "127.0.0.3", "127.0.0.2"}) {
@@ -110,8 +110,8 @@ class UdpRelayTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, ports.size());
     Peer six("::1");
     Peer six_endpoint("::1");
-    const SocketAddress six_service = rig.serve(2, face_of({six_endpoint.name()}), "::");
-    six.connect(at("::1", six_service.port()));  // so that it hears nobody else
+    const SocketAddress six_service = rig.serve(2, listener_of({six_endpoint.name()}), "::");
+    six.connect(at("::1", six_service.port()));  // so that it receives only from the service
     six.send(at("::1", six_service.port()), "six");
     six_endpoint.answer("");
     CPPUNIT_ASSERT_EQUAL(std::string("six"), six.receive());
@@ -120,10 +120,10 @@ class UdpRelayTest : public CppUnit::TestFixture {
   void the_order_of_a_clients_datagrams_is_kept() {
     Rig rig;
     Peer endpoint("127.0.0.1");
-    const SocketAddress service = rig.serve(1, face_of({endpoint.name()}), "127.0.0.1");
+    const SocketAddress service = rig.serve(1, listener_of({endpoint.name()}), "127.0.0.1");
     std::vector<Peer> clients;
     for (int i = 0; i < 3; ++i) clients.emplace_back("127.0.0.1");
-    // More than a batch, of clients that take turns.
+    // More than a batch, from alternating clients.
     std::promise<void> release = rig.hold();
     for (int i = 0; i < 100; ++i) {
       for (Peer& client : clients) client.send(service, std::to_string(i));
@@ -132,8 +132,8 @@ class UdpRelayTest : public CppUnit::TestFixture {
     std::map<std::uint16_t, int> next;
     for (int i = 0; i < 300; ++i) {
       SocketAddress from;
-      const std::string said = endpoint.receive(&from);
-      CPPUNIT_ASSERT_EQUAL(std::to_string(next[from.port()]++), said);
+      const std::string payload = endpoint.receive(&from);
+      CPPUNIT_ASSERT_EQUAL(std::to_string(next[from.port()]++), payload);
     }
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, next.size());
   }
@@ -141,17 +141,17 @@ class UdpRelayTest : public CppUnit::TestFixture {
   void one_datagram_may_have_many_replies() {
     Rig rig;
     Peer endpoint("127.0.0.1");
-    const SocketAddress service = rig.serve(1, face_of({endpoint.name()}), "127.0.0.1");
+    const SocketAddress service = rig.serve(1, listener_of({endpoint.name()}), "127.0.0.1");
     Peer one("127.0.0.1");
     Peer other("127.0.0.1");
     one.send(service, "one");
     other.send(service, "other");
     SocketAddress upstream[2];
-    std::string said[2];
-    for (int i = 0; i < 2; ++i) said[i] = endpoint.receive(&upstream[i]);
+    std::string payload[2];
+    for (int i = 0; i < 2; ++i) payload[i] = endpoint.receive(&upstream[i]);
     std::promise<void> release = rig.hold();
     for (int n = 0; n < 150; ++n) {
-      for (int i = 0; i < 2; ++i) endpoint.send(upstream[i], said[i] + std::to_string(n));
+      for (int i = 0; i < 2; ++i) endpoint.send(upstream[i], payload[i] + std::to_string(n));
     }
     release.set_value();
     for (int n = 0; n < 150; ++n) {
@@ -164,7 +164,7 @@ class UdpRelayTest : public CppUnit::TestFixture {
     Rig rig;
     Peer endpoint(address);
     Peer client(address);
-    const SocketAddress service = rig.serve(1, face_of({endpoint.name()}), address);
+    const SocketAddress service = rig.serve(1, listener_of({endpoint.name()}), address);
     std::string content(bytes, ' ');
     for (std::size_t i = 0; i < bytes; ++i) content[i] = static_cast<char>(i * 31 >> 3);
     client.send(service, content);
@@ -181,11 +181,11 @@ class UdpRelayTest : public CppUnit::TestFixture {
   }
 
   // BEH case 132.
-  void a_silent_client_is_forgotten() {
+  void a_silent_client_expires() {
     Rig rig(flow_time());
     Peer endpoint("127.0.0.1");
-    const FacePtr face = face_of({endpoint.name()});
-    const SocketAddress service = rig.serve(1, face, "127.0.0.1");
+    const ListenerPtr listener = listener_of({endpoint.name()});
+    const SocketAddress service = rig.serve(1, listener, "127.0.0.1");
     Peer client("127.0.0.1");
     client.send(service, "first");
     SocketAddress upstream;
@@ -197,7 +197,7 @@ class UdpRelayTest : public CppUnit::TestFixture {
     endpoint.answer("!");
     CPPUNIT_ASSERT_EQUAL(std::string("second!"), client.receive());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, rig.statistics.udp_clients_opened.get());
-    // One that comes later is forgotten later.
+    // A client that sends later expires later.
     CPPUNIT_ASSERT(!client.has_datagram(20));  // fixed time: the two clients do not expire together
     Peer other("127.0.0.1");
     other.send(service, "third");
@@ -208,14 +208,14 @@ class UdpRelayTest : public CppUnit::TestFixture {
   // BEH case 130.
   void without_endpoints_datagrams_are_dropped() {
     Rig rig;
-    const FacePtr face = face_of({});
-    const SocketAddress service = rig.serve(1, face, "127.0.0.1");
+    const ListenerPtr listener = listener_of({});
+    const SocketAddress service = rig.serve(1, listener, "127.0.0.1");
     Peer client("127.0.0.1");
     client.send(service, "lost");
     CPPUNIT_ASSERT(wait_until([&] { return rig.statistics.udp_dropped_no_endpoint.get() == 1; }));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.statistics.udp_clients.get());
     Peer endpoint("127.0.0.1");
-    face->balancer().set_endpoints(std::vector{endpoint.name()});
+    listener->balancer().set_endpoints(std::vector{endpoint.name()});
     client.send(service, "found");
     CPPUNIT_ASSERT_EQUAL(std::string("found"), endpoint.receive());
   }
@@ -225,14 +225,14 @@ class UdpRelayTest : public CppUnit::TestFixture {
     Peer dead("127.0.0.1");
     dead.connect(at("127.0.0.1", 9));
     Peer endpoint("127.0.0.1");
-    const FacePtr face = face_of({dead.name()});
-    face->balancer().set_affinity(3600);
-    const SocketAddress service = rig.serve(1, face, "127.0.0.1");
+    const ListenerPtr listener = listener_of({dead.name()});
+    listener->balancer().set_affinity(3600);
+    const SocketAddress service = rig.serve(1, listener, "127.0.0.1");
     Peer client("127.0.0.1");
     client.send(service, "refused");
     CPPUNIT_ASSERT(wait_until([&] { return rig.statistics.udp_errors.get() == 1; }));
-    face->balancer().set_endpoints(std::vector{dead.name(), endpoint.name()});
-    // Affinity would lead to the dead one; that it failed is remembered, and affinity goes with it.
+    listener->balancer().set_endpoints(std::vector{dead.name(), endpoint.name()});
+    // The client is bound to the dead endpoint; the failure rebinds it.
     client.send(service, "heard");
     CPPUNIT_ASSERT_EQUAL(std::string("heard"), endpoint.receive());
     Peer neighbour("127.0.0.1");
@@ -241,14 +241,14 @@ class UdpRelayTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, rig.statistics.udp_errors.get());
   }
 
-  void a_refusal_told_by_sending_loses_no_datagram() {
+  void a_refusal_reported_by_send_loses_no_datagram() {
     Rig rig;
     Peer dead("127.0.0.1");
     dead.connect(at("127.0.0.1", 9));
     Peer endpoint("127.0.0.1");
-    const FacePtr face = face_of({dead.name(), endpoint.name()});
-    const SocketAddress service = rig.serve(1, face, "127.0.0.1");
-    // Every other client has the dead one first. Its refusal mostly comes between the datagrams of the batch.
+    const ListenerPtr listener = listener_of({dead.name(), endpoint.name()});
+    const SocketAddress service = rig.serve(1, listener, "127.0.0.1");
+    // Every other client gets the dead endpoint first. The refusal mostly arrives between the datagrams of a batch.
     int rescued = 0;
     for (int i = 0; i < 200 && rescued < 5; ++i) {
       Peer client("127.0.0.1");
@@ -260,49 +260,49 @@ class UdpRelayTest : public CppUnit::TestFixture {
       release.set_value();
       CPPUNIT_ASSERT(wait_until([&] { return rig.statistics.udp_errors.get() > errors || endpoint.has_datagram(0); }));
       if (!endpoint.has_datagram(20)) continue;  // fixed time: all three are lost
-      const std::string said = endpoint.receive();
-      if (said != "first" && rig.statistics.udp_errors.get() > errors) ++rescued;
+      const std::string payload = endpoint.receive();
+      if (payload != "first" && rig.statistics.udp_errors.get() > errors) ++rescued;
       while (endpoint.has_datagram(0)) endpoint.receive();
     }
     CPPUNIT_ASSERT_EQUAL(5, rescued);
   }
 
-  // A face with one endpoint that is passed over after the first refusal, for an hour.
-  static FacePtr strict_face(const SocketAddress& endpoint) {
+  // A listener with one endpoint that is passed over after the first refusal, for an hour.
+  static ListenerPtr strict_listener(const SocketAddress& endpoint) {
     BalancerSettings settings;
     settings.outliers.failures = 1;
     settings.outliers.first_pause = settings.outliers.longest_pause = kNever;
-    auto face =
-        std::make_shared<Face>("shop/dns", abi::Protocol::kUdp, abi::Family::kIpv4, FaceKind::kCluster, settings, 1);
-    face->balancer().set_endpoints(std::vector{endpoint});
-    return face;
+    auto listener = std::make_shared<Listener>("shop/dns", abi::Protocol::kUdp, abi::Family::kIpv4,
+                                               ListenerKind::kCluster, settings, 1);
+    listener->balancer().set_endpoints(std::vector{endpoint});
+    return listener;
   }
 
-  void a_reply_ends_being_passed_over() {
+  void a_reply_ends_the_pause_of_an_endpoint() {
     Rig rig;
     Peer endpoint(Peer::open_fixed(at("127.0.0.1")));
     endpoint.connect(at("127.0.0.1", 9));
-    const FacePtr face = strict_face(endpoint.name());
-    const SocketAddress service = rig.serve(1, face, "127.0.0.1");
+    const ListenerPtr listener = strict_listener(endpoint.name());
+    const SocketAddress service = rig.serve(1, listener, "127.0.0.1");
     Peer client("127.0.0.1");
     client.send(service, "refused");
-    CPPUNIT_ASSERT(wait_until([&] { return face->balancer().passed_over(EventLoop::clock()) == 1; }));
+    CPPUNIT_ASSERT(wait_until([&] { return listener->balancer().passed_over(EventLoop::clock()) == 1; }));
     endpoint.disconnect();
     client.send(service, "heard");
     SocketAddress upstream;
     CPPUNIT_ASSERT_EQUAL(std::string("heard"), endpoint.receive(&upstream));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, face->balancer().passed_over(EventLoop::clock()));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, listener->balancer().passed_over(EventLoop::clock()));
     endpoint.send(upstream, "answer");
     CPPUNIT_ASSERT_EQUAL(std::string("answer"), client.receive());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, face->balancer().passed_over(EventLoop::clock()));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, listener->balancer().passed_over(EventLoop::clock()));
   }
 
-  void where_nobody_answers_no_error_ends_being_passed_over() {
+  void without_replies_the_absence_of_errors_counts_as_success() {
     for (const bool answers : {false, true}) {
       Rig rig(flow_time());
       Peer endpoint(Peer::open_fixed(at("127.0.0.1")));
-      const FacePtr face = strict_face(endpoint.name());
-      const SocketAddress service = rig.serve(1, face, "127.0.0.1");
+      const ListenerPtr listener = strict_listener(endpoint.name());
+      const SocketAddress service = rig.serve(1, listener, "127.0.0.1");
       Peer client("127.0.0.1");
       client.send(service, "first");
       SocketAddress upstream;
@@ -314,40 +314,40 @@ class UdpRelayTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT(wait_until([&] { return rig.statistics.udp_clients.get() == 0; }));
       endpoint.connect(at("127.0.0.1", 9));
       client.send(service, "refused");
-      CPPUNIT_ASSERT(wait_until([&] { return face->balancer().passed_over(EventLoop::clock()) == 1; }));
+      CPPUNIT_ASSERT(wait_until([&] { return listener->balancer().passed_over(EventLoop::clock()) == 1; }));
       endpoint.disconnect();
       client.send(service, "heard");
       CPPUNIT_ASSERT_EQUAL(std::string("heard"), endpoint.receive());
       CPPUNIT_ASSERT(wait_until([&] { return rig.statistics.udp_clients.get() == 0; }));
-      CPPUNIT_ASSERT_EQUAL(std::size_t{answers}, face->balancer().passed_over(EventLoop::clock()));
+      CPPUNIT_ASSERT_EQUAL(std::size_t{answers}, listener->balancer().passed_over(EventLoop::clock()));
     }
   }
 
-  void an_endpoint_without_a_route_is_not_the_last_word() {
+  void after_an_unreachable_endpoint_another_one_is_tried() {
     Rig rig;
     Peer endpoint("127.0.0.1");
-    const FacePtr face = face_of({at("255.255.255.255", 53), endpoint.name()});  // connecting is forbidden
-    const SocketAddress service = rig.serve(1, face, "127.0.0.1");
+    const ListenerPtr listener = listener_of({at("255.255.255.255", 53), endpoint.name()});  // connecting is forbidden
+    const SocketAddress service = rig.serve(1, listener, "127.0.0.1");
     for (int i = 0; i < 4; ++i) {
       Peer client("127.0.0.1");
       client.send(service, "hello");
       CPPUNIT_ASSERT_EQUAL(std::string("hello"), endpoint.receive());
     }
     CPPUNIT_ASSERT(rig.statistics.udp_errors.get() >= 1);
-    const FacePtr hopeless = face_of({at("255.255.255.255", 53)});
+    const ListenerPtr hopeless = listener_of({at("255.255.255.255", 53)});
     const SocketAddress nowhere = rig.serve(2, hopeless, "127.0.0.1");
     Peer client("127.0.0.1");
     client.send(nowhere, "lost");
     CPPUNIT_ASSERT(wait_until([&] { return rig.statistics.udp_dropped_no_endpoint.get() == 1; }));
   }
 
-  void clients_of_gone_endpoints_are_dropped() {
+  void clients_of_removed_endpoints_are_dropped() {
     Rig rig;
     Peer leaving("127.0.0.1");
     Peer staying("127.0.0.1");
-    const FacePtr face = face_of({leaving.name()});
-    const FacePtr neighbour = face_of({leaving.name()});
-    const SocketAddress service = rig.serve(1, face, "127.0.0.1");
+    const ListenerPtr listener = listener_of({leaving.name()});
+    const ListenerPtr neighbour = listener_of({leaving.name()});
+    const SocketAddress service = rig.serve(1, listener, "127.0.0.1");
     const SocketAddress other = rig.serve(2, neighbour, "127.0.0.1");
     Peer client("127.0.0.1");
     client.send(service, "one");
@@ -355,7 +355,7 @@ class UdpRelayTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("one"), leaving.receive(&upstream));
     client.send(other, "two");
     CPPUNIT_ASSERT_EQUAL(std::string("two"), leaving.receive());
-    const Balancer::Change change = face->balancer().set_endpoints(std::vector{staying.name()});
+    const Balancer::Change change = listener->balancer().set_endpoints(std::vector{staying.name()});
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, change.gone.size());
     CPPUNIT_ASSERT_EQUAL(1U, change.gone[0]->open());
     rig.endpoints_gone(change.gone);
@@ -369,10 +369,10 @@ class UdpRelayTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("four"), leaving.receive());
   }
 
-  void the_client_idle_longest_makes_room() {
+  void the_client_that_is_idle_longest_is_evicted() {
     Rig rig(kNever, 2);
     Peer endpoint("127.0.0.1");
-    const SocketAddress service = rig.serve(1, face_of({endpoint.name()}), "127.0.0.1");
+    const SocketAddress service = rig.serve(1, listener_of({endpoint.name()}), "127.0.0.1");
     Peer first("127.0.0.1");
     Peer second("127.0.0.1");
     Peer third("127.0.0.1");
@@ -382,7 +382,7 @@ class UdpRelayTest : public CppUnit::TestFixture {
     endpoint.receive(&of_first);
     second.send(service, "2");
     endpoint.receive(&of_second);
-    endpoint.send(of_first, "a");  // which makes it the one heard of last
+    endpoint.send(of_first, "a");  // makes it the most recent client
     CPPUNIT_ASSERT_EQUAL(std::string("a"), first.receive());
     third.send(service, "3");
     endpoint.receive();
@@ -394,10 +394,10 @@ class UdpRelayTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!second.has_datagram(0));
   }
 
-  void without_descriptors_the_client_idle_longest_makes_room() {
+  void without_descriptors_the_client_idle_longest_is_evicted() {
     Rig rig;
     Peer endpoint("127.0.0.1");
-    const SocketAddress service = rig.serve(1, face_of({endpoint.name()}), "127.0.0.1");
+    const SocketAddress service = rig.serve(1, listener_of({endpoint.name()}), "127.0.0.1");
     Peer first("127.0.0.1");
     Peer second("127.0.0.1");
     Peer third("127.0.0.1");
@@ -426,12 +426,12 @@ class UdpRelayTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, rig.statistics.udp_clients.get());
   }
 
-  void a_stopped_face_lets_go_of_its_port() {
+  void a_stopped_listener_releases_its_port() {
     Rig rig;
     Peer endpoint("127.0.0.1");
-    const FacePtr face = face_of({endpoint.name()});
-    const SocketAddress service = rig.serve(1, face, "127.0.0.1");
-    const SocketAddress other = rig.serve(2, face, "127.0.0.1");
+    const ListenerPtr listener = listener_of({endpoint.name()});
+    const SocketAddress service = rig.serve(1, listener, "127.0.0.1");
+    const SocketAddress other = rig.serve(2, listener, "127.0.0.1");
     Peer client("127.0.0.1");
     client.send(service, "1");
     endpoint.receive();
@@ -447,24 +447,24 @@ class UdpRelayTest : public CppUnit::TestFixture {
     client.send(other, "3");
     CPPUNIT_ASSERT_EQUAL(std::string("3"), endpoint.receive());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, rig.statistics.udp_clients_opened.get());
-    rig.stop(1);  // which it is not any more
+    rig.stop(1);  // already stopped
   }
 
-  void what_has_arrived_is_relayed_before_the_end() {
+  void queued_datagrams_are_relayed_before_stop() {
     Rig rig;
     Peer endpoint("127.0.0.1");
-    const FacePtr face = face_of({endpoint.name()});
-    const SocketAddress service = rig.serve(1, face, "127.0.0.1");
+    const ListenerPtr listener = listener_of({endpoint.name()});
+    const SocketAddress service = rig.serve(1, listener, "127.0.0.1");
     Peer client("127.0.0.1");
-    // More than what one event reads.
-    rig.last_call(1, [&] {
+    // More than one event reads.
+    rig.stop_and_drain(1, [&] {
       for (int i = 0; i < 200; ++i) client.send(service, std::to_string(i));
     });
     for (int i = 0; i < 200; ++i) CPPUNIT_ASSERT_EQUAL(std::to_string(i), endpoint.receive());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.statistics.udp_clients.get());
   }
 
-  static Descriptor listener(int flags) {
+  static Descriptor open_upstream(int flags) {
     Descriptor made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
     const SocketAddress where = at("127.0.0.1");
     CPPUNIT_ASSERT_EQUAL(0, bind(made.get(), where.get(), where.size()));
@@ -472,7 +472,7 @@ class UdpRelayTest : public CppUnit::TestFixture {
     return made;
   }
 
-  void what_has_arrived_is_relayed_when_a_backend_retires() {
+  void queued_datagrams_are_relayed_at_retirement() {
     CPPUNIT_ASSERT(relays_the_last(Engine::Ending::kRetired, std::chrono::milliseconds(100)));
     // On a busy machine the relay may go on before stop() reaches it, and relays the datagram as before: then the pause is
     // longer the next time.
@@ -489,12 +489,12 @@ class UdpRelayTest : public CppUnit::TestFixture {
     settings.max_connections = 1;
     Engine engine(settings);
     Peer endpoint("127.0.0.1");
-    const FacePtr face = face_of({endpoint.name()});
+    const ListenerPtr listener = listener_of({endpoint.name()});
     std::vector<Descriptor> sockets;
     sockets.push_back(Peer::open(at("127.0.0.1")));
     const SocketAddress service = Peer::name_of(sockets.front().get());
-    const ServingId id = engine.serve(std::move(sockets), face);
-    // Its thread is kept busy by what it has to tell.
+    const ServingId id = engine.serve(std::move(sockets), listener);
+    // The report callback keeps the relay thread busy.
     std::promise<void> busy;
     std::promise<void> release;
     engine.add_report([&](bool begins, const std::string&) {
@@ -502,14 +502,14 @@ class UdpRelayTest : public CppUnit::TestFixture {
       busy.set_value();
       release.get_future().wait();
     });
-    const Descriptor server = listener(0);
-    std::vector<Descriptor> listeners;
-    listeners.push_back(listener(SOCK_NONBLOCK));
-    const SocketAddress web = Peer::name_of(listeners.front().get());
-    auto tcp = std::make_shared<Face>("shop/web", abi::Protocol::kTcp, abi::Family::kIpv4, FaceKind::kCluster,
-                                      BalancerSettings(), 1);
+    const Descriptor server = open_upstream(0);
+    std::vector<Descriptor> upstreams;
+    upstreams.push_back(open_upstream(SOCK_NONBLOCK));
+    const SocketAddress web = Peer::name_of(upstreams.front().get());
+    auto tcp = std::make_shared<Listener>("shop/web", abi::Protocol::kTcp, abi::Family::kIpv4, ListenerKind::kCluster,
+                                          BalancerSettings(), 1);
     tcp->balancer().set_endpoints(std::vector{Peer::name_of(server.get())});
-    engine.serve(std::move(listeners), tcp);
+    engine.serve(std::move(upstreams), tcp);
     std::vector<Descriptor> beyond_the_limit;
     for (int i = 0; i < 2; ++i) {
       beyond_the_limit.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -537,9 +537,9 @@ class UdpRelayTest : public CppUnit::TestFixture {
       Rig rig;
       Peer dead("127.0.0.1");
       dead.connect(at("127.0.0.1", 9));
-      const FacePtr face = face_of({endpoint.name(), dead.name()});
-      const SocketAddress service = rig.serve(1, face, "127.0.0.1");
-      const SocketAddress other = rig.serve(2, face, "127.0.0.1");
+      const ListenerPtr listener = listener_of({endpoint.name(), dead.name()});
+      const SocketAddress service = rig.serve(1, listener, "127.0.0.1");
+      const SocketAddress other = rig.serve(2, listener, "127.0.0.1");
       std::vector<Peer> clients;
       for (int i = 0; i < 50; ++i) clients.emplace_back("127.0.0.1");
       for (Peer& client : clients) {
@@ -549,7 +549,7 @@ class UdpRelayTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT(wait_until([&] { return rig.statistics.udp_clients_opened.get() >= 100; }));
       rig.stop(2);
       CPPUNIT_ASSERT_EQUAL(std::uint64_t{50}, rig.statistics.udp_clients.get());
-      const Balancer::Change change = face->balancer().set_endpoints(std::vector{dead.name()});
+      const Balancer::Change change = listener->balancer().set_endpoints(std::vector{dead.name()});
       rig.endpoints_gone(change.gone);
       CPPUNIT_ASSERT(rig.statistics.udp_clients.get() < 50);
     }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What tests of the UDP relay stand on: sockets of clients and endpoints that the test
-// itself reads and answers from, so that each step is waited for, and a relay on a thread.
+// For tests of the UDP relay: a relay on a thread, and sockets of clients and endpoints that the test
+// reads and writes itself, so that it can wait for each step.
 #pragma once
 
 #include <arpa/inet.h>
@@ -27,10 +27,9 @@ namespace sluice::userspace::rig {
 
 using sluice::test::wait_until;
 
-// Milliseconds in which a datagram must come.
+// Milliseconds in which a datagram must arrive.
 inline int patience() { return sluice::test::stretched_milliseconds(std::chrono::seconds(20)); }
-// After so much silence a client is forgotten. More than an answer takes on a busy machine: a client that is forgotten
-// gets none.
+// UDP timeout of the relay. Longer than a reply takes on a busy machine, since an expired client gets none.
 inline std::chrono::milliseconds flow_time() {
   return sluice::test::stretched_at_most(std::chrono::seconds(1), std::chrono::seconds(5));
 }
@@ -63,7 +62,7 @@ class Peer {
     CPPUNIT_ASSERT_EQUAL(0, bind(fd.get(), where.get(), where.size()));
     return fd;
   }
-  // A port that was asked for by its number stays when disconnect() is called, one that the kernel chose does not.
+  // disconnect() keeps a port that was bound by number, but not one that the kernel chose.
   static Descriptor open_fixed(const SocketAddress& where) {
     for (;;) {
       SocketAddress name = name_of(open(where).get());
@@ -81,13 +80,13 @@ class Peer {
   SocketAddress name() const { return name_of(socket_.get()); }
   std::uint16_t port() const { return name().port(); }
 
-  // Hears that one only from now on; to everybody else its port is closed.
+  // Receives only from this peer from now on; for all others the port is closed.
   void connect(const SocketAddress& to) { CPPUNIT_ASSERT_EQUAL(0, ::connect(socket_.get(), to.get(), to.size())); }
   void disconnect() {
-    sockaddr nobody{};
-    nobody.sa_family = AF_UNSPEC;
+    sockaddr unspecified{};
+    unspecified.sa_family = AF_UNSPEC;
     const SocketAddress here = name();
-    CPPUNIT_ASSERT_EQUAL(0, ::connect(socket_.get(), &nobody, sizeof(nobody)));
+    CPPUNIT_ASSERT_EQUAL(0, ::connect(socket_.get(), &unspecified, sizeof(unspecified)));
     CPPUNIT_ASSERT_EQUAL(here.port(), port());
   }
   void send(const SocketAddress& to, const std::string& what) {
@@ -109,11 +108,11 @@ class Peer {
     out.resize(static_cast<std::size_t>(got));
     return out;
   }
-  // Answers one, with what it says and a tail. Returns where it came from.
+  // Answers one datagram with its content and `tail`. Returns its source.
   SocketAddress answer(const std::string& tail) {
     SocketAddress from;
-    const std::string said = receive(&from);
-    send(from, said + tail);
+    const std::string payload = receive(&from);
+    send(from, payload + tail);
     return from;
   }
 
@@ -154,7 +153,7 @@ class Rig {
     });
     done.get_future().wait();
   }
-  // Until it is released, nothing happens there.
+  // Blocks the relay thread until released.
   std::promise<void> hold() {
     auto entered = std::make_shared<std::promise<void>>();
     std::promise<void> release;
@@ -166,16 +165,16 @@ class Rig {
     return release;
   }
 
-  // Where the face listens.
-  SocketAddress serve(ServingId id, const FacePtr& face, const std::string& address) {
+  // Returns the address of the service.
+  SocketAddress serve(ServingId id, const ListenerPtr& listener, const std::string& address) {
     Descriptor socket = Peer::open(at(address));
     const SocketAddress name = Peer::name_of(socket.get());
     int result = -1;
-    do_there([&] { result = relay_->serve(id, std::move(socket), face); });
+    do_there([&] { result = relay_->serve(id, std::move(socket), listener); });
     CPPUNIT_ASSERT_EQUAL(0, result);
     return name;
   }
-  // `then` comes at once, before anything else there.
+  // Runs `then` directly afterwards on the relay thread.
   void stop(
       ServingId id, const std::function<void()>& then = [] {}) {
     do_there([&] {
@@ -183,8 +182,8 @@ class Rig {
       then();
     });
   }
-  // `before` comes at once before it.
-  void last_call(ServingId id, const std::function<void()>& before) {
+  // Runs `before` directly before on the relay thread.
+  void stop_and_drain(ServingId id, const std::function<void()>& before) {
     do_there([&] {
       before();
       relay_->stop(id, true);
@@ -202,13 +201,13 @@ class Rig {
   std::thread thread_;
 };
 
-inline FacePtr face_of(const std::vector<SocketAddress>& endpoints) {
+inline ListenerPtr listener_of(const std::vector<SocketAddress>& endpoints) {
   BalancerSettings settings;
   settings.outliers.failures = 0;
-  auto face =
-      std::make_shared<Face>("shop/dns", abi::Protocol::kUdp, abi::Family::kIpv4, FaceKind::kCluster, settings, 1);
-  face->balancer().set_endpoints(endpoints);
-  return face;
+  auto listener = std::make_shared<Listener>("shop/dns", abi::Protocol::kUdp, abi::Family::kIpv4,
+                                             ListenerKind::kCluster, settings, 1);
+  listener->balancer().set_endpoints(endpoints);
+  return listener;
 }
 
 }  // namespace sluice::userspace::rig

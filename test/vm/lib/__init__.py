@@ -1,3 +1,3 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A virtual machine with another kernel and this machine's files."""
+"""A virtual machine with another kernel and the host's files."""

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which way of running guests works here. That /dev/kvm can be opened proves nothing: a guest must have answered."""
+"""Selects KVM or emulation. KVM is used only if a trial guest answers, because an accessible /dev/kvm may not work."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ TRIAL_SECONDS = 8
 
 
 def choose(cache, kernel, image):
-    """kvm or tcg; what a trial said is remembered until the machine is booted again."""
+    """kvm or tcg; the result of the trial is cached until the host reboots."""
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return "tcg"
     with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What keeps a command from being run, or from being believed."""
+"""Errors for commands that could not run, or whose result is not reliable."""
 
 STATUS = 125
 LIMIT_STATUS = 124

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The first files of the machine: as few modules as it takes to see this machine's files, and who loads them."""
+"""The initramfs of the machine: the modules that are needed to see the host's files, and the program that loads them."""
 
 import hashlib
 import lzma
@@ -18,7 +18,7 @@ INIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "guest", "
 
 
 def get(kernel):
-    """The file, made anew when anything it is made of is another."""
+    """The file, rebuilt if any of its inputs has changed."""
     busybox = shutil.which("busybox")
     if not busybox or b"/lib64/ld-linux" in _content(busybox):
         raise Failure("a busybox without shared libraries is missing; packaging/install-deps.sh test installs it")

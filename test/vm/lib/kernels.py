@@ -21,8 +21,8 @@ LISTS = "/var/lib/apt/lists"
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    version: str  # as uname -r says it
-    folder: str  # boot/ and lib/modules/ of the package, and what is made of them
+    version: str  # as printed by uname -r
+    folder: str  # boot/ and lib/modules/ of the package, and files made from them
 
     @property
     def image(self):
@@ -34,7 +34,7 @@ class Kernel:
 
 
 def get(wanted, cache):
-    """The kernel that was asked for: a file, a package, or a version."""
+    """The requested kernel: a file, a package, or a version."""
     with locked(cache):
         if wanted.endswith(".deb"):
             return _unpacked(os.path.abspath(wanted), cache)
@@ -45,14 +45,14 @@ def get(wanted, cache):
 
 @contextlib.contextmanager
 def locked(cache):
-    """Several runs may begin at once; one of them fetches."""
+    """Several runs may begin at once; only one of them downloads."""
     with open(os.path.join(cache, "lock"), "w", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def _package(wanted, cache):
-    """The name of the package with the kernel itself. It is asked for again when apt knows more than last time."""
+    """The name of the package with the kernel itself. It is searched again if apt has newer lists than last time."""
     known = os.path.join(cache, "package-of-" + re.sub(r"[^\w.+-]", "_", wanted))
     if os.path.exists(known) and os.path.getmtime(known) >= _lists_changed():
         with open(known, encoding="utf-8") as file:
@@ -81,7 +81,7 @@ def _resolved(wanted):
 
 
 def _itself(package):
-    """The package, or for one that is only a name for the newest of its kind, what it depends on."""
+    """The package, or for a metapackage the kernel package that it depends on."""
     shown = _apt_cache("show", "--no-all-versions", package)
     if not shown:
         return None
@@ -90,7 +90,7 @@ def _itself(package):
 
 
 def _newest_of(version):
-    """Of all kernels with a version that begins so."""
+    """All kernels whose version begins with it."""
     names = _apt_cache("pkgnames", f"linux-image-{version}").split()
     pattern = re.compile(rf"linux-image-({re.escape(version)}(?:[.+-][\w.+]*)*)-{FLAVOUR}")
     found = [match for match in map(pattern.fullmatch, names) if match]
@@ -106,7 +106,7 @@ def _apt_cache(*words):
 
 
 def _downloaded(package, cache):
-    """apt compares the file with what the signed lists of the archive say of it."""
+    """apt verifies the file against the signed lists of the archive."""
     folder = tempfile.mkdtemp(prefix="download-", dir=cache)
     done = subprocess.run(["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", package], check=False,
                           cwd=folder, capture_output=True, text=True)

@@ -23,17 +23,17 @@ from . import qemu, sharing  # noqa: E402
 from .failure import LIMIT_STATUS, STATUS  # noqa: E402
 
 GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "guest")
-# As the guest's environment; a machine that is emulated does everything so many times slower.
+# For the guest's environment: how many times slower the guest is.
 SLOWNESS = {"tcg": "8", "kvm": "1"}
-# Lines of the console after which nothing the kernel does can be trusted, or of guest/init.
+# Lines of the console after which the kernel's results are not reliable, and lines of guest/init.
 TROUBLE = re.compile(r"Kernel panic|\bBUG:|\bOops\b|WARNING: (?:CPU|.* at .*CPU#)|kernel BUG at|general protection fault|"
                      r"KASAN:|UBSAN:|refcount_t:|list_(?:add|del) corruption|unregister_netdevice: waiting|hung_task|"
                      r"blocked for more than|Out of memory: Killed|^sluice: ")
-# What virtiofsd says when its machine ends.
+# Messages of virtiofsd at the end of its machine.
 FAREWELLS = re.compile(r"fv_remove_watch|virtio_loop")
-# Usually three; a machine that is busy with others is no reason to give up.
+# Usually three; more on a busy machine.
 BOOT_SECONDS = 300
-# For the list of processes, once the limit has passed.
+# For the list of processes after the limit.
 EXPLAIN_SECONDS = 20
 
 
@@ -46,7 +46,7 @@ class Machine:
         self._ended = []
         self._ports = {}
         self._open = {}
-        self._told = b""
+        self._control_data = b""
         self._process = None
 
     def __enter__(self):
@@ -68,13 +68,13 @@ class Machine:
             pass
         return self._judged(status)
 
-    # What the guest reads.
+    # Files for the guest.
 
     def _write_job(self, command, directory):
         results = [os.path.abspath(folder) for folder in self._wanted.results]
         for folder in results:
             os.makedirs(folder, exist_ok=True)
-        # What Python compiles in the guest is gone with it, and spares every later program there the time.
+        # Compiled Python modules are lost with the guest, but make later programs in it faster.
         outside = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         environment = {"SLUICE_TEST_SLOWNESS": SLOWNESS[self._accelerator], **outside,
                        "SLUICE_VM": self._kernel.version}
@@ -112,7 +112,7 @@ class Machine:
                 theirs.append(other)
                 words += ["-chardev", f"socket,id={name},fd={other.fileno()}",
                           "-device", f"virtserialport,chardev={name},name={name}"]
-            # Not in our session: what a terminal sends is for us, and we end the machine in good order.
+            # In another session, so that Ctrl-C reaches only this program, which ends the machine in order.
             self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                              pass_fds=[other.fileno() for other in theirs],
                                              preexec_fn=qemu.die_with_us, start_new_session=True)
@@ -132,37 +132,37 @@ class Machine:
     def _console(self):
         return os.path.join(self._job, "console")
 
-    # Until it is over.
+    # Waiting and the result.
 
     def _watch(self):
-        """The command's status; None when the machine ended by itself, and which limit passed when one did."""
+        """The command's status; None if the machine ended by itself; otherwise the limit that passed."""
         begun, limit, late = time.monotonic(), BOOT_SECONDS, _NO_START
         while (left := begun + pace.stretched(limit) - time.monotonic()) > 0:
             busy = self._forward(min(left, 1))
-            if late is _NO_START and b"begun\n" in self._told:
+            if late is _NO_START and b"begun\n" in self._control_data:
                 begun, limit, late = time.monotonic(), self._wanted.limit, _TOO_LATE
-            told = re.search(rb"status (\d+)\n", self._told)
-            if told:
-                return int(told.group(1))
+            ended = re.search(rb"status (\d+)\n", self._control_data)
+            if ended:
+                return int(ended.group(1))
             if not busy and self._process.poll() is not None:
                 return None
         if late is _NO_START:
             return late
-        # Who is busy and who waits for what is on the console then.
-        self._tell(b"explain\n")
+        # The guest prints its processes and what they wait for to the console.
+        self._send(b"explain\n")
         explained = time.monotonic() + pace.stretched(EXPLAIN_SECONDS)
-        while b"explained" not in self._told and (left := explained - time.monotonic()) > 0 and self._open:
+        while b"explained" not in self._control_data and (left := explained - time.monotonic()) > 0 and self._open:
             self._forward(min(left, 1))
         return late
 
-    def _tell(self, data):
+    def _send(self, data):
         try:
             self._ports["control"].sendall(data)
         except OSError:
             pass  # it has ended
 
     def _forward(self, seconds):
-        """Passes on what the guest says within that time; whether it was anything."""
+        """Forwards output of the guest within that time; returns whether there was any."""
         if not self._open:
             time.sleep(seconds)  # poll interval
             return False
@@ -177,13 +177,13 @@ class Machine:
             if not data:
                 del self._open[name]
             elif name == "control":
-                self._told += data
+                self._control_data += data
             else:
                 _write(_OURS[name], data)
         return bool(ready)
 
     def _judged(self, status):
-        """The command's own status, when the kernel was well; otherwise one line that says what is wrong."""
+        """The command's status if the kernel had no trouble; otherwise prints one line with the reason."""
         console = self._said_on_console()
         trouble = next((line for line in console if TROUBLE.search(line)), None)
         if status is _TOO_LATE:
@@ -213,7 +213,7 @@ class Machine:
             return []
 
     def _log(self):
-        """What qemu and those who share files had to say."""
+        """The output of qemu and virtiofsd."""
         with open(os.path.join(self._job, "log"), encoding="utf-8", errors="replace") as file:
             return "".join(f"host: {line}" for line in file if not FAREWELLS.search(line))
 
@@ -223,7 +223,7 @@ _TOO_LATE, _NO_START = -1, -2
 
 
 def _remove_leftovers(cache):
-    """Of runs that were killed. What they shared ended with them."""
+    """Removes folders of runs that were killed. Their file shares ended with them."""
     for name in os.listdir(cache):
         found = re.match(r"run-(\d+)-", name)
         if found and not os.path.exists(f"/proc/{found.group(1)}"):

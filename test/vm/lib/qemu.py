@@ -16,9 +16,9 @@ ACCELERATORS = {"kvm": "kvm", "tcg": "tcg,thread=multi"}
 # The counter of an emulated processor is right, but its frequency is found by trying at boot: on a busy host a clock made
 # of it was seen to run at twice the speed. That of the emulated HPET is known, and it costs no more than a microsecond.
 CLOCKS = {"kvm": "", "tcg": "clocksource=hpet "}
-# No watchdog of the kernel may take a machine that is only slow for one that hangs, nor doubt its clocks and timers for
-# that; an oops ends the machine, for nothing after it proves anything. With norandmaps each process has a library at the same
-# address, so that the emulator translates its code once instead of once per process: half of its processor time.
+# Watchdogs of the kernel are off, because they take a slow machine for a hung one and distrust its clocks. An oops ends the
+# machine, because no later result is reliable. With norandmaps each process has a library at the same address, so that the
+# emulator translates its code once instead of once per process, which halves the processor time.
 KERNEL_WORDS = ("console=ttyS0 quiet loglevel=5 panic=-1 oops=panic mitigations=off nokaslr norandmaps tsc=reliable no_timer_check "
                 "nowatchdog init_on_alloc=0 rcupdate.rcu_cpu_stall_suppress=1 random.trust_cpu=on audit=0")
 
@@ -40,5 +40,5 @@ def command(accelerator, cpus, memory, kernel, image, words):
 
 
 def die_with_us():
-    """For a child that is to be ended even when we are killed."""
+    """For a child that must end even if this process is killed."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of this machine for the virtual one: all of them to read, some to write."""
+"""Shares folders of the host with the guest: all of them read-only, some writable."""
 
 import os
 import shlex
@@ -15,11 +15,11 @@ PLACES = ("/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd")
 
 
 class Share:
-    """One virtiofsd, in a mount namespace of its own in which `folder` holds what the guest is to see."""
+    """One virtiofsd, in a mount namespace of its own in which `folder` has the files for the guest."""
 
     def __init__(self, tag, folder, mounts, cache_mode, log):
         self.tag = tag
-        # Without a file: nothing is left of it, and a path as long as it likes.
+        # An abstract socket leaves no file behind, and does not limit the length of the folder's path.
         self._name = f"sluice-vm-{os.getpid()}-{tag}"
         os.mkdir(folder)
         with socket.socket(socket.AF_UNIX) as listener:
@@ -38,7 +38,7 @@ class Share:
                 "-device", f"vhost-user-fs-pci,queue-size=1024,chardev={self.tag},tag={self.tag}"]
 
     def close(self):
-        """After the machine has ended, with which it ends by itself."""
+        """Must be called after the machine has ended; virtiofsd then exits by itself."""
         try:
             self._process.wait(2)
         except subprocess.TimeoutExpired:
@@ -47,14 +47,14 @@ class Share:
 
 
 def everything(job, log):
-    """All files of this machine. Nothing can be written through it."""
+    """All files of the host, read-only."""
     folder = os.path.join(job, "host")
     place = shlex.quote(folder)
     return Share("host", folder, [f"mount --rbind / {place}", f"mount -o remount,bind,ro {place}"], "always", log)
 
 
 def results(job, folders, log):
-    """Each as a folder with its number."""
+    """The writable folders, each under its number."""
     place = os.path.join(job, "written")
     mounts = [f"mount -t tmpfs tmpfs {shlex.quote(place)}"]
     for number, folder in enumerate(folders):

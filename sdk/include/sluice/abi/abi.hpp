@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Everything of the boundary in one include.
+// Includes all headers of the plugin ABI.
 #pragma once
 
 #include "sluice/abi/affinity.hpp"

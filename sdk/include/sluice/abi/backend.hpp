@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a backend implements. One object serves one IP family of one node.
+// The interface that a backend implements. One object serves one IP family of one node.
 #pragma once
 
 #include "sluice/abi/host.hpp"
@@ -9,8 +9,8 @@
 
 namespace sluice::abi {
 
-// Receives strings, e.g. the artifacts a backend owns. Implemented by the daemon,
-// valid for the call it is passed to. Complete as it is: it will never grow.
+// Receives strings, for example the claims of a backend. Implemented by the daemon, valid during the call that receives
+// it. The daemon copies each string. This class never grows.
 class StringSink {
  public:
   virtual void add(StringView text) noexcept = 0;
@@ -19,82 +19,79 @@ class StringSink {
   ~StringSink() = default;
 };
 
-// Growing. Passed to retire(): the backend leaves everything in `claims` in place.
+// Growing. The argument of retire().
 struct Handover {
   std::uint32_t struct_size;
-  // How long, from this call on, established connections may live on, computed anew for each
-  // call; 0 = not at all: what is left ends now.
+  // How long established connections may continue, in seconds from this call on; computed again for each call. 0: do
+  // not drain; the backend must close remaining connections now.
   std::uint32_t drain_seconds;
-  ArrayView claims;             // StringView: artifacts the successor owns from now on
+  // Elements are StringView: the artifacts that the new backend owns from now on. The backend must not remove them.
+  ArrayView claims;
 };
 static_assert(sizeof(Handover) == 32 && offsetof(Handover, claims) == 8);
 
-// Threads: all methods, and those of its extensions, are called from one thread (the apply thread of this object),
-// never concurrently, never re-entrantly. A backend may own threads; they end before release() returns.
-// Order: create(), then extension() as often as anybody likes, and one of
+// Threads: all methods, including those of extensions, are called on one thread, the apply thread of this object, never
+// concurrently or re-entrantly. A backend may own threads; they must end before release() returns.
+// Order: create(), then extension() any number of times, and one of
 //   probe, claims, [import], apply, [import], (apply | verify | claims | services | export)*, retire*
-//                                       serves
+//                                       the active backend
 //   probe  |  probe, prepare  |  cleanup
-//                                       tries whether it would, or does one thing
-//   probe, retire*                      ends what an earlier process left
-// and release() at any point. After the first retire() nothing comes but retire() and release().
-// Several objects of one backend and family may exist at once, also of two builds of it: one that serves, one that
-// retires, one that only tries.
-// Failure: no exception leaves a method. The callee fills `error` and returns a
-// Code. After any failed apply() the next transaction is full.
-// Time: each method states its limit; past it the daemon's health turns red, nobody
-// kills the thread.
+//                                       a check or a single action
+//   probe, retire*                      removal of leftover state of an earlier process
+// and release() at any point. After the first retire(), only retire() and release() follow.
+// Several objects of one backend and family may exist at the same time, even of two builds: an active one, draining ones,
+// and one that only probes.
+// Failure: a method must not throw. It fills `error` and returns a Code. After a failed apply(), the next transaction is
+// full.
+// Time: each method states its limit. If a call exceeds it, the daemon reports itself as unhealthy and keeps waiting.
 class Backend {
  public:
-  // Can this node run the backend in this family? Tries, rather than guesses from
-  // versions; names every missing tool, module or kernel option in `error`. Leaves
-  // nothing behind. Limit: 10 s.
+  // Checks whether this node can run the backend in this family. It must try the required operations instead of comparing
+  // versions, name every missing tool, module or kernel option in `error`, and leave no state behind. Limit: 10 s.
   virtual Code probe(Error* error) noexcept = 0;
 
-  // Brings the kernel to `transaction`. Idempotent. Creates before it references,
-  // deletes after. `result` and `error` are never null. Limit: 60 s.
+  // Programs `transaction` into the kernel. Must be idempotent. Must create objects before references to them, and delete
+  // objects after. `result` and `error` are never null. Limit: 60 s.
   virtual Code apply(const Transaction* transaction, ApplyResult* result, Error* error) noexcept = 0;
 
-  // Is the kernel still as the last apply() left it? kOk, or kNeedFull with what is
-  // damaged in `error`. Cheap: called as often as the sync period says and every 20 s at least while the backend
-  // serves, but not while it is held because a successor writes the same names; also after a failed apply(), and when a
-  // resync was asked for. It is the place for work that time brings. Limit: 10 s.
+  // Checks the kernel for drift since the last apply(). Returns kOk, or kNeedFull and describes the drift in `error`.
+  // Must be cheap: while the backend is active, the daemon calls it once per sync period and at least every 20 s, after a
+  // failed apply(), and when a resync was requested; but not while the backend is held because the new backend writes
+  // the same objects. A backend may also do periodic work here. Limit: 10 s.
   virtual Code verify(Error* error) noexcept = 0;
 
-  // Names every artifact this backend owns or may have left, one "kind/name" a call. The same before and after apply():
-  // the daemon writes them down before it lets the backend write. Kinds the daemon can remove by itself when the plugin
-  // is gone:
+  // Adds every artifact that this backend owns or may have left behind, as "kind/name". The result must be the same before
+  // and after apply(), because the daemon records it before the backend may write. The daemon can remove these kinds
+  // without the plugin:
   //   iptables/<filter|nat|mangle>/<chain>   and ip6tables/… for IPv6
   //   ipset/<set>, link/<interface>, ipvs/virtual-servers
   //   nft/<ip|ip6|inet|arp|bridge|netdev>/<table>
-  // A "*" at the end of a chain or a set stands for any rest; five characters at least stand before it. Names have
-  // neither "/" nor a space. What belongs to others too (chains of kubelet, tables that iptables-nft keeps) is never
-  // removed. Other kinds begin with the reverse domain of their author, "com.example.dpu/…": only their plugin removes
-  // them. Lower and upper case differ. At most 250 bytes each. Limit: 1 s.
+  // A "*" at the end of a chain or a set matches any suffix; at least five characters must precede it. Names must not
+  // contain "/" or a space. The daemon never removes shared objects, such as chains of kubelet and tables of
+  // iptables-nft. Other kinds must begin with the reverse domain of their author, "com.example.dpu/…"; only their plugin
+  // removes them. Claims are case-sensitive and at most 250 bytes long. Limit: 1 s.
   virtual Code claims(StringSink* sink, Error* error) noexcept = 0;
 
-  // Another backend serves from now on: removes what that one did not claim. First what
-  // leads new connections here, then what nobody uses any more, so that no packet on its way
-  // meets half of either. kOk: it is done, and release() may follow.
-  // kRetry: no new connection comes here any more, and established ones still
-  // need what is left; retire() is called again, once a second at the latest, with the
-  // seconds that remain, at the end with 0. So no call waits for connections. The claims may
-  // be others than the last time: who serves may have changed.
-  // Also called, with the claims of who serves, to take back an apply() that is given up,
-  // complete or not, with the time that its connections may have; 0 where a build of the same
-  // backend serves. After a failure it is called again. Limit: 60 s.
+  // Another backend is active from now on: the backend must delete every object that `handover->claims` does not list.
+  // It must first remove the objects that direct new connections to it, then the unused ones, so that no packet meets a
+  // half of either backend. kOk: the backend is retired, and release() may follow.
+  // kRetry: new connections are no longer directed to the backend, and established ones still need its remaining
+  // objects. The daemon calls retire() again within a second with the remaining drain time, finally with 0, so a call
+  // must not wait for connections. The claims may differ between calls, because the active backend may change.
+  // Also called to roll back an apply(), whether complete or not, with the claims of the active backend and the drain
+  // time; the latter is 0 if another build of the same backend is active. Called again after a failure. Limit: 60 s.
   virtual Code retire(const Handover* handover, Error* error) noexcept = 0;
 
-  // Removes everything this backend ever made in this family, also in an earlier
-  // process; leaves everything else alone. What does not exist is fine. Limit: 60 s.
+  // Removes all objects that this backend created in this family, including those of earlier processes, and no others.
+  // Missing objects are not an error. Limit: 60 s.
   virtual Code cleanup(Error* error) noexcept = 0;
 
-  // Further interfaces by id ("sluice.backend.<name>/<revision>"); null when unknown. The same pointer each time, valid
-  // until release(); the id names its type.
+  // Returns an extension by id ("sluice.backend.<name>/<revision>"), or null if the id is unknown. The id determines the
+  // type of the pointer. It must be the same for each call, and valid until release().
   virtual void* extension(StringView id) noexcept = 0;
 
-  // Ends the object, on the apply thread: threads joined, descriptors closed, kernel
-  // state left in place. Limit: 5 s.
+  // Destroys the object: the backend must join its threads and close its descriptors, and keep kernel state in place.
+  // Limit: 5 s.
   virtual void release() noexcept = 0;
 
  protected:

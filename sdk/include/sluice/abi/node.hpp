@@ -1,16 +1,16 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a backend needs to know about the node. Complete in every transaction.
+// The facts about the node that a backend needs. Every transaction contains all of them.
 #pragma once
 
 #include "sluice/abi/types.hpp"
 
 namespace sluice::abi {
 
-// How traffic from pods of this node is recognised. One that is not known is as kNone.
+// How to recognize traffic from pods of this node. An unknown value must be treated as kNone.
 enum class LocalDetectorKind : std::uint32_t {
-  kNone = 0,             // not possible: rules that depend on it are left out
+  kNone = 0,             // not possible: rules that depend on it must not be programmed
   kCidr = 1,             // source address inside `cidr`
   kBridgeInterface = 2,  // arrives through `interface_name`
   kInterfaceNamePrefix = 3,  // arrives through an interface whose name starts with `interface_name`
@@ -27,17 +27,17 @@ enum NodeFlag : std::uint32_t {
 struct NodeFacts {
   std::uint32_t struct_size;
   std::uint32_t flags;             // NodeFlag
-  std::uint64_t version;           // differs when any other field does; says nothing else, nor in another process
+  std::uint64_t version;           // changes with every other field; only comparable within one process
   StringView name;
-  Address node_ip;                 // the node's address of this family; loopback when unknown. It may change
+  Address node_ip;                 // the node IP of this family; loopback if unknown. It may change
   std::uint32_t masquerade_mark;   // one bit, never 0
   LocalDetectorKind detector;
   Prefix detector_cidr;            // for kCidr
   StringView detector_interface;   // for the interface kinds
-  ArrayView node_port_addresses;   // Address; concrete, sorted, without duplicates
-  ArrayView local_addresses;       // Address; all of this family but loopback, link-local ones too, sorted
-  // With kFeatureServiceCidrs. Prefix; what cluster IPs are taken from
-  // (ServiceCIDR objects), sorted, none inside another; empty when not known.
+  ArrayView node_port_addresses;   // Address; sorted, without duplicates
+  ArrayView local_addresses;       // Address; all of this family except loopback, including link-local ones; sorted
+  // Prefix; only with kFeatureServiceCidrs. The ranges of cluster IPs (ServiceCIDR objects), sorted, without ranges that
+  // another one contains; empty if unknown.
   ArrayView service_cidrs;
 };
 static_assert(sizeof(NodeFacts) == 168 && offsetof(NodeFacts, version) == 8 && offsetof(NodeFacts, name) == 16 &&

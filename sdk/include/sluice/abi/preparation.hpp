@@ -1,30 +1,27 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For backends that need settings of the kernel which take more privileges than rules do.
+// For backends that need kernel settings which require more privileges than rules.
 #pragma once
 
 #include "sluice/abi/node.hpp"
 
 namespace sluice::abi {
 
-// The id for Backend::extension(); what it returns is a `Preparation*`, valid as
-// long as the backend.
+// The id for Backend::extension(), which returns a `Preparation*`. It is valid until the backend is released.
 inline constexpr char kPreparation[] = "sluice.backend.preparation/1";
 
 // "sluice.backend.preparation/1".
 //
-// `sluiced --init-only` runs with every privilege before a daemon that has CAP_NET_ADMIN
-// alone: what that one may not write any more is written here.
-// Complete as it is: it will never grow.
+// `sluiced --init-only` runs with all privileges before a daemon that has only CAP_NET_ADMIN. It applies the settings that
+// the daemon itself must not write. This class never grows.
 class Preparation {
  public:
-  // Writes the sysctls the backend needs and loads the modules; makes no rule and nothing
-  // else that would have to be removed. The first apply() does the same by itself where it
-  // may. What cannot be written is a warning through the host each; only what makes every
-  // apply() fail is a failure, told in `error`, which is never null.
-  // `node`: what is known without a cluster, which is its flags; the rest may be empty. Never null.
-  // Called after a probe() that succeeded, on the apply thread. Limit: 10 s.
+  // Writes the sysctls that the backend needs, and loads kernel modules. It must not create rules or other objects that
+  // would have to be removed. The first apply() must do the same, if its privileges suffice. A setting that cannot be
+  // written is a warning through the host; an error must be returned only if every apply() would fail.
+  // `node` has the facts that are known without a cluster, which are its flags; other fields may be empty. `node` and
+  // `error` are never null. Called on the apply thread after a successful probe(). Limit: 10 s.
   virtual Code prepare(const NodeFacts* node, Error* error) noexcept = 0;
 
  protected:

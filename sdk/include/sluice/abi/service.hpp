@@ -9,9 +9,8 @@
 
 namespace sluice::abi {
 
-// Fixed. Identity of a service port inside one family. Printed as "namespace/name:port",
-// or "namespace/name" for an unnamed port; the protocol is part of the identity
-// but not of the printed name.
+// Fixed. The identity of a service port within one family. Printed as "namespace/name:port", or "namespace/name" for an
+// unnamed port. The protocol is part of the identity, but not of the printed name.
 struct ServicePortKey {
   StringView service_namespace;
   StringView service_name;
@@ -22,28 +21,28 @@ struct ServicePortKey {
 static_assert(sizeof(ServicePortKey) == 56 && offsetof(ServicePortKey, port_name) == 32 &&
               offsetof(ServicePortKey, protocol) == 48);
 
-// A frontend of a kind that is not known is passed over.
+// A backend must ignore frontends of an unknown kind.
 enum class FrontendKind : std::uint8_t {
   kClusterIp = 1,     // spec.clusterIPs of this family; exactly one per service port
   kExternalIp = 2,    // spec.externalIPs
   kLoadBalancer = 3,  // status.loadBalancer.ingress[].ip with ipMode VIP
-  kNodePort = 4,      // address is all zero: see NodeFacts::node_port_addresses
+  kNodePort = 4,      // the address is all zero: see NodeFacts::node_port_addresses
 };
 
-// Growing. Where clients send packets to. The protocol is that of the key. Several frontends of one service port may
-// have the same address and port (an external IP that is the load balancer's, too): what any of them restricts counts.
+// Growing. An address and port to which clients connect. The protocol is that of the key. Several frontends of one service
+// port may have the same address and port, for example an external IP that is also the load balancer IP: the
+// restrictions of all of them apply.
 //
-// Which endpoints new connections are balanced over, and what becomes of them where there are none:
+// The endpoints that receive new connections:
 //   kClusterIp      The Local list with kInternalPolicyLocal, otherwise the Cluster list.
-//   all others      With kExternalPolicyLocal the Local list, and the client's address stays as it is; otherwise the
-//                   Cluster list. Pods of this node (NodeFacts::detector) and the node itself are not from elsewhere:
-//                   for them it is the Cluster list in any case ("the short way"), but where a data plane has one list
-//                   for all clients.
-//   kLoadBalancer   Where there are ServicePort::source_ranges, clients outside of them are dropped, pods and the node
-//                   included; the node's own traffic to the address counts as inside when a range has the node's
-//                   address. Ranges say nothing of the other kinds, node ports in particular.
-// Where the list that applies is empty: rejected, or dropped when it is the Local list and kHasAnyEndpoint tells of
-// endpoints elsewhere. Where there is no endpoint at all, a client outside of the ranges may be rejected as well.
+//   all others      With kExternalPolicyLocal the Local list, and the client address must be preserved; otherwise the
+//                   Cluster list. Traffic from pods of this node (NodeFacts::detector) and from the node itself always
+//                   uses the Cluster list, unless the data plane supports only one list for all clients.
+//   kLoadBalancer   With ServicePort::source_ranges, traffic of clients outside of them must be dropped, including pods
+//                   and the node; traffic of the node to the address is allowed if a range contains the node IP. The
+//                   ranges do not apply to other kinds, in particular not to node ports.
+// If the selected list is empty, connections must be rejected; or dropped, if it is the Local list and kHasAnyEndpoint is
+// set. If there is no endpoint at all, clients outside of the ranges may be rejected, too.
 struct Frontend {
   Address address;
   std::uint16_t port;
@@ -52,11 +51,11 @@ struct Frontend {
 };
 static_assert(sizeof(Frontend) == 24 && offsetof(Frontend, port) == 16 && offsetof(Frontend, kind) == 18);
 
-// Flags of an Endpoint. An endpoint in neither list takes no new connections; it
-// is shown because connections to it may live on (drain) or because it is local.
+// Flags of an Endpoint. An endpoint in neither list must not receive new connections. It is included because it may have
+// established connections, or because it is local.
 enum EndpointFlag : std::uint16_t {
-  kEndpointInCluster = 1u << 0,    // member of the list for policy Cluster
-  kEndpointInLocal = 1u << 1,      // member of the list for policy Local
+  kEndpointInCluster = 1u << 0,    // member of the Cluster list
+  kEndpointInLocal = 1u << 1,      // member of the Local list
   kEndpointOnThisNode = 1u << 2,   // its pod runs on this node
   kEndpointReady = 1u << 3,
   kEndpointServing = 1u << 4,
@@ -75,23 +74,23 @@ static_assert(sizeof(Endpoint) == 24 && offsetof(Endpoint, port) == 16 && offset
 // Flags of a ServicePort.
 enum ServicePortFlag : std::uint32_t {
   kInternalPolicyLocal = 1u << 0,   // internalTrafficPolicy: Local
-  kExternalPolicyLocal = 1u << 1,   // externalTrafficPolicy: Local, where it applies
-  kUsesClusterEndpoints = 1u << 2,  // some frontend balances over the cluster list
-  kUsesLocalEndpoints = 1u << 3,    // some frontend balances over the local list
-  kHasAnyEndpoint = 1u << 4,        // there is one somewhere; set whenever one of the lists is not empty
+  kExternalPolicyLocal = 1u << 1,   // externalTrafficPolicy: Local, if it applies
+  kUsesClusterEndpoints = 1u << 2,  // a frontend uses the Cluster list
+  kUsesLocalEndpoints = 1u << 3,    // a frontend uses the Local list
+  kHasAnyEndpoint = 1u << 4,        // the cluster has an endpoint; always set if one of the lists is not empty
   kSessionAffinity = 1u << 5,       // sessionAffinity: ClientIP
 };
 
-// Growing. Arrays are sorted: frontends by kind, then as the Service lists them; endpoints
-// by the text "ip:port" (IPv6 "[ip]:port") in byte order, as kube-proxy orders them.
+// Growing. Arrays are sorted: frontends by kind, then in the order of the Service; endpoints by the text "ip:port" (IPv6
+// "[ip]:port") in byte order, as in kube-proxy.
 struct ServicePort {
   ServicePortKey key;
   std::uint32_t flags;                   // ServicePortFlag
-  std::uint32_t affinity_seconds;        // after its last connection; 0 unless kSessionAffinity
-  std::uint16_t health_check_node_port;  // 0 = none. The daemon answers there; a firewall has to let it through
+  std::uint32_t affinity_seconds;        // timeout after the last connection; 0 without kSessionAffinity
+  std::uint16_t health_check_node_port;  // 0: none. The daemon listens there, so rules must accept its traffic
   std::uint8_t reserved[6];
   ArrayView frontends;      // Frontend
-  ArrayView source_ranges;  // Prefix; empty = every client may use the load balancer address
+  ArrayView source_ranges;  // Prefix; empty: all clients may use the load balancer address
   ArrayView endpoints;      // Endpoint
 };
 static_assert(sizeof(ServicePort) == 144 && offsetof(ServicePort, flags) == 56 &&

@@ -33,7 +33,7 @@ inline std::string host_port(const abi::Address& address, abi::Family family, st
   return (family == abi::Family::kIpv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
-// Empty when `text` is not an address of `family`.
+// Returns nothing if `text` is not an address of `family`.
 inline std::optional<abi::Address> parse_address(const std::string& text, abi::Family family) {
   abi::Address address{};
   if (inet_pton(socket_family(family), text.c_str(), address.bytes) != 1) return std::nullopt;
@@ -55,7 +55,7 @@ inline bool is_unspecified(const abi::Address& address) noexcept { return equal(
 
 namespace sluice::abi {
 
-// Here, so that they are found for values of the ABI wherever they are compared.
+// In the namespace of the types, so that argument-dependent lookup finds them everywhere.
 inline bool operator==(const Address& a, const Address& b) noexcept { return sdk::equal(a, b); }
 inline bool operator!=(const Address& a, const Address& b) noexcept { return !sdk::equal(a, b); }
 inline bool operator<(const Address& a, const Address& b) noexcept {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Clients of session affinity on their way to the daemon.
+// Exports session affinity bindings to the daemon.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace sluice::sdk {
 
-// Passes clients on in batches, for there may be hundreds of thousands. What their keys show has to stay until the
-// batch goes, which is at the end of this object at the latest.
+// Passes clients to a sink in batches, because there may be hundreds of thousands. The strings of their keys must stay
+// valid until flush() or the destructor.
 class AffinityBatch {
  public:
-  // `sink` outlives this.
+  // `sink` must outlive this object.
   explicit AffinityBatch(abi::AffinitySink& sink) noexcept : sink_(sink) {}
   ~AffinityBatch() { flush(); }
   AffinityBatch(const AffinityBatch&) = delete;

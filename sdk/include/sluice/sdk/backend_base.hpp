@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The base class of a backend: keeps exceptions inside, reads structs by their size,
-// ends the object on release(). An author overrides the do_… methods, which may
-// throw (Failure for a chosen code) or fill `error` and return a code.
+// The base class of a backend. It catches exceptions, reads structs by their size, and deletes the object in release().
+// An author overrides the do_… methods, which may throw (Failure for a specific code), or fill `error` and return a code.
 #pragma once
 
 #include <cstring>
@@ -64,18 +63,18 @@ class BackendBase : public abi::Backend {
 
  protected:
   explicit BackendBase(const abi::CreateArgs& args) : family_(args.family), host_(args.host), log_(args.host) {}
-  // Joins threads, closes descriptors, leaves the kernel as it is.
+  // Must join threads and close descriptors, and keep kernel state.
   virtual ~BackendBase() = default;
 
   virtual abi::Code do_probe(abi::Error* error) = 0;
-  // `transaction` and `node` are copies by size; what they view lives for the call.
+  // `transaction` and `node` are copies. Their views are valid during the call.
   virtual abi::Code do_apply(const abi::Transaction& transaction, const abi::NodeFacts& node,
                              abi::ApplyResult& result, abi::Error* error) = 0;
   virtual abi::Code do_verify(abi::Error* error) = 0;
   virtual abi::Code do_claims(abi::StringSink& sink, abi::Error* error) = 0;
   virtual abi::Code do_retire(const abi::Handover& handover, abi::Error* error) = 0;
   virtual abi::Code do_cleanup(abi::Error* error) = 0;
-  // As a pointer to the interface that `id` names, not to the class that implements it.
+  // Must return a pointer to the interface of `id`, not to the class that implements it.
   virtual void* do_extension(std::string_view) { return nullptr; }
 
   abi::Family family() const noexcept { return family_; }
@@ -88,14 +87,14 @@ class BackendBase : public abi::Backend {
   Logger log_;
 };
 
-// Whether another backend serves the family until the first apply() (abi::kCreatePredecessorServes). `args` as
-// create() below passes them: a daemon that does not know the flag has not set it.
+// Whether another backend serves the family until the first apply() (abi::kCreatePredecessorServes). `args` must be those
+// that create() below passes, in which the flag is not set if the daemon does not know it.
 inline bool predecessor_serves(const abi::CreateArgs& args) noexcept {
   return (args.flags & abi::kCreatePredecessorServes) != 0;
 }
 
-// PluginEntry::create for a class with a constructor that takes const CreateArgs&.
-// What the constructor throws becomes the error of create().
+// Implements PluginEntry::create for a class whose constructor takes const CreateArgs&. An exception of the constructor
+// becomes the error of create().
 template <class B>
 abi::Code create(const abi::CreateArgs* args, abi::Backend** out, abi::Error* error) noexcept {
   *out = nullptr;

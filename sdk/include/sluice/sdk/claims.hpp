@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Claims, which name what backends own: their grammar is at abi::Backend::claims(). Backends of different authors, and
-// the daemon, have to understand them alike.
+// Claims name the artifacts that backends own; abi::Backend::claims() defines their syntax. These functions give backends
+// and the daemon the same semantics.
 #pragma once
 
 #include <string>
@@ -14,14 +14,14 @@
 
 namespace sluice::sdk {
 
-// A "*" at the end stands for any rest.
+// Whether `claim` covers `artifact`. A "*" at the end of `claim` matches any suffix.
 inline bool covers(std::string_view claim, std::string_view artifact) noexcept {
   if (claim.empty() || claim.back() != '*') return claim == artifact;
   claim.remove_suffix(1);
   return artifact.substr(0, claim.size()) == claim;
 }
 
-// Whether something can be meant by both.
+// Whether an artifact exists that both claims cover.
 inline bool overlap(std::string_view one, std::string_view other) noexcept {
   if (one.empty() || other.empty() || one.back() != '*' || other.back() != '*') {
     return covers(one, other) || covers(other, one);
@@ -32,11 +32,11 @@ inline bool overlap(std::string_view one, std::string_view other) noexcept {
   return one.substr(0, shared) == other.substr(0, shared);
 }
 
-// Those of somebody else, as Handover has them; a copy.
+// A copy of the claims of another backend, for example of Handover::claims.
 class Claims {
  public:
   Claims() = default;
-  // StringView each.
+  // Elements are StringView.
   explicit Claims(const abi::ArrayView& claims) {
     for (const abi::StringView& claim : range<abi::StringView>(claims)) all_.emplace_back(text(claim));
   }
@@ -47,7 +47,7 @@ class Claims {
     }
     return false;
   }
-  // All of some claims: whoever claims these goes on with what is there.
+  // Whether all of `artifacts` are covered, so that the other backend adopts them.
   template <class Artifacts>
   bool cover_all(const Artifacts& artifacts) const noexcept {
     for (const auto& artifact : artifacts) {

@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Failures on their way through the boundary: text goes into the memory of the
-// caller, exceptions stop at guarded().
+// Converts failures to errors of the ABI: texts are copied into memory of the caller, and guarded() catches exceptions.
 #pragma once
 
 #include <cstring>
@@ -19,7 +18,7 @@ namespace sluice::sdk {
 
 namespace detail {
 
-// Copies what fits, ends it with NUL, does not cut inside a UTF-8 character.
+// Copies as much as fits, NUL-terminated, without splitting a UTF-8 character.
 inline void copy_text(char* to, std::size_t capacity, std::string_view from) noexcept {
   if (capacity == 0) return;
   std::size_t size = from.size() < capacity ? from.size() : capacity - 1;
@@ -37,7 +36,7 @@ inline std::size_t capacity(const abi::Error& error, std::size_t offset, std::si
 
 }  // namespace detail
 
-// Fills `error`, which may be null. `object` names what it is about and may be empty.
+// Fills `error`, which may be null. `object` names the object that failed and may be empty.
 inline void set_error(abi::Error* error, std::string_view object, std::string_view message,
                       int os_errno = 0) noexcept {
   if (error == nullptr) return;
@@ -61,7 +60,7 @@ inline abi::Error empty_error() noexcept {
   return error;
 }
 
-// A failure with the code the daemon is to see; thrown inside a plugin only.
+// An exception with the code for the daemon. Must not leave the plugin.
 class Failure : public std::exception {
  public:
   Failure(abi::Code code, std::string object, std::string message, int os_errno = 0)
@@ -79,8 +78,8 @@ class Failure : public std::exception {
   int os_errno_;
 };
 
-// The barrier: runs `body`, which returns a Code or nothing (kOk). A Failure keeps
-// its code; every other exception is a defect of the plugin, kInternal.
+// Runs `body`, which returns a Code or nothing (kOk), and catches all exceptions. A Failure keeps its code; every other
+// exception is a defect of the plugin, kInternal.
 template <class F>
 abi::Code guarded(abi::Error* error, F&& body) noexcept {
   try {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Lines for the daemon's log. The daemon adds time, plugin id and family.
+// Writes lines to the log of the daemon, which adds time, plugin id and family.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace sluice::sdk {
 
-// A copyable handle; silent without a host. Any thread.
+// A copyable handle. Without a host it logs nothing. Any thread.
 class Logger {
  public:
   explicit Logger(abi::Host* host) noexcept : host_(host) {}
@@ -21,7 +21,7 @@ class Logger {
   void warning(std::string_view line) const { log(abi::Severity::kWarning, line); }
   void info(std::string_view line) const { log(abi::Severity::kInfo, line); }
   void debug(std::string_view line) const { log(abi::Severity::kDebug, line); }
-  // Whether somebody reads lines like these: to be asked before a text that costs something is made.
+  // Whether lines of this severity are logged. Check it before building an expensive text.
   bool keeps(abi::Severity severity) const { return host_ != nullptr && host_->log_enabled(severity) != 0; }
 
  private:

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// "Did you mean …?" for names that do not exist.
+// Finds the most similar name, for "did you mean …?" in error messages.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace sluice::sdk {
 
-// How many letters have to be changed, added or dropped (Levenshtein).
+// The Levenshtein distance of two names.
 inline std::size_t letters_apart(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -28,12 +28,12 @@ inline std::size_t letters_apart(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// The candidate that is fewest letters away, the first of several; empty when none is close
-// enough to be a typing error. `candidates` is any range of std::string_view; the result
-// views one of them. May throw std::bad_alloc.
+// Returns the candidate with the smallest distance, the first of several, or an empty view if none is similar enough to be
+// a typing error. `candidates` is any range of std::string_view; the result refers to one of them. May throw
+// std::bad_alloc.
 template <class Candidates>
 std::string_view nearest_name(std::string_view name, const Candidates& candidates) {
-  // A third of the letters wrong is a typing error; more is another word.
+  // If more than a third of the letters differ, it is another word.
   std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
   std::string_view nearest;
   for (const std::string_view candidate : candidates) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The backend's own configuration section.
+// The configuration section of a backend.
 #pragma once
 
 #include <map>
@@ -13,26 +13,26 @@
 
 namespace sluice::sdk {
 
-// A copy of the flattened options, so that it outlives create().
+// A copy of the flattened options, which stays valid after create().
 class Options {
  public:
   Options() = default;
   explicit Options(const abi::ArrayView& options) {
     for (const abi::Option& option : range<abi::Option>(options)) {
-      values_.emplace(text(option.key), text(option.value));
+      options_.emplace(text(option.key), text(option.value));
     }
   }
 
-  bool has(std::string_view key) const { return values_.find(key) != values_.end(); }
+  bool has(std::string_view key) const { return options_.find(key) != options_.end(); }
   std::string get(std::string_view key, std::string_view otherwise = {}) const {
-    const auto found = values_.find(key);
-    return found == values_.end() ? std::string(otherwise) : found->second;
+    const auto found = options_.find(key);
+    return found == options_.end() ? std::string(otherwise) : found->second;
   }
-  // All of them, sorted by key; to refuse what the backend does not know.
-  const std::map<std::string, std::string, std::less<>>& all() const noexcept { return values_; }
+  // All options, sorted by key, so that a backend can reject unknown ones.
+  const std::map<std::string, std::string, std::less<>>& all() const noexcept { return options_; }
 
  private:
-  std::map<std::string, std::string, std::less<>> values_;
+  std::map<std::string, std::string, std::less<>> options_;
 };
 
 }  // namespace sluice::sdk

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// All of the comfort in one include. It is compiled into the plugin and is no part
-// of the ABI: it may change with each release of the SDK.
+// Includes all headers of the SDK. It is compiled into the plugin and is not part of the ABI: it may change with each
+// release of the SDK.
 #pragma once
 
 #include "sluice/abi/abi.hpp"

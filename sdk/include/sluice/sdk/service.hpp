@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Names and lists of a service port.
+// Names and endpoint lists of a service port.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ inline std::string service_port_name(const abi::ServicePortKey& key) {
   return name;
 }
 
-// The other way round; the key shows `name`. Kubernetes has neither sign in a name.
+// The inverse of service_port_name(). The key refers to `name`. Kubernetes names contain neither "/" nor ":".
 inline abi::ServicePortKey parse_service_port_name(std::string_view name, abi::Protocol protocol) noexcept {
   const std::size_t slash = name.find('/');
   const std::size_t colon = slash == std::string_view::npos ? slash : name.find(':', slash);
@@ -44,7 +44,7 @@ inline std::string_view protocol_name(abi::Protocol protocol) noexcept {
   return {};
 }
 
-// Unique inside a family, unlike the printed name: "namespace/name:port/tcp".
+// Unique within a family, unlike the printed name: "namespace/name:port/tcp".
 inline std::string service_port_id(const abi::ServicePortKey& key) {
   return service_port_name(key).append("/").append(protocol_name(key.protocol));
 }
@@ -67,7 +67,7 @@ inline Range<abi::Prefix> source_ranges(const abi::ServicePort& port) noexcept {
   return range<abi::Prefix>(port.source_ranges);
 }
 
-// A frontend of a kind that was added later is passed over.
+// Whether this SDK knows the kind. Backends must ignore frontends of kinds that were added later.
 inline bool is_known(abi::FrontendKind kind) noexcept {
   switch (kind) {
     case abi::FrontendKind::kClusterIp:
@@ -94,7 +94,7 @@ inline std::vector<abi::Endpoint> endpoints_with(const abi::ServicePort& port, a
   return found;
 }
 
-// The lists a frontend balances over: policy Cluster and policy Local.
+// The Cluster list and the Local list; abi::Frontend documents which one a frontend uses.
 inline std::vector<abi::Endpoint> cluster_endpoints(const abi::ServicePort& port) {
   return endpoints_with(port, abi::kEndpointInCluster);
 }

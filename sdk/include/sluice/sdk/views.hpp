@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Reading and making the views of the ABI. Nothing here owns what it shows.
+// Reads and creates views of the ABI. Views do not own their data.
 #pragma once
 
 #include <cstring>
@@ -18,8 +18,8 @@ inline std::string_view text(abi::StringView v) noexcept {
 
 inline abi::StringView view(std::string_view s) noexcept { return abi::StringView{s.data(), s.size()}; }
 
-// A copy of a struct that starts with `struct_size`: what an older writer did not
-// know is zero, what a newer one added is left behind.
+// Copies a struct that starts with `struct_size`. Fields that an older writer does not have are zero; fields that a newer
+// writer added are dropped.
 template <class T>
 T read(const T* from) noexcept {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -31,8 +31,8 @@ T read(const T* from) noexcept {
   return copy;
 }
 
-// The elements of an array as values; follows the stride of the writer, so that it
-// works with elements shorter or longer than this T.
+// The elements of an array as copies. It uses the stride of the writer, so that elements may be shorter or longer than
+// this T.
 template <class T>
 class Range {
   static_assert(std::is_trivially_copyable_v<T>);

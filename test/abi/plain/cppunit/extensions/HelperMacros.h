@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// As much of CppUnit as slots_test.cpp needs: the gate compiles that test often, and without CppUnit it does so in a
-// fraction of the time.
+// The part of CppUnit that slots_test.cpp needs. gate.sh compiles that test often, and this takes a fraction of the time.
 #pragma once
 
 #include <cstdio>

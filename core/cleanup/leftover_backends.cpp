@@ -1,0 +1,77 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/cleanup/leftover_backends.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "core/cleanup/names.hpp"
+
+namespace sluice::cleanup {
+namespace {
+
+constexpr std::string_view kIpvsBackend = "ipvs";
+
+template <class List, class T>
+bool contains(const List& list, const T& value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+std::chrono::seconds time_left(const ownership::Claim& claim, const LeftoverInput& input) {
+  if (claim.state != ownership::ClaimState::retiring || !claim.until) return input.drain;
+  const auto left = std::chrono::ceil<std::chrono::seconds>(*claim.until - input.now);
+  return std::clamp(left, std::chrono::seconds(0), input.drain);
+}
+
+void add(LeftoverBackend& into, const ownership::Claim& claim, std::chrono::seconds drain) {
+  into.backend = claim.backend;
+  into.family = claim.family;
+  into.drain = std::max(into.drain, drain);
+  if (!claim.plugin.empty()) into.plugin = claim.plugin;
+  into.artifacts.insert(into.artifacts.end(), claim.artifacts.begin(), claim.artifacts.end());
+  const auto forget = [&](ownership::ClaimState state) {
+    if (!contains(into.states, state)) into.states.push_back(state);
+  };
+  forget(claim.state);
+  // Recording the active backend as serving turns this entry into a retiring one.
+  if (claim.state == ownership::ClaimState::serving) forget(ownership::ClaimState::retiring);
+}
+
+}  // namespace
+
+std::vector<LeftoverBackend> find_leftover_backends(const LeftoverInput& input) {
+  std::map<std::pair<std::string, base::Family>, LeftoverBackend> found;
+  for (const ownership::Claim& claim : input.ownership_ledger) {
+    const bool own = claim.backend == input.own && contains(input.families, claim.family);
+    // The active backend adopts what it serves with or was about to serve with.
+    if (own && claim.state != ownership::ClaimState::retiring) continue;
+    add(found[{claim.backend, claim.family}], claim, time_left(claim, input));
+  }
+  const Modes own_mode = mode_of(input.own);
+  if (input.ipvs_in_use && own_mode != 0 && own_mode != kIpvs && contains(input.installed, kIpvsBackend)) {
+    for (const base::Family family : input.families) {
+      LeftoverBackend& leftover = found[{std::string(kIpvsBackend), family}];
+      if (!leftover.states.empty()) continue;  // it is in the ownership ledger
+      leftover.backend = kIpvsBackend;
+      leftover.family = family;
+      leftover.drain = input.drain;
+      leftover.artifacts = artifacts_of(kIpvs, family);
+    }
+  }
+  std::vector<LeftoverBackend> out;
+  for (auto& [key, leftover] : found) {
+    const bool by_plugin = leftover.backend != input.own && contains(input.families, leftover.family) &&
+                           contains(input.installed, leftover.backend);
+    leftover.by = by_plugin ? LeftoverBackend::By::plugin : LeftoverBackend::By::remover;
+    std::sort(leftover.artifacts.begin(), leftover.artifacts.end());
+    leftover.artifacts.erase(std::unique(leftover.artifacts.begin(), leftover.artifacts.end()),
+                             leftover.artifacts.end());
+    out.push_back(std::move(leftover));
+  }
+  return out;
+}
+
+}  // namespace sluice::cleanup

@@ -1,0 +1,76 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// UDP flows that the old backend serves during a swap. A flow stays while packets pass; a quiet flow may be deleted, so
+// that no reply in flight is lost. No I/O; one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/clock.hpp"
+#include "core/conntrack/flow.hpp"
+
+namespace sluice::conntrack {
+
+class OldBackendFlows {
+ public:
+  // Whether IPVS has virtual servers in this network namespace; nullopt: unknown. Called once per scan, and only if
+  // IPVS serves flows.
+  using VirtualServers = std::function<std::optional<bool>()>;
+  explicit OldBackendFlows(VirtualServers virtual_servers) : virtual_servers_(std::move(virtual_servers)) {}
+
+  // See ConntrackReconciler::set_old_backend().
+  void set(bool serves, std::vector<std::uint16_t> relays, bool kernel = false);
+  // The old backend serves flows, or its flows are not deleted yet.
+  bool needs_scans() const { return serves_ || ipvs_ == Ipvs::kEnded; }
+  bool serves() const { return serves_; }
+
+  // Brackets of a scan; `everything`: it covers all flows.
+  void begin(base::Clock::Time now, bool everything);
+  void end(bool complete);
+  // Whether to keep a flow to an endpoint that IPVS translates.
+  bool keep_ipvs_flow(const Flow& flow);
+  // Whether to keep a flow with replies from this node that is stale for the new backend.
+  bool keep_relayed_flow(const Flow& flow);
+
+ private:
+  // The owner of the IPVS flows.
+  enum class Ipvs {
+    kActive,      // the active backend or another program: the flows are valid
+    kOldBackend,  // the old backend, which still serves
+    kEnded,  // the old backend, which has ended; until a scan finds none of its flows, since deleted ones may reverse
+  };
+  struct TrackedFlow {
+    base::SocketAddress source;
+    std::uint64_t packets = 0;
+    std::uint32_t remaining = 0;  // maximum so far; each packet resets it to that
+    base::Clock::Time since;      // of the last change of `packets`
+    std::uint64_t scan = 0;       // the last scan that found it
+  };
+
+  bool is_quiet(const Flow& flow);
+  bool is_of_old_backend(const Flow& flow) const;
+
+  VirtualServers virtual_servers_;
+  bool serves_ = false;
+  std::vector<std::uint16_t> relays_;
+  Ipvs ipvs_ = Ipvs::kActive;
+  // Until a full scan has recorded the flows of IPVS. Later flows do not belong to the old backend: perhaps it did not
+  // use IPVS, and the active backend does.
+  bool collecting_ = false;
+  std::unordered_map<std::uint32_t, TrackedFlow> tracked_;  // of the old backend, by flow id
+  base::Clock::Time now_;
+  std::uint64_t scan_ = 0;
+  bool everything_ = false;
+  bool found_ = false;  // this scan found flows of an old backend that has ended
+  std::optional<bool> any_virtual_servers_;
+};
+
+// Reads /proc/net/ip_vs.
+std::optional<bool> has_virtual_servers();
+
+}  // namespace sluice::conntrack

@@ -1,0 +1,35 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/server_types.hpp"
+
+#include <string_view>
+
+namespace sluice::ipvs {
+namespace {
+
+const char* protocol_text(abi::Protocol protocol) noexcept {
+  switch (protocol) {
+    case abi::Protocol::kTcp: return "TCP";
+    case abi::Protocol::kUdp: return "UDP";
+    case abi::Protocol::kSctp: return "SCTP";
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::string to_string(const ServerKey& key, abi::Family family) {
+  return sdk::host_port(key.address, family, key.port) + "/" + protocol_text(key.protocol);
+}
+
+std::string to_string(const RealServer& server, abi::Family family) {
+  return sdk::host_port(server.address, family, server.port);
+}
+
+std::size_t ServerKeyHash::operator()(const ServerKey& key) const noexcept {
+  const std::string_view bytes(reinterpret_cast<const char*>(key.address.bytes), sizeof(key.address.bytes));
+  return std::hash<std::string_view>()(bytes) * 31 + (std::size_t{key.port} << 8 | static_cast<std::uint8_t>(key.protocol));
+}
+
+}  // namespace sluice::ipvs

@@ -1,0 +1,120 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/userspace/portal/portal_listing.hpp"
+
+#include <charconv>
+
+#include "plugins/common/netfilter/save_parser.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+using netfilter::Table;
+
+// Splits a line of iptables-save at blanks, except within double quotes, where a backslash escapes the next character.
+std::vector<std::string> words_of(std::string_view rule) {
+  std::vector<std::string> words;
+  std::string word;
+  bool any = false;
+  bool inside = false;
+  for (std::size_t at = 0; at < rule.size(); ++at) {
+    const char c = rule[at];
+    if (c == '"') {
+      inside = !inside;
+      any = true;
+    } else if (inside && c == '\\' && at + 1 < rule.size()) {
+      word.push_back(rule[++at]);
+    } else if (c == ' ' && !inside) {
+      if (any) words.push_back(std::exchange(word, {}));
+      any = false;
+    } else {
+      word.push_back(c);
+      any = true;
+    }
+  }
+  if (any) words.push_back(std::move(word));
+  return words;
+}
+
+// "34567", "10.0.0.1:34567", "[fd00::1]:34567"; 0 if there is none.
+std::uint16_t port_of(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon != std::string_view::npos) text.remove_prefix(colon + 1);
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc() && end == text.data() + text.size() ? port : std::uint16_t{0};
+}
+
+}  // namespace
+
+std::optional<std::size_t> find_portal_chain(std::string_view table, std::string_view chain) {
+  for (std::size_t i = 0; i < kPortalChains.size(); ++i) {
+    if (chain == kPortalChains[i].name && table == netfilter::table_name(kPortalChains[i].table)) return i;
+  }
+  return std::nullopt;
+}
+
+const netfilter::Chain* PortalListing::chain(std::size_t index) const {
+  return rules.chain(netfilter::table_name(kPortalChains[index].table), kPortalChains[index].name);
+}
+
+PortalListing list_portals(netfilter::KernelSession& session) {
+  PortalListing listing;
+  netfilter::SaveParser parser(
+      listing.rules,
+      [](std::string_view table, std::string_view chain, bool built_in) {
+        return built_in || find_portal_chain(table, chain);
+      },
+      [&](std::string_view table, std::string_view chain, std::string_view target, std::uint64_t) {
+        if (!target.starts_with("KUBE-")) return;
+        const auto to = find_portal_chain(table, target);
+        const netfilter::Chain* from = listing.rules.chain(table, chain);
+        if (to && !find_portal_chain(table, chain) && !(from != nullptr && from->built_in))
+          listing.foreign_references.insert(*to);
+      });
+  session.list(parser);
+  return listing;
+}
+
+PortalRuleText read_portal_rule(std::string_view rule) {
+  PortalRuleText read;
+  const std::vector<std::string> words = words_of(rule);
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (words[i] == "--comment") {
+      read.comment = words[++i];
+    } else if (words[i] == "-p") {
+      read.protocol = words[++i];
+    } else if (words[i] == "-j") {
+      read.target = words[++i];
+    } else if (words[i] == "--to-ports" || words[i] == "--to-destination") {
+      read.proxy_port = port_of(words[++i]);
+    }
+  }
+  return read;
+}
+
+PortalJumps find_jumps(const PortalListing& listing) {
+  PortalJumps found;
+  for (const Table table : {Table::kFilter, Table::kNat}) {
+    const netfilter::Ruleset::Chains* chains = listing.rules.table(netfilter::table_name(table));
+    if (chains == nullptr) continue;
+    for (const auto& [name, chain] : *chains) {
+      if (!chain.built_in) continue;
+      for (std::size_t i = 0; i < chain.rules.size(); ++i) {
+        if (chain.rules[i].text.find("KUBE-") == std::string::npos) continue;
+        const PortalRuleText read = read_portal_rule(chain.rules[i].text);
+        const auto to = find_portal_chain(netfilter::table_name(table), read.target);
+        if (!to) continue;
+        if (is_jump_comment(read.comment)) {
+          found.ours.push_back({table, name, i, *to, chain.rules[i]});
+        } else {
+          found.foreign.insert(*to);
+        }
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace sluice::userspace
