@@ -38,7 +38,7 @@ IPVS = {
         "cases_hostile.invalid_objects", "cases_hostile.log_and_metrics"),
     "what others change in it, and what is theirs": (
         "cases_ipvsdrift.drifted_servers_at_once", "cases_sync.everything_flushed", "cases_ipvs.foreign_virtual_servers",
-        "in mode ipvs, in mode ipvs"),
+        "cases_takeover.from_ipvs_to_ipvs"),
 }
 
 

@@ -14,7 +14,8 @@ import parts_conformance
 from parts_build import BUILD
 from settings import SOURCE, Settings
 
-sys.path.append(os.path.join(SOURCE, "test", "lint"))
+sys.path += [os.path.join(SOURCE, "test", "lint"), os.path.join(SOURCE, "test", "system")]
+import run as system_run  # noqa: E402
 from source_files import source_files  # noqa: E402
 
 
@@ -26,6 +27,7 @@ def tests(folder):
         yield f"{form} form: each step has a name of its own, and logs of its own", list(_doubles(steps))
         yield f"{form} form: every step that another one waits for exists", list(_unknown(steps))
         yield f"{form} form: every program of a step is there", list(_missing(steps))
+        yield f"{form} form: every filter of a step matches a case", list(_unmatched(steps))
     quick = parts.steps_of(run, parts.QUICK)
     yield "--quick names steps that exist", [] if len(quick) > len(parts.QUICK) else [str(quick)]
     unbuilt = parts.with_builds(Settings(folder, folder, with_build=False), quick)
@@ -63,6 +65,16 @@ def _missing(steps):
         command = [] if callable(step.command) else step.command
         yield from (f"{step.id}: {word}" for word in command
                     if word.startswith(SOURCE + os.sep) and " " not in word and not os.path.exists(word))
+
+
+def _unmatched(steps):
+    """Filters that would choose nothing, or exclude nothing, without a word."""
+    known = system_run.load_cases()
+    for step in steps:
+        words = [] if callable(step.command) or not any(str(word).endswith("system/run.py") for word in step.command) else step.command
+        for option, text in zip(words, words[1:]):
+            if option in ("--filter", "--except") and not any(system_run.matches(one, text) for one in known):
+                yield f"{step.id}: {option} {text}"
 
 
 def _lonely(run):

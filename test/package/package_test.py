@@ -167,7 +167,7 @@ class Installed(Machine):
         plugin, = (name for name in self.run("dpkg", "-L", "sluice-backend-nftables").splitlines() if name.endswith(".so"))
         said = self.run("sluice-conformance", "--plugin", plugin, "--short", "--strict", "--only", "file", "--only", "contract",
                         "--only", "cases_clusterip.pod_to_cluster_ip")
-        require(" 0 failed, 0 skipped" in said and ": a pod reaches every endpoint" in said, said)
+        require(" 0 failed, 0 skipped" in said and ": a pod reaches all endpoints" in said, said)
 
     def test_unit_verify(self):
         """systemd-analyze finds nothing wrong with the unit"""

@@ -81,9 +81,9 @@ def chosen(one, wanted):
         return False
     if wanted.churn and (one.exclusive or one.config is None):
         return False  # alone on its daemon, it would run as without churn
-    if any(_matches(one, text) for text in wanted.excluded):
+    if any(matches(one, text) for text in wanted.excluded):
         return False
-    return not wanted.filter or any(_matches(one, text) for text in wanted.filter)
+    return not wanted.filter or any(matches(one, text) for text in wanted.filter)
 
 
 def unmarked(one, wanted):
@@ -96,7 +96,7 @@ def sparing(wanted):
     return wanted.short and wanted.backend == "ipvs"
 
 
-def _matches(one, text):
+def matches(one, text):
     if text.isdigit():
         return int(text) in one.numbers
     return text in one.name or text in one.test or fnmatch.fnmatch(one.test, text)
