@@ -73,7 +73,7 @@ base::Result<std::map<std::string, struct stat>> list_files(const std::string& p
   return out;
 }
 
-std::string summary(const ManifestContent& content) {
+std::string error_summary(const ManifestContent& content) {
   std::string out = content.errors.front();
   if (content.errors.size() > 1) {
     out += " (and " + std::to_string(content.errors.size() - 1) + " more; sluiced --check names all)";
@@ -97,21 +97,21 @@ ManifestsSource::Fingerprint ManifestsSource::fingerprint(const struct stat& dat
 std::vector<ManifestFileChange> ManifestsSource::read_changes(const std::map<std::string, struct stat>& found) {
   std::vector<ManifestFileChange> changes;
   for (const auto& [path, data] : found) {
-    const Fingerprint now = fingerprint(data);
+    const Fingerprint current = fingerprint(data);
     const auto known = files_.find(path);
-    if (known != files_.end() && known->second.fingerprint == now) continue;
+    if (known != files_.end() && known->second.fingerprint == current) continue;
     const auto text = base::read_file(path, kMaxFileBytes);
     if (!text && text.status().code() == base::StatusCode::not_found) continue;  // the next scan finds that it is gone
     if (!text) {
       // Without a fingerprint the next scan retries, but does not log the same reason again.
       File& file = files_[path];
       if (file.error != text.status().message()) base::log_error(kComponent, text.status().message());
-      file = {{}, text.status().message()};
+      file = {{}, text.status().message(), file.has_content};
       continue;
     }
     ManifestContent content = read_manifest(path, *text, node_name_);
-    report(path, content, known != files_.end());
-    files_[path] = {now, content.errors.empty() ? std::string() : summary(content)};
+    log_content(path, content, known != files_.end() && known->second.has_content);
+    files_[path] = {current, content.errors.empty() ? std::string() : error_summary(content), true};
     changes.push_back({path, std::move(content)});
   }
   for (auto it = files_.begin(); it != files_.end();) {
@@ -125,10 +125,10 @@ std::vector<ManifestFileChange> ManifestsSource::read_changes(const std::map<std
   return changes;
 }
 
-void ManifestsSource::report(const std::string& path, const ManifestContent& content, bool known) {
+void ManifestsSource::log_content(const std::string& path, const ManifestContent& content, bool keeps_content) {
   if (!content.errors.empty()) {
-    base::log_error(kComponent, summary(content) + (known ? "; keeping the last valid content of " + path
-                                                          : "; the rest of the file is used"));
+    base::log_error(kComponent, error_summary(content) + (keeps_content ? "; keeping the earlier content of " + path
+                                                                        : "; the rest of the file is used"));
   }
   for (const auto& note : content.notes) base::log_warning(kComponent, note);
   if (!base::log_enabled(base::LogLevel::debug, kComponent)) return;

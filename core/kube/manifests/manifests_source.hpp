@@ -63,11 +63,12 @@ class ManifestsSource {
   struct File {
     Fingerprint fingerprint;
     std::string error;  // empty if the file is valid
+    bool has_content = false;  // some content was read, so its valid objects are in set_
   };
 
   static Fingerprint fingerprint(const struct stat& data);
   std::vector<ManifestFileChange> read_changes(const std::map<std::string, struct stat>& found);
-  void report(const std::string& path, const ManifestContent& content, bool known);
+  void log_content(const std::string& path, const ManifestContent& content, bool keeps_content);
   void deliver(ManifestSet::Outcome outcome, bool first);
   void publish_status(const std::string& folder_error);
 

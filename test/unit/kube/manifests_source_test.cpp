@@ -53,6 +53,7 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_vanished_folder_keeps_everything);
   CPPUNIT_TEST(a_vanished_single_file_keeps_everything);
   CPPUNIT_TEST(unreadable_files_are_retried);
+  CPPUNIT_TEST(an_unreadable_file_has_no_earlier_content);
   CPPUNIT_TEST(start_fails_if_the_path_does_not_exist);
   CPPUNIT_TEST(stop_is_prompt);
   CPPUNIT_TEST(a_change_is_detected);
@@ -174,7 +175,7 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(
         log_->text().find(
             "a.yaml: document 2, line 9: Service default/b: spec.ports[0].port: 0 is not a port (1-65535); keeping the "
-            "last valid content of " +
+            "earlier content of " +
             folder_.path("a.yaml")) != std::string::npos);
     replace("a.yaml", service("a", "10.0.0.7"));
     CPPUNIT_ASSERT_EQUAL(std::string("upsert Service default/a, remove Service default/b"), again());
@@ -287,6 +288,15 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL_MESSAGE(log_->text(), 1, errors);
     replace("a.yaml", service("a", "10.0.0.2"));
     CPPUNIT_ASSERT_EQUAL(std::string("upsert Service default/a"), again());
+  }
+
+  void an_unreadable_file_has_no_earlier_content() {
+    fs::create_symlink("/proc/self/mem", folder_.path("a.yaml"));
+    first();
+    replace("a.yaml", service("a", "10.0.0.1") + "x: [\n");
+    CPPUNIT_ASSERT_EQUAL(std::string("upsert Service default/a"), again());
+    CPPUNIT_ASSERT_MESSAGE(log_->text(), log_->text().find("; the rest of the file is used") != std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(log_->text(), log_->text().find("keeping the earlier content") == std::string::npos);
   }
 
   void start_fails_if_the_path_does_not_exist() {
