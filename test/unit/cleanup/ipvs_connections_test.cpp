@@ -71,12 +71,12 @@ class CleanupIpvsConnectionsTest : public CppUnit::TestFixture {
 
   void ignores_malformed_lines() {
     const auto ours = with({"172.30.0.41"});
-    for (const char* server : {"TCP  AC1E0029 rr", "TCP  AC1E29:0050 rr", "TCP  AC1E0029:10050 rr",
+    for (const char* malformed : {"TCP  AC1E0029 rr", "TCP  AC1E29:0050 rr", "TCP  AC1E0029:10050 rr",
                                "TCP  [ac1e]:0050 rr", "ICMP AC1E0029:0050 rr", "TCP"}) {
       const std::string table =
-          std::string(kHeader) + server + "\n  -> 0AB40001:1F90      Masq    1      3          20\n";
-      // A line that is not a valid server ends the previous server.
-      CPPUNIT_ASSERT_EQUAL_MESSAGE(server, std::size_t{0}, count_ipvs_connections(table, ours));
+          std::string(kHeader) + "TCP  AC1E0029:0050 rr\n" + malformed + "\n  -> 0AB40001:1F90 Masq 1 3 20\n";
+      // A line that is not a valid server ends the previous server, which is ours.
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(malformed, std::size_t{0}, count_ipvs_connections(table, ours));
     }
     CPPUNIT_ASSERT_EQUAL(
         std::size_t{0},

@@ -9,12 +9,13 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <thread>
 #include <vector>
 
+#include "core/base/clock.hpp"
 #include "test/unit/patience.hpp"
 #include "test/unit/plugin/captured_log.hpp"
-#include "test/unit/sync/fake_clock.hpp"
 
 namespace sluice::kube {
 namespace request_budget_test {
@@ -41,6 +42,16 @@ class NoSink final : public ResponseSink {
   base::Status on_body(std::string_view) override { return {}; }
 };
 
+// Stands still, and counts how often the budget reads it: twice per request, the second time under its lock.
+class CountingClock final : public base::Clock {
+ public:
+  Time now() const override {
+    ++reads;
+    return Time(std::chrono::microseconds(1));
+  }
+  mutable std::atomic<int> reads{0};
+};
+
 struct BudgetWorld {
   explicit BudgetWorld(RequestBudgetOptions options)
       : budget(std::make_unique<CountingTransport>(sent), options, clock) {}
@@ -54,7 +65,7 @@ struct BudgetWorld {
     test::wait_until([&] { return !log.lines().empty(); });  // no assertion, as other threads wait for stop()
   }
 
-  test::FakeClock clock;
+  CountingClock clock;
   test::CapturedLog log;
   std::atomic<int> sent{0};
   RequestBudget budget;
@@ -166,8 +177,9 @@ class RequestBudgetTest : public CppUnit::TestFixture {
     BudgetWorld world({.qps = 0.4, .burst = 1});
     CPPUNIT_ASSERT(world.get().ok());
     std::vector<std::thread> waiting;
+    const int before = world.clock.reads;
     for (int i = 0; i < 3; ++i) waiting.emplace_back([&] { static_cast<void>(world.get()); });
-    world.await_log();
+    test::wait_until([&] { return world.clock.reads == before + 6; });  // no assertion, as the threads wait for stop()
     world.budget.stop();
     for (auto& thread : waiting) thread.join();
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), world.log.lines().size());
