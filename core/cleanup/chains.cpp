@@ -180,7 +180,7 @@ class Remover {
   }
 
   process::Outcome restore(const std::string& input) {
-    netfilter::XtablesLock lock(netfilter::XtablesLock::usual_place());
+    netfilter::XtablesLock lock(netfilter::XtablesLock::default_place());
     if (tools_.wait == netfilter::RestoreWait::kNot && !lock.acquire(kLockTimeout, kLockPause)) {
       process::Outcome busy;
       busy.exit_code = netfilter::kResourceProblem;

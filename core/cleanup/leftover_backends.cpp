@@ -20,7 +20,7 @@ bool contains(const List& list, const T& value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-std::chrono::seconds time_left(const ownership::Claim& claim, const LeftoverInput& input) {
+std::chrono::seconds remaining_drain(const ownership::Claim& claim, const LeftoverInput& input) {
   if (claim.state != ownership::ClaimState::retiring || !claim.until) return input.drain;
   const auto left = std::chrono::ceil<std::chrono::seconds>(*claim.until - input.now);
   return std::clamp(left, std::chrono::seconds(0), input.drain);
@@ -32,12 +32,12 @@ void add(LeftoverBackend& into, const ownership::Claim& claim, std::chrono::seco
   into.drain = std::max(into.drain, drain);
   if (!claim.plugin.empty()) into.plugin = claim.plugin;
   into.artifacts.insert(into.artifacts.end(), claim.artifacts.begin(), claim.artifacts.end());
-  const auto forget = [&](ownership::ClaimState state) {
+  const auto add_state = [&](ownership::ClaimState state) {
     if (!contains(into.states, state)) into.states.push_back(state);
   };
-  forget(claim.state);
+  add_state(claim.state);
   // Recording the active backend as serving turns this entry into a retiring one.
-  if (claim.state == ownership::ClaimState::serving) forget(ownership::ClaimState::retiring);
+  if (claim.state == ownership::ClaimState::serving) add_state(ownership::ClaimState::retiring);
 }
 
 }  // namespace
@@ -45,13 +45,14 @@ void add(LeftoverBackend& into, const ownership::Claim& claim, std::chrono::seco
 std::vector<LeftoverBackend> find_leftover_backends(const LeftoverInput& input) {
   std::map<std::pair<std::string, base::Family>, LeftoverBackend> found;
   for (const ownership::Claim& claim : input.ownership_ledger) {
-    const bool own = claim.backend == input.own && contains(input.families, claim.family);
+    const bool is_active = claim.backend == input.own && contains(input.families, claim.family);
     // The active backend adopts what it serves with or was about to serve with.
-    if (own && claim.state != ownership::ClaimState::retiring) continue;
-    add(found[{claim.backend, claim.family}], claim, time_left(claim, input));
+    if (is_active && claim.state != ownership::ClaimState::retiring) continue;
+    add(found[{claim.backend, claim.family}], claim, remaining_drain(claim, input));
   }
-  const Modes own_mode = mode_of(input.own);
-  if (input.ipvs_in_use && own_mode != 0 && own_mode != kIpvs && contains(input.installed, kIpvsBackend)) {
+  const Modes active_mode = mode_of(input.own);
+  // A backend that is not a mode of kube-proxy may run beside kube-proxy, whose IPVS state then stays.
+  if (input.ipvs_in_use && active_mode != 0 && active_mode != kIpvs && contains(input.installed, kIpvsBackend)) {
     for (const base::Family family : input.families) {
       LeftoverBackend& leftover = found[{std::string(kIpvsBackend), family}];
       if (!leftover.states.empty()) continue;  // it is in the ownership ledger
@@ -63,6 +64,8 @@ std::vector<LeftoverBackend> find_leftover_backends(const LeftoverInput& input) 
   }
   std::vector<LeftoverBackend> out;
   for (auto& [key, leftover] : found) {
+    // Entries of the active backend that are listed here hold artifacts that only an earlier version of its plugin made.
+    // Its current plugin cannot remove them.
     const bool by_plugin = leftover.backend != input.own && contains(input.families, leftover.family) &&
                            contains(input.installed, leftover.backend);
     leftover.by = by_plugin ? LeftoverBackend::By::plugin : LeftoverBackend::By::remover;

@@ -24,8 +24,8 @@ struct LockPatience {
   std::chrono::milliseconds limit;
   std::chrono::milliseconds pause;
 };
-constexpr LockPatience kBesideTheTool{std::chrono::seconds(5), std::chrono::milliseconds(50)};
-constexpr LockPatience kInsteadOfTheTool{std::chrono::seconds(2), std::chrono::milliseconds(200)};
+constexpr LockPatience kToolWithLock{std::chrono::seconds(5), std::chrono::milliseconds(50)};
+constexpr LockPatience kToolWithoutLock{std::chrono::seconds(2), std::chrono::milliseconds(200)};
 
 bool contains_any(std::string_view text, std::initializer_list<std::string_view> parts) {
   return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return text.find(part) != text.npos; });
@@ -74,16 +74,16 @@ Restored NodeKernel::restore(std::string_view input) {
   if (tools().variant == Variant::kNft) return {run(restore_command(tools(), input))};
   // A tool that waits by itself does not report how long, so wait here and then start it. A
   // tool without locking runs while the daemon holds the lock.
-  const bool instead = tools().wait == RestoreWait::kNot;
-  XtablesLock::Place place = XtablesLock::usual_place();
-  if (!instead) place.socket.clear();
+  const bool tool_without_lock = tools().wait == RestoreWait::kNot;
+  XtablesLock::Place place = XtablesLock::default_place();
+  if (!tool_without_lock) place.socket.clear();
   XtablesLock lock(std::move(place));
-  const LockPatience& patience = instead ? kInsteadOfTheTool : kBesideTheTool;
-  bool held = !instead;
+  const LockPatience& patience = tool_without_lock ? kToolWithoutLock : kToolWithLock;
+  bool held = !tool_without_lock;
   try {
     held = lock.acquire(patience.limit, patience.pause);
   } catch (const std::system_error& caught) {
-    if (instead) throw sdk::Failure(abi::Code::kKernel, {}, caught.what(), caught.code().value());
+    if (tool_without_lock) throw sdk::Failure(abi::Code::kKernel, {}, caught.what(), caught.code().value());
   }
   if (!held) {
     process::Outcome busy;
@@ -92,7 +92,7 @@ Restored NodeKernel::restore(std::string_view input) {
         "another program holds the xtables lock; waited " + std::to_string(lock.waited().count()) + " ms";
     return {std::move(busy), lock.waited()};
   }
-  if (!instead) lock.release();
+  if (!tool_without_lock) lock.release();
   return {run(restore_command(tools(), input)), lock.waited()};
 }
 

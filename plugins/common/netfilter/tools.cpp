@@ -56,9 +56,9 @@ bool has_hint(const Tools& nft, const NodePrograms& node) {
 
 // The rules of a variant in the kernel, as far as the selection depends on them. Counts lines
 // as they arrive, because the rules of a large cluster are too much text to store.
-class Content {
+class RuleScan {
  public:
-  Content(const std::string& save, const char* table, const NodePrograms& node) {
+  RuleScan(const std::string& save, const char* table, const NodePrograms& node) {
     process::Command command;
     command.arguments = {save};
     if (table != nullptr) command.arguments.insert(command.arguments.end(), {"-t", table});
@@ -66,8 +66,8 @@ class Content {
     command.on_output = [this](std::string_view piece) { append(piece); };
     try {
       const process::Outcome outcome = node.run(command);
-      busy_ = outcome.timed_out;
-      if (!busy_ && !outcome.ok()) note_refusal(outcome.error_output);
+      timed_out_ = outcome.timed_out;
+      if (!timed_out_ && !outcome.ok()) note_permission_error(outcome.error_output);
     } catch (const std::system_error&) {
       return;  // the tool does not run: treated as empty
     }
@@ -75,9 +75,9 @@ class Content {
   }
 
   // The error message if permission was denied, in which case the content counts as empty; otherwise empty.
-  const std::string& refusal() const noexcept { return refusal_; }
+  const std::string& permission_error() const noexcept { return permission_error_; }
   // Listing timed out: there are too many rules, or they change too often.
-  bool is_busy() const noexcept { return busy_; }
+  bool is_busy() const noexcept { return timed_out_; }
   std::size_t rules() const noexcept { return rules_; }
   bool has_hint() const noexcept { return hint_; }
   bool has_services() const noexcept { return services_; }
@@ -102,15 +102,15 @@ class Content {
   }
 
   // Other failures, such as a missing table, are expected.
-  void note_refusal(const std::string& error_output) {
+  void note_permission_error(const std::string& error_output) {
     for (const char* words : {"Permission denied", "Operation not permitted", "you must be root"}) {
-      if (error_output.find(words) != std::string::npos) refusal_ = error_output.substr(0, error_output.find('\n'));
+      if (error_output.find(words) != std::string::npos) permission_error_ = error_output.substr(0, error_output.find('\n'));
     }
   }
 
   std::string line_;
-  std::string refusal_;
-  bool busy_ = false;
+  std::string permission_error_;
+  bool timed_out_ = false;
   std::size_t rules_ = 0;
   bool hint_ = false;
   bool services_ = false;
@@ -127,14 +127,14 @@ class Choice {
  public:
   Choice(abi::Family family, const NodePrograms& node)
       : node_(node),
-        plain_(family == abi::Family::kIpv6 ? "ip6tables" : "iptables"),
-        common_(find(plain_)),
-        nft_(find(plain_ + "-nft")),
+        default_name_(family == abi::Family::kIpv6 ? "ip6tables" : "iptables"),
+        default_tools_(find(default_name_)),
+        nft_(find(default_name_ + "-nft")),
         legacy_tables_(node.legacy_tables(family)) {
     // Running the legacy tools would load their kernel modules.
-    if (!legacy_tables_.empty() || !common_) legacy_ = find(plain_ + "-legacy");
-    if (common_ && common_->variant == Variant::kNft && !nft_) nft_ = common_;
-    if (common_ && common_->variant == Variant::kLegacy && !legacy_) legacy_ = common_;
+    if (!legacy_tables_.empty() || !default_tools_) legacy_ = find(default_name_ + "-legacy");
+    if (default_tools_ && default_tools_->variant == Variant::kNft && !nft_) nft_ = default_tools_;
+    if (default_tools_ && default_tools_->variant == Variant::kLegacy && !legacy_) legacy_ = default_tools_;
   }
 
   Tools make() {
@@ -146,7 +146,7 @@ class Choice {
 
   std::vector<Tools> all() const {
     std::vector<Tools> found;
-    for (const std::optional<Tools>& one : {nft_, legacy_is_live() ? legacy_ : std::nullopt}) {
+    for (const std::optional<Tools>& one : {nft_, legacy_tables_exist() ? legacy_ : std::nullopt}) {
       if (!one) continue;
       found.push_back(*one);
       found.back().wait = wait_of(*one, node_);
@@ -167,25 +167,25 @@ class Choice {
     return tools;
   }
 
-  bool legacy_is_live() const { return legacy_ && !legacy_tables_.empty(); }
+  bool legacy_tables_exist() const { return legacy_ && !legacy_tables_.empty(); }
 
   Tools choose() const {
     if (nft_ && has_hint(*nft_, node_)) return because(*nft_, "kubelet's hint is there");
-    if (legacy_is_live() && legacy_tables_.find("mangle") != std::string::npos &&
-        Content(legacy_->save, "mangle", node_).has_hint()) {
+    if (legacy_tables_exist() && legacy_tables_.find("mangle") != std::string::npos &&
+        RuleScan(legacy_->save, "mangle", node_).has_hint()) {
       return because(*legacy_, "kubelet's hint is there");
     }
-    const bool legacy_is_usual = common_ && common_->variant == Variant::kLegacy;
-    if (nft_ && legacy_ && (legacy_is_live() || legacy_is_usual)) {
-      const Content nft(nft_->save, nullptr, node_);
+    const bool default_is_legacy = default_tools_ && default_tools_->variant == Variant::kLegacy;
+    if (nft_ && legacy_ && (legacy_tables_exist() || default_is_legacy)) {
+      const RuleScan nft(nft_->save, nullptr, node_);
       if (nft.is_busy()) return because(*nft_, "there are too many rules in nf_tables to count them");
       const std::size_t in_nft = nft.rules();
       std::size_t in_legacy = 0;
       std::string of_legacy = ", 0 in the legacy tables";
-      if (legacy_is_live()) {
-        const Content legacy(legacy_->save, nullptr, node_);
+      if (legacy_tables_exist()) {
+        const RuleScan legacy(legacy_->save, nullptr, node_);
         in_legacy = legacy.rules();
-        of_legacy = legacy.refusal().empty() ? ", " + std::to_string(in_legacy) + " in the legacy tables"
+        of_legacy = legacy.permission_error().empty() ? ", " + std::to_string(in_legacy) + " in the legacy tables"
                                              : ", and the legacy tables cannot be read";
       }
       const std::string counts = std::to_string(in_nft) + " rules in nf_tables" + of_legacy;
@@ -193,12 +193,12 @@ class Choice {
       if (in_legacy > in_nft) return because(*legacy_, counts);
     }
     // The program name with the variant stays correct if update-alternatives switches "iptables" at run time.
-    if (common_ && common_->variant == Variant::kNft) return because(*nft_, "it is the usual one here");
-    if (common_) return because(*common_, "it is the usual one here");
+    if (default_tools_ && default_tools_->variant == Variant::kNft) return because(*nft_, "it is the usual one here");
+    if (default_tools_) return because(*default_tools_, "it is the usual one here");
     if (nft_) return because(*nft_, "there is no other");
     if (legacy_) return because(*legacy_, "there is no other");
-    throw sdk::Failure(abi::Code::kUnsupported, plain_,
-                       "find " + plain_ + ", " + plain_ + "-save and " + plain_ +
+    throw sdk::Failure(abi::Code::kUnsupported, default_name_,
+                       "find " + default_name_ + ", " + default_name_ + "-save and " + default_name_ +
                            "-restore: not in PATH; install the package iptables");
   }
 
@@ -211,13 +211,13 @@ class Choice {
   void warn(Tools& tools) const {
     const bool nft = tools.variant == Variant::kNft;
     const std::optional<Tools>& other = nft ? legacy_ : nft_;
-    if (!other || (nft && !legacy_is_live())) return;
+    if (!other || (nft && !legacy_tables_exist())) return;
     bool services = false;
     if (nft) {
-      const Content legacy(other->save, "nat", node_);
+      const RuleScan legacy(other->save, "nat", node_);
       services = legacy.has_services();
-      if (!legacy.refusal().empty()) {
-        tools.warning = "the legacy tables, which this node has, cannot be read: " + legacy.refusal() +
+      if (!legacy.permission_error().empty()) {
+        tools.warning = "the legacy tables, which this node has, cannot be read: " + legacy.permission_error() +
                         "; rules are written to nf_tables, and packets pass both; legacy iptables needs the "
                         "capability CAP_NET_RAW beside CAP_NET_ADMIN";
         return;
@@ -233,8 +233,8 @@ class Choice {
   }
 
   const NodePrograms& node_;
-  std::string plain_;
-  std::optional<Tools> common_;
+  std::string default_name_;
+  std::optional<Tools> default_tools_;
   std::optional<Tools> nft_;
   std::optional<Tools> legacy_;
   std::string legacy_tables_;

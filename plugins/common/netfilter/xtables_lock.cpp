@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-XtablesLock::Place XtablesLock::usual_place() {
+XtablesLock::Place XtablesLock::default_place() {
   const char* file = std::getenv("XTABLES_LOCKFILE");
   return {file != nullptr && *file != '\0' ? file : "/run/xtables.lock", "xtables"};
 }

@@ -17,7 +17,7 @@ class XtablesLock {
     std::string file;    // "/run/xtables.lock", or the value of XTABLES_LOCKFILE
     std::string socket;  // abstract name; empty: do not use the socket
   };
-  static Place usual_place();
+  static Place default_place();
 
   explicit XtablesLock(Place place) : place_(std::move(place)) {}
   ~XtablesLock() { release(); }

@@ -76,14 +76,14 @@ void SetWriter::refresh() {
 
 // Without a header the set is new and empty.
 void SetWriter::read(SetId set, const std::optional<SetHeader>& header) {
-  SetContents& held = contents(set);
-  held.clear();
+  SetContents& current = contents(set);
+  current.clear();
   const SetType type = spec(set).type;
   maxelem(set) = header ? header->maxelem : type == SetType::kPorts ? 0 : kInitialCapacity;
   if (!header) return;
   const std::vector<SetEntry> entries = kernel_.entries(set_name(set, family_), type);
-  held.reserve(entries.size());
-  held.insert(entries.begin(), entries.end());
+  current.reserve(entries.size());
+  current.insert(entries.begin(), entries.end());
 }
 
 void SetWriter::replace(SetId set, const SetHeader& header) {
@@ -116,10 +116,10 @@ void SetWriter::replace(SetId set, const SetHeader& header) {
 
 void SetWriter::write(SetId set, const std::string& name, const std::vector<SetEntry>& entries) {
   const std::vector<RefusedEntry> refused = kernel_.add(name, spec(set).type, entries);
-  SetContents& held = contents(set);
-  held.insert(entries.begin(), entries.end());
+  SetContents& current = contents(set);
+  current.insert(entries.begin(), entries.end());
   for (const RefusedEntry& one : refused) {
-    held.erase(one.entry);
+    current.erase(one.entry);
     refused_[{set, one.entry}] = one.why;
   }
 }
@@ -151,17 +151,17 @@ void SetWriter::create_temporary(SetId set, std::uint32_t capacity) {
 
 void SetWriter::add(const std::vector<SetItem>& items) {
   by_set(items, [&](SetId set, std::size_t begin, std::size_t end) {
-    SetContents& held = contents(set);
+    SetContents& current = contents(set);
     std::vector<SetEntry> fresh;
     for (std::size_t i = begin; i < end; ++i) {
-      if (held.count(items[i].entry) == 0) fresh.push_back(items[i].entry);
+      if (current.count(items[i].entry) == 0) fresh.push_back(items[i].entry);
     }
     if (fresh.empty()) return;
-    const std::size_t entries = held.size() + fresh.size();
-    const std::uint32_t capacity = maxelem(set);
-    if (capacity != 0 && entries > capacity) {
-      std::uint64_t larger = std::max(capacity, kInitialCapacity);
-      while (larger < entries || larger <= capacity) larger *= 2;
+    const std::size_t entries = current.size() + fresh.size();
+    const std::uint32_t limit = maxelem(set);  // 0: sets of this type have no limit
+    if (limit != 0 && entries > limit) {
+      std::uint64_t larger = std::max(limit, kInitialCapacity);
+      while (larger < entries || larger <= limit) larger *= 2;
       rebuild(set, fresh, static_cast<std::uint32_t>(larger));
     } else {
       write(set, set_name(set, family_), fresh);
@@ -171,15 +171,15 @@ void SetWriter::add(const std::vector<SetItem>& items) {
 
 void SetWriter::remove(const std::vector<SetItem>& items) {
   by_set(items, [&](SetId set, std::size_t begin, std::size_t end) {
-    SetContents& held = contents(set);
+    SetContents& current = contents(set);
     std::vector<SetEntry> gone;
     for (std::size_t i = begin; i < end; ++i) {
-      if (held.count(items[i].entry) != 0) gone.push_back(items[i].entry);
+      if (current.count(items[i].entry) != 0) gone.push_back(items[i].entry);
       refused_.erase(items[i]);
     }
     if (gone.empty()) return;
     kernel_.remove(set_name(set, family_), spec(set).type, gone);
-    for (const SetEntry& entry : gone) held.erase(entry);
+    for (const SetEntry& entry : gone) current.erase(entry);
   });
 }
 
@@ -202,17 +202,17 @@ std::optional<std::string> SetWriter::find_drift(SetId set, bool compare) {
   const auto header = kernel_.header(name);
   if (!header) return "set " + name + " is gone";
   if (!matches(set, *header)) return "set " + name + " is of another type (" + header->type + ")";
-  const SetContents& held = contents(set);
-  if (kernel_.has_counts() && header->entries != held.size()) {
+  const SetContents& current = contents(set);
+  if (kernel_.has_counts() && header->entries != current.size()) {
     return "set " + name + " has " + std::to_string(header->entries) + " entries instead of " +
-           std::to_string(held.size());
+           std::to_string(current.size());
   }
   maxelem(set) = header->maxelem;
   if (!compare) return std::nullopt;
   const std::vector<SetEntry> entries = kernel_.entries(name, spec(set).type);
   std::size_t foreign = 0;
-  for (const SetEntry& entry : entries) foreign += held.count(entry) == 0;
-  const std::size_t missing = held.size() - std::min(held.size(), entries.size() - foreign);
+  for (const SetEntry& entry : entries) foreign += current.count(entry) == 0;
+  const std::size_t missing = current.size() - std::min(current.size(), entries.size() - foreign);
   if (foreign == 0 && missing == 0) return std::nullopt;
   return "set " + name + " lacks " + std::to_string(missing) + " entries and has " + std::to_string(foreign) +
          " foreign ones";

@@ -45,7 +45,7 @@ class RuleBuilder {
   // Matches. Packets that do not match leave the rule.
   RuleBuilder& from(const abi::Prefix& prefix, bool inverted = false);
   RuleBuilder& to(const abi::Prefix& prefix, bool inverted = false);
-  RuleBuilder& to_no_loopback();
+  RuleBuilder& not_to_loopback();
   // At most 15 bytes, or fewer for a prefix.
   RuleBuilder& through(const std::string& interface, bool is_prefix, bool inverted = false);
   RuleBuilder& is_protocol(abi::Protocol protocol);
@@ -59,7 +59,7 @@ class RuleBuilder {
   // Changes of the packet.
   RuleBuilder& set_mark(std::uint32_t mark);
   RuleBuilder& flip_mark(std::uint32_t mark);
-  RuleBuilder& priority_from(Fields fields, const char* map);  // packets leave the rule if the map has no element
+  RuleBuilder& set_priority_from(Fields fields, const char* map);  // packets leave the rule if the map has no element
   RuleBuilder& priority_id();                                  // meta priority set meta priority & 0xffff0000
   RuleBuilder& priority_slot(const Field& slot);               // meta priority set numgen random …
   RuleBuilder& set_priority(std::uint32_t value);
@@ -72,7 +72,7 @@ class RuleBuilder {
   // Verdicts.
   RuleBuilder& translate(Fields fields, const char* map);  // dnat to address . port
   RuleBuilder& masquerade();                               // fully-random
-  RuleBuilder& dispatch(const char* map);                  // meta priority vmap
+  RuleBuilder& goto_by_priority(const char* map);                  // meta priority vmap
   RuleBuilder& go(const std::string& chain);
   RuleBuilder& jump(const std::string& chain);
   RuleBuilder& back();  // return

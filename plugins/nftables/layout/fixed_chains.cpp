@@ -60,7 +60,7 @@ RuleBuilder Builder::to_node_ports(bool arrived) const {
   RuleBuilder built(facts_.family);
   if (facts_.node_ports_match_all) {
     if (!arrived) built.to_this_node();
-    built.to_no_loopback();
+    built.not_to_loopback();
   } else {
     built.in({{FieldKind::kDestination}}, "nodeport-ips");
   }
@@ -74,15 +74,18 @@ void Builder::add_services() {
                         .in({{FieldKind::kDestination}}, "cluster-ips")
                         .set_mark(facts_.masquerade_mark)
                         .make("masquerade all clusterIP traffic"));
-  } else if (knows_not_local(facts_)) {
+  } else if (can_match_other_sources(facts_)) {
     RuleBuilder outside(facts_.family);
     outside.in({{FieldKind::kDestination}}, "cluster-ips");
-    match_local(outside, facts_, true).set_mark(facts_.masquerade_mark);
+    match_local(outside, facts_, /*inverted=*/true).set_mark(facts_.masquerade_mark);
     rules.push_back(outside.make("masquerade clusterIP traffic from outside cluster"));
   }
-  rules.push_back(rule().priority_from(kFrontendFields, "service-treatments").dispatch("service-chains").make());
-  rules.push_back(
-      to_node_ports(false).priority_from(kNodePortFields, "nodeport-treatments").dispatch("service-chains").make());
+  // The priority of the packet carries the class number from the first map to the second.
+  rules.push_back(rule().set_priority_from(kFrontendFields, "service-treatments").goto_by_priority("service-chains").make());
+  rules.push_back(to_node_ports(/*arrived=*/false)
+                      .set_priority_from(kNodePortFields, "nodeport-treatments")
+                      .goto_by_priority("service-chains")
+                      .make());
 }
 
 void Builder::add_checks() {
@@ -91,11 +94,11 @@ void Builder::add_checks() {
       rule().in(kFrontendFields, "rejected-services").reject().make(),
   };
   chain("nodeport-endpoints-check").rules = {
-      to_node_ports(true).in(kNodePortFields, "dropped-nodeports").drop().make(),
-      to_node_ports(true).in(kNodePortFields, "rejected-nodeports").reject().make(),
+      to_node_ports(/*arrived=*/true).in(kNodePortFields, "dropped-nodeports").drop().make(),
+      to_node_ports(/*arrived=*/true).in(kNodePortFields, "rejected-nodeports").reject().make(),
   };
   chain("firewall-check").rules = {
-      rule().priority_from(kFrontendFields, "firewalled-services").dispatch("firewall-chains").make(),
+      rule().set_priority_from(kFrontendFields, "firewalled-services").goto_by_priority("firewall-chains").make(),
   };
   auto& cluster_ips = chain("cluster-ips-check").rules;
   cluster_ips.push_back(

@@ -57,10 +57,10 @@ LayoutFacts layout_facts(abi::Family family, const abi::NodeFacts& node, bool co
   return facts;
 }
 
-bool knows_local(const LayoutFacts& facts) noexcept { return facts.detector != abi::LocalDetectorKind::kNone; }
+bool can_match_local(const LayoutFacts& facts) noexcept { return facts.detector != abi::LocalDetectorKind::kNone; }
 
-bool knows_not_local(const LayoutFacts& facts) noexcept {
-  return knows_local(facts) && !(facts.detector == abi::LocalDetectorKind::kCidr && facts.detector_cidr.length == 0);
+bool can_match_other_sources(const LayoutFacts& facts) noexcept {
+  return can_match_local(facts) && !(facts.detector == abi::LocalDetectorKind::kCidr && facts.detector_cidr.length == 0);
 }
 
 RuleBuilder& match_local(RuleBuilder& rule, const LayoutFacts& facts, bool inverted) {

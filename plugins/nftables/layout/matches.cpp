@@ -48,7 +48,7 @@ RuleBuilder& RuleBuilder::to(const abi::Prefix& prefix, bool inverted) {
   return *this;
 }
 
-RuleBuilder& RuleBuilder::to_no_loopback() {
+RuleBuilder& RuleBuilder::not_to_loopback() {
   abi::Prefix loopback{};
   if (family_ == abi::Family::kIpv6) {
     loopback.address.bytes[15] = 1;

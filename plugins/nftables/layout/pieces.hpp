@@ -17,8 +17,8 @@ inline constexpr Fields kNodePortFields = {{Field::Kind::kProtocol}, {Field::Kin
 
 // Whether traffic from pods of this node can be matched, and whether all other traffic can: it cannot if the detector
 // matches every packet.
-bool knows_local(const LayoutFacts& facts) noexcept;
-bool knows_not_local(const LayoutFacts& facts) noexcept;
+bool can_match_local(const LayoutFacts& facts) noexcept;
+bool can_match_other_sources(const LayoutFacts& facts) noexcept;
 // REQUIRES: the match exists.
 RuleBuilder& match_local(RuleBuilder& rule, const LayoutFacts& facts, bool inverted);
 

@@ -92,17 +92,17 @@ std::vector<Rule> balance_sticky(abi::Family family, const ServiceClass& service
   const auto rule = [family] { return RuleBuilder(family); };
 
   std::vector<Rule> rules;
-  rules.push_back(service_class.node_port ? rule().priority_from(kNodePortFields, "affinity-nodeports").make()
-                                          : rule().priority_from(kFrontendFields, "affinity-services").make());
+  rules.push_back(service_class.node_port ? rule().set_priority_from(kNodePortFields, "affinity-nodeports").make()
+                                          : rule().set_priority_from(kFrontendFields, "affinity-services").make());
   rules.push_back(rule()
-                      .priority_from({{Field::Kind::kPriority}, {Field::Kind::kSource}}, kAffinityMap)
+                      .set_priority_from({{Field::Kind::kPriority}, {Field::Kind::kSource}}, kAffinityMap)
                       .update_affinity(AffinityOp::kRefresh, kAffinityMap, seconds)
                       .translate(endpoint, endpoints)
                       .make("a client that is remembered"));
   const auto choose = [&](const Field& chosen, const char* gone, const char* comment) {
     rules.push_back(rule().priority_id().update_affinity(AffinityOp::kDelete, kAffinityMap, 0).make(gone));
     rules.push_back(rule()
-                        .priority_from({{Field::Kind::kPriority}, chosen}, "affinity-slots")
+                        .set_priority_from({{Field::Kind::kPriority}, chosen}, "affinity-slots")
                         .update_affinity(AffinityOp::kAdd, kAffinityMap, seconds)
                         .translate(endpoint, endpoints)
                         .make(comment));
@@ -127,9 +127,9 @@ std::vector<Rule> external_local(const LayoutFacts& facts, const ServiceClass& s
   std::vector<Rule> rules;
   if (service_class.cluster != 0) {
     const std::string cluster = chain_name(balancing(service_class, ClassKind::kCluster));
-    if (knows_local(facts)) {
+    if (can_match_local(facts)) {
       RuleBuilder pods(facts.family);
-      rules.push_back(match_local(pods, facts, false).go(cluster).make("short-circuit pod traffic"));
+      rules.push_back(match_local(pods, facts, /*inverted=*/false).go(cluster).make("short-circuit pod traffic"));
     }
     rules.push_back(
         RuleBuilder(facts.family).from_this_node().set_mark(facts.masquerade_mark).make("masquerade local traffic"));

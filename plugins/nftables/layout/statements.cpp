@@ -34,7 +34,7 @@ RuleBuilder& RuleBuilder::flip_mark(std::uint32_t mark) {
   return *this;
 }
 
-RuleBuilder& RuleBuilder::priority_from(Fields fields, const char* map) {
+RuleBuilder& RuleBuilder::set_priority_from(Fields fields, const char* map) {
   load(fields);
   lookup(map, 0);
   store_meta(NFT_META_PRIORITY);
@@ -104,7 +104,7 @@ RuleBuilder& RuleBuilder::masquerade() {
   return *this;
 }
 
-RuleBuilder& RuleBuilder::dispatch(const char* map) {
+RuleBuilder& RuleBuilder::goto_by_priority(const char* map) {
   load_meta(NFT_META_PRIORITY, 0);
   lookup(map, kVerdictTarget);
   return *this;

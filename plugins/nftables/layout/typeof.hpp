@@ -28,7 +28,7 @@ enum class TypeofPart : std::uint8_t {
 struct NftType {
   // Expressions; more than one form a concatenation. Empty: the type number is sufficient.
   std::vector<TypeofPart> parts;
-  bool concatenated = false;     // of a plain type
+  bool concatenated = false;     // several components; `parts` may be empty then, too
   std::uint32_t byte_order = 0;  // kHostOrder …; 0 for concatenations
 };
 inline constexpr std::uint32_t kHostOrder = 1;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The UDP clients of one thread, indexed by key, endpoint and serving, in the order of their last
+// The UDP clients of one thread, indexed by key, endpoint and listening socket, in the order of their last
 // datagram. Has no sockets and no clock: the caller passes the time. Intrusive: entries are owned by
 // the caller. Single-threaded.
 //
@@ -20,10 +20,10 @@
 
 namespace sluice::userspace {
 
-// Identifies a client: its address, the local address and the serving. The local address is part of the key, since a
+// Identifies a client: its address, the local address and the listening socket. The local address is part of the key, since a
 // client that sends to two of them from one port needs replies from each. No padding: compared and hashed as bytes.
 struct UdpClientKey {
-  std::uint64_t owner = 0;  // the serving
+  std::uint64_t owner = 0;  // id of the listening socket
   abi::Address client{};
   abi::Address local{};
   std::uint32_t client_scope = 0;  // interface of a link-local address; otherwise 0

@@ -81,10 +81,10 @@ class LockTest : public CppUnit::TestFixture {
 
   void lock_file_follows_the_environment() {
     unsetenv("XTABLES_LOCKFILE");
-    CPPUNIT_ASSERT_EQUAL(std::string("/run/xtables.lock"), XtablesLock::usual_place().file);
-    CPPUNIT_ASSERT_EQUAL(std::string("xtables"), XtablesLock::usual_place().socket);
+    CPPUNIT_ASSERT_EQUAL(std::string("/run/xtables.lock"), XtablesLock::default_place().file);
+    CPPUNIT_ASSERT_EQUAL(std::string("xtables"), XtablesLock::default_place().socket);
     setenv("XTABLES_LOCKFILE", "/run/other", 1);
-    CPPUNIT_ASSERT_EQUAL(std::string("/run/other"), XtablesLock::usual_place().file);
+    CPPUNIT_ASSERT_EQUAL(std::string("/run/other"), XtablesLock::default_place().file);
     unsetenv("XTABLES_LOCKFILE");
   }
 };
