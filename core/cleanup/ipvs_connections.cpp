@@ -78,9 +78,9 @@ std::size_t count_ipvs_connections(std::string_view table, const IpvsOwnership& 
     const std::size_t end = table.find('\n');
     const auto line = words(table.substr(0, end));
     table.remove_prefix(end == std::string_view::npos ? table.size() : end + 1);
-    if (line.size() < 2) continue;
+    if (line.empty()) continue;
     if (line[0] != "->") {
-      const auto found = server(line[0], line[1]);
+      const auto found = line.size() < 2 ? std::nullopt : server(line[0], line[1]);
       ours = found && ownership.is_ours(*found);
       continue;
     }
