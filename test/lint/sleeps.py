@@ -10,10 +10,10 @@ if the test needs the time itself. The comment begins with # in Python and shell
 import os
 import re
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 
+import broken_trees  # noqa: E402
 from source_files import read, source_files  # noqa: E402
 from tap import Tap  # noqa: E402
 
@@ -103,30 +103,10 @@ FINE = [
 ]
 
 
-def self_test(tap):
-    def tree(root, name, text):
-        path = os.path.join(root, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-
-    for number, (rule, name, text) in enumerate(BROKEN, 1):
-        with tempfile.TemporaryDirectory(prefix="sluice-lint-") as root:
-            tree(root, name, text)
-            found = [sentence for one in RULES.values() for sentence in violations(root, one)]
-            own = list(violations(root, rule))
-        tap.check(f"{rule.__name__} finds broken tree {number}, {name}", [] if len(own) == len(found) == 1 else [f"reported: {found}"])
-    with tempfile.TemporaryDirectory(prefix="sluice-lint-") as root:
-        for name, text in FINE:
-            tree(root, name, text)
-        found = [sentence for rule in RULES.values() for sentence in violations(root, rule)]
-    tap.check("a good tree passes every rule", found)
-
-
 def main():
     root = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
     tap = Tap()
-    self_test(tap)
+    broken_trees.check(tap, RULES, violations, BROKEN, FINE)
     for name, rule in RULES.items():
         tap.check(name, violations(root, rule))
     return tap.finish()

@@ -10,10 +10,10 @@ arguments it prints only their violations, without TAP.
 import os
 import re
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 
+import broken_trees  # noqa: E402
 from source_files import read, source_files  # noqa: E402
 from tap import Tap  # noqa: E402
 
@@ -124,26 +124,6 @@ FINE = [
 ]
 
 
-def self_test(tap):
-    def tree(root, name, text):
-        path = os.path.join(root, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-
-    for number, (rule, name, text) in enumerate(BROKEN, 1):
-        with tempfile.TemporaryDirectory(prefix="sluice-lint-") as root:
-            tree(root, name, text)
-            found = [sentence for one in RULES.values() for sentence in violations(root, one)]
-            own = list(violations(root, rule))
-        tap.check(f"{rule.__name__} finds broken tree {number}, {name}", [] if len(own) == len(found) == 1 else [f"reported: {found}"])
-    with tempfile.TemporaryDirectory(prefix="sluice-lint-") as root:
-        for name, text in FINE:
-            tree(root, name, text)
-        found = [sentence for rule in RULES.values() for sentence in violations(root, rule)]
-    tap.check("a good tree passes every rule", found)
-
-
 def main(names):
     root = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
     if names:
@@ -152,7 +132,7 @@ def main(names):
         print(*found, f"{len(found)} in {len(wanted)} files", sep="\n")
         return 1 if found else 0
     tap = Tap()
-    self_test(tap)
+    broken_trees.check(tap, RULES, violations, BROKEN, FINE)
     for name, rule in RULES.items():
         tap.check(name, violations(root, rule))
     return tap.finish()

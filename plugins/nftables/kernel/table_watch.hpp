@@ -34,7 +34,7 @@ class NetlinkWatch final : public TableWatch {
 
  private:
   void run();
-  // Reads all pending datagrams. Returns false if the wire cannot be used for now.
+  // Reads all pending datagrams. Returns false after a socket error; run() then pauses before it reads again.
   bool drain(std::vector<char>& buffer);
   void report();
   void wake() noexcept;

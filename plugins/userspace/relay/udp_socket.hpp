@@ -24,7 +24,7 @@ int take_udp_error(int fd) noexcept;
 enum class UdpFault {
   kEndpoint,  // no socket or no route there
   kNode,      // descriptors, ports or memory of this node have run out
-  kBuffers,   // buffers are full for now
+  kBuffers,   // buffers are full, which is temporary
   kDatagram,  // this datagram: too long, or forbidden
 };
 UdpFault udp_fault(int error) noexcept;      // of sending
