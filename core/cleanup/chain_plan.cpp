@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/cleanup/chains.hpp"
+#include "names/jumps.hpp"
 #include "plugins/common/netfilter/canonical.hpp"
 #include "plugins/common/netfilter/ruleset.hpp"
 #include "plugins/common/netfilter/save_parser.hpp"
@@ -17,13 +18,6 @@ namespace sluice::cleanup {
 namespace {
 
 using netfilter::Table;
-
-std::optional<Table> table_of(std::string_view name) {
-  for (const Table table : {Table::kFilter, Table::kNat, Table::kMangle}) {
-    if (netfilter::table_name(table) == name) return table;
-  }
-  return std::nullopt;
-}
 
 std::uint64_t key(std::string_view table, std::string_view from, std::uint64_t rule) {
   return netfilter::fold(netfilter::fold(netfilter::hash_text(table), netfilter::hash_text(from)), rule);
@@ -77,8 +71,9 @@ struct ChainPlanner::State {
   // selects packets with the rule.
   bool is_plain(std::string_view rule, std::string_view target) {
     const std::uint64_t hash = canonicaliser.hash_without_comments(rule);
-    for (const char* match : {"", "-m conntrack --ctstate NEW ", "-m addrtype --dst-type LOCAL "}) {
-      if (canonicaliser.hash_without_comments(std::string(match).append("-j ").append(target)) == hash) return true;
+    for (const std::string_view match : {std::string_view(), names::kNewConnections, names::kToThisNode}) {
+      const std::string plain = std::string(match).append(match.empty() ? "-j " : " -j ").append(target);
+      if (canonicaliser.hash_without_comments(plain) == hash) return true;
     }
     return false;
   }
@@ -132,7 +127,7 @@ void ChainPlanner::parse(std::string_view piece) {
     if (s.in_comment && c != '\n') s.comment.push_back(c);
     if (c != '\n' || s.comment.empty()) continue;
     std::string table = incompatible_table(s.comment);
-    if (table_of(table)) s.unreadable.push_back(std::move(table));
+    if (names::parse_table(table)) s.unreadable.push_back(std::move(table));
     s.comment.clear();
   }
 }
@@ -143,7 +138,7 @@ bool ChainPlanner::finish(ChainPlan& into) {
   if (!s.parser.complete()) return false;
   into.unreadable = s.unreadable;
   for (const auto& [table, from, target, hash] : s.references) {
-    const auto known_table = table_of(table);
+    const auto known_table = names::parse_table(table);
     const netfilter::Chain* chain = s.rules.chain(table, target);
     if (!known_table || chain == nullptr || chain->built_in) continue;
     if (const netfilter::Rule* rule = s.removable(table, from, target, hash)) {

@@ -9,11 +9,14 @@
 #include <utility>
 
 #include "core/cleanup/names.hpp"
+#include "names/objects.hpp"
 
 namespace sluice::cleanup {
 namespace {
 
-constexpr std::string_view kIpvsBackend = "ipvs";
+// The mode whose virtual servers may have connections.
+constexpr Modes kServersMode = names::kVirtualServers.modes;
+constexpr std::string_view kServersBackend = names::id_of(kServersMode);
 
 template <class List, class T>
 bool contains(const List& list, const T& value) {
@@ -52,14 +55,15 @@ std::vector<LeftoverBackend> find_leftover_backends(const LeftoverInput& input) 
   }
   const Modes active_mode = mode_of(input.own);
   // A backend that is not a mode of kube-proxy may run beside kube-proxy, whose IPVS state then stays.
-  if (input.ipvs_in_use && active_mode != 0 && active_mode != kIpvs && contains(input.installed, kIpvsBackend)) {
+  if (input.ipvs_in_use && active_mode != 0 && active_mode != kServersMode &&
+      contains(input.installed, kServersBackend)) {
     for (const base::Family family : input.families) {
-      LeftoverBackend& leftover = found[{std::string(kIpvsBackend), family}];
+      LeftoverBackend& leftover = found[{std::string(kServersBackend), family}];
       if (!leftover.states.empty()) continue;  // it is in the ownership ledger
-      leftover.backend = kIpvsBackend;
+      leftover.backend = kServersBackend;
       leftover.family = family;
       leftover.drain = input.drain;
-      leftover.artifacts = artifacts_of(kIpvs, family);
+      leftover.artifacts = artifacts_of(kServersMode, family);
     }
   }
   std::vector<LeftoverBackend> out;

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "core/cleanup/netlink_connection.hpp"
+#include "names/objects.hpp"
 
 namespace sluice::cleanup {
 namespace {
@@ -39,7 +40,7 @@ void remove_links(const Selection& selection, Removal& into) {
       continue;
     }
     into.links.push_back(name);
-    if (name == kIpvsLink) into.modes |= kIpvs;
+    if (name == names::kServiceLink.name) into.modes |= names::kServiceLink.modes;
   }
 }
 

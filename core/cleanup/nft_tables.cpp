@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "core/cleanup/netlink_connection.hpp"
+#include "names/objects.hpp"
 
 namespace sluice::cleanup {
 namespace {
@@ -101,7 +102,7 @@ void remove_tables(const Selection& selection, Removal& into) {
     return;
   }
   for (const NftTable& table : tables) into.tables.push_back(table.to_string());
-  into.modes |= kNftables;
+  into.modes |= names::kNftTable.modes;
 }
 
 std::vector<std::string> nft_chains(std::string_view family, const std::string& table) {

@@ -7,20 +7,22 @@
 #include <array>
 #include <utility>
 
+#include "names/claims.hpp"
+
 namespace sluice::cleanup {
 namespace {
 
-constexpr std::string_view kChain = "iptables";
-constexpr std::string_view kChain6 = "ip6tables";
-constexpr std::string_view kSet = "ipset";
-constexpr std::string_view kLink = "link";
-constexpr std::string_view kNft = "nft";
-constexpr std::string_view kServers = "ipvs";
+using names::kChainKind;
+using names::kLinkKind;
+using names::kNftKind;
+using names::kServersKind;
+using names::kServiceLink;
+using names::kSetKind;
+using names::kVirtualServers;
 
 // A shorter prefix may match objects of other programs.
 constexpr std::size_t kShortestPrefix = 5;
 
-constexpr std::array<std::string_view, 3> kIptablesTables = {"filter", "nat", "mangle"};
 constexpr std::array<std::string_view, 6> kNftFamilies = {"ip", "ip6", "inet", "arp", "bridge", "netdev"};
 // iptables-nft keeps the rules of all programs in tables of these names.
 constexpr std::array<std::string_view, 5> kSharedTables = {"filter", "nat", "mangle", "raw", "security"};
@@ -36,12 +38,12 @@ bool Selection::parse(base::Family family, std::string_view text, Claim& into) {
   const std::size_t slash = text.find('/');
   if (slash == std::string_view::npos) return false;
   into = {family, std::string(text.substr(0, slash)), {}, {}};
-  if (into.kind == kChain6) {
-    into.kind = kChain;
+  if (into.kind == names::kIpv6ChainKind) {
+    into.kind = kChainKind;
     into.family = base::Family::ipv6;
   }
   std::string_view rest = text.substr(slash + 1);
-  if (into.kind == kChain || into.kind == kNft) {
+  if (into.kind == kChainKind || into.kind == kNftKind) {
     const std::size_t second = rest.find('/');
     if (second == std::string_view::npos) return false;
     into.place = rest.substr(0, second);
@@ -67,18 +69,18 @@ bool Selection::add(base::Family family, std::string_view claim) {
   Claim parsed;
   if (!parse(family, claim, parsed)) return false;
   if (parsed.is_pattern() && parsed.name.size() <= kShortestPrefix) return false;
-  if (parsed.kind == kChain) {
+  if (parsed.kind == kChainKind) {
     // "KUBE-*" would match the chains of kubelet.
     const bool vague = parsed.name == "KUBE-*";
-    if (vague || is_kubelet_chain(parsed.name) || !contains(kIptablesTables, parsed.place)) return false;
-  } else if (parsed.kind == kNft) {
+    if (vague || names::is_kubelet_chain(parsed.name) || !names::parse_table(parsed.place)) return false;
+  } else if (parsed.kind == kNftKind) {
     if (parsed.is_pattern() || !contains(kNftFamilies, parsed.place) || contains(kSharedTables, parsed.name))
       return false;
-  } else if (parsed.kind == kLink) {
+  } else if (parsed.kind == kLinkKind) {
     if (parsed.is_pattern() || parsed.name == "lo") return false;
-  } else if (parsed.kind == kServers) {
-    if (parsed.is_pattern() || parsed.name != kVirtualServers) return false;
-  } else if (parsed.kind != kSet) {
+  } else if (parsed.kind == kServersKind) {
+    if (parsed.is_pattern() || parsed.name != kVirtualServers.name) return false;
+  } else if (parsed.kind != kSetKind) {
     return false;
   }
   add_.push_back(std::move(parsed));
@@ -92,10 +94,10 @@ Selection Selection::without_virtual_servers() const {
 }
 
 bool Selection::chain(base::Family family, std::string_view table, std::string_view chain) const {
-  if (is_kubelet_chain(chain) || covered(keep_, family, kChain, table, chain)) return false;
+  if (names::is_kubelet_chain(chain) || covered(keep_, family, kChainKind, table, chain)) return false;
   const Modes makers = makers_of_chain(table, chain);
   if ((makers & gone_) != 0 && (makers & kept_) == 0) return true;
-  return covered(add_, family, kChain, table, chain);
+  return covered(add_, family, kChainKind, table, chain);
 }
 
 bool Selection::is_claimed_chain(base::Family family, std::string_view table, std::string_view chain) const {
@@ -110,42 +112,44 @@ bool Selection::jump(const KnownJump& jump) const {
 bool Selection::set(std::string_view name) const {
   const auto any = [&](const Claims& claims) {
     return std::any_of(base::kFamilies.begin(), base::kFamilies.end(),
-                       [&](base::Family family) { return covered(claims, family, kSet, {}, name); });
+                       [&](base::Family family) { return covered(claims, family, kSetKind, {}, name); });
   };
   if (any(keep_)) return false;
   const Modes makers = makers_of_set(name);
-  if (servers_stay_ && (makers & kIpvs) != 0) return false;
+  if (servers_stay_ && (makers & kVirtualServers.modes) != 0) return false;
   return ((makers & gone_) != 0 && (makers & kept_) == 0) || any(add_);
 }
 
 bool Selection::virtual_servers() const {
   const auto named = [](const Claims& claims) {
-    return std::any_of(claims.begin(), claims.end(),
-                       [](const Claim& claim) { return claim.kind == kServers && claim.covers(kVirtualServers); });
+    return std::any_of(claims.begin(), claims.end(), [](const Claim& claim) {
+      return claim.kind == kServersKind && claim.covers(kVirtualServers.name);
+    });
   };
-  return !servers_stay_ && !named(keep_) && ((gone_ & kIpvs) != 0 || named(add_));
+  return !servers_stay_ && !named(keep_) && ((gone_ & kVirtualServers.modes) != 0 || named(add_));
 }
 
 bool Selection::table(std::string_view family, std::string_view name) const {
   const auto any = [&](const Claims& claims) {
     return std::any_of(base::kFamilies.begin(), base::kFamilies.end(),
-                       [&](base::Family one) { return covered(claims, one, kNft, family, name); });
+                       [&](base::Family one) { return covered(claims, one, kNftKind, family, name); });
   };
   if (any(keep_)) return false;
-  const bool kube_proxys = name == kNftTable && (family == "ip" || family == "ip6");
-  return (kube_proxys && (gone_ & kNftables) != 0) || any(add_);
+  const bool kube_proxys =
+      name == names::kNftTable.name && (family == names::nft_family(false) || family == names::nft_family(true));
+  return (kube_proxys && (gone_ & names::kNftTable.modes) != 0) || any(add_);
 }
 
 std::vector<std::string> Selection::links() const {
   std::vector<std::string> out;
-  if ((gone_ & kIpvs) != 0) out.emplace_back(kIpvsLink);
+  if ((gone_ & kServiceLink.modes) != 0) out.emplace_back(kServiceLink.name);
   for (const Claim& claim : add_) {
-    if (claim.kind == kLink && !contains(out, claim.name)) out.push_back(claim.name);
+    if (claim.kind == kLinkKind && !contains(out, claim.name)) out.push_back(claim.name);
   }
   std::erase_if(out, [&](const std::string& name) {
-    return (servers_stay_ && name == kIpvsLink) || std::any_of(keep_.begin(), keep_.end(), [&](const Claim& claim) {
-             return claim.kind == kLink && claim.covers(name);
-           });
+    return (servers_stay_ && name == kServiceLink.name) ||
+           std::any_of(keep_.begin(), keep_.end(),
+                       [&](const Claim& claim) { return claim.kind == kLinkKind && claim.covers(name); });
   });
   return out;
 }

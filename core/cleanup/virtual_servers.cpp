@@ -20,6 +20,7 @@
 #include "core/cleanup/names.hpp"
 #include "core/cleanup/netlink_connection.hpp"
 #include "core/node/addresses.hpp"
+#include "names/objects.hpp"
 
 namespace sluice::cleanup {
 namespace {
@@ -78,27 +79,21 @@ const char* protocol_name(std::uint8_t protocol) {
   }
 }
 
-// The protocol of a set of ports is part of its name: KUBE-NODE-PORT-LOCAL-UDP.
-std::uint8_t protocol_of(std::string_view set) {
-  if (set.find("-TCP") != std::string_view::npos) return IPPROTO_TCP;
-  if (set.find("-UDP") != std::string_view::npos) return IPPROTO_UDP;
-  return set.find("-SCTP") != std::string_view::npos ? IPPROTO_SCTP : 0;
-}
-
 }  // namespace
 
 std::string VirtualServer::to_string() const { return base::host_port(address, port) + "/" + protocol_name(protocol); }
 
-void IpvsOwnership::listed(std::string_view set, const SetEntry& entry) {
-  const bool ports = set.find("-NODE-PORT-") != std::string_view::npos && set.find("HEALTH") == std::string_view::npos;
-  const bool fronts = set.find("-CLUSTER-IP") != std::string_view::npos ||
-                      set.find("-EXTERNAL-IP") != std::string_view::npos || set.ends_with("-LOAD-BALANCER");
-  if (entry.has_address && entry.protocol != 0 && (ports || fronts)) {
+void IpvsOwnership::listed(std::string_view name, const SetEntry& entry) {
+  const names::KnownSet known = names::find_set(name);
+  if (known.set == nullptr) return;
+  const names::SetRole role = known.set->role;
+  const bool ports = role == names::SetRole::kServerPorts;
+  if (entry.has_address && entry.protocol != 0 && (ports || role == names::SetRole::kFrontends)) {
     fronts_.insert({entry.address, entry.protocol, entry.port});
-  } else if (ports && !entry.has_address && protocol_of(set) != 0) {
-    const base::Family family = set.starts_with("KUBE-6-") ? base::Family::ipv6 : base::Family::ipv4;
-    node_ports_.insert({family, protocol_of(set), entry.port});
-  } else if (set.ends_with("-NODE-PORT-IPS") && entry.has_address) {
+  } else if (ports && !entry.has_address) {
+    const base::Family family = known.ipv6 ? base::Family::ipv6 : base::Family::ipv4;
+    node_ports_.insert({family, known.set->protocol, entry.port});
+  } else if (role == names::SetRole::kNodeAddresses && entry.has_address) {
     local(entry.address);
   }
 }
@@ -114,7 +109,7 @@ base::Result<IpvsOwnership> read_ipvs_ownership() {
   if (!addresses) return addresses.status();
   IpvsOwnership out;
   for (const auto& one : *addresses) {
-    if (one.interface_name == kIpvsLink)
+    if (one.interface_name == names::kServiceLink.name)
       out.bound(one.address);
     else
       out.local(one.address);
@@ -168,7 +163,7 @@ void remove_virtual_servers(Removal& into) {
       continue;
     }
     ++into.servers;
-    into.modes |= kIpvs;
+    into.modes |= names::kVirtualServers.modes;
   }
 }
 

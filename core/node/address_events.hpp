@@ -10,11 +10,12 @@
 
 #include "core/base/fd.hpp"
 #include "core/base/status.hpp"
+#include "names/objects.hpp"
 
 namespace sluice::node {
 
 // BEH 6.2.
-inline constexpr const char* kServiceLink = "kube-ipvs0";
+inline constexpr const char* kServiceLink = names::kServiceLink.name.data();
 
 class AddressEvents {
  public:

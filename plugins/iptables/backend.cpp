@@ -231,11 +231,7 @@ std::string IptablesBackend::claim(Table table, std::string_view chain) const {
 std::vector<std::string> IptablesBackend::claimed() const {
   std::vector<std::string> all;
   const auto add = [&](Table table, std::string_view chain) { all.push_back(claim(table, chain)); };
-  for (const SharedChain chain : kSharedChains) add(table(chain), name(chain));
-  add(Table::kFilter, kForward);
-  add(Table::kNat, kPostrouting);
-  add(Table::kNat, kMarkMasquerade);
-  for (const Table table : {Table::kFilter, Table::kNat, Table::kMangle}) add(table, kCanary);
+  for (const names::Chain& chain : kOwnedChains) add(chain.table, chain.name);
   for (const ChainKind kind : kChainKinds) add(Table::kNat, std::string(prefix(kind)).append("*"));
   return all;
 }

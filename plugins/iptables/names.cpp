@@ -11,11 +11,11 @@ namespace sluice::iptables {
 
 std::string_view prefix(ChainKind kind) noexcept {
   switch (kind) {
-    case ChainKind::kFirewall: return "KUBE-FW-";
-    case ChainKind::kExternal: return "KUBE-EXT-";
-    case ChainKind::kCluster: return "KUBE-SVC-";
-    case ChainKind::kLocal: return "KUBE-SVL-";
-    case ChainKind::kEndpoint: return "KUBE-SEP-";
+    case ChainKind::kFirewall: return names::kFirewallPrefix;
+    case ChainKind::kExternal: return names::kExternalPrefix;
+    case ChainKind::kCluster: return names::kClusterPrefix;
+    case ChainKind::kLocal: return names::kLocalPrefix;
+    case ChainKind::kEndpoint: return names::kEndpointPrefix;
   }
   return {};
 }
@@ -53,12 +53,12 @@ Table table(SharedChain chain) noexcept {
 
 std::string_view name(SharedChain chain) noexcept {
   switch (chain) {
-    case SharedChain::kFilterServices: return "KUBE-SERVICES";
-    case SharedChain::kFilterExternal: return "KUBE-EXTERNAL-SERVICES";
-    case SharedChain::kFilterNodePorts: return "KUBE-NODEPORTS";
-    case SharedChain::kFilterFirewall: return "KUBE-PROXY-FIREWALL";
-    case SharedChain::kNatServices: return "KUBE-SERVICES";
-    case SharedChain::kNatNodePorts: return "KUBE-NODEPORTS";
+    case SharedChain::kFilterServices: return names::kServices;
+    case SharedChain::kFilterExternal: return names::kExternalServices;
+    case SharedChain::kFilterNodePorts: return names::kNodePorts;
+    case SharedChain::kFilterFirewall: return names::kProxyFirewall;
+    case SharedChain::kNatServices: return names::kServices;
+    case SharedChain::kNatNodePorts: return names::kNodePorts;
   }
   return {};
 }
@@ -72,11 +72,10 @@ std::optional<SharedChain> parse_shared(std::string_view table_name, std::string
 
 bool is_ours(std::string_view table_name, std::string_view chain) {
   if (!chain.starts_with("KUBE-")) return false;
-  if (parse_shared(table_name, chain)) return true;
-  if (table_name == "filter") return chain == kForward || chain == kCanary;
-  if (table_name == "mangle") return chain == kCanary;
-  if (table_name != "nat") return false;
-  return chain == kPostrouting || chain == kMarkMasquerade || chain == kCanary || parse_chain(chain);
+  if (table_name == "nat" && parse_chain(chain)) return true;
+  return std::any_of(kOwnedChains.begin(), kOwnedChains.end(), [&](const names::Chain& owned) {
+    return owned.name == chain && netfilter::table_name(owned.table) == table_name;
+  });
 }
 
 }  // namespace sluice::iptables

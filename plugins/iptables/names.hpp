@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The names of chains. They are those of kube-proxy and must never change: scripts, dashboards
-// and a kube-proxy that is started again rely on them.
+// The chains of this backend by what it writes into them; names/chains.hpp has their names.
 #pragma once
 
 #include <array>
@@ -12,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "names/chains.hpp"
 #include "plugins/common/netfilter/base32_hash.hpp"
 #include "plugins/common/netfilter/masquerade_rules.hpp"
 #include "plugins/common/netfilter/restore.hpp"
@@ -67,12 +67,15 @@ std::string_view name(SharedChain chain) noexcept;
 std::optional<SharedChain> parse_shared(std::string_view table, std::string_view name);
 
 // Chains with fixed content.
-inline constexpr std::string_view kForward = netfilter::kForwardChain;
-inline constexpr std::string_view kPostrouting = netfilter::kPostroutingChain;
-inline constexpr std::string_view kMarkMasquerade = netfilter::kMarkMasqueradeChain;
-inline constexpr std::string_view kCanary = "KUBE-PROXY-CANARY";
+using names::kCanary;
+using names::kForward;
+using names::kMarkMasquerade;
+using names::kPostrouting;
 // Shared with kubelet: one rule is added to it, and the chain is never removed.
-inline constexpr std::string_view kFirewall = "KUBE-FIREWALL";
+inline constexpr std::string_view kFirewall = names::kKubeletFirewall;
+
+// All chains of this backend but those of single service ports.
+inline constexpr auto kOwnedChains = names::written_by<names::kIptables, names::kChains>();
 
 // Whether only this backend, or a kube-proxy, writes to the chain.
 bool is_ours(std::string_view table, std::string_view chain);

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "names/jumps.hpp"
 #include "plugins/common/netfilter/masquerade_rules.hpp"
 #include "plugins/common/netfilter/rule_text.hpp"
 #include "sluice/sdk/address.hpp"
@@ -36,30 +37,17 @@ bool serves_localhost(abi::Family family, const abi::NodeFacts& node) noexcept {
 }
 
 std::vector<Jump> plan_jumps() {
-  const auto jump = [](Table table, std::string_view from, bool new_only, std::string_view comment,
-                       std::string_view to) {
-    std::string text(new_only ? "-m conntrack --ctstate NEW " : "");
-    return Jump{table, from, text + commented(comment) + " -j " + std::string(to), true};
-  };
-  constexpr std::string_view kVisible = "kubernetes externally-visible service portals";
-  constexpr std::string_view kPortals = "kubernetes service portals";
-  constexpr std::string_view kBalancers = "kubernetes load balancer firewall";
-  return {
-      jump(Table::kFilter, "INPUT", true, kVisible, "KUBE-EXTERNAL-SERVICES"),
-      jump(Table::kFilter, "FORWARD", true, kVisible, "KUBE-EXTERNAL-SERVICES"),
-      jump(Table::kFilter, "INPUT", false, "kubernetes health check service ports", "KUBE-NODEPORTS"),
-      jump(Table::kFilter, "FORWARD", true, kPortals, "KUBE-SERVICES"),
-      jump(Table::kFilter, "OUTPUT", true, kPortals, "KUBE-SERVICES"),
-      jump(Table::kFilter, "FORWARD", false, "kubernetes forwarding rules", kForward),
-      jump(Table::kFilter, "INPUT", true, kBalancers, "KUBE-PROXY-FIREWALL"),
-      jump(Table::kFilter, "OUTPUT", true, kBalancers, "KUBE-PROXY-FIREWALL"),
-      jump(Table::kFilter, "FORWARD", true, kBalancers, "KUBE-PROXY-FIREWALL"),
-      jump(Table::kNat, "OUTPUT", false, kPortals, "KUBE-SERVICES"),
-      jump(Table::kNat, "PREROUTING", false, kPortals, "KUBE-SERVICES"),
-      jump(Table::kNat, "POSTROUTING", false, "kubernetes postrouting rules", kPostrouting),
-      {Table::kFilter, "INPUT", "-j KUBE-FIREWALL", false},
-      {Table::kFilter, "OUTPUT", "-j KUBE-FIREWALL", false},
-  };
+  constexpr auto kOurs = names::written_by<names::kIptables, names::kJumps>();
+  std::vector<Jump> jumps;
+  for (const names::Jump& jump : kOurs) {
+    std::string text(jump.match);
+    text.append(text.empty() ? "" : " ").append(commented(jump.comment)).append(" -j ").append(jump.to);
+    jumps.push_back({jump.table, jump.from, std::move(text), true});
+  }
+  for (const std::string_view from : {"INPUT", "OUTPUT"}) {
+    jumps.push_back({Table::kFilter, from, std::string("-j ").append(kFirewall), false});
+  }
+  return jumps;
 }
 
 std::vector<std::string> unusable_node_port_addresses(abi::Family family, const abi::NodeFacts& node) {
@@ -74,7 +62,7 @@ std::vector<std::string> unusable_node_port_addresses(abi::Family family, const 
 std::vector<std::string> plan_tail(abi::Family family, const abi::NodeFacts& node) {
   const std::string comment =
       commented("kubernetes service nodeports; NOTE: this must be the last rule in this chain");
-  const std::string target = " -j KUBE-NODEPORTS";
+  const std::string target = std::string(" -j ").append(names::kNodePorts);
   if ((node.flags & abi::kNodePortsMatchAll) != 0) {
     std::string except;
     if (family == abi::Family::kIpv6) {

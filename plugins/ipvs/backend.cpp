@@ -495,7 +495,7 @@ abi::Code IpvsBackend::do_retire(const abi::Handover& handover, abi::Error* erro
   // Another instance of this backend has adopted the state.
   if (keep.covers_everything(family())) return abi::Code::kOk;
   valid_ = false;
-  if (handover.drain_seconds == 0 || keep.covers(kServersClaim)) {
+  if (handover.drain_seconds == 0 || keep.covers(servers_claim())) {
     retirement_.remove_all(keep);
     return abi::Code::kOk;
   }

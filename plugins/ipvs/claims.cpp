@@ -8,12 +8,10 @@
 
 namespace sluice::ipvs {
 
-std::string set_claim(std::string_view set_name) { return std::string("ipset/").append(set_name); }
-
 std::vector<std::string> claims_of(abi::Family family) {
-  std::vector<std::string> claims{std::string(kServersClaim), std::string(kLinkClaim)};
+  std::vector<std::string> claims{servers_claim(), link_claim()};
   for (const SetId set : all_sets()) claims.push_back(set_claim(set_name(set, family)));
-  for (const OwnedChain& chain : owned_chains()) claims.push_back(netfilter::claim_of(family, chain.table, chain.name));
+  for (const names::Chain& chain : kOwnedChains) claims.push_back(netfilter::claim_of(family, chain.table, chain.name));
   return claims;
 }
 

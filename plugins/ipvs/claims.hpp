@@ -8,16 +8,16 @@
 #include <string_view>
 #include <vector>
 
+#include "names/claims.hpp"
 #include "plugins/common/netfilter/restore.hpp"
 #include "plugins/ipvs/sets/set_spec.hpp"
 #include "sluice/sdk/claims.hpp"
 
 namespace sluice::ipvs {
 
-// All our virtual servers as one claim: there may be tens of thousands.
-inline constexpr std::string_view kServersClaim = "ipvs/virtual-servers";
-inline constexpr std::string_view kLinkClaim = "link/kube-ipvs0";
-std::string set_claim(std::string_view set_name);
+using names::link_claim;
+using names::servers_claim;
+using names::set_claim;
 
 // All claims of one family.
 std::vector<std::string> claims_of(abi::Family family);

@@ -10,9 +10,9 @@
 namespace sluice::ipvs {
 void remove_unclaimed(const Parts& parts, abi::Family family, const std::vector<ServerKey>& ours,
                       const NewBackendClaims& keep, const sdk::Logger& log, Attempts& attempt) {
-  const bool servers_go = parts.servers != nullptr && !keep.covers(kServersClaim);
+  const bool servers_go = parts.servers != nullptr && !keep.covers(servers_claim());
   const bool none_left = !servers_go || attempt([&] { parts.servers->remove(ours); });
-  if (!keep.covers(kLinkClaim)) attempt([&] { parts.links->remove_all(); });
+  if (!keep.covers(link_claim())) attempt([&] { parts.links->remove_all(); });
   if (parts.rules != nullptr) {
     attempt([&] {
       parts.rules->remove_all([&](netfilter::Table table, const std::string& chain) {

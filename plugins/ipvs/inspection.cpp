@@ -229,19 +229,19 @@ class Decoder {
       const SetEntry entry = node_port_entry(sets, key);
       wanted = has(sets.all, entry) && !has(sets.local, entry);
       need_rules(sets.all);
-      need_chain("KUBE-SERVICES");
+      need_chain(names::kServices);
     } else if (has(SetId::kLoadBalancer, entry_of(key))) {
       wanted = !has(SetId::kLoadBalancerLocal, entry_of(key));
       need_rules(SetId::kLoadBalancer);
-      need_chain("KUBE-LOAD-BALANCER");
+      need_chain(names::kLoadBalancerChain);
     } else if (has(SetId::kExternalIp, entry_of(key))) {
       wanted = true;
       need_rules(SetId::kExternalIp);
     }
     if (!wanted) return false;
-    for (const std::string_view chain : {"KUBE-MARK-MASQ", "KUBE-POSTROUTING"}) need_chain(chain);
-    for (const std::string_view from : {"PREROUTING", "OUTPUT"}) need_jump(from, "KUBE-SERVICES");
-    need_jump("POSTROUTING", "KUBE-POSTROUTING");
+    for (const std::string_view chain : {names::kMarkMasquerade, names::kPostrouting}) need_chain(chain);
+    for (const std::string_view from : {"PREROUTING", "OUTPUT"}) need_jump(from, names::kServices);
+    need_jump("POSTROUTING", names::kPostrouting);
     remarks.insert(remarks.end(), missing.begin(), missing.end());
     return missing.empty();
   }
@@ -264,11 +264,11 @@ class Decoder {
         add(missing, chain + " has no rule for " + set_name(id, family_));
       }
     }
-    if (rules_.lacks_rule(Table::kFilter, "KUBE-SOURCE-RANGES-FIREWALL")) {
+    if (rules_.lacks_rule(Table::kFilter, names::kSourceRanges)) {
       add(missing, "KUBE-SOURCE-RANGES-FIREWALL does not drop other sources");
     }
     for (const std::string_view from : {"INPUT", "FORWARD"}) {
-      if (rules_.lacks_jump(Table::kFilter, from, "KUBE-PROXY-FIREWALL")) {
+      if (rules_.lacks_jump(Table::kFilter, from, names::kProxyFirewall)) {
         add(missing, std::string(from) + " does not lead to KUBE-PROXY-FIREWALL");
       }
     }

@@ -49,7 +49,7 @@ void Retirement::remove_all(const NewBackendClaims& keep) {
   const bool sets_read = parts.sets == nullptr || attempt([this] { writers_.sets.read_back(); });
   attempt([this] { writers_.links.read_back(); });
   std::vector<ServerKey> ours;
-  if (parts.servers != nullptr && !keep.covers(kServersClaim)) {
+  if (parts.servers != nullptr && !keep.covers(servers_claim())) {
     const bool servers_read = attempt([this] { writers_.servers.refresh(); });
     const bool addresses_read = attempt([this] { local_ = kernels_.local_addresses(); });
     ours = our_servers(!sets_read);
@@ -66,7 +66,7 @@ bool Retirement::step(const NewBackendClaims& keep) {
   std::vector<ServerKey> busy;
   std::set_difference(waiting_->begin(), waiting_->end(), idle.begin(), idle.end(), std::back_inserter(busy));
   const std::vector<abi::Address> free =
-      keep.covers(kLinkClaim) ? std::vector<abi::Address>() : find_unused_addresses(busy);
+      keep.covers(link_claim()) ? std::vector<abi::Address>() : find_unused_addresses(busy);
   if (busy.empty() && source_addresses_ == 0) {
     stop_waiting();
     remove_all(keep);
@@ -129,7 +129,7 @@ void Retirement::begin(const NewBackendClaims& keep) {
     ours = our_servers(false);
     flows_.start(ours);
     writers_.servers.quiesce(ours);
-    if (family_ == abi::Family::kIpv4 && !keep.covers(kLinkClaim)) set_usual_source();
+    if (family_ == abi::Family::kIpv4 && !keep.covers(link_claim())) set_usual_source();
   }
   waiting_ = std::move(ours);
 }

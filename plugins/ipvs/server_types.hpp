@@ -13,13 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "names/objects.hpp"
 #include "sluice/abi/types.hpp"
 #include "sluice/sdk/address.hpp"
 
 namespace sluice::ipvs {
 
 // The link that carries service addresses, so that the kernel accepts packets to them.
-inline constexpr const char* kLinkName = "kube-ipvs0";
+inline constexpr const char* kLinkName = names::kServiceLink.name.data();
 
 struct ServerKey {
   abi::Address address{};

@@ -3,14 +3,12 @@
 
 #include "plugins/nftables/claims.hpp"
 
-#include "plugins/nftables/kernel/table_kernel.hpp"
+#include "names/claims.hpp"
 #include "sluice/sdk/claims.hpp"
 
 namespace sluice::nftables {
 
-std::string table_claim(abi::Family family) {
-  return std::string(family == abi::Family::kIpv6 ? "nft/ip6/" : "nft/ip/").append(kTableName);
-}
+std::string table_claim(abi::Family family) { return names::nft_claim(family == abi::Family::kIpv6); }
 
 bool is_claimed(const abi::ArrayView& claims, abi::Family family) {
   return sdk::Claims(claims).cover(table_claim(family));

@@ -31,6 +31,7 @@ TABLE = {
     "docs/plugin-guide.md": ("lint", "check"),
     "docs/subdir.am": ALL,
     "m4": ALL,
+    "names": CODE,
     "packaging": ALL,
     "packaging/debian": ("lint", "package", "kubernetes"),
     "packaging/demo": ("lint", "demo", "package"),

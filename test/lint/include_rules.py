@@ -52,6 +52,10 @@ SDK_IN_CORE = {
 # Clean-up removes the state of a backend whose plugin file is missing.
 PLUGINS_IN_CORE = {"core/cleanup/": "plugins/common/"}
 
+# Files of core that may include names/, which includes nothing of the project: names of kernel objects that clean-up removes
+# and plugins write, and the ids of modes.
+NAMES_IN_CORE = ("core/cleanup/", "core/config/mode_table.", "core/node/address_events.")
+
 # Third-party libraries: how their headers begin → prefixes of the paths that may include them.
 THIRD_PARTY = {
     "boost/asio": ("core/kube/", "core/observe/", "core/ctl/"),

@@ -54,7 +54,7 @@ def problem_with(include):
         return f"{target} is a relative or absolute path; name it from the root of the tree"
     if target.startswith("sluice/"):
         return _problem_with_sdk(include.file, target)
-    if target.startswith(("core/", "plugins/", "test/", "sdk/")):
+    if target.startswith(("core/", "names/", "plugins/", "test/", "sdk/")):
         return _problem_with_project(include.file, target)
     if target == "config.h":
         allowed = include.file.startswith(("core/", "test/unit/")) and include.file.endswith(".cpp")
@@ -69,6 +69,8 @@ def problem_with(include):
 def _problem_with_sdk(file, target):
     if file.startswith("sdk/include/sluice/abi/"):
         return None if target.startswith("sluice/abi/") else f"the ABI may not include {target}"
+    if file.startswith("names/"):
+        return f"names may not include {target}"
     if not file.startswith("core/"):
         return None  # plugins, examples, the SDK itself and tests
     for prefix, allowed in rules.SDK_IN_CORE.items():
@@ -82,9 +84,11 @@ def _problem_with_project(file, target):
     if here[0] == "core":
         return _problem_in_core(file, here[1], target, there)
     if here[0] == "plugins":
-        if there[0] == "plugins" and there[1] in ("common", here[1]):
+        if there[0] == "names" or (there[0] == "plugins" and there[1] in ("common", here[1])):
             return None
-        return f"a backend sees the SDK, plugins/common and its own folder, not {target}"
+        return f"a backend sees the SDK, names, plugins/common and its own folder, not {target}"
+    if here[0] == there[0] == "names":
+        return None
     if here[0] == "sdk":
         return f"the SDK may not include {target}: it is compiled where the rest is missing"
     if here[0] == "test":
@@ -93,6 +97,8 @@ def _problem_with_project(file, target):
 
 
 def _problem_in_core(file, stage, target, there):
+    if there[0] == "names" and file.startswith(rules.NAMES_IN_CORE):
+        return None
     if there[0] != "core":
         for prefix, allowed in rules.PLUGINS_IN_CORE.items():
             if file.startswith(prefix) and target.startswith(allowed):
@@ -112,7 +118,7 @@ def _problem_in_core(file, stage, target, there):
 def _problem_in_tests(file, target, there):
     if there[0] == "test":
         return None
-    if there[0] == "plugins":
+    if there[0] in ("names", "plugins"):
         if file.startswith(("test/unit/", "test/fuzz/")):
             return None
         return f"only unit tests and fuzz targets include {target}"
@@ -190,6 +196,12 @@ BROKEN = [
     ("core/daemon/a.cpp", '#include "plugins/iptables/plan.hpp"', "core may not include plugins"),
     ("core/daemon/a.cpp", '#include "plugins/common/process/command.hpp"', "core may not include plugins"),
     ("core/cleanup/a.cpp", '#include "plugins/iptables/plan.hpp"', "core may not include plugins"),
+    ("core/store/a.cpp", '#include "names/chains.hpp"', "core may not include names"),
+    ("names/a.hpp", '#include "core/base/ip.hpp"', "names may not include core"),
+    ("names/a.hpp", '#include "plugins/common/netfilter/restore.hpp"', "names may not include plugins"),
+    ("names/a.hpp", '#include "sluice/abi/types.hpp"', "names may not include sluice"),
+    ("sdk/include/sluice/sdk/a.hpp", '#include "names/chains.hpp"', "the SDK may not include"),
+    ("test/tools/a.cpp", '#include "names/chains.hpp"', "only unit tests and fuzz targets"),
     ("plugins/iptables/a.cpp", '#include "core/base/ip.hpp"', "a backend sees the SDK"),
     ("plugins/iptables/a.cpp", '#include <core/base/ip.hpp>', "a backend sees the SDK"),
     ("plugins/iptables/a.cpp", '#include "../../core/base/ip.hpp"', "relative or absolute path"),
@@ -230,7 +242,9 @@ FINE = [
     ("core/store/a.cpp", '// #include "core/config/settings.hpp"\n/*\n#include "core/config/settings.hpp"\n*/'),
     ("core/store/a.cpp", 'auto text = R"(\n#include "core/config/settings.hpp"\n)";'),
     ("core/ctl/a.cpp", '#include "core/base/status.hpp"'),
-    ("core/cleanup/a.cpp", '#include "plugins/common/process/command.hpp"'),
+    ("core/cleanup/a.cpp", '#include "plugins/common/process/command.hpp"\n#include "names/chains.hpp"'),
+    ("names/a.hpp", '#include <string_view>\n#include "names/modes.hpp"'),
+    ("plugins/iptables/a.cpp", '#include "names/chains.hpp"'),
     ("plugins/iptables/entry.cpp", '#include "config.h"'),
     ("plugins/iptables/a.cpp", '#include "plugins/common/process/command.hpp"\n#include "sluice/sdk/sdk.hpp"\n#include <sys/wait.h>'),
     ("test/unit/config/a.cpp", '#include "core/config/settings.hpp"'),

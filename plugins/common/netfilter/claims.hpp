@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "names/claims.hpp"
 #include "plugins/common/netfilter/restore.hpp"
 #include "sluice/abi/types.hpp"
 
@@ -14,10 +15,7 @@ namespace sluice::netfilter {
 
 // "iptables/nat/KUBE-SERVICES", "ip6tables/…".
 inline std::string claim_of(abi::Family family, Table table, std::string_view chain) {
-  return std::string(family == abi::Family::kIpv6 ? "ip6tables/" : "iptables/")
-      .append(table_name(table))
-      .append("/")
-      .append(chain);
+  return names::chain_claim(family == abi::Family::kIpv6, table, chain);
 }
 
 }  // namespace sluice::netfilter

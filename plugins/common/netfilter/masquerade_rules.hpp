@@ -12,10 +12,6 @@
 
 namespace sluice::netfilter {
 
-inline constexpr std::string_view kForwardChain = "KUBE-FORWARD";
-inline constexpr std::string_view kPostroutingChain = "KUBE-POSTROUTING";
-inline constexpr std::string_view kMarkMasqueradeChain = "KUBE-MARK-MASQ";
-
 // "0x00004000": eight digits, as kube-proxy writes it.
 std::string mark_text(std::uint32_t mark);
 

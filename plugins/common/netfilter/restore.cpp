@@ -9,15 +9,6 @@
 
 namespace sluice::netfilter {
 
-std::string_view table_name(Table table) noexcept {
-  switch (table) {
-    case Table::kFilter: return "filter";
-    case Table::kNat: return "nat";
-    case Table::kMangle: return "mangle";
-  }
-  return {};
-}
-
 void RestoreInput::Lines::add(Owner owner, std::initializer_list<std::string_view> words) {
   for (const std::string_view word : words) text.append(word);
   text.push_back('\n');

@@ -16,11 +16,13 @@
 #include <string_view>
 #include <vector>
 
+#include "names/chains.hpp"
+
 namespace sluice::netfilter {
 
-enum class Table : unsigned char { kFilter = 0, kNat = 1, kMangle = 2 };
+using names::Table;
+using names::table_name;
 inline constexpr std::size_t kTables = 3;
-std::string_view table_name(Table table) noexcept;
 
 class RestoreInput {
  public:

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "names/chains.hpp"
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::netfilter {
@@ -38,9 +39,9 @@ constexpr std::chrono::seconds kToolTimeout(3);
 
 // For iptables-nft, whose save command reads all tables even for one, and restarts when a rule changes meanwhile. With
 // many Services it would not end.
-bool has_chain(const Tools& tools, const char* table, const char* chain, const NodePrograms& node) {
+bool has_chain(const Tools& tools, const char* table, std::string_view chain, const NodePrograms& node) {
   process::Command command;
-  command.arguments = {tools.program, "-t", table, "-S", chain};
+  command.arguments = {tools.program, "-t", table, "-S", std::string(chain)};
   command.timeout = kToolTimeout;
   command.on_output = [](std::string_view) {};
   try {
@@ -51,7 +52,7 @@ bool has_chain(const Tools& tools, const char* table, const char* chain, const N
 }
 
 bool has_hint(const Tools& nft, const NodePrograms& node) {
-  return has_chain(nft, "mangle", "KUBE-IPTABLES-HINT", node) || has_chain(nft, "mangle", "KUBE-KUBELET-CANARY", node);
+  return has_chain(nft, "mangle", names::kKubeletHint, node) || has_chain(nft, "mangle", names::kKubeletCanary, node);
 }
 
 // The rules of a variant in the kernel, as far as the selection depends on them. Counts lines
@@ -94,10 +95,15 @@ class RuleScan {
       }
     }
   }
+  // ":KUBE-SERVICES - [0:0]".
+  bool declares(std::string_view chain) const {
+    return line_.size() > chain.size() + 1 && line_[0] == ':' && line_.compare(1, chain.size(), chain) == 0 &&
+           line_[chain.size() + 1] == ' ';
+  }
   void line() {
     if (line_.starts_with("-A ")) ++rules_;
-    hint_ = hint_ || line_.starts_with(":KUBE-IPTABLES-HINT ") || line_.starts_with(":KUBE-KUBELET-CANARY ");
-    services_ = services_ || line_.starts_with(":KUBE-SERVICES ");
+    hint_ = hint_ || declares(names::kKubeletHint) || declares(names::kKubeletCanary);
+    services_ = services_ || declares(names::kServices);
     line_.clear();
   }
 
@@ -223,7 +229,7 @@ class Choice {
         return;
       }
     } else {
-      services = has_chain(*other, "nat", "KUBE-SERVICES", node_);
+      services = has_chain(*other, "nat", names::kServices, node_);
     }
     if (!services) return;
     const std::string chosen = nft ? "nf_tables" : "the legacy tables";

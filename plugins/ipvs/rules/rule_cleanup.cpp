@@ -24,7 +24,7 @@ class Removal {
 
   void run() {
     remove_jumps();
-    for (const OwnedChain& chain : owned_chains()) {
+    for (const names::Chain& chain : kOwnedChains) {
       const std::string name(chain.name);
       if (listing_.chain(chain.table, name) == nullptr) continue;
       if (keep_(chain.table, name)) {
@@ -49,7 +49,7 @@ class Removal {
       const std::uint64_t hash = canonicaliser_.hash(jump.rule);
       const std::string_view to = canonicaliser_.target();
       // Iptables mode has its own jumps to this chain.
-      const bool ours_alone = to == "KUBE-PROXY-FIREWALL" && another_backend();
+      const bool ours_alone = to == names::kProxyFirewall && another_backend();
       if (goes(jump.table, to) || ours_alone) remove_from(jump, hash);
     }
     for (const RuleJump& jump : jumps_of_iptables()) {
@@ -67,7 +67,7 @@ class Removal {
   }
 
   // Our rules in a chain that the new backend has not rewritten would keep chains and sets in use.
-  void remove_from_kept(const OwnedChain& chain) {
+  void remove_from_kept(const names::Chain& chain) {
     if (!another_backend()) return;
     for (const netfilter::Rule& rule : listing_.chain(chain.table, chain.name)->rules) {
       canonicaliser_.canonical(rule.text);

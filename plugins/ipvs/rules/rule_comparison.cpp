@@ -16,7 +16,6 @@ using netfilter::RuleFields;
 using netfilter::Table;
 
 constexpr std::string_view kSetMatch = "--match-set ";
-constexpr std::string_view kAccessFilter = "KUBE-IPVS-FILTER";
 
 std::string printed(Table table, std::string_view chain, std::string_view rule) {
   return std::string(netfilter::table_name(table)).append(" -A ").append(chain).append(" ").append(rule);
@@ -36,7 +35,7 @@ RuleComparison::RuleComparison(const RuleListing& listing, const RuleFacts& fact
     if (netfilter::contains(listing.rules, jump.table, jump.from, jump.rule, canonicaliser)) continue;
     missing_jumps_.push_back({jump.table, std::string(jump.from), jump.rule});
   }
-  rejects_ = !lacks_jump(Table::kFilter, "INPUT", kAccessFilter) &&
+  rejects_ = !lacks_jump(Table::kFilter, "INPUT", names::kIpvsFilter) &&
              chains_without(Table::kFilter, SetId::kIpvsAddresses).empty();
   read_out_filter(listing, wanted_closed);
 }

@@ -15,13 +15,6 @@ namespace {
 
 using netfilter::Table;
 
-std::optional<Table> table_of(std::string_view name) {
-  for (const Table table : {Table::kFilter, Table::kNat, Table::kMangle}) {
-    if (netfilter::table_name(table) == name) return table;
-  }
-  return std::nullopt;
-}
-
 std::uint64_t place_and_rule(Table table, std::string_view from, std::uint64_t rule) {
   return netfilter::fold(netfilter::hash_text(netfilter::in_table(table, from)), rule);
 }
@@ -30,10 +23,9 @@ std::uint64_t place_and_rule(Table table, std::string_view from, std::uint64_t r
 
 std::vector<RuleJump> jumps_of_iptables() {
   std::vector<RuleJump> jumps;
-  for (const std::string_view from : {"INPUT", "OUTPUT", "FORWARD"}) {
-    jumps.push_back({Table::kFilter, from,
-                     "-m conntrack --ctstate NEW " + netfilter::quoted_comment("kubernetes load balancer firewall") +
-                         " -j KUBE-PROXY-FIREWALL"});
+  constexpr auto kTheirs = names::written_by<names::kIptables, names::kJumps>();
+  for (const names::Jump& jump : kTheirs) {
+    if (jump.to == names::kProxyFirewall) jumps.push_back(rule_jump(jump));
   }
   return jumps;
 }
@@ -51,15 +43,15 @@ RuleListing parse_listing(Texts texts, const std::function<void(netfilter::SaveP
   netfilter::SaveParser parser(
       listing.rules,
       [&](std::string_view table_text, std::string_view chain, bool built_in) {
-        const auto table = table_of(table_text);
+        const auto table = names::parse_table(table_text);
         return built_in || (table && is_owned(*table, chain) && (texts == Texts::kAll || chain == kOutFilterChain));
       },
       [&](std::string_view table_text, std::string_view chain, std::string_view target, std::uint64_t hash) {
         if (!target.starts_with("KUBE-")) return;
-        const auto table = table_of(table_text);
+        const auto table = names::parse_table(table_text);
         if (!table) return;
         if (!is_owned(*table, target)) {
-          if (*table == Table::kNat && chain == "KUBE-SERVICES") listing.served_by_iptables = true;
+          if (*table == Table::kNat && chain == names::kServices) listing.served_by_iptables = true;
         } else if (!is_owned(*table, chain) && !jumps.contains(place_and_rule(*table, chain, hash))) {
           listing.referenced.emplace(*table, target);
         }

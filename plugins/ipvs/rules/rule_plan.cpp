@@ -18,29 +18,15 @@ namespace {
 using netfilter::quoted_comment;
 using netfilter::Table;
 
-constexpr std::string_view kServices = "KUBE-SERVICES";
-constexpr std::string_view kPostrouting = netfilter::kPostroutingChain;
-constexpr std::string_view kNodePort = "KUBE-NODE-PORT";  // in nat and in filter
-constexpr std::string_view kLoadBalancer = "KUBE-LOAD-BALANCER";
-constexpr std::string_view kMarkMasquerade = netfilter::kMarkMasqueradeChain;
-constexpr std::string_view kForward = netfilter::kForwardChain;
-constexpr std::string_view kFirewall = "KUBE-PROXY-FIREWALL";
-constexpr std::string_view kSourceRanges = "KUBE-SOURCE-RANGES-FIREWALL";
-constexpr std::string_view kFilter = "KUBE-IPVS-FILTER";
-
-// In the order of BEH 6.8, and KUBE-IPVS-HANDOVER.
-constexpr std::array<OwnedChain, 12> kOwned = {{{Table::kNat, kServices},
-                                                {Table::kNat, kPostrouting},
-                                                {Table::kNat, kNodePort},
-                                                {Table::kNat, kLoadBalancer},
-                                                {Table::kNat, kMarkMasquerade},
-                                                {Table::kNat, kHandoverChain},
-                                                {Table::kFilter, kForward},
-                                                {Table::kFilter, kNodePort},
-                                                {Table::kFilter, kFirewall},
-                                                {Table::kFilter, kSourceRanges},
-                                                {Table::kFilter, kFilter},
-                                                {Table::kFilter, kOutFilterChain}}};
+using names::kForward;
+using names::kIpvsFilter;
+using names::kLoadBalancerChain;
+using names::kMarkMasquerade;
+using names::kNodePort;  // in nat and in filter
+using names::kPostrouting;
+using names::kProxyFirewall;
+using names::kServices;
+using names::kSourceRanges;
 
 struct NodePortSets {
   abi::Protocol protocol;
@@ -58,7 +44,7 @@ class RulePlanner {
   RulePlanner(const RuleFacts& facts, std::uint32_t filled, const std::set<ServerKey>& closed)
       : facts_(facts), filled_(filled), closed_(closed) {
     plan_.jumps = plan_jumps();
-    for (const OwnedChain& chain : kOwned) plan_.chains.push_back({chain.table, std::string(chain.name), {}});
+    for (const names::Chain& chain : kOwnedChains) plan_.chains.push_back({chain.table, std::string(chain.name), {}});
   }
 
   RulePlan make() {
@@ -99,7 +85,7 @@ class RulePlanner {
     const auto service = [this](std::string rule) { add(Table::kNat, kServices, std::move(rule)); };
     // Node ports do not answer on loopback.
     service(facts_.family == abi::Family::kIpv6 ? "-s ::1/128 -j RETURN" : "-s 127.0.0.0/8 -j RETURN");
-    add_if_filled(Table::kNat, kServices, SetId::kLoadBalancer, "dst,dst", kLoadBalancer);
+    add_if_filled(Table::kNat, kServices, SetId::kLoadBalancer, "dst,dst", kLoadBalancerChain);
     plan_cluster_masquerade();
     if (has(SetId::kExternalIp)) {
       add_if_filled(Table::kNat, kServices, SetId::kExternalIp, "dst,dst", kMarkMasquerade);
@@ -156,8 +142,8 @@ class RulePlanner {
   }
 
   void plan_load_balancers() {
-    add_if_filled(Table::kNat, kLoadBalancer, SetId::kLoadBalancerLocal, "dst,dst", "RETURN");
-    add(Table::kNat, kLoadBalancer, std::string("-j ").append(kMarkMasquerade));
+    add_if_filled(Table::kNat, kLoadBalancerChain, SetId::kLoadBalancerLocal, "dst,dst", "RETURN");
+    add(Table::kNat, kLoadBalancerChain, std::string("-j ").append(kMarkMasquerade));
   }
 
   // A process of this node that connects to a bound address has that address as its source, also when another backend
@@ -173,7 +159,7 @@ class RulePlanner {
   }
 
   void plan_source_ranges() {
-    add_if_filled(Table::kFilter, kFirewall, SetId::kLoadBalancerFirewall, "dst,dst", kSourceRanges);
+    add_if_filled(Table::kFilter, kProxyFirewall, SetId::kLoadBalancerFirewall, "dst,dst", kSourceRanges);
     add_if_filled(Table::kFilter, kSourceRanges, SetId::kLoadBalancerSourceCidr, "dst,dst,src", "RETURN");
     add_if_filled(Table::kFilter, kSourceRanges, SetId::kLoadBalancerSourceIp, "dst,dst,src", "RETURN");
     add(Table::kFilter, kSourceRanges, "-j DROP");
@@ -183,10 +169,11 @@ class RulePlanner {
   // do not depend on the contents of sets.
   void plan_filter() {
     for (const SetId set : {SetId::kLoadBalancer, SetId::kClusterIp, SetId::kExternalIp, SetId::kExternalIpLocal}) {
-      add(Table::kFilter, kFilter, match(set, "dst,dst") + " -j RETURN");
+      add(Table::kFilter, kIpvsFilter, match(set, "dst,dst") + " -j RETURN");
     }
-    add(Table::kFilter, kFilter, match(SetId::kHealthCheckNodePort, "dst") + " -j RETURN");
-    add(Table::kFilter, kFilter, "-m conntrack --ctstate NEW " + match(SetId::kIpvsAddresses, "dst") + " -j REJECT");
+    add(Table::kFilter, kIpvsFilter, match(SetId::kHealthCheckNodePort, "dst") + " -j RETURN");
+    add(Table::kFilter, kIpvsFilter,
+        "-m conntrack --ctstate NEW " + match(SetId::kIpvsAddresses, "dst") + " -j REJECT");
   }
 
   void plan_out_filter() {
@@ -206,25 +193,19 @@ RuleFacts rule_facts(abi::Family family, const abi::NodeFacts& node, bool random
           random_fully};
 }
 
+RuleJump rule_jump(const names::Jump& jump) {
+  std::string rule(jump.match);
+  rule.append(rule.empty() ? "" : " ").append(quoted_comment(jump.comment)).append(" -j ").append(jump.to);
+  return {jump.table, jump.from, std::move(rule)};
+}
+
+// Table nat first, as kube-proxy.
 std::vector<RuleJump> plan_jumps() {
-  const auto jump = [](Table table, std::string_view from, std::string_view comment, std::string_view to) {
-    return RuleJump{table, from, quoted_comment(comment).append(" -j ").append(to)};
-  };
-  constexpr std::string_view kPortals = "kubernetes service portals";
-  constexpr std::string_view kFirewallRules = "kube-proxy firewall rules";
-  constexpr std::string_view kAccess = "kubernetes ipvs access filter";
-  return {
-      jump(Table::kNat, "OUTPUT", kPortals, kServices),
-      jump(Table::kNat, "PREROUTING", kPortals, kServices),
-      jump(Table::kNat, "POSTROUTING", "kubernetes ipvs handover rules", kHandoverChain),
-      jump(Table::kNat, "POSTROUTING", "kubernetes postrouting rules", kPostrouting),
-      jump(Table::kFilter, "FORWARD", "kubernetes forwarding rules", kForward),
-      jump(Table::kFilter, "INPUT", "kubernetes health check rules", kNodePort),
-      jump(Table::kFilter, "INPUT", kFirewallRules, kFirewall),
-      jump(Table::kFilter, "FORWARD", kFirewallRules, kFirewall),
-      jump(Table::kFilter, "INPUT", kAccess, kFilter),
-      jump(Table::kFilter, "OUTPUT", kAccess, kOutFilterChain),
-  };
+  constexpr auto kOurs = names::written_by<names::kIpvs, names::kJumps>();
+  std::vector<RuleJump> jumps;
+  for (const names::Jump& jump : kOurs) jumps.push_back(rule_jump(jump));
+  std::stable_partition(jumps.begin(), jumps.end(), [](const RuleJump& jump) { return jump.table == Table::kNat; });
+  return jumps;
 }
 
 RulePlan plan_rules(const RuleFacts& facts, std::uint32_t filled, const std::set<ServerKey>& closed) {
@@ -238,11 +219,9 @@ std::string out_filter_rule(const ServerKey& closed, abi::Family family) {
          std::string(sdk::protocol_name(closed.protocol)) + " --vport " + std::to_string(closed.port) + " -j DROP";
 }
 
-std::vector<OwnedChain> owned_chains() { return {kOwned.begin(), kOwned.end()}; }
-
 bool is_owned(netfilter::Table table, std::string_view chain) {
-  return std::any_of(kOwned.begin(), kOwned.end(),
-                     [&](const OwnedChain& owned) { return owned.table == table && owned.name == chain; });
+  return std::any_of(kOwnedChains.begin(), kOwnedChains.end(),
+                     [&](const names::Chain& owned) { return owned.table == table && owned.name == chain; });
 }
 
 }  // namespace sluice::ipvs

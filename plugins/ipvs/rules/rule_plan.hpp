@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "names/jumps.hpp"
 #include "plugins/common/netfilter/exact_chain.hpp"
 #include "plugins/common/netfilter/local_match.hpp"
 #include "plugins/common/netfilter/restore.hpp"
@@ -43,24 +44,21 @@ struct RulePlan {
 };
 // The same for every configuration.
 std::vector<RuleJump> plan_jumps();
+RuleJump rule_jump(const names::Jump& jump);
 
 // `filled`: bit SetId of each set with entries; BEH 6.8 omits rules of empty sets. `closed`: load balancer addresses
 // that the node itself must not use (KUBE-IPVS-OUT-FILTER), sorted.
 RulePlan plan_rules(const RuleFacts& facts, std::uint32_t filled, const std::set<ServerKey>& closed);
 
-// Not a chain of kube-proxy; the only chain that grows with the cluster.
-inline constexpr std::string_view kOutFilterChain = "KUBE-IPVS-OUT-FILTER";
+// The only chain that grows with the cluster.
+inline constexpr std::string_view kOutFilterChain = names::kIpvsOutFilter;
 std::string out_filter_rule(const ServerKey& closed, abi::Family family);
 
 // In table nat. Must exist while addresses are bound, whichever backend serves them.
-inline constexpr std::string_view kHandoverChain = "KUBE-IPVS-HANDOVER";
+inline constexpr std::string_view kHandoverChain = names::kHandover;
 
 // Every chain of ours. Iptables mode has chains of the same name with other rules.
-struct OwnedChain {
-  netfilter::Table table;
-  std::string_view name;
-};
-std::vector<OwnedChain> owned_chains();
+inline constexpr auto kOwnedChains = names::written_by<names::kIpvs, names::kChains>();
 bool is_owned(netfilter::Table table, std::string_view chain);
 
 }  // namespace sluice::ipvs

@@ -9,43 +9,36 @@
 namespace sluice::ipvs {
 namespace {
 
-// The kernel rejects longer names: IPSET_MAXNAMELEN includes the NUL.
-constexpr std::size_t kLongestName = 31;
-
-// Indexed by SetId.
-constexpr SetSpec kSpecs[] = {
-    {SetId::kLoopBack, "KUBE-LOOP-BACK", SetType::kIpPortIp,
-     "Kubernetes endpoints dst ip:port, source ip for solving hairpin purpose"},
-    {SetId::kClusterIp, "KUBE-CLUSTER-IP", SetType::kIpPort,
-     "Kubernetes service cluster ip + port for masquerade purpose"},
-    {SetId::kExternalIp, "KUBE-EXTERNAL-IP", SetType::kIpPort,
-     "Kubernetes service external ip + port for masquerade and filter purpose"},
-    {SetId::kExternalIpLocal, "KUBE-EXTERNAL-IP-LOCAL", SetType::kIpPort,
-     "Kubernetes service external ip + port with externalTrafficPolicy=local"},
-    {SetId::kLoadBalancer, "KUBE-LOAD-BALANCER", SetType::kIpPort, "Kubernetes service lb portal"},
-    {SetId::kLoadBalancerFirewall, "KUBE-LOAD-BALANCER-FW", SetType::kIpPort,
-     "Kubernetes service load balancer ip + port for load balancer with sourceRange"},
-    {SetId::kLoadBalancerLocal, "KUBE-LOAD-BALANCER-LOCAL", SetType::kIpPort,
-     "Kubernetes service load balancer ip + port with externalTrafficPolicy=local"},
-    {SetId::kLoadBalancerSourceIp, "KUBE-LOAD-BALANCER-SOURCE-IP", SetType::kIpPortIp,
-     "Kubernetes service load balancer ip + port + source IP for packet filter purpose"},
-    {SetId::kLoadBalancerSourceCidr, "KUBE-LOAD-BALANCER-SOURCE-CIDR", SetType::kIpPortNet,
-     "Kubernetes service load balancer ip + port + source cidr for packet filter purpose"},
-    {SetId::kNodePortTcp, "KUBE-NODE-PORT-TCP", SetType::kPorts, "Kubernetes nodeport TCP port for masquerade purpose"},
-    {SetId::kNodePortLocalTcp, "KUBE-NODE-PORT-LOCAL-TCP", SetType::kPorts,
-     "Kubernetes nodeport TCP port with externalTrafficPolicy=local"},
-    {SetId::kNodePortUdp, "KUBE-NODE-PORT-UDP", SetType::kPorts, "Kubernetes nodeport UDP port for masquerade purpose"},
-    {SetId::kNodePortLocalUdp, "KUBE-NODE-PORT-LOCAL-UDP", SetType::kPorts,
-     "Kubernetes nodeport UDP port with externalTrafficPolicy=local"},
-    {SetId::kNodePortSctp, "KUBE-NODE-PORT-SCTP-HASH", SetType::kIpPort,
-     "Kubernetes nodeport SCTP port for masquerade purpose with type 'hash ip:port'"},
-    {SetId::kNodePortLocalSctp, "KUBE-NODE-PORT-LOCAL-SCTP-HASH", SetType::kIpPort,
-     "Kubernetes nodeport SCTP port with externalTrafficPolicy=local with type 'hash ip:port'"},
-    {SetId::kHealthCheckNodePort, "KUBE-HEALTH-CHECK-NODE-PORT", SetType::kPorts, "Kubernetes health check node port"},
-    {SetId::kIpvsAddresses, "KUBE-IPVS-IPS", SetType::kIp, "Addresses on the ipvs interface"},
-    {SetId::kNodePortAddresses, "KUBE-NODE-PORT-IPS", SetType::kIp, ""},
+// Indexed by SetId; comments of the rules that use the set.
+constexpr std::array<std::string_view, kSets> kComments = {
+    "Kubernetes endpoints dst ip:port, source ip for solving hairpin purpose",
+    "Kubernetes service cluster ip + port for masquerade purpose",
+    "Kubernetes service external ip + port for masquerade and filter purpose",
+    "Kubernetes service external ip + port with externalTrafficPolicy=local",
+    "Kubernetes service lb portal",
+    "Kubernetes service load balancer ip + port for load balancer with sourceRange",
+    "Kubernetes service load balancer ip + port with externalTrafficPolicy=local",
+    "Kubernetes service load balancer ip + port + source IP for packet filter purpose",
+    "Kubernetes service load balancer ip + port + source cidr for packet filter purpose",
+    "Kubernetes nodeport TCP port for masquerade purpose",
+    "Kubernetes nodeport TCP port with externalTrafficPolicy=local",
+    "Kubernetes nodeport UDP port for masquerade purpose",
+    "Kubernetes nodeport UDP port with externalTrafficPolicy=local",
+    "Kubernetes nodeport SCTP port for masquerade purpose with type 'hash ip:port'",
+    "Kubernetes nodeport SCTP port with externalTrafficPolicy=local with type 'hash ip:port'",
+    "Kubernetes health check node port",
+    "Addresses on the ipvs interface",
+    "",
 };
-static_assert(sizeof(kSpecs) / sizeof(kSpecs[0]) == kSets);
+
+constexpr std::array<SetSpec, kSets> kSpecs = [] {
+  constexpr auto kOurs = names::written_by<names::kIpvs, names::kSets>();
+  static_assert(kOurs.size() == kSets && kOurs.back().id == names::kSets[kSets - 1].id,
+                "a backend writes the first ones");
+  std::array<SetSpec, kSets> specs{};
+  for (std::size_t i = 0; i < kSets; ++i) specs[i] = {kOurs[i].id, kOurs[i].type, kComments[i]};
+  return specs;
+}();
 
 const char* protocol_name(abi::Protocol protocol) noexcept {
   switch (protocol) {
@@ -70,17 +63,11 @@ std::array<SetId, kSets> all_sets() noexcept {
 }
 
 std::string set_name(SetId id, abi::Family family) {
-  std::string name(spec(id).ipv4_name);
-  if (family == abi::Family::kIpv6) name.insert(sizeof("KUBE-") - 1, "6-");
-  if (name.size() > kLongestName) name.resize(kLongestName);
-  return name;
+  return names::set_name(names::kSets[static_cast<std::size_t>(id)], family == abi::Family::kIpv6);
 }
 
 std::string temporary_name(SetId id, abi::Family family) {
-  constexpr std::string_view kSuffix = "-N";
-  std::string name = set_name(id, family);
-  if (name.size() > kLongestName - kSuffix.size()) name.resize(kLongestName - kSuffix.size());
-  return name.append(kSuffix);
+  return names::temporary_set_name(names::kSets[static_cast<std::size_t>(id)], family == abi::Family::kIpv6);
 }
 
 std::string_view type_name(SetType type) noexcept {

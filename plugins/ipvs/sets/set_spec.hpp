@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Names, types and contents of the sets of BEH 6.7, and of one more. Pure.
+// Contents of the sets of BEH 6.7, and of one more; names/sets.hpp has their names and types. Pure.
 #pragma once
 
 #include <array>
@@ -10,42 +10,20 @@
 #include <string>
 #include <string_view>
 
+#include "names/sets.hpp"
 #include "sluice/abi/types.hpp"
 #include "sluice/sdk/address.hpp"
 
 namespace sluice::ipvs {
 
-// In the order of BEH 6.7; kube-proxy does not have the last one.
-enum class SetId : std::uint8_t {
-  kLoopBack,
-  kClusterIp,
-  kExternalIp,
-  kExternalIpLocal,
-  kLoadBalancer,
-  kLoadBalancerFirewall,
-  kLoadBalancerLocal,
-  kLoadBalancerSourceIp,
-  kLoadBalancerSourceCidr,
-  kNodePortTcp,
-  kNodePortLocalTcp,
-  kNodePortUdp,
-  kNodePortLocalUdp,
-  kNodePortSctp,
-  kNodePortLocalSctp,
-  kHealthCheckNodePort,
-  kIpvsAddresses,
-  kNodePortAddresses,  // node port addresses, to identify virtual servers after the node lost an address; no rule uses
-                       // it
-};
+using names::SetId;
+using names::SetType;
 inline constexpr std::size_t kSets = 18;
-
-enum class SetType : std::uint8_t { kIpPortIp, kIpPort, kIpPortNet, kPorts, kIp };
 
 struct SetSpec {
   SetId id;
-  std::string_view ipv4_name;  // "KUBE-CLUSTER-IP"
   SetType type;
-  std::string_view comment;    // of the rules that use it
+  std::string_view comment;  // of the rules that use it
 };
 const SetSpec& spec(SetId id) noexcept;
 std::array<SetId, kSets> all_sets() noexcept;

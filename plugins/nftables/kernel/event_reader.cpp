@@ -28,7 +28,10 @@ std::string text(std::string_view value) { return std::string(text_of(value)); }
 EventReader::EventReader(abi::Family family, const OwnSenders& own)
     : family_(protocol_family(family)),
       own_(own),
-      table_(family == abi::Family::kIpv6 ? "table ip6 kube-proxy" : "table ip kube-proxy") {}
+      table_(std::string("table ")
+                 .append(names::nft_family(family == abi::Family::kIpv6))
+                 .append(" ")
+                 .append(kTableName)) {}
 
 void EventReader::read(std::string_view datagram) {
   while (datagram.size() >= sizeof(nlmsghdr)) {

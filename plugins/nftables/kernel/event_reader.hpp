@@ -45,7 +45,7 @@ class EventReader {
 
   std::uint8_t family_;
   const OwnSenders& own_;
-  const char* table_;
+  std::string table_;
   std::size_t changes_ = 0;
   std::string first_;
   std::string process_;

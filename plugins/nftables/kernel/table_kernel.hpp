@@ -11,13 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "names/objects.hpp"
 #include "plugins/nftables/kernel/batch.hpp"
 #include "plugins/nftables/kernel/listing.hpp"
 #include "sluice/abi/types.hpp"
 
 namespace sluice::nftables {
 
-inline constexpr char kTableName[] = "kube-proxy";
+inline constexpr const char* kTableName = names::kNftTable.name.data();
 inline constexpr char kNfTables[] = "nf_tables";  // object of errors about the whole subsystem
 
 // Counters since the object was created.

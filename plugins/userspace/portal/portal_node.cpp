@@ -1,8 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <utility>
 
+#include "names/jumps.hpp"
 #include "plugins/common/netfilter/local_match.hpp"
 #include "plugins/common/netfilter/rule_text.hpp"
 #include "plugins/userspace/portal/portal_plan.hpp"
@@ -12,18 +14,13 @@ namespace sluice::userspace {
 namespace {
 
 using netfilter::quoted_comment;
-using netfilter::Table;
 
-// Comments of the jumps.
-constexpr const char* kClusterIps = "handle ClusterIPs; NOTE: this must be before the NodePort rules";
-constexpr const char* kNodePorts = "handle service NodePorts; NOTE: this must be the last rule in the chain";
-constexpr const char* kNonLocal = "Ensure that non-local NodePort traffic can flow";
-constexpr const char* kFirewall = "drop what may not use a service portal";
+constexpr auto kPortalJumps = names::written_by<names::kUserspace, names::kJumps>();
 
 // The matches of the jumps to the node port chains: which addresses serve node ports.
 std::vector<std::string> node_port_matches(const PortalFacts& facts) {
   if (facts.node_ports_match_all) {
-    std::string match = "-m addrtype --dst-type LOCAL";
+    std::string match(names::kToThisNode);
     if (facts.family == abi::Family::kIpv6) {
       match += " ! -d ::1/128";
     } else if (!facts.node_ports_on_localhost) {
@@ -76,30 +73,29 @@ std::vector<FixedRule> fixed_rules(const PortalFacts& facts) {
   std::vector<FixedRule> rules;
   // Packets of the relay go to the endpoint, even if address and port are also those of a Service: any Service may have
   // the address of an endpoint as its external IP.
-  const auto jump = [&](bool first, Table table, const char* from, const std::string& match, const char* comment,
-                        const char* to) {
-    std::string rule = match;
-    if (std::string_view(from) == "OUTPUT") {
+  const auto is_appended = [](const names::Jump& jump) { return (jump.more_matches & names::kAtNodeAddresses) != 0; };
+  const auto add = [&](const names::Jump& jump, std::string_view match) {
+    std::string rule(match);
+    if ((jump.more_matches & names::kNotRelayed) != 0) {
       rule.append(match.empty() ? "" : " ").append(netfilter::not_relayed_match(facts.relay_mark));
     }
-    rule.append(rule.empty() ? "" : " ").append(quoted_comment(comment)).append(" -j ").append(to);
-    rules.push_back({{table, from, std::move(rule)}, first});
+    rule.append(rule.empty() ? "" : " ").append(quoted_comment(jump.comment)).append(" -j ").append(jump.to);
+    rules.push_back({{jump.table, std::string(jump.from), std::move(rule)}, !is_appended(jump)});
   };
-  jump(true, Table::kNat, "PREROUTING", "", kClusterIps, kPortalsContainer);
-  jump(true, Table::kNat, "OUTPUT", "", kClusterIps, kPortalsHost);
-  jump(true, Table::kFilter, "INPUT", "", kNonLocal, kNodePortNonLocal);
-  for (const char* from : {"INPUT", "FORWARD", "OUTPUT"}) {
-    jump(true, Table::kFilter, from, "-m conntrack --ctstate NEW", kFirewall, kPortalsFirewall);
+  for (const names::Jump& jump : kPortalJumps) {
+    if (!is_appended(jump)) add(jump, jump.match);
   }
   for (const std::string& match : node_port_matches(facts)) {
-    jump(false, Table::kNat, "PREROUTING", match, kNodePorts, kNodePortContainer);
-    jump(false, Table::kNat, "OUTPUT", match, kNodePorts, kNodePortHost);
+    for (const names::Jump& jump : kPortalJumps) {
+      if (is_appended(jump)) add(jump, match);
+    }
   }
   return rules;
 }
 
 bool is_jump_comment(std::string_view comment) {
-  return comment == kClusterIps || comment == kNodePorts || comment == kNonLocal || comment == kFirewall;
+  return std::any_of(kPortalJumps.begin(), kPortalJumps.end(),
+                     [&](const names::Jump& jump) { return jump.comment == comment; });
 }
 
 }  // namespace sluice::userspace

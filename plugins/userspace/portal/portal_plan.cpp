@@ -109,8 +109,8 @@ class Planner {
     return to_port(frontend) + " -d " + one(frontend.address);
   }
 
-  void add(Table table, const char* chain, std::string rule) {
-    portal_.rules.push_back({table, chain, std::move(rule)});
+  void add(Table table, std::string_view chain, std::string rule) {
+    portal_.rules.push_back({table, std::string(chain), std::move(rule)});
   }
   std::uint16_t proxy_port(bool local) const { return local ? ports_.local : ports_.cluster; }
   std::string comment(bool local) const {
@@ -121,7 +121,7 @@ class Planner {
   // Redirects to the listener. BEH 8.2 uses REDIRECT for arriving packets, which translates to the first address of the
   // input interface. The interfaces of pods often have no address, and then the kernel drops the packet; DNAT avoids
   // that.
-  void redirect(const char* chain, bool local, const std::string& match) {
+  void redirect(std::string_view chain, bool local, const std::string& match) {
     const std::uint16_t to = proxy_port(local);
     if (to == 0) return;
     std::optional<abi::Address> address = facts_.listen_address;

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "names/chains.hpp"
 #include "plugins/common/netfilter/relay_mark.hpp"
 #include "plugins/common/netfilter/restore.hpp"
 #include "sluice/abi/node.hpp"
@@ -20,26 +21,19 @@
 
 namespace sluice::userspace {
 
-// BEH 8.1. The last chain is not in kube-proxy: like KUBE-PROXY-FIREWALL in iptables mode, it drops packets outside the
-// source ranges, or with policy Local and no local endpoint.
-inline constexpr const char* kPortalsContainer = "KUBE-PORTALS-CONTAINER";
-inline constexpr const char* kPortalsHost = "KUBE-PORTALS-HOST";
-inline constexpr const char* kNodePortContainer = "KUBE-NODEPORT-CONTAINER";
-inline constexpr const char* kNodePortHost = "KUBE-NODEPORT-HOST";
-inline constexpr const char* kNodePortNonLocal = "KUBE-NODEPORT-NON-LOCAL";
-inline constexpr const char* kPortalsFirewall = "KUBE-PORTALS-FIREWALL";
+// BEH 8.1.
+using names::kNodePortContainer;
+using names::kNodePortHost;
+using names::kNodePortNonLocal;
+using names::kPortalsContainer;
+using names::kPortalsHost;
+// Like KUBE-PROXY-FIREWALL in iptables mode, it drops packets outside the source ranges, or with policy Local and no
+// local endpoint.
+using names::kPortalsFirewall;
 
-struct PortalChain {
-  netfilter::Table table;
-  const char* name;
-};
+using PortalChain = names::Chain;
 // All chains that this backend owns.
-inline constexpr std::array<PortalChain, 6> kPortalChains = {{{netfilter::Table::kNat, kPortalsContainer},
-                                                              {netfilter::Table::kNat, kPortalsHost},
-                                                              {netfilter::Table::kNat, kNodePortContainer},
-                                                              {netfilter::Table::kNat, kNodePortHost},
-                                                              {netfilter::Table::kFilter, kNodePortNonLocal},
-                                                              {netfilter::Table::kFilter, kPortalsFirewall}}};
+inline constexpr auto kPortalChains = names::written_by<names::kUserspace, names::kChains>();
 
 // The proxy ports of one service port; 0: it has no such listener.
 struct ProxyPorts {

@@ -83,10 +83,12 @@ class Reconciliation {
   }
 
   // While no rule redirects to the proxy yet, another backend may serve: write drop rules only after the redirects.
-  bool is_final(Table table, const char* chain) const {
-    return !has_redirects_ && table == Table::kFilter && std::string_view(chain) == kPortalsFirewall;
+  bool is_final(Table table, std::string_view chain) const {
+    return !has_redirects_ && table == Table::kFilter && chain == kPortalsFirewall;
   }
-  RestoreInput& input_for(Table table, const char* chain) { return is_final(table, chain) ? final_input_ : input_; }
+  RestoreInput& input_for(Table table, std::string_view chain) {
+    return is_final(table, chain) ? final_input_ : input_;
+  }
   void set_owner(std::string_view owner) {
     input_.set_owner(owner);
     final_input_.set_owner(owner);

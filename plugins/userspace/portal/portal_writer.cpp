@@ -80,7 +80,7 @@ struct PortalWriter::State {
       PresentRules present(before[i]);
       const std::size_t kept = present.match(hashes_of(after[i]));
       const netfilter::Table table = kPortalChains[i].table;
-      const char* chain = kPortalChains[i].name;
+      const std::string_view chain = kPortalChains[i].name;
       present.each_unmatched([&](const netfilter::Rule& rule) { input.remove(table, chain, rule.text); });
       for (std::size_t next = kept; next < after[i].size(); ++next) input.append(table, chain, after[i][next].text);
     }
@@ -198,7 +198,7 @@ void PortalWriter::remove(Part part, const std::function<bool(netfilter::Table, 
   const PortalListing listing = list_portals(s.session);
   RestoreInput input;
   const auto is_removed = [&](std::size_t i) {
-    return listing.chain(i) != nullptr && !keep(kPortalChains[i].table, kPortalChains[i].name) &&
+    return listing.chain(i) != nullptr && !keep(kPortalChains[i].table, std::string(kPortalChains[i].name)) &&
            (part != Part::kRedirects || kPortalChains[i].table == netfilter::Table::kNat);
   };
   if (part == Part::kDrops) {

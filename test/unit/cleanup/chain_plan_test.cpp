@@ -14,6 +14,8 @@
 namespace sluice::cleanup {
 namespace chain_plan_test {
 
+using names::kIptables;
+using names::kIpvs;
 using netfilter::Table;
 
 class CleanupChainPlanTest : public CppUnit::TestFixture {

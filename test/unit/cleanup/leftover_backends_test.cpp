@@ -16,6 +16,9 @@ namespace sluice::cleanup {
 namespace leftover_backends_test {
 
 using base::Family;
+using names::kIptables;
+using names::kIpvs;
+using names::kNftables;
 using namespace std::chrono_literals;
 
 ownership::Claim of(const char* backend, Family family, ownership::ClaimState state, ownership::Artifacts artifacts) {

@@ -14,6 +14,10 @@ namespace sluice::cleanup {
 namespace selection_test {
 
 using base::Family;
+using names::kIptables;
+using names::kIpvs;
+using names::kNftables;
+using names::kUserspace;
 
 class CleanupSelectionTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(CleanupSelectionTest);

@@ -30,6 +30,7 @@ class CleanupVirtualServersTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(owns_servers_that_are_in_the_sets);
   CPPUNIT_TEST(owns_node_ports_on_addresses_of_this_node);
   CPPUNIT_TEST(owns_node_ports_on_former_addresses_of_this_node);
+  CPPUNIT_TEST(reads_temporary_sets_that_a_killed_daemon_left);
   CPPUNIT_TEST(ignores_health_check_node_ports);
   CPPUNIT_TEST(parses_the_reply_of_the_kernel);
   CPPUNIT_TEST_SUITE_END();
@@ -86,6 +87,19 @@ class CleanupVirtualServersTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!ownership.is_ours({ip("192.168.0.9"), IPPROTO_TCP, 30001}));
     CPPUNIT_ASSERT(!ownership.is_ours({ip("192.168.0.9"), IPPROTO_UDP, 6443}));
     CPPUNIT_ASSERT(!ownership.is_ours({ip("192.168.0.8"), IPPROTO_UDP, 30001}));
+  }
+
+  void reads_temporary_sets_that_a_killed_daemon_left() {
+    IpvsOwnership ownership;
+    ownership.listed("KUBE-CLUSTER-IP-N", front("172.30.0.41", IPPROTO_TCP, 80));
+    ownership.listed("KUBE-6-LOAD-BALANCER-N", front("fd00::9", IPPROTO_UDP, 53));
+    ownership.listed("KUBE-NODE-PORT-IPS-N", {true, ip("192.168.0.9"), 0, 0});
+    ownership.listed("KUBE-6-NODE-PORT-LOCAL-SCTP-H-N", front("fd00::2", IPPROTO_SCTP, 30002));
+    ownership.listed("KUBE-NODE-PORT-TCP-N", node_port(30001));
+    CPPUNIT_ASSERT(ownership.is_ours({ip("172.30.0.41"), IPPROTO_TCP, 80}));
+    CPPUNIT_ASSERT(ownership.is_ours({ip("fd00::9"), IPPROTO_UDP, 53}));
+    CPPUNIT_ASSERT(ownership.is_ours({ip("fd00::2"), IPPROTO_SCTP, 30002}));
+    CPPUNIT_ASSERT(ownership.is_ours({ip("192.168.0.9"), IPPROTO_TCP, 30001}));
   }
 
   void ignores_health_check_node_ports() {

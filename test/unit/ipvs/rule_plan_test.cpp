@@ -220,7 +220,7 @@ filter KUBE-IPVS-OUT-FILTER
       CPPUNIT_ASSERT(ipvs::is_owned(chain.table, chain.name));
       ++planned;
     }
-    CPPUNIT_ASSERT_EQUAL(planned, ipvs::owned_chains().size());
+    CPPUNIT_ASSERT_EQUAL(planned, ipvs::kOwnedChains.size());
     CPPUNIT_ASSERT(!ipvs::is_owned(Table::kFilter, "KUBE-SERVICES"));  // iptables mode has that one
   }
 };

@@ -313,7 +313,7 @@ class Checks {
   void excludes_refused_service_ports() {
     std::vector<Portal> wanted = portals(services_);
     // Ports are translated in table nat only.
-    wanted[2].rules.push_back({netfilter::Table::kFilter, userspace::kPortalsFirewall,
+    wanted[2].rules.push_back({netfilter::Table::kFilter, std::string(userspace::kPortalsFirewall),
                                "-m comment --comment " + wanted[2].name + " -p tcp -m tcp -j REDIRECT --to-ports 1"});
     check(full(wanted) && written_.refused.size() == 1 && written_.refused.contains(wanted[2].name),
           "a service port refused in a full transaction is found");
