@@ -1,0 +1,50 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Clean-up knows every name that the backend writes.
+#include "test/unit/iptables/written_names.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include "test/unit/userspace/backend_bench.hpp"
+
+namespace sluice::userspace {
+namespace written_names_test {
+
+using Names = std::vector<std::string>;
+using test::unknown_names;
+
+class WrittenNamesTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(WrittenNamesTest);
+  CPPUNIT_TEST(cleanup_knows_every_name);
+  CPPUNIT_TEST(an_unlisted_name_is_found);
+  CPPUNIT_TEST_SUITE_END();
+
+  static void write(test::BackendBench& bench) {
+    test::ServiceSpec service;
+    service.vips = {"1.2.3.4"};
+    service.source_ranges = {"203.0.113.0/25"};
+    service.endpoints = {{"127.0.0.1", 9, false}};
+    CPPUNIT_ASSERT(bench.full({service}) == abi::Code::kOk);
+  }
+
+  void cleanup_knows_every_name() {
+    test::BackendBench bench;
+    write(bench);
+    CPPUNIT_ASSERT(unknown_names(bench.kernel, names::kUserspace) == Names());
+    CPPUNIT_ASSERT(test::unwritten_chains(bench.kernel, names::kUserspace) == Names());
+  }
+
+  void an_unlisted_name_is_found() {
+    test::BackendBench bench;
+    write(bench);
+    bench.kernel.foreign("*nat\n:KUBE-NEW - [0:0]\nCOMMIT\n");
+    CPPUNIT_ASSERT(unknown_names(bench.kernel, names::kUserspace) == Names{"nat KUBE-NEW"});
+  }
+};
+CPPUNIT_TEST_SUITE_REGISTRATION(WrittenNamesTest);
+
+}  // namespace written_names_test
+}  // namespace sluice::userspace
