@@ -7,6 +7,7 @@
 #include <array>
 #include <vector>
 
+#include "core/config/mode_table.hpp"
 #include "sluice/sdk/nearest.hpp"
 
 namespace sluice::config {
@@ -67,7 +68,7 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
     {"boot-id-file", text, node, false, "FILE,...", "", "Ignored (accepted for compatibility)."},
     {"machine-id-file", text, node, false, "FILE,...", "", "Ignored (accepted for compatibility)."},
 
-    {"proxy-mode", text, backend, false, "ID|auto", "iptables",
+    {"proxy-mode", text, backend, false, "ID|auto", kDefaultMode,
      "Backend to use: the id of any installed plugin, or auto for the first of nftables and iptables that works here."},
     {"plugin-dir", repeated, backend, true, "DIR", "",
      "Directory to search for backends, instead of the installed one. May be repeated; the first directory with the "

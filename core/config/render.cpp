@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/config/documents.hpp"
+#include "core/config/mode_table.hpp"
 #include "core/config/validate_parts.hpp"
 #include "core/config/values.hpp"
 #include "core/node/node_ips.hpp"
@@ -124,14 +125,15 @@ Json kube_proxy(const Draft& draft, const Settings& settings) {
   out["bindAddressHardFail"] = draft.bind_address_hard_fail.value;
   out["enableProfiling"] = draft.profiling.value;
   out["showHiddenMetricsForVersion"] = draft.show_hidden_metrics.value;
-  const std::string mode = draft.mode.given() ? draft.mode.value : "iptables";
+  const std::string mode = draft.mode.given() ? draft.mode.value : std::string(kDefaultMode);
   out["mode"] = mode;
   out.update(modes(draft));
   out["detectLocalMode"] = draft.detect_local_mode.given() ? draft.detect_local_mode.value : "ClusterCIDR";
   out["detectLocal"] = Json{{"bridgeInterface", draft.bridge_interface.value},
                             {"interfaceNamePrefix", draft.interface_name_prefix.value}};
   out["clusterCIDR"] = draft.cluster_cidr.value;
-  const bool primary = draft.node_port_addresses.empty() && mode == "nftables" && settings.node_ports.primary;
+  const bool primary =
+      draft.node_port_addresses.empty() && mode_facts(mode).primary_node_ports && settings.node_ports.primary;
   out["nodePortAddresses"] = primary ? Json::array({"primary"}) : list(draft.node_port_addresses);
   out["oomScoreAdj"] = draft.oom_score_adj.value;
   out["conntrack"] = conntrack(draft.conntrack);
@@ -224,7 +226,7 @@ void warn_not_written(const Draft& draft, const Settings& settings, Problems& pr
   if (!settings.serve.healthz) {
     problems.warning(draft.healthz_port.where, "0 is not in the written file: no field turns the health server off");
   }
-  if (settings.backend != "ipvs" && settings.min_sync_period.count() == 0) {
+  if (!mode_facts(settings.backend).keeps_zero_period && settings.min_sync_period.count() == 0) {
     problems.warning(draft.iptables.min_sync_period.where, "0 means 1s in the written file; write 1ms there");
   }
 }

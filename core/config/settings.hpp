@@ -92,7 +92,7 @@ struct Settings {
   std::string config_file;  // empty without --config
   SourceSettings source;
   std::string node_name;       // lower case, never empty
-  std::string backend;         // id of the backend: "iptables", "com.example.dpu"; never "auto"
+  std::string backend;         // id of the backend: a mode, or "com.example.dpu"; never "auto"
   std::string backend_reason;  // why auto mode chose it; empty if it was set
   PluginSettings plugins;
   std::string state_dir;

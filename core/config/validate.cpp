@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/config/mode_table.hpp"
 #include "core/config/render.hpp"
 #include "core/config/validate_parts.hpp"
 #include "core/config/values.hpp"
@@ -20,7 +21,6 @@ constexpr std::size_t kInterfacePrefixLimit = 14;  // rules add a "+"
 constexpr std::size_t kStateDirLimit = 90;
 // Maximum drain timeout.
 constexpr std::chrono::hours kLongestDrain{24 * 7};
-constexpr std::string_view kDefaultBackend = "iptables";
 constexpr std::string_view kPrimary = "primary";
 constexpr std::string_view kAuto = "auto";
 
@@ -125,7 +125,7 @@ class Validator {
 
   void backend() {
     const Sourced<std::string>& chosen = draft_.backend.given() ? draft_.backend : draft_.mode;
-    out_.backend = chosen.given() ? chosen.value : std::string(kDefaultBackend);
+    out_.backend = chosen.given() ? chosen.value : std::string(kDefaultMode);
     const auto& installed = environment_.installed_backends;
     if (out_.backend == kAuto)
       choose_backend(chosen.where);
@@ -156,11 +156,9 @@ class Validator {
   }
 
   void masquerading_and_periods() {
-    // Masquerading of ipvs mode is configured in the iptables section, as in kube-proxy.
-    const ModeDraft& mode = out_.backend == "ipvs"       ? draft_.ipvs
-                            : out_.backend == "nftables" ? draft_.nftables
-                                                         : draft_.iptables;
-    const ModeDraft& masquerade = out_.backend == "nftables" ? draft_.nftables : draft_.iptables;
+    const ModeFacts& facts = mode_facts(out_.backend);
+    const ModeDraft& mode = draft_.*facts.periods;
+    const ModeDraft& masquerade = draft_.*facts.masquerading;
     check_bit(draft_.iptables.masquerade_bit);
     if (&masquerade != &draft_.iptables) check_bit(masquerade.masquerade_bit);
     out_.masquerade_bit = masquerade.masquerade_bit.value;
@@ -196,8 +194,7 @@ class Validator {
 
   void node_ports() {
     const auto& given = draft_.node_port_addresses;
-    // By default nftables mode serves node ports only on the primary addresses of the node.
-    if (given.empty()) out_.node_ports.primary = out_.backend == "nftables";
+    if (given.empty()) out_.node_ports.primary = mode_facts(out_.backend).primary_node_ports;
     for (const auto& entry : given) {
       if (entry.value == kPrimary) {
         if (given.size() > 1) {

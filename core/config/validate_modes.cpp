@@ -5,6 +5,7 @@
 #include <charconv>
 #include <system_error>
 
+#include "core/config/mode_table.hpp"
 #include "core/config/validate_parts.hpp"
 #include "core/config/values.hpp"
 
@@ -34,7 +35,18 @@ bool is_port_range(std::string_view text) {
   return text[mark] == '-' ? low <= second : low + second <= 65535;
 }
 
-void ipvs(const IpvsDraft& from, Settings& out, Problems& problems) {
+// Warns about a setting that is set, and not to its default.
+template <class Setting>
+void warn_if_set(const Setting& setting, const Setting& as_default, const std::string& why, Problems& problems) {
+  if (setting.given() && setting.value != as_default.value) {
+    problems.warning(setting.where, "has no effect: " + why);
+  }
+}
+
+}  // namespace
+
+void validate_ipvs_options(const Draft& draft, Settings& out, Problems& problems) {
+  const IpvsDraft& from = draft.ipvs_mode;
   for (const auto& cidr : from.exclude_cidrs) {
     if (!base::IpPrefix::parse(cidr.value)) {
       problems.error(cidr.where, "'" + cidr.value + "' is not a CIDR; allowed: CIDRs such as 10.0.0.0/8 or fd00::/8");
@@ -54,7 +66,7 @@ void ipvs(const IpvsDraft& from, Settings& out, Problems& problems) {
   out.mode_options["ipvs.strictARP"] = from.strict_arp.value ? "true" : "false";
 }
 
-void userspace(const Draft& draft, Settings& out, Problems& problems) {
+void validate_userspace_options(const Draft& draft, Settings& out, Problems& problems) {
   if (!is_port_range(draft.port_range.value)) {
     problems.error(draft.port_range.where,
                    "'" + draft.port_range.value + "' is no range of ports; allowed: such as 30000-32767 or 30000+500");
@@ -68,19 +80,21 @@ void userspace(const Draft& draft, Settings& out, Problems& problems) {
   out.mode_options["userspace.udpTimeout"] = go_duration(draft.udp_timeout.value);
 }
 
-}  // namespace
+void warn_userspace_unused(const Draft& draft, const std::string& why, Problems& problems) {
+  const Draft defaults;
+  warn_if_set(draft.port_range, defaults.port_range, why, problems);
+  warn_if_set(draft.udp_timeout, defaults.udp_timeout, why, problems);
+}
 
 void validate_mode_options(const Draft& draft, Settings& out, Problems& problems) {
-  if (out.backend == "ipvs") ipvs(draft.ipvs_mode, out, problems);
-  if (out.backend == "userspace") userspace(draft, out, problems);
+  const auto options = mode_facts(out.backend).options;
+  if (options != nullptr) options(draft, out, problems);
 }
 
 void warn_without_effect(const Draft& draft, const Settings& out, Problems& problems) {
   const Draft defaults;
   const auto warn = [&](const auto& setting, const auto& as_default, const std::string& why) {
-    if (setting.given() && setting.value != as_default.value) {
-      problems.warning(setting.where, "has no effect: " + why);
-    }
+    warn_if_set(setting, as_default, why, problems);
   };
   const std::string json = "the API server is asked for " + std::string(kContentType);
   if (draft.content_type.value != kContentType) warn(draft.content_type, defaults.content_type, json);
@@ -93,10 +107,9 @@ void warn_without_effect(const Draft& draft, const Settings& out, Problems& prob
   warn(draft.show_hidden_metrics, defaults.show_hidden_metrics, "no metric is hidden");
   warn(draft.boot_id_file, defaults.boot_id_file, "the machine's boot id is not used");
   warn(draft.machine_id_file, defaults.machine_id_file, "the machine's id is not used");
-  if (out.backend != "userspace") {
-    const std::string mode = "only a backend named userspace uses it";
-    warn(draft.port_range, defaults.port_range, mode);
-    warn(draft.udp_timeout, defaults.udp_timeout, mode);
+  for (const ModeFacts& mode : mode_table()) {
+    if (mode.id == out.backend || mode.warn_unused == nullptr) continue;
+    mode.warn_unused(draft, "only a backend named " + std::string(mode.id) + " uses it", problems);
   }
   const std::string windows = "it is for Windows";
   warn(draft.windows_run_as_service, defaults.windows_run_as_service, windows);

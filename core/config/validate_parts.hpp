@@ -19,8 +19,12 @@ void validate_serving(const Draft& draft, Settings& out, Problems& problems);
 void validate_conntrack(const Draft& draft, Settings& out, Problems& problems);
 void validate_feature_gates(const Draft& draft, Settings& out, Problems& problems);
 void validate_logging(const Draft& draft, Settings& out, Problems& problems);
-// Options for a backend named ipvs or userspace. REQUIRES: out.backend is final.
+// Options for the backend of a mode. REQUIRES: out.backend is final.
 void validate_mode_options(const Draft& draft, Settings& out, Problems& problems);
+// Parts of single modes, for mode_table.hpp.
+void validate_ipvs_options(const Draft& draft, Settings& out, Problems& problems);
+void validate_userspace_options(const Draft& draft, Settings& out, Problems& problems);
+void warn_userspace_unused(const Draft& draft, const std::string& why, Problems& problems);
 // Adds a warning for each setting that is set but has no effect.
 void warn_without_effect(const Draft& draft, const Settings& out, Problems& problems);
 

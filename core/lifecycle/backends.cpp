@@ -11,6 +11,7 @@
 #include "core/base/memory.hpp"
 #include "core/base/sha256.hpp"
 #include "core/cleanup/ipvs_connections.hpp"
+#include "core/config/mode_table.hpp"
 #include "core/lifecycle/backend_options.hpp"
 #include "core/lifecycle/load_backend.hpp"
 #include "core/node/family_support.hpp"
@@ -294,8 +295,9 @@ SwapResult Backends::swap(const config::Settings& to, std::function<void(const p
 }
 
 void Backends::warn_deprecated(const std::string& backend) {
-  if (backend != "ipvs") return;
-  const auto event = observe::ipvs_deprecation_event(dependencies_.node_name);
+  const config::ModeFacts& mode = config::mode_facts(backend);
+  if (mode.deprecation.empty()) return;
+  const auto event = observe::deprecation_event(dependencies_.node_name, mode);
   base::log_warning("app", event.note);
   dependencies_.events.record(event);
 }

@@ -7,14 +7,13 @@
 #include <string>
 
 #include "core/base/clock.hpp"
+#include "core/config/mode_table.hpp"
 #include "core/lifecycle/load_backend.hpp"
 #include "core/node/family_support.hpp"
 #include "core/plugin/backend_handle.hpp"
 
 namespace sluice::lifecycle {
 namespace {
-
-constexpr const char* kPreferred[] = {"nftables", "iptables"};
 
 // One working family is enough, as at a start.
 base::Status try_backend(const config::PluginSettings& plugins, const std::string& id) {
@@ -43,7 +42,7 @@ base::Status try_backend(const config::PluginSettings& plugins, const std::strin
 
 base::Result<config::BackendChoice> choose_backend(const config::PluginSettings& plugins) {
   std::string against;
-  for (const std::string id : kPreferred) {
+  for (const std::string& id : config::preferred_modes()) {
     const base::Status status = try_backend(plugins, id);
     if (status.ok()) {
       return config::BackendChoice{id, "mode auto: " + against + id + " works on this node"};

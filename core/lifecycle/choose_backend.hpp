@@ -8,7 +8,7 @@
 
 namespace sluice::lifecycle {
 
-// Probes nftables, then iptables, if installed; the reason names the probe results. Blocks
+// Probes the preferred modes (config/mode_table.hpp) if installed; the reason names the probe results. Blocks
 // until the probes return; changes nothing on the node.
 base::Result<config::BackendChoice> choose_backend(const config::PluginSettings& plugins);
 

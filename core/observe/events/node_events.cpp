@@ -17,10 +17,10 @@ ClusterEvent starting_event(const std::string& node, const std::string& version)
   return {ClusterEvent::Type::normal, "Starting", kStart, "sluiced " + version, Regarding::node(node)};
 }
 
-ClusterEvent ipvs_deprecation_event(const std::string& node) {
-  return {ClusterEvent::Type::warning, "IPVSDeprecation", kStart,
-          "mode ipvs is deprecated in Kubernetes since 1.35; kube-proxy turns it off in 1.40 and removes it in 1.43. "
-          "sluiced continues to support it, and can switch a node to another mode at any time",
+ClusterEvent deprecation_event(const std::string& node, const config::ModeFacts& mode) {
+  return {ClusterEvent::Type::warning, std::string(mode.deprecation_event), kStart,
+          "mode " + std::string(mode.id) + " " + std::string(mode.deprecation) +
+              ". sluiced continues to support it, and can switch a node to another mode at any time",
           Regarding::node(node)};
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/config/mode_table.hpp"
 #include "core/kube/events/cluster_event.hpp"
 #include "core/plugin/host_services.hpp"
 #include "core/reload/reload_result.hpp"
@@ -16,8 +17,8 @@
 namespace sluice::observe {
 
 kube::ClusterEvent starting_event(const std::string& node, const std::string& version);
-// Reported at each start in mode ipvs, as kube-proxy does.
-kube::ClusterEvent ipvs_deprecation_event(const std::string& node);
+// Reported at each start in a mode that is deprecated, as kube-proxy does.
+kube::ClusterEvent deprecation_event(const std::string& node, const config::ModeFacts& mode);
 // `reason` is FailedToStartProxierHealthcheck or FailedToStartMetricServer.
 kube::ClusterEvent bind_failed_event(const std::string& node, const std::string& reason, const std::string& sentence);
 // `sentences`: not empty.

@@ -128,8 +128,13 @@ class NodeWatchTest : public CppUnit::TestFixture {
   }
 
   void mode_ipvs_is_reported_as_deprecated_like_kube_proxy_does() {  // BEH 11.8
-    const auto event = observe::ipvs_deprecation_event("n");
+    const auto event = observe::deprecation_event("n", config::mode_facts("ipvs"));
     CPPUNIT_ASSERT_EQUAL(std::string("IPVSDeprecation"), event.reason);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("mode ipvs is deprecated in Kubernetes since 1.35; kube-proxy turns it off in 1.40 "
+                    "and removes it in 1.43. sluiced continues to support it, and can switch a node to "
+                    "another mode at any time"),
+        event.note);
     CPPUNIT_ASSERT_EQUAL(std::string("StartKubeProxy"), event.action);
     CPPUNIT_ASSERT(event.type == kube::ClusterEvent::Type::warning);
     CPPUNIT_ASSERT(event.regarding == kube::Regarding::node("n"));
