@@ -32,11 +32,9 @@ constexpr std::array<std::string_view, kSets> kComments = {
 };
 
 constexpr std::array<SetSpec, kSets> kSpecs = [] {
-  constexpr auto kOurs = names::written_by<names::kIpvs, names::kSets>();
-  static_assert(kOurs.size() == kSets && kOurs.back().id == names::kSets[kSets - 1].id,
-                "a backend writes the first ones");
+  static_assert(kOwnedSets.back().id == static_cast<SetId>(kSets - 1), "the ids of the others are higher");
   std::array<SetSpec, kSets> specs{};
-  for (std::size_t i = 0; i < kSets; ++i) specs[i] = {kOurs[i].id, kOurs[i].type, kComments[i]};
+  for (std::size_t i = 0; i < kSets; ++i) specs[i] = {kOwnedSets[i].id, kOwnedSets[i].type, kComments[i]};
   return specs;
 }();
 
@@ -63,11 +61,11 @@ std::array<SetId, kSets> all_sets() noexcept {
 }
 
 std::string set_name(SetId id, abi::Family family) {
-  return names::set_name(names::kSets[static_cast<std::size_t>(id)], family == abi::Family::kIpv6);
+  return names::set_name(kOwnedSets[static_cast<std::size_t>(id)], family == abi::Family::kIpv6);
 }
 
 std::string temporary_name(SetId id, abi::Family family) {
-  return names::temporary_set_name(names::kSets[static_cast<std::size_t>(id)], family == abi::Family::kIpv6);
+  return names::temporary_set_name(kOwnedSets[static_cast<std::size_t>(id)], family == abi::Family::kIpv6);
 }
 
 std::string_view type_name(SetType type) noexcept {

@@ -18,7 +18,8 @@ namespace sluice::ipvs {
 
 using names::SetId;
 using names::SetType;
-inline constexpr std::size_t kSets = 18;
+inline constexpr auto kOwnedSets = names::written_by<names::kIpvs, names::kSets>();
+inline constexpr std::size_t kSets = kOwnedSets.size();
 
 struct SetSpec {
   SetId id;
