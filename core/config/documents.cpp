@@ -14,7 +14,7 @@ namespace {
 
 using namespace field_readers;
 
-// "iptables" of "iptables.syncPeriod".
+// "conntrack" of "conntrack.min".
 bool is_group(std::string_view field) {
   return std::any_of(kube_proxy_fields().begin(), kube_proxy_fields().end(), [&](const auto& entry) {
     const std::string_view name = entry.first;

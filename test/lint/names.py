@@ -1,0 +1,89 @@
+#!/usr/bin/python3
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that names which several parts of the code share are written down once, and prints TAP."""
+
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+
+import broken_trees  # noqa: E402
+from includes import SUFFIXES, without_comments  # noqa: E402
+from source_files import read, source_files  # noqa: E402
+from tap import Tap  # noqa: E402
+
+MODES = "iptables|ipvs|nftables|userspace"
+MODE = re.compile(rf'"(?:{MODES})"|\bk(?:Iptables|Ipvs|Nftables|Userspace)\b')
+MODE_TABLE = "core/config/mode_table."
+# Names of sections in kube-proxy's configuration file.
+SECTION = re.compile(rf'\bout\["(?:{MODES})"\]')
+SECTIONS = "core/config/render.cpp"
+# A literal that is a name and no message about it.
+OBJECT = re.compile(r'"(?:KUBE-(?!6-")[A-Z0-9-]+|kube-ipvs0)"')
+
+
+def in_lines(name, text, pattern):
+    for number, line in enumerate(text.splitlines(), 1):
+        if pattern.search(line):
+            yield f"{name}:{number}: {line.strip()}"
+
+
+def modes(name, text):
+    """The core spells a mode in its table only."""
+    if name.startswith("core/") and not name.startswith(MODE_TABLE):
+        yield from in_lines(name, SECTION.sub("", text) if name == SECTIONS else text, MODE)
+
+
+def kernel_objects(name, text):
+    """Core and plugins take names of kernel objects from names/."""
+    if name.startswith(("core/", "plugins/")):
+        yield from in_lines(name, text, OBJECT)
+
+
+RULES = {
+    f"core spells a mode in {MODE_TABLE}cpp only": modes,
+    "core and plugins take names of kernel objects from names/": kernel_objects,
+}
+
+
+def violations(root, rule):
+    for name in source_files(root):
+        text = read(root, name) if name.endswith(SUFFIXES) else None
+        if text is not None:
+            yield from rule(name, without_comments(text))
+
+
+# rule, file, text: each must be found by that rule.
+BROKEN = [
+    (modes, "core/lifecycle/a.cpp", 'if (backend == "ipvs") return;\n'),
+    (modes, "core/cleanup/a.cpp", "into.modes |= names::kNftables;\n"),
+    (modes, SECTIONS, 'out["mode"] = "iptables";\n'),
+    (kernel_objects, "core/cleanup/a.cpp", 'constexpr std::string_view kChain = "KUBE-SERVICES";\n'),
+    (kernel_objects, "plugins/iptables/a.cpp", 'return "KUBE-SVC-";\n'),
+    (kernel_objects, "plugins/ipvs/a.cpp", 'if_nametoindex("kube-ipvs0");\n'),
+]
+FINE = [
+    (MODE_TABLE + "cpp", "ModeFacts{.id = names::id_of(names::kIpvs)};\n"),
+    (SECTIONS, 'out["ipvs"] = ipvs;\n'),
+    ("core/a.cpp", 'add("ipvs-scheduler"); starts_with("KUBE-6-"); starts_with("KUBE-");\n'),
+    ("names/a.hpp", 'inline constexpr std::string_view kServices = "KUBE-SERVICES";\n'),
+    ("plugins/ipvs/a.cpp", 'add("KUBE-PROXY-FIREWALL does not drop other sources");\n'),
+    ("plugins/a.cpp", 'name = "ipvs";\n'),
+    ("core/b.cpp", '// "ipvs", "KUBE-SERVICES"\n'),
+    ("test/a.cpp", 'check("KUBE-SERVICES", "ipvs");\n'),
+]
+
+
+def main():
+    root = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+    tap = Tap()
+    broken_trees.check(tap, RULES, violations, BROKEN, FINE)
+    for name, rule in RULES.items():
+        tap.check(name, violations(root, rule))
+    return tap.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
