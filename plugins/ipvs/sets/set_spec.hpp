@@ -29,7 +29,7 @@ struct SetSpec {
 const SetSpec& spec(SetId id) noexcept;
 std::array<SetId, kSets> all_sets() noexcept;
 
-// IPv6: "KUBE-6-CLUSTER-IP", cut to 31 characters.
+// See names/sets.hpp.
 std::string set_name(SetId id, abi::Family family);
 // Name of the temporary set that is filled and swapped in; differs from all other names.
 std::string temporary_name(SetId id, abi::Family family);
