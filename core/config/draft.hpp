@@ -20,6 +20,7 @@ struct Sourced {
   T value{};
   std::string where;  // "--flag" or "file:line: field"; empty for a default
 
+  bool operator==(const Sourced&) const = default;
   bool given() const { return !where.empty(); }
   void set(T new_value, std::string new_where) {
     value = std::move(new_value);
@@ -33,16 +34,6 @@ struct ModeDraft {
   Sourced<bool> masquerade_all;
   Sourced<Duration> sync_period{std::chrono::seconds(30), {}};
   Sourced<Duration> min_sync_period{std::chrono::seconds(1), {}};
-};
-
-struct ConntrackDraft {
-  Sourced<int> max_per_core{32768, {}};
-  Sourced<int> min{131072, {}};
-  Sourced<Duration> tcp_established_timeout{std::chrono::hours(24), {}};
-  Sourced<Duration> tcp_close_wait_timeout{std::chrono::hours(1), {}};
-  Sourced<bool> tcp_be_liberal;
-  Sourced<Duration> udp_timeout;
-  Sourced<Duration> udp_stream_timeout;
 };
 
 // For a backend named ipvs; the core does not use them.
@@ -69,7 +60,12 @@ struct WinkernelDraft {
   Sourced<bool> forward_health_check_vip;
 };
 
+struct Option;
+
 struct Draft {
+  // The values that need a check only; other members of `settings` have no meaning here.
+  Settings settings;
+  std::map<const Option*, std::string> places;  // of the given values in `settings`
   std::string config_file;
   bool strict = false;                       // --check: warnings about fields are errors
   bool whole = true;                         // false: the file or a document in it could not be read
@@ -109,11 +105,7 @@ struct Draft {
   Sourced<std::string> metrics_address{"127.0.0.1:10249", {}};
   Sourced<int> healthz_port{10256, {}};
   Sourced<int> metrics_port{10249, {}};
-  Sourced<bool> bind_address_hard_fail;
-  Sourced<bool> profiling;
   Sourced<std::string> show_hidden_metrics;
-  Sourced<int> oom_score_adj{-999, {}};
-  ConntrackDraft conntrack;
   IpvsDraft ipvs_mode;
   Sourced<std::string> port_range;  // userspace mode
   Sourced<Duration> udp_timeout{std::chrono::milliseconds(250), {}};
@@ -123,17 +115,12 @@ struct Draft {
   Sourced<std::string> boot_id_file;
   Sourced<std::string> machine_id_file;
 
-  Sourced<int> verbosity;
   Sourced<std::string> log_format{"text", {}};
-  Sourced<Duration> log_flush_frequency{std::chrono::seconds(5), {}};
   std::vector<Sourced<std::string>> vmodule;  // "pattern=4"
   StreamDraft log_text;
   StreamDraft log_json;
 
   std::vector<Sourced<std::string>> plugin_dirs;
-  Sourced<bool> relax_plugin_ownership;
-  Sourced<std::string> state_dir;
-  Sourced<Duration> drain_timeout{std::chrono::hours(1), {}};
   std::map<std::string, Sourced<BackendSection>> sections;
 
   // For use before the draft is validated.
@@ -147,8 +134,7 @@ struct Defaults {
 };
 
 // Reads the configuration file, applies the flags with kube-proxy's precedence (BEH 11.1), and collects all problems.
-// With
-// --check, warnings about fields are errors.
+// With --check, warnings about fields are errors.
 Draft read_configuration(const Flags& flags, const Defaults& defaults, Problems& problems);
 
 }  // namespace sluice::config

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "core/config/flag_table.hpp"
+#include "core/config/option_readers.hpp"
 #include "core/config/values.hpp"
 
 namespace sluice::config {
@@ -30,7 +31,7 @@ struct Word {
   std::string shown;                 // "--name" or "-v", for messages
 };
 
-const po::value_semantic* semantic_of(const FlagSpec& flag) {
+const po::value_semantic* semantic_of(const Option& flag) {
   switch (flag.kind) {
     case FlagKind::boolean:
       return po::bool_switch();
@@ -47,19 +48,19 @@ const po::value_semantic* semantic_of(const FlagSpec& flag) {
 }
 
 // "help,h" and "v,v": the two flags that have a short form.
-std::string declared_name(const FlagSpec& flag) {
-  if (flag.name == "help") return "help,h";
-  if (flag.name == "v") return "v,v";
-  return std::string(flag.name);
+std::string declared_name(const Option& flag) {
+  if (flag.flag == "help") return "help,h";
+  if (flag.flag == "v") return "v,v";
+  return std::string(flag.flag);
 }
 
 po::options_description describe(FlagGroup group) {
   po::options_description out(std::string(group_title(group)), kHelpWidth, kHelpWidth / 2);
-  for (const FlagSpec& flag : flag_table()) {
-    if (flag.group == group) {
-      std::string help(flag.help);
-      if (!flag.default_value.empty()) help += " (default " + std::string(flag.default_value) + ")";
-      out.add_options()(declared_name(flag).c_str(), semantic_of(flag), help.c_str());
+  for (const Option* flag : flag_table()) {
+    if (flag->group == group) {
+      std::string help(flag->help);
+      if (const std::string value = default_text(*flag); !value.empty()) help += " (default " + value + ")";
+      out.add_options()(declared_name(*flag).c_str(), semantic_of(*flag), help.c_str());
     }
   }
   return out;
@@ -67,8 +68,8 @@ po::options_description describe(FlagGroup group) {
 
 std::vector<FlagGroup> groups() {
   std::vector<FlagGroup> out;
-  for (const FlagSpec& flag : flag_table()) {
-    if (out.empty() || out.back() != flag.group) out.push_back(flag.group);
+  for (const Option* flag : flag_table()) {
+    if (out.empty() || out.back() != flag->group) out.push_back(flag->group);
   }
   return out;
 }
@@ -157,14 +158,14 @@ class CommandLine {
   }
 
   void take(const Word& word) {
-    const FlagSpec* flag = find_flag(word.name);
+    const Option* flag = find_flag(word.name);
     if (flag == nullptr) {
       refuse(word);
       return;
     }
     std::optional<std::string> value = word.value;
     // --version alone means --version=true; like a switch, it never takes the next word.
-    if (!value && (flag->kind == FlagKind::boolean || flag->name == "version")) value = "true";
+    if (!value && (flag->kind == FlagKind::boolean || flag->flag == "version")) value = "true";
     if (!value && next_ < words_.size()) value = words_[next_++];
     if (!value) {
       problems_.error(word.shown, "needs a value: " + std::string(flag->value_name));
@@ -188,8 +189,8 @@ class CommandLine {
     if (has_value_behind) ++next_;
   }
 
-  void store(const FlagSpec& flag, const Word& word, const std::string& value) {
-    std::vector<std::string>& stored = given_[std::string(flag.name)];
+  void store(const Option& flag, const Word& word, const std::string& value) {
+    std::vector<std::string>& stored = given_[std::string(flag.flag)];
     switch (flag.kind) {
       case FlagKind::boolean:
         if (const auto parsed = parse_boolean(value)) {
@@ -208,7 +209,7 @@ class CommandLine {
         if (!parse_duration(value)) malformed(word, value, "is not a duration", kDurationAllowed);
         break;
       case FlagKind::text:
-        if (flag.name == "version" && value != "raw" && !parse_boolean(value) && !is_kubernetes_version(value)) {
+        if (flag.flag == "version" && value != "raw" && !parse_boolean(value) && !is_kubernetes_version(value)) {
           malformed(word, value, "says nothing about the version",
                     "allowed: true, false, raw or a version such as v1.36.0");
         }
@@ -278,13 +279,13 @@ Flags parse_flags(const std::vector<std::string>& arguments, Problems& problems)
   po::store(parsed, stored);
 
   Flags flags;
-  for (const FlagSpec& flag : flag_table()) {
-    const po::variable_value& value = stored[std::string(flag.name)];
+  for (const Option* flag : flag_table()) {
+    const po::variable_value& value = stored[std::string(flag->flag)];
     if (value.empty() || value.defaulted()) continue;
-    std::vector<std::string>& values = flags.given_[std::string(flag.name)];
-    if (flag.kind == FlagKind::boolean) {
+    std::vector<std::string>& values = flags.given_[std::string(flag->flag)];
+    if (flag->kind == FlagKind::boolean) {
       values = {value.as<bool>() ? "true" : "false"};
-    } else if (flag.kind == FlagKind::list || flag.kind == FlagKind::repeated) {
+    } else if (flag->kind == FlagKind::list || flag->kind == FlagKind::repeated) {
       values = value.as<std::vector<std::string>>();
     } else {
       values = {value.as<std::string>()};
@@ -298,13 +299,13 @@ Flags parse_flags(const std::vector<std::string>& arguments, Problems& problems)
 
 std::map<std::string, std::string> flag_values(const Flags& flags) {
   std::map<std::string, std::string> out;
-  for (const FlagSpec& flag : flag_table()) {
-    std::string& value = out[std::string(flag.name)];
-    if (!flags.given(flag.name)) {
-      value = flag.default_value;
+  for (const Option* flag : flag_table()) {
+    std::string& value = out[std::string(flag->flag)];
+    if (!flags.given(flag->flag)) {
+      value = default_text(*flag);
       continue;
     }
-    for (const std::string& one : flags.values(flag.name)) value += (value.empty() ? "" : ",") + one;
+    for (const std::string& one : flags.values(flag->flag)) value += (value.empty() ? "" : ",") + one;
   }
   return out;
 }

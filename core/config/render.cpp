@@ -7,9 +7,11 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/config/documents.hpp"
 #include "core/config/mode_table.hpp"
+#include "core/config/option_readers.hpp"
 #include "core/config/validate_parts.hpp"
 #include "core/config/values.hpp"
 #include "core/node/node_ips.hpp"
@@ -19,7 +21,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string time(const Sourced<Duration>& value) { return go_duration(value.value); }
+// A field that is not written.
+const std::optional<Json> kOmitted;
 
 // Go prints a float without a fraction as a whole number, and an empty list as null.
 Json number(double value) {
@@ -27,33 +30,24 @@ Json number(double value) {
   if (std::nearbyint(value) == value && std::fabs(value) < kExact) return static_cast<std::int64_t>(value);
   return value;
 }
-Json list(const std::vector<Sourced<std::string>>& entries) {
+Json list(const Texts& entries) {
   if (entries.empty()) return nullptr;
   Json out = Json::array();
   for (const auto& entry : entries) out.push_back(entry.value);
   return out;
 }
-
-Json logging(const Draft& draft) {
-  const auto stream = [](const StreamDraft& from) {
-    Json out = Json::object();
-    if (from.split.value) out["splitStream"] = true;
-    out["infoBufferSize"] = from.buffer.value;
-    return out;
-  };
-  Json out;
-  out["format"] = draft.log_format.value;
-  out["flushFrequency"] = time(draft.log_flush_frequency);
-  out["verbosity"] = draft.verbosity.value;
-  for (const auto& module : draft.log().vmodule) {
-    out["vmodule"].push_back(Json{{"filePattern", module.pattern}, {"verbosity", module.verbosity}});
-  }
-  out["options"] = Json{{"text", stream(draft.log_text)}, {"json", stream(draft.log_json)}};
-  return out;
+Json json_of(const Value& value) {
+  if (const auto* on = std::get_if<bool>(&value)) return *on;
+  if (const auto* whole = std::get_if<int>(&value)) return *whole;
+  if (const auto* decimal = std::get_if<double>(&value)) return number(*decimal);
+  if (const auto* texts = std::get_if<Texts>(&value)) return list(*texts);
+  return value_text(value);
 }
 
+std::optional<Json> if_true(bool value) { return value ? std::optional<Json>(true) : kOmitted; }
+
 // The valid gates, sorted; the last of a repeated gate wins.
-std::map<std::string, bool> gates(const Draft& draft) {
+std::optional<Json> gates(const Draft& draft, const Settings&) {
   std::map<std::string, bool> out;
   for (const auto& entry : draft.feature_gates) {
     const auto equals = entry.value.find('=');
@@ -61,85 +55,74 @@ std::map<std::string, bool> gates(const Draft& draft) {
     const auto on = parse_boolean(trimmed(std::string_view(entry.value).substr(equals + 1)));
     if (on) out[std::string(trimmed(entry.value.substr(0, equals)))] = *on;
   }
-  return out;
+  return out.empty() ? kOmitted : std::optional<Json>(out);
 }
 
-Json modes(const Draft& draft) {
-  const auto pace = [](const ModeDraft& mode, Json out) {
-    out["syncPeriod"] = time(mode.sync_period);
-    out["minSyncPeriod"] = time(mode.min_sync_period);
-    return out;
-  };
-  const auto mark = [](const ModeDraft& mode) {
-    return Json{{"masqueradeBit", mode.masquerade_bit.value}, {"masqueradeAll", mode.masquerade_all.value}};
-  };
-  Json iptables = mark(draft.iptables);
-  iptables["localhostNodePorts"] = draft.localhost_node_ports.value;
-  Json ipvs = pace(draft.ipvs, Json::object());
-  const IpvsDraft& from = draft.ipvs_mode;
-  ipvs["scheduler"] = from.scheduler.value;
-  ipvs["excludeCIDRs"] = list(from.exclude_cidrs);
-  ipvs["strictARP"] = from.strict_arp.value;
-  ipvs["tcpTimeout"] = time(from.tcp_timeout);
-  ipvs["tcpFinTimeout"] = time(from.tcp_fin_timeout);
-  ipvs["udpTimeout"] = time(from.udp_timeout);
-  Json out;
-  out["iptables"] = pace(draft.iptables, iptables);
-  out["ipvs"] = ipvs;
-  out["nftables"] = pace(draft.nftables, mark(draft.nftables));
-  out["winkernel"] = Json{{"networkName", draft.winkernel.network_name.value},
-                          {"sourceVip", draft.winkernel.source_vip.value},
-                          {"enableDSR", draft.winkernel.enable_dsr.value},
-                          {"rootHnsEndpointName", draft.winkernel.root_hns_endpoint_name.value},
-                          {"forwardHealthCheckVip", draft.winkernel.forward_health_check_vip.value}};
-  return out;
+std::optional<Json> vmodule(const Draft& draft, const Settings&) {
+  Json out = Json::array();
+  for (const auto& module : draft.log().vmodule) {
+    out.push_back(Json{{"filePattern", module.pattern}, {"verbosity", module.verbosity}});
+  }
+  return out.empty() ? kOmitted : std::optional<Json>(out);
 }
 
-Json conntrack(const ConntrackDraft& from) {
-  return Json{{"maxPerCore", from.max_per_core.value},
-              {"min", from.min.value},
-              {"tcpEstablishedTimeout", time(from.tcp_established_timeout)},
-              {"tcpCloseWaitTimeout", time(from.tcp_close_wait_timeout)},
-              {"tcpBeLiberal", from.tcp_be_liberal.value},
-              {"udpTimeout", time(from.udp_timeout)},
-              {"udpStreamTimeout", time(from.udp_stream_timeout)}};
+std::string effective_mode(const Draft& draft) {
+  return draft.mode.given() ? draft.mode.value : std::string(kDefaultMode);
 }
 
-// The order of the fields is that of the type in k8s.io/kube-proxy/config/v1alpha1.
+std::optional<Json> node_port_addresses(const Draft& draft, const Settings& settings) {
+  const bool primary = draft.node_port_addresses.empty() && mode_facts(effective_mode(draft)).primary_node_ports &&
+                       settings.node_ports.primary;
+  return primary ? Json::array({"primary"}) : list(draft.node_port_addresses);
+}
+
+// Fields whose effective value is not that of their member.
+using Renderer = std::optional<Json> (*)(const Draft&, const Settings&);
+using D = const Draft&;
+using S = const Settings&;
+const std::map<std::string_view, Renderer> kRenderers = {
+    {"clientConnection.burst", [](D, S settings) -> std::optional<Json> { return settings.source.client.burst; }},
+    {"clientConnection.qps", [](D, S settings) -> std::optional<Json> { return number(settings.source.client.qps); }},
+    {"detectLocalMode",
+     [](D draft, S) -> std::optional<Json> {
+       return draft.detect_local_mode.given() ? draft.detect_local_mode.value : "ClusterCIDR";
+     }},
+    {"featureGates", gates},
+    {"healthzBindAddress", [](D draft, S) -> std::optional<Json> { return effective_healthz(draft); }},
+    {"hostnameOverride",
+     [](D draft, S) -> std::optional<Json> {
+       return draft.host_name.given() ? node::normalized_node_name(draft.host_name.value, "") : std::string();
+     }},
+    {"logging.options.json.splitStream", [](D draft, S) { return if_true(draft.log_json.split.value); }},
+    {"logging.options.text.splitStream", [](D draft, S) { return if_true(draft.log_text.split.value); }},
+    {"logging.vmodule", vmodule},
+    {"metricsBindAddress", [](D draft, S) -> std::optional<Json> { return effective_metrics(draft); }},
+    {"mode", [](D draft, S) -> std::optional<Json> { return effective_mode(draft); }},
+    {"nodePortAddresses", node_port_addresses},
+    {"windowsRunAsService", [](D draft, S) { return if_true(draft.windows_run_as_service.value); }},
+};
+
+// The place of "a.b" in nested objects.
+Json& at_path(Json& root, std::string_view path) {
+  Json* at = &root;
+  for (auto dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.')) {
+    at = &(*at)[std::string(path.substr(0, dot))];
+    path.remove_prefix(dot + 1);
+  }
+  return (*at)[std::string(path)];
+}
+
 Json kube_proxy(const Draft& draft, const Settings& settings) {
   Json out;
   out["kind"] = kKubeProxyKind;
   out["apiVersion"] = kKubeProxyApi;
-  if (const auto all = gates(draft); !all.empty()) out["featureGates"] = all;
-  out["clientConnection"] = Json{{"kubeconfig", draft.kubeconfig.value},
-                                 {"acceptContentTypes", draft.accept_content_types.value},
-                                 {"contentType", draft.content_type.value},
-                                 {"qps", number(settings.source.client.qps)},
-                                 {"burst", settings.source.client.burst}};
-  out["logging"] = logging(draft);
-  out["hostnameOverride"] =
-      draft.host_name.given() ? node::normalized_node_name(draft.host_name.value, "") : std::string();
-  out["bindAddress"] = draft.bind_address.value;
-  out["healthzBindAddress"] = effective_healthz(draft);
-  out["metricsBindAddress"] = effective_metrics(draft);
-  out["bindAddressHardFail"] = draft.bind_address_hard_fail.value;
-  out["enableProfiling"] = draft.profiling.value;
-  out["showHiddenMetricsForVersion"] = draft.show_hidden_metrics.value;
-  const std::string mode = draft.mode.given() ? draft.mode.value : std::string(kDefaultMode);
-  out["mode"] = mode;
-  out.update(modes(draft));
-  out["detectLocalMode"] = draft.detect_local_mode.given() ? draft.detect_local_mode.value : "ClusterCIDR";
-  out["detectLocal"] = Json{{"bridgeInterface", draft.bridge_interface.value},
-                            {"interfaceNamePrefix", draft.interface_name_prefix.value}};
-  out["clusterCIDR"] = draft.cluster_cidr.value;
-  const bool primary =
-      draft.node_port_addresses.empty() && mode_facts(mode).primary_node_ports && settings.node_ports.primary;
-  out["nodePortAddresses"] = primary ? Json::array({"primary"}) : list(draft.node_port_addresses);
-  out["oomScoreAdj"] = draft.oom_score_adj.value;
-  out["conntrack"] = conntrack(draft.conntrack);
-  out["configSyncPeriod"] = time(draft.config_sync_period);
-  out["portRange"] = draft.port_range.value;
-  if (draft.windows_run_as_service.value) out["windowsRunAsService"] = true;
+  for (const Option& option : options()) {
+    if (option.field.empty() || option.document != Document::kube_proxy) continue;
+    const auto renderer = kRenderers.find(option.field);
+    const auto value =
+        renderer == kRenderers.end() ? json_of(value_of(option, draft).value) : renderer->second(draft, settings);
+    if (value) at_path(out, option.field) = *value;
+  }
   return out;
 }
 
@@ -171,51 +154,50 @@ void emit(YAML::Emitter& out, const Json& value) {
   }
 }
 
-void emit_text(YAML::Emitter& out, const char* name, const Sourced<std::string>& value) {
-  if (value.given()) out << YAML::Key << name << YAML::Value << YAML::DoubleQuoted << value.value;
-}
-
-// Only the fields that are set.
-void emit_sluice(YAML::Emitter& out, const Draft& draft) {
+void emit_sections(YAML::Emitter& out, const Draft& draft) {
   out << YAML::BeginMap;
-  out << YAML::Key << "apiVersion" << YAML::Value << std::string(kSluiceApi);
-  out << YAML::Key << "kind" << YAML::Value << std::string(kSluiceKind);
-  emit_text(out, "backend", draft.backend);
-  if (!draft.sections.empty()) {
-    out << YAML::Key << "backends" << YAML::Value << YAML::BeginMap;
-    for (const auto& [id, section] : draft.sections) {
-      out << YAML::Key << id << YAML::Value;
-      if (section.value.yaml.empty())
-        out << YAML::Null;
-      else
-        out << YAML::Load(section.value.yaml);
-    }
-    out << YAML::EndMap;
+  for (const auto& [id, section] : draft.sections) {
+    out << YAML::Key << id << YAML::Value;
+    if (section.value.yaml.empty())
+      out << YAML::Null;
+    else
+      out << YAML::Load(section.value.yaml);
   }
-  if (draft.drain_timeout.given()) out << YAML::Key << "drainTimeout" << YAML::Value << time(draft.drain_timeout);
-  emit_text(out, "manifests", draft.manifests);
-  emit_text(out, "master", draft.master);
-  if (!draft.plugin_dirs.empty() && draft.plugin_dirs.front().given()) {
-    out << YAML::Key << "pluginDirs" << YAML::Value;
-    emit(out, list(draft.plugin_dirs));
-  }
-  emit_text(out, "record", draft.record);
-  if (draft.relax_plugin_ownership.value) out << YAML::Key << "relaxPluginOwnership" << YAML::Value << true;
-  emit_text(out, "replay", draft.replay);
-  if (draft.replay_speed.given()) {
-    out << YAML::Key << "replaySpeed" << YAML::Value << dump(number(draft.replay_speed.value));
-  }
-  emit_text(out, "stateDir", draft.state_dir);
-  if (draft.udp_timeout.given()) out << YAML::Key << "udpTimeout" << YAML::Value << time(draft.udp_timeout);
   out << YAML::EndMap;
 }
 
-bool has_sluice_fields(const Draft& draft) {
-  const bool texts = draft.backend.given() || draft.manifests.given() || draft.master.given() || draft.record.given() ||
-                     draft.replay.given() || draft.state_dir.given();
-  return texts || !draft.sections.empty() || draft.relax_plugin_ownership.value || draft.replay_speed.given() ||
-         draft.udp_timeout.given() || draft.drain_timeout.given() ||
-         (!draft.plugin_dirs.empty() && draft.plugin_dirs.front().given());
+// A boolean that is false is the default.
+bool is_set(const Option& option, const Draft& draft) {
+  if (option.field == "backends") return !draft.sections.empty();
+  const auto [value, where] = value_of(option, draft);
+  return !where.empty() && value != Value(false);
+}
+
+// The fields that are set, by name.
+std::vector<const Option*> set_sluice_fields(const Draft& draft) {
+  std::vector<const Option*> out;
+  for (const auto& [name, option] : fields_of(Document::sluice)) {
+    if (option != nullptr && is_set(*option, draft)) out.push_back(option);
+  }
+  return out;
+}
+
+void emit_sluice(YAML::Emitter& out, const std::vector<const Option*>& fields, const Draft& draft) {
+  out << YAML::BeginMap;
+  out << YAML::Key << "apiVersion" << YAML::Value << std::string(kSluiceApi);
+  out << YAML::Key << "kind" << YAML::Value << std::string(kSluiceKind);
+  for (const Option* option : fields) {
+    out << YAML::Key << std::string(option->field) << YAML::Value;
+    const Value value = value_of(*option, draft).value;
+    if (option->field == "backends") {
+      emit_sections(out, draft);
+    } else if (const auto* text = std::get_if<std::string>(&value)) {
+      out << YAML::DoubleQuoted << *text;
+    } else {
+      emit(out, json_of(value));
+    }
+  }
+  out << YAML::EndMap;
 }
 
 }  // namespace
@@ -236,9 +218,10 @@ std::string configuration_yaml(const Draft& draft, const Settings& settings) {
   // Through text, so that invalid UTF-8 is replaced as in the JSON.
   emit(out, Json::parse(kube_proxy_json(draft, settings)));
   std::string text = std::string(out.c_str()) + "\n";
-  if (!has_sluice_fields(draft)) return text;
+  const auto fields = set_sluice_fields(draft);
+  if (fields.empty()) return text;
   YAML::Emitter second;
-  emit_sluice(second, draft);
+  emit_sluice(second, fields, draft);
   return text + "---\n" + second.c_str() + "\n";
 }
 

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 
+#include "core/config/flag_table.hpp"
 #include "core/config/mode_table.hpp"
+#include "core/config/option_readers.hpp"
 #include "core/config/render.hpp"
 #include "core/config/validate_parts.hpp"
 #include "core/config/values.hpp"
@@ -17,10 +19,6 @@ namespace {
 
 constexpr std::size_t kInterfaceNameLimit = 15;    // IFNAMSIZ without the NUL
 constexpr std::size_t kInterfacePrefixLimit = 14;  // rules add a "+"
-// sun_path holds 107 bytes, including "/control.sock".
-constexpr std::size_t kStateDirLimit = 90;
-// Maximum drain timeout.
-constexpr std::chrono::hours kLongestDrain{24 * 7};
 constexpr std::string_view kPrimary = "primary";
 constexpr std::string_view kAuto = "auto";
 
@@ -36,9 +34,9 @@ class Validator {
       : draft_(draft), environment_(environment), problems_(problems) {}
 
   Settings run() {
+    out_ = draft_.settings;
     out_.config_file = draft_.config_file;
     out_.flags = draft_.flags;
-    out_.sections.clear();
     for (const auto& [id, section] : draft_.sections) out_.sections[id] = section.value;
     out_.plugins = draft_.plugins();
     out_.localhost_node_ports = draft_.localhost_node_ports.value;
@@ -53,7 +51,7 @@ class Validator {
     bind_address();
     folders();
     validate_serving(draft_, out_, problems_);
-    validate_conntrack(draft_, out_, problems_);
+    check_options(FlagGroup::conntrack, draft_, problems_);
     validate_feature_gates(draft_, out_, problems_);
     validate_mode_options(draft_, out_, problems_);
     validate_logging(draft_, out_, problems_);
@@ -180,10 +178,7 @@ class Validator {
     }
     out_.sync_period = sync.value;
     out_.min_sync_period = least.value;
-    if (draft_.config_sync_period.value.count() <= 0) {
-      problems_.error(draft_.config_sync_period.where,
-                      print_duration(draft_.config_sync_period.value) + " is too short; allowed: more than 0");
-    }
+    check_options(FlagGroup::source, draft_, problems_);
   }
 
   void check_bit(const Sourced<int>& bit) {
@@ -296,17 +291,8 @@ class Validator {
                         "'" + folder.value + "' is not an absolute path; allowed: a path that begins with /");
       }
     }
-    if (const Duration drain = draft_.drain_timeout.value; drain.count() < 0 || drain > kLongestDrain) {
-      problems_.error(draft_.drain_timeout.where,
-                      print_duration(drain) + " cannot be waited for; allowed: 0s to " + print_duration(kLongestDrain));
-    }
-    out_.drain_timeout = draft_.drain_timeout.value;
-    out_.state_dir = draft_.state_dir.value;
-    if (!out_.state_dir.starts_with('/') || out_.state_dir.size() > kStateDirLimit) {
-      problems_.error(draft_.state_dir.where,
-                      "'" + out_.state_dir + "' cannot be the state directory; allowed: an absolute path of at most " +
-                          std::to_string(kStateDirLimit) + " letters, so that a socket fits in it");
-    }
+    check_options(FlagGroup::backend, draft_, problems_);
+    check_options(FlagGroup::general, draft_, problems_);
   }
 
   const Draft& draft_;
@@ -316,6 +302,14 @@ class Validator {
 };
 
 }  // namespace
+
+void check_options(FlagGroup group, const Draft& draft, Problems& problems) {
+  for (const Option* option : options_in_help_order()) {
+    if (option->group != group || option->check == nullptr) continue;
+    const auto [value, where] = value_of(*option, draft);
+    if (std::string error = option->check(value); !error.empty()) problems.error(where, std::move(error));
+  }
+}
 
 Settings validate(const Draft& draft, const HostEnvironment& environment, Problems& problems) {
   return Validator(draft, environment, problems).run();

@@ -2,37 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Settings of single modes, and warnings about settings without an effect.
-#include <charconv>
-#include <system_error>
-
 #include "core/config/mode_table.hpp"
+#include "core/config/option_readers.hpp"
 #include "core/config/validate_parts.hpp"
-#include "core/config/values.hpp"
 
 namespace sluice::config {
 namespace {
 
 constexpr std::string_view kContentType = "application/json";
 
-std::string joined(const std::vector<Sourced<std::string>>& entries) {
-  std::string out;
-  for (const auto& entry : entries) out += (out.empty() ? "" : ",") + entry.value;
-  return out;
-}
-
-// "", "0-0", "1000-2000", "1000+500" or one port.
-bool is_port_range(std::string_view text) {
-  const auto port = [](std::string_view digits) {
-    int value = -1;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return error == std::errc() && end == digits.data() + digits.size() && value <= 65535 ? value : -1;
-  };
-  const auto mark = text.find_first_of("-+");
-  if (mark == std::string_view::npos) return text.empty() || port(text) >= 0;
-  const int low = port(text.substr(0, mark));
-  const int second = port(text.substr(mark + 1));
-  if (low < 0 || second < 0) return false;
-  return text[mark] == '-' ? low <= second : low + second <= 65535;
+// Passes the options of a group on to the backend.
+void pass_options(FlagGroup group, const Draft& draft, Settings& out, Problems& problems) {
+  check_options(group, draft, problems);
+  for (const Option& option : options()) {
+    if (option.group != group || option.backend_option.empty()) continue;
+    out.mode_options[std::string(option.backend_option)] = value_text(value_of(option, draft).value);
+  }
 }
 
 // Warns about a setting that is set, and not to its default.
@@ -46,38 +31,17 @@ void warn_if_set(const Setting& setting, const Setting& as_default, const std::s
 }  // namespace
 
 void validate_ipvs_options(const Draft& draft, Settings& out, Problems& problems) {
-  const IpvsDraft& from = draft.ipvs_mode;
-  for (const auto& cidr : from.exclude_cidrs) {
+  for (const auto& cidr : draft.ipvs_mode.exclude_cidrs) {
     if (!base::IpPrefix::parse(cidr.value)) {
       problems.error(cidr.where, "'" + cidr.value + "' is not a CIDR; allowed: CIDRs such as 10.0.0.0/8 or fd00::/8");
     }
   }
-  const std::pair<const char*, const Sourced<Duration>*> times[] = {{"ipvs.tcpTimeout", &from.tcp_timeout},
-                                                                    {"ipvs.tcpFinTimeout", &from.tcp_fin_timeout},
-                                                                    {"ipvs.udpTimeout", &from.udp_timeout}};
-  for (const auto& [name, time] : times) {
-    if (time->value.count() < 0) {
-      problems.error(time->where, print_duration(time->value) + " is negative; allowed: 0 or more");
-    }
-    out.mode_options[name] = go_duration(time->value);
-  }
-  out.mode_options["ipvs.scheduler"] = from.scheduler.value;
-  out.mode_options["ipvs.excludeCIDRs"] = joined(from.exclude_cidrs);
-  out.mode_options["ipvs.strictARP"] = from.strict_arp.value ? "true" : "false";
+  pass_options(FlagGroup::ipvs, draft, out, problems);
 }
 
 void validate_userspace_options(const Draft& draft, Settings& out, Problems& problems) {
-  if (!is_port_range(draft.port_range.value)) {
-    problems.error(draft.port_range.where,
-                   "'" + draft.port_range.value + "' is no range of ports; allowed: such as 30000-32767 or 30000+500");
-  }
-  if (draft.udp_timeout.value.count() <= 0) {
-    problems.error(draft.udp_timeout.where,
-                   print_duration(draft.udp_timeout.value) + " is too short; allowed: more than 0");
-  }
+  pass_options(FlagGroup::userspace, draft, out, problems);
   out.mode_options["userspace.listenAddress"] = draft.bind_address.value;
-  out.mode_options["userspace.portRange"] = draft.port_range.value;
-  out.mode_options["userspace.udpTimeout"] = go_duration(draft.udp_timeout.value);
 }
 
 void warn_userspace_unused(const Draft& draft, const std::string& why, Problems& problems) {

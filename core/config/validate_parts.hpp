@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/config/draft.hpp"
+#include "core/config/option.hpp"
 #include "core/config/problems.hpp"
 #include "core/config/settings.hpp"
 
@@ -15,8 +16,10 @@ namespace sluice::config {
 std::string effective_healthz(const Draft& draft);
 std::string effective_metrics(const Draft& draft);
 
+// Applies the checks of the options of a group.
+void check_options(FlagGroup group, const Draft& draft, Problems& problems);
+
 void validate_serving(const Draft& draft, Settings& out, Problems& problems);
-void validate_conntrack(const Draft& draft, Settings& out, Problems& problems);
 void validate_feature_gates(const Draft& draft, Settings& out, Problems& problems);
 void validate_logging(const Draft& draft, Settings& out, Problems& problems);
 // Options for the backend of a mode. REQUIRES: out.backend is final.

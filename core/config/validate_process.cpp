@@ -14,11 +14,6 @@
 namespace sluice::config {
 namespace {
 
-constexpr int kLeastOomScore = -1000;
-constexpr int kMostOomScore = 1000;
-// The release before the supported one, 1.36.
-constexpr std::string_view kPreviousRelease = "1.35";
-
 std::string effective(const Sourced<std::string>& address, const Sourced<int>& port) {
   return port.value == 0 ? "" : with_port(address.value, port.value);
 }
@@ -51,15 +46,6 @@ void warn_ignored_port(const Sourced<std::string>& address, const Sourced<int>& 
   problems.warning(port.where, "has no effect: the address, " + address.value + ", has a port of its own");
 }
 
-void not_negative(const Sourced<int>& number, Problems& problems) {
-  if (number.value < 0) problems.error(number.where, std::to_string(number.value) + " is negative; allowed: 0 or more");
-}
-void not_negative(const Sourced<Duration>& time, Problems& problems) {
-  if (time.value.count() < 0) {
-    problems.error(time.where, print_duration(time.value) + " is negative; allowed: 0 or more");
-  }
-}
-
 // The place of the list or map that contains the gate.
 std::string place_of_gates(const std::string& where, const std::string& name) {
   const std::string suffix = "." + name;
@@ -78,34 +64,8 @@ void validate_serving(const Draft& draft, Settings& out, Problems& problems) {
                 problems);
   if (out.serve.healthz) warn_ignored_port(draft.healthz_address, draft.healthz_port, problems);
   if (out.serve.metrics) warn_ignored_port(draft.metrics_address, draft.metrics_port, problems);
-  out.serve.bind_address_hard_fail = draft.bind_address_hard_fail.value;
-  out.serve.profiling = draft.profiling.value;
-  const Sourced<std::string>& shown = draft.show_hidden_metrics;
-  if (shown.given() && shown.value != kPreviousRelease) {
-    problems.error(shown.where, "'" + shown.value + "' is not the release before this one; allowed: " +
-                                    std::string(kPreviousRelease) + ", or nothing");
-  }
-  const Sourced<int>& score = draft.oom_score_adj;
-  if (score.value < kLeastOomScore || score.value > kMostOomScore) {
-    problems.error(score.where, std::to_string(score.value) + " is no such score; allowed: -1000 to 1000");
-  }
-  out.oom_score_adj = score.value;
-}
-
-void validate_conntrack(const Draft& draft, Settings& out, Problems& problems) {
-  const ConntrackDraft& from = draft.conntrack;
-  for (const auto* number : {&from.max_per_core, &from.min}) not_negative(*number, problems);
-  for (const auto* time :
-       {&from.tcp_established_timeout, &from.tcp_close_wait_timeout, &from.udp_timeout, &from.udp_stream_timeout}) {
-    not_negative(*time, problems);
-  }
-  out.conntrack = {.max_per_core = from.max_per_core.value,
-                   .min = from.min.value,
-                   .tcp_established_timeout = from.tcp_established_timeout.value,
-                   .tcp_close_wait_timeout = from.tcp_close_wait_timeout.value,
-                   .udp_timeout = from.udp_timeout.value,
-                   .udp_stream_timeout = from.udp_stream_timeout.value,
-                   .tcp_be_liberal = from.tcp_be_liberal.value};
+  check_options(FlagGroup::serving, draft, problems);
+  check_options(FlagGroup::node, draft, problems);
 }
 
 void validate_feature_gates(const Draft& draft, Settings& out, Problems& problems) {
@@ -171,23 +131,7 @@ void validate_feature_gates(const Draft& draft, Settings& out, Problems& problem
 }
 
 void validate_logging(const Draft& draft, Settings& out, Problems& problems) {
-  if (draft.verbosity.value < 0) {
-    problems.error(draft.verbosity.where,
-                   std::to_string(draft.verbosity.value) + " is no verbosity; allowed: 0 or more");
-  }
-  if (draft.log_format.value != "text" && draft.log_format.value != "json") {
-    problems.error(draft.log_format.where, "'" + draft.log_format.value + "' is no log format; allowed: text, json");
-  }
-  if (draft.log_flush_frequency.value.count() <= 0) {
-    problems.error(draft.log_flush_frequency.where,
-                   print_duration(draft.log_flush_frequency.value) + " is too short; allowed: more than 0");
-  }
-  for (const StreamDraft* stream : {&draft.log_text, &draft.log_json}) {
-    if (!parse_quantity(stream->buffer.value)) {
-      problems.error(stream->buffer.where,
-                     "'" + stream->buffer.value + "' is no size; allowed: bytes, such as 65536, 64Ki or 1M");
-    }
-  }
+  check_options(FlagGroup::logging, draft, problems);
   for (const auto& entry : draft.vmodule) {
     const auto equals = entry.value.rfind('=');
     const auto level = equals == std::string::npos ? std::optional<int>()

@@ -160,7 +160,7 @@ int start(const std::vector<std::string>& arguments) {
   if (action == config::Action::cleanup) {
     if (problems.has_errors()) return print(problems);
     daemon::set_up_logging(draft.log());
-    return daemon::clean_up(plugins, draft.state_dir.value) ? 0 : 1;
+    return daemon::clean_up(plugins, draft.settings.state_dir) ? 0 : 1;
   }
   daemon::set_up_logging(draft.log());  // before mode auto, which loads plugins and logs
   const config::Settings settings = reload::validated(draft, environment, nullptr, problems);

@@ -17,9 +17,6 @@ from tap import Tap  # noqa: E402
 MODES = "iptables|ipvs|nftables|userspace"
 MODE = re.compile(rf'"(?:{MODES})"|\bk(?:Iptables|Ipvs|Nftables|Userspace)\b')
 MODE_TABLE = "core/config/mode_table."
-# Names of sections in kube-proxy's configuration file.
-SECTION = re.compile(rf'\bout\["(?:{MODES})"\]')
-SECTIONS = "core/config/render.cpp"
 # A literal that is a name and no message about it.
 OBJECT = re.compile(r'"(?:KUBE-(?!6-")[A-Z0-9-]+|kube-ipvs0)"')
 
@@ -33,7 +30,7 @@ def in_lines(name, text, pattern):
 def modes(name, text):
     """The core spells a mode in its table only."""
     if name.startswith("core/") and not name.startswith(MODE_TABLE):
-        yield from in_lines(name, SECTION.sub("", text) if name == SECTIONS else text, MODE)
+        yield from in_lines(name, text, MODE)
 
 
 def kernel_objects(name, text):
@@ -59,14 +56,13 @@ def violations(root, rule):
 BROKEN = [
     (modes, "core/lifecycle/a.cpp", 'if (backend == "ipvs") return;\n'),
     (modes, "core/cleanup/a.cpp", "into.modes |= names::kNftables;\n"),
-    (modes, SECTIONS, 'out["mode"] = "iptables";\n'),
+    (modes, "core/config/render.cpp", 'out["mode"] = "iptables";\n'),
     (kernel_objects, "core/cleanup/a.cpp", 'constexpr std::string_view kChain = "KUBE-SERVICES";\n'),
     (kernel_objects, "plugins/iptables/a.cpp", 'return "KUBE-SVC-";\n'),
     (kernel_objects, "plugins/ipvs/a.cpp", 'if_nametoindex("kube-ipvs0");\n'),
 ]
 FINE = [
     (MODE_TABLE + "cpp", "ModeFacts{.id = names::id_of(names::kIpvs)};\n"),
-    (SECTIONS, 'out["ipvs"] = ipvs;\n'),
     ("core/a.cpp", 'add("ipvs-scheduler"); starts_with("KUBE-6-"); starts_with("KUBE-");\n'),
     ("names/a.hpp", 'inline constexpr std::string_view kServices = "KUBE-SERVICES";\n'),
     ("plugins/ipvs/a.cpp", 'add("KUBE-PROXY-FIREWALL does not drop other sources");\n'),

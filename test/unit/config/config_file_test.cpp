@@ -119,7 +119,7 @@ class ConfigFileTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(d.ipvs.min_sync_period.value == 3s);
     CPPUNIT_ASSERT(d.ipvs.sync_period.value == 4s);
     CPPUNIT_ASSERT_EQUAL(std::string("json"), d.log_format.value);
-    CPPUNIT_ASSERT_EQUAL(4, d.verbosity.value);
+    CPPUNIT_ASSERT_EQUAL(4, d.settings.log.verbosity);
     CPPUNIT_ASSERT_EQUAL(std::string("nftables"), d.mode.value);
     CPPUNIT_ASSERT(d.nftables.masquerade_all.value);
     CPPUNIT_ASSERT_EQUAL(15, d.nftables.masquerade_bit.value);
@@ -325,7 +325,7 @@ class ConfigFileTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("com.example.dpu"), r.draft.backend.value);
     CPPUNIT_ASSERT_EQUAL(std::string("c.yaml:7: backend"), r.draft.backend.where);
     CPPUNIT_ASSERT_EQUAL(std::string("/m"), r.draft.manifests.value);
-    CPPUNIT_ASSERT_EQUAL(std::string("/s"), r.draft.state_dir.value);
+    CPPUNIT_ASSERT_EQUAL(std::string("/s"), r.draft.settings.state_dir);
     CPPUNIT_ASSERT((r.draft.plugins() == PluginSettings{{"/a", "/b"}, true}));
     const auto& section = r.draft.sections.at("com.example.dpu");
     CPPUNIT_ASSERT_EQUAL(std::string("c.yaml:13: backends.com.example.dpu"), section.where);

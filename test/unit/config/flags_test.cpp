@@ -259,9 +259,9 @@ class FlagsTest : public CppUnit::TestFixture {
 
   void help_lists_every_flag_under_its_group() {
     const std::string help = help_text("sluiced", "/plugins", "/state");
-    for (const FlagSpec& flag : flag_table()) {
-      CPPUNIT_ASSERT_MESSAGE(std::string(flag.name), help.find("--" + std::string(flag.name)) != std::string::npos);
-      CPPUNIT_ASSERT(help.find(std::string(group_title(flag.group)) + ":\n") != std::string::npos);
+    for (const Option* flag : flag_table()) {
+      CPPUNIT_ASSERT_MESSAGE(std::string(flag->flag), help.find("--" + std::string(flag->flag)) != std::string::npos);
+      CPPUNIT_ASSERT(help.find(std::string(group_title(flag->group)) + ":\n") != std::string::npos);
     }
     CPPUNIT_ASSERT(help.find("/plugins") != std::string::npos);
     CPPUNIT_ASSERT(help.find("/state") != std::string::npos);

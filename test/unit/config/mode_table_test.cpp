@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/config/flag_table.hpp"
+#include "core/config/option_readers.hpp"
 
 namespace sluice::config {
 namespace mode_table_test {
@@ -36,8 +37,8 @@ class ModeTableTest : public CppUnit::TestFixture {
   }
 
   void the_flag_names_the_default_and_the_preferred_modes() {
-    const FlagSpec* const flag = find_flag("proxy-mode");
-    CPPUNIT_ASSERT_EQUAL(std::string("iptables"), std::string(flag->default_value));
+    const Option* const flag = find_flag("proxy-mode");
+    CPPUNIT_ASSERT_EQUAL(std::string("iptables"), default_text(*flag));
     std::string words;
     for (const std::string& id : preferred_modes()) words.append(words.empty() ? "the first of " : " and ").append(id);
     CPPUNIT_ASSERT_MESSAGE(words, flag->help.find(words) != std::string_view::npos);

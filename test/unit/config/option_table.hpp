@@ -39,4 +39,7 @@ struct Option {
 
 const std::vector<Option>& option_table();
 
+// Without flags and file: the KubeProxyConfiguration with every field, in kube-proxy's order and format.
+std::string default_configuration();
+
 }  // namespace sluice::test

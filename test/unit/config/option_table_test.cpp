@@ -9,15 +9,14 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
-#include "core/base/files.hpp"
-#include "core/config/kube_proxy_fields.hpp"
+#include "core/config/option_readers.hpp"
 #include "core/config/validate.hpp"
 #include "core/config/values.hpp"
+#include "test/unit/config/generated_part.hpp"
 #include "test/unit/config/problem_text.hpp"
 #include "test/unit/temporary_folder.hpp"
 
@@ -31,7 +30,6 @@ using test::Refused;
 const std::string kProxy = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n";
 const std::string kBegin =
     "<!-- made from test/unit/config/option_table.cpp: SLUICE_WRITE_DOCS=1 unit_tests OptionTable -->\n";
-const std::string kEnd = "<!-- end of what is made -->\n";
 
 struct Result {
   Settings settings;
@@ -143,13 +141,14 @@ class OptionTableTest : public CppUnit::TestFixture {
       }
       if (!option.field.empty()) fields.insert(option.field);
     }
-    for (const FlagSpec& flag : flag_table()) {
-      CPPUNIT_ASSERT_MESSAGE(std::string(flag.name), flags.count(std::string(flag.name)) != 0);
+    for (const auto* flag : flag_table()) {
+      CPPUNIT_ASSERT_MESSAGE(std::string(flag->flag), flags.count(std::string(flag->flag)) != 0);
     }
-    for (const auto& [field, reader] : kube_proxy_fields()) {
+    const Fields& known = fields_of(Document::kube_proxy);
+    for (const auto& [field, option] : known) {
       CPPUNIT_ASSERT_MESSAGE(std::string(field), fields.count(std::string(field)) != 0);
     }
-    CPPUNIT_ASSERT_EQUAL(kube_proxy_fields().size(), fields.size());
+    CPPUNIT_ASSERT_EQUAL(known.size(), fields.size());
   }
 
   void defaults() {
@@ -163,7 +162,7 @@ class OptionTableTest : public CppUnit::TestFixture {
                                    effective(file, option.field));
       // The default in --help and in the log is the effective one.
       if (option.flag.empty() || option.kind == FlagKind::list) continue;
-      const std::string shown(find_flag(option.flag)->default_value);
+      const std::string shown = default_text(*find_flag(option.flag));
       if (shown != "false") CPPUNIT_ASSERT_EQUAL_MESSAGE(option.flag, option.by_default, shown);
     }
   }
@@ -257,20 +256,7 @@ class OptionTableTest : public CppUnit::TestFixture {
   }
 
   void operations_guide_lists_every_message() {
-    const char* source = std::getenv("SLUICE_SRCDIR");
-    const std::string path = std::string(source == nullptr ? "." : source) + "/docs/operations.md";
-    const auto text = base::read_file(path);
-    CPPUNIT_ASSERT_MESSAGE(text.status().message(), text.ok());
-    const auto begin = text->find(kBegin);
-    const auto end = text->find(kEnd);
-    CPPUNIT_ASSERT_MESSAGE("docs/operations.md lacks the marks", begin != std::string::npos && end > begin);
-    const std::string made = messages();
-    const auto at = begin + kBegin.size();
-    if (std::getenv("SLUICE_WRITE_DOCS") != nullptr) {
-      CPPUNIT_ASSERT(base::write_file_atomically(path, text->substr(0, at) + made + text->substr(end)).ok());
-      return;
-    }
-    CPPUNIT_ASSERT_EQUAL_MESSAGE("run the unit tests with SLUICE_WRITE_DOCS=1", made, text->substr(at, end - at));
+    test::require_generated_part("docs/operations.md", kBegin, messages());
   }
 
  private:

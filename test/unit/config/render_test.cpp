@@ -57,24 +57,7 @@ class RenderTest : public CppUnit::TestFixture {
  public:
   void the_json_has_the_format_of_kube_proxy() {
     const Read read = read_words({});
-    CPPUNIT_ASSERT_EQUAL(
-        std::string(
-            R"({"kind":"KubeProxyConfiguration","apiVersion":"kubeproxy.config.k8s.io/v1alpha1","clientConnection":)"
-            R"({"kubeconfig":"","acceptContentTypes":"","contentType":"application/vnd.kubernetes.protobuf","qps":5,)"
-            R"("burst":10},"logging":{"format":"text","flushFrequency":"5s","verbosity":0,"options":{"text":)"
-            R"({"infoBufferSize":"0"},"json":{"infoBufferSize":"0"}}},"hostnameOverride":"","bindAddress":"0.0.0.0",)"
-            R"("healthzBindAddress":"0.0.0.0:10256","metricsBindAddress":"127.0.0.1:10249","bindAddressHardFail":)"
-            R"(false,"enableProfiling":false,"showHiddenMetricsForVersion":"","mode":"iptables","iptables":)"
-            R"({"masqueradeBit":14,"masqueradeAll":false,"localhostNodePorts":true,"syncPeriod":"30s",)"
-            R"("minSyncPeriod":"1s"},"ipvs":{"syncPeriod":"30s","minSyncPeriod":"1s","scheduler":"","excludeCIDRs":)"
-            R"(null,"strictARP":false,"tcpTimeout":"0s","tcpFinTimeout":"0s","udpTimeout":"0s"},"nftables":)"
-            R"({"masqueradeBit":14,"masqueradeAll":false,"syncPeriod":"30s","minSyncPeriod":"1s"},"winkernel":)"
-            R"({"networkName":"","sourceVip":"","enableDSR":false,"rootHnsEndpointName":"","forwardHealthCheckVip":)"
-            R"(false},"detectLocalMode":"ClusterCIDR","detectLocal":{"bridgeInterface":"","interfaceNamePrefix":""},)"
-            R"("clusterCIDR":"","nodePortAddresses":null,"oomScoreAdj":-999,"conntrack":{"maxPerCore":32768,"min":)"
-            R"(131072,"tcpEstablishedTimeout":"24h0m0s","tcpCloseWaitTimeout":"1h0m0s","tcpBeLiberal":false,)"
-            R"("udpTimeout":"0s","udpStreamTimeout":"0s"},"configSyncPeriod":"15m0s","portRange":""})"),
-        read.settings.kube_proxy_configuration);
+    CPPUNIT_ASSERT_EQUAL(test::default_configuration(), read.settings.kube_proxy_configuration);
   }
 
   void every_option_can_be_read_back() {

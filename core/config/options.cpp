@@ -1,0 +1,399 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <array>
+#include <charconv>
+#include <system_error>
+
+#include "core/config/mode_table.hpp"
+#include "core/config/option.hpp"
+#include "core/config/option_readers.hpp"
+#include "core/config/values.hpp"
+
+namespace sluice::config {
+namespace {
+
+constexpr int kLeastOomScore = -1000;
+constexpr int kMostOomScore = 1000;
+// sun_path holds 107 bytes, including "/control.sock".
+constexpr std::size_t kStateDirLimit = 90;
+// Maximum drain timeout.
+constexpr std::chrono::hours kLongestDrain{24 * 7};
+// The release before the supported one, 1.36.
+constexpr std::string_view kPreviousRelease = "1.35";
+
+// "", "0-0", "1000-2000", "1000+500" or one port.
+bool is_port_range(std::string_view text) {
+  const auto port = [](std::string_view digits) {
+    int value = -1;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return error == std::errc() && end == digits.data() + digits.size() && value <= 65535 ? value : -1;
+  };
+  const auto mark = text.find_first_of("-+");
+  if (mark == std::string_view::npos) return text.empty() || port(text) >= 0;
+  const int low = port(text.substr(0, mark));
+  const int second = port(text.substr(mark + 1));
+  if (low < 0 || second < 0) return false;
+  return text[mark] == '-' ? low <= second : low + second <= 65535;
+}
+
+std::string unless(bool valid, const std::string& error) { return valid ? std::string() : error; }
+
+// Checks of single values: each returns the error with the allowed values, or an empty text.
+namespace checks {
+
+std::string not_negative(const Value& value) {
+  const auto* number = std::get_if<int>(&value);
+  const bool negative = number != nullptr ? *number < 0 : std::get<Duration>(value).count() < 0;
+  return unless(!negative, (number != nullptr ? std::to_string(*number) : print_duration(std::get<Duration>(value))) +
+                               " is negative; allowed: 0 or more");
+}
+
+std::string positive(const Value& value) {
+  const auto time = std::get<Duration>(value);
+  return unless(time.count() > 0, print_duration(time) + " is too short; allowed: more than 0");
+}
+
+std::string buffer_size(const Value& value) {
+  const auto& text = std::get<std::string>(value);
+  return unless(parse_quantity(text).has_value(),
+                "'" + text + "' is no size; allowed: bytes, such as 65536, 64Ki or 1M");
+}
+
+std::string drain_timeout(const Value& value) {
+  const auto time = std::get<Duration>(value);
+  return unless(time.count() >= 0 && time <= kLongestDrain,
+                print_duration(time) + " cannot be waited for; allowed: 0s to " + print_duration(kLongestDrain));
+}
+
+std::string log_format(const Value& value) {
+  const auto& text = std::get<std::string>(value);
+  return unless(text == "text" || text == "json", "'" + text + "' is no log format; allowed: text, json");
+}
+
+std::string oom_score(const Value& value) {
+  const int score = std::get<int>(value);
+  return unless(score >= kLeastOomScore && score <= kMostOomScore,
+                std::to_string(score) + " is no such score; allowed: -1000 to 1000");
+}
+
+std::string port_range(const Value& value) {
+  const auto& text = std::get<std::string>(value);
+  return unless(is_port_range(text), "'" + text + "' is no range of ports; allowed: such as 30000-32767 or 30000+500");
+}
+
+std::string previous_release(const Value& value) {
+  const auto& text = std::get<std::string>(value);
+  return unless(
+      text.empty() || text == kPreviousRelease,
+      "'" + text + "' is not the release before this one; allowed: " + std::string(kPreviousRelease) + ", or nothing");
+}
+
+std::string state_dir(const Value& value) {
+  const auto& folder = std::get<std::string>(value);
+  return unless(folder.starts_with('/') && folder.size() <= kStateDirLimit,
+                "'" + folder + "' cannot be the state directory; allowed: an absolute path of at most " +
+                    std::to_string(kStateDirLimit) + " letters, so that a socket fits in it");
+}
+
+std::string verbosity(const Value& value) {
+  const int level = std::get<int>(value);
+  return unless(level >= 0, std::to_string(level) + " is no verbosity; allowed: 0 or more");
+}
+
+}  // namespace checks
+
+namespace table {  // keeps the short names to the table
+
+using enum FlagKind;
+using enum FlagGroup;
+using namespace checks;
+using namespace option_readers;
+using node::ConntrackSettings;
+
+// clang-format off
+constexpr std::array kOptions = std::to_array<Option>({
+    {.flag = "config", .beats_file = true, .value_name = "FILE",
+     .help = "Configuration file (KubeProxyConfiguration, optionally followed by SluiceConfiguration). Flags that "
+             "the file covers are ignored."},
+    {.flag = "write-config-to", .beats_file = true, .value_name = "FILE",
+     .help = "Write the effective configuration, with every default, to a file for --config, and exit."},
+    {.flag = "check", .kind = boolean, .beats_file = true,
+     .help = "Check the configuration, report everything that is wrong with it, and exit."},
+    {.flag = "init-only", .kind = boolean, .beats_file = true,
+     .help = "Apply privileged settings such as sysctls, then exit."},
+    {.flag = "cleanup", .kind = boolean, .beats_file = true,
+     .help = "Remove everything that Sluice or kube-proxy programmed on this node, and exit."},
+    {.field = "stateDir", .document = Document::sluice, .flag = "state-dir", .beats_file = true, .value_name = "DIR",
+     .shown_default = "/run/sluice",
+     .help = "Directory for the control socket and for state that must survive a restart.",
+     .setting = in_settings<&Settings::state_dir>, .check = state_dir},
+    {.field = "featureGates", .flag = "feature-gates", .kind = list, .value_name = "NAME=BOOL,...",
+     .help = "Feature gates of kube-proxy; AllowServiceExternalIPs=false ignores spec.externalIPs.",
+     .draft = in_draft<&Draft::feature_gates>, .read = read_feature_gates},
+    {.flag = "version", .beats_file = true, .value_name = "[=raw|vX.Y.Z]", .shown_default = "false",
+     .help = "Print the version, with =raw its number alone, and exit; with =vX.Y.Z run, and report that version of "
+             "Kubernetes."},
+    {.flag = "help", .kind = boolean, .beats_file = true, .help = "Print this text and exit."},
+
+    {.field = "clientConnection.kubeconfig", .flag = "kubeconfig", .group = source, .value_name = "FILE",
+     .help = "Credentials and address of the API server.", .draft = in_draft<&Draft::kubeconfig>},
+    {.field = "master", .document = Document::sluice, .flag = "master", .group = source, .beats_file = true,
+     .value_name = "URL", .help = "Address of the API server; overrides the one in the kubeconfig.",
+     .draft = in_draft<&Draft::master>},
+    {.field = "manifests", .document = Document::sluice, .flag = "manifests", .group = source, .beats_file = true,
+     .value_name = "DIR|FILE",
+     .help = "Read Services, EndpointSlices, Nodes and ServiceCIDRs from disk instead of an API server.",
+     .draft = in_draft<&Draft::manifests>},
+    {.field = "replay", .document = Document::sluice, .flag = "replay", .group = source, .beats_file = true,
+     .value_name = "FILE",
+     .help = "Replay a recording instead of connecting to an API server. The node name is that of the recording, "
+             "unless --hostname-override is set.", .draft = in_draft<&Draft::replay>},
+    {.field = "replaySpeed", .document = Document::sluice, .flag = "replay-speed", .kind = decimal, .group = source,
+     .beats_file = true, .value_name = "FACTOR",
+     .help = "Speed of --replay as a factor of the recorded speed; 0 replays without delays.",
+     .draft = in_draft<&Draft::replay_speed>},
+    {.field = "record", .document = Document::sluice, .flag = "record", .group = source, .beats_file = true,
+     .value_name = "FILE",
+     .help = "Record the events of the source for --replay. An existing recording is renamed to FILE.old.",
+     .draft = in_draft<&Draft::record>},
+    {.field = "clientConnection.acceptContentTypes", .group = source,
+     .help = "Ignored (accepted for compatibility): the API server is asked for JSON.",
+     .draft = in_draft<&Draft::accept_content_types>},
+    {.field = "clientConnection.contentType", .flag = "kube-api-content-type", .group = source, .help_order = 1,
+     .value_name = "TYPE", .help = "Ignored (accepted for compatibility): the API server is asked for JSON.",
+     .draft = in_draft<&Draft::content_type>},
+    {.field = "clientConnection.qps", .flag = "kube-api-qps", .kind = decimal, .group = source,
+     .value_name = "NUMBER", .help = "Maximum requests per second to the API server; negative means unlimited.",
+     .draft = in_draft<&Draft::qps>},
+    {.field = "clientConnection.burst", .flag = "kube-api-burst", .kind = number, .group = source,
+     .value_name = "NUMBER", .help = "Maximum burst of requests to the API server.", .draft = in_draft<&Draft::burst>},
+
+    {.field = "logging.format", .flag = "logging-format", .group = logging, .beats_file = true, .help_order = 1,
+     .value_name = "text|json", .help = "Form of log lines.", .draft = in_draft<&Draft::log_format>,
+     .check = log_format},
+    {.field = "logging.flushFrequency", .flag = "log-flush-frequency", .kind = duration, .group = logging,
+     .beats_file = true, .help_order = 1, .value_name = "DURATION", .help = "Maximum delay of buffered lines.",
+     .setting = in_settings<&Settings::log, &LogSettings::flush_frequency>, .read = read_flush_frequency,
+     .check = positive},
+    {.field = "logging.verbosity", .flag = "v", .kind = number, .group = logging, .beats_file = true,
+     .value_name = "LEVEL", .help = "Log verbosity; 1 logs all flags, 4 and higher logs debug lines.",
+     .setting = in_settings<&Settings::log, &LogSettings::verbosity>, .check = verbosity},
+    {.field = "logging.vmodule", .flag = "vmodule", .kind = list, .group = logging, .beats_file = true,
+     .value_name = "PATTERN=LEVEL,...",
+     .help = "Verbosity of single components; the component is the word before ] in a line. Text format only.",
+     .draft = in_draft<&Draft::vmodule>, .flag_appends = true, .read = read_vmodule},
+    {.field = "logging.options.text.splitStream", .flag = "log-text-split-stream", .kind = boolean, .group = logging,
+     .beats_file = true, .help_order = 1,
+     .help = "In text format, write info lines to standard output, and warnings and errors to standard error.",
+     .draft = in_draft<&Draft::log_text, &StreamDraft::split>},
+    {.field = "logging.options.text.infoBufferSize", .flag = "log-text-info-buffer-size", .group = logging,
+     .beats_file = true, .help_order = 1, .value_name = "BYTES",
+     .help = "With --log-text-split-stream: buffer size for info lines, such as 64Ki.",
+     .draft = in_draft<&Draft::log_text, &StreamDraft::buffer>, .check = buffer_size},
+    {.field = "logging.options.json.splitStream", .flag = "log-json-split-stream", .kind = boolean, .group = logging,
+     .beats_file = true, .help_order = 1,
+     .help = "In json format, write info lines to standard output, and warnings and errors to standard error.",
+     .draft = in_draft<&Draft::log_json, &StreamDraft::split>},
+    {.field = "logging.options.json.infoBufferSize", .flag = "log-json-info-buffer-size", .group = logging,
+     .beats_file = true, .help_order = 1, .value_name = "BYTES",
+     .help = "With --log-json-split-stream: buffer size for info lines, such as 64Ki.",
+     .draft = in_draft<&Draft::log_json, &StreamDraft::buffer>, .check = buffer_size},
+
+    {.field = "hostnameOverride", .flag = "hostname-override", .group = node, .beats_file = true,
+     .value_name = "NAME", .help = "Name of this node in the cluster, instead of the host name.",
+     .draft = in_draft<&Draft::host_name>},
+    {.field = "bindAddress", .flag = "bind-address", .group = node, .value_name = "IP",
+     .help = "Overrides the node's IP address and primary family; 0.0.0.0 or :: leave both to the Node object.",
+     .draft = in_draft<&Draft::bind_address>},
+    {.field = "healthzBindAddress", .flag = "healthz-bind-address", .group = serving, .value_name = "IP[:PORT]",
+     .help = "Where /healthz and /livez are served.", .draft = in_draft<&Draft::healthz_address>},
+    {.flag = "healthz-port", .kind = number, .group = serving, .value_name = "PORT",
+     .help = "Port of --healthz-bind-address if it has none; 0 turns the server off. Deprecated.",
+     .draft = in_draft<&Draft::healthz_port>},
+    {.field = "metricsBindAddress", .flag = "metrics-bind-address", .group = serving, .value_name = "IP[:PORT]",
+     .help = "Where /metrics is served.", .draft = in_draft<&Draft::metrics_address>},
+    {.flag = "metrics-port", .kind = number, .group = serving, .value_name = "PORT",
+     .help = "Port of --metrics-bind-address if it has none. Deprecated.", .draft = in_draft<&Draft::metrics_port>},
+    {.field = "bindAddressHardFail", .flag = "bind-address-hard-fail", .kind = boolean, .group = serving,
+     .help = "Exit if one of these addresses cannot be bound, instead of retrying.",
+     .setting = in_settings<&Settings::serve, &ServeSettings::bind_address_hard_fail>, .part = SettingsPart::serve},
+    {.field = "enableProfiling", .flag = "profiling", .kind = boolean, .group = serving,
+     .help = "Serve /debug/flags/v on the metrics address.",
+     .setting = in_settings<&Settings::serve, &ServeSettings::profiling>, .part = SettingsPart::serve},
+    {.field = "showHiddenMetricsForVersion", .flag = "show-hidden-metrics-for-version", .group = serving,
+     .value_name = "VERSION",
+     .help = "Ignored (accepted for compatibility): no metric is hidden. Only the previous release is allowed.",
+     .draft = in_draft<&Draft::show_hidden_metrics>, .check = previous_release},
+
+    {.field = "mode", .flag = "proxy-mode", .group = backend, .value_name = "ID|auto", .shown_default = kDefaultMode,
+     .help = "Backend to use: the id of any installed plugin, or auto for the first of nftables and iptables that "
+             "works here.", .draft = in_draft<&Draft::mode>},
+    {.field = "backend", .document = Document::sluice, .group = backend, .help = "Id of the backend; overrides mode.",
+     .draft = in_draft<&Draft::backend>},
+    {.field = "backends", .document = Document::sluice, .group = backend,
+     .help = "Settings of single backends, by id.", .read = read_sections},
+    {.field = "pluginDirs", .document = Document::sluice, .flag = "plugin-dir", .kind = repeated, .group = backend,
+     .beats_file = true, .value_name = "DIR",
+     .help = "Directory to search for backends, instead of the installed one. May be repeated; the first directory "
+             "with the backend wins.", .draft = in_draft<&Draft::plugin_dirs>},
+    {.field = "relaxPluginOwnership", .document = Document::sluice, .kind = boolean, .group = backend,
+     .help = "Load plugin files that belong to any user; for developers.",
+     .setting = in_settings<&Settings::plugins, &PluginSettings::relax_ownership>, .part = SettingsPart::backend},
+    {.field = "drainTimeout", .document = Document::sluice, .kind = duration, .group = backend,
+     .help = "How long established connections may keep an old backend; 0 does not drain.",
+     .setting = in_settings<&Settings::drain_timeout>, .check = drain_timeout},
+
+    {.field = "iptables.masqueradeBit", .flag = "iptables-masquerade-bit", .kind = number, .group = local_traffic,
+     .help_order = 3, .value_name = "0-31", .help = "Bit of the packet mark that asks for masquerading.",
+     .draft = in_draft<&Draft::iptables, &ModeDraft::masquerade_bit>},
+    {.field = "iptables.masqueradeAll", .flag = "masquerade-all", .kind = boolean, .group = local_traffic,
+     .help_order = 2, .help = "Masquerade all traffic to cluster IPs.",
+     .draft = in_draft<&Draft::iptables, &ModeDraft::masquerade_all>,
+     .flag_sets_too = in_draft<&Draft::nftables, &ModeDraft::masquerade_all>},
+    {.field = "iptables.localhostNodePorts", .flag = "iptables-localhost-nodeports", .kind = boolean,
+     .group = backend, .help = "Serve node ports on 127.0.0.1 too, IPv4 only.",
+     .draft = in_draft<&Draft::localhost_node_ports>},
+    {.field = "iptables.syncPeriod", .flag = "iptables-sync-period", .kind = duration, .group = pace,
+     .value_name = "DURATION", .help = "Interval of checks for drift between the kernel and the expected rules.",
+     .draft = in_draft<&Draft::iptables, &ModeDraft::sync_period>,
+     .flag_sets_too = in_draft<&Draft::nftables, &ModeDraft::sync_period>, .zero_is_default = true},
+    {.field = "iptables.minSyncPeriod", .flag = "iptables-min-sync-period", .kind = duration, .group = pace,
+     .value_name = "DURATION",
+     .help = "Minimum time between two writes to the kernel; 0 writes every change at once.",
+     .draft = in_draft<&Draft::iptables, &ModeDraft::min_sync_period>,
+     .flag_sets_too = in_draft<&Draft::nftables, &ModeDraft::min_sync_period>, .zero_is_default = true},
+
+    {.field = "ipvs.syncPeriod", .flag = "ipvs-sync-period", .kind = duration, .group = ipvs,
+     .value_name = "DURATION", .help = "Like --iptables-sync-period, for ipvs mode.",
+     .draft = in_draft<&Draft::ipvs, &ModeDraft::sync_period>, .zero_is_default = true},
+    {.field = "ipvs.minSyncPeriod", .flag = "ipvs-min-sync-period", .kind = duration, .group = ipvs,
+     .value_name = "DURATION", .help = "Like --iptables-min-sync-period, for ipvs mode.",
+     .draft = in_draft<&Draft::ipvs, &ModeDraft::min_sync_period>},
+    {.field = "ipvs.scheduler", .flag = "ipvs-scheduler", .group = ipvs, .value_name = "NAME",
+     .help = "Scheduler of virtual servers; rr when empty.",
+     .draft = in_draft<&Draft::ipvs_mode, &IpvsDraft::scheduler>, .backend_option = "ipvs.scheduler"},
+    {.field = "ipvs.excludeCIDRs", .flag = "ipvs-exclude-cidrs", .kind = list, .group = ipvs,
+     .value_name = "CIDR,...", .help = "Address ranges of virtual servers that the backend does not change.",
+     .draft = in_draft<&Draft::ipvs_mode, &IpvsDraft::exclude_cidrs>, .backend_option = "ipvs.excludeCIDRs"},
+    {.field = "ipvs.strictARP", .flag = "ipvs-strict-arp", .kind = boolean, .group = ipvs,
+     .help = "Answer ARP for an address on its own interface only.",
+     .draft = in_draft<&Draft::ipvs_mode, &IpvsDraft::strict_arp>, .backend_option = "ipvs.strictARP"},
+    {.field = "ipvs.tcpTimeout", .flag = "ipvs-tcp-timeout", .kind = duration, .group = ipvs,
+     .value_name = "DURATION", .help = "Timeout of idle TCP connections; 0 keeps the value of the kernel.",
+     .draft = in_draft<&Draft::ipvs_mode, &IpvsDraft::tcp_timeout>, .check = not_negative,
+     .backend_option = "ipvs.tcpTimeout"},
+    {.field = "ipvs.tcpFinTimeout", .flag = "ipvs-tcpfin-timeout", .kind = duration, .group = ipvs,
+     .value_name = "DURATION", .help = "Timeout of TCP connections after a FIN; 0 keeps the value of the kernel.",
+     .draft = in_draft<&Draft::ipvs_mode, &IpvsDraft::tcp_fin_timeout>, .check = not_negative,
+     .backend_option = "ipvs.tcpFinTimeout"},
+    {.field = "ipvs.udpTimeout", .flag = "ipvs-udp-timeout", .kind = duration, .group = ipvs,
+     .value_name = "DURATION", .help = "Timeout of UDP flows; 0 keeps the value of the kernel.",
+     .draft = in_draft<&Draft::ipvs_mode, &IpvsDraft::udp_timeout>, .check = not_negative,
+     .backend_option = "ipvs.udpTimeout"},
+
+    {.field = "nftables.masqueradeBit", .kind = number, .group = local_traffic,
+     .help = "Bit of the packet mark that asks for masquerading, in nftables mode.",
+     .draft = in_draft<&Draft::nftables, &ModeDraft::masquerade_bit>},
+    {.field = "nftables.masqueradeAll", .kind = boolean, .group = local_traffic,
+     .help = "Masquerade all traffic to cluster IPs, in nftables mode.",
+     .draft = in_draft<&Draft::nftables, &ModeDraft::masquerade_all>},
+    {.field = "nftables.syncPeriod", .kind = duration, .group = pace,
+     .help = "Interval of checks for drift between the kernel and the expected rules, in nftables mode.",
+     .draft = in_draft<&Draft::nftables, &ModeDraft::sync_period>, .zero_is_default = true},
+    {.field = "nftables.minSyncPeriod", .kind = duration, .group = pace,
+     .help = "Minimum time between two writes to the kernel, in nftables mode.",
+     .draft = in_draft<&Draft::nftables, &ModeDraft::min_sync_period>, .zero_is_default = true},
+
+    {.field = "winkernel.networkName", .help = "Ignored (accepted for compatibility): for Windows.",
+     .draft = in_draft<&Draft::winkernel, &WinkernelDraft::network_name>},
+    {.field = "winkernel.sourceVip", .help = "Ignored (accepted for compatibility): for Windows.",
+     .draft = in_draft<&Draft::winkernel, &WinkernelDraft::source_vip>},
+    {.field = "winkernel.enableDSR", .kind = boolean, .help = "Ignored (accepted for compatibility): for Windows.",
+     .draft = in_draft<&Draft::winkernel, &WinkernelDraft::enable_dsr>},
+    {.field = "winkernel.rootHnsEndpointName", .help = "Ignored (accepted for compatibility): for Windows.",
+     .draft = in_draft<&Draft::winkernel, &WinkernelDraft::root_hns_endpoint_name>},
+    {.field = "winkernel.forwardHealthCheckVip", .kind = boolean,
+     .help = "Ignored (accepted for compatibility): for Windows.",
+     .draft = in_draft<&Draft::winkernel, &WinkernelDraft::forward_health_check_vip>},
+
+    {.field = "detectLocalMode", .flag = "detect-local-mode", .group = local_traffic, .help_order = 1,
+     .value_name = "MODE", .shown_default = "ClusterCIDR",
+     .help = "How traffic of local pods is recognised: ClusterCIDR, NodeCIDR, BridgeInterface or "
+             "InterfaceNamePrefix.", .draft = in_draft<&Draft::detect_local_mode>},
+    {.field = "detectLocal.bridgeInterface", .flag = "pod-bridge-interface", .group = local_traffic, .help_order = 1,
+     .value_name = "NAME", .help = "The bridge of local pods, for BridgeInterface.",
+     .draft = in_draft<&Draft::bridge_interface>},
+    {.field = "detectLocal.interfaceNamePrefix", .flag = "pod-interface-name-prefix", .group = local_traffic,
+     .help_order = 1, .value_name = "PREFIX",
+     .help = "Prefix of the interface names of local pods, for InterfaceNamePrefix.",
+     .draft = in_draft<&Draft::interface_name_prefix>},
+    {.field = "clusterCIDR", .flag = "cluster-cidr", .group = local_traffic, .value_name = "CIDR[,CIDR]",
+     .help = "Address range of pods, at most one per address family. Traffic to cluster IPs from other sources is "
+             "masqueraded.", .draft = in_draft<&Draft::cluster_cidr>},
+    {.field = "nodePortAddresses", .flag = "nodeport-addresses", .kind = list, .group = node,
+     .value_name = "CIDR,...",
+     .help = "Addresses that serve node ports: CIDRs, or the word primary for the node's own; all when empty. May be"
+             " repeated.", .draft = in_draft<&Draft::node_port_addresses>},
+    {.field = "oomScoreAdj", .flag = "oom-score-adj", .kind = number, .group = node, .value_name = "NUMBER",
+     .help = "OOM score adjustment, from -1000 (never killed) to 1000.",
+     .setting = in_settings<&Settings::oom_score_adj>, .check = oom_score, .part = SettingsPart::kernel},
+    {.flag = "boot-id-file", .group = node, .value_name = "FILE,...", .help = "Ignored (accepted for compatibility).",
+     .draft = in_draft<&Draft::boot_id_file>},
+    {.flag = "machine-id-file", .group = node, .value_name = "FILE,...",
+     .help = "Ignored (accepted for compatibility).", .draft = in_draft<&Draft::machine_id_file>},
+
+    {.field = "conntrack.maxPerCore", .flag = "conntrack-max-per-core", .kind = number, .group = conntrack,
+     .value_name = "NUMBER", .help = "Maximum tracked connections per processor; 0 keeps the limit of the kernel.",
+     .setting = in_settings<&Settings::conntrack, &ConntrackSettings::max_per_core>, .check = not_negative,
+     .part = SettingsPart::kernel, .change_name = "conntrack"},
+    {.field = "conntrack.min", .flag = "conntrack-min", .kind = number, .group = conntrack, .value_name = "NUMBER",
+     .help = "Minimum of the limit of tracked connections, regardless of the number of processors.",
+     .setting = in_settings<&Settings::conntrack, &ConntrackSettings::min>, .check = not_negative,
+     .part = SettingsPart::kernel, .change_name = "conntrack"},
+    {.field = "conntrack.tcpEstablishedTimeout", .flag = "conntrack-tcp-timeout-established", .kind = duration,
+     .group = conntrack, .value_name = "DURATION",
+     .help = "Timeout of idle TCP connections; 0 keeps the value of the kernel.",
+     .setting = in_settings<&Settings::conntrack, &ConntrackSettings::tcp_established_timeout>, .check = not_negative,
+     .part = SettingsPart::kernel, .change_name = "conntrack"},
+    {.field = "conntrack.tcpCloseWaitTimeout", .flag = "conntrack-tcp-timeout-close-wait", .kind = duration,
+     .group = conntrack, .value_name = "DURATION",
+     .help = "Timeout of TCP connections in the state CLOSE_WAIT; 0 keeps the value of the kernel.",
+     .setting = in_settings<&Settings::conntrack, &ConntrackSettings::tcp_close_wait_timeout>, .check = not_negative,
+     .part = SettingsPart::kernel, .change_name = "conntrack"},
+    {.field = "conntrack.tcpBeLiberal", .flag = "conntrack-tcp-be-liberal", .kind = boolean, .group = conntrack,
+     .help = "Do not treat TCP packets outside the window as invalid.",
+     .setting = in_settings<&Settings::conntrack, &ConntrackSettings::tcp_be_liberal>, .part = SettingsPart::kernel,
+     .change_name = "conntrack"},
+    {.field = "conntrack.udpTimeout", .flag = "conntrack-udp-timeout", .kind = duration, .group = conntrack,
+     .value_name = "DURATION", .help = "Timeout of UDP flows without a reply; 0 keeps the value of the kernel.",
+     .setting = in_settings<&Settings::conntrack, &ConntrackSettings::udp_timeout>, .check = not_negative,
+     .part = SettingsPart::kernel, .change_name = "conntrack"},
+    {.field = "conntrack.udpStreamTimeout", .flag = "conntrack-udp-timeout-stream", .kind = duration,
+     .group = conntrack, .value_name = "DURATION",
+     .help = "Timeout of UDP flows with replies; 0 keeps the value of the kernel.",
+     .setting = in_settings<&Settings::conntrack, &ConntrackSettings::udp_stream_timeout>, .check = not_negative,
+     .part = SettingsPart::kernel, .change_name = "conntrack"},
+
+    {.field = "configSyncPeriod", .flag = "config-sync-period", .kind = duration, .group = source, .help_order = 1,
+     .value_name = "DURATION", .help = "Ignored (accepted for compatibility): there is no cache to resync.",
+     .draft = in_draft<&Draft::config_sync_period>, .zero_is_default = true, .check = positive},
+    {.field = "portRange", .flag = "proxy-port-range", .group = userspace, .value_name = "LOW-HIGH",
+     .help = "Ports the proxy may open; any when empty.", .draft = in_draft<&Draft::port_range>, .check = port_range,
+     .backend_option = "userspace.portRange"},
+    {.field = "udpTimeout", .document = Document::sluice, .flag = "udp-timeout", .kind = duration, .group = userspace,
+     .value_name = "DURATION", .help = "How long an idle UDP connection is kept.",
+     .draft = in_draft<&Draft::udp_timeout>, .zero_is_default = true, .check = positive,
+     .backend_option = "userspace.udpTimeout"},
+    {.field = "windowsRunAsService", .kind = boolean, .help = "Ignored (accepted for compatibility): for Windows.",
+     .draft = in_draft<&Draft::windows_run_as_service>},
+});
+// clang-format on
+
+}  // namespace table
+
+}  // namespace
+
+std::span<const Option> options() { return table::kOptions; }
+
+}  // namespace sluice::config
