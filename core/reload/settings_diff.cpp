@@ -21,6 +21,15 @@ class Changes {
   void refuse(const char* setting, const T& from, const T& to, const std::string& why) {
     if (!(from == to)) out_.push_back({setting, SettingsPart::none, why});
   }
+  // The options of a group that have a member of Settings; a name once.
+  void compare_options(config::FlagGroup group, const config::Settings& from, const config::Settings& to) {
+    for (const config::Option& option : config::options()) {
+      if (option.group != group || option.setting.get == nullptr) continue;
+      if (option.setting.get(from) == option.setting.get(to)) continue;
+      const std::string name(option.change_name.empty() ? option.field : option.change_name);
+      if (out_.empty() || out_.back().setting != name) out_.push_back({name, option.part, {}});
+    }
+  }
   void refuse(const char* setting, const std::string& why) { out_.push_back({setting, SettingsPart::none, why}); }
 
   std::vector<SettingsChange> take() { return std::move(out_); }
@@ -35,9 +44,8 @@ base::Family primary_family(const config::Settings& settings) {
   return node::choose_node_ips({}, settings.bind_address).primary;
 }
 
-// Each structured binding below names all fields of its structure, so that a new field does not compile until its
-// changes are handled.
-
+// Each structured binding names all fields of its structure, so that a new field does not compile until its changes
+// are handled.
 void compare_source(const config::SourceSettings& a, const config::SourceSettings& b, Changes& out) {
   const auto& [kind, kubeconfig, master, manifests, replay, replay_speed, record, client] = a;
   if ((kind == config::SourceKind::replay) != (b.kind == config::SourceKind::replay)) {
@@ -57,14 +65,14 @@ void compare_source(const config::SourceSettings& a, const config::SourceSetting
   out.compare("clientConnection.burst", SettingsPart::source, burst, b.client.burst);
 }
 
-void compare_serve(const config::ServeSettings& a, const config::ServeSettings& b, Changes& out) {
-  const auto& [healthz, metrics, bind_address_hard_fail, profiling, flagz, statusz] = a;
-  out.compare("healthzBindAddress", SettingsPart::serve, healthz, b.healthz);
-  out.compare("metricsBindAddress", SettingsPart::serve, metrics, b.metrics);
-  out.compare("bindAddressHardFail", SettingsPart::serve, bind_address_hard_fail, b.bind_address_hard_fail);
-  out.compare("enableProfiling", SettingsPart::serve, profiling, b.profiling);
-  out.compare("featureGates.ComponentFlagz", SettingsPart::serve, flagz, b.flagz);
-  out.compare("featureGates.ComponentStatusz", SettingsPart::serve, statusz, b.statusz);
+void compare_serve(const config::Settings& from, const config::Settings& to, Changes& out) {
+  const config::ServeSettings& a = from.serve;
+  const config::ServeSettings& b = to.serve;
+  out.compare("healthzBindAddress", SettingsPart::serve, a.healthz, b.healthz);
+  out.compare("metricsBindAddress", SettingsPart::serve, a.metrics, b.metrics);
+  out.compare_options(config::FlagGroup::serving, from, to);
+  out.compare("featureGates.ComponentFlagz", SettingsPart::serve, a.flagz, b.flagz);
+  out.compare("featureGates.ComponentStatusz", SettingsPart::serve, a.statusz, b.statusz);
 }
 
 // Only the section of the active backend matters.
@@ -77,47 +85,43 @@ void compare_sections(const config::Settings& a, const config::Settings& b, Chan
 }  // namespace
 
 std::vector<SettingsChange> settings_diff(const config::Settings& from, const config::Settings& to) {
+  using enum SettingsPart;
+  using config::FlagGroup;
   Changes out;
-  const auto& [config_file, source, node_name, backend, backend_reason, plugins, state_dir, drain_timeout,
-               local_detector, node_ports, localhost_node_ports, masquerade_all, masquerade_bit, bind_address,
-               sync_period, min_sync_period, serve, conntrack, oom_score_adj, allow_external_ips, log,
-               kube_proxy_configuration, sections, flags, mode_options] = from;
-  out.compare("config", SettingsPart::none, config_file, to.config_file);
-  compare_source(source, to.source, out);
-  out.refuse("hostnameOverride", node_name, to.node_name,
-             "the node is " + node_name + ", and rules and Services were chosen for it; restart sluiced to make it " +
-                 to.node_name);
-  out.compare("mode", SettingsPart::backend, backend, to.backend);
-  out.compare("mode", SettingsPart::none, backend_reason, to.backend_reason);
-  const auto& [folders, relax_ownership] = plugins;
-  out.compare("pluginDirs", SettingsPart::backend, folders, to.plugins.folders);
-  out.compare("relaxPluginOwnership", SettingsPart::backend, relax_ownership, to.plugins.relax_ownership);
-  out.refuse("stateDir", state_dir, to.state_dir, "the saved state is in " + state_dir + kRestart);
-  out.compare("drainTimeout", SettingsPart::none, drain_timeout, to.drain_timeout);  // for the next swap
-  out.compare("detectLocal", SettingsPart::backend, local_detector, to.local_detector);
-  out.compare("nodePortAddresses", SettingsPart::backend, node_ports, to.node_ports);
-  out.compare("iptables.localhostNodePorts", SettingsPart::backend, localhost_node_ports, to.localhost_node_ports);
-  out.compare("masqueradeAll", SettingsPart::backend, masquerade_all, to.masquerade_all);
-  out.compare("masqueradeBit", SettingsPart::backend, masquerade_bit, to.masquerade_bit);
+  out.compare("config", none, from.config_file, to.config_file);
+  compare_source(from.source, to.source, out);
+  out.refuse("hostnameOverride", from.node_name, to.node_name,
+             "the node is " + from.node_name +
+                 ", and rules and Services were chosen for it; restart sluiced to make it " + to.node_name);
+  out.compare("mode", backend, from.backend, to.backend);
+  out.compare("mode", none, from.backend_reason, to.backend_reason);
+  out.compare("pluginDirs", backend, from.plugins.folders, to.plugins.folders);
+  out.compare_options(FlagGroup::backend, from, to);
+  out.refuse("stateDir", from.state_dir, to.state_dir, "the saved state is in " + from.state_dir + kRestart);
+  out.compare("detectLocal", backend, from.local_detector, to.local_detector);
+  out.compare("nodePortAddresses", backend, from.node_ports, to.node_ports);
+  out.compare("iptables.localhostNodePorts", backend, from.localhost_node_ports, to.localhost_node_ports);
+  out.compare("masqueradeAll", backend, from.masquerade_all, to.masquerade_all);
+  out.compare("masqueradeBit", backend, from.masquerade_bit, to.masquerade_bit);
   if (primary_family(from) != primary_family(to)) {
     out.refuse("bindAddress", "the primary family is " + std::string(base::family_name(primary_family(from))) +
                                   " and cannot become " + std::string(base::family_name(primary_family(to))) +
                                   " while it runs" + kRestart);
   } else {
-    out.compare("bindAddress", SettingsPart::backend, bind_address, to.bind_address);
+    out.compare("bindAddress", backend, from.bind_address, to.bind_address);
   }
-  out.compare("syncPeriod", SettingsPart::backend, sync_period, to.sync_period);
-  out.compare("minSyncPeriod", SettingsPart::backend, min_sync_period, to.min_sync_period);
-  compare_serve(serve, to.serve, out);
-  out.compare("conntrack", SettingsPart::kernel, conntrack, to.conntrack);
-  out.compare("oomScoreAdj", SettingsPart::kernel, oom_score_adj, to.oom_score_adj);
-  out.compare("featureGates.AllowServiceExternalIPs", SettingsPart::backend, allow_external_ips, to.allow_external_ips);
-  out.compare("logging", SettingsPart::logging, log, to.log);
+  out.compare("syncPeriod", backend, from.sync_period, to.sync_period);
+  out.compare("minSyncPeriod", backend, from.min_sync_period, to.min_sync_period);
+  compare_serve(from, to, out);
+  out.compare_options(FlagGroup::conntrack, from, to);
+  out.compare_options(FlagGroup::node, from, to);
+  out.compare("featureGates.AllowServiceExternalIPs", backend, from.allow_external_ips, to.allow_external_ips);
+  out.compare("logging", logging, from.log, to.log);
   // Only displayed, or the source of other fields.
-  out.compare("configz", SettingsPart::none, kube_proxy_configuration, to.kube_proxy_configuration);
+  out.compare("configz", none, from.kube_proxy_configuration, to.kube_proxy_configuration);
   compare_sections(from, to, out);
-  out.compare("flags", SettingsPart::none, flags, to.flags);
-  out.compare("mode options", SettingsPart::backend, mode_options, to.mode_options);
+  out.compare("flags", none, from.flags, to.flags);
+  out.compare("mode options", backend, from.mode_options, to.mode_options);
   return out.take();
 }
 

@@ -5,22 +5,15 @@
 // cannot be applied live. Covers the paths of a kubeconfig or a plugin, but not the content of these files. No I/O.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "core/config/option.hpp"
 #include "core/config/settings.hpp"
 
 namespace sluice::reload {
 
-enum class SettingsPart : std::uint8_t {
-  none,     // no running component depends on it
-  backend,  // the backend and its node settings
-  source,
-  serve,   // the addresses of health and metrics
-  kernel,  // sysctls and other kernel settings
-  logging,
-};
+using config::SettingsPart;
 
 struct SettingsChange {
   std::string setting;  // name in the configuration: "hostnameOverride"
