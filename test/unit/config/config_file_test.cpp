@@ -38,6 +38,7 @@ class ConfigFileTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(every_supported_field_is_read_with_its_place);
   CPPUNIT_TEST(reads_json);
   CPPUNIT_TEST(empty_and_zero_values_mean_the_default);
+  CPPUNIT_TEST(a_zero_period_means_the_default_and_a_zero_timeout_means_zero);
   CPPUNIT_TEST(requests_and_recordings_are_read_with_their_place);
   CPPUNIT_TEST(the_default_of_ipvs_min_sync_period_differs_in_the_file);
   CPPUNIT_TEST(accepts_the_file_of_kubeadm_without_warnings_even_when_strict);
@@ -152,6 +153,22 @@ class ConfigFileTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(r.draft.iptables.min_sync_period.value == 1s);
     CPPUNIT_ASSERT(!r.draft.mode.given());
     CPPUNIT_ASSERT(r.draft.node_port_addresses.empty());
+  }
+
+  void a_zero_period_means_the_default_and_a_zero_timeout_means_zero() {
+    const std::string zero_periods = "  syncPeriod: 0s\n  minSyncPeriod: 0s\n";
+    const Read periods = read(kProxy + "ipvs:\n" + zero_periods + "nftables:\n" + zero_periods + "---\n" + kSluice +
+                              "udpTimeout: 0s\ndrainTimeout: 0s\n");
+    CPPUNIT_ASSERT_EQUAL(std::string(), periods.problems);
+    CPPUNIT_ASSERT(periods.draft.ipvs.sync_period.value == 30s);
+    CPPUNIT_ASSERT(periods.draft.ipvs.min_sync_period.value == 0s && periods.draft.ipvs.min_sync_period.given());
+    CPPUNIT_ASSERT(periods.draft.nftables.sync_period.value == 30s);
+    CPPUNIT_ASSERT(periods.draft.nftables.min_sync_period.value == 1s);
+    CPPUNIT_ASSERT(periods.draft.udp_timeout.value == 250ms);
+    CPPUNIT_ASSERT(periods.draft.settings.drain_timeout == 0s);
+    const Read timeouts = proxy("conntrack:\n  tcpEstablishedTimeout: 0s\n  tcpCloseWaitTimeout: 0s\n");
+    CPPUNIT_ASSERT(timeouts.draft.settings.conntrack.tcp_established_timeout == 0s);
+    CPPUNIT_ASSERT(timeouts.draft.settings.conntrack.tcp_close_wait_timeout == 0s);
   }
 
   void requests_and_recordings_are_read_with_their_place() {

@@ -71,6 +71,7 @@ class ValidateTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_file_reaches_the_settings);
   CPPUNIT_TEST(flags_beside_a_file_are_ignored_with_one_warning);
   CPPUNIT_TEST(some_flags_override_the_file);
+  CPPUNIT_TEST(the_flag_vmodule_adds_to_the_file);
   CPPUNIT_TEST(check_turns_warnings_about_fields_into_errors);
   CPPUNIT_TEST(empty_values_keep_the_default);
   CPPUNIT_TEST(accepts_only_one_source);
@@ -239,6 +240,12 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("/flag"), r.settings.source.manifests);
     CPPUNIT_ASSERT((r.settings.plugins.folders == std::vector<std::string>{"/flag"}));
     CPPUNIT_ASSERT_EQUAL(std::string("/flag"), r.settings.state_dir);
+  }
+
+  void the_flag_vmodule_adds_to_the_file() {
+    const Result r = with_file("logging: {vmodule: [{filePattern: a, verbosity: 4}]}\n", "", {"--vmodule=b=5"});
+    CPPUNIT_ASSERT_EQUAL(std::string(), r.problems);
+    CPPUNIT_ASSERT((r.settings.log.vmodule == std::vector<LogSettings::Module>{{"a", 4}, {"b", 5}}));
   }
 
   void check_turns_warnings_about_fields_into_errors() {
