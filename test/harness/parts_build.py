@@ -14,6 +14,8 @@ INSTALL, BUILD, PROGRAMS = "install", "build", "build-check"
 ASAN, TSAN, PACKAGES = "build-asan", "build-tsan", "packages"
 READY = (BUILD,)
 SIDE_WEIGHT = 1.0  # of builds beside tests: they have a low priority and use what tests leave
+# Of a step that no other one waits for: one process with the lowest priority, which uses what all others leave.
+FILLER_WEIGHT = 0.1
 TREE = "build tree"  # lock: one make at a time
 
 
@@ -105,9 +107,10 @@ def has_libfuzzer(run):
 # and tests without threads.
 TOOLS = "noinst_PROGRAMS= conformanceexec_PROGRAMS="
 PLUGINS = "plugin_LTLIBRARIES="
-# Tests of backends that part tsan runs.
+# Tests that part tsan runs: those that start threads.
 THREADED_TESTS = ("unit_ipvs_sources=test/unit/ipvs/flow_keeper_test.cpp",
-                  "unit_nftables_sources=$(unit_nftables_threaded_sources)")
+                  *(f"unit_{one}_sources=$(unit_{one}_threaded_sources)" for one in ("nftables", "userspace")),
+                  "unit_unit_tests_sources=$(unit_threaded_sources)")
 # The address sanitizer reports each use of a null pointer; a second check before it is a seventh of the compiler's time.
 NULL = "-fno-sanitize=null"
 

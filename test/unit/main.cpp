@@ -18,12 +18,14 @@
 #include <vector>
 
 #include "test/unit/skip.hpp"
+#include "test/unit/test_watch.hpp"
 
 namespace {
 
 class TapListener : public CppUnit::TestListener {
  public:
   void startTest(CppUnit::Test*) override {
+    if (sluice::test::test_watch.begin != nullptr) sluice::test::test_watch.begin();
     failure_.clear();
     sluice::test::skip_reason.clear();
   }
@@ -35,6 +37,7 @@ class TapListener : public CppUnit::TestListener {
 
   void endTest(CppUnit::Test* test) override {
     ++count_;
+    if (failure_.empty() && sluice::test::test_watch.end != nullptr) failure_ = sluice::test::test_watch.end(test->getName());
     const std::string& skipped = sluice::test::skip_reason;
     if (failure_.empty()) {
       std::printf("ok %d - %s%s%s\n", count_, test->getName().c_str(), skipped.empty() ? "" : " # SKIP ",
