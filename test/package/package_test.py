@@ -20,7 +20,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from container import CannotRun, Container, make_root
+from container import CannotRun, Container, forget_other_packages, make_root
 from contents import EVERY, NAMES, Contents
 from machine import MANIFEST, SOURCE, UNIT, Machine, exchange, manifest, without_counters
 from outcome import Tests, call, require, stretched, wait_for
@@ -511,12 +511,13 @@ def prepare(root, packages):
 
 
 def fetch(root, wanted):
-    """Downloads these packages with their dependencies into the apt cache of that Debian."""
+    """Downloads these packages with their dependencies into the apt cache of that Debian, whose apt then knows no others."""
     done = subprocess.run(["chroot", str(root), "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y",
                            "--no-install-recommends", "--download-only", *wanted],
                           capture_output=True, text=True, timeout=stretched(300), check=False)
     if done.returncode:
         raise CannotRun("what the packages depend on cannot be had: " + done.stderr.strip())
+    forget_other_packages(root)
 
 
 def ended(*_):
