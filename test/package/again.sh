@@ -5,7 +5,8 @@
 # Builds the Debian packages a second time, in another place, at another time of day and with another umask, and compares
 # them. Usage: again.sh PACKAGES BUILDDIR [all]
 # PACKAGES is where packaging/debian/build.sh has built, BUILDDIR a configured tree. What was compiled is taken from the
-# first build but for some files of each kind, which are compiled again; with "all" everything is, without a cache.
+# first build, but small files of the daemon and of a plugin are compiled again, and each kind of program and the plugin is
+# linked again; with "all" everything is, without a cache.
 set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd)
 first=$(cd "$1" && pwd)
@@ -26,8 +27,8 @@ else
   cd "$other/${tree##*/}"
   rm -rf debian
   cp -r "$tree/packaging/debian" debian
-  (cd build && rm config.status config.log core/sluicectl core/unity/sluiced-sluiced.o plugins/*/*_la-entry.lo \
-    plugins/*/.libs/*_la-entry.o test/unity/tools_conformance_load-conformance_load.o)
+  (cd build && rm config.status config.log core/unity/libsluicecore_la-base.lo core/unity/.libs/libsluicecore_la-base.o \
+    core/sluicectl plugins/iptables/iptables_la-entry.lo plugins/iptables/.libs/iptables_la-entry.o test/tools/conformance-load)
   export DEB_BUILD_OPTIONS=nocheck DEB_BUILD_PROFILES=nocheck
   dpkg-buildpackage --build=binary --no-pre-clean --no-sign --jobs-try="${SLUICE_JOBS:-$(nproc)}"
 fi
