@@ -4,7 +4,7 @@
 
 import os
 
-from parts_build import BUILD, PLAIN, PROGRAMS, READY, SIDE_WEIGHT, TREE
+from parts_build import ASAN, BUILD, FILLER_WEIGHT, PLAIN, PROGRAMS, READY, TREE, TSAN
 from results import trs_files
 from step import CHECKS, NEVER, STATUS, TAP, Step
 
@@ -80,10 +80,11 @@ def kernel(run):
 
 
 def separate(run):
-    """Each source file compiles by itself. The short form has installed code, the long form tests as well."""
+    """Each source file compiles by itself. The short form has installed code, the long form tests as well. It begins after the
+    builds, which leave no idle time."""
     return [Step("separate", "", [run.test("separate.sh"), run.built("separate"), "objects" if run.long else "installed-objects"],
-                 1800, STATUS, "each file compiles by itself", needs=READY, after=(PROGRAMS,), weight=SIDE_WEIGHT, expected=300,
-                 again=NEVER, nice=10, environment={"SLUICE_JOBS": str(run.jobs)})]
+                 3600, STATUS, "each file compiles by itself", needs=READY, after=(PROGRAMS, ASAN, TSAN), weight=FILLER_WEIGHT,
+                 expected=300, again=NEVER, nice=19, environment={"SLUICE_JOBS": str(run.jobs)})]
 
 
 def demo(run):

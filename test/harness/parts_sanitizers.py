@@ -94,7 +94,7 @@ def asan(run):
 
 
 def fuzz(run):
-    command = [run.test("fuzz/fuzz.sh"), "--builddir", run.built("clang"), "--seconds", "600" if run.long else "2",
+    command = [run.test("fuzz/fuzz.sh"), "--builddir", run.built("clang"), "--seconds", "600" if run.long else "1",
                "--jobs", str(run.jobs)]
     weight, expected = (2, 14400) if run.long else (1.0, 60)
     return [Step("fuzz", "targets", command, 36000, needs=(ASAN,), again=NEVER, weight=weight, expected=expected)]

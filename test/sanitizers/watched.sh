@@ -15,7 +15,8 @@ if [ "$reports" != - ]; then
   mkdir -p "$reports"
   common=$common:log_path=$(cd "$reports" && pwd)/report
 fi
-ASAN_OPTIONS=$common:detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1
+# A report shows the last eight calls before an allocation: each allocation records them.
+ASAN_OPTIONS=$common:malloc_context_size=8:detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1
 ASAN_OPTIONS=$ASAN_OPTIONS:check_initialization_order=1:strict_init_order=1
 # Clang has one runtime for address and undefined. GCC has two, and its second one ignores
 # log_path, so unattended runs need clang.
