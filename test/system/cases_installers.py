@@ -4,6 +4,7 @@
 supports: recorded in test/fixtures/installers."""
 
 import os
+import pathlib
 import socket
 
 from lib import installers, objects, observed, shell
@@ -80,7 +81,11 @@ def rootless(t):
     t.require(done.returncode == 0, f"--init-only: status {done.returncode}: {done.stderr}")
     failed = [line for line in done.stderr.splitlines() if "cannot set" in line and "oom_score_adj" not in line]
     t.require(not failed, f"--init-only says {failed}")
-    # The configuration for a machine's own root sets them.
-    own = installers.Recording("kubeadm")
-    done = shell.run([*ROOTLESS, t.bench.programs.sluiced, *complete(t, flags_of(t, own, t.bench.backend)), "--init-only"], check=False)
+    # The configuration for a machine's own root sets them. No machine has this value already.
+    own = complete(t, flags_of(t, installers.Recording("kubeadm"), t.bench.backend))
+    file = pathlib.Path(next(word for word in own if word.startswith("--config=")).partition("=")[2])
+    usual = file.read_text(encoding="utf-8")
+    file.write_text(usual.replace("maxPerCore: null\n  min: null\n", "maxPerCore: 1\n  min: 654321\n"), encoding="utf-8")
+    t.require(file.read_text(encoding="utf-8") != usual, f"{file} has no conntrack.min: {usual}")
+    done = shell.run([*ROOTLESS, t.bench.programs.sluiced, *own, "--init-only"], check=False)
     t.require("nf_conntrack_max" in done.stderr, f"nothing here belongs to the machine: {done.stderr}")

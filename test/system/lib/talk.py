@@ -128,6 +128,24 @@ def is_connected(one, other, patience=None):
     return receive(one, patience) == b"back"
 
 
+def are_served(t, clients, listener):
+    """Whether the server accepts a connection from each of these clients, in any order, and data arrives in both directions."""
+    for number, client in enumerate(clients):
+        client.sendall(str(number).encode())
+    served = set()
+    for _ in clients:
+        endpoint = accept(t, listener)
+        data = receive(endpoint)
+        if not isinstance(data, bytes):
+            return False
+        endpoint.sendall(data)
+        number = int(data)
+        if receive(clients[number]) != data:
+            return False
+        served.add(number)
+    return len(served) == len(clients)
+
+
 def seconds_until_over(one, patience=None):
     """The time until the connection ends, and how it ended."""
     began = time.monotonic()
