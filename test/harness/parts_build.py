@@ -14,8 +14,7 @@ INSTALL, BUILD, PROGRAMS = "install", "build", "build-check"
 ASAN, TSAN, PACKAGES = "build-asan", "build-tsan", "packages"
 READY = (BUILD,)
 SIDE_WEIGHT = 1.0  # of builds beside tests: they have a low priority and use what tests leave
-# Of a step that no other one waits for, and that has the lowest priority: it uses what all others leave.
-FILLER_WEIGHT = 0.1
+FILLER_WEIGHT = 0.1  # of a step that runs only when a processor is idle
 TREE = "build tree"  # lock: one make at a time
 
 
