@@ -1,9 +1,23 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of a lint with small trees: each broken one is found by its rule alone, and a good one by none."""
+"""Runs a lint: first its test with small trees, of which each broken one is found by its rule alone and a good one by none; then
+its rules on the tree of the project."""
 
 import os
 import tempfile
+
+from tap import Tap
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+
+
+def run(rules, violations, broken, fine):
+    """Prints TAP and returns the exit status. The arguments are those of check()."""
+    tap = Tap()
+    check(tap, rules, violations, broken, fine)
+    for name, rule in rules.items():
+        tap.check(name, violations(ROOT, rule))
+    return tap.finish()
 
 
 def check(tap, rules, violations, broken, fine):

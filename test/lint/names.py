@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that names which several parts of the code share are written down once, and prints TAP."""
 
-import os
 import re
 import sys
 
@@ -12,7 +11,6 @@ sys.dont_write_bytecode = True
 import broken_trees  # noqa: E402
 from includes import SUFFIXES, without_comments  # noqa: E402
 from source_files import read, source_files  # noqa: E402
-from tap import Tap  # noqa: E402
 
 MODES = "iptables|ipvs|nftables|userspace"
 MODE = re.compile(rf'"(?:{MODES})"|\bk(?:Iptables|Ipvs|Nftables|Userspace)\b')
@@ -72,14 +70,5 @@ FINE = [
 ]
 
 
-def main():
-    root = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-    tap = Tap()
-    broken_trees.check(tap, RULES, violations, BROKEN, FINE)
-    for name, rule in RULES.items():
-        tap.check(name, violations(root, rule))
-    return tap.finish()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(broken_trees.run(RULES, violations, BROKEN, FINE))

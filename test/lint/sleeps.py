@@ -7,7 +7,6 @@ Each sleep carries a comment on its line: `poll interval` inside a loop that che
 if the test needs the time itself. The comment begins with # in Python and shell, with // in C++.
 """
 
-import os
 import re
 import sys
 
@@ -15,7 +14,6 @@ sys.dont_write_bytecode = True
 
 import broken_trees  # noqa: E402
 from source_files import read, source_files  # noqa: E402
-from tap import Tap  # noqa: E402
 
 # Spelled in pieces: this file is checked too.
 SLEEP = "sle" "ep"
@@ -103,14 +101,5 @@ FINE = [
 ]
 
 
-def main():
-    root = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-    tap = Tap()
-    broken_trees.check(tap, RULES, violations, BROKEN, FINE)
-    for name, rule in RULES.items():
-        tap.check(name, violations(root, rule))
-    return tap.finish()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(broken_trees.run(RULES, violations, BROKEN, FINE))

@@ -15,7 +15,6 @@ sys.dont_write_bytecode = True
 
 import broken_trees  # noqa: E402
 from source_files import read, source_files  # noqa: E402
-from tap import Tap  # noqa: E402
 
 # A retired word, as a regular expression, and what to write. The table is the second column of the glossary.
 RETIRED = [
@@ -125,17 +124,12 @@ FINE = [
 
 
 def main(names):
-    root = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
     if names:
-        wanted = [name for name in source_files(root) if any(name == one or name.startswith(one.rstrip("/") + "/") for one in names)]
-        found = [sentence for rule in RULES.values() for sentence in violations(root, rule, wanted)]
+        wanted = [name for name in source_files(broken_trees.ROOT) if any(name == one or name.startswith(one.rstrip("/") + "/") for one in names)]
+        found = [sentence for rule in RULES.values() for sentence in violations(broken_trees.ROOT, rule, wanted)]
         print(*found, f"{len(found)} in {len(wanted)} files", sep="\n")
         return 1 if found else 0
-    tap = Tap()
-    broken_trees.check(tap, RULES, violations, BROKEN, FINE)
-    for name, rule in RULES.items():
-        tap.check(name, violations(root, rule))
-    return tap.finish()
+    return broken_trees.run(RULES, violations, BROKEN, FINE)
 
 
 if __name__ == "__main__":
