@@ -15,8 +15,10 @@
 namespace sluice::conntrack {
 namespace {
 
-// Limits scans to a third of one processor; a large table takes long to walk.
+// Limits scans to a third of one processor, and to a tenth while that delays the next scan by at most kShortRest.
 constexpr int kRestFactor = 2;
+constexpr int kShortRestFactor = 9;
+constexpr std::chrono::milliseconds kShortRest{100};
 // Limits the repeated scans while an old backend drains to a tenth.
 constexpr int kRestFactorOfDrainScans = 9;
 // Added to the priority of the process: behind the threads that write rules. Not more, since the end of a swap waits for
@@ -24,6 +26,10 @@ constexpr int kRestFactorOfDrainScans = 9;
 constexpr int kNice = 5;
 
 using Time = base::Clock::Time;
+
+Time::duration rest_after(Time::duration scan) {
+  return std::max<Time::duration>(scan * kRestFactor, std::min<Time::duration>(scan * kShortRestFactor, kShortRest));
+}
 
 }  // namespace
 
@@ -139,7 +145,7 @@ void ConntrackReconciler::pass() {
     const auto result = reconcile_conntrack(options_.family, state_, work_, *table_, stopping_, &old_backend_flows_,
                                             &late_replies_, begin);
     const auto took = clock_.now() - begin;
-    not_before_ = begin + took * (1 + kRestFactor);
+    not_before_ = begin + took + rest_after(took);
     next_scan_ = begin + std::clamp(took * (1 + kRestFactorOfDrainScans), options_.scan_interval,
                                     std::max(options_.scan_interval, options_.max_scan_interval));
     const bool complete = result && !result->partial && !stopping_;

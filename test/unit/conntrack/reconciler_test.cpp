@@ -83,6 +83,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(removes_an_entry_that_a_late_reply_created);
   CPPUNIT_TEST(keeps_flows_of_the_old_backend_until_they_are_quiet);
   CPPUNIT_TEST(scans_flows_of_the_old_backend_often_enough);
+  CPPUNIT_TEST(short_scans_take_a_tenth_of_a_processor);
   CPPUNIT_TEST(removes_remaining_flows_when_the_old_backend_ends);
   CPPUNIT_TEST(is_settled_once_the_flows_of_the_old_backend_are_deleted);
   CPPUNIT_TEST(the_last_scan_for_the_old_backend_is_not_delayed);
@@ -302,6 +303,19 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     shared_->with([](auto& s) { s.blocked = false; });
     CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 2; }));
     return std::chrono::steady_clock::now() - end;
+  }
+
+  void short_scans_take_a_tenth_of_a_processor() {
+    shared_->blocked = true;
+    const auto reconciler = start(options());
+    reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
+    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 1; }));
+    reconciler->put(change(false, udp_port({vip_}, 0, {e2_})));
+    std::this_thread::sleep_for(10ms);  // fixed time: the least time of the scan
+    const auto end = std::chrono::steady_clock::now();
+    shared_->with([](auto& s) { s.blocked = false; });
+    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 2; }));
+    CPPUNIT_ASSERT(std::chrono::steady_clock::now() - end >= 90ms);
   }
 
   void is_settled_once_the_flows_of_the_old_backend_are_deleted() {
