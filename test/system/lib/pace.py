@@ -19,9 +19,12 @@ SLOWNESS = max(1.0, float(os.environ.get("SLUICE_TEST_SLOWNESS") or 1))
 POLL_SECONDS = 0.05
 HIGHEST_LOAD = 16  # a limit, so that a failing test does not wait for hours
 REFERENCE_SECONDS = 0.0017  # CPU time of _work() on the machine for which CPU time limits were chosen
-MEASURED_FOR = 5  # seconds for which a measurement of the processor is valid
+MEASURED_FOR = 10  # seconds for which a measurement of the processor is valid
+READ_FOR = 0.1  # seconds for which a load that was read is valid; polls ask more often
+PROCESSORS = os.cpu_count() or 1
 
 _measured = (float("-inf"), 1.0)  # time and result
+_read = (float("-inf"), 1.0)
 
 
 def _work():
@@ -55,11 +58,15 @@ def processor_slowness():
 def load():
     """The factor by which operations may take longer than usual, from 1 to HIGHEST_LOAD: runnable processes per processor (the
     maximum of the last minute and this instant), times processor_slowness()."""
-    processors = os.cpu_count() or 1
-    with open("/proc/loadavg", encoding="ascii") as file:
-        last_minute, _, _, entities = file.read().split()[:4]
-    highest = max(float(last_minute), int(entities.split("/")[0])) / processors
-    return min(max(1.0, highest) * processor_slowness(), HIGHEST_LOAD)
+    global _read
+    when, result = _read
+    if time.monotonic() - when > READ_FOR:
+        with open("/proc/loadavg", encoding="ascii") as file:
+            last_minute, _, _, entities = file.read().split()[:4]
+        highest = max(float(last_minute), int(entities.split("/")[0])) / PROCESSORS
+        result = min(max(1.0, highest) * processor_slowness(), HIGHEST_LOAD)
+        _read = (time.monotonic(), result)
+    return result
 
 
 def stretched(limit):
