@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What Trial.expect_one (lib/cases.py) tolerates on a full machine: an answer may be late, none may be lost.
+"""What Trial.expect_one (lib/cases.py) tolerates on a full machine: an answer may be late, none may be lost. And what clients that
+answer many requests (lib/askers.py) do when one fails.
 
     asking_test.py NETECHO
 
@@ -10,13 +11,12 @@ TAP; no privileges: servers of this process on the loopback address.
 
 import contextlib
 import socket
-import subprocess
 import sys
 import threading
 import time
 import types
 
-from lib import addresses as a, pace
+from lib import addresses as a, askers, pace, shell
 from lib.cases import Trial
 from lib.outcomes import kept
 
@@ -27,10 +27,13 @@ KINDS = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
 
 class Topology:
     def __init__(self, netecho):
-        self.netecho = netecho
+        self._askers = askers.Askers(lambda _place: askers.start(netecho))
 
-    def run(self, _place, *words, timeout):
-        return subprocess.run(words, capture_output=True, text=True, check=True, timeout=timeout)
+    def ask(self, place, *words, timeout):
+        return self._askers.ask(place, words, timeout)
+
+    def remove(self):
+        self._askers.end()
 
 
 def greeting(peer):
@@ -91,8 +94,8 @@ def receives(*pauses):
     return serve
 
 
-def problems(netecho, protocol, serve, questions):
-    bench = types.SimpleNamespace(topology=Topology(netecho), profile=types.SimpleNamespace(relays=False))
+def problems(topology, protocol, serve, questions):
+    bench = types.SimpleNamespace(topology=topology, profile=types.SimpleNamespace(relays=False))
     trial = Trial(bench, "asking", a.V4, protocol)
     with server(protocol, serve) as port:
         trial.expect_one(a.NODE, types.SimpleNamespace(protocol=protocol, ip=IP, port=port), kept(a.E1), questions)
@@ -106,7 +109,7 @@ def overflows():
     return int(values[names.index("ListenOverflows")])
 
 
-def lost_syn(netecho):
+def lost_syn(topology):
     """The first SYN meets a full queue; its retransmission does not."""
     begun, before = threading.Event(), overflows()
 
@@ -115,7 +118,7 @@ def lost_syn(netecho):
         pace.wait_until(lambda: overflows() > before, 10)
         accepts(0)(one)
 
-    bench = types.SimpleNamespace(topology=Topology(netecho), profile=types.SimpleNamespace(relays=False))
+    bench = types.SimpleNamespace(topology=topology, profile=types.SimpleNamespace(relays=False))
     trial = Trial(bench, "asking", a.V4, "tcp")
     with server("tcp", serve, backlog=0) as port, socket.create_connection((IP, port)):
         begun.set()
@@ -123,20 +126,53 @@ def lost_syn(netecho):
     return trial.problems
 
 
+def raised(topology, *words, timeout=60):
+    """The failure of a request without results."""
+    try:
+        return f"unexpected results: {topology.ask('a', *words, timeout=timeout)}"
+    except shell.CommandFailed as error:
+        return str(error)
+
+
+def late_result(topology):
+    """A request whose results come after the limit fails, and its results are not those of the next request."""
+    found = []
+    with server("tcp", accepts(None, 0)) as port:
+        failure = raised(topology, "tcp", IP, str(port), "--timeout", "60000", timeout=0.01)
+        if "no result within" not in failure:
+            found.append(failure)
+        lines = topology.ask("a", "tcp", IP, str(port), "--count", "2", timeout=20)
+        if lines != [f"ok {a.E1.name} {IP}"] * 2:
+            found.append(f"the next request: {lines}")
+    return found
+
+
+def no_request(topology):
+    """A line that is not a request ends the client, and the next request has another one."""
+    failure = raised(topology, "tcp", IP)
+    found = [] if "exit 2" in failure else [failure]
+    with server("tcp", accepts(0)) as port:
+        lines = topology.ask("a", "tcp", IP, str(port), timeout=20)
+    return found + ([] if lines == [f"ok {a.E1.name} {IP}"] else [f"the next request: {lines}"])
+
+
 def main():
-    netecho = sys.argv[1]
-    checks = [("tcp: answers at once", False, lambda: problems(netecho, "tcp", accepts(0), 3)),
-              ("tcp: a late answer is waited for", False, lambda: problems(netecho, "tcp", accepts(LATE, 0), 2)),
-              ("tcp: no answer is a failure", True, lambda: problems(netecho, "tcp", accepts(0, None), 2)),
-              ("tcp: a lost SYN is a failure, though the kernel sends it again in time", True, lambda: lost_syn(netecho)),
-              ("udp: a late answer is waited for", False, lambda: problems(netecho, "udp", receives(LATE, 0), 2)),
-              ("udp: one lost answer of three is a failure", True, lambda: problems(netecho, "udp", receives(0, None, 0), 3))]
+    topology = Topology(sys.argv[1])
+    checks = [("tcp: answers at once", False, lambda: problems(topology, "tcp", accepts(0), 3)),
+              ("tcp: a late answer is waited for", False, lambda: problems(topology, "tcp", accepts(LATE, 0), 2)),
+              ("tcp: no answer is a failure", True, lambda: problems(topology, "tcp", accepts(0, None), 2)),
+              ("tcp: a lost SYN is a failure, though the kernel sends it again in time", True, lambda: lost_syn(topology)),
+              ("udp: a late answer is waited for", False, lambda: problems(topology, "udp", receives(LATE, 0), 2)),
+              ("udp: one lost answer of three is a failure", True, lambda: problems(topology, "udp", receives(0, None, 0), 3)),
+              ("clients: late results are not those of the next request", False, lambda: late_result(topology)),
+              ("clients: what is no request is a failure, and the next one succeeds", False, lambda: no_request(topology))]
     failed = 0
     for number, (title, fails, check) in enumerate(checks, 1):
         found = check()
         wrong = bool(found) != fails or any("saw 'timeout'" not in one for one in found[:1])
         failed += wrong
         print(f"{'not ok' if wrong else 'ok'} {number} - {title}" + (f"\n#   {found or 'no failure is reported'}" if wrong else ""), flush=True)
+    topology.remove()
     print(f"1..{len(checks)}")
     return 1 if failed else 0
 

@@ -37,9 +37,8 @@ class Client:
         """The name of the endpoint that answered, or what else happened."""
         ip = probe.source_ip(self._sender, self._front.ip, self._t.family)
         source = f"{ip}:{self.port}" if self._t.family == a.V4 else f"[{ip}]:{self.port}"
-        line = self._t.topology.run(
-            self._sender.place, self._t.topology.netecho, "ask", self._front.protocol, self._front.ip, str(self._front.port),
-            "--timeout", f"{pace.stretched(timeout_ms):.0f}", "--source", source).stdout.strip()
+        line, = self._t.topology.ask(self._sender.place, self._front.protocol, self._front.ip, str(self._front.port),
+                                     "--timeout", f"{pace.stretched(timeout_ms):.0f}", "--source", source)
         return line.split()[1] if line.startswith("ok ") else line
 
     def expect(self, host, occasion):

@@ -218,8 +218,8 @@ def one_source_port_udp(t):
 
 def asked_from(t, front, port):
     source = ipvs.where(POD.ip(t.family), port)
-    line = t.topology.run(POD.place, t.topology.netecho, "ask", "udp", front.ip, str(front.port), "--timeout",
-                          str(round(pace.stretched(2000))), "--source", source).stdout.strip()
+    line, = t.topology.ask(POD.place, "udp", front.ip, str(front.port), "--timeout", str(round(pace.stretched(2000))), "--source",
+                           source)
     return line.split()[1] if line.startswith("ok ") else line
 
 

@@ -22,6 +22,7 @@ constexpr const char* kUsage =
     "usage: netecho serve --name NAME --port P... [--tcp] [--udp] [--sctp] [--address IP...] [--ready-file FILE]\n"
     "       netecho ask PROTO ADDR PORT [--count N] [--timeout MS] [--source IP[:PORT]] [--bind-dev DEV] [--summary]\n"
     "                   [--first-syn-only]\n"
+    "       netecho ask-each <LINES; each has the arguments of one ask\n"
     "       netecho hammer PROTO ADDR PORT --seconds S [--interval MS] [--timeout MS] [--source IP]\n"
     "                      [--count-file FILE]\n"
     "       netecho hold PROTO ADDR PORT [--seconds S] [--interval MS] [--timeout MS]\n"
@@ -45,6 +46,7 @@ int run(const std::vector<std::string>& words) {
   const std::vector<std::string> rest(words.begin() + 1, words.end());
   if (words[0] == "serve") return serve(rest);
   if (words[0] == "ask") return ask(rest);
+  if (words[0] == "ask-each") return ask_each(rest);
   if (words[0] == "hammer") return hammer(rest);
   if (words[0] == "hold") return hold(rest);
   if (words[0] == "plan") return plan(rest);

@@ -2,8 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // netecho ask: makes new connections one after the other and prints one result line each.
+// netecho ask-each: does so for each line of the standard input, which has the arguments of one ask, and prints an
+// empty line after its results.
 #include <cstdio>
+#include <iostream>
+#include <iterator>
 #include <map>
+#include <sstream>
 
 #include "netecho_attempt.hpp"
 #include "netecho_commands.hpp"
@@ -35,6 +40,17 @@ int ask(const std::vector<std::string>& words) {
     }
   }
   for (const auto& [line, times] : counts) std::printf("%u %s\n", times, line.c_str());
+  return 0;
+}
+
+int ask_each(const std::vector<std::string>& words) {
+  const Options none(words, {{}, {}, 0});
+  for (std::string line; !stop_requested && std::getline(std::cin, line);) {
+    std::istringstream stream(line);
+    if (const int status = ask({std::istream_iterator<std::string>(stream), {}}); status != 0) return status;
+    std::printf("\n");
+    std::fflush(stdout);
+  }
   return 0;
 }
 

@@ -12,6 +12,7 @@ namespace netecho {
 
 int serve(const std::vector<std::string>& words);
 int ask(const std::vector<std::string>& words);
+int ask_each(const std::vector<std::string>& words);
 int hammer(const std::vector<std::string>& words);
 int hold(const std::vector<std::string>& words);
 int plan(const std::vector<std::string>& words);

@@ -32,9 +32,9 @@ def ask(topology, sender, protocol, ip, port, family, count=1, timeout_ms=None, 
     source = source_ip(sender, ip, family)
     if protocol == "udp":
         source = (f"{source}:{{}}" if family == a.V4 else f"[{source}]:{{}}").format(_udp_source_ports(sender, count))
-    words = [topology.netecho, "ask", protocol, ip, str(port), "--count", str(count), "--timeout", f"{timeout_ms:.0f}",
-             "--source", source, *(["--first-syn-only"] if first_syn_only else [])]
-    return topology.run(sender.place, *words, timeout=count * timeout_ms / 1000 + 30).stdout.splitlines()
+    words = [protocol, ip, str(port), "--count", str(count), "--timeout", f"{timeout_ms:.0f}", "--source", source,
+             *(["--first-syn-only"] if first_syn_only else [])]
+    return topology.ask(sender.place, *words, timeout=count * timeout_ms / 1000 + 30)
 
 
 def source_ip(sender, destination, family):

@@ -25,7 +25,7 @@ import tempfile
 import threading
 
 from . import addresses as a
-from . import netns_http, shell
+from . import askers, netns_http, shell
 from .node_tools import NodeTools
 
 PREFIX = "sluice-"
@@ -69,6 +69,7 @@ class Topology:
         self._created = []
         self._commands = {}
         self._servers = []
+        self._askers = askers.Askers(self._start_asker)
         self._serial = itertools.count()
 
     def __enter__(self):
@@ -112,6 +113,10 @@ class Topology:
     def start(self, place, *argv, **options):
         return netns_http.made_in(self.namespace(place), lambda: shell.start(list(argv), **options))
 
+    def ask(self, place, *words, timeout=60):
+        """The result lines of `netecho ask` with these arguments."""
+        return self._askers.ask(place, words, timeout)
+
     def serve(self, place, name, ports, protocols=("tcp", "udp"), addresses=()):
         """Starts a netecho server and returns once it is listening."""
         ready = os.path.join(self.directory, f"ready-{name}-{next(self._serial)}")
@@ -126,6 +131,7 @@ class Topology:
 
     def remove(self):
         """Kills all processes in the namespaces and removes the namespaces. Safe to call twice."""
+        self._askers.end()
         _remove_namespaces(self._created)
         self._created.clear()
         for server in self._servers:
@@ -229,6 +235,9 @@ class Topology:
         self.run("outside", "nft", "-f", "-", stdin="".join(
             f"table {family} answer {{ chain prerouting {{ type nat hook prerouting priority dstnat; "
             f"meta l4proto {{ tcp, udp }} redirect to :{ANSWER_PORT}; }}; }}\n" for family in ("ip", "ip6")))
+
+    def _start_asker(self, place):
+        return netns_http.made_in(self.namespace(place), lambda: askers.start(self.netecho))
 
     def _serve_all(self, servers):
         """Like `serve`, for several servers in parallel."""
