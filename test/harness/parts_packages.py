@@ -32,9 +32,9 @@ def package(run):
         step("package", 900, "--debs", debs, expected=190),
         step("author", 900, "--debs", debs, expected=210),
         Step("package", "again", [run.test("package/again.sh"), debs, run.build, *extent], 7200 if run.long else 600, STATUS,
-             "packages built again are the same", needs=(PACKAGES,), locks=(PACKED,), weight=1.0, expected=45,
+             "packages built again are the same", needs=(PACKAGES,), locks=(PACKED,), weight=0.7, expected=120,
              environment=packaging(run)),
-        Step("package", "rpm", rpm, 7200 if run.long else 600, needs=(PACKAGES,), locks=(PACKED,), weight=0.8, expected=20),
+        Step("package", "rpm", rpm, 7200 if run.long else 600, needs=(PACKAGES,), locks=(PACKED,), weight=0.5, expected=20),
     ]
     if run.long:
         made.append(step("upgrade", 16000, "--debs", debs, locks=(CONTAINER, "virtual machine"), weight=1.2, expected=3600))

@@ -96,7 +96,7 @@ def asan(run):
 def fuzz(run):
     command = [run.test("fuzz/fuzz.sh"), "--builddir", run.built("clang"), "--seconds", "600" if run.long else "1",
                "--jobs", str(run.jobs)]
-    weight, expected = (2, 14400) if run.long else (1.0, 60)
+    weight, expected = (2, 14400) if run.long else (0.7, 90)
     return [Step("fuzz", "targets", command, 36000, needs=(ASAN,), again=NEVER, weight=weight, expected=expected)]
 
 
@@ -114,7 +114,7 @@ def tsan(run):
         for fragment in fragments:
             watched.unit(program, fragment)
     watched.add("change", 1200, ["python3", run.test("sanitizers/daemon_under_change.py"), "--builddir", watched.tree,
-                                 "--seconds", "300" if run.long else "20"], weight=1.0, expected=300 if run.long else 90)
+                                 "--seconds", "300" if run.long else "10"], weight=1.0, expected=300 if run.long else 90)
     if run.long:
         for mode in MODES:
             watched.system(mode, 3600, *BUT_TRAFFIC, "--backend", mode, expected=1200)
