@@ -73,6 +73,7 @@ def system(run):
 
     made = [
         Step("system", "fd-holder", ["python3", run.test("system/fd_holder_test.py")], 120, needs=READY, weight=0.4),
+        Step("system", "requests", ["python3", run.test("system/requests_test.py")], 120, needs=READY, weight=0.1),
         Step("system", "asking", ["python3", run.test("system/asking_test.py"), run.built("test/tools/netecho")], 120,
              needs=READY, weight=0.1),
         step("iptables", "--lanes", "4", results="system-nft", expected=230),

@@ -135,7 +135,7 @@ def live_verbosity(t):
     daemon = t.bench.daemon
 
     def put(level):
-        return observed.metrics(t, "/debug/flags/v", "-X", "PUT", "-d", level)
+        return observed.set_verbosity(t, level)
 
     def debug_lines():
         t.settle()

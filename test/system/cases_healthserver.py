@@ -185,9 +185,8 @@ def every_path(t):
     for family in (V4, V6):
         for path in ("/healthz", "/livez"):
             for method in ("GET", "HEAD", "POST", "DELETE", "BREW"):
-                flags = ["-X", method] if method != "HEAD" else ["--head"]
                 changing.set_endpoints([ready(E1 if method in ("GET", "POST") else E2)])
-                answer = observed.health(t, path, *flags, family=family)
+                answer = observed.health(t, path, method, family=family)
                 t.require(answer.status == 200 and answer.headers["content-type"] == "application/json" and
                           answer.headers["x-content-type-options"] == "nosniff", f"{method} {path}: {answer}")
             eligible = '"nodeEligible":true,' if path == "/healthz" else ""
@@ -227,7 +226,7 @@ def pages(t, family):
     t.require(status.startswith("\nsluiced statusz\nWarning: "), f"/statusz does not name the program: {status}")
     for words in ("Started: ", "Up: 0 hr 0", "Binary version: sluiced ", "Emulation version: 1.36", "Paths: /configz /flagz /healthz "):
         t.require(f"\n{words}" in status, f"/statusz lacks {words}: {status}")
-    answer = observed.metrics(t, "/statusz", "-H", "Accept: application/json;as=Statusz;v=v1beta1;g=config.k8s.io", family=family)
+    answer = observed.metrics(t, "/statusz", headers={"Accept": "application/json;as=Statusz;v=v1beta1;g=config.k8s.io"}, family=family)
     t.require(answer.headers["content-type"] == "application/json" and answer.json()["kind"] == "Statusz" and
               answer.json()["metadata"]["name"] == "sluiced", f"/statusz as JSON: {answer}")
     t.require("not a Go program" in page("/debug/pprof/heap", 404).body, "/debug/pprof does not give the reason")
@@ -235,15 +234,14 @@ def pages(t, family):
 
 
 def verbosity(t):
-    put = ["-X", "PUT", "-d"]
     service = t.service([ready(E1)])
     t.settle()
     before = t.bench.daemon.log().count(" delta, ")
-    answer = observed.metrics(t, "/debug/flags/v", *put, "4")
+    answer = observed.set_verbosity(t, "4")
     t.require(answer.status == 200 and answer.body.endswith(" to 4\n"), f"verbosity 4: {answer}")
     service.set_endpoints([ready(E2)])
     t.wait_until(lambda: t.bench.daemon.log().count(" delta, ") > before, "lines of verbosity 4")
-    t.require(observed.metrics(t, "/debug/flags/v", *put, "loud").status == 400, "a verbosity of \"loud\" is taken")
+    t.require(observed.set_verbosity(t, "loud").status == 400, "a verbosity of \"loud\" is taken")
     t.require(observed.metrics(t, "/debug/flags/v").status == 406, "GET changes the verbosity")
 
 
