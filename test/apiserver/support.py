@@ -21,7 +21,7 @@ sys.path.insert(0, HERE)
 sys.path.append(os.path.join(HERE, "..", "system"))
 sys.dont_write_bytecode = True
 
-from lib import pace  # noqa: E402
+from lib import pace, shared_certificates  # noqa: E402
 
 SELECTED = ("labelSelector=%21service.kubernetes.io%2Fheadless%2C"
             "%21service.kubernetes.io%2Fservice-proxy-name")
@@ -108,12 +108,19 @@ def same_answer(got, want, name):
 
 
 class Server:
-    def __init__(self, *arguments, plain=True):
+    def __init__(self, *arguments, plain=True, fresh=False):
+        """`fresh`: the server creates all certificates, like one that starts with an empty folder."""
         self.folder = tempfile.TemporaryDirectory(prefix="apiserver-test-")
         self.ready = os.path.join(self.folder.name, "ready")
         self.errors = os.path.join(self.folder.name, "errors")
         self.tls_dir = None if plain else os.path.join(self.folder.name, "tls")
         transport = ["--plain"] if plain else ["--tls-dir", self.tls_dir]
+        if plain or fresh:
+            self._start(transport, arguments)
+        else:
+            shared_certificates.start_with(self.tls_dir, lambda: self._start(transport, arguments))
+
+    def _start(self, transport, arguments):
         with open(self.errors, "w", encoding="utf-8") as errors:
             self.process = subprocess.Popen(
                 [sys.executable, "-B", os.path.join(HERE, "apiserver.py"), *transport,

@@ -515,7 +515,8 @@ def media_types():
 
 @test
 def tls_and_credentials():
-    with Server("--san", "api.test", "--san", "192.0.2.1", plain=False) as server:
+    # `fresh`: this test is about the certificates that a server creates.
+    with Server("--san", "api.test", "--san", "192.0.2.1", plain=False, fresh=True) as server:
         equal(server.url.startswith("https://127.0.0.1:"), True)
         with open(server.ready, encoding="utf-8") as file:
             equal(file.read().strip(), server.url)

@@ -9,16 +9,14 @@ without a change to the rules of the node under test.
 import itertools
 import json
 import os
-import shutil
 import ssl
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
 from . import addresses as a
-from . import netns_http, objects, pace, shell
+from . import netns_http, objects, pace, shared_certificates, shell
 
 PORT = 6443
 FIRST_VERSION = 100_000  # resource version of the first start; the second starts at twice that, and so on
@@ -28,10 +26,6 @@ COLLECTIONS = {
     "Node": "/api/v1/nodes",
     "ServiceCIDR": "/apis/networking.k8s.io/v1/servicecidrs",
 }
-# The folder with the certificates of the first server of this process. Later servers copy it: openssl takes 0.13 s of CPU time to
-# create them.
-_made = []
-_made_lock = threading.Lock()
 GATE = ["INPUT", "-i", "eth0", "-p", "tcp", "--dport", str(PORT), "-j", "REJECT", "--reject-with", "tcp-reset"]
 
 
@@ -50,7 +44,7 @@ class ApiSource:
         self._connection = None
         self._process = None
         self._starts = itertools.count(1)
-        self._start_first()
+        shared_certificates.start_with(self.tls_dir, self._start)
 
     def daemon_flags(self, kubeconfig="kubeconfig-cert"):
         return ["--kubeconfig", os.path.join(self.tls_dir, kubeconfig)]
@@ -165,16 +159,6 @@ class ApiSource:
 
     def close(self):
         self.stop()
-
-    def _start_first(self):
-        with _made_lock:
-            if not _made:
-                self._start()
-                _made.append(tempfile.TemporaryDirectory(prefix="sluice-pki-"))
-                shutil.copytree(self.tls_dir, _made[0].name, dirs_exist_ok=True)
-                return
-        shutil.copytree(_made[0].name, self.tls_dir)
-        self._start()
 
     def _start(self):
         if os.path.exists(self._ready_file):
