@@ -84,7 +84,7 @@ def separate(run):
     it, so it runs when a processor is idle."""
     command = ["chrt", "--idle", "0", run.test("separate.sh"), run.built("separate"), "objects" if run.long else "installed-objects"]
     return [Step("separate", "", command, 3600, STATUS, "each file compiles by itself", needs=READY, after=(PROGRAMS,),
-                 weight=FILLER_WEIGHT, expected=300, again=NEVER, environment={"SLUICE_JOBS": str(run.jobs)})]
+                 weight=FILLER_WEIGHT, expected=300, again=NEVER, nice=19, environment={"SLUICE_JOBS": str(run.jobs)})]
 
 
 def demo(run):

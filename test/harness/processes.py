@@ -53,8 +53,7 @@ class Processes:
                                      env={**os.environ, **(environment or {})}, start_new_session=True)
         child.returncode = 0  # keeps Popen from waiting: wait4 also returns the processor time
         if nice:
-            with contextlib.suppress(PermissionError):  # a negative value without the privilege: normal priority
-                os.setpriority(os.PRIO_PGRP, child.pid, nice)
+            set_priority(child.pid, nice)
         self._alive.add(child.pid)
         return child.pid
 
@@ -104,6 +103,15 @@ class Processes:
             for _ in self.reap():
                 pass
             time.sleep(0.01)  # poll interval
+
+
+def set_priority(leader, nice):
+    """The priority of a session with one process group. Without the privilege for a negative value it stays the normal one."""
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PGRP, leader, nice)
+    # With automatic groups (sched(7)) the kernel compares the values of processes within a session only.
+    with contextlib.suppress(OSError), open(f"/proc/{leader}/autogroup", "w", encoding="ascii") as file:
+        file.write(str(nice))
 
 
 def send(group, number):

@@ -24,6 +24,7 @@ from step import NEVER, STATUS, TAP, Step
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOOD = ["echo", "ok 1 - a\n1..1"]
+PRIORITY_IS_5 = '[ "$(nice)" = 5 ] && { [ "$(cat /proc/sys/kernel/sched_autogroup_enabled 2>&1)" != 1 ] || grep -q "nice 5$" /proc/self/autogroup; }'
 
 
 class Spans:
@@ -96,6 +97,9 @@ def _scheduling(folder):
     order = sorted(found.spans, key=lambda name: found.spans[name].started)
     yield "the longest chain starts first, and one step after the other if so wanted", \
         [] if order == ["p/a", "p/c", "p/b"] and found.apart("p/a", "p/c") else [str(order)]
+    low = Step("p", "low", ["sh", "-c", f"until {PRIORITY_IS_5}; do sleep 0.05; done"], 10, nice=5)
+    found = schedule(folder, [low])
+    yield "a step has its priority, also where the kernel compares sessions", [] if found.spans["p/low"].status == 0 else [str(found.spans)]
     before = time.monotonic()
     scheduler.PATIENCE = 0.5
     stubborn = "trap '' TERM; sleep 60 & wait; sleep 60"

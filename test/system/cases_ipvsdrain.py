@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """IPVS mode while endpoints go: no client is cut before the timeout, none fails, none waits."""
 
+import errno
 import socket
 import struct
 import time
@@ -140,8 +141,20 @@ def greet_and_close(listener, name):
 
 def met(t, front, port, abort):
     """The endpoint that answers from that source port, the number of retransmissions, and the duration."""
-    began = time.monotonic()
-    client = talk.connect(t, EXT, front, patience=pace.stretched(20), port=port)
+    began = None
+
+    def connect():
+        nonlocal began
+        began = time.monotonic()
+        try:
+            return talk.connect(t, EXT, front, patience=pace.stretched(20), port=port)
+        except OSError as error:
+            # The last acknowledgement of the earlier connection from this port has not arrived yet.
+            if error.errno != errno.EADDRNOTAVAIL:
+                raise
+            return None
+
+    client = t.wait_until(connect, f"port {port} of {EXT.name} is free again")
     name, _ = talk.receive_all(client)
     took = time.monotonic() - began
     again, = struct.unpack_from("=I", client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), TOTAL_RETRANSMISSIONS)

@@ -30,7 +30,7 @@ def _answers(kernel, image):
     words = qemu.command("kvm", 1, 512, kernel, image, "sluice.trial") + ["-serial", "stdio"]
     try:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=TRIAL_SECONDS, check=False,
-                              preexec_fn=qemu.die_with_us)
+                              preexec_fn=qemu.separate)
     except subprocess.TimeoutExpired:
         return False
     return b"the trial guest answers" in done.stdout

@@ -112,10 +112,9 @@ class Machine:
                 theirs.append(other)
                 words += ["-chardev", f"socket,id={name},fd={other.fileno()}",
                           "-device", f"virtserialport,chardev={name},name={name}"]
-            # In another session, so that Ctrl-C reaches only this program, which ends the machine in order.
             self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                              pass_fds=[other.fileno() for other in theirs],
-                                             preexec_fn=qemu.die_with_us, start_new_session=True)
+                                             preexec_fn=qemu.separate)
             for other in theirs:
                 other.close()
         self._open = dict(self._ports)

@@ -3,6 +3,7 @@
 """Command lines of qemu."""
 
 import ctypes
+import os
 import shutil
 import signal
 
@@ -39,6 +40,8 @@ def command(accelerator, cpus, memory, kernel, image, words):
     ]
 
 
-def die_with_us():
-    """For a child that must end even if this process is killed."""
+def separate():
+    """For a child that must end even if this process is killed, but not by Ctrl-C: this process ends the machine in order. It stays in
+    this session, because a priority may apply to a session as a whole (sched(7))."""
+    os.setpgrp()
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -30,8 +30,7 @@ class Share:
             script = "set -e\n" + "\n".join(mounts) + "\nexec " + shlex.join(serve)
             self._process = subprocess.Popen(
                 ["unshare", "--mount", "--propagation", "private", "sh", "-c", script], stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, pass_fds=[listener.fileno()], preexec_fn=qemu.die_with_us,
-                start_new_session=True)
+                stdout=log, stderr=log, pass_fds=[listener.fileno()], preexec_fn=qemu.separate)
 
     def device(self):
         return ["-chardev", f"socket,id={self.tag},path={self._name},abstract=on",
