@@ -34,7 +34,7 @@ IPVS = {
     "what it gives back of what was written, and what it refuses": (
         "cases_ipvs.all_rules", "cases_ipvs.restore_fails", "cases_ipvsdrift.restart_writes_nothing", "cases_serviceskernel."),
     "the addresses that it makes the node's own, and how much of anything a tenant can cause": (
-        "cases_hostiletraffic.", "cases_hostile.memory", "cases_hostile.largest_objects", "cases_hostile.more_than_fits"),
+        "cases_hostiletraffic.", "cases_hostile.largest_objects", "cases_hostile.more_than_fits"),
     "what others change in it, and what is theirs": (
         "cases_ipvsdrift.drifted_servers_at_once", "cases_sync.everything_flushed", "cases_ipvs.foreign_virtual_servers",
         "cases_takeover.from_ipvs_to_ipvs"),

@@ -6,15 +6,20 @@ state."""
 import json
 import os
 import re
+import socket
+import struct
 
 from . import addresses as a
-from . import foreign, leftovers
+from . import foreign, leftovers, netns_http
 from .node_tools import NAMES
 
 # Shared with kubelet, so it is never removed.
 SHARED = {f"{name}/filter/KUBE-FIREWALL" for name in NAMES.values()}
 # Tables of iptables-nft, which no backend owns as a whole.
 SHARED_TABLES = {f"{family} {table}" for family in ("ip", "ip6") for table in ("filter", "nat", "mangle", "raw", "security")}
+# linux/netlink.h, linux/sock_diag.h, net/tcp_states.h
+NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, TCP_LISTEN = 4, 20, 10
+NLM_F_REQUEST, NLM_F_DUMP, NLMSG_ERROR, NLMSG_DONE = 0x1, 0x300, 2, 3
 SERVER_LINE = re.compile(r"^(TCP|UDP|SCTP|FWM) ")
 
 
@@ -72,15 +77,35 @@ def listening_ports(pid):
         except FileNotFoundError:
             continue
         if target.startswith("socket:["):
-            sockets.add(target[8:-1])
-    ports = set()
-    for name in ("tcp", "tcp6"):
-        with open(f"/proc/{pid}/net/{name}", encoding="ascii") as file:
-            for line in file.readlines()[1:]:
-                words = line.split()
-                if words[3] == "0A" and words[9] in sockets:
-                    ports.add(int(words[1].rsplit(":", 1)[1], 16))
-    return ports
+            sockets.add(int(target[8:-1]))
+    return {port for inode, port in netns_http.made_in(f"/proc/{pid}/ns/net", _listening_sockets) if inode in sockets}
+
+
+def _listening_sockets():
+    """(inode, port) of each TCP socket that listens in the network namespace of this thread. To read /proc/net/tcp, the kernel
+    walks a table with the connections of all namespaces."""
+    found = []
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, NETLINK_SOCK_DIAG) as one:
+        for family in (socket.AF_INET, socket.AF_INET6):
+            request = struct.pack("=BBxxI48x", family, socket.IPPROTO_TCP, 1 << TCP_LISTEN)  # inet_diag_req_v2
+            one.send(struct.pack("=IHHII", 16 + len(request), SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, 0, 0) + request)
+            found += _sockets_of_dump(one)
+    return found
+
+
+def _sockets_of_dump(one):
+    while True:
+        data = one.recv(1 << 16)
+        while data:
+            length, kind = struct.unpack_from("=IH", data)
+            if kind == NLMSG_DONE:
+                return
+            if kind == NLMSG_ERROR:
+                number = -struct.unpack_from("=i", data, 16)[0]
+                raise OSError(number, os.strerror(number), "sockets that listen")
+            # inet_diag_msg
+            yield struct.unpack_from("=I", data, 16 + 68)[0], struct.unpack_from(">H", data, 16 + 4)[0]
+            data = data[(length + 3) & ~3:]
 
 
 def process_resources(pid):

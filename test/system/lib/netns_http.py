@@ -26,8 +26,8 @@ def connect_in(namespace, address, timeout=None):
 
 
 def enter(namespace):
-    """Moves this thread to that network namespace."""
-    with open(f"/run/netns/{namespace}", "rb") as file:
+    """Moves this thread to that network namespace: its name, or the path of a file such as /proc/PID/ns/net."""
+    with open(os.path.join("/run/netns", namespace), "rb") as file:
         if _libc.setns(file.fileno(), CLONE_NEWNET) != 0:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number), namespace)

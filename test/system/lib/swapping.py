@@ -207,8 +207,8 @@ class Swappable:
         self.t.require(owners == {self.mode}, f"{occasion}: the ownership ledger names {', '.join(sorted(owners)) or 'no backend'}, not {self.mode}")
         self.t.require(not left, f"{occasion}: objects without an owner: {', '.join(left[:8])}")
         if self.mode != "userspace":
-            ports = artifacts.listening_ports(self.daemon.pid) - {observed.HEALTH_PORT, observed.METRICS_PORT}
-            self.t.require(not ports, f"{occasion}: the daemon listens on {sorted(ports)[:8]}")
+            ports, own = artifacts.listening_ports(self.daemon.pid), {observed.HEALTH_PORT, observed.METRICS_PORT}
+            self.t.require(ports and ports <= own, f"{occasion}: the daemon listens on {sorted(ports)[:8]}, not only on {sorted(own)}")
 
 
 def services(t):
