@@ -222,7 +222,10 @@ class Trial:
             self.problems.append(sentence)
 
     def hammer(self, sender, front, timeout_ms=None):
-        return probe.Hammer(self.topology, sender, front.protocol, front.ip, front.port, timeout_ms=timeout_ms)
+        """A running probe.Hammer: its first attempt has completed."""
+        hammer = probe.Hammer(self.topology, sender, front.protocol, front.ip, front.port, timeout_ms=timeout_ms)
+        hammer.wait_attempts(0)
+        return hammer
 
     def require_unbroken(self, hammer, sentence):
         """Requires that the hammer has connected, without a failure."""
