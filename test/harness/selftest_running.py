@@ -97,7 +97,7 @@ def _scheduling(folder):
     order = sorted(found.spans, key=lambda name: found.spans[name].started)
     yield "the longest chain starts first, and one step after the other if so wanted", \
         [] if order == ["p/a", "p/c", "p/b"] and found.apart("p/a", "p/c") else [str(order)]
-    low = Step("p", "low", ["sh", "-c", f"until {PRIORITY_IS_5}; do sleep 0.05; done"], 10, nice=5)
+    low = Step("p", "low", ["sh", "-c", f"until {PRIORITY_IS_5}; do sleep 0.05; done"], 10, nice=5)  # poll interval
     found = schedule(folder, [low])
     yield "a step has its priority, also where the kernel compares sessions", [] if found.spans["p/low"].status == 0 else [str(found.spans)]
     before = time.monotonic()
