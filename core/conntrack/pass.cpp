@@ -43,12 +43,26 @@ std::vector<FlowQuery> queries_of_pass(base::Family family, const ConntrackWork&
 base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const ConntrackState& state,
                                                 const ConntrackWork& work, ConntrackTable& table,
                                                 const std::atomic<bool>& stop, OldBackendFlows* old_backend_flows,
-                                                LateReplies* late, base::Clock::Time now) {
+                                                LateReplies* late, base::Clock::Time now,
+                                                const UpdateState& update_state) {
   ConntrackPass pass;
   base::Status failed;
   std::vector<Flow> batch;
   const auto flush = [&] {
     if (batch.empty()) return true;
+    if (update_state) {
+      if (!update_state()) {
+        batch.clear();
+        pass.aborted = true;
+        return false;
+      }
+      std::erase_if(batch, [&](const Flow& flow) { return !is_stale(flow, state, work, old_backend_flows, late); });
+      if (batch.empty()) return true;
+    }
+    for (const Flow& flow : batch) {
+      // An entry that a late reply created is not noted: its client is tracked already.
+      if (late != nullptr && !flow.translated() && !late->created(flow)) late->note(flow, now);
+    }
     const auto removed = table.remove(family, batch);
     batch.clear();
     if (removed)
@@ -59,11 +73,7 @@ base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const Connt
   };
   const auto visitor = [&](const Flow& flow) {
     ++pass.scanned;
-    if (is_stale(flow, state, work, old_backend_flows, late)) {
-      batch.push_back(flow);
-      // An entry that a late reply created is not noted: its client is tracked already.
-      if (late != nullptr && !flow.translated() && !late->created(flow)) late->note(flow, now);
-    }
+    if (is_stale(flow, state, work, old_backend_flows, late)) batch.push_back(flow);
     return !stop && (batch.size() < kBatch || flush());
   };
   std::vector<FlowQuery> done;
@@ -77,7 +87,8 @@ base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const Connt
       status = table.visit(family, query, visitor);
       if (status.os_errno() != EINTR) break;
     }
-    flush();
+    if (!pass.aborted) flush();
+    if (pass.aborted) return pass;
     if (!failed.ok()) return failed;
     if (status.os_errno() == EINTR) {
       pass.partial = true;

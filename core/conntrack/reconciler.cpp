@@ -55,6 +55,18 @@ void ConntrackReconciler::put(UdpChange change) {
   filled_.notify_one();
 }
 
+void ConntrackReconciler::set_writing(bool writing) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (writing) {
+      ++writes_begun_;
+    } else {
+      writes_ended_ = writes_begun_;
+    }
+  }
+  filled_.notify_one();
+}
+
 void ConntrackReconciler::set_old_backend(OldBackend old_backend) {
   {
     const std::lock_guard lock(mutex_);
@@ -122,42 +134,65 @@ void ConntrackReconciler::accept(Updates updates) {
     work_.note_everything();
     not_before_ = clock_.now();
   }
-  ConntrackMailbox::Contents& contents = updates.contents;
-  if (!contents.change.empty()) state_.apply(contents.change, work_);
-  work_.merge(contents.work);
+  accept(std::move(updates.contents), work_);
+}
+
+void ConntrackReconciler::accept(ConntrackMailbox::Contents contents, ConntrackWork& work) {
+  if (!contents.change.empty()) state_.apply(contents.change, work);
+  work.merge(contents.work);
   if (!contents.change.full) return;
   // Full updates follow a start or a repair of rules. Flows that began before may go to any address.
   state_known_ = true;
   const Time now = clock_.now();
   if (!last_full_scan_ || now - *last_full_scan_ >= options_.full_scan_interval) {
-    work_.note_everything();
+    work.note_everything();
   } else {
     full_scan_at_ = *last_full_scan_ + options_.full_scan_interval;
   }
 }
 
+// Waits for the end of a write in progress and applies all changes since the begin of the scan. False if the scan must
+// start again: a statement about the old backend precedes the changes that follow it.
+bool ConntrackReconciler::update_state() {
+  ConntrackMailbox::Contents contents;
+  {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t write = writes_begun_;
+    filled_.wait(lock, [&] { return stopping_ || pending_old_backend_ || writes_ended_ >= write; });
+    if (stopping_ || pending_old_backend_) return false;
+    contents = mailbox_.take();
+  }
+  accept(std::move(contents), later_work_);
+  return true;
+}
+
 void ConntrackReconciler::pass() {
   const bool everything = work_.everything();
+  if (everything) full_scan_at_.reset();
   next_scan_ = clock_.now() + options_.scan_interval;
+  ConntrackWork work_of_changes;
   if (!state_.empty() || work_.has_retired()) {
     const Time begin = clock_.now();
     old_backend_flows_.begin(begin, everything);
     const auto result = reconcile_conntrack(options_.family, state_, work_, *table_, stopping_, &old_backend_flows_,
-                                            &late_replies_, begin);
+                                            &late_replies_, begin, [this] { return update_state(); });
     const auto took = clock_.now() - begin;
     not_before_ = begin + took + rest_after(took);
     next_scan_ = begin + std::clamp(took * (1 + kRestFactorOfDrainScans), options_.scan_interval,
                                     std::max(options_.scan_interval, options_.max_scan_interval));
-    const bool complete = result && !result->partial && !stopping_;
+    const bool complete = result && !result->partial && !result->aborted && !stopping_;
     old_backend_flows_.end(complete);
     if (complete && everything) {
       late_replies_.scanned(begin);
       settle();
     }
+    work_of_changes = std::exchange(later_work_, {});
+    if (!result || result->aborted) work_.merge(work_of_changes);
     if (!result) return failed(result.status());
     if (stopping_) return;
     const double seconds = std::chrono::duration<double>(took).count();
     if (options_.reconciled) options_.reconciled(seconds, result->deleted);
+    if (result->aborted) return;
     if (failing_) base::log_info("conntrack", name() + ": works again");
     failing_ = false;
     if (base::log_enabled(base::LogLevel::debug, "conntrack")) {
@@ -176,11 +211,11 @@ void ConntrackReconciler::pass() {
   }
   if (everything) {
     last_full_scan_ = clock_.now();
-    full_scan_at_.reset();
   }
-  work_ = {};
+  work_ = std::move(work_of_changes);
+  // The next process must find the frontends whose flows the next scan removes.
+  if (!work_.has_retired()) save_frontends();
   if (!settled()) work_.note_everything();
-  save_frontends();
 }
 
 void ConntrackReconciler::failed(const base::Status& status) {

@@ -56,6 +56,10 @@ class ConntrackReconciler {
   // [any thread] The rules in the kernel have this state now. Never blocks for a scan; changes that arrive during one
   // are merged, so that the queue is bounded by the number of UDP service ports.
   void put(UdpChange change);
+  // [any other thread] A write of rules begins, or it has ended and put() has its result. A scan removes no flow that it
+  // has read during a write before that write ends: a new rule may have translated the flow to an endpoint that put()
+  // adds afterwards.
+  void set_writing(bool writing);
 
   // [any thread] States whether an old backend still serves UDP flows of this family, and replaces the previous
   // statement. `relays`: ports of this node, in host byte order, at which its process replies. `kernel`: IPVS of the
@@ -89,6 +93,8 @@ class ConntrackReconciler {
   };
   Updates wait();
   void accept(Updates updates);
+  void accept(ConntrackMailbox::Contents contents, ConntrackWork& work);
+  bool update_state();
   void pass();
   void failed(const base::Status& status);
   void load_frontends();
@@ -107,6 +113,8 @@ class ConntrackReconciler {
   ConntrackMailbox mailbox_;                    // under mutex_
   std::optional<OldBackend> pending_old_backend_;  // under mutex_
   bool stated_serves_ = false;                  // under mutex_: the last statement
+  std::uint64_t writes_begun_ = 0;              // under mutex_
+  std::uint64_t writes_ended_ = 0;              // under mutex_
   std::uint64_t last_end_ = 0;                  // under mutex_: how many statements ended a `serves`
   std::uint64_t settled_end_ = 0;               // under mutex_: the last one after which all flows were scanned
 
@@ -114,6 +122,7 @@ class ConntrackReconciler {
   std::uint64_t end_ = 0;  // last_end_ of the accepted statements
   ConntrackState state_;
   ConntrackWork work_;
+  ConntrackWork later_work_;  // of changes that arrived during the scan
   OldBackendFlows old_backend_flows_;
   LateReplies late_replies_;
   base::Clock::Time next_scan_;  // for old_backend_flows_

@@ -74,6 +74,9 @@ sync::SyncLoop::Callbacks BackendRun::loop_callbacks(PerFamily& of) {
   out.on_claims = [this, id, family](const std::vector<std::string>& claims) {
     if (callbacks_.claims) callbacks_.claims(id, family, claims);
   };
+  out.on_writing = [this, id, family](bool writing) {
+    if (callbacks_.writing) callbacks_.writing(id, family, writing);
+  };
   out.on_applied = [this, id, family](const snapshot::Transaction& transaction) {
     if (callbacks_.applied) callbacks_.applied(id, family, transaction);
   };

@@ -53,6 +53,7 @@ class BackendRun {
   // Called on the threads of SyncLoop::Callbacks and HostCallbacks. All may be empty. Must outlive the run.
   struct Callbacks {
     std::function<void(RunId, base::Family, const std::vector<std::string>&)> claims{};
+    std::function<void(RunId, base::Family, bool writing)> writing{};
     std::function<void(RunId, base::Family, const snapshot::Transaction&)> applied{};
     std::function<void(RunId, base::Family, const sync::SyncReport&)> synced{};
     std::function<void(RunId, const plugin::FailedServicePort&)> not_programmed{};

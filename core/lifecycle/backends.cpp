@@ -155,6 +155,7 @@ void Backends::make_families(const std::vector<base::Family>& families) {
     conntrack::ConntrackReconciler* const conntrack = of.conntrack.get();
     ServedFamily::Sinks sinks;
     sinks.flows = [conntrack](conntrack::UdpChange change) { conntrack->put(std::move(change)); };
+    sinks.writing = [conntrack](bool writing) { conntrack->set_writing(writing); };
     sinks.old_backend = [conntrack](conntrack::ConntrackReconciler::OldBackend old_backend) {
       conntrack->set_old_backend(std::move(old_backend));
     };
@@ -177,6 +178,7 @@ BackendRun::Callbacks Backends::callbacks() {
   out.claims = [this](RunId run, base::Family family, const std::vector<std::string>& claims) {
     claimed(run, family, claims);
   };
+  out.writing = [this](RunId run, base::Family family, bool writing) { served(family)->writing(run, writing); };
   out.applied = [this](RunId run, base::Family family, const snapshot::Transaction& transaction) {
     served(family)->applied(run, transaction);
     // Memory use peaks at a full transaction, and is low for long afterwards.

@@ -8,6 +8,17 @@
 
 namespace sluice::lifecycle {
 
+void ServedFamily::writing(RunId id, bool writing) {
+  const std::lock_guard lock(mutex_);
+  if (writing && id == serving_) {
+    writing_ = id;
+    sinks_.writing(true);
+  } else if (!writing && writing_ == id) {
+    writing_.reset();
+    sinks_.writing(false);
+  }
+}
+
 void ServedFamily::applied(RunId id, const snapshot::Transaction& transaction) {
   const std::lock_guard lock(mutex_);
   Run& run = runs_[id];

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "core/conntrack/udp_change_builder.hpp"
@@ -24,11 +25,14 @@ class ServedFamily {
     // All are called under a lock and must not wait.
     std::function<void(const snapshot::NodeFacts&, std::vector<observe::ServiceHealthUpdate>)> health;
     std::function<void(conntrack::UdpChange)> flows;
+    std::function<void(bool writing)> writing;  // the active backend begins to write rules, or has written them
     std::function<void(conntrack::ConntrackReconciler::OldBackend)> old_backend;
   };
 
   explicit ServedFamily(Sinks sinks) : sinks_(std::move(sinks)) {}
 
+  // This backend begins to write to the kernel, or that has ended, after applied() if with success.
+  void writing(RunId run, bool writing);
   // This backend has written the transaction to the kernel.
   void applied(RunId run, const snapshot::Transaction& transaction);
   // See HostCallbacks::relays. A retiring backend that withdraws its last port serves no UDP flow any more.
@@ -58,6 +62,7 @@ class ServedFamily {
   std::mutex mutex_;
   std::map<RunId, Run> runs_;  // under mutex_, as is all that follows
   RunId serving_ = 0;
+  std::optional<RunId> writing_;  // the active backend from the begin to the end of a write
   observe::ServiceHealthCounts health_;
 };
 

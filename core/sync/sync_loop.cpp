@@ -319,6 +319,15 @@ base::Status SyncLoop::run_once(bool full) {
 }
 
 base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& next) {
+  if (!callbacks_.on_writing) return apply_and_report(transaction, report, next);
+  callbacks_.on_writing(true);
+  base::Status status = apply_and_report(transaction, report, next);
+  callbacks_.on_writing(false);
+  return status;
+}
+
+base::Status SyncLoop::apply_and_report(const snapshot::Transaction& transaction, SyncReport& report,
+                                        RunOutcome& next) {
   const auto begin = clock_.now();
   plugin::ApplyOutcome outcome;
   {

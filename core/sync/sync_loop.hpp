@@ -89,6 +89,9 @@ class SyncLoop {
       std::function<base::Result<std::unique_ptr<plugin::BackendHandle>>(plugin::HostCallbacks callbacks)>;
   // [apply thread] The claims of the backend, reported after its first successful apply.
   using OnClaims = std::function<void(const std::vector<std::string>&)>;
+  // [apply thread] The backend begins to apply a transaction, or that has ended, with success or not; the end follows
+  // OnApplied. Must not block.
+  using OnWriting = std::function<void(bool writing)>;
   // [apply thread] The transaction is applied. Must not block.
   using OnApplied = std::function<void(const snapshot::Transaction&)>;
   // [apply thread] A sync attempt has ended, with success or not. Must not block.
@@ -105,6 +108,7 @@ class SyncLoop {
     OnNotProgrammed on_not_programmed{};                      // may be empty
     OnStarting on_starting{};                           // may be empty
     decltype(plugin::HostCallbacks::event) on_event{};  // [any thread of the plugin] may be empty
+    OnWriting on_writing{};                             // may be empty
   };
 
   SyncLoop(Options options, const base::Clock& clock, Callbacks callbacks);
@@ -202,7 +206,8 @@ class SyncLoop {
   base::Status run_once(bool full);
   void add_trigger_times(const std::vector<std::chrono::system_clock::time_point>& times);
   void retry_not_programmed();
-  base::Status apply(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& outcome);
+  base::Status apply(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& next);
+  base::Status apply_and_report(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& next);
   void queued();
   void note_updated(const snapshot::Transaction& transaction, std::chrono::system_clock::time_point at);
   void verify();

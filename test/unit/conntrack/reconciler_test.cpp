@@ -77,6 +77,10 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(never_scans_without_udp_services);
   CPPUNIT_TEST(put_does_not_block_for_a_scan);
   CPPUNIT_TEST(delays_the_scan_of_a_second_full_update);
+  CPPUNIT_TEST(keeps_flows_to_an_endpoint_added_during_the_scan);
+  CPPUNIT_TEST(work_of_changes_during_a_scan_is_done_by_the_next);
+  CPPUNIT_TEST(removes_no_flow_during_a_write);
+  CPPUNIT_TEST(a_statement_about_the_old_backend_during_a_scan_precedes_removals);
   CPPUNIT_TEST(retries_a_failed_scan);
   CPPUNIT_TEST(missing_privileges_do_not_cause_frequent_retries);
   CPPUNIT_TEST(removes_flows_of_a_service_deleted_between_two_processes);
@@ -93,6 +97,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
   const base::SocketAddress vip_ = at("172.30.0.10", 53);
   const base::SocketAddress e1_ = at("10.180.0.1", 53);
   const base::SocketAddress e2_ = at("10.180.0.2", 53);
+  const base::SocketAddress e3_ = at("10.180.0.3", 53);
   std::optional<test::TemporaryFolder> folder_;
   std::optional<WatchedTable::Shared> shared_;
   std::size_t done_ = 0;  // under the mutex of shared_
@@ -178,6 +183,76 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
     CPPUNIT_ASSERT(reached(2));
     shared_->with([](auto& s) { CPPUNIT_ASSERT_EQUAL(std::size_t(2), s.table.visits_of_everything); });
+  }
+
+  void keeps_flows_to_an_endpoint_added_during_the_scan() {
+    const auto stale = shared_->table.add(at("10.0.0.2", 1), vip_, e3_).id;
+    shared_->blocked = true;
+    const auto reconciler = start(options());
+    reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
+    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 1; }));
+    reconciler->put(change(false, udp_port({vip_}, 0, {e1_, e2_})));
+    std::uint32_t added = 0;
+    shared_->with([&](auto& s) {
+      added = s.table.add(at("10.0.0.2", 2), vip_, e2_).id;
+      s.blocked = false;
+    });
+    CPPUNIT_ASSERT(reached(1));
+    shared_->with([&](auto& s) { CPPUNIT_ASSERT(s.table.has(added) && !s.table.has(stale)); });
+  }
+
+  void work_of_changes_during_a_scan_is_done_by_the_next() {
+    const auto stale = shared_->table.add(at("10.0.0.2", 1), vip_, e3_).id;
+    const auto left = shared_->table.add(at("10.0.0.2", 2), vip_, e1_).id;
+    const auto reconciler = start(options());
+    reconciler->set_writing(true);
+    reconciler->put(change(true, udp_port({vip_}, 0, {e1_, e2_})));
+    // The scan has read all flows, of which `left` is valid, and waits before it removes the other one.
+    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.table.visits == 1; }));
+    reconciler->put(change(false, udp_port({vip_}, 0, {e2_})));
+    reconciler->set_writing(false);
+    CPPUNIT_ASSERT(shared_->wait([&](auto& s) { return !s.table.has(stale) && !s.table.has(left); }));
+  }
+
+  void removes_no_flow_during_a_write() {
+    const auto stale = shared_->table.add(at("10.0.0.2", 1), vip_, e3_).id;
+    const auto kept = shared_->table.add(at("10.0.0.2", 2), vip_, e2_).id;
+    const auto reconciler = start(options());
+    reconciler->set_writing(true);
+    reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
+    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.table.visits == 1; }));
+    std::this_thread::sleep_for(50ms);  // fixed time: the thread removes nothing meanwhile
+    shared_->with([&](auto& s) { CPPUNIT_ASSERT(s.table.has(stale) && s.table.has(kept)); });
+    // The write had this result.
+    reconciler->put(change(false, udp_port({vip_}, 0, {e1_, e2_})));
+    reconciler->set_writing(false);
+    CPPUNIT_ASSERT(reached(1));
+    shared_->with([&](auto& s) { CPPUNIT_ASSERT(s.table.has(kept) && !s.table.has(stale)); });
+    // stop() does not wait for the end of a write.
+    reconciler->set_writing(true);
+    shared_->with([&](auto& s) { s.table.add(at("10.0.0.2", 3), vip_, e1_); });
+    reconciler->put(change(false, udp_port({vip_}, 0, {e2_})));
+    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.table.visits == 2; }));
+    reconciler->stop();
+  }
+
+  void a_statement_about_the_old_backend_during_a_scan_precedes_removals() {
+    const auto here = at("192.168.0.2", 40001);
+    auto& relayed = shared_->table.add(at("10.0.0.2", 1), vip_, here);
+    relayed.remaining = 119;
+    const auto id = relayed.id;
+    const auto stale = shared_->table.add(at("10.0.0.2", 2), vip_, e3_).id;
+    shared_->blocked = true;
+    const auto reconciler = start(options());
+    UdpChange all = change(true, udp_port({vip_}, 0, {e1_}));
+    all.node_ports = std::make_shared<const NodePortScope>(NodePortScope{{here.address}, false, {here.address}});
+    reconciler->put(std::move(all));
+    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 1; }));
+    reconciler->set_old_backend({true, {here.port}});
+    shared_->with([](auto& s) { s.blocked = false; });
+    CPPUNIT_ASSERT(shared_->wait([&](auto& s) { return !s.table.has(stale); }));
+    CPPUNIT_ASSERT(reached(2));
+    shared_->with([&](auto& s) { CPPUNIT_ASSERT(s.table.has(id)); });
   }
 
   void retries_a_failed_scan() {

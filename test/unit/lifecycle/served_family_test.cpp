@@ -20,6 +20,7 @@ using base::Family;
 class ServedFamilyTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ServedFamilyTest);
   CPPUNIT_TEST(transactions_of_the_active_backend_are_reported_at_once);
+  CPPUNIT_TEST(writes_of_the_active_backend_are_reported_to_their_end);
   CPPUNIT_TEST(a_new_backend_counts_from_when_it_serves);
   CPPUNIT_TEST(a_full_transaction_replaces_waiting_ones);
   CPPUNIT_TEST(transactions_of_an_old_backend_are_ignored);
@@ -58,6 +59,19 @@ class ServedFamilyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("health, full cart"), take());
     family_.applied(1, transaction("shop", false));
     CPPUNIT_ASSERT_EQUAL(std::string("health, delta shop"), take());
+  }
+
+  void writes_of_the_active_backend_are_reported_to_their_end() {
+    family_.serve(1);
+    take();
+    family_.writing(2, true);
+    family_.writing(2, false);
+    CPPUNIT_ASSERT_EQUAL(std::string(), take());
+    family_.writing(1, true);
+    family_.serve(2);  // another backend replaces it during the write
+    CPPUNIT_ASSERT_EQUAL(std::string("writes, serves"), take());
+    family_.writing(1, false);
+    CPPUNIT_ASSERT_EQUAL(std::string("has written"), take());
   }
 
   void a_new_backend_counts_from_when_it_serves() {
@@ -175,6 +189,7 @@ class ServedFamilyTest : public CppUnit::TestFixture {
                               for (const auto& [key, port] : change.ports) text += " " + key.service.name;
                               report(text);
                             },
+                        .writing = [this](bool writing) { report(writing ? "writes" : "has written"); },
                         .old_backend =
                             [this](const conntrack::ConntrackReconciler::OldBackend& old_backend) {
                               std::string text = old_backend.serves ? "serves" : "none";

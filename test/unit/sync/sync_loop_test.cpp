@@ -35,6 +35,7 @@ class SyncLoopTest : public SyncRig {
   CPPUNIT_TEST(failed_claims_are_retried_with_the_next_apply);
   CPPUNIT_TEST(failed_claims_are_retried_without_changes);
   CPPUNIT_TEST(only_applied_transactions_are_reported);
+  CPPUNIT_TEST(a_write_is_reported_from_before_the_backend_call_to_after_its_result);
   CPPUNIT_TEST(changes_are_pending_until_the_next_success);
   CPPUNIT_TEST(empty_delta_counts_as_up_to_date);
   CPPUNIT_TEST(every_attempt_is_reported_with_its_durations);
@@ -310,6 +311,18 @@ class SyncLoopTest : public SyncRig {
     expect("delta 2-3");
     loop_->stop();
     CPPUNIT_ASSERT(applied_ == std::vector<std::uint64_t>({2, 3}));
+  }
+
+  void a_write_is_reported_from_before_the_backend_call_to_after_its_result() {
+    script_.apply_answers = {abi::Code::kNeedFull};
+    script_.during_apply = [this] { steps_.push_back("apply"); };
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    expect("full 2");
+    loop_->stop();
+    const std::vector<std::string> expected{"begin", "apply", "end", "begin", "apply", "applied 2", "end"};
+    CPPUNIT_ASSERT(steps_ == expected);
   }
 
   void changes_are_pending_until_the_next_success() {

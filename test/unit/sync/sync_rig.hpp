@@ -145,6 +145,7 @@ class SyncRig : public CppUnit::TestFixture {
   std::vector<SyncReport> reports_;  // of the apply thread; read after stop()
   std::vector<std::string> claims_;
   std::vector<std::uint64_t> applied_;  // generations
+  std::vector<std::string> steps_;      // "begin", "applied GENERATION" and "end" of writes
   std::unique_ptr<SyncLoop> loop_;
 
   base::Status start() {
@@ -165,8 +166,15 @@ class SyncRig : public CppUnit::TestFixture {
                               return out;
                             },
                             [this](const std::vector<std::string>& claims) { claims_ = claims; },
-                            [this](const snapshot::Transaction& t) { applied_.push_back(t.generation); },
-                            [this](const SyncReport& report) { reports_.push_back(report); }});
+                            [this](const snapshot::Transaction& t) {
+                              applied_.push_back(t.generation);
+                              steps_.push_back("applied " + std::to_string(t.generation));
+                            },
+                            [this](const SyncReport& report) { reports_.push_back(report); },
+                            {},
+                            {},
+                            {},
+                            [this](bool writing) { steps_.push_back(writing ? "begin" : "end"); }});
     const auto make = [this](plugin::HostCallbacks callbacks) {
       abi::PluginEntry entry{};
       entry.magic = abi::kMagic;
