@@ -307,8 +307,8 @@ void add_headers(http::http_headers& out, const HttpHeaders& headers) {
   }
 }
 
-void begin(HttpClient& client, const HttpRoute& route, const Request& request, const HttpHeaders& headers,
-           const std::shared_ptr<Exchange>& exchange) {
+void start_request(HttpClient& client, const HttpRoute& route, const Request& request, const HttpHeaders& headers,
+                   const std::shared_ptr<Exchange>& exchange) {
   http::http_request message(request.method);
   add_headers(message.headers(), headers);
   // The library verifies this name and sends it as SNI; it must have no port and no brackets. An IP address that the
@@ -361,7 +361,7 @@ HttpSession::~HttpSession() = default;
 std::shared_ptr<HttpExchange> HttpSession::send(const Request& request, const HttpHeaders& headers) {
   const auto exchange = std::make_shared<Exchange>();
   try {
-    begin(*client_, route_, request, headers, exchange);
+    start_request(*client_, route_, request, headers, exchange);
   } catch (...) {
     exchange->finish(std::current_exception());
   }
