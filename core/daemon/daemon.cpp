@@ -303,7 +303,7 @@ KernelPart::Hooks Daemon::kernel_part() {
 SourcePart::Hooks Daemon::source_part() {
   SourcePart::Hooks out;
   out.make = [this](const config::Settings& settings, bool service_cidrs, model::EventSink& sink) {
-    return make_source(settings, service_cidrs, sink, {metrics_, metrics_});
+    return make_source(settings, service_cidrs, sink, metrics_);
   };
   out.check = check_source;
   out.switch_transport = [this](kube::Transport* transport) { events_.set_transport(transport); };

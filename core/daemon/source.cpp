@@ -10,10 +10,7 @@
 #include "core/base/log.hpp"
 #include "core/daemon/build_info.hpp"
 #include "core/kube/access/kubeconfig.hpp"
-#include "core/kube/access/server_url.hpp"
 #include "core/kube/http/api_client.hpp"
-#include "core/kube/http/measured_transport.hpp"
-#include "core/kube/http/request_budget.hpp"
 #include "core/kube/manifests/manifests_source.hpp"
 #include "core/kube/recording/recording_file.hpp"
 #include "core/kube/recording/recording_reader.hpp"
@@ -63,10 +60,10 @@ std::vector<std::string> files_of(const std::string& kubeconfig, const kube::Con
 class ApiServer final : public Source {
  public:
   ApiServer(kube::ConnectionConfig connection, const config::Settings& settings, bool service_cidrs,
-            model::EventSink& sink, const ClientObservers& observers)
+            model::EventSink& sink, kube::ClientObserver& observer)
       : detail_(connection.server.to_string() + " (" + connection.origin + ")"),
         files_(files_of(settings.source.kubeconfig, connection)),
-        source_(transport(std::move(connection), settings.source.client, sink, observers, clock_),
+        source_(client(std::move(connection), settings.source.client, sink, observer, clock_),
                 {settings.node_name, kube::streaming_lists_wanted(environment), service_cidrs}, sink, clock_) {}
 
   base::Status start() override {
@@ -91,22 +88,14 @@ class ApiServer final : public Source {
   }
 
  private:
-  static std::unique_ptr<kube::Transport> transport(kube::ConnectionConfig connection,
-                                                    const config::ClientSettings& settings, model::EventSink& sink,
-                                                    const ClientObservers& observers, const base::Clock& clock) {
-    const std::string host = kube::in_url(connection.server.host) + ":" + std::to_string(connection.server.port);
+  static std::unique_ptr<kube::Transport> client(kube::ConnectionConfig connection,
+                                                 const config::ClientSettings& settings, model::EventSink& sink,
+                                                 kube::ClientObserver& observer, const base::Clock& clock) {
     kube::ApiClientOptions options;
     options.version = kVersion;
-    options.observer = &observers.requests;
-    options.credential_observer = &observers.credentials;
-    options.on_addresses = [&sink](std::vector<base::SocketAddress> addresses) {
-      sink.server_at(std::move(addresses));
-    };
-    auto client = std::make_unique<kube::ApiClient>(std::move(connection), options);
-    const kube::RequestBudgetOptions budget{
-        .qps = settings.qps, .burst = settings.burst, .observer = &observers.requests, .host = host};
-    auto measured = std::make_unique<kube::MeasuredTransport>(std::move(client), host, observers.requests, clock);
-    return std::make_unique<kube::RequestBudget>(std::move(measured), budget, clock);
+    options.budget = {.qps = settings.qps, .burst = settings.burst};
+    options.sink = &sink;
+    return std::make_unique<kube::ApiClient>(std::move(connection), std::move(options), observer, clock);
   }
 
   const base::SteadyClock clock_;
@@ -181,7 +170,7 @@ std::vector<std::string> check_plain_source(const config::Settings& settings) {
 }  // namespace
 
 SourceResult make_source(const config::Settings& settings, bool service_cidrs, model::EventSink& sink,
-                         const ClientObservers& observers) {
+                         kube::ClientObserver& observer) {
   switch (settings.source.kind) {
     case config::SourceKind::manifests:
       return SourceResult(std::make_unique<Manifests>(settings, sink));
@@ -193,7 +182,7 @@ SourceResult make_source(const config::Settings& settings, bool service_cidrs, m
   }
   auto connection = connection_of(settings);
   if (!connection) return connection.status();
-  return SourceResult(std::make_unique<ApiServer>(std::move(*connection), settings, service_cidrs, sink, observers));
+  return SourceResult(std::make_unique<ApiServer>(std::move(*connection), settings, service_cidrs, sink, observer));
 }
 
 std::vector<std::string> check_source(const config::Settings& settings) {

@@ -11,8 +11,7 @@
 
 #include "core/base/status.hpp"
 #include "core/config/settings.hpp"
-#include "core/kube/access/credential_observer.hpp"
-#include "core/kube/http/request_observer.hpp"
+#include "core/kube/http/client_observer.hpp"
 #include "core/kube/http/transport.hpp"
 #include "core/model/event.hpp"
 #include "core/observe/resource_status.hpp"
@@ -40,15 +39,9 @@ class Source {
   virtual std::vector<std::string> files() const { return {}; }
 };
 
-// Observers of the API client. Both must outlive the source.
-struct ClientObservers {
-  kube::RequestObserver& requests;
-  kube::CredentialObserver& credentials;
-};
-
-// `sink` must outlive the source. `service_cidrs`: whether to watch ServiceCIDRs.
+// `sink` and `observer` (of the API client) must outlive the source. `service_cidrs`: whether to watch ServiceCIDRs.
 base::Result<std::unique_ptr<Source>> make_source(const config::Settings& settings, bool service_cidrs,
-                                                  model::EventSink& sink, const ClientObservers& observers);
+                                                  model::EventSink& sink, kube::ClientObserver& observer);
 
 // Returns all errors of the configured source and the recording file, without starting
 // anything; for --check and before a source is replaced.

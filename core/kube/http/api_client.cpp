@@ -6,22 +6,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <list>
-#include <mutex>
 #include <utility>
-#include <vector>
 
-#include "core/kube/access/credentials.hpp"
 #include "core/kube/http/http_failure.hpp"
-#include "core/kube/http/http_session.hpp"
-#include "core/kube/http/refusal_sink.hpp"
 #include "core/kube/http/request_headers.hpp"
-#include "core/kube/http/tls_context.hpp"
 
 namespace sluice::kube {
 namespace {
-
-constexpr int kUnauthorized = 401;
 
 base::Status stopped_status() { return {base::StatusCode::unavailable, "stopped", ECANCELED}; }
 
@@ -30,220 +21,198 @@ base::Status replaced_status() {
   return {base::StatusCode::unavailable, "the client certificate has changed; reconnecting with it", ERESTART};
 }
 
-// Connections to one address with the same certificates.
-struct Endpoint {
-  TlsMaterial material;
-  std::shared_ptr<VerifyReport> report = std::make_shared<VerifyReport>();
-  std::unique_ptr<HttpSession> session;
-};
+}  // namespace
 
-std::shared_ptr<Endpoint> open_endpoint(const ConnectionConfig& config, HttpRoute route, const TlsMaterial& material) {
-  auto out = std::make_shared<Endpoint>();
-  out->material = material;
-  out->session =
-      std::make_unique<HttpSession>(std::move(route), [config, material, report = out->report](ssl_ctx_st* context) {
-        return configure_tls(context, config, material, report);
-      });
+ApiClient::ApiClient(ConnectionConfig config, ApiClientOptions options, ClientObserver& observer,
+                     const base::Clock& clock)
+    : credentials_(std::move(config), clock, &observer),
+      options_(std::move(options)),
+      host_(in_url(this->config().server.host) + ":" + std::to_string(this->config().server.port)),
+      observer_(observer),
+      clock_(clock),
+      budget_(options_.budget, clock) {}
+
+ApiClient::~ApiClient() {
+  stop();
+  keep(nullptr);
+}
+
+base::Status ApiClient::send(const Request& request, ResponseSink& sink) {
+  const auto begun = clock_.now();
+  if (!budget_.wait(request)) return stopped_status();
+  observer_.waited(host_, request.method, std::chrono::duration<double>(clock_.now() - begun).count());
+
+  AttemptSink first(sink, request, credentials_.renewable(), host_, observer_, clock_);
+  const auto secrets = load_secrets();
+  if (!secrets) return secrets.status();
+  base::Status status = attempt(request, *secrets, first);
+  const bool refused = status.ok() && first.refused();
+  const bool replaced = status.os_errno() == ERESTART && !first.answered();
+  if (!refused && !replaced) return status;
+
+  if (refused) credentials_.refused(*secrets);
+  const auto renewed = load_secrets();
+  if (!renewed) return renewed.status();
+  if (refused && *renewed == *secrets) return first.deliver();
+  first.discard();
+  Request repeated = request;
+  repeated.again = true;
+  AttemptSink second(sink, repeated, false, host_, observer_, clock_);
+  return attempt(repeated, *renewed, second);
+}
+
+void ApiClient::stop() {
+  budget_.stop();
+  std::list<Running> running;
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    running = running_;
+  }
+  for (const auto& one : running) one.exchange->end(stopped_status());
+}
+
+base::Result<ConnectionSecrets> ApiClient::load_secrets() {
+  auto out = credentials_.load([this] { return stopped(); });
+  if (!out && stopped()) return stopped_status();
   return out;
 }
 
-// A request in progress.
-struct Running {
-  std::shared_ptr<HttpExchange> exchange;
-  bool watch = false;
-  TlsMaterial material;
-};
+base::Status ApiClient::attempt(const Request& request, const ConnectionSecrets& secrets, AttemptSink& sink) {
+  replace_tls(secrets.tls);
+  const std::string& host = config().proxy ? config().proxy->host : config().server.host;
+  const auto addresses = options_.resolver->resolve(host, options_.resolve_limit, [this] { return stopped(); });
+  if (stopped()) return stopped_status();
+  if (!addresses) return unreachable(config(), addresses.status().message());
+  report(*addresses);
+  const auto session = session_for(request, pick(*addresses), secrets.tls);
 
-}  // namespace
-
-class ApiClient::Impl {
- public:
-  Impl(ConnectionConfig config, ApiClientOptions options)
-      : credentials_(std::move(config), Credentials::steady_clock(), options.credential_observer),
-        options_(std::move(options)) {}
-  ~Impl() { keep(nullptr); }
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
-
-  const ConnectionConfig& config() const { return credentials_.config(); }
-
-  base::Status send(const Request& request, ResponseSink& sink) {
-    auto secrets = credentials_.load([this] { return stopped(); });
-    if (!secrets) return stopped() ? stopped_status() : secrets.status();
-    RefusalSink first(sink, credentials_.renewable());
-    base::Status status = attempt(request, *secrets, first);
-    const bool refused = status.ok() && first.refused();
-    const bool replaced = status.os_errno() == ERESTART && !first.answered();
-    if (!refused && !replaced) return status;
-
-    if (refused) credentials_.refused(*secrets);
-    const auto renewed = credentials_.load([this] { return stopped(); });
-    if (!renewed) return stopped() ? stopped_status() : renewed.status();
-    if (refused && *renewed == *secrets) return first.deliver();
-    sink.on_repeat(refused ? kUnauthorized : 0);
-    RefusalSink second(sink, false);
-    return attempt(request, *renewed, second);
+  const auto exchange = session->send(request, request_headers(config(), options_.version, secrets.authorization));
+  if (!enter({exchange, request.watch, secrets.tls})) {
+    exchange->end(stopped_status());
+    return stopped_status();
   }
+  const HttpOutcome outcome = wait(*exchange, request.watch, secrets.tls, sink);
+  leave(exchange);
+  const base::Status status = status_of(outcome, *session, sink.answered());
+  if (!status.ok()) {
+    const bool reachable = status.os_errno() == ERESTART || status.os_errno() == ECANCELED;
+    const bool failed = status.code() == base::StatusCode::unavailable || status.code() == base::StatusCode::denied;
+    if (failed && !reachable) try_next_address();
+    forget(session);
+  }
+  return status;
+}
 
-  void stop() {
-    std::list<Running> running;
-    {
-      const std::lock_guard lock(mutex_);
-      stopped_ = true;
-      running = running_;
+// A watch can be idle for minutes, so it checks for new certificates itself.
+HttpOutcome ApiClient::wait(HttpExchange& exchange, bool watch, const TlsMaterial& used, AttemptSink& sink) {
+  const bool checks = watch && config().server.tls && !config().client_certificate.file.empty();
+  for (;;) {
+    auto until = HttpExchange::Clock::time_point::max();
+    if (checks) {
+      until = HttpExchange::Clock::now() +
+              (credentials_.inconsistent() ? options_.certificate_check_again : options_.certificate_check);
     }
-    for (const auto& one : running) one.exchange->end(stopped_status());
+    if (const auto outcome = exchange.wait(sink, until)) return *outcome;
+    const auto files = credentials_.tls_files();
+    if (files && !files->same_identity(used)) exchange.end(replaced_status());
   }
+}
 
- private:
-  base::Status attempt(const Request& request, const ConnectionSecrets& secrets, RefusalSink& sink) {
-    replace_tls(secrets.tls);
-    const std::string& host = config().proxy ? config().proxy->host : config().server.host;
-    const auto addresses = options_.resolver->resolve(host, options_.resolve_limit, [this] { return stopped(); });
-    if (stopped()) return stopped_status();
-    if (!addresses) return unreachable(config(), addresses.status().message());
-    report(*addresses);
-    const auto endpoint = endpoint_for(request, pick(*addresses), secrets.tls);
+base::Status ApiClient::status_of(const HttpOutcome& outcome, const HttpSession& session, bool answered) const {
+  if (!outcome.failure) return outcome.ended;
+  if (stopped() || outcome.failure->code == ECANCELED) return stopped_status();
+  return explain_failure(*outcome.failure, {config(), session.route(), session.material(), session.report(), answered},
+                         std::chrono::system_clock::now());
+}
 
-    const auto exchange =
-        endpoint->session->send({request.method, request.target(), request.content_type, request.body},
-                                request_headers(config(), options_.version, secrets.authorization));
-    if (!enter({exchange, request.watch, secrets.tls})) {
-      exchange->end(stopped_status());
-      return stopped_status();
+void ApiClient::report(const std::vector<base::IpAddress>& addresses) {
+  if (options_.sink == nullptr) return;
+  const std::uint16_t port = config().proxy ? config().proxy->port : config().server.port;
+  std::vector<base::SocketAddress> out;
+  for (const auto& address : addresses) out.push_back({address, port});
+  std::sort(out.begin(), out.end());
+  // Held during the call, so that reports arrive in order.
+  const std::lock_guard lock(reported_mutex_);
+  if (out == reported_) return;
+  reported_ = out;
+  options_.sink->server_at(std::move(out));
+}
+
+// Closes idle connections with another certificate or CA, and watches with another client certificate. Other requests
+// are short and may finish.
+void ApiClient::replace_tls(const TlsMaterial& material) {
+  std::list<Running> stale;
+  {
+    const std::lock_guard lock(mutex_);
+    if (kept_ != nullptr && kept_->material() != material) keep(nullptr);
+    for (const auto& one : running_) {
+      if (one.watch && !one.material.same_identity(material)) stale.push_back(one);
     }
-    const HttpOutcome outcome = exchange->wait(sink, request.watch ? check_certificates(secrets.tls) : HttpCheck());
-    leave(exchange);
-    const base::Status status = status_of(outcome, *endpoint, sink.answered());
-    if (!status.ok()) {
-      const bool reachable = status.os_errno() == ERESTART || status.os_errno() == ECANCELED;
-      const bool failed = status.code() == base::StatusCode::unavailable || status.code() == base::StatusCode::denied;
-      if (failed && !reachable) try_next_address();
-      forget(endpoint);
-    }
-    return status;
   }
+  for (const auto& one : stale) one.exchange->end(replaced_status());
+}
 
-  void report(const std::vector<base::IpAddress>& addresses) {
-    if (!options_.on_addresses) return;
-    const std::uint16_t port = config().proxy ? config().proxy->port : config().server.port;
-    std::vector<base::SocketAddress> out;
-    for (const auto& address : addresses) out.push_back({address, port});
-    std::sort(out.begin(), out.end());
-    // Held during the call, so that reports arrive in order.
-    const std::lock_guard lock(reported_mutex_);
-    if (out == reported_) return;
-    reported_ = out;
-    options_.on_addresses(std::move(out));
+// Lists share a session, whose idle connection serves the next page. A watch (with its own idle timeout) and a tunnel
+// through a proxy get a session for one request.
+std::shared_ptr<HttpSession> ApiClient::session_for(const Request& request, const base::IpAddress& address,
+                                                    const TlsMaterial& material) {
+  const bool shared = !request.watch && !(config().proxy && config().server.tls);
+  const std::lock_guard lock(mutex_);
+  if (shared && kept_ != nullptr && kept_->route().address == address && kept_->material() == material) {
+    observer_.pool_used(PoolUse::hit);
+    return kept_;
   }
+  HttpRoute route;
+  route.server = config().server;
+  route.address = address;
+  route.proxy = config().proxy;
+  route.tls_name = config().tls_name();
+  route.verify = !config().insecure_skip_tls_verify;
+  route.compress = !request.watch && !config().disable_compression;
+  route.idle = request.watch ? options_.watch_idle : options_.list_idle;
+  auto made = std::make_shared<HttpSession>(std::move(route), config(), material);
+  observer_.pool_used(shared ? PoolUse::miss : PoolUse::uncacheable);
+  if (shared) keep(made);
+  return made;
+}
 
-  base::Status status_of(const HttpOutcome& outcome, const Endpoint& endpoint, bool answered) const {
-    if (!outcome.failure) return outcome.ended;
-    if (stopped() || outcome.failure->code == ECANCELED) return stopped_status();
-    return explain_failure(*outcome.failure,
-                           {config(), endpoint.session->route(), endpoint.material, *endpoint.report, answered},
-                           std::chrono::system_clock::now());
-  }
+void ApiClient::forget(const std::shared_ptr<HttpSession>& session) {
+  const std::lock_guard lock(mutex_);
+  if (kept_ == session) keep(nullptr);
+}
 
-  // A watch can be idle for minutes, so it checks for new certificates itself.
-  HttpCheck check_certificates(const TlsMaterial& used) {
-    if (!config().server.tls || config().client_certificate.file.empty()) return {};
-    const auto check = [this, used](std::chrono::milliseconds& next) {
-      const auto files = credentials_.tls_files();
-      next = credentials_.inconsistent() ? options_.certificate_check_again : options_.certificate_check;
-      return files && !files->same_identity(used) ? replaced_status() : base::Status();
-    };
-    return {credentials_.inconsistent() ? options_.certificate_check_again : options_.certificate_check, check};
-  }
+// REQUIRES: mutex_ is held, or no other thread uses this object.
+void ApiClient::keep(std::shared_ptr<HttpSession> session) {
+  const int change = static_cast<int>(session != nullptr) - static_cast<int>(kept_ != nullptr);
+  kept_ = std::move(session);
+  if (change != 0) observer_.pools_kept(change);
+}
 
-  // Closes idle connections with another certificate or CA, and watches with another client certificate. Other requests
-  // are short and may finish.
-  void replace_tls(const TlsMaterial& material) {
-    std::list<Running> stale;
-    {
-      const std::lock_guard lock(mutex_);
-      if (kept_ != nullptr && kept_->material != material) keep(nullptr);
-      for (const auto& one : running_) {
-        if (one.watch && !one.material.same_identity(material)) stale.push_back(one);
-      }
-    }
-    for (const auto& one : stale) one.exchange->end(replaced_status());
-  }
+base::IpAddress ApiClient::pick(const std::vector<base::IpAddress>& addresses) const {
+  const std::lock_guard lock(mutex_);
+  return addresses[next_address_ % addresses.size()];
+}
 
-  bool stopped() const {
-    const std::lock_guard lock(mutex_);
-    return stopped_;
-  }
-  bool enter(Running one) {
-    const std::lock_guard lock(mutex_);
-    if (!stopped_) running_.push_back(std::move(one));
-    return !stopped_;
-  }
-  void leave(const std::shared_ptr<HttpExchange>& exchange) {
-    const std::lock_guard lock(mutex_);
-    running_.remove_if([&](const Running& one) { return one.exchange == exchange; });
-  }
+void ApiClient::try_next_address() {
+  const std::lock_guard lock(mutex_);
+  ++next_address_;
+}
 
-  base::IpAddress pick(const std::vector<base::IpAddress>& addresses) const {
-    const std::lock_guard lock(mutex_);
-    return addresses[next_address_ % addresses.size()];
-  }
-  void try_next_address() {
-    const std::lock_guard lock(mutex_);
-    ++next_address_;
-  }
+bool ApiClient::enter(Running one) {
+  const std::lock_guard lock(mutex_);
+  if (!stopped_) running_.push_back(std::move(one));
+  return !stopped_;
+}
 
-  // Lists share an endpoint, whose idle connection serves the next page. A watch (with its own idle timeout) and a
-  // tunnel through a proxy get an endpoint for one request.
-  std::shared_ptr<Endpoint> endpoint_for(const Request& request, const base::IpAddress& address,
-                                         const TlsMaterial& material) {
-    const bool shared = !request.watch && !(config().proxy && config().server.tls);
-    const std::lock_guard lock(mutex_);
-    if (shared && kept_ != nullptr && kept_->session->route().address == address && kept_->material == material) {
-      if (options_.observer != nullptr) options_.observer->pool_used(PoolUse::hit);
-      return kept_;
-    }
-    HttpRoute route;
-    route.server = config().server;
-    route.address = address;
-    route.proxy = config().proxy;
-    route.tls_name = config().tls_name();
-    route.verify = !config().insecure_skip_tls_verify;
-    route.compress = !request.watch && !config().disable_compression;
-    route.idle = request.watch ? options_.watch_idle : options_.list_idle;
-    auto made = open_endpoint(config(), std::move(route), material);
-    if (options_.observer != nullptr) options_.observer->pool_used(shared ? PoolUse::miss : PoolUse::uncacheable);
-    if (shared) keep(made);
-    return made;
-  }
-  void forget(const std::shared_ptr<Endpoint>& endpoint) {
-    const std::lock_guard lock(mutex_);
-    if (kept_ == endpoint) keep(nullptr);
-  }
-  // REQUIRES: mutex_ is held, or no other thread uses this object.
-  void keep(std::shared_ptr<Endpoint> endpoint) {
-    const int change = static_cast<int>(endpoint != nullptr) - static_cast<int>(kept_ != nullptr);
-    kept_ = std::move(endpoint);
-    if (change != 0 && options_.observer != nullptr) options_.observer->pools_kept(change);
-  }
+void ApiClient::leave(const std::shared_ptr<HttpExchange>& exchange) {
+  const std::lock_guard lock(mutex_);
+  running_.remove_if([&](const Running& one) { return one.exchange == exchange; });
+}
 
-  Credentials credentials_;
-  const ApiClientOptions options_;
-  mutable std::mutex mutex_;
-  bool stopped_ = false;
-  std::list<Running> running_;
-  std::size_t next_address_ = 0;
-  std::mutex reported_mutex_;
-  std::vector<base::SocketAddress> reported_;  // under reported_mutex_
-  std::shared_ptr<Endpoint> kept_;
-};
-
-ApiClient::ApiClient(ConnectionConfig config, ApiClientOptions options)
-    : impl_(std::make_unique<Impl>(std::move(config), std::move(options))) {}
-ApiClient::~ApiClient() { stop(); }
-base::Status ApiClient::send(const Request& request, ResponseSink& sink) { return impl_->send(request, sink); }
-void ApiClient::stop() { impl_->stop(); }
-std::string ApiClient::server() const { return impl_->config().server.to_string(); }
-const ConnectionConfig& ApiClient::config() const { return impl_->config(); }
+bool ApiClient::stopped() const {
+  const std::lock_guard lock(mutex_);
+  return stopped_;
+}
 
 }  // namespace sluice::kube

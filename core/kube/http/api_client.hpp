@@ -1,27 +1,36 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The transport to an API server: chooses address, credentials and connection, and when to replace them. http_session
+// The client of an API server, the only Transport of the daemon. A request waits for the rate limit, gets credentials
+// and a connection, and is sent again if new credentials may help. The observer receives every attempt. HttpSession
 // implements HTTP, Credentials provides the secrets.
 #pragma once
 
 #include <chrono>
-#include <functional>
+#include <cstddef>
+#include <list>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "core/base/clock.hpp"
 #include "core/base/ip.hpp"
 #include "core/kube/access/connection_config.hpp"
-#include "core/kube/access/credential_observer.hpp"
+#include "core/kube/access/credentials.hpp"
+#include "core/kube/http/attempt_sink.hpp"
+#include "core/kube/http/client_observer.hpp"
 #include "core/kube/http/host_resolver.hpp"
-#include "core/kube/http/request_observer.hpp"
+#include "core/kube/http/http_session.hpp"
+#include "core/kube/http/request_budget.hpp"
 #include "core/kube/http/transport.hpp"
+#include "core/model/event.hpp"
 
 namespace sluice::kube {
 
 struct ApiClientOptions {
   std::string version;  // for the User-Agent
+  RequestBudgetOptions budget;
   // Idle timeouts: a connection that receives no data for this long is considered dead. An idle watch gets a bookmark
   // about every 60 s.
   std::chrono::seconds list_idle{60};
@@ -32,30 +41,63 @@ struct ApiClientOptions {
   // Must not be null. Clients may share one, which then bounds the lookups of all of them.
   std::shared_ptr<HostResolver> resolver = std::make_shared<HostResolver>();
   std::chrono::milliseconds resolve_limit{15'000};
-  // Both may be null and must outlive the client. `observer` only receives uses of connection pools.
-  RequestObserver* observer = nullptr;
-  CredentialObserver* credential_observer = nullptr;
-  // Called with the sorted addresses that the client connects to (of the proxy, if it uses one), before the first
-  // request and when they change, on the thread that sends the request.
-  std::function<void(std::vector<base::SocketAddress>)> on_addresses;
+  // Receives the addresses that the client connects to (of the proxy, if it uses one), before the first request and
+  // when they change, on the thread that sends the request. May be null and must outlive the client.
+  model::EventSink* sink = nullptr;
 };
 
 class ApiClient final : public Transport {
  public:
-  ApiClient(ConnectionConfig config, ApiClientOptions options);
+  // The observer and the clock must outlive the client.
+  ApiClient(ConnectionConfig config, ApiClientOptions options, ClientObserver& observer, const base::Clock& clock);
   ~ApiClient() override;
+  ApiClient(const ApiClient&) = delete;
+  ApiClient& operator=(const ApiClient&) = delete;
 
   // After a 401 the request is retried once with renewed credentials, if they can be renewed; a second 401 goes to the
   // sink. When the client certificate changes, running watches end as if the server had closed them.
   base::Status send(const Request& request, ResponseSink& sink) override;
   void stop() override;
-  std::string server() const override;
-
-  const ConnectionConfig& config() const;
+  std::string server() const override { return config().server.to_string(); }
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  // A request in progress.
+  struct Running {
+    std::shared_ptr<HttpExchange> exchange;
+    bool watch = false;
+    TlsMaterial material;
+  };
+
+  const ConnectionConfig& config() const { return credentials_.config(); }
+  base::Result<ConnectionSecrets> load_secrets();
+  base::Status attempt(const Request& request, const ConnectionSecrets& secrets, AttemptSink& sink);
+  HttpOutcome wait(HttpExchange& exchange, bool watch, const TlsMaterial& used, AttemptSink& sink);
+  base::Status status_of(const HttpOutcome& outcome, const HttpSession& session, bool answered) const;
+  void replace_tls(const TlsMaterial& material);
+  void report(const std::vector<base::IpAddress>& addresses);
+  std::shared_ptr<HttpSession> session_for(const Request& request, const base::IpAddress& address,
+                                           const TlsMaterial& material);
+  void keep(std::shared_ptr<HttpSession> session);
+  void forget(const std::shared_ptr<HttpSession>& session);
+  base::IpAddress pick(const std::vector<base::IpAddress>& addresses) const;
+  void try_next_address();
+  bool enter(Running one);
+  void leave(const std::shared_ptr<HttpExchange>& exchange);
+  bool stopped() const;
+
+  Credentials credentials_;
+  const ApiClientOptions options_;
+  const std::string host_;  // for the observer
+  ClientObserver& observer_;
+  const base::Clock& clock_;
+  RequestBudget budget_;
+  mutable std::mutex mutex_;
+  bool stopped_ = false;  // under mutex_, as are the next three
+  std::list<Running> running_;
+  std::size_t next_address_ = 0;
+  std::shared_ptr<HttpSession> kept_;
+  std::mutex reported_mutex_;
+  std::vector<base::SocketAddress> reported_;  // under reported_mutex_
 };
 
 }  // namespace sluice::kube

@@ -28,46 +28,152 @@ namespace http = web::http;
 using HttpClient = http::client::http_client;
 
 constexpr auto kCancelGrace = std::chrono::milliseconds(300);
-constexpr auto kEndless = std::chrono::milliseconds::max();
 constexpr std::size_t kMaxPending = 256u << 10;
+
+HttpFailure read_failure(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const http::http_exception& error) {
+    return {error.error_code().value(), error.what(), {}};
+  } catch (const std::exception& error) {
+    return {-1, error.what(), {}};
+  } catch (...) {
+    return {-1, "the HTTP library failed for an unknown reason", {}};
+  }
+}
 
 // Shared by the waiting thread and the library's threads. The body passes through a small buffer: when it is full, the
 // library's next read waits, and TCP flow control slows the server.
-struct Exchange {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::optional<ResponseHead> head;
-  std::string pending;
-  std::optional<pplx::task_completion_event<void>> waiting;  // of a write that waits for space in the buffer
-  bool finished = false;
-  base::Status ended;  // not ok: the rest of the response is discarded
-  std::exception_ptr failure;
-  pplx::cancellation_token_source cancel;
-
-  void finish(std::exception_ptr why = nullptr) {
-    const std::lock_guard lock(mutex);
-    finished = true;
-    failure = std::move(why);
-    changed.notify_all();
-  }
-  void end(base::Status reason) {
-    {
-      const std::lock_guard lock(mutex);
-      if (ended.ok()) ended = std::move(reason);
-      changed.notify_all();
+class Exchange final : public HttpExchange {
+ public:
+  std::optional<HttpOutcome> wait(ResponseSink& sink, Clock::time_point until) override {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      const auto patience = head_delivered_ ? sink.patience() : std::nullopt;
+      const auto silent_at = patience ? heard_ + *patience : Clock::time_point::max();
+      if (!wait_for_change(lock, std::min(silent_at, until))) {
+        if (Clock::now() < silent_at) return std::nullopt;
+        give_up(lock, base::unavailable("silent"));
+        return HttpOutcome{{}, HttpFailure{ETIME, {}, silence()}};
+      }
+      base::Status ended = ended_;
+      if (ended.ok() && has_piece()) {
+        ended = hand_over(lock, sink);
+        heard_ = Clock::now();
+      } else if (ended.ok()) {
+        if (!failure_) return HttpOutcome{};
+        HttpFailure failure = read_failure(failure_);
+        failure.silence = silence();
+        return HttpOutcome{{}, std::move(failure)};
+      }
+      if (!ended.ok()) {
+        give_up(lock, ended);
+        return HttpOutcome{std::move(ended), std::nullopt};
+      }
     }
-    release();
-    cancel.cancel();
   }
-  // Resumes a waiting write.
-  void release() {
+
+  void end(base::Status reason) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (ended_.ok()) ended_ = std::move(reason);
+      changed_.notify_all();
+    }
+    resume_write();
+    cancel_.cancel();
+  }
+
+  // The following methods are for the library's threads.
+  void on_head(ResponseHead head) {
+    const std::lock_guard lock(mutex_);
+    head_ = std::move(head);
+    changed_.notify_all();
+  }
+  pplx::task<size_t> on_body(const uint8_t* data, size_t count) {
+    std::optional<pplx::task_completion_event<void>> room;
+    bool first = false;
+    {
+      const std::lock_guard lock(mutex_);
+      first = pending_.empty();
+      pending_.append(reinterpret_cast<const char*>(data), count);
+      if (pending_.size() >= kMaxPending && ended_.ok()) waiting_ = room.emplace();
+    }
+    // Notified without the lock, and only for the first write, so that the waiting thread takes several writes at once.
+    if (first) changed_.notify_all();
+    if (!room) return pplx::task_from_result(count);
+    return pplx::create_task(*room).then([count] { return count; });
+  }
+  void finish(std::exception_ptr why = nullptr) {
+    const std::lock_guard lock(mutex_);
+    finished_ = true;
+    failure_ = std::move(why);
+    changed_.notify_all();
+  }
+  pplx::cancellation_token token() const { return cancel_.get_token(); }
+
+ private:
+  std::chrono::seconds silence() const { return std::chrono::round<std::chrono::seconds>(Clock::now() - heard_); }
+
+  void resume_write() {
     std::optional<pplx::task_completion_event<void>> event;
     {
-      const std::lock_guard lock(mutex);
-      event.swap(waiting);
+      const std::lock_guard lock(mutex_);
+      event.swap(waiting_);
     }
     if (event) event->set();
   }
+
+  // The following methods require the lock to be held.
+  bool has_piece() const { return head_ && (!head_delivered_ || !pending_.empty()); }
+  bool wait_for_change(std::unique_lock<std::mutex>& lock, Clock::time_point until) {
+    const auto changed = [this] { return !ended_.ok() || finished_ || has_piece(); };
+    // wait_until(time_point::max()) overflows in some C++ libraries.
+    if (until != Clock::time_point::max()) return changed_.wait_until(lock, until, changed);
+    changed_.wait(lock, changed);
+    return true;
+  }
+
+  // Passes the head or buffered bytes to the sink, without the lock.
+  base::Status hand_over(std::unique_lock<std::mutex>& lock, ResponseSink& sink) {
+    base::Status status;
+    if (!head_delivered_) {
+      head_delivered_ = true;
+      const ResponseHead head = *head_;
+      lock.unlock();
+      status = sink.on_head(head);
+    } else {
+      bytes_.clear();
+      bytes_.swap(pending_);
+      lock.unlock();
+      resume_write();
+      status = sink.on_body(bytes_);
+    }
+    lock.lock();
+    return status;
+  }
+
+  void give_up(std::unique_lock<std::mutex>& lock, const base::Status& reason) {
+    lock.unlock();
+    end(reason);
+    lock.lock();
+    // The library ends the task within milliseconds; if it does not, stop waiting for it.
+    changed_.wait_for(lock, kCancelGrace, [this] { return finished_; });
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<ResponseHead> head_;  // under mutex_, as is all that follows
+  std::string pending_;
+  std::optional<pplx::task_completion_event<void>> waiting_;  // of a write that waits for space in the buffer
+  bool finished_ = false;
+  base::Status ended_;  // not ok: the rest of the response is discarded
+  std::exception_ptr failure_;
+
+  pplx::cancellation_token_source cancel_;
+  // The waiting thread only.
+  bool head_delivered_ = false;
+  std::string bytes_;
+  Clock::time_point heard_ = Clock::now();
 };
 
 // Receives the library's writes; all other stream operations fail.
@@ -99,20 +205,7 @@ class ExchangeBuffer final : public concurrency::streams::details::streambuf_sta
   pplx::task<int_type> _putc(uint8_t byte) override {
     return _putn(&byte, 1).then([byte](size_t) { return static_cast<int_type>(byte); });
   }
-  pplx::task<size_t> _putn(const uint8_t* data, size_t count) override {
-    std::optional<pplx::task_completion_event<void>> room;
-    bool first = false;
-    {
-      const std::lock_guard lock(exchange_->mutex);
-      first = exchange_->pending.empty();
-      exchange_->pending.append(reinterpret_cast<const char*>(data), count);
-      if (exchange_->pending.size() >= kMaxPending && exchange_->ended.ok()) exchange_->waiting = room.emplace();
-    }
-    // Notified without the lock, and only for the first write, so that the waiting thread takes several writes at once.
-    if (first) exchange_->changed.notify_all();
-    if (!room) return pplx::task_from_result(count);
-    return pplx::create_task(*room).then([count] { return count; });
-  }
+  pplx::task<size_t> _putn(const uint8_t* data, size_t count) override { return exchange_->on_body(data, count); }
   pplx::task<size_t> _putn(const uint8_t* data, size_t count, bool) override { return _putn(data, count); }
   pplx::task<int_type> _bumpc() override { return pplx::task_from_result(static_cast<int_type>(traits::eof())); }
   int_type _sbumpc() override { return traits::eof(); }
@@ -169,8 +262,8 @@ web::web_proxy library_proxy(const HttpRoute& route) {
   return out;
 }
 
-std::unique_ptr<HttpClient> make_client(const HttpRoute& route,
-                                        const std::function<base::Status(ssl_ctx_st*)>& set_up_tls) {
+std::unique_ptr<HttpClient> make_client(const HttpRoute& route, const ConnectionConfig& config,
+                                        const TlsMaterial& material, const std::shared_ptr<VerifyReport>& report) {
   http::client::http_client_config options;
   options.set_timeout(route.idle);
   options.set_max_redirects(0);  // a redirect would send the credentials to another server
@@ -179,8 +272,9 @@ std::unique_ptr<HttpClient> make_client(const HttpRoute& route,
   if (route.proxy) options.set_proxy(library_proxy(route));
   options.set_nativehandle_options([tls = route.server.tls && !route.proxy, family = route.address.family()](
                                        void* handle) { tune_socket(handle, tls, family); });
-  options.set_ssl_context_callback([set_up_tls](boost::asio::ssl::context& context) {
-    const auto status = set_up_tls(context.native_handle());
+  // Called for each new connection, on any thread.
+  options.set_ssl_context_callback([config, material, report](boost::asio::ssl::context& context) {
+    const auto status = configure_tls(context.native_handle(), config, material, report);
     if (!status.ok()) throw std::runtime_error(status.message());
   });
   return std::make_unique<HttpClient>(base_url(route), options);
@@ -213,186 +307,65 @@ void add_headers(http::http_headers& out, const HttpHeaders& headers) {
   }
 }
 
-HttpFailure read_failure(const std::exception_ptr& failure) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const http::http_exception& error) {
-    return {error.error_code().value(), error.what(), {}};
-  } catch (const std::exception& error) {
-    return {-1, error.what(), {}};
-  } catch (...) {
-    return {-1, "the HTTP library failed for an unknown reason", {}};
+void start_request(HttpClient& client, const HttpRoute& route, const Request& request, const HttpHeaders& headers,
+                   const std::shared_ptr<Exchange>& exchange) {
+  http::http_request message(request.method);
+  add_headers(message.headers(), headers);
+  // The library verifies this name and sends it as SNI; it must have no port and no brackets. An IP address that the
+  // library connects to needs no header.
+  if (tunnels(route) || !base::IpAddress::parse(route.tls_name)) message.headers().add("Host", route.tls_name);
+  message.set_response_stream(
+      concurrency::streams::streambuf<uint8_t>(std::make_shared<ExchangeBuffer>(exchange)).create_ostream());
+  message.set_request_uri(web::uri(route.server.base_path + request.target()));
+  if (!request.body.empty()) {
+    message.headers().set_content_type(request.content_type);
+    // As bytes: with a std::string the library accesses a buffer of char through a buffer of another type.
+    message.set_body(std::vector<unsigned char>(request.body.begin(), request.body.end()));
   }
-}
-
-class LibraryExchange final : public HttpExchange {
- public:
-  explicit LibraryExchange(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
-
-  void end(base::Status reason) override { exchange_->end(std::move(reason)); }
-
-  HttpOutcome wait(ResponseSink& sink, const HttpCheck& check) override {
-    Exchange& exchange = *exchange_;
-    auto next_check = Clock::now() + check.first;
-    base::Status ended;
-    std::unique_lock lock(exchange.mutex);
-    while (ended.ok()) {
-      std::chrono::milliseconds patience = kEndless;
-      if (const auto limit = sink.patience(); head_delivered_ && limit) patience = *limit;
-      const auto silent_at = patience == kEndless ? Clock::time_point::max() : heard_ + patience;
-      const auto check_at = check.check ? next_check : Clock::time_point::max();
-      if (!wait_for_change(lock, std::min(silent_at, check_at))) {
-        if (Clock::now() >= silent_at) {
-          give_up(lock, base::unavailable("silent"));
-          return {{}, HttpFailure{ETIME, {}, silence()}};
+  // A direct connection is set up in this call; a tunnel later, in another thread.
+  const SkipSystemRoots skip_system_roots;
+  client.request(message, exchange->token())
+      .then([exchange](const http::http_response& response) {
+        exchange->on_head(read_head(response));
+        return response.content_ready();
+      })
+      // The last task must catch every exception: an unobserved one terminates the process.
+      .then([exchange](const pplx::task<http::http_response>& task) {
+        try {
+          task.get();
+          exchange->finish();
+        } catch (...) {
+          exchange->finish(std::current_exception());
         }
-        lock.unlock();
-        std::chrono::milliseconds next{0};
-        ended = check.check(next);
-        next_check = Clock::now() + next;
-        lock.lock();
-      } else if (!exchange.ended.ok()) {
-        ended = exchange.ended;
-      } else if (has_piece()) {
-        ended = hand_over(lock, sink);
-        heard_ = Clock::now();
-      } else {
-        if (!exchange.failure) return {};
-        HttpFailure failure = read_failure(exchange.failure);
-        failure.silence = silence();
-        return {{}, std::move(failure)};
-      }
-    }
-    give_up(lock, ended);
-    return {ended, std::nullopt};
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  std::chrono::seconds silence() const { return std::chrono::round<std::chrono::seconds>(Clock::now() - heard_); }
-
-  // The following methods require the lock to be held.
-  bool has_piece() const { return exchange_->head && (!head_delivered_ || !exchange_->pending.empty()); }
-  bool wait_for_change(std::unique_lock<std::mutex>& lock, Clock::time_point until) {
-    const auto changed = [this] { return !exchange_->ended.ok() || exchange_->finished || has_piece(); };
-    // wait_until(time_point::max()) overflows in some C++ libraries.
-    if (until != Clock::time_point::max()) return exchange_->changed.wait_until(lock, until, changed);
-    exchange_->changed.wait(lock, changed);
-    return true;
-  }
-
-  // Passes the head or buffered bytes to the sink, without the lock.
-  base::Status hand_over(std::unique_lock<std::mutex>& lock, ResponseSink& sink) {
-    base::Status status;
-    if (!head_delivered_) {
-      head_delivered_ = true;
-      const ResponseHead head = *exchange_->head;
-      lock.unlock();
-      status = sink.on_head(head);
-    } else {
-      bytes_.clear();
-      bytes_.swap(exchange_->pending);
-      lock.unlock();
-      exchange_->release();
-      status = sink.on_body(bytes_);
-    }
-    lock.lock();
-    return status;
-  }
-
-  void give_up(std::unique_lock<std::mutex>& lock, const base::Status& reason) {
-    lock.unlock();
-    exchange_->end(reason);
-    lock.lock();
-    // The library ends the task within milliseconds; if it does not, stop waiting for it.
-    exchange_->changed.wait_for(lock, kCancelGrace, [this] { return exchange_->finished; });
-  }
-
-  const std::shared_ptr<Exchange> exchange_;
-  bool head_delivered_ = false;
-  std::string bytes_;
-  Clock::time_point heard_ = Clock::now();
-};
+      });
+}
 
 }  // namespace
 
-class HttpSession::Impl {
- public:
-  Impl(HttpRoute route, std::function<base::Status(ssl_ctx_st*)> set_up_tls)
-      : route_(std::move(route)), set_up_tls_(std::move(set_up_tls)) {
-    static std::once_flag once;
-    std::call_once(once, [] {
-      try {
-        // The default of 40 threads costs five times the CPU of two.
-        crossplat::threadpool::initialize_with_threads(2);
-      } catch (const std::exception&) {
-        // The thread pool is already initialized, which is fine.
-      }
-    });
-    client_ = make_client(route_, set_up_tls_);
-  }
-
-  const HttpRoute& route() const { return route_; }
-
-  std::shared_ptr<HttpExchange> send(const HttpMessage& message, const HttpHeaders& headers) {
-    const auto exchange = std::make_shared<Exchange>();
+HttpSession::HttpSession(HttpRoute route, const ConnectionConfig& config, TlsMaterial material)
+    : route_(std::move(route)), material_(std::move(material)) {
+  static std::once_flag once;
+  std::call_once(once, [] {
     try {
-      begin(message, headers, exchange);
-    } catch (...) {
-      exchange->finish(std::current_exception());
+      // The default of 40 threads costs five times the CPU of two.
+      crossplat::threadpool::initialize_with_threads(2);
+    } catch (const std::exception&) {
+      // The thread pool is already initialized, which is fine.
     }
-    return std::make_shared<LibraryExchange>(exchange);
-  }
+  });
+  client_ = make_client(route_, config, material_, report_);
+}
 
- private:
-  void begin(const HttpMessage& wanted, const HttpHeaders& headers, const std::shared_ptr<Exchange>& exchange) {
-    http::http_request message(wanted.method);
-    add_headers(message.headers(), headers);
-    // The library verifies this name and sends it as SNI; it must have no port and no brackets. An IP address that the
-    // library connects to needs no header.
-    if (tunnels(route_) || !base::IpAddress::parse(route_.tls_name)) message.headers().add("Host", route_.tls_name);
-    message.set_response_stream(
-        concurrency::streams::streambuf<uint8_t>(std::make_shared<ExchangeBuffer>(exchange)).create_ostream());
-    message.set_request_uri(web::uri(route_.server.base_path + wanted.target));
-    if (!wanted.body.empty()) {
-      message.headers().set_content_type(wanted.content_type);
-      // As bytes: with a std::string the library accesses a buffer of char through a buffer of another type.
-      message.set_body(std::vector<unsigned char>(wanted.body.begin(), wanted.body.end()));
-    }
-    // A direct connection is set up in this call; a tunnel later, in another thread.
-    const SkipSystemRoots skip_system_roots;
-    client_->request(message, exchange->cancel.get_token())
-        .then([exchange](const http::http_response& response) {
-          {
-            const std::lock_guard lock(exchange->mutex);
-            exchange->head = read_head(response);
-            exchange->changed.notify_all();
-          }
-          return response.content_ready();
-        })
-        // The last task must catch every exception: an unobserved one terminates the process.
-        .then([exchange](const pplx::task<http::http_response>& task) {
-          try {
-            task.get();
-            exchange->finish();
-          } catch (...) {
-            exchange->finish(std::current_exception());
-          }
-        });
-  }
-
-  const HttpRoute route_;
-  const std::function<base::Status(ssl_ctx_st*)> set_up_tls_;
-  std::unique_ptr<HttpClient> client_;
-};
-
-HttpSession::HttpSession(HttpRoute route, std::function<base::Status(ssl_ctx_st*)> set_up_tls)
-    : impl_(std::make_unique<Impl>(std::move(route), std::move(set_up_tls))) {}
 HttpSession::~HttpSession() = default;
-const HttpRoute& HttpSession::route() const { return impl_->route(); }
-std::shared_ptr<HttpExchange> HttpSession::send(const HttpMessage& message, const HttpHeaders& headers) {
-  return impl_->send(message, headers);
+
+std::shared_ptr<HttpExchange> HttpSession::send(const Request& request, const HttpHeaders& headers) {
+  const auto exchange = std::make_shared<Exchange>();
+  try {
+    start_request(*client_, route_, request, headers, exchange);
+  } catch (...) {
+    exchange->finish(std::current_exception());
+  }
+  return exchange;
 }
 
 }  // namespace sluice::kube

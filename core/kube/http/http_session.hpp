@@ -6,7 +6,6 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,11 +14,16 @@
 
 #include "core/base/ip.hpp"
 #include "core/base/status.hpp"
+#include "core/kube/access/connection_config.hpp"
 #include "core/kube/access/proxy.hpp"
 #include "core/kube/access/server_url.hpp"
+#include "core/kube/access/tls_files.hpp"
+#include "core/kube/http/tls_context.hpp"
 #include "core/kube/http/transport.hpp"
 
-struct ssl_ctx_st;
+namespace web::http::client {
+class http_client;
+}
 
 namespace sluice::kube {
 
@@ -32,13 +36,6 @@ struct HttpRoute {
   bool verify = true;             // verify the server certificate
   bool compress = true;           // request compressed bodies
   std::chrono::seconds idle{60};  // idle timeout of the connection
-};
-
-struct HttpMessage {
-  std::string method;        // in upper case
-  std::string target;        // path and query, encoded
-  std::string content_type;  // of the body, if there is one
-  std::string body;
 };
 
 // A header may occur several times.
@@ -55,37 +52,39 @@ struct HttpOutcome {
   std::optional<HttpFailure> failure;  // of the connection
 };
 
-// Called periodically while waiting for a response. A status that is not ok ends the exchange; `next` is the time until
-// the next call.
-struct HttpCheck {
-  std::chrono::milliseconds first{0};
-  std::function<base::Status(std::chrono::milliseconds& next)> check;
-};
-
 // A request in progress.
 class HttpExchange {
  public:
+  using Clock = std::chrono::steady_clock;
+
   virtual ~HttpExchange() = default;
-  // Passes the response to the sink as it arrives, in the caller's thread, until it ends.
-  virtual HttpOutcome wait(ResponseSink& sink, const HttpCheck& check) = 0;
+  // Passes the response to the sink as it arrives, in the caller's thread. Returns how the request ended, or nothing
+  // at `until` while it is in progress; a further call continues.
+  virtual std::optional<HttpOutcome> wait(ResponseSink& sink, Clock::time_point until) = 0;
   // [any thread] Makes wait() return this status.
   virtual void end(base::Status reason) = 0;
 };
 
-// Keeps idle connections for the next request. Thread-safe.
+// Connections over one route with the same certificates. Keeps idle ones for the next request. Thread-safe.
 class HttpSession {
  public:
-  // `set_up_tls` is called for each new connection, on any thread.
-  HttpSession(HttpRoute route, std::function<base::Status(ssl_ctx_st*)> set_up_tls);
+  // `config`: the CA and the names for messages about it.
+  HttpSession(HttpRoute route, const ConnectionConfig& config, TlsMaterial material);
   ~HttpSession();
+  HttpSession(const HttpSession&) = delete;
+  HttpSession& operator=(const HttpSession&) = delete;
 
-  const HttpRoute& route() const;
+  const HttpRoute& route() const { return route_; }
+  const TlsMaterial& material() const { return material_; }
+  const VerifyReport& report() const { return *report_; }
   // `headers` must not contain line breaks.
-  std::shared_ptr<HttpExchange> send(const HttpMessage& message, const HttpHeaders& headers);
+  std::shared_ptr<HttpExchange> send(const Request& request, const HttpHeaders& headers);
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  const HttpRoute route_;
+  const TlsMaterial material_;
+  const std::shared_ptr<VerifyReport> report_ = std::make_shared<VerifyReport>();
+  std::unique_ptr<web::http::client::http_client> client_;
 };
 
 }  // namespace sluice::kube

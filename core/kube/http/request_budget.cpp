@@ -4,8 +4,7 @@
 #include "core/kube/http/request_budget.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <utility>
+#include <string>
 
 #include "core/base/log.hpp"
 
@@ -35,19 +34,8 @@ base::Clock::Duration TokenBucket::take(base::Clock::Time now) {
       std::min(kLongest, std::chrono::duration<double>(-tokens_ / qps_)));
 }
 
-RequestBudget::RequestBudget(std::unique_ptr<Transport> transport, RequestBudgetOptions options,
-                             const base::Clock& clock)
-    : transport_(std::move(transport)), clock_(clock), observer_(options.observer), host_(options.host),
-      bucket_(make_bucket(options, clock.now())) {}
-
-base::Status RequestBudget::send(const Request& request, ResponseSink& sink) {
-  const auto begin = clock_.now();
-  if (!wait_for_token(request)) return {base::StatusCode::unavailable, "stopped", ECANCELED};
-  if (observer_ != nullptr) {
-    observer_->waited(host_, request.method, std::chrono::duration<double>(clock_.now() - begin).count());
-  }
-  return transport_->send(request, sink);
-}
+RequestBudget::RequestBudget(const RequestBudgetOptions& options, const base::Clock& clock)
+    : clock_(clock), bucket_(make_bucket(options, clock.now())) {}
 
 void RequestBudget::stop() {
   {
@@ -55,10 +43,9 @@ void RequestBudget::stop() {
     stopped_ = true;
   }
   stop_changed_.notify_all();
-  transport_->stop();
 }
 
-bool RequestBudget::wait_for_token(const Request& request) {
+bool RequestBudget::wait(const Request& request) {
   std::unique_lock lock(mutex_);
   if (!bucket_ || stopped_) return !stopped_;
   const auto now = clock_.now();

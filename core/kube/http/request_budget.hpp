@@ -1,30 +1,24 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A transport with a rate limit: a token bucket in front of another transport, shared by all its users (BEH 1.6). A
-// watch takes one token when it is established, each page of a list takes one.
+// The rate limit of a client: a token bucket, shared by all its users (BEH 1.6). A watch takes one token when it is
+// established, each page of a list takes one.
 //
 // TokenBucket is not thread-safe, RequestBudget is.
 #pragma once
 
 #include <condition_variable>
-#include <cstdint>
-#include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 
 #include "core/base/clock.hpp"
-#include "core/kube/http/request_observer.hpp"
 #include "core/kube/http/transport.hpp"
 
 namespace sluice::kube {
 
 struct RequestBudgetOptions {
-  double qps = 5;                       // tokens per second; 0 = the default, negative = no limit
-  int burst = 10;                       // size of the bucket; 0 = the default
-  RequestObserver* observer = nullptr;  // receives each wait; may be null, must outlive the budget
-  std::string host{};                   // passed to the observer
+  double qps = 5;  // tokens per second; 0 = the default, negative = no limit
+  int burst = 10;  // size of the bucket; 0 = the default
 };
 
 class TokenBucket {
@@ -43,24 +37,20 @@ class TokenBucket {
   base::Clock::Time counted_at_;
 };
 
-class RequestBudget final : public Transport {
+class RequestBudget {
  public:
   // The clock must outlive the budget.
-  RequestBudget(std::unique_ptr<Transport> transport, RequestBudgetOptions options, const base::Clock& clock);
+  RequestBudget(const RequestBudgetOptions& options, const base::Clock& clock);
 
-  base::Status send(const Request& request, ResponseSink& sink) override;
-  void stop() override;
-  std::string server() const override { return transport_->server(); }
+  // [any thread] Waits until the request may be sent. False if stop() was called first.
+  bool wait(const Request& request);
+  // [any thread] Ends all waits, including later ones.
+  void stop();
 
  private:
-  // False if stop() was called first.
-  bool wait_for_token(const Request& request);
   void log_wait(base::Clock::Duration delay, const Request& request, base::Clock::Time now);
 
-  const std::unique_ptr<Transport> transport_;
   const base::Clock& clock_;
-  RequestObserver* const observer_;
-  const std::string host_;
   std::mutex mutex_;
   std::condition_variable stop_changed_;
   bool stopped_ = false;

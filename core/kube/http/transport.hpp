@@ -23,7 +23,7 @@ struct Request {
   std::string method = "GET";                              // or POST, PATCH
   std::string content_type = {};                           // of the body
   std::string body = {};
-  bool again = false;  // a retry that the previous response asked for (Retry-After)
+  bool again = false;  // a retry that the previous response asked for (Retry-After), or with new credentials
 
   std::string target() const;  // path and encoded query
 };
@@ -42,9 +42,6 @@ class ResponseSink {
   virtual base::Status on_body(std::string_view bytes) = 0;
   // A timeout for the next chunk of the body, if shorter than the transport's own. Called again after each chunk.
   virtual std::optional<std::chrono::milliseconds> patience() const { return std::nullopt; }
-  // The transport repeats the request. The previous response had this HTTP status (0: no response) and is not
-  // delivered.
-  virtual void on_repeat(int /*status*/) {}
 };
 
 class Transport {

@@ -4,6 +4,7 @@
 #include "core/kube/watch/answer_reader.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "core/kube/decode/text.hpp"
@@ -22,7 +23,12 @@ std::string too_large() { return "is larger than " + std::to_string(kMaxObjectBy
 
 }  // namespace
 
+base::Status cancelled_status() {
+  return {base::StatusCode::unavailable, "cancelled: the resource is no longer needed", ECANCELED};
+}
+
 base::Status AnswerReader::on_head(const ResponseHead& head) {
+  if (cancelled()) return cancelled_status();
   head_ = head;
   if (head.status != 200) return {};
   if (!is_json(head.content_type)) {
@@ -35,6 +41,7 @@ base::Status AnswerReader::on_head(const ResponseHead& head) {
 }
 
 base::Status AnswerReader::on_body(std::string_view bytes) {
+  if (cancelled()) return cancelled_status();
   if (head_.status == 200) {
     failure_ = read(bytes);
     return failure_;

@@ -5,6 +5,7 @@
 // decoded objects.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -16,9 +17,15 @@
 
 namespace sluice::kube {
 
+// ECANCELED: the resource is no longer needed.
+base::Status cancelled_status();
+
 class AnswerReader : public ResponseSink {
  public:
   explicit AnswerReader(Decoder& decoder) : decoder_(decoder) {}
+
+  // Once `cancelled` is true, the next chunk ends the request with cancelled_status(). It must outlive the reader.
+  void set_cancelled(const std::atomic<bool>& cancelled) { cancelled_ = &cancelled; }
 
   base::Status on_head(const ResponseHead& head) final;
   base::Status on_body(std::string_view bytes) final;
@@ -35,7 +42,10 @@ class AnswerReader : public ResponseSink {
   Decoder& decoder() { return decoder_; }
 
  private:
+  bool cancelled() const { return cancelled_ != nullptr && *cancelled_; }
+
   Decoder& decoder_;
+  const std::atomic<bool>* cancelled_ = nullptr;
   ResponseHead head_;
   std::string error_body_;
   base::Status failure_;

@@ -4,12 +4,9 @@
 #include "core/kube/watch/api_source.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <random>
 #include <thread>
 #include <utility>
-
-#include "core/kube/watch/endable.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -35,25 +32,41 @@ class ReflectorThread {
  public:
   ReflectorThread(const Resource& resource, Transport& transport, model::EventSink& sink, const base::Clock& clock,
                   FailureLog& failures, StreamingSupport& streaming)
-      : transport_(transport),
-        sink_(sink),
-        reflector_(resource, {transport_, sink_, clock, random_numbers(), failures, streaming}) {}
+      : sink_(sink), reflector_(resource, {transport, sink_, clock, random_numbers(), failures, streaming}) {}
 
   Reflector& reflector() { return reflector_; }
   // Nothing is delivered afterwards. The thread runs until its request ends.
   void end() {
-    ended_ = true;
-    transport_.end();
+    reflector_.cancel();
     sink_.end();
   }
-  bool ended() const { return ended_; }
+  bool ended() const { return reflector_.cancelled(); }
 
   std::thread thread;
   bool finished = false;  // the thread is about to exit; under the mutex of the source
 
  private:
-  std::atomic<bool> ended_{false};
-  EndableTransport transport_;
+  // Ends the events of this reflector; the others use the same sink.
+  class EndableSink final : public model::EventSink {
+   public:
+    explicit EndableSink(model::EventSink& next) : next_(next) {}
+
+    void deliver(model::Event event) override {
+      const std::lock_guard lock(mutex_);
+      if (!ended_) next_.deliver(std::move(event));
+    }
+    // [any thread] No event is delivered afterwards.
+    void end() {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+
+   private:
+    model::EventSink& next_;
+    std::mutex mutex_;
+    bool ended_ = false;
+  };
+
   EndableSink sink_;
   Reflector reflector_;
 };

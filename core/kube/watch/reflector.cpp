@@ -72,9 +72,11 @@ void Reflector::report_refusal(const std::string& action, const ApiStatus& refus
   context_.failures.failed(refusal.code == 401 ? kConnection : action + resource_.plural, reason);
 }
 
-base::Status Reflector::send(Request request, ResponseSink& sink) {
+base::Status Reflector::send(Request request, AnswerReader& reader) {
+  if (cancelled_) return cancelled_status();
+  reader.set_cancelled(cancelled_);
   request.again = std::exchange(again_, false);
-  return context_.transport.send(request, sink);
+  return context_.transport.send(request, reader);
 }
 
 milliseconds Reflector::wait_for(const ApiStatus& refusal) {

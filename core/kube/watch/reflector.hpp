@@ -7,7 +7,7 @@
 // resource while the server does not offer it or denies access, and retries slowly.
 //
 // A state machine: step() does one request and returns how long to wait before the next. ApiSource calls it and waits.
-// Not thread-safe, except for status().
+// Not thread-safe, except for status() and cancel().
 #pragma once
 
 #include <atomic>
@@ -63,6 +63,9 @@ class Reflector {
   // Does one request. Returns the time to wait before the next.
   std::chrono::milliseconds step();
   ReflectorStatus status() const;  // any thread
+  // [any thread] Later requests fail at once; a request in progress ends with the next chunk of its response.
+  void cancel() { cancelled_ = true; }
+  bool cancelled() const { return cancelled_; }  // any thread
 
  private:
   using Delay = std::chrono::milliseconds;
@@ -100,7 +103,7 @@ class Reflector {
   bool ask_discovery(const ApiStatus& refusal);
   std::string unusable_answer(const std::string& reason) const;
   void report_refusal(const std::string& action, const ApiStatus& refusal);
-  base::Status send(Request request, ResponseSink& sink);
+  base::Status send(Request request, AnswerReader& reader);
   Delay wait_for(const ApiStatus& refusal);
   Delay connection_failed(const base::Status& status);
   void count_error(const std::string& reason);
@@ -113,6 +116,7 @@ class Reflector {
   base::Backoff backoff_;
   Decoder decoder_;
   ObjectRelay relay_;
+  std::atomic<bool> cancelled_{false};
 
   enum class Phase { discover, stream, list, watch };
   Phase phase_ = Phase::stream;

@@ -23,8 +23,7 @@
 #include <string_view>
 
 #include "core/base/ip.hpp"
-#include "core/kube/access/credential_observer.hpp"
-#include "core/kube/http/request_observer.hpp"
+#include "core/kube/http/client_observer.hpp"
 #include "core/observe/metrics/scrape_data.hpp"
 #include "core/observe/metrics/plugin_metrics.hpp"
 #include "core/reload/reload_result.hpp"
@@ -32,7 +31,7 @@
 
 namespace sluice::observe {
 
-class Metrics final : public kube::RequestObserver, public kube::CredentialObserver {
+class Metrics final : public kube::ClientObserver {
  public:
   Metrics();
 
@@ -43,13 +42,11 @@ class Metrics final : public kube::RequestObserver, public kube::CredentialObser
   void reloaded(const reload::ReloadResult& result);
   void swapped(const std::string& from, const std::string& to, bool ok, double seconds, double longest_wait_seconds);
 
-  // kube::RequestObserver
+  // kube::ClientObserver
   void answered(const kube::AnsweredRequest& request) override;
   void waited(std::string_view host, std::string_view method, double seconds) override;
   void pool_used(kube::PoolUse use) override;
   void pools_kept(int change) override;
-
-  // kube::CredentialObserver
   void exec_plugin_called(int code, std::string_view status) override;
   void exec_certificate_expires(const void* plugin, std::optional<std::chrono::system_clock::time_point> when) override;
   void exec_certificate_rotated(double age_seconds) override;

@@ -13,9 +13,11 @@
 #include <thread>
 
 #include "test/unit/kube/hanging_lookup.hpp"
-#include "test/unit/kube/noted_observers.hpp"
+#include "test/unit/kube/noted_observer.hpp"
 #include "test/unit/kube/tls_server.hpp"
 #include "test/unit/patience.hpp"
+#include "test/unit/plugin/captured_log.hpp"
+#include "test/unit/sync/fake_clock.hpp"
 #include "test/unit/temporary_folder.hpp"
 
 namespace sluice::kube {
@@ -36,18 +38,27 @@ class KeepingSink final : public ResponseSink {
     body += bytes;
     return {};
   }
-  void on_repeat(int status) override { repeats.push_back(status); }
   bool wait_for_head() {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, test::stretched(20s), [this] { return !heads.empty(); });
   }
   std::vector<int> heads;
-  std::vector<int> repeats;
   std::string body;
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
+};
+
+// Keeps the reported addresses of the server.
+class AddressSink final : public model::EventSink {
+ public:
+  explicit AddressSink(std::vector<std::vector<base::SocketAddress>>& reported) : reported_(reported) {}
+  void deliver(model::Event) override {}
+  void server_at(std::vector<base::SocketAddress> addresses) override { reported_.push_back(std::move(addresses)); }
+
+ private:
+  std::vector<std::vector<base::SocketAddress>>& reported_;
 };
 
 class ApiClientTest : public CppUnit::TestFixture {
@@ -59,6 +70,7 @@ class ApiClientTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_new_certificate_ends_other_watches_and_idle_connections);
   CPPUNIT_TEST(each_group_has_its_own_header);
   CPPUNIT_TEST(stop_ends_a_watch);
+  CPPUNIT_TEST(a_request_waits_for_the_rate_limit);
   CPPUNIT_TEST(retries_while_the_name_server_hangs_are_bounded);
   CPPUNIT_TEST(connection_pools_are_reported);
   CPPUNIT_TEST(addresses_are_reported_once_before_the_first_request);
@@ -70,6 +82,15 @@ class ApiClientTest : public CppUnit::TestFixture {
     out.server = *parse_server_url("https://127.0.0.1:" + std::to_string(server.port()));
     out.tls_server_name = "test";
     out.ca.inline_content = server_pem_.certificate;
+    return out;
+  }
+  // As reports begin.
+  static std::string host_of(const test::TlsServer& server) {
+    return "127.0.0.1:" + std::to_string(server.port()) + " ";
+  }
+  static ApiClientOptions unlimited() {
+    ApiClientOptions out;
+    out.budget.qps = -1;
     return out;
   }
   void use_certificate(ConnectionConfig& config) {
@@ -90,7 +111,7 @@ class ApiClientTest : public CppUnit::TestFixture {
     test::TlsServer server(server_pem_, echo);
     auto config = this->config(server);
     config.token.file = folder_.write("token", "one");
-    ApiClient client(config, {});
+    ApiClient client(config, options_, noted_, clock_);
     KeepingSink sink;
     constexpr int kRequests = 20;
     for (int i = 0; i < kRequests; ++i) {
@@ -108,11 +129,9 @@ class ApiClientTest : public CppUnit::TestFixture {
     test::TlsServer server(server_pem_, [&](const test::ReceivedRequest&) {
       return test::ServerAnswer{reported.size() == 1 ? 200 : 500, "", false};
     });
-    ApiClientOptions options;
-    options.on_addresses = [&](std::vector<base::SocketAddress> addresses) {
-      reported.push_back(std::move(addresses));
-    };
-    ApiClient client(config(server), options);
+    AddressSink addresses{reported};
+    options_.sink = &addresses;
+    ApiClient client(config(server), options_, noted_, clock_);
     KeepingSink sink;
     for (int i = 0; i < 3; ++i) CPPUNIT_ASSERT(client.send({"/list", {}, false}, sink).ok());
     CPPUNIT_ASSERT((sink.heads == std::vector<int>{200, 200, 200}));
@@ -128,15 +147,21 @@ class ApiClientTest : public CppUnit::TestFixture {
     });
     auto config = this->config(server);
     config.token.file = folder_.write("token", "one");
-    ApiClient client(config, {});
+    ApiClient client(config, options_, noted_, clock_);
     KeepingSink refused;
     CPPUNIT_ASSERT(client.send({"/list", {}, false}, refused).ok());
-    CPPUNIT_ASSERT(refused.heads == std::vector{401} && refused.repeats.empty());
+    CPPUNIT_ASSERT(refused.heads == std::vector{401});
+    const std::string host = host_of(server);
+    CPPUNIT_ASSERT_EQUAL(host + "GET waited 0\nmiss\npools kept 1\n" + host + "GET 401 0 sent 0 received 3\n",
+                         noted_.take());
     folder_.write("token", "two");
     KeepingSink sink;
     CPPUNIT_ASSERT(client.send({"/list", {}, false}, sink).ok());
-    CPPUNIT_ASSERT(sink.heads == std::vector{200} && sink.repeats == std::vector{401});
+    CPPUNIT_ASSERT(sink.heads == std::vector{200});
     CPPUNIT_ASSERT_EQUAL(std::string("good"), sink.body);
+    CPPUNIT_ASSERT_EQUAL(host + "GET waited 0\nhit\n" + host + "GET 401 0 sent 0 received 0\nhit\n" + host +
+                             "GET 200 0 sent 0 received 4 again\n",
+                         noted_.take());
   }
 
   void a_401_without_renewed_credentials_goes_to_the_sink() {
@@ -145,7 +170,7 @@ class ApiClientTest : public CppUnit::TestFixture {
     });
     auto config = this->config(server);
     config.token.file = folder_.write("token", "one");
-    ApiClient client(config, {});
+    ApiClient client(config, options_, noted_, clock_);
     KeepingSink sink;
     CPPUNIT_ASSERT(client.send({"/list", {}, false}, sink).ok());
     CPPUNIT_ASSERT(sink.heads == std::vector{401});
@@ -158,9 +183,8 @@ class ApiClientTest : public CppUnit::TestFixture {
     auto config = this->config(server);
     use_certificate(config);
     write_certificate("one");
-    ApiClientOptions options;
-    options.certificate_check = 20ms;
-    ApiClient client(config, options);
+    options_.certificate_check = 20ms;
+    ApiClient client(config, options_, noted_, clock_);
     KeepingSink first;
     base::Status status;
     std::thread watch([&] { status = client.send({"/watch", {}, true}, first); });
@@ -179,7 +203,7 @@ class ApiClientTest : public CppUnit::TestFixture {
     auto config = this->config(server);
     use_certificate(config);
     write_certificate("one");
-    ApiClient client(config, {});
+    ApiClient client(config, options_, noted_, clock_);
     KeepingSink list;
     CPPUNIT_ASSERT(client.send({"/list", {}, false}, list).ok());
     KeepingSink watched;
@@ -197,7 +221,7 @@ class ApiClientTest : public CppUnit::TestFixture {
     test::TlsServer server(server_pem_, echo);
     auto config = this->config(server);
     config.impersonate = {"jane", "", {"a", "b, c"}, {}};
-    ApiClient client(config, {});
+    ApiClient client(config, options_, noted_, clock_);
     KeepingSink sink;
     CPPUNIT_ASSERT(client.send({"/list", {}, false}, sink).ok());
     const std::string head = server.requests().front().head;
@@ -208,7 +232,7 @@ class ApiClientTest : public CppUnit::TestFixture {
 
   void stop_ends_a_watch() {
     test::TlsServer server(server_pem_, echo);
-    ApiClient client(config(server), {});
+    ApiClient client(config(server), options_, noted_, clock_);
     KeepingSink sink;
     base::Status status;
     std::thread watch([&] { status = client.send({"/watch", {}, true}, sink); });
@@ -219,14 +243,32 @@ class ApiClientTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(ECANCELED, client.send({"/list", {}, false}, sink).os_errno());
   }
 
+  void a_request_waits_for_the_rate_limit() {
+    test::CapturedLog log;
+    test::TlsServer server(server_pem_, echo);
+    options_.budget = {.qps = 0.001, .burst = 1};
+    ApiClient client(config(server), options_, noted_, clock_);
+    KeepingSink sink;
+    CPPUNIT_ASSERT(client.send({"/list", {}, false}, sink).ok());
+    noted_.take();
+    base::Status status;
+    std::thread waiting([&] { status = client.send({"/list", {}, false}, sink); });
+    // No assertion, as the thread waits for stop().
+    test::wait_until([&] { return log.text().find("limit") != std::string::npos; });
+    client.stop();
+    waiting.join();
+    CPPUNIT_ASSERT_EQUAL(ECANCELED, status.os_errno());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), server.requests().size());
+    CPPUNIT_ASSERT_EQUAL(std::string(), noted_.take());
+  }
+
   void retries_while_the_name_server_hangs_are_bounded() {
     test::HangingLookup names;
     ConnectionConfig config;
     config.server = *parse_server_url("https://api.test:6443");
-    ApiClientOptions options;
-    options.resolver = std::make_shared<HostResolver>(names.function());
-    options.resolve_limit = 0ms;
-    ApiClient client(config, options);
+    options_.resolver = std::make_shared<HostResolver>(names.function());
+    options_.resolve_limit = 0ms;
+    ApiClient client(config, options_, noted_, clock_);
     KeepingSink sink;
     base::Status status;
     for (std::size_t i = 0; i < 3 * HostResolver::kMostLookups; ++i) status = client.send({"/list", {}, false}, sink);
@@ -235,37 +277,38 @@ class ApiClientTest : public CppUnit::TestFixture {
                     "up: 4 lookups still wait for the name server, and no more are started; check the "
                     "name servers in /etc/resolv.conf, or use an IP address"),
         status.message());
-    CPPUNIT_ASSERT_EQUAL(HostResolver::kMostLookups, options.resolver->in_progress());
+    CPPUNIT_ASSERT_EQUAL(HostResolver::kMostLookups, options_.resolver->in_progress());
   }
 
   void connection_pools_are_reported() {
     test::TlsServer server(server_pem_, echo);
-    test::NotedObservers noted;
     auto config = this->config(server);
     use_certificate(config);
     write_certificate("one");
     {
-      ApiClientOptions options;
-      options.observer = &noted;
-      options.credential_observer = &noted;
-      ApiClient client(config, options);
+      ApiClient client(config, options_, noted_, clock_);
+      const std::string waited = host_of(server) + "GET waited 0\n";
+      const std::string listed = host_of(server) + "GET 200 0 sent 0 received 4\n";
       KeepingSink sink;
       CPPUNIT_ASSERT(client.send({"/list", {}, false}, sink).ok());
-      CPPUNIT_ASSERT_EQUAL(std::string("miss\npools kept 1\n"), noted.take());
+      CPPUNIT_ASSERT_EQUAL(waited + "miss\npools kept 1\n" + listed, noted_.take());
       CPPUNIT_ASSERT(client.send({"/list", {}, false}, sink).ok());
-      CPPUNIT_ASSERT_EQUAL(std::string("hit\n"), noted.take());
+      CPPUNIT_ASSERT_EQUAL(waited + "hit\n" + listed, noted_.take());
       KeepingSink watched;
       std::thread watch([&] { static_cast<void>(client.send({"/watch", {}, true}, watched)); });
       CPPUNIT_ASSERT(watched.wait_for_head());
-      CPPUNIT_ASSERT_EQUAL(std::string("uncacheable\n"), noted.take());
+      CPPUNIT_ASSERT_EQUAL(waited + "uncacheable\n" + host_of(server) + "GET 200 0\n", noted_.take());
       write_certificate("two");
       CPPUNIT_ASSERT(client.send({"/list", {}, false}, sink).ok());
-      CPPUNIT_ASSERT_EQUAL(std::string("pools kept -1\nmiss\npools kept 1\n"), noted.take());
+      CPPUNIT_ASSERT_EQUAL(waited + "pools kept -1\nmiss\npools kept 1\n" + listed, noted_.take());
       watch.join();
     }
-    CPPUNIT_ASSERT_EQUAL(std::string("pools kept -1\n"), noted.take());
+    CPPUNIT_ASSERT_EQUAL(std::string("pools kept -1\n"), noted_.take());
   }
 
+  test::FakeClock clock_;
+  test::NotedObserver noted_;
+  ApiClientOptions options_ = unlimited();
   test::TemporaryFolder folder_;
   const test::Pem server_pem_ = test::make_pem();
 };

@@ -9,10 +9,10 @@
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <map>
 #include <memory>
 
-#include "core/kube/watch/endable.hpp"
 #include "test/unit/kube/event_recorder.hpp"
 #include "test/unit/patience.hpp"
 
@@ -212,45 +212,39 @@ class ApiSourceTest : public CppUnit::TestFixture {
   }
 
   void a_cancelled_request_fails_with_the_next_chunk() {
-    class Pieces final : public Transport {
+    // Each chunk is one event. The reflector is cancelled after the first.
+    class Chunks final : public Transport {
      public:
-      explicit Pieces(std::function<void()> between) : between_(std::move(between)) {}
       base::Status send(const Request&, ResponseSink& sink) override {
+        ++requests;
         if (auto status = sink.on_head({200, "", {}}); !status.ok()) return status;
-        between_();
-        return sink.on_body("x");
+        for (const char* name : {"a", "b"}) {
+          last = sink.on_body(R"({"type":"ADDED","object":{"metadata":{"namespace":"demo","name":")" +
+                              std::string(name) + R"(","resourceVersion":"1"},"spec":{}}})" + "\n");
+          if (!last.ok()) return last;
+          reflector->cancel();
+        }
+        return {};
       }
       void stop() override {}
       std::string server() const override { return "https://api"; }
 
-     private:
-      std::function<void()> between_;
+      Reflector* reflector = nullptr;
+      base::Status last;
+      int requests = 0;
     };
-    class Any final : public ResponseSink {
-     public:
-      base::Status on_head(const ResponseHead&) override { return {}; }
-      base::Status on_body(std::string_view) override {
-        ++pieces;
-        return {};
-      }
-      std::optional<std::chrono::milliseconds> patience() const override { return 7ms; }
-      int pieces = 0;
-    };
-    std::unique_ptr<EndableTransport> endable;
-    bool end = false;
-    Pieces pieces([&] {
-      if (end) endable->end();
-    });
-    endable = std::make_unique<EndableTransport>(pieces);
-    Any sink;
-    CPPUNIT_ASSERT(endable->send({}, sink).ok());
-    CPPUNIT_ASSERT_EQUAL(1, sink.pieces);
-    end = true;
-    CPPUNIT_ASSERT_EQUAL(ECANCELED, endable->send({}, sink).os_errno());
-    CPPUNIT_ASSERT_EQUAL(1, sink.pieces);
-    end = false;
-    CPPUNIT_ASSERT_EQUAL(ECANCELED, endable->send({}, sink).os_errno());
-    CPPUNIT_ASSERT_EQUAL(std::string("https://api"), endable->server());
+    Chunks chunks;
+    test::EventRecorder events;
+    FailureLog failures{"kube"};
+    StreamingSupport streaming(true, clock_);
+    Reflector reflector(services_resource(), {chunks, events, clock_, [] { return 0.0; }, failures, streaming});
+    chunks.reflector = &reflector;
+    CPPUNIT_ASSERT(reflector.step() == 0ms);
+    CPPUNIT_ASSERT_EQUAL(std::string("begin Service, upsert Service demo/a"), events.take_text());
+    CPPUNIT_ASSERT_EQUAL(ECANCELED, chunks.last.os_errno());
+    CPPUNIT_ASSERT(reflector.step() == 0ms);
+    CPPUNIT_ASSERT_EQUAL(1, chunks.requests);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), reflector.status().errors);
   }
 };
 

@@ -14,7 +14,7 @@
 
 #include "core/kube/access/certificates.hpp"
 #include "core/kube/decode/rfc3339.hpp"
-#include "test/unit/kube/noted_observers.hpp"
+#include "test/unit/kube/noted_observer.hpp"
 #include "test/unit/kube/pem.hpp"
 #include "test/unit/sync/fake_clock.hpp"
 #include "test/unit/temporary_folder.hpp"
@@ -196,7 +196,7 @@ class ExecPluginTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("no certificate\n"), noted_.take());
   }
 
-  test::NotedObservers noted_;
+  test::NotedObserver noted_;
   test::TemporaryFolder folder_;
   test::FakeClock clock_;
   std::chrono::system_clock::time_point now_ = *parse_rfc3339("2026-11-21T00:00:00Z");

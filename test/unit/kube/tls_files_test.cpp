@@ -9,7 +9,7 @@
 
 #include <filesystem>
 
-#include "test/unit/kube/noted_observers.hpp"
+#include "test/unit/kube/noted_observer.hpp"
 #include "test/unit/kube/pem.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 #include "test/unit/temporary_folder.hpp"
@@ -81,7 +81,7 @@ class TlsFilesTest : public CppUnit::TestFixture {
   }
 
   void a_reload_of_the_ca_is_reported() {
-    test::NotedObservers noted;
+    test::NotedObserver noted;
     const auto after_writing = [&](TlsFiles& files, const std::string& text) {
       folder_.write("ca.crt", text);
       CPPUNIT_ASSERT(files.read().ok());

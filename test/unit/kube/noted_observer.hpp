@@ -1,19 +1,22 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Observers that keep reports as lines of text. Thread-safe.
+// An observer of an API client that keeps reports as lines of text. Thread-safe.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <mutex>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 
-#include "core/kube/access/credential_observer.hpp"
-#include "core/kube/http/request_observer.hpp"
+#include "core/kube/http/client_observer.hpp"
 
 namespace sluice::test {
 
-class NotedObservers final : public kube::RequestObserver, public kube::CredentialObserver {
+class NotedObserver final : public kube::ClientObserver {
  public:
   // All lines since the last call.
   std::string take() {
@@ -23,8 +26,17 @@ class NotedObservers final : public kube::RequestObserver, public kube::Credenti
     return out;
   }
 
-  void answered(const kube::AnsweredRequest& request) override { note(request.method, " ", request.status); }
-  void waited(std::string_view, std::string_view method, double seconds) override { note(method, " waited ", seconds); }
+  void answered(const kube::AnsweredRequest& request) override {
+    const auto bytes = [](const std::string& name, const std::optional<std::uint64_t>& count) {
+      return count ? name + std::to_string(*count) : std::string();
+    };
+    note(request.host, " ", request.method, " ", request.status, " ", request.seconds,
+         bytes(" sent ", request.request_bytes), bytes(" received ", request.answer_bytes),
+         request.again ? " again" : "");
+  }
+  void waited(std::string_view host, std::string_view method, double seconds) override {
+    note(host, " ", method, " waited ", seconds);
+  }
   void pool_used(kube::PoolUse use) override {
     note(use == kube::PoolUse::hit ? "hit" : use == kube::PoolUse::miss ? "miss" : "uncacheable");
   }
