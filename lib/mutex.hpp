@@ -137,6 +137,18 @@ class SLUICE_SCOPED_CAPABILITY UniqueLock {
   std::unique_lock<Mutex> lock_;
 };
 
+// Unlocks a mutex that the caller holds, and locks it again at the end of the block.
+class SLUICE_SCOPED_CAPABILITY Unlock {
+ public:
+  explicit Unlock(Mutex& mutex) SLUICE_RELEASE(mutex) : mutex_(mutex) { mutex.unlock(); }
+  ~Unlock() SLUICE_RELEASE() { mutex_.lock(); }
+  Unlock(const Unlock&) = delete;
+  Unlock& operator=(const Unlock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
 // Waits take the mutex, not the lock, so that clang can check that the caller holds it. They unlock it while they wait and may
 // return early, so the caller waits in a loop: clang does not see that a predicate runs under the lock.
 //   while (items_.empty() && changed_.wait_until(mutex_, deadline)) {
