@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <list>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "core/kube/http/refusal_sink.hpp"
 #include "core/kube/http/request_headers.hpp"
 #include "core/kube/http/tls_context.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -88,7 +88,7 @@ class ApiClient::Impl {
   void stop() {
     std::list<Running> running;
     {
-      const std::lock_guard lock(mutex_);
+      const lib::Lock lock(mutex_);
       stopped_ = true;
       running = running_;
     }
@@ -131,7 +131,7 @@ class ApiClient::Impl {
     for (const auto& address : addresses) out.push_back({address, port});
     std::sort(out.begin(), out.end());
     // Held during the call, so that reports arrive in order.
-    const std::lock_guard lock(reported_mutex_);
+    const lib::Lock lock(reported_mutex_);
     if (out == reported_) return;
     reported_ = out;
     options_.on_addresses(std::move(out));
@@ -161,7 +161,7 @@ class ApiClient::Impl {
   void replace_tls(const TlsMaterial& material) {
     std::list<Running> stale;
     {
-      const std::lock_guard lock(mutex_);
+      const lib::Lock lock(mutex_);
       if (kept_ != nullptr && kept_->material != material) keep(nullptr);
       for (const auto& one : running_) {
         if (one.watch && !one.material.same_identity(material)) stale.push_back(one);
@@ -171,25 +171,25 @@ class ApiClient::Impl {
   }
 
   bool stopped() const {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     return stopped_;
   }
   bool enter(Running one) {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (!stopped_) running_.push_back(std::move(one));
     return !stopped_;
   }
   void leave(const std::shared_ptr<HttpExchange>& exchange) {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     running_.remove_if([&](const Running& one) { return one.exchange == exchange; });
   }
 
   base::IpAddress pick(const std::vector<base::IpAddress>& addresses) const {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     return addresses[next_address_ % addresses.size()];
   }
   void try_next_address() {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     ++next_address_;
   }
 
@@ -198,7 +198,7 @@ class ApiClient::Impl {
   std::shared_ptr<Endpoint> endpoint_for(const Request& request, const base::IpAddress& address,
                                          const TlsMaterial& material) {
     const bool shared = !request.watch && !(config().proxy && config().server.tls);
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (shared && kept_ != nullptr && kept_->session->route().address == address && kept_->material == material) {
       if (options_.observer != nullptr) options_.observer->pool_used(PoolUse::hit);
       return kept_;
@@ -217,11 +217,10 @@ class ApiClient::Impl {
     return made;
   }
   void forget(const std::shared_ptr<Endpoint>& endpoint) {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (kept_ == endpoint) keep(nullptr);
   }
-  // REQUIRES: mutex_ is held, or no other thread uses this object.
-  void keep(std::shared_ptr<Endpoint> endpoint) {
+  void keep(std::shared_ptr<Endpoint> endpoint) SLUICE_REQUIRES(mutex_) {
     const int change = static_cast<int>(endpoint != nullptr) - static_cast<int>(kept_ != nullptr);
     kept_ = std::move(endpoint);
     if (change != 0 && options_.observer != nullptr) options_.observer->pools_kept(change);
@@ -229,13 +228,13 @@ class ApiClient::Impl {
 
   Credentials credentials_;
   const ApiClientOptions options_;
-  mutable std::mutex mutex_;
-  bool stopped_ = false;
-  std::list<Running> running_;
-  std::size_t next_address_ = 0;
-  std::mutex reported_mutex_;
-  std::vector<base::SocketAddress> reported_;  // under reported_mutex_
-  std::shared_ptr<Endpoint> kept_;
+  mutable lib::Mutex mutex_;
+  bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
+  std::list<Running> running_ SLUICE_GUARDED_BY(mutex_);
+  std::size_t next_address_ SLUICE_GUARDED_BY(mutex_) = 0;
+  lib::Mutex reported_mutex_;
+  std::vector<base::SocketAddress> reported_ SLUICE_GUARDED_BY(reported_mutex_);
+  std::shared_ptr<Endpoint> kept_ SLUICE_GUARDED_BY(mutex_);
 };
 
 ApiClient::ApiClient(ConnectionConfig config, ApiClientOptions options)

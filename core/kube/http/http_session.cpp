@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <stdexcept>
@@ -20,6 +19,7 @@
 #include <vector>
 
 #include "core/kube/http/system_roots.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -34,25 +34,26 @@ constexpr std::size_t kMaxPending = 256u << 10;
 // Shared by the waiting thread and the library's threads. The body passes through a small buffer: when it is full, the
 // library's next read waits, and TCP flow control slows the server.
 struct Exchange {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::optional<ResponseHead> head;
-  std::string pending;
-  std::optional<pplx::task_completion_event<void>> waiting;  // of a write that waits for space in the buffer
-  bool finished = false;
-  base::Status ended;  // not ok: the rest of the response is discarded
-  std::exception_ptr failure;
+  lib::Mutex mutex;
+  lib::ConditionVariable changed;
+  std::optional<ResponseHead> head SLUICE_GUARDED_BY(mutex);
+  std::string pending SLUICE_GUARDED_BY(mutex);
+  // Of a write that waits for space in the buffer.
+  std::optional<pplx::task_completion_event<void>> waiting SLUICE_GUARDED_BY(mutex);
+  bool finished SLUICE_GUARDED_BY(mutex) = false;
+  base::Status ended SLUICE_GUARDED_BY(mutex);  // not ok: the rest of the response is discarded
+  std::exception_ptr failure SLUICE_GUARDED_BY(mutex);
   pplx::cancellation_token_source cancel;
 
   void finish(std::exception_ptr why = nullptr) {
-    const std::lock_guard lock(mutex);
+    const lib::Lock lock(mutex);
     finished = true;
     failure = std::move(why);
     changed.notify_all();
   }
   void end(base::Status reason) {
     {
-      const std::lock_guard lock(mutex);
+      const lib::Lock lock(mutex);
       if (ended.ok()) ended = std::move(reason);
       changed.notify_all();
     }
@@ -63,7 +64,7 @@ struct Exchange {
   void release() {
     std::optional<pplx::task_completion_event<void>> event;
     {
-      const std::lock_guard lock(mutex);
+      const lib::Lock lock(mutex);
       event.swap(waiting);
     }
     if (event) event->set();
@@ -103,7 +104,7 @@ class ExchangeBuffer final : public concurrency::streams::details::streambuf_sta
     std::optional<pplx::task_completion_event<void>> room;
     bool first = false;
     {
-      const std::lock_guard lock(exchange_->mutex);
+      const lib::Lock lock(exchange_->mutex);
       first = exchange_->pending.empty();
       exchange_->pending.append(reinterpret_cast<const char*>(data), count);
       if (exchange_->pending.size() >= kMaxPending && exchange_->ended.ok()) exchange_->waiting = room.emplace();
@@ -232,18 +233,17 @@ class LibraryExchange final : public HttpExchange {
   void end(base::Status reason) override { exchange_->end(std::move(reason)); }
 
   HttpOutcome wait(ResponseSink& sink, const HttpCheck& check) override {
-    Exchange& exchange = *exchange_;
     auto next_check = Clock::now() + check.first;
     base::Status ended;
-    std::unique_lock lock(exchange.mutex);
+    lib::UniqueLock lock(exchange_->mutex);
     while (ended.ok()) {
       std::chrono::milliseconds patience = kEndless;
       if (const auto limit = sink.patience(); head_delivered_ && limit) patience = *limit;
       const auto silent_at = patience == kEndless ? Clock::time_point::max() : heard_ + patience;
       const auto check_at = check.check ? next_check : Clock::time_point::max();
-      if (!wait_for_change(lock, std::min(silent_at, check_at))) {
+      if (!wait_for_change(std::min(silent_at, check_at))) {
         if (Clock::now() >= silent_at) {
-          give_up(lock, base::unavailable("silent"));
+          give_up(base::unavailable("silent"));
           return {{}, HttpFailure{ETIME, {}, silence()}};
         }
         lock.unlock();
@@ -251,19 +251,19 @@ class LibraryExchange final : public HttpExchange {
         ended = check.check(next);
         next_check = Clock::now() + next;
         lock.lock();
-      } else if (!exchange.ended.ok()) {
-        ended = exchange.ended;
+      } else if (!exchange_->ended.ok()) {
+        ended = exchange_->ended;
       } else if (has_piece()) {
-        ended = hand_over(lock, sink);
+        ended = hand_over(sink);
         heard_ = Clock::now();
       } else {
-        if (!exchange.failure) return {};
-        HttpFailure failure = read_failure(exchange.failure);
+        if (!exchange_->failure) return {};
+        HttpFailure failure = read_failure(exchange_->failure);
         failure.silence = silence();
         return {{}, std::move(failure)};
       }
     }
-    give_up(lock, ended);
+    give_up(ended);
     return {ended, std::nullopt};
   }
 
@@ -272,41 +272,48 @@ class LibraryExchange final : public HttpExchange {
 
   std::chrono::seconds silence() const { return std::chrono::round<std::chrono::seconds>(Clock::now() - heard_); }
 
-  // The following methods require the lock to be held.
-  bool has_piece() const { return exchange_->head && (!head_delivered_ || !exchange_->pending.empty()); }
-  bool wait_for_change(std::unique_lock<std::mutex>& lock, Clock::time_point until) {
-    const auto changed = [this] { return !exchange_->ended.ok() || exchange_->finished || has_piece(); };
-    // wait_until(time_point::max()) overflows in some C++ libraries.
-    if (until != Clock::time_point::max()) return exchange_->changed.wait_until(lock, until, changed);
-    exchange_->changed.wait(lock, changed);
-    return true;
+  bool has_piece() const SLUICE_REQUIRES(exchange_->mutex) {
+    return exchange_->head && (!head_delivered_ || !exchange_->pending.empty());
+  }
+  bool has_changed() const SLUICE_REQUIRES(exchange_->mutex) {
+    return !exchange_->ended.ok() || exchange_->finished || has_piece();
+  }
+  bool wait_for_change(Clock::time_point until) SLUICE_REQUIRES(exchange_->mutex) {
+    while (!has_changed()) {
+      // wait_until(time_point::max()) overflows in some C++ libraries.
+      if (until == Clock::time_point::max()) {
+        exchange_->changed.wait(exchange_->mutex);
+      } else if (!exchange_->changed.wait_until(exchange_->mutex, until)) {
+        break;
+      }
+    }
+    return has_changed();
   }
 
   // Passes the head or buffered bytes to the sink, without the lock.
-  base::Status hand_over(std::unique_lock<std::mutex>& lock, ResponseSink& sink) {
-    base::Status status;
+  base::Status hand_over(ResponseSink& sink) SLUICE_REQUIRES(exchange_->mutex) {
     if (!head_delivered_) {
       head_delivered_ = true;
       const ResponseHead head = *exchange_->head;
-      lock.unlock();
-      status = sink.on_head(head);
-    } else {
-      bytes_.clear();
-      bytes_.swap(exchange_->pending);
-      lock.unlock();
-      exchange_->release();
-      status = sink.on_body(bytes_);
+      const lib::Unlock unlock(exchange_->mutex);
+      return sink.on_head(head);
     }
-    lock.lock();
-    return status;
+    bytes_.clear();
+    bytes_.swap(exchange_->pending);
+    const lib::Unlock unlock(exchange_->mutex);
+    exchange_->release();
+    return sink.on_body(bytes_);
   }
 
-  void give_up(std::unique_lock<std::mutex>& lock, const base::Status& reason) {
-    lock.unlock();
-    exchange_->end(reason);
-    lock.lock();
+  void give_up(const base::Status& reason) SLUICE_REQUIRES(exchange_->mutex) {
+    {
+      const lib::Unlock unlock(exchange_->mutex);
+      exchange_->end(reason);
+    }
     // The library ends the task within milliseconds; if it does not, stop waiting for it.
-    exchange_->changed.wait_for(lock, kCancelGrace, [this] { return exchange_->finished; });
+    const auto until = Clock::now() + kCancelGrace;
+    while (!exchange_->finished && exchange_->changed.wait_until(exchange_->mutex, until)) {
+    }
   }
 
   const std::shared_ptr<Exchange> exchange_;
@@ -365,7 +372,7 @@ class HttpSession::Impl {
     client_->request(message, exchange->cancel.get_token())
         .then([exchange](const http::http_response& response) {
           {
-            const std::lock_guard lock(exchange->mutex);
+            const lib::Lock lock(exchange->mutex);
             exchange->head = read_head(response);
             exchange->changed.notify_all();
           }

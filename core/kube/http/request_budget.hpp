@@ -7,16 +7,15 @@
 // TokenBucket is not thread-safe, RequestBudget is.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "core/base/clock.hpp"
 #include "core/kube/http/request_observer.hpp"
 #include "core/kube/http/transport.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 
@@ -55,17 +54,17 @@ class RequestBudget final : public Transport {
  private:
   // False if stop() was called first.
   bool wait_for_token(const Request& request);
-  void log_wait(base::Clock::Duration delay, const Request& request, base::Clock::Time now);
+  void log_wait(base::Clock::Duration delay, const Request& request, base::Clock::Time now) SLUICE_REQUIRES(mutex_);
 
   const std::unique_ptr<Transport> transport_;
   const base::Clock& clock_;
   RequestObserver* const observer_;
   const std::string host_;
-  std::mutex mutex_;
-  std::condition_variable stop_changed_;
-  bool stopped_ = false;
-  std::optional<TokenBucket> bucket_;  // absent = no limit
-  std::optional<base::Clock::Time> logged_at_;
+  lib::Mutex mutex_;
+  lib::ConditionVariable stop_changed_;
+  bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
+  std::optional<TokenBucket> bucket_ SLUICE_GUARDED_BY(mutex_);  // absent = no limit
+  std::optional<base::Clock::Time> logged_at_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::kube

@@ -5,13 +5,13 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "core/kube/http/transport.hpp"
 #include "core/model/event.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 
@@ -38,19 +38,19 @@ class EndableSink final : public model::EventSink {
   explicit EndableSink(model::EventSink& next) : next_(next) {}
 
   void deliver(model::Event event) override {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (!ended_) next_.deliver(std::move(event));
   }
   // [any thread] No event is delivered afterwards.
   void end() {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     ended_ = true;
   }
 
  private:
   model::EventSink& next_;
-  std::mutex mutex_;
-  bool ended_ = false;
+  lib::Mutex mutex_;
+  bool ended_ SLUICE_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace sluice::kube
