@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,10 +24,11 @@
 #include "core/base/ip.hpp"
 #include "core/kube/access/credential_observer.hpp"
 #include "core/kube/http/request_observer.hpp"
-#include "core/observe/metrics/scrape_data.hpp"
 #include "core/observe/metrics/plugin_metrics.hpp"
+#include "core/observe/metrics/scrape_data.hpp"
 #include "core/reload/reload_result.hpp"
 #include "core/sync/sync_report.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::observe {
 
@@ -109,9 +109,9 @@ class Metrics final : public kube::RequestObserver, public kube::CredentialObser
   prometheus::Histogram& exec_rotation_age_;
   prometheus::Gauge& exec_ttl_;
 
-  mutable std::mutex mutex_;
-  // Expiry of the client certificate of each exec credential plugin; under mutex_.
-  std::map<const void*, std::chrono::system_clock::time_point> certificates_;
+  mutable lib::Mutex mutex_;
+  // Expiry of the client certificate of each exec credential plugin.
+  std::map<const void*, std::chrono::system_clock::time_point> certificates_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::observe
