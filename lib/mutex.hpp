@@ -27,8 +27,6 @@
 #define SLUICE_PT_GUARDED_BY(mutex) SLUICE_THREAD_SAFETY(pt_guarded_by(mutex))
 // The caller of the function must hold the mutexes, before and after the call.
 #define SLUICE_REQUIRES(...) SLUICE_THREAD_SAFETY(requires_capability(__VA_ARGS__))
-// The caller of the function must hold the mutexes, at least shared.
-#define SLUICE_REQUIRES_SHARED(...) SLUICE_THREAD_SAFETY(requires_shared_capability(__VA_ARGS__))
 // The caller of the function must not hold the mutexes, because the function locks them.
 #define SLUICE_EXCLUDES(...) SLUICE_THREAD_SAFETY(locks_excluded(__VA_ARGS__))
 // The function locks the mutexes and returns while it holds them.
@@ -43,8 +41,6 @@
 #define SLUICE_TRY_ACQUIRE(result) SLUICE_THREAD_SAFETY(try_acquire_capability(result))
 // The function returns a reference to the mutex.
 #define SLUICE_RETURN_CAPABILITY(mutex) SLUICE_THREAD_SAFETY(lock_returned(mutex))
-// The function is not checked; a comment beside it says why that is correct.
-#define SLUICE_NO_THREAD_SAFETY_ANALYSIS SLUICE_THREAD_SAFETY(no_thread_safety_analysis)
 
 namespace sluice::lib {
 

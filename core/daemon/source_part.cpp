@@ -120,22 +120,22 @@ base::Result<SourcePart::Running> SourcePart::make_running(const config::Setting
   return out;
 }
 
-bool SourcePart::needs_new_source(const Running& running, const config::Settings& from,
+bool SourcePart::needs_new_source(const Running& current, const config::Settings& from,
                                   const config::Settings& to) const {
-  if (running.failed || reload::concerns(reload::settings_diff(from, to), reload::SettingsPart::source)) return true;
-  if (running.kubeconfig.empty()) return false;
-  const auto known = running.files.find(running.kubeconfig);
-  return known != running.files.end() && digests_of({known->first}) != Digests{*known};
+  if (current.failed || reload::concerns(reload::settings_diff(from, to), reload::SettingsPart::source)) return true;
+  if (current.kubeconfig.empty()) return false;
+  const auto known = current.files.find(current.kubeconfig);
+  return known != current.files.end() && digests_of({known->first}) != Digests{*known};
 }
 
 // Files are read without the lock, which now() takes, because reading may hang. Only commit() changes running_, on this
 // thread.
 bool SourcePart::concerned(const config::Settings& from, const config::Settings& to) const {
-  const Running now = running();
-  if (needs_new_source(now, from, to)) return true;
+  const Running current = running();
+  if (needs_new_source(current, from, to)) return true;
   std::vector<std::string> files;
-  for (const auto& [path, digest] : now.files) files.push_back(path);
-  return digests_of(files) != now.files;
+  for (const auto& [path, digest] : current.files) files.push_back(path);
+  return digests_of(files) != current.files;
 }
 
 // The client reads changed certificates itself, so that they need validation, but no new source.

@@ -83,7 +83,7 @@ class SourcePart final : public reload::ReloadPart {
 
   static Digests digests_of(const std::vector<std::string>& files);
   Running running() const;
-  bool needs_new_source(const Running& running, const config::Settings& from, const config::Settings& to) const;
+  bool needs_new_source(const Running& current, const config::Settings& from, const config::Settings& to) const;
   base::Result<Running> make_running(const config::Settings& settings);
 
   const Hooks hooks_;
