@@ -4,12 +4,11 @@
 // A bounded queue between threads: several producers, one consumer.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <utility>
 
 #include "core/base/clock.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::base {
 
@@ -21,8 +20,8 @@ class HandoverQueue {
 
   // False after close(): the value is dropped.
   bool put(T value) {
-    std::unique_lock lock(mutex_);
-    room_.wait(lock, [&] { return closed_ || limit_ == 0 || items_.size() < limit_; });
+    lib::UniqueLock lock(mutex_);
+    while (!closed_ && limit_ != 0 && items_.size() >= limit_) room_.wait(mutex_);
     if (closed_) return false;
     items_.push_back(std::move(value));
     lock.unlock();
@@ -32,12 +31,13 @@ class HandoverQueue {
 
   // Returns all queued values. Blocks until there is one, `deadline` passes (empty result) or the queue is closed.
   std::deque<T> take_all(Clock::Time deadline = Clock::Time::max()) {
-    std::unique_lock lock(mutex_);
-    const auto ready = [&] { return closed_ || !items_.empty(); };
-    if (deadline == Clock::Time::max()) {
-      filled_.wait(lock, ready);
-    } else {
-      filled_.wait_until(lock, deadline, ready);
+    lib::UniqueLock lock(mutex_);
+    while (!closed_ && items_.empty()) {
+      if (deadline == Clock::Time::max()) {
+        filled_.wait(mutex_);
+      } else if (!filled_.wait_until(mutex_, deadline)) {
+        break;
+      }
     }
     std::deque<T> out;
     out.swap(items_);
@@ -48,28 +48,28 @@ class HandoverQueue {
 
   void close() {
     {
-      const std::lock_guard lock(mutex_);
+      const lib::Lock lock(mutex_);
       closed_ = true;
     }
     filled_.notify_all();
     room_.notify_all();
   }
   std::size_t size() const {  // any thread
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     return items_.size();
   }
   bool closed() const {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     return closed_;
   }
 
  private:
   const std::size_t limit_;
-  mutable std::mutex mutex_;
-  std::condition_variable filled_;
-  std::condition_variable room_;
-  std::deque<T> items_;
-  bool closed_ = false;
+  mutable lib::Mutex mutex_;
+  lib::ConditionVariable filled_;
+  lib::ConditionVariable room_;
+  std::deque<T> items_ SLUICE_GUARDED_BY(mutex_);
+  bool closed_ SLUICE_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace sluice::base

@@ -6,12 +6,12 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include "lib/mutex.hpp"
 
 namespace sluice::base {
 namespace {
@@ -28,10 +28,10 @@ class Table {
   // Returns the number of a nonempty text and adds a reference to it.
   std::uint32_t intern(std::string_view text) {
     {
-      const std::shared_lock lock(mutex_);
+      const lib::SharedLock lock(mutex_);
       if (const auto it = ids_.find(text); it != ids_.end()) return held(it->second);
     }
-    const std::unique_lock lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (const auto it = ids_.find(text); it != ids_.end()) return held(it->second);
     const std::uint32_t id = free_id();
     Slot& slot = at(id);
@@ -49,7 +49,7 @@ class Table {
   void release(std::uint32_t id) noexcept {
     Slot& slot = at(id);
     if (slot.holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    const std::unique_lock lock(mutex_);
+    const lib::Lock lock(mutex_);
     // Another thread may have added a reference, or released the last one, since the counter reached zero.
     if (!slot.used || slot.holders.load(std::memory_order_acquire) != 0) return;
     ids_.erase(slot.text);
@@ -61,7 +61,7 @@ class Table {
   Slot& at(std::uint32_t id) noexcept { return (*blocks_[id / kBlock].load(std::memory_order_acquire))[id % kBlock]; }
 
   std::size_t size() {
-    const std::shared_lock lock(mutex_);
+    const lib::SharedLock lock(mutex_);
     return ids_.size();
   }
 
@@ -78,7 +78,7 @@ class Table {
   }
 
   // Reserves space in free_ for every slot, so that release() cannot fail.
-  std::uint32_t free_id() {
+  std::uint32_t free_id() SLUICE_REQUIRES(mutex_) {
     if (free_.empty()) {
       const std::uint32_t block = made_ / kBlock;
       if (block == kBlocks) throw std::length_error("more than 33 million different names at a time");
@@ -94,12 +94,11 @@ class Table {
     return id;
   }
 
-  std::shared_mutex mutex_;
-  // Under the mutex.
-  std::vector<std::unique_ptr<Block>> owned_;
-  std::unordered_map<std::string_view, std::uint32_t> ids_;
-  std::vector<std::uint32_t> free_;
-  std::uint32_t made_ = 0;
+  lib::SharedMutex mutex_;
+  std::vector<std::unique_ptr<Block>> owned_ SLUICE_GUARDED_BY(mutex_);
+  std::unordered_map<std::string_view, std::uint32_t> ids_ SLUICE_GUARDED_BY(mutex_);
+  std::vector<std::uint32_t> free_ SLUICE_GUARDED_BY(mutex_);
+  std::uint32_t made_ SLUICE_GUARDED_BY(mutex_) = 0;
 };
 
 // Never destroyed: static objects may hold Symbols.

@@ -34,7 +34,7 @@ StartupCleanup::StartupCleanup(std::string_view backend, Options options)
 StartupCleanup::~StartupCleanup() { stop(); }
 
 void StartupCleanup::set_leftover_backends(const std::vector<LeftoverBackend>& found) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   for (const LeftoverBackend& one : found) {
     if (one.by == LeftoverBackend::By::plugin) {
       for (const std::string& artifact : one.artifacts) selection_.keep(one.family, artifact);
@@ -53,22 +53,22 @@ void StartupCleanup::set_leftover_backends(const std::vector<LeftoverBackend>& f
 }
 
 void StartupCleanup::expect(const std::vector<base::Family>& families) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (mode_ != 0 || !by_remover_.empty()) awaited_.insert(families.begin(), families.end());
 }
 
 void StartupCleanup::family_synced(base::Family family, const std::vector<std::string>& claims) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (stopping_ || awaited_.erase(family) == 0) return;
   for (const std::string& claim : claims) selection_.keep(family, claim);
   if (awaited_.empty()) worker_ = std::thread([this] { work(); });
 }
 
 void StartupCleanup::keep(base::Family family, const std::vector<std::string>& artifacts) {
-  std::unique_lock lock(mutex_);
+  lib::UniqueLock lock(mutex_);
   for (const std::string& artifact : artifacts) selection_.keep(family, artifact);
   ++keepers_;
-  wake_.wait(lock, [this] { return !removing_; });
+  while (removing_) wake_.wait(mutex_);
   --keepers_;
   lock.unlock();
   wake_.notify_all();
@@ -76,7 +76,7 @@ void StartupCleanup::keep(base::Family family, const std::vector<std::string>& a
 
 void StartupCleanup::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     stopping_ = true;
   }
   wake_.notify_all();
@@ -84,13 +84,16 @@ void StartupCleanup::stop() {
 }
 
 bool StartupCleanup::interrupted() {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return stopping_ || keepers_ != 0;
 }
 
 bool StartupCleanup::sleep(std::chrono::milliseconds time) {
-  std::unique_lock lock(mutex_);
-  return !wake_.wait_for(lock, time, [this] { return stopping_; });
+  const auto until = Steady::now() + time;
+  const lib::Lock lock(mutex_);
+  while (!stopping_ && wake_.wait_until(mutex_, until)) {
+  }
+  return !stopping_;
 }
 
 void StartupCleanup::work() {
@@ -102,7 +105,7 @@ void StartupCleanup::work() {
 bool StartupCleanup::wait_for_connections() {
   const auto count = [this]() -> std::size_t {
     {
-      const std::lock_guard lock(mutex_);
+      const lib::Lock lock(mutex_);
       if (!selection_.virtual_servers()) return 0;
     }
     return options_.connections ? options_.connections() : ipvs_connections();
@@ -150,9 +153,9 @@ void StartupCleanup::remove_all() {
 // std::nullopt if stopped.
 std::optional<Removal> StartupCleanup::remove(bool virtual_servers) {
   const auto remover = options_.remove ? options_.remove : Remove(&remove_leftovers);
-  std::unique_lock lock(mutex_);
+  lib::UniqueLock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stopping_ || keepers_ == 0; });
+    while (!stopping_ && keepers_ != 0) wake_.wait(mutex_);
     if (stopping_) return std::nullopt;
     const Selection selection = virtual_servers ? selection_ : selection_.without_virtual_servers();
     removing_ = true;

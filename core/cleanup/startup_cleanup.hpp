@@ -11,9 +11,7 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -25,6 +23,7 @@
 #include "core/cleanup/leftover_backends.hpp"
 #include "core/cleanup/removal.hpp"
 #include "core/cleanup/selection.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::cleanup {
 
@@ -82,14 +81,14 @@ class StartupCleanup {
   const Modes mode_;
   std::vector<Gone> by_remover_;  // complete before worker_ starts
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  Selection selection_;             // under mutex_
-  std::set<base::Family> awaited_;  // under mutex_
-  bool removing_ = false;           // under mutex_; a removal runs
-  unsigned keepers_ = 0;            // under mutex_; keep() calls that wait for the removal to end
-  bool stopping_ = false;           // under mutex_
-  std::thread worker_;
+  lib::Mutex mutex_;
+  lib::ConditionVariable wake_;
+  Selection selection_ SLUICE_GUARDED_BY(mutex_);
+  std::set<base::Family> awaited_ SLUICE_GUARDED_BY(mutex_);
+  bool removing_ SLUICE_GUARDED_BY(mutex_) = false;  // a removal runs
+  unsigned keepers_ SLUICE_GUARDED_BY(mutex_) = 0;   // keep() calls that wait for the removal to end
+  bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
+  std::thread worker_;  // starts under mutex_, and not after stop()
 };
 
 }  // namespace sluice::cleanup

@@ -6,10 +6,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "core/config/settings.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::config {
 
@@ -18,17 +18,17 @@ class SettingsCell {
   explicit SettingsCell(Settings settings) : settings_(std::make_shared<const Settings>(std::move(settings))) {}
 
   std::shared_ptr<const Settings> get() const {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     return settings_;
   }
   void set(std::shared_ptr<const Settings> settings) {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     settings_ = std::move(settings);
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Settings> settings_;
+  mutable lib::Mutex mutex_;
+  std::shared_ptr<const Settings> settings_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::config

@@ -39,7 +39,7 @@ void ConntrackReconciler::start() {
 
 void ConntrackReconciler::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     stopping_ = true;
   }
   filled_.notify_all();
@@ -49,7 +49,7 @@ void ConntrackReconciler::stop() {
 void ConntrackReconciler::put(UdpChange change) {
   if (change.empty()) return;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     mailbox_.put(std::move(change));
   }
   filled_.notify_one();
@@ -57,7 +57,7 @@ void ConntrackReconciler::put(UdpChange change) {
 
 void ConntrackReconciler::set_writing(bool writing) {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (writing) {
       ++writes_begun_;
     } else {
@@ -69,7 +69,7 @@ void ConntrackReconciler::set_writing(bool writing) {
 
 void ConntrackReconciler::set_old_backend(OldBackend old_backend) {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (std::exchange(stated_serves_, old_backend.serves) && !old_backend.serves) ++last_end_;
     pending_old_backend_ = std::move(old_backend);
   }
@@ -77,12 +77,12 @@ void ConntrackReconciler::set_old_backend(OldBackend old_backend) {
 }
 
 bool ConntrackReconciler::settled() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return settled_end_ == last_end_;
 }
 
 void ConntrackReconciler::settle() {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   settled_end_ = end_;
 }
 
@@ -112,12 +112,13 @@ ConntrackReconciler::Updates ConntrackReconciler::wait() {
   if (state_known_ && old_backend_flows_.needs_scans()) due = std::min(due, std::max(next_scan_, not_before_));
   if (state_known_ && late_replies_.next_scan()) due = std::min(due, std::max(*late_replies_.next_scan(), not_before_));
   if (state_known_ && !work_.empty()) due = std::min(due, not_before_);
-  std::unique_lock lock(mutex_);
-  const auto ready = [&] { return stopping_ || !mailbox_.empty() || pending_old_backend_; };
-  if (due == Time::max()) {
-    filled_.wait(lock, ready);
-  } else {
-    filled_.wait_until(lock, due, ready);
+  const lib::Lock lock(mutex_);
+  while (!stopping_ && mailbox_.empty() && !pending_old_backend_) {
+    if (due == Time::max()) {
+      filled_.wait(mutex_);
+    } else if (!filled_.wait_until(mutex_, due)) {
+      break;
+    }
   }
   return {mailbox_.take(), std::exchange(pending_old_backend_, std::nullopt), last_end_};
 }
@@ -156,9 +157,9 @@ void ConntrackReconciler::accept(ConntrackMailbox::Contents contents, ConntrackW
 bool ConntrackReconciler::update_state() {
   ConntrackMailbox::Contents contents;
   {
-    std::unique_lock lock(mutex_);
+    const lib::Lock lock(mutex_);
     const std::uint64_t write = writes_begun_;
-    filled_.wait(lock, [&] { return stopping_ || pending_old_backend_ || writes_ended_ >= write; });
+    while (!stopping_ && !pending_old_backend_ && writes_ended_ < write) filled_.wait(mutex_);
     if (stopping_ || pending_old_backend_) return false;
     contents = mailbox_.take();
   }

@@ -7,10 +7,8 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -19,6 +17,7 @@
 #include "core/base/clock.hpp"
 #include "core/conntrack/mailbox.hpp"
 #include "core/conntrack/pass.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::conntrack {
 
@@ -108,15 +107,15 @@ class ConntrackReconciler {
   std::thread thread_;
   std::atomic<bool> stopping_{false};
 
-  mutable std::mutex mutex_;
-  std::condition_variable filled_;
-  ConntrackMailbox mailbox_;                    // under mutex_
-  std::optional<OldBackend> pending_old_backend_;  // under mutex_
-  bool stated_serves_ = false;                  // under mutex_: the last statement
-  std::uint64_t writes_begun_ = 0;              // under mutex_
-  std::uint64_t writes_ended_ = 0;              // under mutex_
-  std::uint64_t last_end_ = 0;                  // under mutex_: how many statements ended a `serves`
-  std::uint64_t settled_end_ = 0;               // under mutex_: the last one after which all flows were scanned
+  mutable lib::Mutex mutex_;
+  lib::ConditionVariable filled_;
+  ConntrackMailbox mailbox_ SLUICE_GUARDED_BY(mutex_);
+  std::optional<OldBackend> pending_old_backend_ SLUICE_GUARDED_BY(mutex_);
+  bool stated_serves_ SLUICE_GUARDED_BY(mutex_) = false;     // the last statement
+  std::uint64_t writes_begun_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::uint64_t writes_ended_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::uint64_t last_end_ SLUICE_GUARDED_BY(mutex_) = 0;     // how many statements ended a `serves`
+  std::uint64_t settled_end_ SLUICE_GUARDED_BY(mutex_) = 0;  // the last one after which all flows were scanned
 
   // Own thread.
   std::uint64_t end_ = 0;  // last_end_ of the accepted statements

@@ -312,7 +312,7 @@ SourcePart::Hooks Daemon::source_part() {
 }
 
 void Daemon::set_addresses(const node::InterfaceAddresses& addresses) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   addresses_ = addresses;
 }
 
@@ -348,7 +348,7 @@ std::optional<snapshot::NodeFacts> Daemon::node_facts(base::Family family, const
 
   node::InterfaceAddresses addresses;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     addresses = addresses_;
   }
   auto node_ports =
@@ -363,7 +363,7 @@ std::optional<snapshot::NodeFacts> Daemon::node_facts(base::Family family, const
 
 void Daemon::warn_once(const std::string& warning) {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (std::find(warned_.begin(), warned_.end(), warning) != warned_.end()) return;
     warned_.push_back(warning);
   }

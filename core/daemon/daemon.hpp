@@ -8,7 +8,6 @@
 #include <atomic>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +36,7 @@
 #include "core/reload/file_watch.hpp"
 #include "core/reload/reloader.hpp"
 #include "core/snapshot/store_thread.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::daemon {
 
@@ -93,9 +93,9 @@ class Daemon {
   NodeWatch node_watch_;                       // store thread only, except fatal()
   std::vector<base::Family> usable_families_;  // primary family first; set before the store starts
 
-  std::mutex mutex_;
-  node::InterfaceAddresses addresses_;  // under mutex_
-  std::vector<std::string> warned_;     // under mutex_
+  lib::Mutex mutex_;
+  node::InterfaceAddresses addresses_ SLUICE_GUARDED_BY(mutex_);
+  std::vector<std::string> warned_ SLUICE_GUARDED_BY(mutex_);
 
   std::unique_ptr<snapshot::StoreThread> store_;
   std::atomic<snapshot::StoreThread*> store_for_threads_{nullptr};  // store_, once it exists

@@ -13,15 +13,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdio>
 #include <ctime>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <thread>
+
+#include "lib/mutex.hpp"
 
 namespace sluice::daemon {
 namespace {
@@ -116,7 +116,7 @@ class InfoStream {
   }
   ~InfoStream() {
     {
-      const std::lock_guard lock(mutex_);
+      const lib::Lock lock(mutex_);
       stopping_ = true;
     }
     changed_.notify_one();
@@ -127,7 +127,7 @@ class InfoStream {
   InfoStream& operator=(const InfoStream&) = delete;
 
   void put(std::string_view line) {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (buffer_.size() + line.size() > size_) write_buffer();
     if (line.size() > size_) {
       write_whole(STDOUT_FILENO, line);
@@ -136,26 +136,32 @@ class InfoStream {
     }
   }
   void flush() {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     write_buffer();
   }
 
  private:
-  void write_buffer() {
+  void write_buffer() SLUICE_REQUIRES(mutex_) {
     write_whole(STDOUT_FILENO, buffer_);
     buffer_.clear();
   }
   void run() {
-    std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, flush_interval_, [this] { return stopping_; })) write_buffer();
+    const lib::Lock lock(mutex_);
+    for (;;) {
+      const auto until = std::chrono::steady_clock::now() + flush_interval_;
+      while (!stopping_ && changed_.wait_until(mutex_, until)) {
+      }
+      if (stopping_) return;
+      write_buffer();
+    }
   }
 
   const std::size_t size_;
   const config::Duration flush_interval_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::string buffer_;
-  bool stopping_ = false;
+  lib::Mutex mutex_;
+  lib::ConditionVariable changed_;
+  std::string buffer_ SLUICE_GUARDED_BY(mutex_);
+  bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
@@ -169,30 +175,30 @@ class LineAppender final : public log4cplus::Appender {
 
   // Flushes the buffer. No line is lost or mixed with another.
   void configure(const config::LogSettings& settings) {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     info_.reset();
     settings_ = settings;
     if (settings.split_stream) info_.emplace(settings.info_buffer_size, settings.flush_frequency);
   }
   void set_verbosity(int verbosity) {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     settings_.verbosity = verbosity;
   }
   bool any_debug() {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     return settings_.verbosity >= kDebugVerbosity ||
            std::any_of(settings_.vmodule.begin(), settings_.vmodule.end(),
                        [](const auto& module) { return module.verbosity >= kDebugVerbosity; });
   }
   void flush() {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (info_) info_->flush();
   }
 
  protected:
   void append(const log4cplus::spi::InternalLoggingEvent& event) override {
     const LogRecord record = to_record(event);
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (record.level == base::LogLevel::debug && !shows_debug(record.component)) return;
     const std::string line =
         (settings_.format == config::LogFormat::json ? json_line(record) : text_line(record)) + "\n";
@@ -205,16 +211,16 @@ class LineAppender final : public log4cplus::Appender {
   }
 
  private:
-  bool shows_debug(const std::string& component) const {
+  bool shows_debug(const std::string& component) const SLUICE_REQUIRES(mutex_) {
     if (settings_.verbosity >= kDebugVerbosity) return true;
     return std::any_of(settings_.vmodule.begin(), settings_.vmodule.end(), [&](const auto& module) {
       return module.verbosity >= kDebugVerbosity && matches_pattern(component, module.pattern);
     });
   }
 
-  std::mutex mutex_;
-  config::LogSettings settings_;    // under mutex_
-  std::optional<InfoStream> info_;  // under mutex_
+  lib::Mutex mutex_;
+  config::LogSettings settings_ SLUICE_GUARDED_BY(mutex_);
+  std::optional<InfoStream> info_ SLUICE_GUARDED_BY(mutex_);
 };
 
 log4cplus::Logger root_logger() { return log4cplus::Logger::getInstance(std::string(kRootName)); }

@@ -84,12 +84,12 @@ void NodeWatch::check_families(const node::LocalDetectorSettings& detector, std:
 }
 
 void NodeWatch::set_fatal(const std::string& why) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (fatal_.ok()) fatal_ = base::invalid(why);
 }
 
 base::Status NodeWatch::fatal() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return fatal_;
 }
 

@@ -6,7 +6,6 @@
 // changes are reported once. Store thread only, except fatal().
 #pragma once
 
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "core/base/status.hpp"
 #include "core/model/node.hpp"
 #include "core/node/local_detector.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::daemon {
 
@@ -50,8 +50,8 @@ class NodeWatch {
   std::vector<base::IpPrefix> pod_cidrs_;  // the first known ones
   bool cluster_cidrs_checked_ = false;
   bool pod_cidrs_checked_ = false;
-  mutable std::mutex mutex_;
-  base::Status fatal_;  // under mutex_
+  mutable lib::Mutex mutex_;
+  base::Status fatal_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::daemon

@@ -22,10 +22,13 @@ base::Status SourcePart::make(const config::Settings& settings, bool service_cid
     recording_ = std::make_unique<kube::RecordingSink>(settings.source.record, sink_, clock_);
     header_ = {"sluiced " + hooks_.version, settings.node_name, {}};
   }
-  service_cidrs_ = service_cidrs;
+  {
+    const lib::Lock lock(mutex_);
+    service_cidrs_ = service_cidrs;
+  }
   auto made = make_running(settings);
   if (!made) return made.status();
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   running_ = std::move(*made);
   return {};
 }
@@ -35,25 +38,30 @@ base::Status SourcePart::start() {
     header_.started = std::chrono::system_clock::now();
     if (auto status = recording_->start(header_); !status.ok()) return status;
   }
-  return running_.source->start();
+  return running().source->start();
+}
+
+SourcePart::Running SourcePart::running() const {
+  const lib::Lock lock(mutex_);
+  return running_;
 }
 
 void SourcePart::stop() {
   if (std::exchange(stopped_, true)) return;
-  if (running_.source) running_.source->stop();
+  if (const auto source = running().source) source->stop();
   if (recording_) recording_->stop();
 }
 
 kube::Transport* SourcePart::transport() {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return running_.source ? running_.source->transport() : nullptr;
 }
 
 void SourcePart::set_service_cidrs(bool wanted) {
-  const std::lock_guard no_replacement(wanted_mutex_);
+  const lib::Lock no_replacement(wanted_mutex_);
   std::shared_ptr<Source> source;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     service_cidrs_ = wanted;
     source = running_.source;
   }
@@ -65,7 +73,7 @@ SourcePart::Now SourcePart::now() const {
   Now out;
   std::shared_ptr<Source> source;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     out.kind = running_.kind;
     source = running_.source;
   }
@@ -78,7 +86,7 @@ SourcePart::Now SourcePart::now() const {
 }
 
 std::vector<reload::WatchedFile> SourcePart::files() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   std::vector<reload::WatchedFile> out;
   for (const auto& [path, digest] : running_.files) out.push_back({path, digest});
   return out;
@@ -101,7 +109,7 @@ base::Result<SourcePart::Running> SourcePart::make_running(const config::Setting
   if (!out.kubeconfig.empty()) out.files = digests_of({out.kubeconfig});
   bool service_cidrs = false;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     service_cidrs = service_cidrs_;
   }
   auto made = hooks_.make(settings, service_cidrs, recording_ ? static_cast<model::EventSink&>(*recording_) : sink_);
@@ -112,24 +120,27 @@ base::Result<SourcePart::Running> SourcePart::make_running(const config::Setting
   return out;
 }
 
-bool SourcePart::needs_new_source(const config::Settings& from, const config::Settings& to) const {
-  if (running_.failed || reload::concerns(reload::settings_diff(from, to), reload::SettingsPart::source)) return true;
-  if (running_.kubeconfig.empty()) return false;
-  const auto known = running_.files.find(running_.kubeconfig);
-  return known != running_.files.end() && digests_of({known->first}) != Digests{*known};
+bool SourcePart::needs_new_source(const Running& current, const config::Settings& from,
+                                  const config::Settings& to) const {
+  if (current.failed || reload::concerns(reload::settings_diff(from, to), reload::SettingsPart::source)) return true;
+  if (current.kubeconfig.empty()) return false;
+  const auto known = current.files.find(current.kubeconfig);
+  return known != current.files.end() && digests_of({known->first}) != Digests{*known};
 }
 
-// Without the lock, which now() takes, because reading files may hang. Only commit() changes running_, on this thread.
+// Files are read without the lock, which now() takes, because reading may hang. Only commit() changes running_, on this
+// thread.
 bool SourcePart::concerned(const config::Settings& from, const config::Settings& to) const {
-  if (needs_new_source(from, to)) return true;
+  const Running current = running();
+  if (needs_new_source(current, from, to)) return true;
   std::vector<std::string> files;
-  for (const auto& [path, digest] : running_.files) files.push_back(path);
-  return digests_of(files) != running_.files;
+  for (const auto& [path, digest] : current.files) files.push_back(path);
+  return digests_of(files) != current.files;
 }
 
 // The client reads changed certificates itself, so that they need validation, but no new source.
 base::Status SourcePart::prepare(const config::Settings& from, const config::Settings& to) {
-  const bool replace = needs_new_source(from, to);
+  const bool replace = needs_new_source(running(), from, to);
   if (replace && hooks_.check) {
     std::string sentences;
     for (const auto& sentence : hooks_.check(to)) sentences += (sentences.empty() ? "" : "; ") + sentence;
@@ -146,29 +157,29 @@ reload::Committed SourcePart::commit() {
   Running next = std::move(*prepared_);
   prepared_.reset();
   if (!next.source) {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     running_.files = std::move(next.files);
     return {.done = {"source: using changed certificates"}};
   }
-  std::shared_ptr<Source> old;
-  {
-    const std::lock_guard lock(mutex_);
-    old = running_.source;
-  }
-  old->stop();
+  running().source->stop();
   hooks_.switch_transport(next.source->transport());
   const std::string detail = next.source->detail();
-  base::Status status;
+  const std::shared_ptr<Source> source = next.source;
   {
-    const std::lock_guard no_set_service_cidrs(wanted_mutex_);
-    // service_cidrs_ may have changed since the source was created.
-    next.source->set_service_cidrs(service_cidrs_);
-    const std::lock_guard lock(mutex_);
+    const lib::Lock no_set_service_cidrs(wanted_mutex_);
+    bool service_cidrs = false;
+    {
+      const lib::Lock lock(mutex_);
+      service_cidrs = service_cidrs_;
+    }
+    // They may have changed since the source was created.
+    source->set_service_cidrs(service_cidrs);
+    const lib::Lock lock(mutex_);
     running_ = std::move(next);
   }
-  status = running_.source->start();
+  const base::Status status = source->start();
   if (!status.ok()) {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     running_.failed = true;
     return {.failed = {"source: " + status.message() +
                        "; keeping the known Services without updates; fix the error and reload the configuration"}};

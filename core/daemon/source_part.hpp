@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +21,7 @@
 #include "core/model/event.hpp"
 #include "core/reload/file_watch.hpp"
 #include "core/reload/part.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::daemon {
 
@@ -82,7 +82,8 @@ class SourcePart final : public reload::ReloadPart {
   };
 
   static Digests digests_of(const std::vector<std::string>& files);
-  bool needs_new_source(const config::Settings& from, const config::Settings& to) const;
+  Running running() const;
+  bool needs_new_source(const Running& current, const config::Settings& from, const config::Settings& to) const;
   base::Result<Running> make_running(const config::Settings& settings);
 
   const Hooks hooks_;
@@ -94,11 +95,11 @@ class SourcePart final : public reload::ReloadPart {
   std::optional<Running> prepared_;  // reload thread; without a source, only the files have changed
 
   // Held during Source::set_service_cidrs(), to exclude a replacement. Taken before mutex_.
-  std::mutex wanted_mutex_;
+  lib::Mutex wanted_mutex_;
   // Held only for copies, because a scrape takes it.
-  mutable std::mutex mutex_;
-  Running running_;             // under mutex_
-  bool service_cidrs_ = false;  // under both mutexes
+  mutable lib::Mutex mutex_;
+  Running running_ SLUICE_GUARDED_BY(mutex_);
+  bool service_cidrs_ SLUICE_GUARDED_BY(mutex_) = false;  // changes under both mutexes
 };
 
 }  // namespace sluice::daemon

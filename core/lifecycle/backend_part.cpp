@@ -67,7 +67,7 @@ reload::Committed BackendPart::commit() {
 }
 
 void BackendPart::set_swap_settings(std::shared_ptr<const config::Settings> settings) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   swap_settings_ = std::move(settings);
 }
 

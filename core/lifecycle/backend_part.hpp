@@ -8,13 +8,13 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/lifecycle/backends.hpp"
 #include "core/reload/part.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::lifecycle {
 
@@ -40,7 +40,7 @@ class BackendPart final : public reload::ReloadPart {
   // [any thread] The settings that determine the node facts of the new backend during a swap; null when no swap is in
   // progress.
   std::shared_ptr<const config::Settings> swap_settings() const {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     return swap_settings_;
   }
 
@@ -51,8 +51,8 @@ class BackendPart final : public reload::ReloadPart {
   const Callbacks callbacks_;
   std::optional<config::Settings> to_;
   std::optional<SwapResult> swapped_;
-  mutable std::mutex mutex_;
-  std::shared_ptr<const config::Settings> swap_settings_;  // under mutex_
+  mutable lib::Mutex mutex_;
+  std::shared_ptr<const config::Settings> swap_settings_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::lifecycle

@@ -107,7 +107,7 @@ base::Result<std::array<base::Status, 2>> Backends::start(const config::Settings
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (out[i].ok()) out[i] = started[i];
   }
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   serving_ = std::move(made);
   return out;
 }
@@ -124,7 +124,7 @@ base::Status Backends::subscribe(snapshot::StoreThread& store, const std::vector
   find_leftover_backends(at_start_, families);
   startup_cleanup_->expect(families);
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     awaited_ = families;
   }
   for (const base::Family family : families) {
@@ -230,7 +230,7 @@ void Backends::forget(const BackendRun& run, ownership::ClaimState state) {
 void Backends::claimed(RunId run, base::Family family, const std::vector<std::string>& claims) {
   bool all = false;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (stopping_ || !serving_ || serving_->id() != run) return;
     if (std::erase(awaited_, family) == 0) return;
     all = awaited_.empty();
@@ -242,18 +242,18 @@ void Backends::claimed(RunId run, base::Family family, const std::vector<std::st
 
 // [apply thread]
 void Backends::starting(base::Family family, std::string_view call) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   std::erase_if(starting_, [family](const Starting& one) { return one.family == family; });
   if (!call.empty()) starting_.push_back({at_start_.backend, family, std::string(call), dependencies_.clock.now()});
 }
 
 std::vector<Backends::Starting> Backends::starting() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return starting_;
 }
 
 std::shared_ptr<BackendRun> Backends::serving() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return serving_;
 }
 
@@ -337,7 +337,7 @@ void Backends::serve(std::shared_ptr<BackendRun> run, const Claims& claims) {
     served(of->family)->serve(now->id(), now->plugin().has(abi::kFeatureOwnConnections));
   }
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     serving_ = std::move(run);
   }
   // The new backend has synced. If the first backend never did, this completes the start.
@@ -365,7 +365,7 @@ void Backends::gone(const Retirement::Entry& entry, bool clean) {
   });
   std::vector<ownership::ClaimState> states;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     const auto adopted = adopted_.find(run.id());
     if (adopted != adopted_.end()) {
       if (clean) states = adopted->second;
@@ -435,7 +435,7 @@ void Backends::adopt_leftover_backends() {
 
 // Drops descriptors of backends that neither serve nor retire.
 void Backends::drop_descriptors() {
-  const auto pause = retirement_.pause();  // also excludes a swap, during which a run is in neither list
+  const lib::Lock pause(retirement_.pause_mutex());  // also excludes a swap, during which a run is in neither list
   std::vector<std::string> in_use{serving()->plugin().id()};
   for (const auto& entry : retirement_.list()) in_use.push_back(entry.run->plugin().id());
   dependencies_.descriptors.drop_unused(in_use);
@@ -472,7 +472,7 @@ void Backends::adopt(const std::string& backend, const std::vector<cleanup::Left
     failed(status);
     // A run with a call in progress cannot be released yet.
     if (made->busy()) {
-      const std::lock_guard lock(mutex_);
+      const lib::Lock lock(mutex_);
       adopted_[made->id()] = {};
       retirement_.add({.run = made, .until = dependencies_.clock.now()});
     }
@@ -481,7 +481,7 @@ void Backends::adopt(const std::string& backend, const std::vector<cleanup::Left
   base::log_info("swap", "retiring leftover state of backend " + backend + ": draining its connections for at most " +
                              std::to_string(drain.count()) + " s");
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (stopping_) return;
     adopted_[made->id()] = states;
   }
@@ -493,7 +493,7 @@ void Backends::adopt(const std::string& backend, const std::vector<cleanup::Left
 
 void Backends::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     stopping_ = true;
   }
   if (adopter_.joinable()) adopter_.join();

@@ -14,7 +14,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -32,6 +31,7 @@
 #include "core/observe/health/service_health_server.hpp"
 #include "core/observe/metrics/metrics.hpp"
 #include "core/snapshot/store_thread.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::lifecycle {
 
@@ -122,12 +122,12 @@ class Backends {
   };
   std::array<Family, 2> families_;  // by family_index; filled before subscribe() returns
 
-  mutable std::mutex mutex_;
-  std::shared_ptr<BackendRun> serving_;  // under mutex_
-  std::vector<base::Family> awaited_;    // families without a first sync; under mutex_
-  std::vector<Starting> starting_;       // under mutex_
-  // States of adopted runs in the ownership ledger; under mutex_.
-  std::map<RunId, std::vector<ownership::ClaimState>> adopted_;
+  mutable lib::Mutex mutex_;
+  std::shared_ptr<BackendRun> serving_ SLUICE_GUARDED_BY(mutex_);
+  std::vector<base::Family> awaited_ SLUICE_GUARDED_BY(mutex_);  // families without a first sync
+  std::vector<Starting> starting_ SLUICE_GUARDED_BY(mutex_);
+  // States of adopted runs in the ownership ledger.
+  std::map<RunId, std::vector<ownership::ClaimState>> adopted_ SLUICE_GUARDED_BY(mutex_);
   std::function<void(const plugin::Plugin&)> before_subscribe_;  // for the swap in progress; its thread only
   std::thread adopter_;
   std::atomic<bool> stopping_{false};

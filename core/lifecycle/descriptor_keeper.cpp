@@ -64,7 +64,7 @@ DescriptorKeeper::DescriptorKeeper(const base::Notifier& manager, std::vector<ba
 DescriptorKeeper::~DescriptorKeeper() { stop(std::chrono::milliseconds(0)); }
 
 void DescriptorKeeper::adopt(std::vector<base::PassedDescriptor> passed) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   std::set<std::string> to_report;
   std::size_t unknown = 0;
   for (base::PassedDescriptor& one : passed) {
@@ -116,7 +116,7 @@ base::Status DescriptorKeeper::keep(const KeptName& name, int fd) {
   }
   base::Fd copy = duplicate(fd);
   if (!copy.valid()) return base::errno_status("cannot keep descriptor " + name.name, errno);
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   Kept& kept = kept_[name];
   if (kept.fd.valid() && same_socket(kept.fd.get(), copy.get())) return {};
   kept.fd = std::move(copy);
@@ -156,13 +156,13 @@ void DescriptorKeeper::warn_not_stored(const KeptName& name, const std::string& 
 }
 
 int DescriptorKeeper::take(const KeptName& name) const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   const auto found = kept_.find(name);
   return found == kept_.end() ? -1 : ::fcntl(found->second.fd.get(), F_DUPFD_CLOEXEC, 0);
 }
 
 void DescriptorKeeper::drop(const KeptName& name) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   const auto found = kept_.find(name);
   if (found == kept_.end()) return;
   const auto slot = found->second.slot;
@@ -173,7 +173,7 @@ void DescriptorKeeper::drop(const KeptName& name) {
 }
 
 std::vector<std::string> DescriptorKeeper::names(const std::string& backend, base::Family family) const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   std::vector<std::string> out;
   for (auto it = kept_.lower_bound({backend, family, {}});
        it != kept_.end() && it->first.backend == backend && it->first.family == family; ++it) {
@@ -185,7 +185,7 @@ std::vector<std::string> DescriptorKeeper::names(const std::string& backend, bas
 void DescriptorKeeper::drop_unused(const std::vector<std::string>& backends_in_use) {
   std::vector<KeptName> unused;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     for (const auto& [name, kept] : kept_) {
       if (std::find(backends_in_use.begin(), backends_in_use.end(), name.backend) == backends_in_use.end()) {
         unused.push_back(name);
@@ -196,7 +196,7 @@ void DescriptorKeeper::drop_unused(const std::vector<std::string>& backends_in_u
 }
 
 base::Fd DescriptorKeeper::current(const std::string& text) const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (text == DescriptorIndex::kName) return index_ ? duplicate(index_->file().get()) : base::Fd();
   const auto slot = DescriptorIndex::slot_of(text);
   const auto name = slot ? slots_.find(*slot) : slots_.end();
@@ -207,14 +207,14 @@ base::Fd DescriptorKeeper::current(const std::string& text) const {
 // descriptor under the name of another.
 void DescriptorKeeper::removed(const std::string& text) {
   const auto slot = DescriptorIndex::slot_of(text);
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (slot && !slots_.contains(*slot)) free_slots_.insert(*slot);
 }
 
 void DescriptorKeeper::stop(std::chrono::milliseconds timeout) { sender_.stop(timeout); }
 
 DescriptorKeeper::Statistics DescriptorKeeper::statistics() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return {kept_.size(), passed_, sender_.pending()};
 }
 

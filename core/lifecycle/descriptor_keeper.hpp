@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,6 +25,7 @@
 #include "core/lifecycle/descriptor_index.hpp"
 #include "core/lifecycle/descriptor_sender.hpp"
 #include "core/plugin/host_services.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::lifecycle {
 
@@ -72,22 +72,21 @@ class DescriptorKeeper {
   int take(const KeptName& name) const;
   void drop(const KeptName& name);
   std::vector<std::string> names(const std::string& backend, base::Family family) const;
-  // All with mutex_ held.
-  std::optional<unsigned> new_slot(const KeptName& name);
-  void warn_not_stored(const KeptName& name, const std::string& why);
+  std::optional<unsigned> new_slot(const KeptName& name) SLUICE_REQUIRES(mutex_);
+  void warn_not_stored(const KeptName& name, const std::string& why) SLUICE_REQUIRES(mutex_);
   // [thread of the sender]
   base::Fd current(const std::string& text) const;
   void removed(const std::string& text);
 
   const bool has_manager_;
-  mutable std::mutex mutex_;
-  std::map<KeptName, Kept> kept_;         // under mutex_, as is all that follows
-  std::map<unsigned, KeptName> slots_;    // in use
-  std::set<unsigned> free_slots_;         // used earlier; removed by the manager, too
-  unsigned next_slot_ = 0;                // this and higher slots were never in use
-  std::optional<DescriptorIndex> index_;  // set with the first descriptor for the manager
-  std::size_t passed_ = 0;
-  bool warned_ = false;
+  mutable lib::Mutex mutex_;
+  std::map<KeptName, Kept> kept_ SLUICE_GUARDED_BY(mutex_);
+  std::map<unsigned, KeptName> slots_ SLUICE_GUARDED_BY(mutex_);    // in use
+  std::set<unsigned> free_slots_ SLUICE_GUARDED_BY(mutex_);         // used earlier; removed by the manager, too
+  unsigned next_slot_ SLUICE_GUARDED_BY(mutex_) = 0;                // this and higher slots were never in use
+  std::optional<DescriptorIndex> index_ SLUICE_GUARDED_BY(mutex_);  // set with the first descriptor for the manager
+  std::size_t passed_ SLUICE_GUARDED_BY(mutex_) = 0;
+  bool warned_ SLUICE_GUARDED_BY(mutex_) = false;
   DescriptorSender sender_;  // last: its thread uses the members above
 };
 

@@ -36,7 +36,7 @@ DescriptorSender::~DescriptorSender() { stop(milliseconds(0)); }
 void DescriptorSender::changed(const std::string& name) {
   if (manager_.empty()) return;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (stopping_ || !queued_.insert(name).second) return;
     queue_.push_back(name);
     if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
@@ -47,7 +47,7 @@ void DescriptorSender::changed(const std::string& name) {
 void DescriptorSender::stop(milliseconds timeout) {
   std::thread ended;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (!stopping_) deadline_ = now() + timeout;
     stopping_ = true;
     ended = std::move(thread_);
@@ -57,7 +57,7 @@ void DescriptorSender::stop(milliseconds timeout) {
 }
 
 std::size_t DescriptorSender::pending() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return queue_.size() + sending_;
 }
 
@@ -65,9 +65,9 @@ void DescriptorSender::run() {
   for (;;) {
     std::string name;
     {
-      std::unique_lock lock(mutex_);
+      const lib::Lock lock(mutex_);
       sending_ = 0;
-      wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+      while (!stopping_ && queue_.empty()) wake_.wait(mutex_);
       if (queue_.empty() || (stopping_ && now() >= deadline_)) return;
       name = std::move(queue_.front());
       queue_.pop_front();
@@ -166,13 +166,16 @@ bool DescriptorSender::pause(SendResult why) {
     warned_ = true;
   }
   retry_ = std::clamp(retry_ * 2, kFirstRetryInterval, kMaxRetryInterval);
-  std::unique_lock lock(mutex_);
+  const auto until = now() + retry_;
+  const lib::Lock lock(mutex_);
   // stop() does not wait for a manager that is gone.
-  return !wake_.wait_for(lock, retry_, [this] { return stopping_; });
+  while (!stopping_ && wake_.wait_until(mutex_, until)) {
+  }
+  return !stopping_;
 }
 
 bool DescriptorSender::timed_out() {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return stopping_ && now() >= deadline_;
 }
 

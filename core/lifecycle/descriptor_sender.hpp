@@ -8,11 +8,9 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -20,6 +18,7 @@
 
 #include "core/base/clock.hpp"
 #include "core/base/fd.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::lifecycle {
 
@@ -67,14 +66,14 @@ class DescriptorSender {
   std::chrono::milliseconds retry_{0};
   bool warned_ = false;
 
-  mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::string> queue_;  // under mutex_
-  std::set<std::string> queued_;   // under mutex_; the same names, for lookup
-  std::size_t sending_ = 0;        // under mutex_; 1 while a name taken from the queue is being sent
-  bool stopping_ = false;          // under mutex_
-  base::Clock::Time deadline_{};   // under mutex_
-  std::thread thread_;             // under mutex_
+  mutable lib::Mutex mutex_;
+  lib::ConditionVariable wake_;
+  std::deque<std::string> queue_ SLUICE_GUARDED_BY(mutex_);
+  std::set<std::string> queued_ SLUICE_GUARDED_BY(mutex_);  // the same names, for lookup
+  std::size_t sending_ SLUICE_GUARDED_BY(mutex_) = 0;       // 1 while a name taken from the queue is being sent
+  bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
+  base::Clock::Time deadline_ SLUICE_GUARDED_BY(mutex_){};
+  std::thread thread_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::lifecycle

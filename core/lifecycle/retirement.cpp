@@ -22,27 +22,32 @@ void Retirement::start() {
 
 void Retirement::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     stopping_ = true;
   }
   wake_.notify_all();
   if (thread_.joinable()) thread_.join();
-  for (const Entry& entry : std::exchange(entries_, {})) entry.run->stop();
+  std::vector<Entry> entries;
+  {
+    const lib::Lock lock(mutex_);
+    entries.swap(entries_);
+  }
+  for (const Entry& entry : entries) entry.run->stop();
 }
 
 void Retirement::set_successor(Claims claims) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   successor_ = std::move(claims);
 }
 
 Claims Retirement::successor() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return successor_;
 }
 
 void Retirement::add(Entry entry) {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     entries_.push_back(std::move(entry));
     added_ = true;
   }
@@ -50,18 +55,21 @@ void Retirement::add(Entry entry) {
 }
 
 std::vector<Retirement::Entry> Retirement::list() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return entries_;
 }
 
 void Retirement::run() {
   for (;;) {
     {
-      std::unique_lock lock(mutex_);
-      if (entries_.empty()) {
-        wake_.wait(lock, [this] { return stopping_ || added_; });
-      } else {
-        wake_.wait_for(lock, options_.interval, [this] { return stopping_ || added_; });
+      const auto until = std::chrono::steady_clock::now() + options_.interval;
+      const lib::Lock lock(mutex_);
+      while (!stopping_ && !added_) {
+        if (entries_.empty()) {
+          wake_.wait(mutex_);
+        } else if (!wake_.wait_until(mutex_, until)) {
+          break;
+        }
       }
       added_ = false;
       if (stopping_) return;
@@ -74,11 +82,11 @@ void Retirement::run() {
 }
 
 std::optional<std::vector<std::shared_ptr<BackendRun>>> Retirement::retire_all() {
-  const std::lock_guard asking(retire_mutex_);
+  const lib::Lock asking(retire_mutex_);
   std::vector<std::shared_ptr<BackendRun>> gone;
   for (Entry& entry : list()) {
     const bool done = retire_entry(entry);
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (done) {
       gone.push_back(std::move(entry.run));
     } else {
@@ -147,7 +155,7 @@ void Retirement::release(const Entry& entry, bool clean) {
   entry.run->stop();
   {
     // Before the callback, which must not find it in list().
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     std::erase_if(entries_, [&](const Entry& e) { return e.run == entry.run; });
   }
   if (callbacks_.gone) callbacks_.gone(entry, clean);

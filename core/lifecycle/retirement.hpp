@@ -6,10 +6,8 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -17,6 +15,7 @@
 
 #include "core/base/clock.hpp"
 #include "core/lifecycle/backend_run.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::lifecycle {
 
@@ -65,8 +64,8 @@ class Retirement {
   Claims successor() const;  // any thread
   // [any thread] REQUIRES: the run is held and has no subscriptions.
   void add(Entry entry);
-  // [any thread] No retire() is called while the lock is held; waits for the call in progress.
-  std::unique_lock<std::mutex> pause() { return std::unique_lock(retire_mutex_); }
+  // [any thread] No retire() is called while the caller holds this mutex; to lock it waits for the call in progress.
+  lib::Mutex& pause_mutex() SLUICE_RETURN_CAPABILITY(retire_mutex_) { return retire_mutex_; }
   // [any thread] For status.
   std::vector<Entry> list() const;
 
@@ -82,14 +81,14 @@ class Retirement {
   const Callbacks callbacks_;
   const base::Clock& clock_;
   std::thread thread_;
-  std::mutex retire_mutex_;  // before mutex_
+  lib::Mutex retire_mutex_;  // before mutex_
 
-  mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  std::vector<Entry> entries_;  // under mutex_
-  Claims successor_;            // under mutex_
-  bool added_ = false;          // under mutex_
-  bool stopping_ = false;       // under mutex_
+  mutable lib::Mutex mutex_;
+  lib::ConditionVariable wake_;
+  std::vector<Entry> entries_ SLUICE_GUARDED_BY(mutex_);
+  Claims successor_ SLUICE_GUARDED_BY(mutex_);
+  bool added_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace sluice::lifecycle

@@ -9,7 +9,7 @@
 namespace sluice::lifecycle {
 
 void ServedFamily::writing(RunId id, bool writing) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (writing && id == serving_) {
     writing_ = id;
     sinks_.writing(true);
@@ -20,7 +20,7 @@ void ServedFamily::writing(RunId id, bool writing) {
 }
 
 void ServedFamily::applied(RunId id, const snapshot::Transaction& transaction) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   Run& run = runs_[id];
   if (id == serving_) {
     take(run, transaction);
@@ -37,7 +37,7 @@ void ServedFamily::take(Run& run, const snapshot::Transaction& transaction) {
 }
 
 void ServedFamily::relays(RunId id, plugin::RelayedPort port) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   Run& run = runs_[id];
   const bool relayed = run.flows.relays_any();
   run.flows.relays({{base::Symbol(port.name_space), std::move(port.service)}, base::Symbol(port.port_name)},
@@ -48,7 +48,7 @@ void ServedFamily::relays(RunId id, plugin::RelayedPort port) {
 }
 
 void ServedFamily::serve(RunId id, bool kernel) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (const auto before = runs_.find(serving_); before != runs_.end()) {
     before->second.has_served = before->second.serves_established = true;
   }
@@ -61,7 +61,7 @@ void ServedFamily::serve(RunId id, bool kernel) {
 }
 
 void ServedFamily::inherit(RunId id, bool kernel) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   Run& run = runs_[id];
   run.kernel = kernel;
   run.has_served = run.serves_established = true;
@@ -69,14 +69,14 @@ void ServedFamily::inherit(RunId id, bool kernel) {
 }
 
 void ServedFamily::ending(RunId id) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   const auto run = runs_.find(id);
   if (run == runs_.end() || !std::exchange(run->second.serves_established, false)) return;
   report_old_backends();
 }
 
 void ServedFamily::gone(RunId id) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   const auto run = runs_.find(id);
   if (run == runs_.end()) return;
   const bool served = run->second.serves_established;

@@ -8,14 +8,14 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <vector>
 
-#include "core/conntrack/udp_change_builder.hpp"
 #include "core/conntrack/reconciler.hpp"
+#include "core/conntrack/udp_change_builder.hpp"
 #include "core/lifecycle/backend_run.hpp"
 #include "core/observe/health/service_health_counts.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::lifecycle {
 
@@ -55,15 +55,16 @@ class ServedFamily {
     std::vector<snapshot::Transaction> waiting;  // until it serves: the last full transaction and later deltas
   };
 
-  void take(Run& run, const snapshot::Transaction& transaction);
-  void report_old_backends();
+  void take(Run& run, const snapshot::Transaction& transaction) SLUICE_REQUIRES(mutex_);
+  void report_old_backends() SLUICE_REQUIRES(mutex_);
 
   const Sinks sinks_;
-  std::mutex mutex_;
-  std::map<RunId, Run> runs_;  // under mutex_, as is all that follows
-  RunId serving_ = 0;
-  std::optional<RunId> writing_;  // the active backend from the begin to the end of a write
-  observe::ServiceHealthCounts health_;
+  lib::Mutex mutex_;
+  std::map<RunId, Run> runs_ SLUICE_GUARDED_BY(mutex_);
+  RunId serving_ SLUICE_GUARDED_BY(mutex_) = 0;
+  // The active backend from the begin to the end of a write.
+  std::optional<RunId> writing_ SLUICE_GUARDED_BY(mutex_);
+  observe::ServiceHealthCounts health_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::lifecycle

@@ -60,6 +60,7 @@ base::Status StateDir::open() {
                              "; stop it or choose another with --state-dir");
   }
   lock_ = std::move(lock);
+  const lib::Lock one_at_a_time(mutex_);
   if (const base::Status loaded = ownership_ledger_.load(); !loaded.ok()) base::log_warning("app", loaded.message());
   return {};
 }
@@ -74,17 +75,17 @@ base::Result<std::string> StateDir::backend_folder(std::string_view id) const {
 }
 
 base::Status StateDir::record(ownership::Claim claim) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return ownership_ledger_.record(std::move(claim));
 }
 
 base::Status StateDir::forget(const std::string& backend, base::Family family, ownership::ClaimState state) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return ownership_ledger_.forget(backend, family, state);
 }
 
 std::vector<ownership::Claim> StateDir::claims() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return ownership_ledger_.claims();
 }
 

@@ -5,7 +5,6 @@
 // lock allows one daemon at a time.
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "core/base/fd.hpp"
 #include "core/base/status.hpp"
 #include "core/ownership/ownership_ledger.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::lifecycle {
 
@@ -43,8 +43,8 @@ class StateDir {
  private:
   std::string path_;
   base::Fd lock_;
-  mutable std::mutex mutex_;        // apply threads and swaps record concurrently
-  ownership::OwnershipLedger ownership_ledger_;  // under mutex_
+  mutable lib::Mutex mutex_;  // apply threads and swaps record concurrently
+  ownership::OwnershipLedger ownership_ledger_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::lifecycle

@@ -33,7 +33,7 @@ class Swapper::Attempt {
   }
 
   SwapResult run() {
-    const auto pause = swapper_.retirement_.pause();
+    const lib::Lock pause(swapper_.retirement_.pause_mutex());
     base::Status status;
     try {
       status = prepare();
@@ -245,28 +245,32 @@ Swapper::Swapper(Timeouts timeouts, Hooks hooks, Retirement& retirement, const b
     : timeouts_(timeouts), hooks_(std::move(hooks)), retirement_(retirement), clock_(clock) {}
 
 void Swapper::enter(Step step) {
-  base::log_debug("swap", "swap from " + progress_.from + " to " + progress_.to + ": " + std::string(step_name(step)));
-  const std::lock_guard lock(mutex_);
-  progress_.step = step;
+  std::string names;
+  {
+    const lib::Lock lock(mutex_);
+    names = "from " + progress_.from + " to " + progress_.to;
+    progress_.step = step;
+  }
+  base::log_debug("swap", "swap " + names + ": " + std::string(step_name(step)));
 }
 
 SwapResult Swapper::swap(const SwapRequest& request) {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     progress_.from = hooks_.serving()->plugin().id();
     progress_.to = request.to;
     progress_.since = std::chrono::system_clock::now();
     progress_.step = Step::load;
   }
   SwapResult result = Attempt(*this, request).run();
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   progress_.step.reset();
   progress_.last = result;
   return result;
 }
 
 SwapProgress Swapper::progress() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return progress_;
 }
 

@@ -10,7 +10,6 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "core/lifecycle/backend_run.hpp"
 #include "core/lifecycle/retirement.hpp"
 #include "core/lifecycle/step.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::lifecycle {
 
@@ -97,8 +97,8 @@ class Swapper {
   Retirement& retirement_;
   const base::Clock& clock_;
   std::atomic<bool> stopping_{false};
-  mutable std::mutex mutex_;
-  SwapProgress progress_;  // under mutex_
+  mutable lib::Mutex mutex_;
+  SwapProgress progress_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::lifecycle

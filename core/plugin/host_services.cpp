@@ -118,7 +118,7 @@ void HostServices::service_port_failed(const abi::ServicePortKey* key, const abi
       report = {true, one_line(bounded_text(copy.message, sizeof(copy.message))), copy.os_errno};
     }
     ServicePortName name = name_of(*key);
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     reports_[std::move(name)] = std::move(report);
   });
 }
@@ -179,7 +179,7 @@ void HostServices::names(abi::StringSink* sink) noexcept {
 ServicePortReports HostServices::take_reports() {
   std::map<ServicePortName, Report> taken;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     taken.swap(reports_);
   }
   ServicePortReports out;

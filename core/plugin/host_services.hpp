@@ -9,7 +9,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +17,7 @@
 #include "core/base/clock.hpp"
 #include "core/base/log.hpp"
 #include "core/base/status.hpp"
+#include "lib/mutex.hpp"
 #include "sluice/abi/descriptors.hpp"
 #include "sluice/abi/host.hpp"
 #include "sluice/abi/relay.hpp"
@@ -126,13 +126,13 @@ class HostServices final : public abi::Host, public abi::HostRelay, public abi::
   const HostCallbacks callbacks_;
   MetricSink* const metrics_;
   const base::Clock& clock_;
-  std::mutex mutex_;
+  lib::Mutex mutex_;
   struct Report {
     bool failed = false;
     std::string message;
     int os_errno = 0;
   };
-  std::map<ServicePortName, Report> reports_;  // under mutex_
+  std::map<ServicePortName, Report> reports_ SLUICE_GUARDED_BY(mutex_);
 };
 
 // Text of a plugin as one printable line.

@@ -22,14 +22,16 @@ std::shared_ptr<const Plugin> LastRelease::share(std::unique_ptr<const Plugin> p
 std::unique_ptr<const Plugin> LastRelease::take(std::shared_ptr<const Plugin> reference,
                                                 std::chrono::milliseconds limit, std::function<void()> late) {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     awaited_ = true;
     late_ = nullptr;
   }
   // This may be the last reference, whose deleter locks the mutex.
   reference.reset();
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, limit, [this] { return last_ != nullptr; });
+  const auto until = std::chrono::steady_clock::now() + limit;
+  const lib::Lock lock(mutex_);
+  while (last_ == nullptr && changed_.wait_until(mutex_, until)) {
+  }
   awaited_ = false;
   if (last_ == nullptr) late_ = std::move(late);
   return std::move(last_);
@@ -38,7 +40,7 @@ std::unique_ptr<const Plugin> LastRelease::take(std::shared_ptr<const Plugin> re
 void LastRelease::released(std::unique_ptr<const Plugin> plugin) noexcept {
   std::function<void()> late;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (awaited_) {
       last_ = std::move(plugin);
       changed_.notify_all();

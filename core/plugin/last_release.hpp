@@ -9,10 +9,10 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
+
+#include "lib/mutex.hpp"
 
 namespace sluice::plugin {
 
@@ -39,11 +39,11 @@ class LastRelease {
   // [any thread] Called once, by the deleter of the last reference.
   void released(std::unique_ptr<const Plugin> plugin) noexcept;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool awaited_ = false;                // under mutex_: a thread waits in take()
-  std::unique_ptr<const Plugin> last_;  // under mutex_: for the thread that waits
-  std::function<void()> late_;          // under mutex_
+  lib::Mutex mutex_;
+  lib::ConditionVariable changed_;
+  bool awaited_ SLUICE_GUARDED_BY(mutex_) = false;                // a thread waits in take()
+  std::unique_ptr<const Plugin> last_ SLUICE_GUARDED_BY(mutex_);  // for the thread that waits
+  std::function<void()> late_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::plugin

@@ -51,16 +51,16 @@ base::Status FileWatch::start() {
   if (!wake_.valid()) return base::errno_status("cannot watch files for changes", errno);
   inotify_ = base::Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   if (!inotify_.valid()) cannot_watch("files", errno);
-  std::unique_lock lock(mutex_);
+  const lib::Lock lock(mutex_);
   running_ = true;
   thread_ = std::thread([this] { run(); });
-  accepted_changed_.wait(lock, [this] { return accepted_version_ == wanted_version_; });
+  while (accepted_version_ != wanted_version_) accepted_changed_.wait(mutex_);
   return {};
 }
 
 void FileWatch::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     stopping_ = true;
     running_ = false;
   }
@@ -72,21 +72,21 @@ void FileWatch::stop() {
 
 void FileWatch::follow(std::vector<WatchedFile> files) {
   std::erase_if(files, [](const WatchedFile& file) { return file.path.empty(); });
-  std::unique_lock lock(mutex_);
+  const lib::Lock lock(mutex_);
   wanted_ = std::move(files);
   const auto version = ++wanted_version_;
   if (!running_) return;
   wake();
-  accepted_changed_.wait(lock, [&] { return accepted_version_ >= version || !running_; });
+  while (accepted_version_ < version && running_) accepted_changed_.wait(mutex_);
 }
 
 void FileWatch::accept_current_content() {
-  std::unique_lock lock(mutex_);
+  const lib::Lock lock(mutex_);
   accept_content_ = true;
   const auto version = ++wanted_version_;
   if (!running_) return;
   wake();
-  accepted_changed_.wait(lock, [&] { return accepted_version_ >= version || !running_; });
+  while (accepted_version_ < version && running_) accepted_changed_.wait(mutex_);
 }
 
 void FileWatch::wake() const {
@@ -101,7 +101,7 @@ void FileWatch::run() {
     // Files that changed meanwhile are read once they are quiet, as usual.
     if (accept_requests() && !noisy_since) noisy_since = Steady::now();
     {
-      const std::lock_guard lock(mutex_);
+      const lib::Lock lock(mutex_);
       if (stopping_) return;
     }
     const auto now = Steady::now();
@@ -164,7 +164,7 @@ bool FileWatch::accept_requests() {
   bool accept_content = false;
   std::uint64_t version = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (accepted_version_ == wanted_version_) return false;
     wanted = wanted_;
     accept_content = std::exchange(accept_content_, false);
@@ -184,7 +184,7 @@ bool FileWatch::accept_requests() {
   auto changed = scan(!accept_content);
   if (accept_content) changed.clear();
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     accepted_version_ = version;
   }
   accepted_changed_.notify_all();

@@ -10,11 +10,9 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -22,6 +20,7 @@
 
 #include "core/base/fd.hpp"
 #include "core/base/status.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::reload {
 
@@ -103,14 +102,14 @@ class FileWatch {
   bool must_poll_ = false;                        // a file or folder could not be watched
   bool polling_logged_ = false;
 
-  std::mutex mutex_;
-  std::condition_variable accepted_changed_;
-  std::vector<WatchedFile> wanted_;  // under mutex_, as is all that follows
-  bool accept_content_ = false;
-  std::uint64_t wanted_version_ = 0;
-  std::uint64_t accepted_version_ = 0;
-  bool running_ = false;
-  bool stopping_ = false;
+  lib::Mutex mutex_;
+  lib::ConditionVariable accepted_changed_;
+  std::vector<WatchedFile> wanted_ SLUICE_GUARDED_BY(mutex_);
+  bool accept_content_ SLUICE_GUARDED_BY(mutex_) = false;
+  std::uint64_t wanted_version_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::uint64_t accepted_version_ SLUICE_GUARDED_BY(mutex_) = 0;
+  bool running_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

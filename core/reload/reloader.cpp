@@ -80,14 +80,14 @@ void Reloader::start() {
 
 void Reloader::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
   std::vector<Reply> replies;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     replies.swap(replies_);
     triggers_.clear();
   }
@@ -98,7 +98,7 @@ void Reloader::request(std::string trigger) { request(std::move(trigger), nullpt
 
 void Reloader::request(std::string trigger, Reply reply) {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (!stopping_) {
       if (std::find(triggers_.begin(), triggers_.end(), trigger) == triggers_.end()) {
         triggers_.push_back(std::move(trigger));
@@ -112,14 +112,14 @@ void Reloader::request(std::string trigger, Reply reply) {
 }
 
 ReloadStatus Reloader::status() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return status_;
 }
 
 void Reloader::run() {
-  std::unique_lock lock(mutex_);
+  lib::UniqueLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return stopping_ || !triggers_.empty(); });
+    while (!stopping_ && triggers_.empty()) changed_.wait(mutex_);
     if (stopping_) return;
     const std::string trigger = joined(triggers_, ", ");
     triggers_.clear();
@@ -226,7 +226,7 @@ ReloadResult Reloader::apply(const std::shared_ptr<const config::Settings>& from
 }
 
 void Reloader::doing(std::string what) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   status_.doing = std::move(what);
 }
 

@@ -5,10 +5,8 @@
 // applied live, and lets the concerned parts prepare and commit. All or nothing. One thread; one reload at a time.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,6 +18,7 @@
 #include "core/config/settings_cell.hpp"
 #include "core/reload/part.hpp"
 #include "core/reload/reload_result.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::reload {
 
@@ -76,12 +75,12 @@ class Reloader {
   const base::Clock& clock_;
   std::vector<Part> parts_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::string> triggers_;  // under mutex_, as is all that follows
-  std::vector<Reply> replies_;
-  bool stopping_ = false;
-  ReloadStatus status_;
+  mutable lib::Mutex mutex_;
+  lib::ConditionVariable changed_;
+  std::vector<std::string> triggers_ SLUICE_GUARDED_BY(mutex_);
+  std::vector<Reply> replies_ SLUICE_GUARDED_BY(mutex_);
+  bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
+  ReloadStatus status_ SLUICE_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

@@ -45,10 +45,9 @@ void StoreThread::promote_pending_settings() { queue_.put(PromoteSettings{}); }
 
 SubscriptionId StoreThread::subscribe(base::Family family, OnPending on_pending, SettingsStage facts) {
   const SubscriptionId subscription = ++last_subscription_;
-  auto callback = std::make_shared<PendingCallback>();
-  callback->on_pending = std::move(on_pending);
+  auto callback = std::make_shared<PendingCallback>(std::move(on_pending));
   {
-    const std::lock_guard lock(pending_callbacks_mutex_);
+    const lib::Lock lock(pending_callbacks_mutex_);
     pending_callbacks_.emplace(subscription, std::move(callback));
   }
   queue_.put(Subscribe{subscription, facts, family});
@@ -58,14 +57,14 @@ SubscriptionId StoreThread::subscribe(base::Family family, OnPending on_pending,
 void StoreThread::unsubscribe(SubscriptionId subscription) {
   std::shared_ptr<PendingCallback> callback;
   {
-    const std::lock_guard lock(pending_callbacks_mutex_);
+    const lib::Lock lock(pending_callbacks_mutex_);
     const auto found = pending_callbacks_.find(subscription);
     if (found == pending_callbacks_.end()) return;
     callback = std::move(found->second);
     pending_callbacks_.erase(found);
   }
   {
-    const std::lock_guard lock(callback->mutex);
+    const lib::Lock lock(callback->mutex);
     callback->on_pending = nullptr;
   }
   queue_.put(Unsubscribe{subscription});
@@ -261,7 +260,7 @@ StoreStatus StoreThread::status_now() const {
 }
 
 StoreStatus StoreThread::published() const {
-  const std::lock_guard lock(published_mutex_);
+  const lib::Lock lock(published_mutex_);
   return published_;
 }
 
@@ -286,7 +285,7 @@ void StoreThread::describe_more() {
 StoreStatistics StoreThread::statistics() const {
   StoreStatistics out;
   {
-    const std::lock_guard lock(published_mutex_);
+    const lib::Lock lock(published_mutex_);
     out = statistics_;
   }
   out.queue_length = queue_.size() + in_hand_.load(std::memory_order_relaxed);
@@ -314,7 +313,7 @@ void StoreThread::publish() {
     now.service_ports[i] = subscription->builder.service_port_count();
   }
   StoreStatus status = status_now();
-  const std::lock_guard lock(published_mutex_);
+  const lib::Lock lock(published_mutex_);
   statistics_ = now;
   published_ = std::move(status);
 }
@@ -344,12 +343,12 @@ void StoreThread::notify() {
 void StoreThread::notify(Subscription& subscription) {
   std::shared_ptr<PendingCallback> callback;
   {
-    const std::lock_guard lock(pending_callbacks_mutex_);
+    const lib::Lock lock(pending_callbacks_mutex_);
     if (const auto found = pending_callbacks_.find(subscription.id); found != pending_callbacks_.end())
       callback = found->second;
   }
   if (!callback) return;
-  const std::lock_guard lock(callback->mutex);
+  const lib::Lock lock(callback->mutex);
   if (callback->on_pending) callback->on_pending(store_.changed_namespaces(subscription.builder.family()));
 }
 

@@ -10,7 +10,6 @@
 #include <future>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -25,6 +24,7 @@
 #include "core/snapshot/describer.hpp"
 #include "core/snapshot/description.hpp"
 #include "core/snapshot/store_statistics.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::snapshot {
 
@@ -141,8 +141,10 @@ class StoreThread final : public model::EventSink {
   };
   // Shared with unsubscribe(), which disables the callback without the store thread.
   struct PendingCallback {
-    std::mutex mutex;
-    OnPending on_pending;  // under mutex; empty: closed
+    explicit PendingCallback(OnPending callback) : on_pending(std::move(callback)) {}
+
+    lib::Mutex mutex;
+    OnPending on_pending SLUICE_GUARDED_BY(mutex);  // empty: closed
   };
 
   void run();
@@ -190,11 +192,12 @@ class StoreThread final : public model::EventSink {
   bool service_cidr_wait_over_ = false;                      // also after the first transaction
   std::atomic<bool> started_{false};
   std::atomic<SubscriptionId> last_subscription_{0};
-  std::mutex pending_callbacks_mutex_;
-  std::unordered_map<SubscriptionId, std::shared_ptr<PendingCallback>> pending_callbacks_;  // under pending_callbacks_mutex_
-  mutable std::mutex published_mutex_;
-  StoreStatistics statistics_;                // under published_mutex_; without the queue
-  StoreStatus published_;                  // under published_mutex_
+  lib::Mutex pending_callbacks_mutex_;
+  std::unordered_map<SubscriptionId, std::shared_ptr<PendingCallback>> pending_callbacks_
+      SLUICE_GUARDED_BY(pending_callbacks_mutex_);
+  mutable lib::Mutex published_mutex_;
+  StoreStatistics statistics_ SLUICE_GUARDED_BY(published_mutex_);  // without the queue
+  StoreStatus published_ SLUICE_GUARDED_BY(published_mutex_);
   std::atomic<std::uint64_t> in_hand_{0};  // messages taken from the queue that are not handled yet
   base::HandoverQueue<Message> queue_;
   std::thread thread_;

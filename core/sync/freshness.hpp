@@ -6,11 +6,11 @@
 #pragma once
 
 #include <chrono>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "core/base/clock.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::sync {
 
@@ -29,44 +29,44 @@ struct FreshnessValue {
 class Freshness {
  public:
   void begun(std::chrono::system_clock::time_point now, base::Clock::Time clock_now) {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     value_.last_updated = now;
     value_.begun = clock_now;
   }
   void updated(std::chrono::system_clock::time_point now) {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     value_.last_updated = value_.last_synced = now;
     taken_.reset();
     value_.pending_since = waiting_;
   }
   void requested(base::Clock::Time now) {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (!waiting_) waiting_ = now;
     if (!value_.pending_since) value_.pending_since = now;
   }
   // A run includes all requests so far; the next updated() covers these only.
   void taken(base::Clock::Time now) {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (!taken_) taken_ = waiting_.value_or(now);
     waiting_.reset();
     value_.pending_since = taken_;
   }
   // Instead of updated(): the run deferred some changes to the next one.
   void updated_partly() {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (taken_) waiting_ = std::exchange(taken_, {});
     value_.pending_since = waiting_;
   }
   FreshnessValue value() const {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     return value_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::optional<base::Clock::Time> waiting_;  // the oldest request since the last run started
-  std::optional<base::Clock::Time> taken_;    // the oldest request of the current or failed run
-  FreshnessValue value_;
+  mutable lib::Mutex mutex_;
+  std::optional<base::Clock::Time> waiting_ SLUICE_GUARDED_BY(mutex_);  // the oldest request since the last run started
+  std::optional<base::Clock::Time> taken_ SLUICE_GUARDED_BY(mutex_);  // the oldest request of the current or failed run
+  FreshnessValue value_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::sync

@@ -8,28 +8,28 @@
 namespace sluice::sync {
 
 void RecentNamespaces::set_minimum(base::Clock::Duration minimum) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   span_ = 2 * minimum;
 }
 
 void RecentNamespaces::note(const snapshot::Transaction& transaction, base::Clock::Time now) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(ended_, [&](const auto& one) { return one.second + span_ <= now; });
+  const lib::Lock lock(mutex_);
+  std::erase_if(ended_, [&](const auto& one) SLUICE_REQUIRES(mutex_) { return one.second + span_ <= now; });
   if (span_ <= base::Clock::Duration::zero()) return;
   for (const auto& port : transaction.service_ports) ended_[port->key.service.name_space] = now;
   for (const auto& key : transaction.removed) ended_[key.service.name_space] = now;
 }
 
 bool RecentNamespaces::lacks_any(const model::Namespaces& namespaces, base::Clock::Time now) const {
-  const std::lock_guard lock(mutex_);
-  return std::any_of(namespaces.begin(), namespaces.end(), [&](const base::Symbol& one) {
+  const lib::Lock lock(mutex_);
+  return std::any_of(namespaces.begin(), namespaces.end(), [&](const base::Symbol& one) SLUICE_REQUIRES(mutex_) {
     const auto found = ended_.find(one);
     return found == ended_.end() || found->second + span_ <= now;
   });
 }
 
 model::Namespaces RecentNamespaces::names(base::Clock::Time now) const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   model::Namespaces out;
   for (const auto& [name, ended] : ended_) {
     if (ended + span_ > now) out.insert(name);
@@ -38,7 +38,7 @@ model::Namespaces RecentNamespaces::names(base::Clock::Time now) const {
 }
 
 std::size_t RecentNamespaces::size() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return ended_.size();
 }
 

@@ -7,12 +7,12 @@
 // long.
 #pragma once
 
-#include <mutex>
 #include <unordered_map>
 
 #include "core/base/clock.hpp"
 #include "core/base/symbol.hpp"
 #include "core/snapshot/transaction.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::sync {
 
@@ -30,9 +30,10 @@ class RecentNamespaces {
   std::size_t size() const;  // including expired ones
 
  private:
-  mutable std::mutex mutex_;
-  base::Clock::Duration span_;
-  std::unordered_map<base::Symbol, base::Clock::Time> ended_;  // the end of the last run with the namespace
+  mutable lib::Mutex mutex_;
+  base::Clock::Duration span_ SLUICE_GUARDED_BY(mutex_);
+  std::unordered_map<base::Symbol, base::Clock::Time> ended_
+      SLUICE_GUARDED_BY(mutex_);  // the end of the last run with the namespace
 };
 
 }  // namespace sluice::sync

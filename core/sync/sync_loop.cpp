@@ -112,7 +112,7 @@ void SyncLoop::queued() {
 LoopStatistics SyncLoop::statistics() const {
   LoopStatistics out;
   if (const auto at = last_queued_.load(); at != std::chrono::system_clock::time_point()) out.last_queued = at;
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   out.failures = status_.failures;
   out.repairs = status_.repairs;
   out.objects_owned = status_.objects_owned;
@@ -123,13 +123,13 @@ LoopStatistics SyncLoop::statistics() const {
 }
 
 std::string SyncLoop::last_error() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return status_.last_error;
 }
 
 LoopStatus SyncLoop::status() const {
   const FreshnessValue fresh = freshness_.value();
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   LoopStatus out = status_;
   out.last_updated = fresh.last_updated;
   out.pending_since = fresh.pending_since;
@@ -138,13 +138,13 @@ LoopStatus SyncLoop::status() const {
 
 // The lock keeps the backend alive.
 std::string_view SyncLoop::overdue() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   const plugin::BackendHandle* backend = observed_.load();
   return backend == nullptr ? std::string_view() : backend->overdue();
 }
 
 std::string_view SyncLoop::in_progress() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   const plugin::BackendHandle* backend = observed_.load();
   return backend == nullptr ? std::string_view() : backend->in_progress();
 }
@@ -156,7 +156,7 @@ void SyncLoop::run(MakeBackend make, std::promise<base::Status> ready) {
   ready.set_value(std::move(prepared));
   if (usable) serve();
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     observed_ = nullptr;
   }
   backend_.reset();
@@ -186,8 +186,11 @@ base::Status SyncLoop::prepare(MakeBackend make) {
 
 void SyncLoop::serve() {
   while (!queue_.closed()) {
-    const auto next = held_ ? base::Clock::Time::max()
-                            : std::min({runner_.next_run(), next_verify_, status_.not_programmed.next_retry()});
+    auto next = base::Clock::Time::max();
+    if (!held_) {
+      const lib::Lock lock(mutex_);
+      next = std::min({runner_.next_run(), next_verify_, status_.not_programmed.next_retry()});
+    }
     for (Message& message : queue_.take_all(inspections_.empty() ? next : clock_.now())) {
       if (queue_.closed()) break;
       std::visit([this](auto& m) { handle(m); }, message);
@@ -209,7 +212,7 @@ void SyncLoop::serve() {
 void SyncLoop::retry_not_programmed() {
   std::size_t count = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (!status_.not_programmed.retry_due(clock_.now()) || need_full_) return;
     count = status_.not_programmed.reasons().size();
   }
@@ -237,7 +240,7 @@ void SyncLoop::handle(RequestFull& message) {
 }
 
 void SyncLoop::handle(Unhealthy& message) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   status_.unwell = std::move(message.reason);
 }
 
@@ -364,7 +367,7 @@ base::Status SyncLoop::apply_and_report(const snapshot::Transaction& transaction
                   std::to_string(outcome.kernel_writes) + " kernel writes, " + std::to_string(apply_seconds) + " s");
   }
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     ++(transaction.full ? status_.full_syncs : status_.delta_syncs);
     status_.synced = outcome.ok();
     status_.last_apply =
@@ -415,7 +418,7 @@ void SyncLoop::verify() {
   // If a full transaction is already pending because of a failure, the difference is not drift.
   if (!need_full_) {
     base::log_warning("sync", text + "; repairing");
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     ++status_.repairs;
   }
   need_full_ = true;
@@ -423,13 +426,17 @@ void SyncLoop::verify() {
   runner_.request();
 }
 
-// Logs each reason once, although each full transaction retries the service port. Must run before NotProgrammed::note().
-// Needs no lock, because only this thread changes the entries.
+// Logs each reason once, although each full transaction retries the service port. Must run before
+// NotProgrammed::note().
 void SyncLoop::report_not_programmed(const plugin::ApplyOutcome& outcome) {
-  const auto& known = status_.not_programmed.reasons();
   for (const auto& one : outcome.reports.failed) {
-    const auto before = known.find(one.port);
-    const bool is_new = before == known.end() || before->second != one.message;
+    bool is_new = false;
+    {
+      const lib::Lock lock(mutex_);
+      const auto& known = status_.not_programmed.reasons();
+      const auto before = known.find(one.port);
+      is_new = before == known.end() || before->second != one.message;
+    }
     std::string text = backend_->name() + ": " + one.port.printed() + " not programmed: " + one.message;
     if (is_new) {
       not_programmed_log_.log(base::LogLevel::error, "sync", std::move(text));

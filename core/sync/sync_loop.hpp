@@ -11,7 +11,6 @@
 #include <functional>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -30,6 +29,7 @@
 #include "core/sync/not_programmed.hpp"
 #include "core/sync/recent_namespaces.hpp"
 #include "core/sync/sync_report.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::sync {
 
@@ -241,8 +241,8 @@ class SyncLoop {
   std::atomic<std::chrono::system_clock::time_point> last_queued_{};  // the epoch = not yet
   Freshness freshness_;
   std::atomic<bool> inspectable_{false};
-  mutable std::mutex mutex_;
-  LoopStatus status_;                                    // under mutex_
+  mutable lib::Mutex mutex_;
+  LoopStatus status_ SLUICE_GUARDED_BY(mutex_);
   std::atomic<const plugin::BackendHandle*> observed_{nullptr};
 };
 

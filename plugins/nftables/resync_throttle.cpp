@@ -20,19 +20,21 @@ constexpr std::uint64_t kMaxPause = 60'000'000'000;
 
 void ResyncThrottle::request(const std::string& sentence) {
   {
-    std::unique_lock lock(mutex_);
+    const lib::Lock lock(mutex_);
     pending_ = sentence;
     const std::uint64_t round = round_;
     const std::uint64_t now = host_.now();
     const auto left = std::chrono::nanoseconds(now < pause_end_ ? pause_end_ - now : 0);
-    changed_.wait_for(lock, left, [&] { return stopped_ || round_ != round; });
+    const auto until = std::chrono::steady_clock::now() + left;
+    while (!stopped_ && round_ == round && changed_.wait_until(mutex_, until)) {
+    }
     if (stopped_ || round_ != round) return;
   }
   host_.request_resync(sdk::view(sentence));
 }
 
 bool ResyncThrottle::begin() {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   const bool any = pending_.has_value();
   pending_.reset();
   ++round_;
@@ -41,18 +43,18 @@ bool ResyncThrottle::begin() {
 }
 
 void ResyncThrottle::pause_after(std::uint64_t time) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   pause_end_ = host_.now() + std::min(kPauseFactor * time, kMaxPause);
 }
 
 std::optional<std::string> ResyncThrottle::pending() {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (host_.now() < pause_end_) return std::nullopt;
   return pending_;
 }
 
 void ResyncThrottle::stop() {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   stopped_ = true;
   changed_.notify_all();
 }

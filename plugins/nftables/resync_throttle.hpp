@@ -5,12 +5,11 @@
 // time.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "lib/mutex.hpp"
 #include "sluice/abi/host.hpp"
 
 namespace sluice::nftables {
@@ -34,12 +33,12 @@ class ResyncThrottle {
 
  private:
   abi::Host& host_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::uint64_t round_ = 0;             // under mutex_; number of begin() calls
-  std::uint64_t pause_end_ = 0;         // under mutex_; end of the pause
-  bool stopped_ = false;                // under mutex_
-  std::optional<std::string> pending_;  // under mutex_
+  lib::Mutex mutex_;
+  lib::ConditionVariable changed_;
+  std::uint64_t round_ SLUICE_GUARDED_BY(mutex_) = 0;      // number of begin() calls
+  std::uint64_t pause_end_ SLUICE_GUARDED_BY(mutex_) = 0;  // end of the pause
+  bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
+  std::optional<std::string> pending_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::nftables

@@ -67,10 +67,10 @@ using ReportedValues = std::array<std::uint64_t, kMetrics.size()>;  // of kMetri
 
 // The reporters of this process in order of creation, those that yielded last. The first one reports all engines.
 struct Reporters {
-  std::mutex mutex;
-  std::vector<const MetricsReporter*> members;
-  std::multiset<std::shared_ptr<Engine>> engines;
-  std::map<const Engine*, ReportedValues> reported;
+  lib::Mutex mutex;
+  std::vector<const MetricsReporter*> members SLUICE_GUARDED_BY(mutex);
+  std::multiset<std::shared_ptr<Engine>> engines SLUICE_GUARDED_BY(mutex);
+  std::map<const Engine*, ReportedValues> reported SLUICE_GUARDED_BY(mutex);
 };
 
 Reporters& reporters() {
@@ -88,7 +88,7 @@ MetricsReporter::MetricsReporter(abi::Host& host, abi::Family family, std::share
       interval_(interval),
       waiting_(beside_old_backend) {
   {
-    const std::lock_guard lock(reporters().mutex);
+    const lib::Lock lock(reporters().mutex);
     reporters().members.push_back(this);
     reporters().engines.insert(engine_);
   }
@@ -98,74 +98,77 @@ MetricsReporter::MetricsReporter(abi::Host& host, abi::Family family, std::share
 
 MetricsReporter::~MetricsReporter() {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     ending_ = true;
   }
   wake_.notify_all();
   thread_.join();
   report_engines();  // even if another reporter leads: the engine may end with this one
-  const std::lock_guard lock(reporters().mutex);
+  const lib::Lock lock(reporters().mutex);
   std::erase(reporters().members, this);
   reporters().engines.erase(reporters().engines.find(engine_));
   if (!reporters().engines.contains(engine_)) reporters().reported.erase(engine_.get());
 }
 
 void MetricsReporter::add(const ListenerPtr& listener) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   listeners_.insert(listener);
 }
 
 void MetricsReporter::remove(const ListenerPtr& listener) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   listeners_.erase(listener);
 }
 
 void MetricsReporter::set_portals(std::size_t portals, std::size_t claims, std::size_t conflicts) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   portals_ = portals;
   claims_ = claims;
   conflicts_ = conflicts;
 }
 
 bool MetricsReporter::is_leader() const {
-  const std::lock_guard lock(reporters().mutex);
+  const lib::Lock lock(reporters().mutex);
   return !reporters().members.empty() && reporters().members.front() == this;
 }
 
 void MetricsReporter::yield() {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (std::exchange(yielded_, true)) return;
   }
-  const std::lock_guard lock(reporters().mutex);
+  const lib::Lock lock(reporters().mutex);
   auto& members = reporters().members;
   const auto own = std::find(members.begin(), members.end(), this);
   std::rotate(own, own + 1, members.end());
 }
 
 void MetricsReporter::resume() {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   yielded_ = false;
 }
 
 bool MetricsReporter::reports_gauges() {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return !waiting_ && !yielded_;
 }
 
 void MetricsReporter::run() {
   report();
-  std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, interval_, [this] { return ending_; })) {
+  const lib::Lock lock(mutex_);
+  for (;;) {
+    const auto until = std::chrono::steady_clock::now() + interval_;
+    while (!ending_ && wake_.wait_until(mutex_, until)) {
+    }
+    if (ending_) return;
     waiting_ = false;
-    lock.unlock();
+    const lib::Unlock unlock(mutex_);
     report();
-    lock.lock();
   }
 }
 
 void MetricsReporter::report() {
-  const std::lock_guard lock(report_mutex_);
+  const lib::Lock lock(report_mutex_);
   report_family();
   if (is_leader()) report_engines();
 }
@@ -175,7 +178,7 @@ void MetricsReporter::report_family() {
   const Nanoseconds now = EventLoop::clock();
   std::size_t clients = 0;
   std::size_t passed_over = 0;
-  std::unique_lock lock(mutex_);
+  lib::UniqueLock lock(mutex_);
   for (const ListenerPtr& listener : listeners_) {
     clients += listener->balancer().affinity_clients();
     passed_over += listener->balancer().passed_over(now);
@@ -193,7 +196,7 @@ void MetricsReporter::report_family() {
 
 void MetricsReporter::report_engines() {
   const bool gauges = reports_gauges();
-  const std::lock_guard lock(reporters().mutex);
+  const lib::Lock lock(reporters().mutex);
   const std::set<std::shared_ptr<Engine>> engines(reporters().engines.begin(), reporters().engines.end());
   for (std::size_t i = 0; i < kMetrics.size(); ++i) {
     const Metric& metric = kMetrics[i];

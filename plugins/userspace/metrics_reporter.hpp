@@ -7,15 +7,14 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <unordered_set>
 
+#include "lib/mutex.hpp"
 #include "plugins/userspace/relay/engine.hpp"
 #include "plugins/userspace/relay/listener.hpp"
 #include "sluice/abi/host.hpp"
@@ -64,16 +63,16 @@ class MetricsReporter {
   const std::shared_ptr<Engine> engine_;
   const std::chrono::milliseconds interval_;
 
-  std::mutex report_mutex_;  // held for a whole report, so that an older value never overwrites a newer one
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool ending_ = false;                // under mutex_
-  bool waiting_;                       // under mutex_: reports no gauges yet
-  bool yielded_ = false;               // under mutex_: reports no gauges any more
-  std::unordered_set<ListenerPtr> listeners_;  // under mutex_
-  std::size_t portals_ = 0;            // under mutex_
-  std::size_t claims_ = 0;             // under mutex_
-  std::size_t conflicts_ = 0;          // under mutex_
+  lib::Mutex report_mutex_;  // held for a whole report, so that an older value never overwrites a newer one
+  lib::Mutex mutex_;
+  lib::ConditionVariable wake_;
+  bool ending_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool waiting_ SLUICE_GUARDED_BY(mutex_);          // reports no gauges yet
+  bool yielded_ SLUICE_GUARDED_BY(mutex_) = false;  // reports no gauges any more
+  std::unordered_set<ListenerPtr> listeners_ SLUICE_GUARDED_BY(mutex_);
+  std::size_t portals_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::size_t claims_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::size_t conflicts_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::thread thread_;
 };
 

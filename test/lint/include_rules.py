@@ -3,8 +3,11 @@
 """The directions in which code may depend on code. Strict: a new dependency is a change of this table.
 
 The line is kube → store → snapshot → sync → plugin → (ABI) → plugins. What stands right may never include
-what stands left of it, but for the plain values in base and model.
+what stands left of it, but for the plain values in base and model, and what lib has for everything.
 """
+
+# Folders that include nothing of the project and that everything but the SDK may include.
+FOR_ALL = ("lib",)
 
 # The folders of core, and which others each may include besides itself. There are no cycles.
 CORE = {

@@ -54,7 +54,7 @@ def problem_with(include):
         return f"{target} is a relative or absolute path; name it from the root of the tree"
     if target.startswith("sluice/"):
         return _problem_with_sdk(include.file, target)
-    if target.startswith(("core/", "names/", "plugins/", "test/", "sdk/")):
+    if target.startswith(("core/", "lib/", "names/", "plugins/", "test/", "sdk/")):
         return _problem_with_project(include.file, target)
     if target == "config.h":
         allowed = include.file.startswith(("core/", "test/unit/")) and include.file.endswith(".cpp")
@@ -69,8 +69,8 @@ def problem_with(include):
 def _problem_with_sdk(file, target):
     if file.startswith("sdk/include/sluice/abi/"):
         return None if target.startswith("sluice/abi/") else f"the ABI may not include {target}"
-    if file.startswith("names/"):
-        return f"names may not include {target}"
+    if file.startswith(("names/", *(folder + "/" for folder in rules.FOR_ALL))):
+        return f"{file.split('/')[0]} may not include {target}"
     if not file.startswith("core/"):
         return None  # plugins, examples, the SDK itself and tests
     for prefix, allowed in rules.SDK_IN_CORE.items():
@@ -81,6 +81,8 @@ def _problem_with_sdk(file, target):
 
 def _problem_with_project(file, target):
     here, there = file.split("/"), target.split("/")
+    if there[0] in rules.FOR_ALL and here[0] not in ("names", "sdk"):
+        return None if here[0] not in rules.FOR_ALL or here[0] == there[0] else f"{here[0]} may not include {target}"
     if here[0] == "core":
         return _problem_in_core(file, here[1], target, there)
     if here[0] == "plugins":
@@ -200,6 +202,11 @@ BROKEN = [
     ("names/a.hpp", '#include "core/base/ip.hpp"', "names may not include core"),
     ("names/a.hpp", '#include "plugins/common/netfilter/restore.hpp"', "names may not include plugins"),
     ("names/a.hpp", '#include "sluice/abi/types.hpp"', "names may not include sluice"),
+    ("names/a.hpp", '#include "lib/mutex.hpp"', "names may not include lib"),
+    ("lib/a.hpp", '#include "core/base/ip.hpp"', "lib may not include core"),
+    ("lib/a.hpp", '#include "names/chains.hpp"', "lib may not include names"),
+    ("lib/a.hpp", '#include "sluice/abi/types.hpp"', "lib may not include sluice"),
+    ("sdk/include/sluice/sdk/a.hpp", '#include "lib/mutex.hpp"', "the SDK may not include"),
     ("sdk/include/sluice/sdk/a.hpp", '#include "names/chains.hpp"', "the SDK may not include"),
     ("test/tools/a.cpp", '#include "names/chains.hpp"', "only unit tests and fuzz targets"),
     ("plugins/iptables/a.cpp", '#include "core/base/ip.hpp"', "a backend sees the SDK"),
@@ -244,6 +251,10 @@ FINE = [
     ("core/ctl/a.cpp", '#include "core/base/status.hpp"'),
     ("core/cleanup/a.cpp", '#include "plugins/common/process/command.hpp"\n#include "names/chains.hpp"'),
     ("names/a.hpp", '#include <string_view>\n#include "names/modes.hpp"'),
+    ("lib/a.hpp", '#include <mutex>\n#include "lib/mutex.hpp"'),
+    ("core/base/a.hpp", '#include "lib/mutex.hpp"'),
+    ("plugins/common/a.hpp", '#include "lib/mutex.hpp"'),
+    ("test/unit/a.cpp", '#include "lib/mutex.hpp"'),
     ("plugins/iptables/a.cpp", '#include "names/chains.hpp"'),
     ("plugins/iptables/entry.cpp", '#include "config.h"'),
     ("plugins/iptables/a.cpp", '#include "plugins/common/process/command.hpp"\n#include "sluice/sdk/sdk.hpp"\n#include <sys/wait.h>'),

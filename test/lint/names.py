@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that names which several parts of the code share are written down once, and prints TAP."""
+"""Checks that names which several parts of the code share are written down once, and that names of the standard library for which
+the project has its own are not used. Prints TAP."""
 
 import re
 import sys
@@ -17,6 +18,9 @@ MODE = re.compile(rf'"(?:{MODES})"|\bk(?:Iptables|Ipvs|Nftables|Userspace)\b')
 MODE_TABLE = "core/config/mode_table."
 # A literal that is a name and no message about it.
 OBJECT = re.compile(r'"(?:KUBE-(?!6-")[A-Z0-9-]+|kube-ipvs0)"')
+
+LOCK = re.compile(r"\bstd::((?:recursive_|shared_|timed_|recursive_timed_|shared_timed_)?mutex|(?:unique|scoped|shared)_lock|lock_guard|"
+                  r"condition_variable(?:_any)?)\b")
 
 
 def in_lines(name, text, pattern):
@@ -37,9 +41,18 @@ def kernel_objects(name, text):
         yield from in_lines(name, text, OBJECT)
 
 
+def locks(name, text):
+    """Core and plugins lock with the types that clang checks."""
+    if name.startswith(("core/", "plugins/")):
+        for number, line in enumerate(text.splitlines(), 1):
+            for found in LOCK.finditer(line):
+                yield f"{name}:{number}: std::{found.group(1)}; use the type of lib/mutex.hpp and name what it guards with SLUICE_GUARDED_BY"
+
+
 RULES = {
     f"core spells a mode in {MODE_TABLE}cpp only": modes,
     "core and plugins take names of kernel objects from names/": kernel_objects,
+    "core and plugins lock with lib/mutex.hpp, so that clang checks it": locks,
 }
 
 
@@ -58,6 +71,11 @@ BROKEN = [
     (kernel_objects, "core/cleanup/a.cpp", 'constexpr std::string_view kChain = "KUBE-SERVICES";\n'),
     (kernel_objects, "plugins/iptables/a.cpp", 'return "KUBE-SVC-";\n'),
     (kernel_objects, "plugins/ipvs/a.cpp", 'if_nametoindex("kube-ipvs0");\n'),
+    (locks, "core/base/a.hpp", "mutable std::mutex mutex_;\n"),
+    (locks, "core/base/a.hpp", "std::shared_mutex mutex_;\n"),
+    (locks, "core/store/a.cpp", "const std::lock_guard lock(mutex_);\n"),
+    (locks, "plugins/ipvs/a.cpp", "std::unique_lock lock(mutex);\n"),
+    (locks, "plugins/ipvs/a.cpp", "std::condition_variable changed_;\n"),
 ]
 FINE = [
     (MODE_TABLE + "cpp", "ModeFacts{.id = names::id_of(names::kIpvs)};\n"),
@@ -65,6 +83,9 @@ FINE = [
     ("names/a.hpp", 'inline constexpr std::string_view kServices = "KUBE-SERVICES";\n'),
     ("plugins/ipvs/a.cpp", 'add("KUBE-PROXY-FIREWALL does not drop other sources");\n'),
     ("plugins/a.cpp", 'name = "ipvs";\n'),
+    ("plugins/b.cpp", "const lib::Lock lock(mutex_, std::adopt_lock);  // no std::mutex\nstd::call_once(once, [] {});\n"),
+    ("lib/mutex.hpp", "std::mutex mutex_;\n"),
+    ("test/b.cpp", "std::mutex mutex;\n"),
     ("core/b.cpp", '// "ipvs", "KUBE-SERVICES"\n'),
     ("test/a.cpp", 'check("KUBE-SERVICES", "ipvs");\n'),
 ]

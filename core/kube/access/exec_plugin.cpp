@@ -125,7 +125,7 @@ base::Result<ExecCredential> ExecPlugin::run(const std::string& ca_pem, const st
 }
 
 base::Result<ExecCredential> ExecPlugin::credential(const std::string& ca_pem, const std::function<bool()>& stopped) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (last_ && (!last_->expires || wall_clock_() < renew_at_)) return *last_;
   if (failed_at_ && clock_.now() - *failed_at_ < kFailureShared) return failure_;
   auto result = run(ca_pem, stopped);
@@ -159,7 +159,7 @@ void ExecPlugin::keep(const ExecCredential& credential) {
 }
 
 void ExecPlugin::refused(const std::string& token, const std::string& certificate_pem) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (!last_) return;
   const bool same_token = token.empty() || token == last_->token;
   const bool same_certificate = certificate_pem.empty() || certificate_pem == last_->certificate_pem;

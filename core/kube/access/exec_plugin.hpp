@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +17,7 @@
 #include "core/kube/access/connection_config.hpp"
 #include "core/kube/access/credential_observer.hpp"
 #include "core/kube/access/exec_credential.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 
@@ -44,20 +44,20 @@ class ExecPlugin {
  private:
   base::Result<ExecCredential> run(const std::string& ca_pem, const std::function<bool()>& stopped) const;
   base::Program program(const std::string& path, const std::string& ca_pem) const;
-  void keep(const ExecCredential& credential);
+  void keep(const ExecCredential& credential) SLUICE_REQUIRES(mutex_);
   void called(int code, std::string_view status) const;
-  void note_certificate(const std::string& pem);
+  void note_certificate(const std::string& pem) SLUICE_REQUIRES(mutex_);
 
   const ConnectionConfig& config_;
   const base::Clock& clock_;
   const WallClock wall_clock_;
   CredentialObserver* const observer_;
-  std::mutex mutex_;
-  std::optional<ExecCredential> last_;
-  std::string certificate_;  // PEM; of the last credential, even if it was rejected
-  std::chrono::system_clock::time_point renew_at_;
-  base::Status failure_;
-  std::optional<base::Clock::Time> failed_at_;
+  lib::Mutex mutex_;
+  std::optional<ExecCredential> last_ SLUICE_GUARDED_BY(mutex_);
+  std::string certificate_ SLUICE_GUARDED_BY(mutex_);  // PEM; of the last credential, even if it was rejected
+  std::chrono::system_clock::time_point renew_at_ SLUICE_GUARDED_BY(mutex_);
+  base::Status failure_ SLUICE_GUARDED_BY(mutex_);
+  std::optional<base::Clock::Time> failed_at_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::kube

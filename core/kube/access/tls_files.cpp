@@ -81,7 +81,7 @@ void TlsFiles::log_expiry() {
 }
 
 base::Result<TlsMaterial> TlsFiles::read() {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   const base::Status ca = read_ca();
   if (!ca.ok() && last_.ca_pem.empty()) return ca;
   const base::Status pair = read_pair();
@@ -100,7 +100,7 @@ base::Result<TlsMaterial> TlsFiles::read() {
 }
 
 bool TlsFiles::inconsistent() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return inconsistent_;
 }
 

@@ -5,7 +5,6 @@
 // runs. Thread-safe.
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -13,6 +12,7 @@
 #include "core/kube/access/connection_config.hpp"
 #include "core/kube/access/credential_observer.hpp"
 #include "core/kube/access/kept_value_log.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 
@@ -43,21 +43,21 @@ class TlsFiles {
   bool inconsistent() const;
 
  private:
-  base::Status read_ca();
-  void ca_reloaded(bool success, std::string_view reason) const;
-  base::Status read_pair();
-  void log_expiry();
+  base::Status read_ca() SLUICE_REQUIRES(mutex_);
+  void ca_reloaded(bool success, std::string_view reason) const SLUICE_REQUIRES(mutex_);
+  base::Status read_pair() SLUICE_REQUIRES(mutex_);
+  void log_expiry() SLUICE_REQUIRES(mutex_);
 
   const Material ca_;
   const Material certificate_;
   const Material key_;
   CredentialObserver* const observer_;
-  mutable std::mutex mutex_;
-  TlsMaterial last_;
-  bool inconsistent_ = false;
-  bool expiry_logged_ = false;
-  KeptValueLog ca_kept_;
-  KeptValueLog pair_kept_;
+  mutable lib::Mutex mutex_;
+  TlsMaterial last_ SLUICE_GUARDED_BY(mutex_);
+  bool inconsistent_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool expiry_logged_ SLUICE_GUARDED_BY(mutex_) = false;
+  KeptValueLog ca_kept_ SLUICE_GUARDED_BY(mutex_);
+  KeptValueLog pair_kept_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::kube

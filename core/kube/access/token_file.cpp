@@ -39,7 +39,7 @@ base::Result<std::string> TokenFile::read() const {
 }
 
 base::Result<std::string> TokenFile::token() {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   const auto now = clock_.now();
   if (fresh_until_ && now < *fresh_until_) return last_;
   auto read_now = read();
@@ -56,7 +56,7 @@ base::Result<std::string> TokenFile::token() {
 }
 
 void TokenFile::refused(const std::string& token) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (token == last_) fresh_until_.reset();
 }
 

@@ -5,7 +5,6 @@
 // ten seconds, as in client-go) or was rejected. Thread-safe.
 #pragma once
 
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -13,6 +12,7 @@
 #include "core/base/status.hpp"
 #include "core/kube/access/connection_config.hpp"
 #include "core/kube/access/kept_value_log.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 
@@ -32,10 +32,10 @@ class TokenFile {
 
   const Material source_;
   const base::Clock& clock_;
-  std::mutex mutex_;
-  std::string last_;
-  std::optional<base::Clock::Time> fresh_until_;
-  KeptValueLog kept_;
+  lib::Mutex mutex_;
+  std::string last_ SLUICE_GUARDED_BY(mutex_);
+  std::optional<base::Clock::Time> fresh_until_ SLUICE_GUARDED_BY(mutex_);
+  KeptValueLog kept_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::kube

@@ -33,7 +33,7 @@ void EventRecorder::record(ClusterEvent event) {
     base::log_debug("events", named(event) + ": " + event.note);
   }
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (closing_) return;
     queue_.push_back(std::move(event));
     if (queue_.size() > options_.queue) {
@@ -50,29 +50,34 @@ void EventRecorder::record(ClusterEvent event) {
 }
 
 void EventRecorder::start(Transport* transport) {
-  transport_ = transport;
+  {
+    const lib::Lock lock(mutex_);
+    transport_ = transport;
+  }
   thread_ = std::thread([this] { run(); });
 }
 
 void EventRecorder::set_transport(Transport* transport) {
-  std::unique_lock lock(mutex_);
+  const lib::Lock lock(mutex_);
   // First, so that no further request uses the old transport.
   transport_ = transport;
-  changed_.wait(lock, [this] { return !sending_; });
+  while (sending_) changed_.wait(mutex_);
 }
 
 void EventRecorder::drain(base::Clock::Duration at_most) {
-  std::unique_lock lock(mutex_);
+  const auto until = std::chrono::steady_clock::now() + at_most;
+  const lib::Lock lock(mutex_);
   closing_ = true;
   changed_.notify_all();
   if (!thread_.joinable()) return;
-  changed_.wait_for(lock, at_most, [this] { return queue_.empty() && !busy_; });
+  while ((!queue_.empty() || busy_) && changed_.wait_until(mutex_, until)) {
+  }
   queue_.clear();
 }
 
 void EventRecorder::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     closing_ = true;
     queue_.clear();
   }
@@ -81,19 +86,24 @@ void EventRecorder::stop() {
 }
 
 EventStatistics EventRecorder::statistics() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return statistics_;
 }
 
 void EventRecorder::run() {
-  std::unique_lock lock(mutex_);
+  lib::UniqueLock lock(mutex_);
   for (;;) {
-    const auto news = [this] { return closing_ || !queue_.empty(); };
     const auto due = series_.next_due();
-    if (due == base::Clock::Time::max()) {
-      changed_.wait(lock, news);
-    } else {
-      changed_.wait_for(lock, std::max(due - clock_.now(), base::Clock::Duration::zero()), news);
+    const bool none_due = due == base::Clock::Time::max();
+    const auto until =
+        std::chrono::steady_clock::now() +
+        (none_due ? base::Clock::Duration::zero() : std::max(due - clock_.now(), base::Clock::Duration::zero()));
+    while (!closing_ && queue_.empty()) {
+      if (none_due) {
+        changed_.wait(mutex_);
+      } else if (!changed_.wait_until(mutex_, until)) {
+        break;
+      }
     }
     if (queue_.empty() && closing_) break;
 
@@ -119,13 +129,13 @@ void EventRecorder::run() {
 
 void EventRecorder::write_with_retries(const EventWrite& write) {
   {
-    std::unique_lock lock(mutex_);
-    pause(lock, bucket_.take(clock_.now()));
+    const lib::Lock lock(mutex_);
+    pause(bucket_.take(clock_.now()));
   }
   EventAttempt attempt;
   auto wait = options_.pause;
   for (int attempts = 1;; ++attempts) {
-    std::unique_lock lock(mutex_);
+    lib::UniqueLock lock(mutex_);
     Transport* const transport = transport_;
     if (transport == nullptr) return;  // replaced meanwhile by no API server
     sending_ = true;
@@ -151,7 +161,7 @@ void EventRecorder::write_with_retries(const EventWrite& write) {
       if (attempts == 2) log_once(answer.status, false, "events wait: " + answer.sentence);
       const auto asked = std::min<std::chrono::milliseconds>(answer.retry_after.value_or(std::chrono::seconds(0)),
                                                              kMaxEventRetryAfter);
-      if (pause(lock, std::max(wait, asked))) {
+      if (pause(std::max(wait, asked))) {
         wait = std::min(2 * wait, options_.longest_pause);
         continue;
       }
@@ -168,8 +178,11 @@ void EventRecorder::write_with_retries(const EventWrite& write) {
 }
 
 // Returns false if drain() or stop() was called meanwhile.
-bool EventRecorder::pause(std::unique_lock<std::mutex>& lock, base::Clock::Duration time) {
-  return !changed_.wait_for(lock, time, [this] { return closing_; });
+bool EventRecorder::pause(base::Clock::Duration time) {
+  const auto until = std::chrono::steady_clock::now() + time;
+  while (!closing_ && changed_.wait_until(mutex_, until)) {
+  }
+  return !closing_;
 }
 
 void EventRecorder::log_once(int status, bool given_up, const std::string& message) {

@@ -5,10 +5,8 @@
 // and reports no result, and an API server that rejects or stalls costs only a bounded queue and a few log lines.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -19,6 +17,7 @@
 #include "core/kube/events/event_series.hpp"
 #include "core/kube/http/request_budget.hpp"
 #include "core/kube/http/transport.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 
@@ -68,21 +67,21 @@ class EventRecorder {
  private:
   void run();
   void write_with_retries(const EventWrite& write);
-  bool pause(std::unique_lock<std::mutex>& lock, base::Clock::Duration time);
+  bool pause(base::Clock::Duration time) SLUICE_REQUIRES(mutex_);
   void log_once(int status, bool given_up, const std::string& message);
 
   const EventRecorderOptions options_;
   const base::Clock& clock_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<ClusterEvent> queue_;  // under mutex_, as is all that follows
-  Transport* transport_ = nullptr;
-  bool sending_ = false;  // a request is in progress
-  bool busy_ = false;
-  bool closing_ = false;  // drain() or stop(): nothing is added, nothing waits
-  bool overflowed_ = false;
-  EventStatistics statistics_;
+  mutable lib::Mutex mutex_;
+  lib::ConditionVariable changed_;
+  std::deque<ClusterEvent> queue_ SLUICE_GUARDED_BY(mutex_);
+  Transport* transport_ SLUICE_GUARDED_BY(mutex_) = nullptr;
+  bool sending_ SLUICE_GUARDED_BY(mutex_) = false;  // a request is in progress
+  bool busy_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool closing_ SLUICE_GUARDED_BY(mutex_) = false;  // drain() or stop(): nothing is added, nothing waits
+  bool overflowed_ SLUICE_GUARDED_BY(mutex_) = false;
+  EventStatistics statistics_ SLUICE_GUARDED_BY(mutex_);
 
   // The recorder's thread only.
   EventSeries series_;

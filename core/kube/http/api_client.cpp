@@ -65,7 +65,7 @@ void ApiClient::stop() {
   budget_.stop();
   std::list<Running> running;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     stopped_ = true;
     running = running_;
   }
@@ -133,7 +133,7 @@ void ApiClient::report(const std::vector<base::IpAddress>& addresses) {
   for (const auto& address : addresses) out.push_back({address, port});
   std::sort(out.begin(), out.end());
   // Held during the call, so that reports arrive in order.
-  const std::lock_guard lock(reported_mutex_);
+  const lib::Lock lock(reported_mutex_);
   if (out == reported_) return;
   reported_ = out;
   options_.sink->server_at(std::move(out));
@@ -144,7 +144,7 @@ void ApiClient::report(const std::vector<base::IpAddress>& addresses) {
 void ApiClient::replace_tls(const TlsMaterial& material) {
   std::list<Running> stale;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (kept_ != nullptr && kept_->material() != material) keep(nullptr);
     for (const auto& one : running_) {
       if (one.watch && !one.material.same_identity(material)) stale.push_back(one);
@@ -158,7 +158,7 @@ void ApiClient::replace_tls(const TlsMaterial& material) {
 std::shared_ptr<HttpSession> ApiClient::session_for(const Request& request, const base::IpAddress& address,
                                                     const TlsMaterial& material) {
   const bool shared = !request.watch && !(config().proxy && config().server.tls);
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (shared && kept_ != nullptr && kept_->route().address == address && kept_->material() == material) {
     observer_.pool_used(PoolUse::hit);
     return kept_;
@@ -178,11 +178,10 @@ std::shared_ptr<HttpSession> ApiClient::session_for(const Request& request, cons
 }
 
 void ApiClient::forget(const std::shared_ptr<HttpSession>& session) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (kept_ == session) keep(nullptr);
 }
 
-// REQUIRES: mutex_ is held, or no other thread uses this object.
 void ApiClient::keep(std::shared_ptr<HttpSession> session) {
   const int change = static_cast<int>(session != nullptr) - static_cast<int>(kept_ != nullptr);
   kept_ = std::move(session);
@@ -190,28 +189,28 @@ void ApiClient::keep(std::shared_ptr<HttpSession> session) {
 }
 
 base::IpAddress ApiClient::pick(const std::vector<base::IpAddress>& addresses) const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return addresses[next_address_ % addresses.size()];
 }
 
 void ApiClient::try_next_address() {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   ++next_address_;
 }
 
 bool ApiClient::enter(Running one) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (!stopped_) running_.push_back(std::move(one));
   return !stopped_;
 }
 
 void ApiClient::leave(const std::shared_ptr<HttpExchange>& exchange) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   running_.remove_if([&](const Running& one) { return one.exchange == exchange; });
 }
 
 bool ApiClient::stopped() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return stopped_;
 }
 

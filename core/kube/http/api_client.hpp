@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -25,6 +24,7 @@
 #include "core/kube/http/request_budget.hpp"
 #include "core/kube/http/transport.hpp"
 #include "core/model/event.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 
@@ -77,7 +77,7 @@ class ApiClient final : public Transport {
   void report(const std::vector<base::IpAddress>& addresses);
   std::shared_ptr<HttpSession> session_for(const Request& request, const base::IpAddress& address,
                                            const TlsMaterial& material);
-  void keep(std::shared_ptr<HttpSession> session);
+  void keep(std::shared_ptr<HttpSession> session) SLUICE_REQUIRES(mutex_);
   void forget(const std::shared_ptr<HttpSession>& session);
   base::IpAddress pick(const std::vector<base::IpAddress>& addresses) const;
   void try_next_address();
@@ -91,13 +91,13 @@ class ApiClient final : public Transport {
   ClientObserver& observer_;
   const base::Clock& clock_;
   RequestBudget budget_;
-  mutable std::mutex mutex_;
-  bool stopped_ = false;  // under mutex_, as are the next three
-  std::list<Running> running_;
-  std::size_t next_address_ = 0;
-  std::shared_ptr<HttpSession> kept_;
-  std::mutex reported_mutex_;
-  std::vector<base::SocketAddress> reported_;  // under reported_mutex_
+  mutable lib::Mutex mutex_;
+  bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
+  std::list<Running> running_ SLUICE_GUARDED_BY(mutex_);
+  std::size_t next_address_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<HttpSession> kept_ SLUICE_GUARDED_BY(mutex_);
+  lib::Mutex reported_mutex_;
+  std::vector<base::SocketAddress> reported_ SLUICE_GUARDED_BY(reported_mutex_);
 };
 
 }  // namespace sluice::kube

@@ -10,10 +10,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <system_error>
@@ -21,6 +19,7 @@
 #include <utility>
 
 #include "core/base/fd.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -78,12 +77,12 @@ struct HostResolver::Shared {
   explicit Shared(Lookup how) : lookup(std::move(how)) {}
 
   const Lookup lookup;
-  std::mutex mutex;
-  std::condition_variable ended;
-  std::vector<std::shared_ptr<InProgress>> in_progress;  // under mutex
+  lib::Mutex mutex;
+  lib::ConditionVariable ended;
+  std::vector<std::shared_ptr<InProgress>> in_progress SLUICE_GUARDED_BY(mutex);
 
-  // The lookup of `host` in which no caller has timed out, if any. REQUIRES: the mutex is held.
-  std::shared_ptr<InProgress> find(const std::string& host) const {
+  // The lookup of `host` in which no caller has timed out, if any.
+  std::shared_ptr<InProgress> find(const std::string& host) const SLUICE_REQUIRES(mutex) {
     const auto same = std::find_if(in_progress.begin(), in_progress.end(),
                                    [&](const auto& one) { return one->host == host && !one->timed_out; });
     return same == in_progress.end() ? nullptr : *same;
@@ -95,7 +94,7 @@ struct HostResolver::Shared {
       result = lookup(what->host);
     } catch (const std::bad_alloc&) {
     }
-    const std::lock_guard lock(mutex);
+    const lib::Lock lock(mutex);
     what->result = std::move(result);
     std::erase(in_progress, what);
     ended.notify_all();
@@ -105,7 +104,7 @@ struct HostResolver::Shared {
 HostResolver::HostResolver(Lookup lookup) : shared_(std::make_shared<Shared>(std::move(lookup))) {}
 
 std::size_t HostResolver::in_progress() const {
-  const std::lock_guard lock(shared_->mutex);
+  const lib::Lock lock(shared_->mutex);
   return shared_->in_progress.size();
 }
 
@@ -113,7 +112,7 @@ base::Result<std::vector<base::IpAddress>> HostResolver::resolve(const std::stri
                                                                  std::chrono::milliseconds limit,
                                                                  const std::function<bool()>& stopped) {
   if (const auto literal = base::IpAddress::parse(host)) return std::vector{*literal};
-  std::unique_lock lock(shared_->mutex);
+  lib::UniqueLock lock(shared_->mutex);
   std::shared_ptr<InProgress> lookup = shared_->find(host);
   if (lookup == nullptr) {
     if (shared_->in_progress.size() >= kMostLookups) {
@@ -140,7 +139,7 @@ base::Result<std::vector<base::IpAddress>> HostResolver::resolve(const std::stri
       lookup->timed_out = true;
       return failed_lookup(host, std::string("no answer from the name server") + kRemedy);
     }
-    shared_->ended.wait_for(lock, kStopCheck);
+    shared_->ended.wait_until(shared_->mutex, std::chrono::steady_clock::now() + kStopCheck);
   }
   const LookupResult& found = *lookup->result;
   if (found.error != 0) return failed_lookup(host, ::gai_strerror(found.error));

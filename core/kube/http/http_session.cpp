@@ -12,14 +12,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <condition_variable>
 #include <exception>
-#include <mutex>
 #include <stdexcept>
 #include <system_error>
 #include <vector>
 
 #include "core/kube/http/system_roots.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -47,18 +46,18 @@ HttpFailure read_failure(const std::exception_ptr& failure) {
 class Exchange final : public HttpExchange {
  public:
   std::optional<HttpOutcome> wait(ResponseSink& sink, Clock::time_point until) override {
-    std::unique_lock lock(mutex_);
+    lib::UniqueLock lock(mutex_);
     for (;;) {
       const auto patience = head_delivered_ ? sink.patience() : std::nullopt;
       const auto silent_at = patience ? heard_ + *patience : Clock::time_point::max();
-      if (!wait_for_change(lock, std::min(silent_at, until))) {
+      if (!wait_for_change(std::min(silent_at, until))) {
         if (Clock::now() < silent_at) return std::nullopt;
-        give_up(lock, base::unavailable("silent"));
+        give_up(base::unavailable("silent"));
         return HttpOutcome{{}, HttpFailure{ETIME, {}, silence()}};
       }
       base::Status ended = ended_;
       if (ended.ok() && has_piece()) {
-        ended = hand_over(lock, sink);
+        ended = hand_over(sink);
         heard_ = Clock::now();
       } else if (ended.ok()) {
         if (!failure_) return HttpOutcome{};
@@ -67,7 +66,7 @@ class Exchange final : public HttpExchange {
         return HttpOutcome{{}, std::move(failure)};
       }
       if (!ended.ok()) {
-        give_up(lock, ended);
+        give_up(ended);
         return HttpOutcome{std::move(ended), std::nullopt};
       }
     }
@@ -75,7 +74,7 @@ class Exchange final : public HttpExchange {
 
   void end(base::Status reason) override {
     {
-      const std::lock_guard lock(mutex_);
+      const lib::Lock lock(mutex_);
       if (ended_.ok()) ended_ = std::move(reason);
       changed_.notify_all();
     }
@@ -85,7 +84,7 @@ class Exchange final : public HttpExchange {
 
   // The following methods are for the library's threads.
   void on_head(ResponseHead head) {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     head_ = std::move(head);
     changed_.notify_all();
   }
@@ -93,7 +92,7 @@ class Exchange final : public HttpExchange {
     std::optional<pplx::task_completion_event<void>> room;
     bool first = false;
     {
-      const std::lock_guard lock(mutex_);
+      const lib::Lock lock(mutex_);
       first = pending_.empty();
       pending_.append(reinterpret_cast<const char*>(data), count);
       if (pending_.size() >= kMaxPending && ended_.ok()) waiting_ = room.emplace();
@@ -104,7 +103,7 @@ class Exchange final : public HttpExchange {
     return pplx::create_task(*room).then([count] { return count; });
   }
   void finish(std::exception_ptr why = nullptr) {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     finished_ = true;
     failure_ = std::move(why);
     changed_.notify_all();
@@ -117,57 +116,61 @@ class Exchange final : public HttpExchange {
   void resume_write() {
     std::optional<pplx::task_completion_event<void>> event;
     {
-      const std::lock_guard lock(mutex_);
+      const lib::Lock lock(mutex_);
       event.swap(waiting_);
     }
     if (event) event->set();
   }
 
-  // The following methods require the lock to be held.
-  bool has_piece() const { return head_ && (!head_delivered_ || !pending_.empty()); }
-  bool wait_for_change(std::unique_lock<std::mutex>& lock, Clock::time_point until) {
-    const auto changed = [this] { return !ended_.ok() || finished_ || has_piece(); };
-    // wait_until(time_point::max()) overflows in some C++ libraries.
-    if (until != Clock::time_point::max()) return changed_.wait_until(lock, until, changed);
-    changed_.wait(lock, changed);
+  bool has_piece() const SLUICE_REQUIRES(mutex_) { return head_ && (!head_delivered_ || !pending_.empty()); }
+  bool has_changed() const SLUICE_REQUIRES(mutex_) { return !ended_.ok() || finished_ || has_piece(); }
+  bool wait_for_change(Clock::time_point until) SLUICE_REQUIRES(mutex_) {
+    while (!has_changed()) {
+      // wait_until(time_point::max()) overflows in some C++ libraries.
+      if (until == Clock::time_point::max()) {
+        changed_.wait(mutex_);
+      } else if (!changed_.wait_until(mutex_, until)) {
+        return has_changed();
+      }
+    }
     return true;
   }
 
   // Passes the head or buffered bytes to the sink, without the lock.
-  base::Status hand_over(std::unique_lock<std::mutex>& lock, ResponseSink& sink) {
-    base::Status status;
+  base::Status hand_over(ResponseSink& sink) SLUICE_REQUIRES(mutex_) {
     if (!head_delivered_) {
       head_delivered_ = true;
       const ResponseHead head = *head_;
-      lock.unlock();
-      status = sink.on_head(head);
-    } else {
-      bytes_.clear();
-      bytes_.swap(pending_);
-      lock.unlock();
-      resume_write();
-      status = sink.on_body(bytes_);
+      const lib::Unlock unlock(mutex_);
+      return sink.on_head(head);
     }
-    lock.lock();
-    return status;
+    bytes_.clear();
+    bytes_.swap(pending_);
+    const lib::Unlock unlock(mutex_);
+    resume_write();
+    return sink.on_body(bytes_);
   }
 
-  void give_up(std::unique_lock<std::mutex>& lock, const base::Status& reason) {
-    lock.unlock();
-    end(reason);
-    lock.lock();
+  void give_up(const base::Status& reason) SLUICE_REQUIRES(mutex_) {
+    {
+      const lib::Unlock unlock(mutex_);
+      end(reason);
+    }
     // The library ends the task within milliseconds; if it does not, stop waiting for it.
-    changed_.wait_for(lock, kCancelGrace, [this] { return finished_; });
+    const auto until = Clock::now() + kCancelGrace;
+    while (!finished_ && changed_.wait_until(mutex_, until)) {
+    }
   }
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::optional<ResponseHead> head_;  // under mutex_, as is all that follows
-  std::string pending_;
-  std::optional<pplx::task_completion_event<void>> waiting_;  // of a write that waits for space in the buffer
-  bool finished_ = false;
-  base::Status ended_;  // not ok: the rest of the response is discarded
-  std::exception_ptr failure_;
+  lib::Mutex mutex_;
+  lib::ConditionVariable changed_;
+  std::optional<ResponseHead> head_ SLUICE_GUARDED_BY(mutex_);
+  std::string pending_ SLUICE_GUARDED_BY(mutex_);
+  // Of a write that waits for space in the buffer.
+  std::optional<pplx::task_completion_event<void>> waiting_ SLUICE_GUARDED_BY(mutex_);
+  bool finished_ SLUICE_GUARDED_BY(mutex_) = false;
+  base::Status ended_ SLUICE_GUARDED_BY(mutex_);  // not ok: the rest of the response is discarded
+  std::exception_ptr failure_ SLUICE_GUARDED_BY(mutex_);
 
   pplx::cancellation_token_source cancel_;
   // The waiting thread only.

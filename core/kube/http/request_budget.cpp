@@ -39,19 +39,22 @@ RequestBudget::RequestBudget(const RequestBudgetOptions& options, const base::Cl
 
 void RequestBudget::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     stopped_ = true;
   }
   stop_changed_.notify_all();
 }
 
 bool RequestBudget::wait(const Request& request) {
-  std::unique_lock lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (!bucket_ || stopped_) return !stopped_;
   const auto now = clock_.now();
   const auto delay = bucket_->take(now);
   if (delay > kNoticeable) log_wait(delay, request, now);
-  return !stop_changed_.wait_for(lock, delay, [this] { return stopped_; });
+  const auto until = std::chrono::steady_clock::now() + delay;
+  while (!stopped_ && stop_changed_.wait_until(mutex_, until)) {
+  }
+  return !stopped_;
 }
 
 void RequestBudget::log_wait(base::Clock::Duration delay, const Request& request, base::Clock::Time now) {

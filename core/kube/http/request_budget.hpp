@@ -7,12 +7,11 @@
 // TokenBucket is not thread-safe, RequestBudget is.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 
 #include "core/base/clock.hpp"
 #include "core/kube/http/transport.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 
@@ -48,14 +47,14 @@ class RequestBudget {
   void stop();
 
  private:
-  void log_wait(base::Clock::Duration delay, const Request& request, base::Clock::Time now);
+  void log_wait(base::Clock::Duration delay, const Request& request, base::Clock::Time now) SLUICE_REQUIRES(mutex_);
 
   const base::Clock& clock_;
-  std::mutex mutex_;
-  std::condition_variable stop_changed_;
-  bool stopped_ = false;
-  std::optional<TokenBucket> bucket_;  // absent = no limit
-  std::optional<base::Clock::Time> logged_at_;
+  lib::Mutex mutex_;
+  lib::ConditionVariable stop_changed_;
+  bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
+  std::optional<TokenBucket> bucket_ SLUICE_GUARDED_BY(mutex_);  // absent = no limit
+  std::optional<base::Clock::Time> logged_at_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::kube

@@ -86,7 +86,7 @@ int verify_and_report(X509_STORE_CTX* store, void* argument) {
 
 void VerifyReport::set(int x509_error, int depth, std::string subject, std::chrono::system_clock::time_point not_before,
                        std::chrono::system_clock::time_point not_after) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   // The HTTP library's callback compares the host name, and sets no error code.
   error_ = x509_error == X509_V_OK ? X509_V_ERR_UNSPECIFIED : x509_error;
   depth_ = depth;
@@ -96,12 +96,12 @@ void VerifyReport::set(int x509_error, int depth, std::string subject, std::chro
 }
 
 void VerifyReport::clear() {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   error_ = X509_V_OK;
 }
 
 std::string VerifyReport::sentence(const ConnectionConfig& config) const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   const std::string whose = depth_ == 0 ? "the certificate of the server (subject " + subject_ + ")"
                                         : "the CA certificate " + subject_ + " above the server's";
   switch (error_) {

@@ -7,12 +7,12 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "core/base/status.hpp"
 #include "core/kube/access/connection_config.hpp"
 #include "core/kube/access/tls_files.hpp"
+#include "lib/mutex.hpp"
 
 struct ssl_ctx_st;
 
@@ -29,12 +29,12 @@ class VerifyReport {
   std::string sentence(const ConnectionConfig& config) const;
 
  private:
-  mutable std::mutex mutex_;
-  int error_ = 0;
-  int depth_ = 0;
-  std::string subject_;
-  std::chrono::system_clock::time_point not_before_;
-  std::chrono::system_clock::time_point not_after_;
+  mutable lib::Mutex mutex_;
+  int error_ SLUICE_GUARDED_BY(mutex_) = 0;
+  int depth_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::string subject_ SLUICE_GUARDED_BY(mutex_);
+  std::chrono::system_clock::time_point not_before_ SLUICE_GUARDED_BY(mutex_);
+  std::chrono::system_clock::time_point not_after_ SLUICE_GUARDED_BY(mutex_);
 };
 
 // Sets up a fresh SSL_CTX. The context keeps `report` alive.

@@ -188,12 +188,12 @@ void ManifestsSource::publish_status(const std::string& folder_error) {
   for (const auto& [path, file] : files_) {
     if (!file.error.empty()) status.errors.push_back(file.error);
   }
-  const std::lock_guard lock(status_mutex_);
+  const lib::Lock lock(status_mutex_);
   status_ = std::move(status);
 }
 
 ManifestsStatus ManifestsSource::status() const {
-  const std::lock_guard lock(status_mutex_);
+  const lib::Lock lock(status_mutex_);
   return status_;
 }
 

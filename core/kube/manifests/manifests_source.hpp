@@ -13,7 +13,6 @@
 
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,6 +21,7 @@
 #include "core/base/status.hpp"
 #include "core/kube/manifests/manifest_set.hpp"
 #include "core/model/event.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 
@@ -90,8 +90,8 @@ class ManifestsSource {
   base::Fd stop_event_;
   std::thread thread_;
 
-  mutable std::mutex status_mutex_;
-  ManifestsStatus status_;
+  mutable lib::Mutex status_mutex_;
+  ManifestsStatus status_ SLUICE_GUARDED_BY(status_mutex_);
 };
 
 // Reads all files once and returns all errors, for --check.

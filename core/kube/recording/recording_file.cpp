@@ -64,7 +64,7 @@ base::Status RecordingFile::open() {
 
 bool RecordingFile::append(const std::string& lines) {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (closed_ || !error_.empty()) return false;
     if (waiting_.size() + lines.size() <= backlog_) {
       waiting_ += lines;
@@ -78,7 +78,7 @@ bool RecordingFile::append(const std::string& lines) {
 
 void RecordingFile::close() {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     closed_ = true;
   }
   changed_.notify_all();
@@ -87,9 +87,9 @@ void RecordingFile::close() {
 }
 
 void RecordingFile::run() {
-  std::unique_lock lock(mutex_);
+  lib::UniqueLock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return closed_ || !error_.empty() || !waiting_.empty(); });
+    while (!closed_ && error_.empty() && waiting_.empty()) changed_.wait(mutex_);
     if (!error_.empty() || waiting_.empty()) return;
     const std::string lines = std::exchange(waiting_, {});
     lock.unlock();
@@ -108,14 +108,14 @@ base::Status RecordingFile::write(const std::string& lines) {
     // Truncate to complete lines, so that the recording can be replayed.
     const std::size_t last = done == 0 ? std::string::npos : lines.rfind('\n', done - 1);
     const std::size_t whole = last == std::string::npos ? 0 : last + 1;
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     bytes_ += whole;
     if (::ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0) {
       base::log_warning("record", base::errno_status("cannot cut off the last line of " + path_, errno).message());
     }
     return base::errno_status("cannot write", error);
   }
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   bytes_ += lines.size();
   return {};
 }
@@ -123,7 +123,7 @@ base::Status RecordingFile::write(const std::string& lines) {
 void RecordingFile::end(const std::string& reason) {
   std::uint64_t bytes = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     if (!error_.empty()) return;
     error_ = reason;
     waiting_ = std::string();
@@ -135,7 +135,7 @@ void RecordingFile::end(const std::string& reason) {
 }
 
 RecordingFile::Status RecordingFile::status() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return {bytes_, error_};
 }
 

@@ -6,14 +6,13 @@
 
 #include <sys/types.h>
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "core/base/fd.hpp"
 #include "core/base/status.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 
@@ -55,12 +54,12 @@ class RecordingFile {
   base::Fd fd_;
   std::thread thread_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::string waiting_;
-  bool closed_ = false;
-  std::uint64_t bytes_ = 0;
-  std::string error_;
+  mutable lib::Mutex mutex_;
+  lib::ConditionVariable changed_;
+  std::string waiting_ SLUICE_GUARDED_BY(mutex_);
+  bool closed_ SLUICE_GUARDED_BY(mutex_) = false;
+  std::uint64_t bytes_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::string error_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::kube

@@ -21,7 +21,7 @@ void RecordingSink::deliver(model::Event event) {
   if (!recording_) return next_.deliver(std::move(event));
   const std::string body = event_body(event);
   // Held while the event is forwarded, so that the file has the same order.
-  const std::lock_guard lock(order_);
+  const lib::Lock lock(order_);
   if (file_.append(event_line(clock_.now() - started_, body))) {
     ++events_;
   } else {

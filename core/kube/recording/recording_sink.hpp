@@ -7,13 +7,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <string>
 
 #include "core/base/clock.hpp"
 #include "core/kube/recording/recording_file.hpp"
 #include "core/kube/recording/recording_line.hpp"
 #include "core/model/event.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 
@@ -44,7 +44,7 @@ class RecordingSink final : public model::EventSink {
   model::EventSink& next_;
   const base::Clock& clock_;
   base::Clock::Time started_{};
-  std::mutex order_;
+  lib::Mutex order_;
   std::atomic<std::uint64_t> events_{0};
   std::atomic<bool> recording_{false};
 };

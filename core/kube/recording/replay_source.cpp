@@ -60,7 +60,7 @@ base::Status ReplaySource::start() {
 
 void ReplaySource::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     stopped_ = true;
   }
   stop_changed_.notify_all();
@@ -71,8 +71,10 @@ void ReplaySource::run() {
   while (!stopped_) {
     const auto delay = step();
     if (!delay) return;
-    std::unique_lock lock(mutex_);
-    stop_changed_.wait_for(lock, *delay, [this] { return stopped_.load(); });
+    const auto until = std::chrono::steady_clock::now() + *delay;
+    const lib::Lock lock(mutex_);
+    while (!stopped_ && stop_changed_.wait_until(mutex_, until)) {
+    }
   }
 }
 
@@ -161,7 +163,7 @@ std::optional<model::Event> ReplaySource::changed(model::ResourceKind kind, std:
 
 void ReplaySource::end(const std::string& error) {
   base::log_error(kReplay, error + "; the replay has ended; keeping the state replayed so far");
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   error_ = error;
 }
 
@@ -170,7 +172,7 @@ ReplayStatus ReplaySource::status() const {
   out.delivered = delivered_;
   out.total = summary_.events;
   out.unusable = unusable_;
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   out.error = error_;
   return out;
 }

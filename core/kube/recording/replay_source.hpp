@@ -11,10 +11,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -25,6 +23,7 @@
 #include "core/kube/recording/recording_reader.hpp"
 #include "core/kube/watch/object_problems.hpp"
 #include "core/model/event.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 
@@ -97,9 +96,9 @@ class ReplaySource {
   std::atomic<std::uint64_t> delivered_{0};
   std::atomic<std::uint64_t> unusable_{0};
   std::atomic<bool> stopped_{false};
-  mutable std::mutex mutex_;
-  std::condition_variable stop_changed_;
-  std::string error_;  // under mutex_
+  mutable lib::Mutex mutex_;
+  lib::ConditionVariable stop_changed_;
+  std::string error_ SLUICE_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

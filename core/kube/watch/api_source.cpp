@@ -52,19 +52,19 @@ class ReflectorThread {
     explicit EndableSink(model::EventSink& next) : next_(next) {}
 
     void deliver(model::Event event) override {
-      const std::lock_guard lock(mutex_);
+      const lib::Lock lock(mutex_);
       if (!ended_) next_.deliver(std::move(event));
     }
     // [any thread] No event is delivered afterwards.
     void end() {
-      const std::lock_guard lock(mutex_);
+      const lib::Lock lock(mutex_);
       ended_ = true;
     }
 
    private:
     model::EventSink& next_;
-    std::mutex mutex_;
-    bool ended_ = false;
+    lib::Mutex mutex_;
+    bool ended_ SLUICE_GUARDED_BY(mutex_) = false;
   };
 
   EndableSink sink_;
@@ -90,7 +90,7 @@ std::unique_ptr<ReflectorThread> ApiSource::make_reflector(const Resource& resou
 }
 
 void ApiSource::start() {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   started_ = true;
   for (const auto& one : reflectors_) begin(*one);
   if (service_cidrs_) begin(*service_cidrs_);
@@ -103,9 +103,10 @@ void ApiSource::begin(ReflectorThread& reflector) {
 void ApiSource::set_service_cidrs(bool wanted) {
   ReflectorThread* ended = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
+    if (stopped_) return;
     sweep();
-    if (stopped_ || wanted == (service_cidrs_ != nullptr)) return;
+    if (wanted == (service_cidrs_ != nullptr)) return;
     if (wanted) {
       service_cidrs_ = make_reflector(service_cidrs_resource());
       if (started_) begin(*service_cidrs_);
@@ -129,34 +130,36 @@ void ApiSource::sweep() {
 }
 
 void ApiSource::stop() {
+  std::vector<std::thread> threads;
   {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
+    const lib::Lock lock(mutex_);
+    stopped_ = true;  // no reflector is added or destroyed any more
+    for (const auto& one : reflectors_) threads.push_back(std::move(one->thread));
+    if (service_cidrs_) threads.push_back(std::move(service_cidrs_->thread));
+    for (const auto& one : ending_) threads.push_back(std::move(one->thread));
   }
   stop_changed_.notify_all();
   transport_->stop();
-  // No reflectors are added any more.
-  const auto join = [](const std::unique_ptr<ReflectorThread>& one) {
-    if (one && one->thread.joinable()) one->thread.join();
-  };
-  for (const auto& one : reflectors_) join(one);
-  join(service_cidrs_);
-  for (const auto& one : ending_) join(one);
+  for (std::thread& thread : threads) {
+    if (thread.joinable()) thread.join();
+  }
 }
 
 void ApiSource::run(ReflectorThread& reflector) {
-  std::unique_lock lock(mutex_);
+  lib::UniqueLock lock(mutex_);
   while (!stopped_ && !reflector.ended()) {
     lock.unlock();
     const auto delay = reflector.reflector().step();
     lock.lock();
-    stop_changed_.wait_for(lock, delay, [&] { return stopped_ || reflector.ended(); });
+    const auto until = std::chrono::steady_clock::now() + delay;
+    while (!stopped_ && !reflector.ended() && stop_changed_.wait_until(mutex_, until)) {
+    }
   }
   reflector.finished = true;
 }
 
 ApiSourceStatus ApiSource::status() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   ApiSourceStatus out;
   for (const auto& one : reflectors_) out.resources.push_back(one->reflector().status());
   if (service_cidrs_) out.resources.push_back(service_cidrs_->reflector().status());

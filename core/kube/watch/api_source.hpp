@@ -5,9 +5,7 @@
 // each in its own thread.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -17,6 +15,7 @@
 #include "core/kube/watch/reflector.hpp"
 #include "core/kube/watch/streaming_support.hpp"
 #include "core/model/event.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 
@@ -62,7 +61,7 @@ class ApiSource {
   std::unique_ptr<ReflectorThread> make_reflector(const Resource& resource);
   void begin(ReflectorThread& reflector);
   void run(ReflectorThread& reflector);
-  void sweep();
+  void sweep() SLUICE_REQUIRES(mutex_);
 
   const std::unique_ptr<Transport> transport_;
   model::EventSink& sink_;
@@ -70,13 +69,13 @@ class ApiSource {
   FailureLog failures_{"kube"};
   StreamingSupport streaming_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable stop_changed_;
-  bool started_ = false;  // under mutex_, as is all that follows
-  bool stopped_ = false;
-  std::vector<std::unique_ptr<ReflectorThread>> reflectors_;
-  std::unique_ptr<ReflectorThread> service_cidrs_;        // null: not wanted
-  std::vector<std::unique_ptr<ReflectorThread>> ending_;  // ended, with a request in progress
+  mutable lib::Mutex mutex_;
+  lib::ConditionVariable stop_changed_;
+  bool started_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
+  std::vector<std::unique_ptr<ReflectorThread>> reflectors_ SLUICE_GUARDED_BY(mutex_);
+  std::unique_ptr<ReflectorThread> service_cidrs_ SLUICE_GUARDED_BY(mutex_);        // null: not wanted
+  std::vector<std::unique_ptr<ReflectorThread>> ending_ SLUICE_GUARDED_BY(mutex_);  // ended, with a request in progress
 };
 
 }  // namespace sluice::kube

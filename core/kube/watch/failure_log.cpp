@@ -18,7 +18,7 @@ bool is_power_of_four(std::uint64_t number) {
 void FailureLog::failed(const std::string& topic, const std::string& reason) {
   std::uint64_t same = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     Entry& entry = entries_[topic];
     ++entry.total;
     if (entry.reason != reason) {
@@ -35,7 +35,7 @@ void FailureLog::failed(const std::string& topic, const std::string& reason) {
 void FailureLog::succeeded(const std::string& topic) {
   std::uint64_t total = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     const auto entry = entries_.find(topic);
     if (entry == entries_.end()) return;
     total = entry->second.total;

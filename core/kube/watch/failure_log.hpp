@@ -7,9 +7,10 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
+
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 
@@ -28,8 +29,8 @@ class FailureLog {
     std::uint64_t total = 0;  // consecutive failures
   };
   const std::string component_;
-  std::mutex mutex_;
-  std::map<std::string, Entry> entries_;
+  lib::Mutex mutex_;
+  std::map<std::string, Entry> entries_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::kube

@@ -104,7 +104,7 @@ void Reflector::answered() { context_.failures.succeeded(kConnection); }
 
 void Reflector::count_error(const std::string& reason) {
   ++counters_.errors;
-  const std::lock_guard lock(error_mutex_);
+  const lib::Lock lock(error_mutex_);
   last_error_ = reason;
   last_error_time_ = std::chrono::system_clock::now();
 }
@@ -126,7 +126,7 @@ ReflectorStatus Reflector::status() const {
   out.events = counters_.events;
   out.unusable = counters_.unusable;
   out.errors = counters_.errors;
-  const std::lock_guard lock(error_mutex_);
+  const lib::Lock lock(error_mutex_);
   out.last_error = last_error_;
   out.last_error_time = last_error_time_;
   return out;

@@ -14,7 +14,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -28,6 +27,7 @@
 #include "core/kube/watch/resource.hpp"
 #include "core/kube/watch/streaming_support.hpp"
 #include "core/model/event.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 
@@ -154,9 +154,9 @@ class Reflector {
     std::atomic<std::uint64_t> errors{0};
   };
   Counters counters_;
-  mutable std::mutex error_mutex_;
-  std::string last_error_;
-  std::chrono::system_clock::time_point last_error_time_;
+  mutable lib::Mutex error_mutex_;
+  std::string last_error_ SLUICE_GUARDED_BY(error_mutex_);
+  std::chrono::system_clock::time_point last_error_time_ SLUICE_GUARDED_BY(error_mutex_);
 };
 
 }  // namespace sluice::kube

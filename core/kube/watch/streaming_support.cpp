@@ -37,13 +37,13 @@ bool streaming_lists_wanted(const std::function<std::string(const std::string& n
 }
 
 bool StreamingSupport::may_be_supported() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return wanted_ && !(unsupported_since_ && clock_.now() - *unsupported_since_ < kRetryInterval);
 }
 
 void StreamingSupport::mark_unsupported(const std::string& reason) {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     unsupported_since_ = clock_.now();
     if (logged_) return;
     logged_ = true;
@@ -52,7 +52,7 @@ void StreamingSupport::mark_unsupported(const std::string& reason) {
 }
 
 void StreamingSupport::unreachable() {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   unsupported_since_.reset();
 }
 

@@ -7,11 +7,11 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "core/base/clock.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::kube {
 
@@ -31,9 +31,9 @@ class StreamingSupport {
  private:
   const bool wanted_;
   const base::Clock& clock_;
-  mutable std::mutex mutex_;
-  std::optional<base::Clock::Time> unsupported_since_;
-  bool logged_ = false;
+  mutable lib::Mutex mutex_;
+  std::optional<base::Clock::Time> unsupported_since_ SLUICE_GUARDED_BY(mutex_);
+  bool logged_ SLUICE_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace sluice::kube

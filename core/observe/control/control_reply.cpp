@@ -20,7 +20,7 @@ base::Result<std::shared_ptr<ReplyMailbox>> ReplyMailbox::make() {
 
 void ReplyMailbox::put(Letter letter) {
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     letters_.push_back(std::move(letter));
   }
   const std::uint64_t one = 1;
@@ -32,7 +32,7 @@ std::deque<ReplyMailbox::Letter> ReplyMailbox::take_all() {
   std::uint64_t count = 0;
   // Only clears the eventfd; the count does not matter.
   [[maybe_unused]] const ssize_t read = ::read(wake_.get(), &count, sizeof count);
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return std::exchange(letters_, {});
 }
 

@@ -9,11 +9,11 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "core/base/fd.hpp"
 #include "core/base/status.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::observe {
 
@@ -37,8 +37,8 @@ class ReplyMailbox {
   explicit ReplyMailbox(base::Fd wake) : wake_(std::move(wake)) {}
 
   const base::Fd wake_;  // eventfd
-  std::mutex mutex_;
-  std::deque<Letter> letters_;  // under mutex_
+  lib::Mutex mutex_;
+  std::deque<Letter> letters_ SLUICE_GUARDED_BY(mutex_);
 };
 
 // Answers one request, once; copies refer to the same request. If the last copy is destroyed without an answer, the

@@ -150,7 +150,7 @@ void Metrics::exec_plugin_called(int code, std::string_view status) {
 }
 
 void Metrics::exec_certificate_expires(const void* plugin, std::optional<std::chrono::system_clock::time_point> when) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (when) {
     certificates_[plugin] = *when;
   } else {
@@ -167,7 +167,7 @@ void Metrics::ca_reloaded(bool success, std::string_view reason) {
 double Metrics::shortest_ttl() const {
   const auto now = std::chrono::system_clock::now();
   double out = std::numeric_limits<double>::infinity();
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   for (const auto& [plugin, when] : certificates_) {
     out = std::min(out, std::chrono::duration<double>(when - now).count());
   }

@@ -17,17 +17,17 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "core/base/ip.hpp"
 #include "core/kube/http/client_observer.hpp"
-#include "core/observe/metrics/scrape_data.hpp"
 #include "core/observe/metrics/plugin_metrics.hpp"
+#include "core/observe/metrics/scrape_data.hpp"
 #include "core/reload/reload_result.hpp"
 #include "core/sync/sync_report.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::observe {
 
@@ -106,9 +106,9 @@ class Metrics final : public kube::ClientObserver {
   prometheus::Histogram& exec_rotation_age_;
   prometheus::Gauge& exec_ttl_;
 
-  mutable std::mutex mutex_;
-  // Expiry of the client certificate of each exec credential plugin; under mutex_.
-  std::map<const void*, std::chrono::system_clock::time_point> certificates_;
+  mutable lib::Mutex mutex_;
+  // Expiry of the client certificate of each exec credential plugin.
+  std::map<const void*, std::chrono::system_clock::time_point> certificates_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::observe

@@ -54,7 +54,7 @@ void PluginMetrics::record(std::string_view plugin, abi::MetricKind kind, std::s
                            std::string_view labels, double value) {
   std::string reason;
   {
-    const std::lock_guard lock(mutex_);
+    const lib::Lock lock(mutex_);
     reason = try_record(plugin, kind, name, labels, value);
     if (reason.empty()) return;
     const auto found = dropped_.find(plugin);
@@ -71,7 +71,7 @@ void PluginMetrics::record(std::string_view plugin, abi::MetricKind kind, std::s
                                   "sluice_plugin_metrics_dropped_total");
 }
 
-// Returns the reason for a rejection, or an empty string. REQUIRES: mutex_ is held.
+// Returns the reason for a rejection, or an empty string.
 std::string PluginMetrics::try_record(std::string_view plugin, abi::MetricKind kind, std::string_view name,
                                       std::string_view labels, double value) {
   const auto type = type_of(kind);
@@ -159,7 +159,7 @@ std::vector<prometheus::MetricFamily> PluginMetrics::Collect() const {
     return out;
   };
   std::vector<prometheus::MetricFamily> out;
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   for (const auto& [name, metric] : metrics_) {
     prometheus::MetricFamily family{name, metric.help, metric.type, {}};
     for (const auto& [labels, series] : metric.series) {

@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -20,6 +19,7 @@
 
 #include "core/observe/metrics/catalogue.hpp"
 #include "core/plugin/host_services.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::observe {
 
@@ -50,14 +50,14 @@ class PluginMetrics final : public plugin::MetricSink, public prometheus::Collec
   };
 
   std::string try_record(std::string_view plugin, abi::MetricKind kind, std::string_view name, std::string_view labels,
-                         double value);
+                         double value) SLUICE_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  std::map<std::string, Metric, std::less<>> metrics_;                 // under mutex_
-  std::map<std::string, std::size_t, std::less<>> series_of_;          // under mutex_, by plugin
-  std::map<std::string, std::size_t, std::less<>> service_series_of_;  // under mutex_, by plugin
-  std::map<std::string, std::uint64_t, std::less<>> dropped_;          // under mutex_, by plugin
-  std::set<std::pair<std::string, std::string>> logged_;               // under mutex_, plugin and reason
+  mutable lib::Mutex mutex_;
+  std::map<std::string, Metric, std::less<>> metrics_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::string, std::size_t, std::less<>> series_of_ SLUICE_GUARDED_BY(mutex_);          // by plugin
+  std::map<std::string, std::size_t, std::less<>> service_series_of_ SLUICE_GUARDED_BY(mutex_);  // by plugin
+  std::map<std::string, std::uint64_t, std::less<>> dropped_ SLUICE_GUARDED_BY(mutex_);          // by plugin
+  std::set<std::pair<std::string, std::string>> logged_ SLUICE_GUARDED_BY(mutex_);               // plugin and reason
 };
 
 }  // namespace sluice::observe

@@ -4,12 +4,12 @@
 #include "core/observe/services/command.hpp"
 
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <utility>
 
 #include "core/observe/services/document.hpp"
 #include "core/observe/services/query.hpp"
+#include "lib/mutex.hpp"
 
 namespace sluice::observe {
 namespace {
@@ -26,32 +26,34 @@ struct Request {
 class Gathering {
  public:
   Gathering(std::vector<ServiceView> views, Request request, ControlReply reply)
-      : request_(std::move(request)), reply_(std::move(reply)) {
-    for (auto& view : views) {
-      const bool reads = request_.kernel && view.inspect != nullptr;
-      parts_.push_back({std::move(view), reads, {}, {}});
-    }
-  }
+      : request_(std::move(request)),
+        reply_(std::move(reply)),
+        questions_(questions(std::move(views), request_.kernel)),
+        parts_(questions_) {}
 
   bool wanted() const { return reply_.wanted(); }
   const Request& request() const { return request_; }
-  const ServiceView& view(std::size_t part) const { return parts_[part].view; }
-  std::size_t size() const { return parts_.size(); }
-  bool reads_kernel(std::size_t part) const { return parts_[part].reads_kernel; }
+  const ServiceView& view(std::size_t part) const { return questions_[part].view; }
+  std::size_t size() const { return questions_.size(); }
+  bool reads_kernel(std::size_t part) const { return questions_[part].reads_kernel; }
 
   // [any thread] The last part sends the answer.
   void put(std::size_t part, snapshot::Description description) {
-    put([&] { parts_[part].description = std::make_shared<const snapshot::Description>(std::move(description)); });
+    const lib::Lock lock(mutex_);
+    parts_[part].description = std::make_shared<const snapshot::Description>(std::move(description));
+    answer_if_complete();
   }
   void put(std::size_t part, plugin::InspectionOutcome inspection) {
-    put([&] { parts_[part].inspection = std::make_shared<const plugin::InspectionOutcome>(std::move(inspection)); });
+    const lib::Lock lock(mutex_);
+    parts_[part].inspection = std::make_shared<const plugin::InspectionOutcome>(std::move(inspection));
+    answer_if_complete();
   }
 
   // [control thread] The answer after the timeout: complete parts, and errors for the others.
   json late(std::chrono::milliseconds timeout) {
     std::vector<Part> parts;
     {
-      const std::lock_guard lock(mutex_);
+      const lib::Lock lock(mutex_);
       parts = parts_;
     }
     json families = json::array();
@@ -73,10 +75,16 @@ class Gathering {
     }
   };
 
-  template <class F>
-  void put(F&& store) {
-    const std::lock_guard lock(mutex_);
-    store();
+  static std::vector<Part> questions(std::vector<ServiceView> views, bool kernel) {
+    std::vector<Part> out;
+    for (auto& view : views) {
+      const bool reads = kernel && view.inspect != nullptr;
+      out.push_back({std::move(view), reads, {}, {}});
+    }
+    return out;
+  }
+
+  void answer_if_complete() SLUICE_REQUIRES(mutex_) {
     for (const Part& one : parts_) {
       if (!one.complete()) return;
     }
@@ -112,8 +120,9 @@ class Gathering {
 
   const Request request_;
   const ControlReply reply_;
-  std::mutex mutex_;
-  std::vector<Part> parts_;  // their results under mutex_
+  const std::vector<Part> questions_;  // without results
+  lib::Mutex mutex_;
+  std::vector<Part> parts_ SLUICE_GUARDED_BY(mutex_);
 };
 
 void ask(std::size_t part, const std::shared_ptr<Gathering>& gathering) {

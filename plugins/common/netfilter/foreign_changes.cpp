@@ -19,7 +19,7 @@ void ForeignChanges::note(std::optional<std::uint32_t> now) {
 
 std::optional<std::uint64_t> ForeignChanges::count(const Read& read) {
   if (!read()) return std::nullopt;
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   // Read under the lock: another writer of this process may have counted its transactions meanwhile.
   note(read());
   return count_;
@@ -31,11 +31,11 @@ ForeignChanges::Written ForeignChanges::write(const Read& read, std::size_t comm
     restore();
     return {};
   }
-  std::unique_lock lock(mutex_, kLockTimeout);
-  if (!lock.owns_lock()) {
+  if (!mutex_.try_lock_for(kLockTimeout)) {
     restore();  // counted as a foreign change, so all families read their rules back
     return {};
   }
+  const lib::Lock lock(mutex_, std::adopt_lock);
   note(read());
   const std::uint64_t before = count_;
   const bool done = restore();

@@ -9,8 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
+
+#include "lib/mutex.hpp"
 
 namespace sluice::netfilter {
 
@@ -33,11 +34,11 @@ class ForeignChanges {
   Written write(const Read& read, std::size_t commits, const std::function<bool()>& restore);
 
  private:
-  void note(std::optional<std::uint32_t> now);
+  void note(std::optional<std::uint32_t> now) SLUICE_REQUIRES(mutex_);
 
-  std::timed_mutex mutex_;
-  std::optional<std::uint32_t> generation_;  // at the last check
-  std::uint64_t count_ = 0;
+  lib::TimedMutex mutex_;
+  std::optional<std::uint32_t> generation_ SLUICE_GUARDED_BY(mutex_);  // at the last check
+  std::uint64_t count_ SLUICE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace sluice::netfilter

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <mutex>
 
+#include "lib/mutex.hpp"
 #include "plugins/common/netlink/error.hpp"
 #include "sluice/sdk/error.hpp"
 
@@ -134,10 +134,10 @@ std::vector<std::string> prepare_node(const Settings& settings, KernelVersion ve
 }
 
 std::vector<std::string> prepare_node(const Settings& settings, ServerKernel& kernel, bool unsupported) {
-  static std::mutex mutex;
-  static NewWarnings warnings;  // shared by both families, like the settings
-  static Modules modules;
-  const std::lock_guard lock(mutex);
+  static lib::Mutex mutex;
+  static NewWarnings warnings SLUICE_GUARDED_BY(mutex);  // shared by both families, like the settings
+  static Modules modules SLUICE_GUARDED_BY(mutex);
+  const lib::Lock lock(mutex);
   RealNode node;
   if (unsupported) modules.forget();
   return warnings.take_new(prepare_node(settings, kernel_version(), kernel, node, modules));

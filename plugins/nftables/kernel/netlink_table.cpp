@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <mutex>
 #include <type_traits>
 #include <utility>
 
+#include "lib/mutex.hpp"
 #include "plugins/common/netlink/error.hpp"
 #include "sluice/sdk/error.hpp"
 
@@ -18,8 +18,8 @@ namespace {
 
 // Serializes the transactions and listings of this process: a transaction of the other family interrupts a dump, and
 // the listing must then find out which table changed. Trivially destructible, as the plugin may be unloaded.
-constinit std::mutex one_at_a_time;
-static_assert(std::is_trivially_destructible_v<std::mutex>);
+constinit lib::Mutex one_at_a_time;
+static_assert(std::is_trivially_destructible_v<lib::Mutex>);
 
 std::uint64_t count_writes(const Batch& batch) {
   std::uint64_t writes = batch.create_sets.size() + batch.dispatch.size() + batch.elements.size() + batch.clients.size() +
@@ -36,19 +36,19 @@ NetlinkTable::NetlinkTable(abi::Family family, netlink::OpenWire open, std::shar
     : own_(std::move(own)), transactions_(family, open, own_, patience), reader_(family, open, patience) {}
 
 Listing NetlinkTable::list() {
-  const std::lock_guard lock(one_at_a_time);
+  const lib::Lock lock(one_at_a_time);
   ++statistics_.listings;
   return reader_.list();
 }
 
 std::uint32_t NetlinkTable::generation() {
-  const std::lock_guard lock(one_at_a_time);
+  const lib::Lock lock(one_at_a_time);
   return reader_.generation();
 }
 
 std::vector<Refusal> NetlinkTable::commit(const Batch& batch) {
   if (batch.empty()) return {};
-  const std::lock_guard lock(one_at_a_time);
+  const lib::Lock lock(one_at_a_time);
   const std::uint64_t writes = count_writes(batch);
   std::vector<Refusal> refusals = writes >= kMuteThreshold && own_->has_listener()
                                       ? commit_muted(batch)
@@ -100,12 +100,12 @@ std::vector<Refusal> NetlinkTable::dry_run(const Batch& batch) {
 }
 
 std::vector<TrafficCount> NetlinkTable::traffic() {
-  const std::lock_guard lock(one_at_a_time);
+  const lib::Lock lock(one_at_a_time);
   return reader_.traffic();
 }
 
 std::vector<RememberedClient> NetlinkTable::clients() {
-  const std::lock_guard lock(one_at_a_time);
+  const lib::Lock lock(one_at_a_time);
   return reader_.clients();
 }
 

@@ -4,8 +4,8 @@
 #include <linux/netlink.h>
 
 #include <memory>
-#include <mutex>
 
+#include "lib/mutex.hpp"
 #include "plugins/nftables/kernel/netlink_table.hpp"
 #include "plugins/nftables/kernel/own_senders.hpp"
 #include "plugins/nftables/kernel/table_watch.hpp"
@@ -15,9 +15,9 @@ namespace {
 
 // Shared by all tables of this process while one exists: both families are filtered out of all notifications.
 std::shared_ptr<OwnSenders> shared_senders() {
-  static constinit std::mutex mutex;
-  static constinit std::weak_ptr<OwnSenders> known;
-  const std::lock_guard lock(mutex);
+  static constinit lib::Mutex mutex;
+  static constinit std::weak_ptr<OwnSenders> known SLUICE_GUARDED_BY(mutex);
+  const lib::Lock lock(mutex);
   std::shared_ptr<OwnSenders> own = known.lock();
   if (!own) known = own = std::make_shared<OwnSenders>();
   return own;

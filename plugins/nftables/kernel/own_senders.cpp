@@ -16,13 +16,13 @@ void OwnSenders::update_filters() noexcept {
 }
 
 void OwnSenders::opened(std::uint32_t port) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   ports_.push_back(port);
   update_filters();
 }
 
 void OwnSenders::closing(std::uint32_t port) noexcept {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   const auto found = std::find(ports_.begin(), ports_.end(), port);
   if (found == ports_.end()) return;
   ports_.erase(found);
@@ -30,7 +30,7 @@ void OwnSenders::closing(std::uint32_t port) noexcept {
 }
 
 int OwnSenders::listen(netlink::Wire& wire, Missed missed) {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   listeners_.push_back({&wire, std::move(missed), 0});
   wire.ignore_senders(ports_);
   const int error = wire.listen(NFNLGRP_NFTABLES, true);
@@ -39,12 +39,12 @@ int OwnSenders::listen(netlink::Wire& wire, Missed missed) {
 }
 
 void OwnSenders::leave(const netlink::Wire& wire) noexcept {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   std::erase_if(listeners_, [&](const Listener& listener) { return listener.wire == &wire; });
 }
 
 void OwnSenders::listen_again(netlink::Wire& wire) noexcept {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   for (Listener& listener : listeners_) {
     if (listener.wire != &wire || listener.error == 0) continue;
     if (wire.listen(NFNLGRP_NFTABLES, true) != 0) continue;
@@ -54,12 +54,12 @@ void OwnSenders::listen_again(netlink::Wire& wire) noexcept {
 }
 
 bool OwnSenders::has_listener() const noexcept {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return !listeners_.empty();
 }
 
 void OwnSenders::set_listening(bool on) noexcept {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   for (Listener& listener : listeners_) {
     const int error = listener.wire->listen(NFNLGRP_NFTABLES, on);
     // A failure to switch off only costs time.
@@ -70,14 +70,14 @@ void OwnSenders::set_listening(bool on) noexcept {
 }
 
 void OwnSenders::missed() const {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   for (const Listener& listener : listeners_) {
     if (listener.error == 0) listener.missed(0);
   }
 }
 
 bool OwnSenders::contains(std::uint32_t port) const noexcept {
-  const std::lock_guard lock(mutex_);
+  const lib::Lock lock(mutex_);
   return port != 0 && std::find(ports_.begin(), ports_.end(), port) != ports_.end();
 }
 

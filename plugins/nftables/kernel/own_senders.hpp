@@ -7,9 +7,9 @@
 
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <vector>
 
+#include "lib/mutex.hpp"
 #include "plugins/common/netlink/wire.hpp"
 
 namespace sluice::nftables {
@@ -45,11 +45,11 @@ class OwnSenders {
     Missed missed;
     int error = 0;  // why there are no notifications; 0: there are
   };
-  void update_filters() noexcept;
+  void update_filters() noexcept SLUICE_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  std::vector<std::uint32_t> ports_;
-  std::vector<Listener> listeners_;
+  mutable lib::Mutex mutex_;
+  std::vector<std::uint32_t> ports_ SLUICE_GUARDED_BY(mutex_);
+  std::vector<Listener> listeners_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::nftables

@@ -41,12 +41,12 @@ Balancer::Change Balancer::set_endpoints(std::span<const SocketAddress> endpoint
 
   Change change;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const lib::Lock lock(mutex_);
     std::vector<Endpoint*> kept;       // null: a new endpoint
     std::vector<EndpointPtr> created;  // in the order of the nulls
     kept.reserve(wanted.size());
     auto old = by_target_.begin();
-    const auto gone = [&] { change.gone.push_back(slots_[(*old++)->slot_]); };
+    const auto gone = [&]() SLUICE_REQUIRES(mutex_) { change.gone.push_back(slots_[(*old++)->slot_]); };
     for (const SocketAddress* target : wanted) {
       while (old != by_target_.end() && compare((*old)->target(), *target) < 0) gone();
       if (old != by_target_.end() && compare((*old)->target(), *target) == 0) {
@@ -102,7 +102,7 @@ Balancer::Change Balancer::set_endpoints(std::span<const SocketAddress> endpoint
 void Balancer::forget_clients(std::span<const EndpointPtr> gone) noexcept {
   for (const EndpointPtr& endpoint : gone) {
     for (bool more = true; more;) {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const lib::Lock lock(mutex_);
       more = clients_ != nullptr && clients_->drop(endpoint->slot_, kBatch) == kBatch;
       if (!more) free_.push_back(endpoint->slot_);
     }
@@ -111,7 +111,7 @@ void Balancer::forget_clients(std::span<const EndpointPtr> gone) noexcept {
 
 void Balancer::set_affinity(std::uint32_t seconds) {
   std::unique_ptr<AffinityTable> forgotten;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const lib::Lock lock(mutex_);
   affinity_ = seconds * kSecond;
   if (seconds == 0) {
     forgotten = std::move(clients_);
@@ -123,7 +123,7 @@ void Balancer::set_affinity(std::uint32_t seconds) {
 }
 
 EndpointPtr Balancer::next(const abi::Address& client, Nanoseconds now, std::span<const EndpointPtr> tried) noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const lib::Lock lock(mutex_);
   now = advance(now);
   if (order_.empty()) return nullptr;
   if (clients_ == nullptr) return take(choose(tried));
@@ -158,7 +158,8 @@ bool Balancer::is_passed_over(const Endpoint& endpoint) const noexcept {
 
 bool Balancer::all_passed_over() const noexcept {
   return outliers_ == order_.size() &&
-         std::all_of(order_.begin(), order_.end(), [&](const Endpoint* endpoint) { return is_passed_over(*endpoint); });
+         std::all_of(order_.begin(), order_.end(),
+                     [&](const Endpoint* endpoint) SLUICE_REQUIRES(mutex_) { return is_passed_over(*endpoint); });
 }
 
 // If the pause of the endpoint is over, this connection is its trial: no other connection gets it until the trial ends.
@@ -210,7 +211,7 @@ Endpoint& Balancer::choose_in_turn() noexcept {
 Endpoint& Balancer::choose_least() noexcept {
   std::size_t best = index_;
   std::pair least{rank(*order_[best]), order_[best]->open()};
-  const auto consider = [&](std::size_t position) {
+  const auto consider = [&](std::size_t position) SLUICE_REQUIRES(mutex_) {
     const std::pair candidate{rank(*order_[position]), order_[position]->open()};
     if (candidate >= least) return;
     best = position;
@@ -246,7 +247,7 @@ Endpoint& Balancer::less_loaded_of_two(std::span<Endpoint* const> candidates) no
 
 void Balancer::dial_failed(const EndpointPtr& endpoint, Nanoseconds now) noexcept {
   if (settings_.outliers.failures == 0) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const lib::Lock lock(mutex_);
   now = advance(now);
   if (endpoint->retired()) return;
   const Nanoseconds longest = nanoseconds(settings_.outliers.longest_pause);
@@ -267,7 +268,7 @@ void Balancer::dial_failed(const EndpointPtr& endpoint, Nanoseconds now) noexcep
 void Balancer::dial_succeeded(const EndpointPtr& endpoint) noexcept {
   // The common case takes no lock.
   if (endpoint->failures_.load(std::memory_order_relaxed) == 0) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (endpoint->retired()) return;
   if (is_outlier(*endpoint)) --outliers_;
   endpoint->failures_.store(0, std::memory_order_relaxed);
@@ -276,7 +277,7 @@ void Balancer::dial_succeeded(const EndpointPtr& endpoint) noexcept {
 
 void Balancer::dial_abandoned(const EndpointPtr& endpoint) noexcept {
   if (endpoint->failures_.load(std::memory_order_relaxed) == 0) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (!endpoint->trial_) return;
   endpoint->trial_ = false;
   endpoint->passed_over_until_ = 0;
@@ -284,14 +285,16 @@ void Balancer::dial_abandoned(const EndpointPtr& endpoint) noexcept {
 
 std::vector<Balancer::Binding> Balancer::bindings(Nanoseconds now) const {
   std::vector<Binding> all;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (clients_ == nullptr) return all;
   now = std::max(now, now_);
   all.reserve(clients_->size());
+  const std::span<const EndpointPtr> slots(slots_);
+  const Nanoseconds affinity = affinity_;
   clients_->each([&](const abi::Address& client, AffinityTable::Slot slot, Nanoseconds used) {
-    if (slots_[slot] == nullptr || now - used >= affinity_) return;
-    const SocketAddress& target = slots_[slot]->target();
-    all.push_back({client, target.address(), target.port(), std::chrono::nanoseconds(affinity_ - (now - used))});
+    if (slots[slot] == nullptr || now - used >= affinity) return;
+    const SocketAddress& target = slots[slot]->target();
+    all.push_back({client, target.address(), target.port(), std::chrono::nanoseconds(affinity - (now - used))});
   });
   return all;
 }
@@ -299,7 +302,7 @@ std::vector<Balancer::Binding> Balancer::bindings(Nanoseconds now) const {
 void Balancer::bind(std::vector<Binding> bindings, Nanoseconds now) {
   std::stable_sort(bindings.begin(), bindings.end(),
                    [](const Binding& a, const Binding& b) { return a.remaining < b.remaining; });
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (clients_ == nullptr) return;
   now = advance(now);
   std::vector<AffinityTable::Bound> bound;
@@ -321,39 +324,40 @@ void Balancer::bind(std::vector<Binding> bindings, Nanoseconds now) {
 
 void Balancer::purge(Nanoseconds now) noexcept {
   for (bool more = true; more;) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const lib::Lock lock(mutex_);
     more = clients_ != nullptr && clients_->purge(advance(now), affinity_, kBatch) == kBatch;
   }
 }
 
 std::size_t Balancer::endpoints() const noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const lib::Lock lock(mutex_);
   return order_.size();
 }
 
 std::vector<SocketAddress> Balancer::targets() const {
   std::vector<SocketAddress> all;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const lib::Lock lock(mutex_);
   for (const Endpoint* endpoint : by_target_) all.push_back(endpoint->target());
   return all;
 }
 
 std::uint32_t Balancer::affinity_seconds() const noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const lib::Lock lock(mutex_);
   return static_cast<std::uint32_t>(affinity_ / kSecond);
 }
 
 std::size_t Balancer::affinity_clients() const noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const lib::Lock lock(mutex_);
   return clients_ == nullptr ? 0 : clients_->size();
 }
 
 std::size_t Balancer::passed_over(Nanoseconds now) const noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (outliers_ == 0) return 0;
-  return static_cast<std::size_t>(std::count_if(order_.begin(), order_.end(), [&](const Endpoint* endpoint) {
-    return is_outlier(*endpoint) && endpoint->passed_over_until_ > std::max(now, now_);
-  }));
+  return static_cast<std::size_t>(
+      std::count_if(order_.begin(), order_.end(), [&](const Endpoint* endpoint) SLUICE_REQUIRES(mutex_) {
+        return is_outlier(*endpoint) && endpoint->passed_over_until_ > std::max(now, now_);
+      }));
 }
 
 }  // namespace sluice::userspace

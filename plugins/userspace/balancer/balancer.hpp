@@ -13,10 +13,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "lib/mutex.hpp"
 #include "plugins/userspace/balancer/affinity_table.hpp"
 #include "plugins/userspace/balancer/endpoint.hpp"
 #include "plugins/userspace/balancer/random.hpp"
@@ -91,35 +91,38 @@ class Balancer {
  private:
   static constexpr std::size_t kBatch = 256;  // affinity entries removed per lock
 
-  // The following require the lock.
-  Nanoseconds advance(Nanoseconds now) noexcept;
-  bool is_outlier(const Endpoint& endpoint) const noexcept;
-  bool is_passed_over(const Endpoint& endpoint) const noexcept;
-  bool all_passed_over() const noexcept;
-  const EndpointPtr& take(Endpoint& endpoint) noexcept;
-  unsigned rank(const Endpoint& endpoint) const noexcept;
-  Endpoint& choose(std::span<const EndpointPtr> tried) noexcept;
-  Endpoint& choose_in_turn() noexcept;
-  Endpoint& choose_least() noexcept;
-  Endpoint& choose_of_two() noexcept;
-  Endpoint& less_loaded_of_two(std::span<Endpoint* const> candidates) noexcept;
-  void forget_clients(std::span<const EndpointPtr> gone) noexcept;
+  Nanoseconds advance(Nanoseconds now) noexcept SLUICE_REQUIRES(mutex_);
+  bool is_outlier(const Endpoint& endpoint) const noexcept SLUICE_REQUIRES(mutex_);
+  bool is_passed_over(const Endpoint& endpoint) const noexcept SLUICE_REQUIRES(mutex_);
+  bool all_passed_over() const noexcept SLUICE_REQUIRES(mutex_);
+  const EndpointPtr& take(Endpoint& endpoint) noexcept SLUICE_REQUIRES(mutex_);
+  unsigned rank(const Endpoint& endpoint) const noexcept SLUICE_REQUIRES(mutex_);
+  Endpoint& choose(std::span<const EndpointPtr> tried) noexcept SLUICE_REQUIRES(mutex_);
+  Endpoint& choose_in_turn() noexcept SLUICE_REQUIRES(mutex_);
+  Endpoint& choose_least() noexcept SLUICE_REQUIRES(mutex_);
+  Endpoint& choose_of_two() noexcept SLUICE_REQUIRES(mutex_);
+  Endpoint& less_loaded_of_two(std::span<Endpoint* const> candidates) noexcept SLUICE_REQUIRES(mutex_);
+  void forget_clients(std::span<const EndpointPtr> gone) noexcept SLUICE_EXCLUDES(mutex_);
 
   const BalancerSettings settings_;
-  mutable std::mutex mutex_;
-  Random random_;
-  Nanoseconds now_ = 0;                // the latest time of all threads; never goes back
-  std::vector<EndpointPtr> slots_;     // indices are stable; null: free, or its clients are being removed
-  std::vector<std::uint32_t> free_;    // slots
-  std::vector<Endpoint*> order_;       // shuffled
-  std::vector<Endpoint*> by_target_;   // the same endpoints, sorted
-  std::vector<Endpoint*> candidates_;  // buffer of choose_of_two(), reserved for all endpoints
-  std::size_t index_ = 0;              // of the next endpoint in order_
-  std::size_t outliers_ = 0;           // of those in the list
-  std::uint64_t retry_round_ = 0;      // counts choices that come after others on the same connection
-  bool retrying_ = false;              // the one in hand is of that kind
-  Nanoseconds affinity_ = 0;
-  std::unique_ptr<AffinityTable> clients_;  // while affinity is on
+  mutable lib::Mutex mutex_;
+  Random random_ SLUICE_GUARDED_BY(mutex_);
+  Nanoseconds now_ SLUICE_GUARDED_BY(mutex_) = 0;  // the latest time of all threads; never goes back
+  std::vector<EndpointPtr> slots_
+      SLUICE_GUARDED_BY(mutex_);  // indices are stable; null: free, or its clients are being removed
+  std::vector<std::uint32_t> free_ SLUICE_GUARDED_BY(mutex_);   // slots
+  std::vector<Endpoint*> order_ SLUICE_GUARDED_BY(mutex_);      // shuffled
+  std::vector<Endpoint*> by_target_ SLUICE_GUARDED_BY(mutex_);  // the same endpoints, sorted
+  std::vector<Endpoint*> candidates_
+      SLUICE_GUARDED_BY(mutex_);                        // buffer of choose_of_two(), reserved for all endpoints
+  std::size_t index_ SLUICE_GUARDED_BY(mutex_) = 0;     // of the next endpoint in order_
+  std::size_t outliers_ SLUICE_GUARDED_BY(mutex_) = 0;  // of those in the list
+  std::uint64_t retry_round_ SLUICE_GUARDED_BY(mutex_) =
+      0;                                             // counts choices that come after others on the same connection
+  bool retrying_ SLUICE_GUARDED_BY(mutex_) = false;  // the one in hand is of that kind
+  Nanoseconds affinity_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::unique_ptr<AffinityTable> clients_ SLUICE_GUARDED_BY(mutex_)
+      SLUICE_PT_GUARDED_BY(mutex_);  // while affinity is on
 };
 
 }  // namespace sluice::userspace

@@ -9,13 +9,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <latch>
-#include <mutex>
 #include <new>
 #include <string>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 
+#include "lib/mutex.hpp"
 #include "plugins/common/process/signals_blocked.hpp"
 #include "plugins/userspace/relay/event_loop.hpp"
 #include "plugins/userspace/relay/tcp_relay.hpp"
@@ -80,10 +80,11 @@ struct Engine::State {
   TcpShared shared;
   std::vector<std::unique_ptr<ThreadStatistics>> statistics;
   std::vector<std::unique_ptr<Worker>> workers;
-  std::mutex mutex;  // guards the following
-  ServingId last_id = 0;
-  std::unordered_map<ServingId, Serving> servings;
-  std::unordered_map<const Listener*, unsigned> sockets_of;  // TCP: the number of servings of a listener
+  lib::Mutex mutex;
+  ServingId last_id SLUICE_GUARDED_BY(mutex) = 0;
+  std::unordered_map<ServingId, Serving> servings SLUICE_GUARDED_BY(mutex);
+  // TCP: the number of servings of a listener.
+  std::unordered_map<const Listener*, unsigned> sockets_of SLUICE_GUARDED_BY(mutex);
 };
 
 Engine::Engine(const RelaySettings& settings) : state_(std::make_unique<State>(settings)) {
@@ -124,9 +125,9 @@ void Engine::State::stop_threads() noexcept {
 }
 
 std::shared_ptr<Engine> Engine::shared(const RelaySettings& settings) {
-  static std::mutex mutex;
-  static std::weak_ptr<Engine> last;
-  const std::lock_guard<std::mutex> lock(mutex);
+  static lib::Mutex mutex;
+  static std::weak_ptr<Engine> last SLUICE_GUARDED_BY(mutex);
+  const lib::Lock lock(mutex);
   std::shared_ptr<Engine> engine = last.lock();
   if (engine == nullptr || !(engine->settings() == settings)) {
     engine = std::make_shared<Engine>(settings);
@@ -155,7 +156,7 @@ std::vector<Worker*> Engine::State::pick_workers(ServingId id, std::size_t count
 }
 
 ServingId Engine::serve(std::vector<Descriptor> sockets, ListenerPtr listener) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const lib::Lock lock(state_->mutex);
   const ServingId id = ++state_->last_id;
   Serving& serving = state_->servings[id];
   serving.listener = listener;
@@ -184,7 +185,7 @@ ServingId Engine::serve(std::vector<Descriptor> sockets, ListenerPtr listener) {
 }
 
 std::vector<int> Engine::descriptors(ServingId id) const {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const lib::Lock lock(state_->mutex);
   const auto found = state_->servings.find(id);
   return found == state_->servings.end() ? std::vector<int>() : found->second.descriptors;
 }
@@ -196,7 +197,7 @@ void Engine::State::wait_for_posted() {
 }
 
 void Engine::stop(std::span<const ServingId> ids, Ending ending) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const lib::Lock lock(state_->mutex);
   const auto gone = std::make_shared<std::vector<ListenerPtr>>();
   bool any = false;
   for (const ServingId id : ids) {
@@ -233,7 +234,7 @@ void Engine::stop(std::span<const ServingId> ids, Ending ending) {
 }
 
 void Engine::stop_reading(std::span<const ServingId> ids) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const lib::Lock lock(state_->mutex);
   for (const ServingId id : ids) {
     const auto found = state_->servings.find(id);
     if (found == state_->servings.end() || found->second.listener->protocol() != abi::Protocol::kUdp) continue;

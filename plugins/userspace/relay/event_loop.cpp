@@ -102,7 +102,7 @@ void EventLoop::free_retired() noexcept {
 void EventLoop::post(std::function<void()> work) {
   bool first = false;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const lib::Lock lock(mutex_);
     first = posted_.empty();
     posted_.push_back(std::move(work));
   }
@@ -125,7 +125,7 @@ void EventLoop::Wake::on_events(std::uint32_t) noexcept {
 
 void EventLoop::run_posted() noexcept {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const lib::Lock lock(mutex_);
     running_.swap(posted_);
   }
   for (auto& work : running_) work();

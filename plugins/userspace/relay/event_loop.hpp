@@ -15,10 +15,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "lib/mutex.hpp"
 #include "plugins/userspace/balancer/balancer.hpp"
 #include "plugins/userspace/descriptor.hpp"
 
@@ -133,9 +133,9 @@ class EventLoop {
   bool stopping_ = false;
   boost::intrusive::multiset<Timer, boost::intrusive::constant_time_size<false>> timers_;
   Retired* retired_ = nullptr;
-  std::mutex mutex_;
-  std::vector<std::function<void()>> posted_;
-  std::vector<std::function<void()>> running_;
+  lib::Mutex mutex_;
+  std::vector<std::function<void()>> posted_ SLUICE_GUARDED_BY(mutex_);
+  std::vector<std::function<void()>> running_;  // thread of the loop only
 };
 
 EventHandler::~EventHandler() {

@@ -38,23 +38,23 @@ const Sentences& sentences(TcpShortage shortage) noexcept { return kSentences[st
 }  // namespace
 
 std::uint64_t TcpConditions::add_report(Report report) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const lib::Lock lock(mutex_);
   reports_.emplace_back(++last_id_, std::move(report));
   return last_id_;
 }
 
 void TcpConditions::remove_report(std::uint64_t id) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const lib::Lock lock(mutex_);
   std::erase_if(reports_, [&](const auto& entry) { return entry.first == id; });
 }
 
 void TcpConditions::begins(TcpShortage shortage, int error) noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (threads_[static_cast<std::size_t>(shortage)]++ == 0) report(true, sentences(shortage).begins, error);
 }
 
 void TcpConditions::ends(TcpShortage shortage) noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const lib::Lock lock(mutex_);
   if (--threads_[static_cast<std::size_t>(shortage)] == 0) report(false, sentences(shortage).ends, 0);
 }
 

@@ -10,10 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "lib/mutex.hpp"
 
 namespace sluice::userspace {
 
@@ -40,12 +41,12 @@ class TcpConditions {
   void ends(TcpShortage shortage) noexcept;
 
  private:
-  void report(bool begins, const char* sentence, int error) noexcept;
+  void report(bool begins, const char* sentence, int error) noexcept SLUICE_REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::uint64_t last_id_ = 0;
-  std::vector<std::pair<std::uint64_t, Report>> reports_;
-  std::array<unsigned, kTcpShortages> threads_{};
+  lib::Mutex mutex_;
+  std::uint64_t last_id_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::vector<std::pair<std::uint64_t, Report>> reports_ SLUICE_GUARDED_BY(mutex_);
+  std::array<unsigned, kTcpShortages> threads_ SLUICE_GUARDED_BY(mutex_){};
 };
 
 }  // namespace sluice::userspace

@@ -89,7 +89,7 @@ class RetirementTest : public CppUnit::TestFixture {
     auto user = make("first");
     retire(user);
     const bool waits = waits_for_user(user);
-    auto swap = std::async(std::launch::async, [&] { retirement_->pause(); });
+    auto swap = std::async(std::launch::async, [&] { const lib::Lock pause(retirement_->pause_mutex()); });
     const bool begins = wait_until([&] { return swap.wait_for(0s) == std::future_status::ready; });
     user.reset();
     swap.get();
