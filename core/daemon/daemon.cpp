@@ -88,10 +88,13 @@ Daemon::Daemon(config::Settings settings, reload::ReadSettings read_again, base:
       state_dir_(settings_.get()->state_dir),
       events_({.node_name = node_name_}, clock_),
       node_watch_(settings_.get()->bind_address),
+      store_(node_name_, {[this](base::Family family, const std::optional<model::Node>& node,
+                                 snapshot::SettingsStage of) { return node_facts(family, node, of); }}),
       observe_(settings_, observe_sources()),
       descriptors_(notifier_, std::move(passed)),
       backends_({state_dir_, metrics_, events_, service_health_, descriptors_, clock_, node_name_}),
       kernel_part_(kernel_part()),
+      source_(source_part(), store_, clock_),
       backend_part_(backends_, backend_part()),
       reloader_(settings_, std::move(read_again),
                 {[this] {
@@ -121,7 +124,7 @@ base::Status Daemon::start() {
   node::AddressMonitor::Options monitor;
   monitor.changed = [this](const node::InterfaceAddresses& addresses) {
     set_addresses(addresses);
-    if (snapshot::StoreThread* store = store_for_threads_) store->refresh_node_facts();
+    store_.refresh_node_facts();
   };
   address_monitor_ = std::make_unique<node::AddressMonitor>(std::move(monitor));
   const auto addresses = address_monitor_->start();
@@ -132,19 +135,23 @@ base::Status Daemon::start() {
   kernel_part_.apply(*settings);
   if (auto status = start_backend_watched(); !status.ok()) return status;
   const bool service_cidrs = backends_.serving()->plugin().has(abi::kFeatureServiceCidrs);
-  source_ = std::make_unique<SourcePart>(source_part(), *store_, clock_);
-  if (auto status = source_->make(*settings, service_cidrs); !status.ok()) return status;
-  events_.start(source_->transport());
+  if (auto status = source_.make(*settings, service_cidrs); !status.ok()) return status;
+  events_.start(source_.transport());
   complete_ = true;
   service_health_.start();
   if (auto status = start_servers(); !status.ok()) return status;
   events_.record(observe::starting_event(node_name_, kVersion));
-  store_->start();
-  if (auto status = source_->start(); !status.ok()) return status;
+  store_.start({.families = usable_families_,
+                .options = store_options(*settings, backends_.serving()->plugin()),
+                // A recording may have no ServiceCIDRs; manifest files are always complete.
+                .service_cidr_timeout = settings->source.kind == config::SourceKind::replay
+                                            ? base::Clock::Duration(0)
+                                            : snapshot::StoreThread::kServiceCidrTimeout});
+  if (auto status = source_.start(); !status.ok()) return status;
   reloader_.add("logging", logging_part_);
   reloader_.add("kernel", kernel_part_);
   reloader_.add("addresses", observe_);
-  reloader_.add("source", *source_);
+  reloader_.add("source", source_);
   reloader_.add("backend", backend_part_);  // last, because a swap is not rolled back when another part fails
   reloader_.start();
   watch_files();
@@ -222,17 +229,7 @@ base::Status Daemon::start_backend() {
   }
   usable_families_ = *usable;
   if (auto status = check_families(*settings); !status.ok()) return status;
-
-  store_ = std::make_unique<snapshot::StoreThread>(
-      node_name_, *usable,
-      snapshot::StoreThread::Callbacks{[this](base::Family family, const std::optional<model::Node>& node,
-                                              snapshot::SettingsStage of) { return node_facts(family, node, of); }},
-      store_options(*settings, backends_.serving()->plugin()),
-      // A recording may have no ServiceCIDRs; manifest files are always complete.
-      settings->source.kind == config::SourceKind::replay ? base::Clock::Duration(0)
-                                                          : snapshot::StoreThread::kServiceCidrTimeout);
-  store_for_threads_ = store_.get();
-  return backends_.subscribe(*store_, *usable);
+  return backends_.subscribe(store_, *usable);
 }
 
 // Fails for settings that cannot work in the families of this node, and warns of suspicious ones.
@@ -251,12 +248,12 @@ lifecycle::BackendPart::Callbacks Daemon::backend_part() {
   lifecycle::BackendPart::Callbacks out;
   out.check = [this](const config::Settings& to) { return check_families(to); };
   out.service_cidrs = [this](bool wanted, const config::Settings& to) {
-    source_->set_service_cidrs(wanted);
-    store_->set_options({.external_ips = to.allow_external_ips, .service_cidrs = wanted});
+    source_.set_service_cidrs(wanted);
+    store_.set_options({.external_ips = to.allow_external_ips, .service_cidrs = wanted});
   };
   out.refresh = [this] {
-    store_->promote_pending_settings();
-    store_->refresh_node_facts();
+    store_.promote_pending_settings();
+    store_.refresh_node_facts();
   };
   return out;
 }
@@ -264,7 +261,7 @@ lifecycle::BackendPart::Callbacks Daemon::backend_part() {
 // Watches every file that the running configuration depends on.
 void Daemon::watch_files() {
   const auto settings = settings_.get();
-  std::vector<reload::WatchedFile> files = source_->files();
+  std::vector<reload::WatchedFile> files = source_.files();
   if (!settings->config_file.empty()) files.push_back({settings->config_file, {}});
   // By the path in the plugin folder, which may be a symlink to another target by now.
   const plugin::Folders folders(settings->plugins.folders.begin(), settings->plugins.folders.end());
@@ -295,7 +292,7 @@ KernelPart::Hooks Daemon::kernel_part() {
   };
   out.changed = [this] {
     read_conntrack_settings();
-    store_->refresh_node_facts();
+    store_.refresh_node_facts();
   };
   return out;
 }
@@ -462,7 +459,7 @@ base::Status Daemon::run() {
 base::Status Daemon::check_pod_cidrs() {
   if (auto status = node_watch_.fatal(); !status.ok()) return status;
   if (clock_.now() - started_ < kPodCidrTimeout) return {};
-  const auto status = store_->status();
+  const auto status = store_.status();
   if (status.facts_known) return {};
   return base::not_found(status.node ? "node " + node_name_ +
                                            " has no spec.podCIDRs, which detectLocalMode NodeCIDR needs: let the "
@@ -474,11 +471,11 @@ base::Status Daemon::check_pod_cidrs() {
 
 Supervised Daemon::supervised() {
   Supervised out;
-  const SourcePart::Now source = source_->now();
+  const SourcePart::Now source = source_.now();
   out.source = source.kind == config::SourceKind::manifests ? "manifests in " : "the API server ";
   if (source.kind == config::SourceKind::replay) out.source = "the recording ";
   out.source += source.detail;
-  out.store = store_->status();
+  out.store = store_.status();
   const auto serving = backends_.serving();
   for (const auto& of : serving->families()) {
     out.families.push_back({of->family, of->loop->status(), std::string(of->loop->overdue())});
@@ -501,8 +498,8 @@ observe::ScrapeData Daemon::scrape_data() const {
     }
     return out;
   }
-  out.store = store_->statistics();
-  out.resources = source_->now().resources;
+  out.store = store_.statistics();
+  out.resources = source_.now().resources;
   const auto now = clock_.now();
   const auto serving = backends_.serving();
   for (const auto& of : serving->families()) {
@@ -529,8 +526,8 @@ nlohmann::json Daemon::status() {
   const auto serving = backends_.serving();
   in.node_name = node_name_;
   in.plugin = &serving->plugin();
-  in.store = store_->published();
-  SourcePart::Now source = source_->now();
+  in.store = store_.published();
+  SourcePart::Now source = source_.now();
   in.source_kind = source.kind;
   in.source = std::move(source.detail);
   in.resources = std::move(source.resources);
@@ -568,7 +565,7 @@ std::vector<observe::ServiceView> Daemon::service_views() {
       };
     }
     view.describe = [this, subscription = of->subscription.load()](snapshot::DescribeRequest request) {
-      store_->describe(subscription, std::move(request));
+      store_.describe(subscription, std::move(request));
     };
     view.in_progress = [run, loop]() -> std::string {
       const auto there = run.lock();
@@ -591,10 +588,10 @@ void Daemon::stop() {
   // Pending events are sent until a short timeout, in case the API server does not answer.
   events_.drain(kEventTimeout);
   // Before the store, because a source may wait for room in its queue.
-  if (source_) source_->stop();
+  source_.stop();
   events_.stop();
   backends_.stop();
-  if (store_) store_->stop();
+  store_.stop();
   descriptors_.stop(kDescriptorTimeout);
 }
 

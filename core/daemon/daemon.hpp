@@ -97,10 +97,9 @@ class Daemon {
   node::InterfaceAddresses addresses_;  // under mutex_
   std::vector<std::string> warned_;     // under mutex_
 
-  std::unique_ptr<snapshot::StoreThread> store_;
-  std::atomic<snapshot::StoreThread*> store_for_threads_{nullptr};  // store_, once it exists
-  std::optional<base::Status> servers_started_;                     // thread of start()
-  std::atomic<bool> complete_{false};                               // store, source and backend exist
+  snapshot::StoreThread store_;
+  std::optional<base::Status> servers_started_;  // thread of start()
+  std::atomic<bool> complete_{false};            // the backend has started, and the source exists
   std::unique_ptr<node::AddressMonitor> address_monitor_;
   std::unique_ptr<observe::ControlServer> control_;
   Observe observe_;
@@ -115,7 +114,7 @@ class Daemon {
   // Parts of a reload.
   LoggingPart logging_part_;
   KernelPart kernel_part_;
-  std::unique_ptr<SourcePart> source_;  // set after store_
+  SourcePart source_;
   lifecycle::BackendPart backend_part_;
   reload::Reloader reloader_;
   reload::FileWatch file_watch_;

@@ -217,7 +217,7 @@ class SwapperTest : public CppUnit::TestFixture {
     g_script = &script_;
     script_.claims["old"] = {"nft/ip/old"};
     script_.claims["new"] = {"nft/ip/new"};
-    store_.start();
+    store_.start({.families = {Family::ipv4}});
     for (const auto kind : {ResourceKind::service, ResourceKind::endpoint_slice, ResourceKind::node}) {
       store_.deliver(model::ListBegin{kind});
       if (kind == ResourceKind::service) store_.deliver(model::Upsert{test::service("cart")});
@@ -650,7 +650,7 @@ class SwapperTest : public CppUnit::TestFixture {
   test::CapturedLog log_;
   Script script_;
   Swapper::Hooks hooks_;
-  snapshot::StoreThread store_{"N", {Family::ipv4}, {[](Family, const std::optional<model::Node>&, snapshot::SettingsStage) {
+  snapshot::StoreThread store_{"N", {[](Family, const std::optional<model::Node>&, snapshot::SettingsStage) {
                                  return std::optional(snapshot::NodeFacts());
                                }}};
   RunId last_id_ = 0;
