@@ -92,10 +92,10 @@ Daemon::Daemon(config::Settings settings, reload::ReadSettings read_again, base:
                                  snapshot::SettingsStage of) { return node_facts(family, node, of); }}),
       observe_(settings_, observe_sources()),
       descriptors_(notifier_, std::move(passed)),
-      backends_({state_dir_, metrics_, events_, service_health_, descriptors_, clock_, node_name_}),
+      backends_({state_dir_, store_, metrics_, events_, service_health_, descriptors_, clock_, node_name_}),
       kernel_part_(kernel_part()),
       source_(source_part(), store_, clock_),
-      backend_part_(backends_, backend_part()),
+      backend_part_(backends_, *this),
       reloader_(settings_, std::move(read_again),
                 {[this] {
                    notifier_.reloading();
@@ -194,8 +194,8 @@ void Daemon::report_hanging(base::Clock::Duration since_start) {
   };
   std::string text;
   for (const auto& one : backends_.starting()) {
-    text += (text.empty() ? "" : "; ") + std::string("backend ") + one.backend + " (" +
-            std::string(base::family_name(one.family)) + "): " + one.call + " has not returned for " +
+    text += (text.empty() ? "" : "; ") + std::string("backend ") + one.loop.backend + " (" +
+            std::string(base::family_name(one.loop.family)) + "): " + one.call + " has not returned for " +
             seconds(clock_.now() - one.since);
   }
   if (text.empty()) text = "backend " + settings_.get()->backend + " has not started for " + seconds(since_start);
@@ -206,7 +206,7 @@ void Daemon::report_hanging(base::Clock::Duration since_start) {
 nlohmann::json Daemon::starting_status() const {
   nlohmann::json families = nlohmann::json::array();
   for (const auto& one : backends_.starting()) {
-    families.push_back({{"family", base::family_name(one.family)}, {"synced", false}, {"overdue", one.call}});
+    families.push_back({{"family", base::family_name(one.loop.family)}, {"synced", false}, {"overdue", one.call}});
   }
   return {{"version", kVersion},
           {"mode", settings_.get()->backend},
@@ -228,12 +228,12 @@ base::Status Daemon::start_backend() {
     }
   }
   usable_families_ = *usable;
-  if (auto status = check_families(*settings); !status.ok()) return status;
-  return backends_.subscribe(store_, *usable);
+  if (auto status = check(*settings); !status.ok()) return status;
+  return backends_.subscribe(*settings, *usable);
 }
 
 // Fails for settings that cannot work in the families of this node, and warns of suspicious ones.
-base::Status Daemon::check_families(const config::Settings& settings) {
+base::Status Daemon::check(const config::Settings& settings) {
   const auto& usable = usable_families_;
   for (const auto& warning : node::check_node_port_families(settings.node_ports, usable)) warn_once(warning);
   const auto check = node::check_detector_families(settings.local_detector, {}, usable);
@@ -244,18 +244,14 @@ base::Status Daemon::check_families(const config::Settings& settings) {
   return check.fatal;
 }
 
-lifecycle::BackendPart::Callbacks Daemon::backend_part() {
-  lifecycle::BackendPart::Callbacks out;
-  out.check = [this](const config::Settings& to) { return check_families(to); };
-  out.service_cidrs = [this](bool wanted, const config::Settings& to) {
-    source_.set_service_cidrs(wanted);
-    store_.set_options({.external_ips = to.allow_external_ips, .service_cidrs = wanted});
-  };
-  out.refresh = [this] {
-    store_.promote_pending_settings();
-    store_.refresh_node_facts();
-  };
-  return out;
+void Daemon::set_service_cidrs(bool wanted, const config::Settings& settings) {
+  source_.set_service_cidrs(wanted);
+  store_.set_options({.external_ips = settings.allow_external_ips, .service_cidrs = wanted});
+}
+
+void Daemon::refresh() {
+  store_.promote_pending_settings();
+  store_.refresh_node_facts();
 }
 
 // Watches every file that the running configuration depends on.
@@ -391,12 +387,12 @@ std::vector<observe::FamilyHealth> Daemon::family_health() const {
     for (const auto& one : backends_.starting()) {
       const auto waits = now - one.since;
       observe::FamilyHealth family{
-          .family = one.family,
+          .family = one.loop.family,
           .last_updated =
               std::chrono::system_clock::now() - std::chrono::duration_cast<std::chrono::system_clock::duration>(waits),
           .pending_for = waits,
           .running_for = waits,
-          .error = one.call + " of backend " + one.backend + " has not returned"};
+          .error = one.call + " of backend " + one.loop.backend + " has not returned"};
       out.push_back(std::move(family));
     }
     return out;
@@ -494,7 +490,7 @@ observe::ScrapeData Daemon::scrape_data() const {
     // The servers start before the backend only if the backend hangs.
     for (const auto& one : backends_.starting()) {
       const std::chrono::duration<double> waits = clock_.now() - one.since;
-      out.families.push_back({.family = one.family, .oldest_pending_seconds = waits.count(), .overdue = true});
+      out.families.push_back({.family = one.loop.family, .oldest_pending_seconds = waits.count(), .overdue = true});
     }
     return out;
   }

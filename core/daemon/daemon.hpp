@@ -40,12 +40,12 @@
 
 namespace sluice::daemon {
 
-class Daemon {
+class Daemon final : private lifecycle::BackendPart::Host {
  public:
   // `read_again` reads the settings for a reload. `passed`: descriptors stored by the service manager.
   Daemon(config::Settings settings, reload::ReadSettings read_again, base::Notifier notifier,
          std::vector<base::PassedDescriptor> passed);
-  ~Daemon();
+  ~Daemon() override;
 
   // Starts everything, the source last; stops all of it on failure.
   base::Status start();
@@ -60,14 +60,12 @@ class Daemon {
   // Control, health and metrics servers. Later calls return the first result.
   base::Status start_servers();
   nlohmann::json starting_status() const;
-  base::Status check_families(const config::Settings& settings);
   void read_conntrack_settings();
   void set_addresses(const node::InterfaceAddresses& addresses);
   std::optional<snapshot::NodeFacts> node_facts(base::Family family, const std::optional<model::Node>& node,
                                                 snapshot::SettingsStage of);
   void warn_once(const std::string& warning);
   ObserveSources observe_sources();
-  lifecycle::BackendPart::Callbacks backend_part();
   KernelPart::Hooks kernel_part();
   SourcePart::Hooks source_part();
   void watch_files();
@@ -79,6 +77,11 @@ class Daemon {
   Supervised supervised();
   base::Status check_pod_cidrs();
   void stop();
+
+  // lifecycle::BackendPart::Host
+  base::Status check(const config::Settings& settings) override;
+  void set_service_cidrs(bool wanted, const config::Settings& settings) override;
+  void refresh() override;
 
   config::SettingsCell settings_;
   const std::string node_name_;  // not changed by a reload

@@ -21,8 +21,8 @@ void ServedFamily::applied(RunId id, const snapshot::Transaction& transaction) {
 }
 
 void ServedFamily::take(Run& run, const snapshot::Transaction& transaction) {
-  sinks_.health(*transaction.node, health_.update(transaction));
-  sinks_.flows(run.flows.update(transaction));
+  observer_.health({*transaction.node, health_.update(transaction)});
+  observer_.flows(run.flows.update(transaction));
 }
 
 void ServedFamily::relays(RunId id, plugin::RelayedPort port) {
@@ -84,7 +84,7 @@ void ServedFamily::report_old_backends() {
   }
   std::sort(out.relays.begin(), out.relays.end());
   out.relays.erase(std::unique(out.relays.begin(), out.relays.end()), out.relays.end());
-  sinks_.old_backend(std::move(out));
+  observer_.old_backend(std::move(out));
 }
 
 }  // namespace sluice::lifecycle

@@ -6,7 +6,6 @@
 // counts; transactions of another backend count from the time it serves. Any thread.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -18,16 +17,25 @@
 
 namespace sluice::lifecycle {
 
+// The local endpoints of Services with a health check node port have changed.
+struct HealthChanged {
+  const snapshot::NodeFacts& node;
+  std::vector<observe::ServiceHealthUpdate> updates;
+};
+
+// All are called under a lock and must not wait.
+class ServedFamilyObserver {
+ public:
+  virtual ~ServedFamilyObserver() = default;
+  virtual void health(HealthChanged event) = 0;
+  virtual void flows(conntrack::UdpChange change) = 0;
+  virtual void old_backend(conntrack::ConntrackReconciler::OldBackend statement) = 0;
+};
+
 class ServedFamily {
  public:
-  struct Sinks {
-    // All are called under a lock and must not wait.
-    std::function<void(const snapshot::NodeFacts&, std::vector<observe::ServiceHealthUpdate>)> health;
-    std::function<void(conntrack::UdpChange)> flows;
-    std::function<void(conntrack::ConntrackReconciler::OldBackend)> old_backend;
-  };
-
-  explicit ServedFamily(Sinks sinks) : sinks_(std::move(sinks)) {}
+  // The observer must outlive it.
+  explicit ServedFamily(ServedFamilyObserver& observer) : observer_(observer) {}
 
   // This backend has written the transaction to the kernel.
   void applied(RunId run, const snapshot::Transaction& transaction);
@@ -54,7 +62,7 @@ class ServedFamily {
   void take(Run& run, const snapshot::Transaction& transaction);
   void report_old_backends();
 
-  const Sinks sinks_;
+  ServedFamilyObserver& observer_;
   std::mutex mutex_;
   std::map<RunId, Run> runs_;  // under mutex_, as is all that follows
   RunId serving_ = 0;
