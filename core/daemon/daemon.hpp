@@ -21,6 +21,7 @@
 #include "core/daemon/observe.hpp"
 #include "core/daemon/source.hpp"
 #include "core/daemon/source_part.hpp"
+#include "core/daemon/start_list.hpp"
 #include "core/daemon/supervision.hpp"
 #include "core/kube/events/event_recorder.hpp"
 #include "core/lifecycle/backend_part.hpp"
@@ -53,12 +54,22 @@ class Daemon final : private lifecycle::BackendPart::Host {
   base::Status run();
 
  private:
+  StartList parts();
+  base::Status start_file_watch();
+  node::AddressMonitor::Options address_monitor();
+  base::Status start_address_monitor();
+  base::Status start_events();
+  void stop_source();
+  base::Status start_delivery();
+  base::Status start_reloads();
+  void stop_reloads();
   base::Status start_backend();
   // Like start_backend(), but reports a backend that hangs in the log, in health and in the status.
   base::Status start_backend_watched();
   void report_hanging(base::Clock::Duration since_start);
   // Control, health and metrics servers. Later calls return the first result.
   base::Status start_servers();
+  void stop_servers();
   nlohmann::json starting_status() const;
   void read_conntrack_settings();
   void set_addresses(const node::InterfaceAddresses& addresses);
@@ -76,8 +87,6 @@ class Daemon final : private lifecycle::BackendPart::Host {
   std::vector<observe::ServiceView> service_views();
   Supervised supervised();
   base::Status check_pod_cidrs();
-  void stop();
-
   // lifecycle::BackendPart::Host
   base::Status check(const config::Settings& settings) override;
   void set_service_cidrs(bool wanted, const config::Settings& settings) override;
@@ -103,8 +112,8 @@ class Daemon final : private lifecycle::BackendPart::Host {
   snapshot::StoreThread store_;
   std::optional<base::Status> servers_started_;  // thread of start()
   std::atomic<bool> complete_{false};            // the backend has started, and the source exists
-  std::unique_ptr<node::AddressMonitor> address_monitor_;
-  std::unique_ptr<observe::ControlServer> control_;
+  node::AddressMonitor address_monitor_;
+  observe::ControlServer control_;
   Observe observe_;
   observe::ServiceHealthServer service_health_{
       [this] { return observe_.proxy_healthy(); },
@@ -121,6 +130,8 @@ class Daemon final : private lifecycle::BackendPart::Host {
   lifecycle::BackendPart backend_part_;
   reload::Reloader reloader_;
   reload::FileWatch file_watch_;
+
+  const StartList parts_;
 };
 
 }  // namespace sluice::daemon

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The active backend, and the handler of the events of all runs: metrics, Kubernetes events, health check node ports and
-// conntrack. Only the active run counts for metrics and for service ports that are not programmed.
+// The active backend, and the handler of the events of all runs: metrics, Kubernetes events, health check node ports
+// and conntrack. Only the active run counts for metrics and for service ports that are not programmed.
 #pragma once
 
 #include <array>

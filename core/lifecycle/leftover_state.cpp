@@ -91,7 +91,8 @@ void LeftoverState::wait_for_first_syncs(std::size_t families) {
 void LeftoverState::adopt_all() {
   std::map<std::string, std::vector<cleanup::LeftoverBackend>> by_backend;
   for (cleanup::LeftoverBackend& leftover : backends_) {
-    if (leftover.by == cleanup::LeftoverBackend::By::plugin) by_backend[leftover.backend].push_back(std::move(leftover));
+    if (leftover.by != cleanup::LeftoverBackend::By::plugin) continue;
+    by_backend[leftover.backend].push_back(std::move(leftover));
   }
   for (const auto& [backend, found] : by_backend) {
     if (!stopping_) adopt(backend, found);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Leftover state of earlier processes and of other proxies. After the first sync of all families, its thread retires the
-// state of backends whose plugin is installed, and the generic removers remove the rest in the background.
+// Leftover state of earlier processes and of other proxies. After the first sync of all families, its thread retires
+// the state of backends whose plugin is installed, and the generic removers remove the rest in the background.
 #pragma once
 
 #include <atomic>
