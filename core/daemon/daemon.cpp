@@ -104,12 +104,12 @@ Daemon::~Daemon() { parts_.stop(); }
 base::Status Daemon::check(const config::Settings& settings) {
   const auto& usable = usable_families_;
   for (const auto& warning : node::check_node_port_families(settings.node_ports, usable)) warn_once(warning);
-  const auto check = node::check_detector_families(settings.local_detector, {}, usable);
+  const auto detector = node::check_detector_families(settings.local_detector, {}, usable);
   // With two families, the Node determines the primary one; node_watch_ checks later.
   if (usable.size() < 2 || !settings.bind_address.is_unspecified()) {
-    for (const auto& warning : check.warnings) warn_once(warning);
+    for (const auto& warning : detector.warnings) warn_once(warning);
   }
-  return check.fatal;
+  return detector.fatal;
 }
 
 void Daemon::set_service_cidrs(bool wanted, const config::Settings& settings) {

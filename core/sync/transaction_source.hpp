@@ -13,8 +13,8 @@ namespace sluice::sync {
 class TransactionSource {
  public:
   virtual ~TransactionSource() = default;
-  // [apply thread] A delta defers changes in `deferred` namespaces to the next one. Null: nothing can be taken now. Also
-  // called before a plugin's first transaction exists, because the plugin may request a full sync.
+  // [apply thread] A delta defers changes in `deferred` namespaces to the next one. Returns null when there is nothing to
+  // take: the loop is stopping, not everything is listed, or a plugin requests a full sync before there is a subscription.
   virtual std::shared_ptr<const snapshot::Transaction> take(bool full, const model::Namespaces& deferred) = 0;
 };
 
