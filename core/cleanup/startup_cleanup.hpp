@@ -54,7 +54,7 @@ class StartupCleanup {
   void set_leftover_backends(const std::vector<LeftoverBackend>& found);
   // Call before the first family_synced(): the families to wait for.
   void expect(const std::vector<base::Family>& families);
-  // [apply thread] The first sync of a family is in the kernel; `claims` are the objects that the backend owns there.
+  // [any thread] The first sync of a family is in the kernel; `claims` are the objects that the backend owns there.
   // Does not block. Later calls for the same family are ignored.
   void family_synced(base::Family family, const std::vector<std::string>& claims);
   // [any thread] Never removes these artifacts from now on. Must be called for the new backend of a swap before it

@@ -8,17 +8,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <future>
 #include <stdexcept>
-#include <tuple>
 
 #include "core/base/log.hpp"
 #include "core/base/memory.hpp"
 #include "core/daemon/build_info.hpp"
 #include "core/daemon/logging.hpp"
 #include "core/daemon/status_json.hpp"
-#include "core/node/family_support.hpp"
 #include "core/node/kernel_settings.hpp"
 #include "core/node/local_detector.hpp"
 #include "core/node/node_ips.hpp"
@@ -33,25 +29,6 @@ namespace {
 
 // BEH 1.4: how long NodeCIDR waits for the controller manager to allocate the pod CIDR.
 constexpr std::chrono::minutes kPodCidrTimeout{5};
-
-// How long the shutdown waits for the service manager to store descriptors.
-constexpr std::chrono::seconds kDescriptorTimeout{2};
-// When a starting backend is first reported as hanging; reported again after twice, four times… that time.
-constexpr std::chrono::seconds kHangThreshold{10};
-constexpr std::chrono::milliseconds kPollInterval{100};
-// How long the shutdown waits for the last events.
-constexpr std::chrono::seconds kEventTimeout{2};
-
-// SIGTERM or SIGINT, which are blocked.
-bool stop_signal_pending() {
-  sigset_t waiting;
-  sigpending(&waiting);
-  return sigismember(&waiting, SIGTERM) == 1 || sigismember(&waiting, SIGINT) == 1;
-}
-
-store::StoreOptions store_options(const config::Settings& settings, const plugin::Plugin& plugin) {
-  return {.external_ips = settings.allow_external_ips, .service_cidrs = plugin.has(abi::kFeatureServiceCidrs)};
-}
 
 snapshot::DetectorKind detector_kind(node::LocalDetectorKind kind) {
   switch (kind) {
@@ -88,11 +65,16 @@ Daemon::Daemon(config::Settings settings, reload::ReadSettings read_again, base:
       state_dir_(settings_.get()->state_dir),
       events_({.node_name = node_name_}, clock_),
       node_watch_(settings_.get()->bind_address),
+      store_(node_name_, {[this](base::Family family, const std::optional<model::Node>& node,
+                                 snapshot::SettingsStage of) { return node_facts(family, node, of); }}),
+      address_monitor_(address_monitor()),
+      control_(state_dir_.control_socket()),
       observe_(settings_, observe_sources()),
       descriptors_(notifier_, std::move(passed)),
-      backends_({state_dir_, metrics_, events_, service_health_, descriptors_, clock_, node_name_}),
+      backends_({state_dir_, store_, metrics_, events_, service_health_, descriptors_, clock_, node_name_}),
       kernel_part_(kernel_part()),
-      backend_part_(backends_, backend_part()),
+      source_(source_part(), store_, clock_),
+      backend_part_(backends_, *this),
       reloader_(settings_, std::move(read_again),
                 {[this] {
                    notifier_.reloading();
@@ -102,169 +84,48 @@ Daemon::Daemon(config::Settings settings, reload::ReadSettings read_again, base:
                 clock_),
       file_watch_([this](const std::vector<std::string>& paths) {
         for (const auto& path : paths) reloader_.request(path + " has changed");
-      }) {
+      }),
+      parts_(parts()) {
   // Before the servers, which may start before the backend has started.
   metrics_.set_scrape_source([this] { return scrape_data(); });
-}
-
-Daemon::~Daemon() { stop(); }
-
-base::Status Daemon::start() {
-  const auto settings = settings_.get();
-  base::log_info("app",
-                 std::string("sluiced ") + kVersion + " on node " + node_name_ + ", backend " + settings->backend);
-  // First, so that no later change of the file is missed.
-  if (auto status = file_watch_.start(); !status.ok()) return status;
-  if (!settings->config_file.empty()) file_watch_.follow({{settings->config_file, {}}});
-  if (auto status = state_dir_.open(); !status.ok()) return status;
-
-  node::AddressMonitor::Options monitor;
-  monitor.changed = [this](const node::InterfaceAddresses& addresses) {
-    set_addresses(addresses);
-    if (snapshot::StoreThread* store = store_for_threads_) store->refresh_node_facts();
-  };
-  address_monitor_ = std::make_unique<node::AddressMonitor>(std::move(monitor));
-  const auto addresses = address_monitor_->start();
-  if (!addresses) return addresses.status();
-  set_addresses(*addresses);
-
-  // Before the backend, which reads some of it (BEH 11.5).
-  kernel_part_.apply(*settings);
-  if (auto status = start_backend_watched(); !status.ok()) return status;
-  const bool service_cidrs = backends_.serving()->plugin().has(abi::kFeatureServiceCidrs);
-  source_ = std::make_unique<SourcePart>(source_part(), *store_, clock_);
-  if (auto status = source_->make(*settings, service_cidrs); !status.ok()) return status;
-  events_.start(source_->transport());
-  complete_ = true;
-  service_health_.start();
-  if (auto status = start_servers(); !status.ok()) return status;
-  events_.record(observe::starting_event(node_name_, kVersion));
-  store_->start();
-  if (auto status = source_->start(); !status.ok()) return status;
+  control_.on("status", [this](const nlohmann::json&) { return complete_ ? status() : starting_status(); });
+  control_.on_slow("reload", observe::reload_command(reloader_));
+  control_.on_slow("services", observe::ServicesCommand([this] { return service_views(); }));
   reloader_.add("logging", logging_part_);
   reloader_.add("kernel", kernel_part_);
   reloader_.add("addresses", observe_);
-  reloader_.add("source", *source_);
+  reloader_.add("source", source_);
   reloader_.add("backend", backend_part_);  // last, because a swap is not rolled back when another part fails
-  reloader_.start();
-  watch_files();
-  return {};
 }
 
-base::Status Daemon::start_servers() {
-  if (servers_started_) return *servers_started_;
-  control_ = std::make_unique<observe::ControlServer>(state_dir_.control_socket());
-  control_->on("status", [this](const nlohmann::json&) { return complete_ ? status() : starting_status(); });
-  control_->on_slow("reload", observe::reload_command(reloader_));
-  control_->on_slow("services", observe::ServicesCommand([this] { return service_views(); }));
-  servers_started_ = control_->start();
-  if (servers_started_->ok()) servers_started_ = observe_.start();
-  return *servers_started_;
-}
-
-base::Status Daemon::start_backend_watched() {
-  const auto begun = clock_.now();
-  auto next_report = begun + kHangThreshold;
-  auto started = std::async(std::launch::async, [this] { return start_backend(); });
-  while (started.wait_for(kPollInterval) == std::future_status::timeout) {
-    const auto took = clock_.now() - begun;
-    // The backend may never return. It has received no Service yet, so its kernel state is not half written.
-    if (took >= kHangThreshold && stop_signal_pending()) {
-      base::log_warning("app", "stopping although the start of the backend has not returned");
-      std::_Exit(0);
-    }
-    if (clock_.now() < next_report) continue;
-    report_hanging(took);
-    next_report = clock_.now() + took;
-    std::ignore = start_servers();  // start() reports the error after the backend has started
-  }
-  return started.get();
-}
-
-void Daemon::report_hanging(base::Clock::Duration since_start) {
-  const auto seconds = [](base::Clock::Duration time) {
-    return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
-  };
-  std::string text;
-  for (const auto& one : backends_.starting()) {
-    text += (text.empty() ? "" : "; ") + std::string("backend ") + one.backend + " (" +
-            std::string(base::family_name(one.family)) + "): " + one.call + " has not returned for " +
-            seconds(clock_.now() - one.since);
-  }
-  if (text.empty()) text = "backend " + settings_.get()->backend + " has not started for " + seconds(since_start);
-  base::log_warning("app", text);
-  notifier_.notify("STATUS=" + text);
-}
-
-nlohmann::json Daemon::starting_status() const {
-  nlohmann::json families = nlohmann::json::array();
-  for (const auto& one : backends_.starting()) {
-    families.push_back({{"family", base::family_name(one.family)}, {"synced", false}, {"overdue", one.call}});
-  }
-  return {{"version", kVersion},
-          {"mode", settings_.get()->backend},
-          {"node", {{"name", node_name_}, {"seen", false}}},
-          {"families", std::move(families)}};
-}
-
-base::Status Daemon::start_backend() {
-  const auto settings = settings_.get();
-  read_conntrack_settings();
-  const auto support = backends_.start(*settings);
-  if (!support) return support.status();
-  const auto usable = node::choose_families(node::choose_node_ips({}, settings->bind_address).primary, *support);
-  if (!usable) return usable.status();
-  for (const base::Family family : base::kFamilies) {
-    const base::Status& status = (*support)[base::family_index(family)];
-    if (!status.ok()) {
-      base::log_info("app", std::string(base::family_name(family)) + " is not used: " + status.message());
-    }
-  }
-  usable_families_ = *usable;
-  if (auto status = check_families(*settings); !status.ok()) return status;
-
-  store_ = std::make_unique<snapshot::StoreThread>(
-      node_name_, *usable,
-      snapshot::StoreThread::Callbacks{[this](base::Family family, const std::optional<model::Node>& node,
-                                              snapshot::SettingsStage of) { return node_facts(family, node, of); }},
-      store_options(*settings, backends_.serving()->plugin()),
-      // A recording may have no ServiceCIDRs; manifest files are always complete.
-      settings->source.kind == config::SourceKind::replay ? base::Clock::Duration(0)
-                                                          : snapshot::StoreThread::kServiceCidrTimeout);
-  store_for_threads_ = store_.get();
-  return backends_.subscribe(*store_, *usable);
-}
+Daemon::~Daemon() { parts_.stop(); }
 
 // Fails for settings that cannot work in the families of this node, and warns of suspicious ones.
-base::Status Daemon::check_families(const config::Settings& settings) {
+base::Status Daemon::check(const config::Settings& settings) {
   const auto& usable = usable_families_;
   for (const auto& warning : node::check_node_port_families(settings.node_ports, usable)) warn_once(warning);
-  const auto check = node::check_detector_families(settings.local_detector, {}, usable);
+  const auto detector = node::check_detector_families(settings.local_detector, {}, usable);
   // With two families, the Node determines the primary one; node_watch_ checks later.
   if (usable.size() < 2 || !settings.bind_address.is_unspecified()) {
-    for (const auto& warning : check.warnings) warn_once(warning);
+    for (const auto& warning : detector.warnings) warn_once(warning);
   }
-  return check.fatal;
+  return detector.fatal;
 }
 
-lifecycle::BackendPart::Callbacks Daemon::backend_part() {
-  lifecycle::BackendPart::Callbacks out;
-  out.check = [this](const config::Settings& to) { return check_families(to); };
-  out.service_cidrs = [this](bool wanted, const config::Settings& to) {
-    source_->set_service_cidrs(wanted);
-    store_->set_options({.external_ips = to.allow_external_ips, .service_cidrs = wanted});
-  };
-  out.refresh = [this] {
-    store_->promote_pending_settings();
-    store_->refresh_node_facts();
-  };
-  return out;
+void Daemon::set_service_cidrs(bool wanted, const config::Settings& settings) {
+  source_.set_service_cidrs(wanted);
+  store_.set_options({.external_ips = settings.allow_external_ips, .service_cidrs = wanted});
+}
+
+void Daemon::refresh() {
+  store_.promote_pending_settings();
+  store_.refresh_node_facts();
 }
 
 // Watches every file that the running configuration depends on.
 void Daemon::watch_files() {
   const auto settings = settings_.get();
-  std::vector<reload::WatchedFile> files = source_->files();
+  std::vector<reload::WatchedFile> files = source_.files();
   if (!settings->config_file.empty()) files.push_back({settings->config_file, {}});
   // By the path in the plugin folder, which may be a symlink to another target by now.
   const plugin::Folders folders(settings->plugins.folders.begin(), settings->plugins.folders.end());
@@ -295,7 +156,7 @@ KernelPart::Hooks Daemon::kernel_part() {
   };
   out.changed = [this] {
     read_conntrack_settings();
-    store_->refresh_node_facts();
+    store_.refresh_node_facts();
   };
   return out;
 }
@@ -394,12 +255,12 @@ std::vector<observe::FamilyHealth> Daemon::family_health() const {
     for (const auto& one : backends_.starting()) {
       const auto waits = now - one.since;
       observe::FamilyHealth family{
-          .family = one.family,
+          .family = one.loop.family,
           .last_updated =
               std::chrono::system_clock::now() - std::chrono::duration_cast<std::chrono::system_clock::duration>(waits),
           .pending_for = waits,
           .running_for = waits,
-          .error = one.call + " of backend " + one.backend + " has not returned"};
+          .error = one.call + " of backend " + one.loop.backend + " has not returned"};
       out.push_back(std::move(family));
     }
     return out;
@@ -447,12 +308,12 @@ base::Status Daemon::run() {
     if (caught > 0) {
       supervision.stopping("rules stay in the kernel");
       base::log_info("app", std::string("stopping on ") + strsignal(caught) + "; rules stay in the kernel");
-      stop();
+      parts_.stop();
       return {};
     }
     if (wait_for_pod_cidrs) {
       if (auto status = check_pod_cidrs(); !status.ok()) {
-        stop();
+        parts_.stop();
         return status;
       }
     }
@@ -462,7 +323,7 @@ base::Status Daemon::run() {
 base::Status Daemon::check_pod_cidrs() {
   if (auto status = node_watch_.fatal(); !status.ok()) return status;
   if (clock_.now() - started_ < kPodCidrTimeout) return {};
-  const auto status = store_->status();
+  const auto status = store_.status();
   if (status.facts_known) return {};
   return base::not_found(status.node ? "node " + node_name_ +
                                            " has no spec.podCIDRs, which detectLocalMode NodeCIDR needs: let the "
@@ -474,11 +335,11 @@ base::Status Daemon::check_pod_cidrs() {
 
 Supervised Daemon::supervised() {
   Supervised out;
-  const SourcePart::Now source = source_->now();
+  const SourcePart::Now source = source_.now();
   out.source = source.kind == config::SourceKind::manifests ? "manifests in " : "the API server ";
   if (source.kind == config::SourceKind::replay) out.source = "the recording ";
   out.source += source.detail;
-  out.store = store_->status();
+  out.store = store_.status();
   const auto serving = backends_.serving();
   for (const auto& of : serving->families()) {
     out.families.push_back({of->family, of->loop->status(), std::string(of->loop->overdue())});
@@ -497,12 +358,12 @@ observe::ScrapeData Daemon::scrape_data() const {
     // The servers start before the backend only if the backend hangs.
     for (const auto& one : backends_.starting()) {
       const std::chrono::duration<double> waits = clock_.now() - one.since;
-      out.families.push_back({.family = one.family, .oldest_pending_seconds = waits.count(), .overdue = true});
+      out.families.push_back({.family = one.loop.family, .oldest_pending_seconds = waits.count(), .overdue = true});
     }
     return out;
   }
-  out.store = store_->statistics();
-  out.resources = source_->now().resources;
+  out.store = store_.statistics();
+  out.resources = source_.now().resources;
   const auto now = clock_.now();
   const auto serving = backends_.serving();
   for (const auto& of : serving->families()) {
@@ -529,8 +390,8 @@ nlohmann::json Daemon::status() {
   const auto serving = backends_.serving();
   in.node_name = node_name_;
   in.plugin = &serving->plugin();
-  in.store = store_->published();
-  SourcePart::Now source = source_->now();
+  in.store = store_.published();
+  SourcePart::Now source = source_.now();
   in.source_kind = source.kind;
   in.source = std::move(source.detail);
   in.resources = std::move(source.resources);
@@ -568,7 +429,7 @@ std::vector<observe::ServiceView> Daemon::service_views() {
       };
     }
     view.describe = [this, subscription = of->subscription.load()](snapshot::DescribeRequest request) {
-      store_->describe(subscription, std::move(request));
+      store_.describe(subscription, std::move(request));
     };
     view.in_progress = [run, loop]() -> std::string {
       const auto there = run.lock();
@@ -577,25 +438,6 @@ std::vector<observe::ServiceView> Daemon::service_views() {
     out.push_back(std::move(view));
   }
   return out;
-}
-
-void Daemon::stop() {
-  // Stops consumers before producers, so that no callback reaches a stopped object.
-  file_watch_.stop();
-  backends_.cancel_swap();
-  reloader_.stop();  // waits for a running reload
-  if (control_) control_->stop();
-  service_health_.stop();  // before the backends it queries; later updates from them have no effect
-  observe_.stop();         // likewise
-  if (address_monitor_) address_monitor_->stop();  // before the store, which it notifies
-  // Pending events are sent until a short timeout, in case the API server does not answer.
-  events_.drain(kEventTimeout);
-  // Before the store, because a source may wait for room in its queue.
-  if (source_) source_->stop();
-  events_.stop();
-  backends_.stop();
-  if (store_) store_->stop();
-  descriptors_.stop(kDescriptorTimeout);
 }
 
 }  // namespace sluice::daemon

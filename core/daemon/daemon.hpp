@@ -20,6 +20,7 @@
 #include "core/daemon/observe.hpp"
 #include "core/daemon/source.hpp"
 #include "core/daemon/source_part.hpp"
+#include "core/daemon/start_list.hpp"
 #include "core/daemon/supervision.hpp"
 #include "core/kube/events/event_recorder.hpp"
 #include "core/lifecycle/backend_part.hpp"
@@ -40,12 +41,12 @@
 
 namespace sluice::daemon {
 
-class Daemon {
+class Daemon final : private lifecycle::BackendPart::Host {
  public:
   // `read_again` reads the settings for a reload. `passed`: descriptors stored by the service manager.
   Daemon(config::Settings settings, reload::ReadSettings read_again, base::Notifier notifier,
          std::vector<base::PassedDescriptor> passed);
-  ~Daemon();
+  ~Daemon() override;
 
   // Starts everything, the source last; stops all of it on failure.
   base::Status start();
@@ -53,21 +54,29 @@ class Daemon {
   base::Status run();
 
  private:
+  StartList parts();
+  base::Status start_file_watch();
+  node::AddressMonitor::Options address_monitor();
+  base::Status start_address_monitor();
+  base::Status start_events();
+  void stop_source();
+  base::Status start_delivery();
+  base::Status start_reloads();
+  void stop_reloads();
   base::Status start_backend();
   // Like start_backend(), but reports a backend that hangs in the log, in health and in the status.
   base::Status start_backend_watched();
   void report_hanging(base::Clock::Duration since_start);
   // Control, health and metrics servers. Later calls return the first result.
   base::Status start_servers();
+  void stop_servers();
   nlohmann::json starting_status() const;
-  base::Status check_families(const config::Settings& settings);
   void read_conntrack_settings();
   void set_addresses(const node::InterfaceAddresses& addresses);
   std::optional<snapshot::NodeFacts> node_facts(base::Family family, const std::optional<model::Node>& node,
                                                 snapshot::SettingsStage of);
   void warn_once(const std::string& warning);
   ObserveSources observe_sources();
-  lifecycle::BackendPart::Callbacks backend_part();
   KernelPart::Hooks kernel_part();
   SourcePart::Hooks source_part();
   void watch_files();
@@ -78,7 +87,10 @@ class Daemon {
   std::vector<observe::ServiceView> service_views();
   Supervised supervised();
   base::Status check_pod_cidrs();
-  void stop();
+  // lifecycle::BackendPart::Host
+  base::Status check(const config::Settings& settings) override;
+  void set_service_cidrs(bool wanted, const config::Settings& settings) override;
+  void refresh() override;
 
   config::SettingsCell settings_;
   const std::string node_name_;  // not changed by a reload
@@ -97,12 +109,11 @@ class Daemon {
   node::InterfaceAddresses addresses_ SLUICE_GUARDED_BY(mutex_);
   std::vector<std::string> warned_ SLUICE_GUARDED_BY(mutex_);
 
-  std::unique_ptr<snapshot::StoreThread> store_;
-  std::atomic<snapshot::StoreThread*> store_for_threads_{nullptr};  // store_, once it exists
-  std::optional<base::Status> servers_started_;                     // thread of start()
-  std::atomic<bool> complete_{false};                               // store, source and backend exist
-  std::unique_ptr<node::AddressMonitor> address_monitor_;
-  std::unique_ptr<observe::ControlServer> control_;
+  snapshot::StoreThread store_;
+  std::optional<base::Status> servers_started_;  // thread of start()
+  std::atomic<bool> complete_{false};            // the backend has started, and the source exists
+  node::AddressMonitor address_monitor_;
+  observe::ControlServer control_;
   Observe observe_;
   observe::ServiceHealthServer service_health_{
       [this] { return observe_.proxy_healthy(); },
@@ -115,10 +126,12 @@ class Daemon {
   // Parts of a reload.
   LoggingPart logging_part_;
   KernelPart kernel_part_;
-  std::unique_ptr<SourcePart> source_;  // set after store_
+  SourcePart source_;
   lifecycle::BackendPart backend_part_;
   reload::Reloader reloader_;
   reload::FileWatch file_watch_;
+
+  const StartList parts_;
 };
 
 }  // namespace sluice::daemon

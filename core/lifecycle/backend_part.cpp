@@ -17,6 +17,19 @@ std::string seconds(double value) {
   return out;
 }
 
+// The new backend receives ServiceCIDRs, with the settings that are still running, before it subscribes.
+class ServiceCidrs final : public SwapPreparation {
+ public:
+  ServiceCidrs(BackendPart::Host& host, const config::Settings& running) : host_(host), running_(running) {}
+  void before_subscribe(const plugin::Plugin& plugin) override {
+    if (plugin.has(abi::kFeatureServiceCidrs)) host_.set_service_cidrs(true, running_);
+  }
+
+ private:
+  BackendPart::Host& host_;
+  const config::Settings& running_;
+};
+
 }  // namespace
 
 bool BackendPart::concerned(const config::Settings& from, const config::Settings& to) const {
@@ -25,14 +38,13 @@ bool BackendPart::concerned(const config::Settings& from, const config::Settings
 
 base::Status BackendPart::prepare(const config::Settings& from, const config::Settings& to) {
   swapped_.reset();
-  if (auto status = callbacks_.check(to); !status.ok()) return status;
+  if (auto status = host_.check(to); !status.ok()) return status;
   if (backends_.wants_swap(to)) {
     set_swap_settings(std::make_shared<const config::Settings>(to));
-    auto result = backends_.swap(to, [&](const plugin::Plugin& plugin) {
-      if (plugin.has(abi::kFeatureServiceCidrs)) callbacks_.service_cidrs(true, from);
-    });
+    ServiceCidrs preparation(host_, from);
+    auto result = backends_.swap(to, preparation);
     const bool wanted = backends_.serving()->plugin().has(abi::kFeatureServiceCidrs);
-    if (!wanted) callbacks_.service_cidrs(false, from);
+    if (!wanted) host_.set_service_cidrs(false, from);
     if (!result.status.ok()) {
       set_swap_settings(nullptr);
       for (const auto& remark : result.remarks) base::log_warning("swap", remark);
@@ -58,9 +70,9 @@ reload::Committed BackendPart::commit() {
     out.done.push_back("backend settings applied");
   }
   backends_.set_intervals(*to_);
-  callbacks_.service_cidrs(backends_.serving()->plugin().has(abi::kFeatureServiceCidrs), *to_);
+  host_.set_service_cidrs(backends_.serving()->plugin().has(abi::kFeatureServiceCidrs), *to_);
   set_swap_settings(nullptr);
-  callbacks_.refresh();
+  host_.refresh();
   to_.reset();
   swapped_.reset();
   return out;

@@ -6,7 +6,6 @@
 // swap is not rolled back when another part fails.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,17 +19,21 @@ namespace sluice::lifecycle {
 
 class BackendPart final : public reload::ReloadPart {
  public:
-  struct Callbacks {
+  // [reload thread] The rest of the daemon.
+  class Host {
+   public:
+    virtual ~Host() = default;
     // Fails for settings that cannot work on this node.
-    std::function<base::Status(const config::Settings&)> check;
+    virtual base::Status check(const config::Settings& to) = 0;
     // Called with true before a backend that needs ServiceCIDRs subscribes, and with false after a backend that does
     // not need them has subscribed.
-    std::function<void(bool wanted, const config::Settings&)> service_cidrs;
+    virtual void set_service_cidrs(bool wanted, const config::Settings& settings) = 0;
     // Recomputes the node facts with the active settings.
-    std::function<void()> refresh;
+    virtual void refresh() = 0;
   };
 
-  BackendPart(Backends& backends, Callbacks callbacks) : backends_(backends), callbacks_(std::move(callbacks)) {}
+  // Both must outlive it.
+  BackendPart(Backends& backends, Host& host) : backends_(backends), host_(host) {}
 
   bool concerned(const config::Settings& from, const config::Settings& to) const override;
   base::Status prepare(const config::Settings& from, const config::Settings& to) override;
@@ -48,7 +51,7 @@ class BackendPart final : public reload::ReloadPart {
   void set_swap_settings(std::shared_ptr<const config::Settings> settings);
 
   Backends& backends_;
-  const Callbacks callbacks_;
+  Host& host_;
   std::optional<config::Settings> to_;
   std::optional<SwapResult> swapped_;
   mutable lib::Mutex mutex_;

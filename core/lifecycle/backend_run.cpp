@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/lifecycle/descriptor_keeper.hpp"
 #include "sluice/sdk/claims.hpp"
 
 namespace sluice::lifecycle {
@@ -56,44 +57,14 @@ base::Status no_answer(const BackendRun& run, base::Family family, const char* c
 
 }  // namespace
 
-BackendRun::BackendRun(Settings settings, Callbacks callbacks, plugin::MetricSink* metrics, const base::Clock& clock)
-    : settings_(std::move(settings)), callbacks_(std::move(callbacks)), metrics_(metrics), clock_(clock) {}
+BackendRun::BackendRun(Settings settings, const Environment& environment)
+    : settings_(std::move(settings)), environment_(environment) {}
 
 BackendRun::~BackendRun() { stop(); }
 
-sync::SyncLoop::Callbacks BackendRun::loop_callbacks(PerFamily& of) {
-  sync::SyncLoop::Callbacks out;
-  const RunId id = settings_.id;
-  const base::Family family = of.family;
-  // A plugin may request a full sync before there is a store.
-  out.take = [this, &of](bool full, const model::Namespaces& deferred) -> std::shared_ptr<const snapshot::Transaction> {
-    snapshot::StoreThread* const store = store_;
-    const snapshot::SubscriptionId subscription = of.subscription;
-    return store == nullptr || subscription == 0 ? nullptr : store->take(subscription, full, deferred);
-  };
-  out.on_claims = [this, id, family](const std::vector<std::string>& claims) {
-    if (callbacks_.claims) callbacks_.claims(id, family, claims);
-  };
-  out.on_writing = [this, id, family](bool writing) {
-    if (callbacks_.writing) callbacks_.writing(id, family, writing);
-  };
-  out.on_applied = [this, id, family](const snapshot::Transaction& transaction) {
-    if (callbacks_.applied) callbacks_.applied(id, family, transaction);
-  };
-  out.on_synced = [this, id, family](const sync::SyncReport& report) {
-    if (callbacks_.synced) callbacks_.synced(id, family, report);
-  };
-  out.on_not_programmed = [this, id](const plugin::FailedServicePort& failed) {
-    if (callbacks_.not_programmed) callbacks_.not_programmed(id, failed);
-  };
-  out.on_starting = [this, id, family](std::string_view call) {
-    if (callbacks_.starting) callbacks_.starting(id, family, call);
-  };
-  out.on_event = [this](abi::Severity severity, const std::string& reason, const std::string& note,
-                        const std::optional<plugin::ServicePortName>& regarding) {
-    if (callbacks_.event) callbacks_.event(settings_.plugin->id(), severity, reason, note, regarding);
-  };
-  return out;
+std::shared_ptr<const snapshot::Transaction> BackendRun::PerFamily::take(bool full, const model::Namespaces& deferred) {
+  const snapshot::SubscriptionId open = subscription;
+  return open == 0 ? nullptr : store.take(open, full, deferred);
 }
 
 std::array<base::Status, 2> BackendRun::start(Timeout timeout) {
@@ -101,16 +72,16 @@ std::array<base::Status, 2> BackendRun::start(Timeout timeout) {
   std::array<bool, 2> late{};
   const auto until = std::chrono::steady_clock::now() + timeout;
   for (const base::Family family : settings_.families) {
-    auto made = std::make_unique<PerFamily>();
-    made->family = family;
-    made->loop = std::make_unique<sync::SyncLoop>(settings_.loop, clock_, loop_callbacks(*made));
+    auto made = std::make_unique<PerFamily>(family, environment_.store);
+    const std::string& backend = settings_.plugin->id();
+    made->loop = std::make_unique<sync::SyncLoop>(settings_.loop, sync::LoopId{settings_.id, backend, family}, *made,
+                                                  environment_.observer, environment_.clock);
     made->probe = made->loop->start([this, family](plugin::HostCallbacks callbacks) {
-      callbacks.relays = [this, family](plugin::RelayedPort port) {
-        if (callbacks_.relays) callbacks_.relays(settings_.id, family, std::move(port));
-      };
-      if (callbacks_.descriptors) callbacks.descriptors = callbacks_.descriptors(settings_.plugin->id(), family);
+      if (DescriptorKeeper* const keeper = environment_.descriptors) {
+        callbacks.descriptors = keeper->store_for(settings_.plugin->id(), family);
+      }
       return plugin::BackendHandle::create(settings_.plugin, settings_.backend[base::family_index(family)],
-                                           std::move(callbacks), metrics_, clock_);
+                                           std::move(callbacks), environment_.metrics, environment_.clock);
     });
     families_.push_back(std::move(made));
   }
@@ -130,22 +101,19 @@ std::array<base::Status, 2> BackendRun::start(Timeout timeout) {
   return out;
 }
 
-void BackendRun::subscribe(snapshot::StoreThread& store, snapshot::SettingsStage facts) {
-  store_ = &store;
+void BackendRun::subscribe(snapshot::SettingsStage facts) {
   for (const auto& of : families_) {
     sync::SyncLoop* const loop = of->loop.get();
-    of->subscription = store.subscribe(
+    of->subscription = of->store.subscribe(
         of->family, [loop](const model::Namespaces& changed) { loop->request(changed); }, facts);
     // The store may have notified of existing objects before take() knew the subscription.
-    if (store.started()) loop->request();
+    if (of->store.started()) loop->request();
   }
 }
 
 void BackendRun::unsubscribe() {
-  snapshot::StoreThread* const store = store_;
   for (const auto& of : families_) {
-    if (const snapshot::SubscriptionId subscription = of->subscription.exchange(0); subscription != 0 && store != nullptr)
-      store->unsubscribe(subscription);
+    if (const snapshot::SubscriptionId open = of->subscription.exchange(0); open != 0) of->store.unsubscribe(open);
   }
 }
 
@@ -285,7 +253,7 @@ bool BackendRun::synced() const {
 
 base::Clock::Duration BackendRun::pending_for() const {
   base::Clock::Duration out{0};
-  const auto now = clock_.now();
+  const auto now = environment_.clock.now();
   for (const auto& of : families_) {
     if (const auto since = of->loop->freshness().pending_since) out = std::max(out, now - *since);
   }

@@ -27,7 +27,9 @@
 
 namespace sluice::lifecycle {
 
-using RunId = std::uint64_t;  // unique within the process, from 1
+class DescriptorKeeper;
+
+using RunId = sync::RunId;
 
 // Artifacts that a backend owns, by family_index.
 using Claims = std::array<std::vector<std::string>, 2>;
@@ -50,24 +52,16 @@ class BackendRun {
     std::array<plugin::BackendSettings, 2> backend;  // by family_index
     sync::SyncLoop::Options loop;
   };
-  // Called on the threads of SyncLoop::Callbacks and HostCallbacks. All may be empty. Must outlive the run.
-  struct Callbacks {
-    std::function<void(RunId, base::Family, const std::vector<std::string>&)> claims{};
-    std::function<void(RunId, base::Family, bool writing)> writing{};
-    std::function<void(RunId, base::Family, const snapshot::Transaction&)> applied{};
-    std::function<void(RunId, base::Family, const sync::SyncReport&)> synced{};
-    std::function<void(RunId, const plugin::FailedServicePort&)> not_programmed{};
-    std::function<void(const std::string& backend, abi::Severity, const std::string& reason, const std::string& note,
-                       const std::optional<plugin::ServicePortName>& regarding)>
-        event{};
-    std::function<void(RunId, base::Family, plugin::RelayedPort)> relays{};
-    std::function<std::shared_ptr<plugin::DescriptorStore>(const std::string& id, base::Family)> descriptors{};
-    // SyncLoop::OnStarting.
-    std::function<void(RunId, base::Family, std::string_view call)> starting{};
+  // What runs use. All must outlive the run.
+  struct Environment {
+    snapshot::StoreThread& store;
+    sync::SyncObserver& observer;  // receives the events of all loops
+    const base::Clock& clock;
+    plugin::MetricSink* metrics = nullptr;    // may be null
+    DescriptorKeeper* descriptors = nullptr;  // null: backends keep no descriptors
   };
 
-  // `metrics` may be null; it and `clock` outlive the run.
-  BackendRun(Settings settings, Callbacks callbacks, plugin::MetricSink* metrics, const base::Clock& clock);
+  BackendRun(Settings settings, const Environment& environment);
   ~BackendRun();  // stops
   BackendRun(const BackendRun&) = delete;
   BackendRun& operator=(const BackendRun&) = delete;
@@ -76,8 +70,8 @@ class BackendRun {
   // that does not belong to this run. A family that failed is removed from the run; a family that timed out stays.
   // Must be called once.
   std::array<base::Status, 2> start(Timeout timeout);
-  // Opens a subscription for each family. The store must outlive the run, or its stop(). Called once, after start().
-  void subscribe(snapshot::StoreThread& store, snapshot::SettingsStage facts = snapshot::SettingsStage::running);
+  // Opens a subscription of the store for each family. Called once, after start().
+  void subscribe(snapshot::SettingsStage facts = snapshot::SettingsStage::running);
   // Closes the subscriptions; the backend takes no further transactions.
   void unsubscribe();
   // Releases the backend; kernel state stays. Waits for calls in progress.
@@ -87,9 +81,13 @@ class BackendRun {
   const Settings& settings() const { return settings_; }
   const plugin::Plugin& plugin() const { return *settings_.plugin; }
   std::shared_ptr<const plugin::Plugin> shared_plugin() const { return settings_.plugin; }
-  struct PerFamily {
-    base::Family family = base::Family::ipv4;
-    std::unique_ptr<sync::SyncLoop> loop;
+  struct PerFamily final : sync::TransactionSource {
+    PerFamily(base::Family of, snapshot::StoreThread& from) : family(of), store(from) {}
+    std::shared_ptr<const snapshot::Transaction> take(bool full, const model::Namespaces& deferred) override;
+
+    const base::Family family;
+    snapshot::StoreThread& store;
+    std::unique_ptr<sync::SyncLoop> loop{};
     std::atomic<snapshot::SubscriptionId> subscription{0};
     std::shared_future<base::Status> probe{};
   };
@@ -120,16 +118,12 @@ class BackendRun {
   base::Clock::Duration pending_for() const;
 
  private:
-  sync::SyncLoop::Callbacks loop_callbacks(PerFamily& family);
   template <class T, class Ask>
   std::vector<std::pair<const PerFamily*, std::optional<T>>> ask(Timeout timeout, const KeepWaiting& keep_waiting,
                                                                  Ask&& ask);
 
   const Settings settings_;
-  const Callbacks callbacks_;
-  plugin::MetricSink* const metrics_;
-  const base::Clock& clock_;
-  std::atomic<snapshot::StoreThread*> store_{nullptr};
+  const Environment environment_;
   std::vector<std::unique_ptr<PerFamily>> families_;
 };
 

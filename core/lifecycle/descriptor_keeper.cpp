@@ -55,9 +55,7 @@ class DescriptorKeeper::View final : public plugin::DescriptorStore {
 };
 
 DescriptorKeeper::DescriptorKeeper(const base::Notifier& manager, std::vector<base::PassedDescriptor> passed)
-    : has_manager_(manager.is_enabled()),
-      sender_(manager.address(), {[this](const std::string& name) { return current(name); },
-                                  [this](const std::string& name) { removed(name); }}) {
+    : has_manager_(manager.is_enabled()), sender_(manager.address(), *this) {
   adopt(std::move(passed));
 }
 

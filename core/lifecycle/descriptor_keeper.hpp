@@ -29,14 +29,14 @@
 
 namespace sluice::lifecycle {
 
-class DescriptorKeeper {
+class DescriptorKeeper final : private DescriptorSender::Owner {
  public:
   // `manager` is the socket of the service manager; without one, descriptors end with the
   // process. `passed` are the descriptors this process received at start: those that the
   // keeper did not store are closed, with a warning. The sender thread starts with the first
   // message.
   DescriptorKeeper(const base::Notifier& manager, std::vector<base::PassedDescriptor> passed);
-  ~DescriptorKeeper();  // stops without waiting
+  ~DescriptorKeeper() override;  // stops without waiting
   DescriptorKeeper(const DescriptorKeeper&) = delete;
   DescriptorKeeper& operator=(const DescriptorKeeper&) = delete;
 
@@ -75,8 +75,8 @@ class DescriptorKeeper {
   std::optional<unsigned> new_slot(const KeptName& name) SLUICE_REQUIRES(mutex_);
   void warn_not_stored(const KeptName& name, const std::string& why) SLUICE_REQUIRES(mutex_);
   // [thread of the sender]
-  base::Fd current(const std::string& text) const;
-  void removed(const std::string& text);
+  base::Fd current(const std::string& text) const override;
+  void removed(const std::string& text) override;
 
   const bool has_manager_;
   mutable lib::Mutex mutex_;

@@ -28,8 +28,8 @@ base::Clock::Time now() { return base::SteadyClock().now(); }
 
 }  // namespace
 
-DescriptorSender::DescriptorSender(std::vector<char> manager, Callbacks callbacks)
-    : manager_(std::move(manager)), callbacks_(std::move(callbacks)) {}
+DescriptorSender::DescriptorSender(std::vector<char> manager, Owner& owner)
+    : manager_(std::move(manager)), owner_(owner) {}
 
 DescriptorSender::~DescriptorSender() { stop(milliseconds(0)); }
 
@@ -85,9 +85,9 @@ bool DescriptorSender::update(const std::string& name) {
     if (!send_with_retry("FDSTOREREMOVE=1\nFDNAME=" + name, -1)) return false;
     stored_.erase(name);
   }
-  const base::Fd fd = callbacks_.current(name);
+  const base::Fd fd = owner_.current(name);
   if (!fd.valid()) {
-    callbacks_.removed(name);
+    owner_.removed(name);
     return true;
   }
   stored_.insert(name);

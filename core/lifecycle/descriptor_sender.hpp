@@ -10,7 +10,6 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
-#include <functional>
 #include <set>
 #include <string>
 #include <thread>
@@ -25,15 +24,17 @@ namespace sluice::lifecycle {
 class DescriptorSender {
  public:
   // [thread of the sender]
-  struct Callbacks {
+  class Owner {
+   public:
+    virtual ~Owner() = default;
     // A duplicate of the descriptor with this name; invalid when there is none.
-    std::function<base::Fd(const std::string& name)> current;
+    virtual base::Fd current(const std::string& name) const = 0;
     // The manager has removed the name, and no descriptor has it.
-    std::function<void(const std::string& name)> removed;
+    virtual void removed(const std::string& name) = 0;
   };
 
-  // `manager` is a sockaddr_un of its exact length; empty disables the sender.
-  DescriptorSender(std::vector<char> manager, Callbacks callbacks);
+  // `manager` is a sockaddr_un of its exact length; empty disables the sender. The owner must outlive it.
+  DescriptorSender(std::vector<char> manager, Owner& owner);
   ~DescriptorSender();  // stops at once
   DescriptorSender(const DescriptorSender&) = delete;
   DescriptorSender& operator=(const DescriptorSender&) = delete;
@@ -59,7 +60,7 @@ class DescriptorSender {
   bool timed_out();
 
   const std::vector<char> manager_;
-  const Callbacks callbacks_;
+  Owner& owner_;
   // Used only by the thread, once it runs.
   std::set<std::string> stored_;  // names that the manager may have
   base::Fd socket_;

@@ -11,8 +11,8 @@
 
 namespace sluice::lifecycle {
 
-Retirement::Retirement(Options options, Callbacks callbacks, const base::Clock& clock)
-    : options_(options), callbacks_(std::move(callbacks)), clock_(clock) {}
+Retirement::Retirement(Options options, Observer& observer, const base::Clock& clock)
+    : options_(options), observer_(observer), clock_(clock) {}
 
 Retirement::~Retirement() { stop(); }
 
@@ -116,13 +116,13 @@ bool Retirement::retire_entry(Entry& entry) {
   const auto drain = std::max(left, std::chrono::seconds(0));
   if (!entry.ending && !entry.undo && entry.until - clock_.now() <= options_.ending_notice) {
     entry.ending = true;
-    if (callbacks_.ending) callbacks_.ending(entry);
+    observer_.ending(entry);
   }
   // A backend that hangs gets no further call before it returns from the last.
   if (entry.run->busy()) return false;
   if (entry.after_sync_of != nullptr && !entry.after_sync_of->synced()) return false;
   const bool may_delay = !entry.undo && clock_.now() < entry.until + options_.settle_timeout;
-  if (may_delay && callbacks_.settled && !callbacks_.settled(entry)) return false;
+  if (may_delay && !observer_.settled(entry)) return false;
   const Claims successor = this->successor();
   plugin::Outcome outcome;
   if (const auto fault = fault_point(Step::drain); fault.ok()) {
@@ -154,11 +154,11 @@ void Retirement::release(const Entry& entry, bool clean) {
   if (const auto fault = fault_point(Step::release); !fault.ok()) base::log_warning("swap", fault.message());
   entry.run->stop();
   {
-    // Before the callback, which must not find it in list().
+    // Before the event, whose handler must not find it in list().
     const lib::Lock lock(mutex_);
     std::erase_if(entries_, [&](const Entry& e) { return e.run == entry.run; });
   }
-  if (callbacks_.gone) callbacks_.gone(entry, clean);
+  observer_.gone(entry, clean);
 }
 
 }  // namespace sluice::lifecycle

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,11 +23,11 @@ class Retirement {
   struct Options {
     base::Clock::Duration interval{std::chrono::milliseconds(500)};
     BackendRun::Timeout call_timeout{std::chrono::seconds(90)};
-    // How long before the drain timeout Callbacks::ending is called.
+    // How long before the drain timeout Observer::ending() is called.
     base::Clock::Duration ending_notice{std::chrono::seconds(2)};
     // How long after the drain timeout a failing retire() is retried.
     base::Clock::Duration give_up_after{std::chrono::minutes(10)};
-    // How long after `until` Callbacks::settled may delay retire().
+    // How long after `until` Observer::settled() may delay retire().
     base::Clock::Duration settle_timeout{std::chrono::seconds(10)};
     // Maximum wait for the last user of a library; the last user unmaps it after this timeout. The wait blocks the
     // retirement of other backends, and stop().
@@ -41,18 +40,22 @@ class Retirement {
     // Delays retire() until this run has synced; null: no delay.
     std::shared_ptr<BackendRun> after_sync_of{};
     std::string error{};  // of the last retire(), or empty
-    bool ending = false;  // Callbacks::ending was called
+    bool ending = false;  // Observer::ending() was called
   };
-  struct Callbacks {
+  // [thread of the retirement]
+  class Observer {
+   public:
+    virtual ~Observer() = default;
     // The drain timeout is near: flows that can move to another backend may be moved.
-    std::function<void(const Entry&)> ending{};
+    virtual void ending(const Entry&) {}
     // False delays the next retire(): conntrack entries still lead to the backend, and the daemon is deleting them.
-    std::function<bool(const Entry&)> settled{};
+    virtual bool settled(const Entry&) { return true; }
     // The run is stopped and not in list(). `clean` is false when the daemon gave up and kernel state is left.
-    std::function<void(const Entry&, bool clean)> gone{};
+    virtual void gone(const Entry&, bool /*clean*/) {}
   };
 
-  Retirement(Options options, Callbacks callbacks, const base::Clock& clock);
+  // The observer must outlive it.
+  Retirement(Options options, Observer& observer, const base::Clock& clock);
   ~Retirement();  // stops
 
   void start();
@@ -78,7 +81,7 @@ class Retirement {
   void unload(std::shared_ptr<BackendRun> run);
 
   const Options options_;
-  const Callbacks callbacks_;
+  Observer& observer_;
   const base::Clock& clock_;
   std::thread thread_;
   lib::Mutex retire_mutex_;  // before mutex_

@@ -8,14 +8,14 @@
 
 namespace sluice::lifecycle {
 
-void ServedFamily::writing(RunId id, bool writing) {
+void ServedFamily::writing(RunId id, bool begins) {
   const lib::Lock lock(mutex_);
-  if (writing && id == serving_) {
+  if (begins && id == serving_) {
     writing_ = id;
-    sinks_.writing(true);
-  } else if (!writing && writing_ == id) {
+    observer_.writing(true);
+  } else if (!begins && writing_ == id) {
     writing_.reset();
-    sinks_.writing(false);
+    observer_.writing(false);
   }
 }
 
@@ -32,8 +32,8 @@ void ServedFamily::applied(RunId id, const snapshot::Transaction& transaction) {
 }
 
 void ServedFamily::take(Run& run, const snapshot::Transaction& transaction) {
-  sinks_.health(*transaction.node, health_.update(transaction));
-  sinks_.flows(run.flows.update(transaction));
+  observer_.health({*transaction.node, health_.update(transaction)});
+  observer_.flows(run.flows.update(transaction));
 }
 
 void ServedFamily::relays(RunId id, plugin::RelayedPort port) {
@@ -95,7 +95,7 @@ void ServedFamily::report_old_backends() {
   }
   std::sort(out.relays.begin(), out.relays.end());
   out.relays.erase(std::unique(out.relays.begin(), out.relays.end()), out.relays.end());
-  sinks_.old_backend(std::move(out));
+  observer_.old_backend(std::move(out));
 }
 
 }  // namespace sluice::lifecycle

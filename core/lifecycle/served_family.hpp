@@ -6,7 +6,6 @@
 // counts; transactions of another backend count from the time it serves. Any thread.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
@@ -19,20 +18,30 @@
 
 namespace sluice::lifecycle {
 
+// The local endpoints of Services with a health check node port have changed.
+struct HealthChanged {
+  const snapshot::NodeFacts& node;
+  std::vector<observe::ServiceHealthUpdate> updates;
+};
+
+// All are called under a lock and must not wait.
+class ServedFamilyObserver {
+ public:
+  virtual ~ServedFamilyObserver() = default;
+  virtual void health(HealthChanged event) = 0;
+  virtual void flows(conntrack::UdpChange change) = 0;
+  // The active backend begins to write rules, or that has ended.
+  virtual void writing(bool begins) = 0;
+  virtual void old_backend(conntrack::ConntrackReconciler::OldBackend statement) = 0;
+};
+
 class ServedFamily {
  public:
-  struct Sinks {
-    // All are called under a lock and must not wait.
-    std::function<void(const snapshot::NodeFacts&, std::vector<observe::ServiceHealthUpdate>)> health;
-    std::function<void(conntrack::UdpChange)> flows;
-    std::function<void(bool writing)> writing;  // the active backend begins to write rules, or has written them
-    std::function<void(conntrack::ConntrackReconciler::OldBackend)> old_backend;
-  };
-
-  explicit ServedFamily(Sinks sinks) : sinks_(std::move(sinks)) {}
+  // The observer must outlive it.
+  explicit ServedFamily(ServedFamilyObserver& observer) : observer_(observer) {}
 
   // This backend begins to write to the kernel, or that has ended, after applied() if with success.
-  void writing(RunId run, bool writing);
+  void writing(RunId run, bool begins);
   // This backend has written the transaction to the kernel.
   void applied(RunId run, const snapshot::Transaction& transaction);
   // See HostCallbacks::relays. A retiring backend that withdraws its last port serves no UDP flow any more.
@@ -58,7 +67,7 @@ class ServedFamily {
   void take(Run& run, const snapshot::Transaction& transaction) SLUICE_REQUIRES(mutex_);
   void report_old_backends() SLUICE_REQUIRES(mutex_);
 
-  const Sinks sinks_;
+  ServedFamilyObserver& observer_;
   lib::Mutex mutex_;
   std::map<RunId, Run> runs_ SLUICE_GUARDED_BY(mutex_);
   RunId serving_ SLUICE_GUARDED_BY(mutex_) = 0;

@@ -21,15 +21,16 @@ constexpr int kRestoreAttempts = 3;
 // The state of one swap, for its rollback.
 class Swapper::Attempt {
  public:
-  Attempt(Swapper& swapper, const SwapRequest& request)
+  Attempt(Swapper& swapper, const config::Settings& to, SwapPreparation& preparation)
       : swapper_(swapper),
-        hooks_(swapper.hooks_),
+        host_(swapper.host_),
         timeouts_(swapper.timeouts_),
-        request_(request),
-        old_(hooks_.serving()),
+        to_(to),
+        preparation_(preparation),
+        old_(host_.serving()),
         begin_(swapper.clock_.now()) {
     result_.from = old_->plugin().id();
-    result_.to = request.to;
+    result_.to = to.backend;
   }
 
   SwapResult run() {
@@ -65,7 +66,7 @@ class Swapper::Attempt {
   // Everything before the switch-over.
   base::Status prepare() {
     if (auto status = enter(Step::load); !status.ok()) return status;
-    auto plugin = request_.load();
+    auto plugin = host_.load(to_);
     if (!plugin) return plugin.status();
     if (auto status = probe(*plugin); !status.ok()) return status;
     if (auto status = claim(); !status.ok()) return status;
@@ -77,16 +78,15 @@ class Swapper::Attempt {
 
   base::Status probe(std::shared_ptr<const plugin::Plugin> plugin) {
     if (auto status = enter(Step::probe); !status.ok()) return status;
-    auto settings = request_.settings(*plugin);
+    auto settings = host_.settings(to_);
     if (!settings) return settings.status();
-    settings->id = hooks_.next_id();
     settings->plugin = std::move(plugin);
     settings->loop.held = true;
     for (const auto& of : old_->families()) {
       settings->families.push_back(of->family);
       settings->backend[base::family_index(of->family)].predecessor_serves = true;
     }
-    new_ = std::make_shared<BackendRun>(std::move(*settings), hooks_.run, hooks_.metrics, swapper_.clock_);
+    new_ = host_.make(std::move(*settings));
     for (const base::Status& status : new_->start(timeouts_.probe)) {
       if (!status.ok()) return status;
     }
@@ -102,7 +102,7 @@ class Swapper::Attempt {
     if (!wanted) return wanted.status();
     claims_ = std::move(*wanted);
     recorded_ = true;
-    return hooks_.arriving(*new_, claims_);
+    return host_.arriving(*new_, claims_);
   }
 
   base::Status hold() {
@@ -114,8 +114,8 @@ class Swapper::Attempt {
 
   base::Status apply() {
     if (auto status = enter(Step::apply); !status.ok()) return status;
-    hooks_.before_subscribe(new_->plugin());
-    new_->subscribe(*hooks_.store, snapshot::SettingsStage::pending);
+    preparation_.before_subscribe(new_->plugin());
+    new_->subscribe(snapshot::SettingsStage::pending);
     hand_clients_over();
     wrote_ = true;
     if (auto status = new_->apply_full(timeouts_.apply, watch()); !status.ok()) return status;
@@ -136,7 +136,7 @@ class Swapper::Attempt {
 
   void switch_over() {
     if (const auto status = enter(Step::switch_over); !status.ok()) result_.remarks.push_back(status.message());
-    hooks_.serve(new_, claims_);
+    host_.serve(new_, claims_);
     swapper_.retirement_.set_successor(claims_);
     new_->resume();
   }
@@ -144,8 +144,8 @@ class Swapper::Attempt {
   void retire() {
     const auto fault = enter(Step::retire);
     // At least kMinDrain, for packets on their way to the old backend, and to move flows.
-    const auto drain = std::max(std::chrono::duration_cast<std::chrono::seconds>(request_.drain), kMinDrain);
-    hooks_.retiring(*old_, old_claims_, std::chrono::system_clock::now() + drain);
+    const auto drain = std::max(std::chrono::duration_cast<std::chrono::seconds>(to_.drain_timeout), kMinDrain);
+    host_.retiring(*old_, old_claims_, std::chrono::system_clock::now() + drain);
     if (!held_) {
       if (const auto status = old_->hold(timeouts_.retire, watch()); !status.ok())
         result_.remarks.push_back(status.message());
@@ -182,24 +182,24 @@ class Swapper::Attempt {
     if (held_) old_->resume();
     if (!wrote_ && !new_->busy()) {
       new_->stop();
-      if (recorded_) hooks_.undone(*new_);
+      if (recorded_) host_.undone(*new_);
       return;
     }
     // Connections that the new backend accepted drain, as with a backend that has served.
-    const auto drain = std::max(std::chrono::duration_cast<std::chrono::seconds>(request_.drain), kMinDrain);
+    const auto drain = std::max(std::chrono::duration_cast<std::chrono::seconds>(to_.drain_timeout), kMinDrain);
     Retirement::Entry entry{.run = new_, .until = swapper_.clock_.now() + drain, .undo = true};
     if (!restored) entry.after_sync_of = old_;
     if (restored && !new_->busy()) {
       const plugin::Outcome outcome = new_->retire(old_claims_, drain, timeouts_.retire);
       if (outcome.ok()) {
         new_->stop();
-        hooks_.undone(*new_);
+        host_.undone(*new_);
         return;
       }
-      if (outcome.code != abi::Code::kRetry) entry.error = outcome.status(request_.to, "retire").message();
+      if (outcome.code != abi::Code::kRetry) entry.error = outcome.status(to_.backend, "retire").message();
     }
     if (!restored || !entry.error.empty() || new_->busy()) {
-      result_.remarks.push_back("kernel state of backend " + request_.to + " is not removed yet; retrying" +
+      result_.remarks.push_back("kernel state of backend " + to_.backend + " is not removed yet; retrying" +
                                 (entry.error.empty() ? "" : ": " + entry.error));
     }
     swapper_.retirement_.add(std::move(entry));
@@ -224,9 +224,10 @@ class Swapper::Attempt {
   }
 
   Swapper& swapper_;
-  const Hooks& hooks_;
+  Host& host_;
   const Timeouts& timeouts_;
-  const SwapRequest& request_;
+  const config::Settings& to_;
+  SwapPreparation& preparation_;
   const std::shared_ptr<BackendRun> old_;
   const base::Clock::Time begin_;
   SwapResult result_;
@@ -241,8 +242,8 @@ class Swapper::Attempt {
   base::Clock::Duration longest_wait_{0};
 };
 
-Swapper::Swapper(Timeouts timeouts, Hooks hooks, Retirement& retirement, const base::Clock& clock)
-    : timeouts_(timeouts), hooks_(std::move(hooks)), retirement_(retirement), clock_(clock) {}
+Swapper::Swapper(Timeouts timeouts, Host& host, Retirement& retirement, const base::Clock& clock)
+    : timeouts_(timeouts), host_(host), retirement_(retirement), clock_(clock) {}
 
 void Swapper::enter(Step step) {
   std::string names;
@@ -254,15 +255,15 @@ void Swapper::enter(Step step) {
   base::log_debug("swap", "swap " + names + ": " + std::string(step_name(step)));
 }
 
-SwapResult Swapper::swap(const SwapRequest& request) {
+SwapResult Swapper::swap(const config::Settings& to, SwapPreparation& preparation) {
   {
     const lib::Lock lock(mutex_);
-    progress_.from = hooks_.serving()->plugin().id();
-    progress_.to = request.to;
+    progress_.from = host_.serving()->plugin().id();
+    progress_.to = to.backend;
     progress_.since = std::chrono::system_clock::now();
     progress_.step = Step::load;
   }
-  SwapResult result = Attempt(*this, request).run();
+  SwapResult result = Attempt(*this, to, preparation).run();
   const lib::Lock lock(mutex_);
   progress_.step.reset();
   progress_.last = result;

@@ -8,13 +8,13 @@
 
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/clock.hpp"
+#include "core/config/settings.hpp"
 #include "core/lifecycle/backend_run.hpp"
 #include "core/lifecycle/retirement.hpp"
 #include "core/lifecycle/step.hpp"
@@ -22,13 +22,12 @@
 
 namespace sluice::lifecycle {
 
-struct SwapRequest {
-  std::string to;  // id of the new backend, for messages
-  // Loads the plugin of the new backend; called once, as the first step.
-  std::function<base::Result<std::shared_ptr<const plugin::Plugin>>()> load;
-  // The settings except id, families and plugin; called after load.
-  std::function<base::Result<BackendRun::Settings>(const plugin::Plugin&)> settings;
-  base::Clock::Duration drain{};  // drain timeout of the old backend
+// [thread of the swap] Prepares the rest of the daemon for the new backend.
+class SwapPreparation {
+ public:
+  virtual ~SwapPreparation() = default;
+  // Provides the objects that the new plugin needs, such as ServiceCIDRs.
+  virtual void before_subscribe(const plugin::Plugin& plugin) = 0;
 };
 
 struct SwapResult {
@@ -59,30 +58,33 @@ class Swapper {
     BackendRun::Timeout retire{std::chrono::seconds(90)};
   };
   // Called on the thread of swap().
-  struct Hooks {
-    snapshot::StoreThread* store = nullptr;
-    std::function<RunId()> next_id;
-    BackendRun::Callbacks run;
-    plugin::MetricSink* metrics = nullptr;
+  class Host {
+   public:
+    virtual ~Host() = default;
+    // Loads the plugin of the new backend; called once, as the first step.
+    virtual base::Result<std::shared_ptr<const plugin::Plugin>> load(const config::Settings& to) = 0;
+    // The settings of the new run, without plugin and families; called after load().
+    virtual base::Result<BackendRun::Settings> settings(const config::Settings& to) = 0;
+    // Makes the new run, with the next id.
+    virtual std::shared_ptr<BackendRun> make(BackendRun::Settings settings) = 0;
     // The active backend.
-    std::function<std::shared_ptr<BackendRun>()> serving;
+    virtual std::shared_ptr<BackendRun> serving() const = 0;
     // Records the claims of the new backend before it writes. If this fails, it must not write.
-    std::function<base::Status(const BackendRun&, const Claims&)> arriving;
+    virtual base::Status arriving(const BackendRun& run, const Claims& claims) = 0;
     // Makes the new backend active.
-    std::function<void(std::shared_ptr<BackendRun>, const Claims&)> serve;
+    virtual void serve(std::shared_ptr<BackendRun> run, const Claims& claims) = 0;
     // Records that the old backend retires and drains until `until`.
-    std::function<void(const BackendRun&, const Claims&, std::chrono::system_clock::time_point until)> retiring;
+    virtual void retiring(const BackendRun& run, const Claims& claims, std::chrono::system_clock::time_point until) = 0;
     // The new backend never served, and its kernel state is removed.
-    std::function<void(const BackendRun&)> undone;
-    // Provides the objects that the plugin needs before it subscribes.
-    std::function<void(const plugin::Plugin&)> before_subscribe;
+    virtual void undone(const BackendRun& run) = 0;
   };
 
-  Swapper(Timeouts timeouts, Hooks hooks, Retirement& retirement, const base::Clock& clock);
+  // All must outlive it.
+  Swapper(Timeouts timeouts, Host& host, Retirement& retirement, const base::Clock& clock);
 
-  // Blocks until the new backend is active and retire() of the old backend was called, or the swap is rolled back. One
-  // at a time.
-  SwapResult swap(const SwapRequest& request);
+  // Replaces the active backend by the one that `to` configures. Blocks until the new backend is active and retire() of
+  // the old backend was called, or the swap is rolled back. One at a time.
+  SwapResult swap(const config::Settings& to, SwapPreparation& preparation);
 
   SwapProgress progress() const;  // any thread
   // [any thread] Aborts a swap in progress without a rollback; the next process removes the state of the new backend.
@@ -93,7 +95,7 @@ class Swapper {
   void enter(Step step);
 
   const Timeouts timeouts_;
-  const Hooks hooks_;
+  Host& host_;
   Retirement& retirement_;
   const base::Clock& clock_;
   std::atomic<bool> stopping_{false};

@@ -15,17 +15,15 @@ constexpr std::size_t kQueueLimit = 4096;
 
 }  // namespace
 
-StoreThread::StoreThread(std::string node_name, std::vector<base::Family> families, Callbacks callbacks,
-                         store::StoreOptions options, base::Clock::Duration service_cidr_timeout)
-    : callbacks_(std::move(callbacks)),
-      store_(std::move(node_name), options),
-      families_(std::move(families)),
-      service_cidr_timeout_(service_cidr_timeout),
-      queue_(kQueueLimit) {}
+StoreThread::StoreThread(std::string node_name, Callbacks callbacks)
+    : callbacks_(std::move(callbacks)), store_(std::move(node_name)), queue_(kQueueLimit) {}
 
 StoreThread::~StoreThread() { stop(); }
 
-void StoreThread::start() {
+void StoreThread::start(Start with) {
+  families_ = std::move(with.families);
+  service_cidr_timeout_ = with.service_cidr_timeout;
+  store_.set_options(with.options);
   started_ = true;
   thread_ = std::thread([this] { run(); });
 }
@@ -39,7 +37,10 @@ void StoreThread::deliver(model::Event event) { queue_.put(std::move(event)); }
 
 void StoreThread::server_at(std::vector<base::SocketAddress> addresses) { queue_.put(ServerAt{std::move(addresses)}); }
 
-void StoreThread::refresh_node_facts() { queue_.put(RefreshFacts{}); }
+// Before start() no thread would empty the queue.
+void StoreThread::refresh_node_facts() {
+  if (started_) queue_.put(RefreshFacts{});
+}
 
 void StoreThread::promote_pending_settings() { queue_.put(PromoteSettings{}); }
 

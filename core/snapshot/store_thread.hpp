@@ -61,11 +61,17 @@ class StoreThread final : public model::EventSink {
   // this wait, a restart would often remove rules that depend on ServiceCIDRs and add them again.
   static constexpr std::chrono::seconds kServiceCidrTimeout{1};
 
-  StoreThread(std::string node_name, std::vector<base::Family> families, Callbacks callbacks,
-              store::StoreOptions options = {}, base::Clock::Duration service_cidr_timeout = kServiceCidrTimeout);
+  // What is known once the backend has been probed.
+  struct Start {
+    std::vector<base::Family> families;
+    store::StoreOptions options{};
+    base::Clock::Duration service_cidr_timeout = kServiceCidrTimeout;
+  };
+
+  StoreThread(std::string node_name, Callbacks callbacks);
   ~StoreThread() override;  // stops
 
-  void start();
+  void start(Start with);
   bool started() const { return started_; }  // any thread
   void stop();
 
@@ -73,7 +79,7 @@ class StoreThread final : public model::EventSink {
   void deliver(model::Event event) override;
   // [any thread] Reserves the addresses of the API server: no external IP can claim them from now on.
   void server_at(std::vector<base::SocketAddress> addresses) override;
-  // [any thread] Call when other input of node_facts() has changed.
+  // [any thread] Call when other input of node_facts() has changed. No effect before start(), which computes them.
   void refresh_node_facts();
   using OnPending = std::function<void(const model::Namespaces& changed)>;
   // [any thread except the store thread, also before start()] Opens a subscription whose first take is full.
@@ -177,7 +183,7 @@ class StoreThread final : public model::EventSink {
   store::Store store_;
   std::vector<Subscription> subscriptions_;  // oldest first
   std::list<std::pair<SubscriptionId, Describer>> describers_;
-  std::vector<base::Family> families_;
+  std::vector<base::Family> families_;  // of start()
   VersionedFacts facts_[2][2];  // by family_index and SettingsStage
   std::uint64_t facts_version_ = 0;
   bool ready() const {
@@ -187,7 +193,7 @@ class StoreThread final : public model::EventSink {
   bool facts_known_ = false;
   std::uint64_t facts_from_node_ = 0;
   std::uint64_t facts_from_service_cidrs_ = 0;
-  const base::Clock::Duration service_cidr_timeout_;
+  base::Clock::Duration service_cidr_timeout_{0};  // of start()
   base::Clock::Time wait_until_ = base::Clock::Time::max();  // for ServiceCIDRs
   bool service_cidr_wait_over_ = false;                      // also after the first transaction
   std::atomic<bool> started_{false};

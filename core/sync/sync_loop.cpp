@@ -30,9 +30,12 @@ double seconds(base::Clock::Duration duration) { return std::chrono::duration<do
 
 }  // namespace
 
-SyncLoop::SyncLoop(Options options, const base::Clock& clock, Callbacks callbacks)
-    : clock_(clock),
-      callbacks_(std::move(callbacks)),
+SyncLoop::SyncLoop(Options options, LoopId id, TransactionSource& source, SyncObserver& observer,
+                   const base::Clock& clock)
+    : id_(std::move(id)),
+      source_(source),
+      observer_(observer),
+      clock_(clock),
       runner_(options.intervals, clock),
       held_(options.held),
       verify_every_(options.verify_every),
@@ -151,7 +154,7 @@ std::string_view SyncLoop::in_progress() const {
 
 void SyncLoop::run(MakeBackend make, std::promise<base::Status> ready) {
   base::Status prepared = prepare(std::move(make));
-  if (callbacks_.on_starting) callbacks_.on_starting({});
+  observer_.call_started({id_, {}});
   const bool usable = prepared.ok();
   ready.set_value(std::move(prepared));
   if (usable) serve();
@@ -169,12 +172,16 @@ base::Status SyncLoop::prepare(MakeBackend make) {
   plugin::HostCallbacks callbacks;
   callbacks.request_resync = [this](std::string reason) { request_full(std::move(reason)); };
   callbacks.report_unhealthy = [this](std::string reason) { queue_.put(Unhealthy{std::move(reason)}); };
-  callbacks.event = callbacks_.on_event;
-  if (callbacks_.on_starting) callbacks_.on_starting("create");
+  callbacks.event = [this](abi::Severity severity, const std::string& reason, const std::string& note,
+                           const std::optional<plugin::ServicePortName>& regarding) {
+    observer_.reported({id_, severity, reason, note, regarding});
+  };
+  callbacks.relays = [this](plugin::RelayedPort port) { observer_.relayed({id_, std::move(port)}); };
+  observer_.call_started({id_, "create"});
   auto made = make(std::move(callbacks));
   if (!made) return made.status();
   backend_ = std::move(*made);
-  if (callbacks_.on_starting) callbacks_.on_starting("probe");
+  observer_.call_started({id_, "probe"});
   if (const auto probed = backend_->probe(); !probed.ok()) return probed.status(backend_->name(), "probe");
   delta_supported_ = backend_->plugin().has(abi::kFeatureDelta);
   inspectable_ = backend_->inspectable();
@@ -288,7 +295,7 @@ base::Status SyncLoop::run_once(bool full) {
   request_queued_ = early_request_queued_ = false;  // before the transaction is taken: later changes need another run
   const auto begin = clock_.now();
   freshness_.taken(begin);
-  const auto transaction = callbacks_.take(full, deferred);
+  const auto transaction = source_.take(full, deferred);
   if (!transaction) {  // stopping, or not everything is listed yet
     runner_.finished(RunOutcome::done);
     return base::unavailable("backend " + backend_->name() + ": apply: the cluster has not been listed yet");
@@ -315,17 +322,16 @@ base::Status SyncLoop::run_once(bool full) {
   runner_.finished(outcome);
   if (transaction->partial) runner_.request();
   recent_.note(*transaction, clock_.now());
-  if (callbacks_.on_synced) callbacks_.on_synced(report);
+  observer_.synced({id_, report});
   // The backend compares a full transaction with the kernel, so it replaces a verification.
   if (transaction->full) next_verify_ = clock_.now() + verify_every_;
   return status;
 }
 
 base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& next) {
-  if (!callbacks_.on_writing) return apply_and_report(transaction, report, next);
-  callbacks_.on_writing(true);
+  observer_.writing({id_, true});
   base::Status status = apply_and_report(transaction, report, next);
-  callbacks_.on_writing(false);
+  observer_.writing({id_, false});
   return status;
 }
 
@@ -391,7 +397,7 @@ base::Status SyncLoop::apply_and_report(const snapshot::Transaction& transaction
   }
   if (outcome.ok()) {
     note_updated(transaction, at);
-    if (callbacks_.on_applied) callbacks_.on_applied(transaction);
+    observer_.applied({id_, transaction});
     report_claims();
     applied_once_ = true;
     next = RunOutcome::done;
@@ -443,7 +449,7 @@ void SyncLoop::report_not_programmed(const plugin::ApplyOutcome& outcome) {
     } else {
       base::log_debug("sync", text);
     }
-    if (is_new && outcome.ok() && callbacks_.on_not_programmed) callbacks_.on_not_programmed(one);
+    if (is_new && outcome.ok()) observer_.not_programmed({id_, one});
   }
 }
 
@@ -454,7 +460,7 @@ void SyncLoop::report_claims() {
   const plugin::ClaimsOutcome outcome = backend_->claims();
   claims_reported_ = outcome.ok();
   if (claims_reported_) {
-    callbacks_.on_claims(outcome.claims);
+    observer_.claimed({id_, outcome.claims});
     return;
   }
   std::string error = outcome.status(backend_->name(), "claims").message() + "; will retry";

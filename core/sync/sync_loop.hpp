@@ -28,7 +28,9 @@
 #include "core/sync/loop_statistics.hpp"
 #include "core/sync/not_programmed.hpp"
 #include "core/sync/recent_namespaces.hpp"
+#include "core/sync/sync_observer.hpp"
 #include "core/sync/sync_report.hpp"
+#include "core/sync/transaction_source.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::sync {
@@ -81,37 +83,12 @@ class SyncLoop {
     base::Clock::Duration retry_not_programmed = std::chrono::minutes(1);  // the first delay of the backoff
     bool held = false;                                                     // start as after hold()
   };
-  // A delta defers changes in `deferred` namespaces to the next one.
-  using Take =
-      std::function<std::shared_ptr<const snapshot::Transaction>(bool full, const model::Namespaces& deferred)>;
   // Makes the backend; called once, on the apply thread.
   using MakeBackend =
       std::function<base::Result<std::unique_ptr<plugin::BackendHandle>>(plugin::HostCallbacks callbacks)>;
-  // [apply thread] The claims of the backend, reported after its first successful apply.
-  using OnClaims = std::function<void(const std::vector<std::string>&)>;
-  // [apply thread] The backend begins to apply a transaction, or that has ended, with success or not; the end follows
-  // OnApplied. Must not block.
-  using OnWriting = std::function<void(bool writing)>;
-  // [apply thread] The transaction is applied. Must not block.
-  using OnApplied = std::function<void(const snapshot::Transaction&)>;
-  // [apply thread] A sync attempt has ended, with success or not. Must not block.
-  using OnSynced = std::function<void(const SyncReport&)>;
-  // [apply thread] The backend did not program a service port, for a reason that is new. Must not block.
-  using OnNotProgrammed = std::function<void(const plugin::FailedServicePort&)>;
-  // [apply thread] The backend call that starts now, "create" or "probe"; empty when both have ended.
-  using OnStarting = std::function<void(std::string_view call)>;
-  struct Callbacks {
-    Take take;
-    OnClaims on_claims;
-    OnApplied on_applied{};  // may be empty
-    OnSynced on_synced{};    // may be empty
-    OnNotProgrammed on_not_programmed{};                      // may be empty
-    OnStarting on_starting{};                           // may be empty
-    decltype(plugin::HostCallbacks::event) on_event{};  // [any thread of the plugin] may be empty
-    OnWriting on_writing{};                             // may be empty
-  };
 
-  SyncLoop(Options options, const base::Clock& clock, Callbacks callbacks);
+  // `id` is that of the events. The other objects must outlive the loop.
+  SyncLoop(Options options, LoopId id, TransactionSource& source, SyncObserver& observer, const base::Clock& clock);
   ~SyncLoop();  // stops
 
   // Starts the apply thread, which makes and probes the backend, and returns the result of both. If it is an error, the
@@ -215,8 +192,10 @@ class SyncLoop {
   void report_claims();
   void report_not_programmed(const plugin::ApplyOutcome& outcome);
 
+  const LoopId id_;
+  TransactionSource& source_;
+  SyncObserver& observer_;
   const base::Clock& clock_;
-  const Callbacks callbacks_;
   base::HandoverQueue<Message> queue_;
   std::thread thread_;
 

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "core/plugin/loader.hpp"
+#include "test/unit/lifecycle/run_environment.hpp"
 #include "test/unit/patience.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 #include "test/unit/plugin/zoo_folder.hpp"
@@ -55,13 +56,12 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), loaded.status().message());
     BackendRun::Settings settings;
     settings.plugin = std::move(*loaded);
-    return std::make_shared<BackendRun>(std::move(settings), BackendRun::Callbacks(), nullptr, clock_);
+    return environment_.make(std::move(settings));
   }
   // The retirement has the only reference, unless the test keeps one.
   void retire(std::shared_ptr<BackendRun> run) { retirement_->add({.run = std::move(run), .until = clock_.now()}); }
   void start(std::chrono::milliseconds unload_timeout) {
-    retirement_.emplace(Retirement::Options{.interval = 5ms, .unload_timeout = unload_timeout}, Retirement::Callbacks(),
-                        clock_);
+    retirement_.emplace(Retirement::Options{.interval = 5ms, .unload_timeout = unload_timeout}, events_, clock_);
     retirement_->start();
   }
   bool logged(const std::string& part) const { return log_->text().find(part) != std::string::npos; }
@@ -118,6 +118,8 @@ class RetirementTest : public CppUnit::TestFixture {
   }
 
   const base::SteadyClock clock_{};
+  RunEnvironment environment_{clock_};
+  Retirement::Observer events_;  // ignored
   std::optional<test::ZooFolder> folder_;
   std::optional<test::CapturedLog> log_;
   std::optional<Retirement> retirement_;

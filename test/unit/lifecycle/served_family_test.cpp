@@ -17,7 +17,7 @@ namespace served_family_test {
 
 using base::Family;
 
-class ServedFamilyTest : public CppUnit::TestFixture {
+class ServedFamilyTest : public CppUnit::TestFixture, public ServedFamilyObserver {
   CPPUNIT_TEST_SUITE(ServedFamilyTest);
   CPPUNIT_TEST(transactions_of_the_active_backend_are_reported_at_once);
   CPPUNIT_TEST(writes_of_the_active_backend_are_reported_to_their_end);
@@ -181,22 +181,23 @@ class ServedFamilyTest : public CppUnit::TestFixture {
   }
 
  private:
+  // ServedFamilyObserver
+  void health(HealthChanged) override { report("health"); }
+  void flows(conntrack::UdpChange change) override {
+    std::string text = change.full ? "full" : "delta";
+    for (const auto& [key, port] : change.ports) text += " " + key.service.name;
+    report(text);
+  }
+  void writing(bool begins) override { report(begins ? "writes" : "has written"); }
+  void old_backend(conntrack::ConntrackReconciler::OldBackend statement) override {
+    std::string text = statement.serves ? "serves" : "none";
+    if (statement.kernel) text += " by IPVS";
+    for (const auto port : statement.relays) text += " " + std::to_string(port);
+    report(text);
+  }
+
   std::string reports_;
-  ServedFamily family_{{.health = [this](const auto&, const auto&) { report("health"); },
-                        .flows =
-                            [this](const conntrack::UdpChange& change) {
-                              std::string text = change.full ? "full" : "delta";
-                              for (const auto& [key, port] : change.ports) text += " " + key.service.name;
-                              report(text);
-                            },
-                        .writing = [this](bool writing) { report(writing ? "writes" : "has written"); },
-                        .old_backend =
-                            [this](const conntrack::ConntrackReconciler::OldBackend& old_backend) {
-                              std::string text = old_backend.serves ? "serves" : "none";
-                              if (old_backend.kernel) text += " by IPVS";
-                              for (const auto port : old_backend.relays) text += " " + std::to_string(port);
-                              report(text);
-                            }}};
+  ServedFamily family_{*this};
 };
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ServedFamilyTest);

@@ -20,6 +20,7 @@
 #include "sluice/abi/affinity.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/views.hpp"
+#include "test/unit/lifecycle/run_environment.hpp"
 #include "test/unit/patience.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 #include "test/unit/store/fixtures.hpp"
@@ -186,7 +187,10 @@ std::shared_ptr<const plugin::Plugin> library(std::uint64_t features) {
   return std::make_shared<const plugin::Plugin>(nullptr, "/nowhere.so", entry);
 }
 
-class SwapperTest : public CppUnit::TestFixture {
+class SwapperTest : public CppUnit::TestFixture,
+                    public Swapper::Host,
+                    public SwapPreparation,
+                    public Retirement::Observer {
   CPPUNIT_TEST_SUITE(SwapperTest);
   CPPUNIT_TEST(the_new_backend_is_synced_before_the_old_one_retires);
   CPPUNIT_TEST(with_shared_artifacts_the_old_backend_is_held_first);
@@ -217,11 +221,11 @@ class SwapperTest : public CppUnit::TestFixture {
     g_script = &script_;
     script_.claims["old"] = {"nft/ip/old"};
     script_.claims["new"] = {"nft/ip/new"};
-    store_.start();
+    store().start({.families = {Family::ipv4}});
     for (const auto kind : {ResourceKind::service, ResourceKind::endpoint_slice, ResourceKind::node}) {
-      store_.deliver(model::ListBegin{kind});
-      if (kind == ResourceKind::service) store_.deliver(model::Upsert{test::service("cart")});
-      store_.deliver(model::ListEnd{kind});
+      store().deliver(model::ListBegin{kind});
+      if (kind == ResourceKind::service) store().deliver(model::Upsert{test::service("cart")});
+      store().deliver(model::ListEnd{kind});
     }
     retirement_.emplace(
         Retirement::Options{.interval = 5ms,
@@ -229,37 +233,9 @@ class SwapperTest : public CppUnit::TestFixture {
                             .ending_notice = 1s,
                             .give_up_after = 1h,
                             .settle_timeout = 1h},
-        Retirement::Callbacks{[this](const Retirement::Entry&) { note("ending"); },
-                              [this](const Retirement::Entry&) {
-                                ++settled_calls_;
-                                return settled_.load();
-                              },
-                              [this](const Retirement::Entry& entry, bool clean) {
-                                bool listed = false;
-                                for (const auto& other : retirement_->list()) listed = listed || other.run == entry.run;
-                                note(entry.run->plugin().id() + (entry.undo ? " undone" : " gone") +
-                                     (clean ? "" : " unclean") + (listed ? " but listed" : ""));
-                              }},
-        clock_);
+        *this, clock_);
     retirement_->set_successor({{{"nft/ip/old"}, {}}});
     retirement_->start();
-    Swapper::Hooks hooks;
-    hooks.store = &store_;
-    hooks.next_id = [this] { return ++last_id_; };
-    hooks.serving = [this] { return serving_; };
-    hooks.arriving = [this](const BackendRun& run, const Claims& claims) -> base::Status {
-      note(run.plugin().id() + " arrives with " + claims[0].at(0));
-      return recording_fails_ ? base::unavailable("the disk is full") : base::Status();
-    };
-    hooks.serve = [this](std::shared_ptr<BackendRun> run, const Claims&) {
-      script_.call(run->plugin().id(), "serves", nullptr);
-      note(run->plugin().id() + " serves");
-      serving_ = std::move(run);
-    };
-    hooks.retiring = [this](const BackendRun& run, const Claims&, auto) { note(run.plugin().id() + " retires"); };
-    hooks.undone = [this](const BackendRun& run) { note(run.plugin().id() + " undone"); };
-    hooks.before_subscribe = [](const plugin::Plugin&) {};
-    hooks_ = hooks;
     make_swapper(kCallTimeout);
 
     BackendRun::Settings settings;
@@ -267,9 +243,9 @@ class SwapperTest : public CppUnit::TestFixture {
     settings.plugin = library<'o'>(kAll);
     settings.families = {Family::ipv4};
     settings.loop = loop_options();
-    serving_ = std::make_shared<BackendRun>(std::move(settings), BackendRun::Callbacks(), nullptr, clock_);
+    serving_ = environment_.make(std::move(settings));
     CPPUNIT_ASSERT(serving_->start(kCallTimeout)[0].ok());
-    serving_->subscribe(store_);
+    serving_->subscribe();
     script_.await("old apply full");
     CPPUNIT_ASSERT(serving_->claims(kCallTimeout).ok());  // the calls in progress have ended
     script_.take();
@@ -282,7 +258,7 @@ class SwapperTest : public CppUnit::TestFixture {
     serving_->stop();
     serving_.reset();
     old_.reset();
-    store_.stop();
+    store().stop();
     swapper_.reset();
     retirement_.reset();
   }
@@ -300,7 +276,7 @@ class SwapperTest : public CppUnit::TestFixture {
 
   void make_swapper(BackendRun::Timeout apply) {
     swapper_.emplace(
-        Swapper::Timeouts{.probe = kCallTimeout, .call = kCallTimeout, .apply = apply, .retire = kCallTimeout}, hooks_,
+        Swapper::Timeouts{.probe = kCallTimeout, .call = kCallTimeout, .apply = apply, .retire = kCallTimeout}, *this,
         *retirement_, clock_);
   }
   void note(std::string what) {
@@ -320,26 +296,62 @@ class SwapperTest : public CppUnit::TestFixture {
   }
 
   SwapResult swap(base::Clock::Duration drain = 1h) {
-    SwapRequest request;
-    request.to = "new";
-    request.drain = drain;
-    request.load = [this]() -> base::Result<std::shared_ptr<const plugin::Plugin>> {
-      if (!loadable_) return base::not_found("plugin new.so does not exist");
-      return same_backend_ ? library<'o'>(kAll) : library<'n'>(kAll);
-    };
-    request.settings = [](const plugin::Plugin&) -> base::Result<BackendRun::Settings> {
-      BackendRun::Settings settings;
-      settings.loop = loop_options();
-      return settings;
-    };
-    return swapper_->swap(request);
+    config::Settings to;
+    to.backend = "new";
+    to.drain_timeout = drain;
+    return swapper_->swap(to, *this);
   }
+
+  // Swapper::Host
+  base::Result<std::shared_ptr<const plugin::Plugin>> load(const config::Settings&) override {
+    if (!loadable_) return base::not_found("plugin new.so does not exist");
+    return same_backend_ ? library<'o'>(kAll) : library<'n'>(kAll);
+  }
+  base::Result<BackendRun::Settings> settings(const config::Settings&) override {
+    BackendRun::Settings out;
+    out.id = ++last_id_;
+    out.loop = loop_options();
+    return out;
+  }
+  std::shared_ptr<BackendRun> make(BackendRun::Settings of_run) override { return environment_.make(std::move(of_run)); }
+  std::shared_ptr<BackendRun> serving() const override { return serving_; }
+  base::Status arriving(const BackendRun& run, const Claims& claims) override {
+    note(run.plugin().id() + " arrives with " + claims[0].at(0));
+    return recording_fails_ ? base::unavailable("the disk is full") : base::Status();
+  }
+  void serve(std::shared_ptr<BackendRun> run, const Claims&) override {
+    script_.call(run->plugin().id(), "serves", nullptr);
+    note(run->plugin().id() + " serves");
+    serving_ = std::move(run);
+  }
+  void retiring(const BackendRun& run, const Claims&, std::chrono::system_clock::time_point) override {
+    note(run.plugin().id() + " retires");
+  }
+  void undone(const BackendRun& run) override { note(run.plugin().id() + " undone"); }
+
+  // SwapPreparation
+  void before_subscribe(const plugin::Plugin&) override {}
+
+  // Retirement::Observer
+  void ending(const Retirement::Entry&) override { note("ending"); }
+  bool settled(const Retirement::Entry&) override {
+    ++settled_calls_;
+    return settled_;
+  }
+  void gone(const Retirement::Entry& entry, bool clean) override {
+    bool listed = false;
+    for (const auto& other : retirement_->list()) listed = listed || other.run == entry.run;
+    note(entry.run->plugin().id() + (entry.undo ? " undone" : " gone") + (clean ? "" : " unclean") +
+         (listed ? " but listed" : ""));
+  }
+
+  snapshot::StoreThread& store() { return environment_.store(); }
   void expect_old_active() {
     CPPUNIT_ASSERT(serving_ == old_);
     // Waits for the resync after the swap: the loop runs between two calls.
     for (int i = 0; i < 2; ++i) CPPUNIT_ASSERT(serving_->claims(kCallTimeout).ok());
     script_.take();
-    store_.deliver(model::Upsert{test::service("later" + std::to_string(++services_))});
+    store().deliver(model::Upsert{test::service("later" + std::to_string(++services_))});
     script_.await("old apply delta");
     CPPUNIT_ASSERT(!swapper_->progress().step);
   }
@@ -378,8 +390,8 @@ class SwapperTest : public CppUnit::TestFixture {
     std::thread swapping([this] { CPPUNIT_ASSERT(swap().status.ok()); });
     script_.await("new apply full");
     script_.take();
-    store_.deliver(model::Upsert{test::service("later")});
-    store_.status();
+    store().deliver(model::Upsert{test::service("later")});
+    store().status();
     CPPUNIT_ASSERT(serving_->claims(kCallTimeout).ok());  // earlier requests have been handled
     const std::string calls = script_.take();
     std::this_thread::sleep_for(30ms);  // fixed time: the change waits at least as long
@@ -396,7 +408,7 @@ class SwapperTest : public CppUnit::TestFixture {
     std::thread swapping([this] { CPPUNIT_ASSERT(swap().status.ok()); });
     script_.await("new verify");
     script_.take();
-    store_.deliver(model::Upsert{test::service("later")});
+    store().deliver(model::Upsert{test::service("later")});
     script_.await("old apply delta");
     script_.go_on();
     swapping.join();
@@ -404,7 +416,7 @@ class SwapperTest : public CppUnit::TestFixture {
     // Its first own sync is a full one, which includes earlier changes.
     script_.await("new apply full");
     script_.take();
-    store_.deliver(model::Upsert{test::service("last")});
+    store().deliver(model::Upsert{test::service("last")});
     script_.await("new apply delta");
     const std::string calls = script_.take();
     CPPUNIT_ASSERT_MESSAGE(calls, calls.find("old") == std::string::npos);
@@ -649,10 +661,7 @@ class SwapperTest : public CppUnit::TestFixture {
   MovableClock clock_;
   test::CapturedLog log_;
   Script script_;
-  Swapper::Hooks hooks_;
-  snapshot::StoreThread store_{"N", {Family::ipv4}, {[](Family, const std::optional<model::Node>&, snapshot::SettingsStage) {
-                                 return std::optional(snapshot::NodeFacts());
-                               }}};
+  RunEnvironment environment_{clock_};
   RunId last_id_ = 0;
   int services_ = 0;
   bool loadable_ = true;

@@ -33,14 +33,15 @@ model::ServiceCidr object(const std::string& cidr) { return {"a", {base::IpPrefi
 class StoreHarness {
  public:
   explicit StoreHarness(bool service_cidrs, base::Clock::Duration service_cidr_timeout = kTestTimeout)
-      : thread_("N", {Family::ipv4}, {[this](Family, const std::optional<model::Node>&, SettingsStage of) {
+      : thread_("N", {[this](Family, const std::optional<model::Node>&, SettingsStage of) {
                   NodeFacts facts;
                   facts.masquerade_all = of == SettingsStage::pending ? pending_ : running_;
                   return std::optional(facts);
-                }},
-                {.service_cidrs = service_cidrs}, service_cidr_timeout) {
+                }}) {
     subscription_ = open();
-    thread_.start();
+    thread_.start({.families = {Family::ipv4},
+                   .options = {.service_cidrs = service_cidrs},
+                   .service_cidr_timeout = service_cidr_timeout});
   }
 
   SubscriptionId open() {
@@ -190,11 +191,16 @@ class StoreThreadTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
   void status_is_empty_before_start() {
-    StoreThread store("N", {Family::ipv4},
-                      {[](Family, const std::optional<model::Node>&, SettingsStage) { return std::optional(NodeFacts()); }});
+    std::atomic<int> computed{0};
+    StoreThread store("N", {[&](Family, const std::optional<model::Node>&, SettingsStage) {
+                        ++computed;
+                        return std::optional(NodeFacts());
+                      }});
+    store.refresh_node_facts();  // has no effect yet
     CPPUNIT_ASSERT(!store.status().synced && !store.published().synced);
-    store.start();
+    store.start({.families = {Family::ipv4}});
     CPPUNIT_ASSERT(!store.status().synced);
+    CPPUNIT_ASSERT_EQUAL(1, computed.load());
   }
 
   // A source that lists a large cluster fills the queue. Status requests and scrapes must not wait for it.
@@ -203,14 +209,14 @@ class StoreThreadTest : public CppUnit::TestFixture {
     std::condition_variable changed;
     int asked = 0;
     bool released = false;
-    StoreThread store("N", {Family::ipv4}, {[&](Family, const std::optional<model::Node>&, SettingsStage) {
+    StoreThread store("N", {[&](Family, const std::optional<model::Node>&, SettingsStage) {
                         std::unique_lock lock(mutex);
                         ++asked;
                         changed.notify_all();
                         changed.wait(lock, [&] { return released || asked == 1; });
                         return std::optional(NodeFacts());
                       }});
-    store.start();
+    store.start({.families = {Family::ipv4}});
     store.deliver(model::ListBegin{ResourceKind::service});
     store.deliver(model::Upsert{test::service("a")});
     store.deliver(model::ListEnd{ResourceKind::service});

@@ -6,6 +6,8 @@
 
 #include <cppunit/extensions/HelperMacros.h>
 
+#include "sluice/abi/relay.hpp"
+#include "sluice/sdk/views.hpp"
 #include "test/unit/patience.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 #include "test/unit/sync/sync_rig.hpp"
@@ -44,6 +46,8 @@ class SyncLoopTest : public SyncRig {
   CPPUNIT_TEST(no_report_before_the_first_transaction);
   CPPUNIT_TEST(statistics_match_the_status);
   CPPUNIT_TEST(failed_service_port_is_logged_once_per_reason);
+  CPPUNIT_TEST(new_reasons_reach_the_observer_once);
+  CPPUNIT_TEST(events_name_their_loop);
   CPPUNIT_TEST(served_service_port_is_no_longer_counted);
   CPPUNIT_TEST(failed_service_port_is_retried);
   CPPUNIT_TEST(inspections_run_between_two_syncs);
@@ -468,6 +472,35 @@ class SyncLoopTest : public SyncRig {
                                           "shop/cart:http not programmed: no address",
                                           "shop/cart:http not programmed: no address"};
     CPPUNIT_ASSERT(wanted == errors);
+  }
+
+  void new_reasons_reach_the_observer_once() {
+    script_.not_programmed = {"no room", "no room", "no address"};
+    CPPUNIT_ASSERT(start().ok());
+    for (int i = 1; i <= 3; ++i) CPPUNIT_ASSERT(within(loop_->apply_full()).ok());
+    loop_->stop();
+    CPPUNIT_ASSERT((not_programmed_ == std::vector<std::string>{"no room", "no address"}));
+  }
+
+  void events_name_their_loop() {
+    script_.not_programmed = {"no room"};
+    script_.during_apply = [this] {
+      script_.host->event(abi::Severity::kInfo, {"Ready", 5}, {"now", 3}, nullptr);
+      const abi::ServicePortKey key{{"shop", 4}, {"dns", 3}, {"dns", 3}, abi::Protocol::kUdp, {}};
+      const std::uint16_t port = 8053;
+      void* const relay = script_.host->extension(sdk::view(abi::kHostRelay));
+      static_cast<abi::HostRelay*>(relay)->set_relay_ports(&key, sdk::array(&port, 1));
+    };
+    CPPUNIT_ASSERT(start().ok());
+    CPPUNIT_ASSERT(within(loop_->apply_full()).ok());
+    loop_->stop();
+    CPPUNIT_ASSERT((calls_ == std::vector<std::string>{"create", "probe", ""}));
+    CPPUNIT_ASSERT((events_ == std::vector<std::string>{"Ready now", "relays 1"}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), not_programmed_.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), applied_.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), claims_.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), reports_.size());
+    CPPUNIT_ASSERT((loops_ == std::vector<std::string>(11, "7 scripted IPv4")));
   }
 
   void served_service_port_is_no_longer_counted() {

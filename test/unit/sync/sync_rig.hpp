@@ -121,7 +121,7 @@ inline abi::Code create_scripted(const abi::CreateArgs* args, abi::Backend** out
   return abi::Code::kOk;
 }
 
-class SyncRig : public CppUnit::TestFixture {
+class SyncRig : public CppUnit::TestFixture, public TransactionSource, public SyncObserver {
  public:
   void setUp() override { g_script = &script_; }
   void tearDown() override {
@@ -146,35 +146,67 @@ class SyncRig : public CppUnit::TestFixture {
   std::vector<std::string> claims_;
   std::vector<std::uint64_t> applied_;  // generations
   std::vector<std::string> steps_;      // "begin", "applied GENERATION" and "end" of writes
+  std::vector<std::string> not_programmed_;
+  std::vector<std::string> calls_;   // as they start; "" when both have ended
+  std::vector<std::string> events_;  // of the plugin
+  std::vector<std::string> loops_;   // of all events: "7 scripted IPv4"
   std::unique_ptr<SyncLoop> loop_;
 
+  // TransactionSource
+  std::shared_ptr<const snapshot::Transaction> take(bool full, const model::Namespaces& deferred) override {
+    if (not_listed_) return nullptr;
+    if (request_during_take_.exchange(false)) loop_->request();
+    auto out = std::make_shared<snapshot::Transaction>();
+    out->trigger_times.assign(triggers_.exchange(0), kTrigger);
+    out->full = full;
+    out->partial = !deferred.empty();
+    out->base_generation = generation_;
+    out->generation = no_changes_ ? generation_.load() : ++generation_;
+    out->node = std::make_shared<snapshot::NodeFacts>();
+    if (!namespace_.empty()) out->service_ports = {port_in(namespace_)};
+    return out;
+  }
+
+  // SyncObserver
+  void claimed(const Claimed& event) override {
+    note(event.loop);
+    claims_ = event.claims;
+  }
+  void writing(const Writing& event) override {
+    note(event.loop);
+    steps_.emplace_back(event.begins ? "begin" : "end");
+  }
+  void applied(const Applied& event) override {
+    note(event.loop);
+    applied_.push_back(event.transaction.generation);
+    steps_.push_back("applied " + std::to_string(event.transaction.generation));
+  }
+  void synced(const Synced& event) override {
+    note(event.loop);
+    reports_.push_back(event.report);
+  }
+  void not_programmed(const PortNotProgrammed& event) override {
+    note(event.loop);
+    not_programmed_.push_back(event.failed.message);
+  }
+  void call_started(const CallStarted& event) override {
+    note(event.loop);
+    calls_.emplace_back(event.call);
+  }
+  void relayed(const PortRelayed& event) override {
+    note(event.loop);
+    events_.push_back("relays " + std::to_string(event.port.ports.size()));
+  }
+  void reported(const EventReported& event) override {
+    note(event.loop);
+    events_.push_back(event.reason + " " + event.note);
+  }
+  void note(const LoopId& loop) {
+    loops_.push_back(std::to_string(loop.run) + " " + loop.backend + " " + std::string(base::family_name(loop.family)));
+  }
+
   base::Status start() {
-    loop_ = std::make_unique<SyncLoop>(
-        options_, clock_,
-        SyncLoop::Callbacks{[this](bool full, const model::Namespaces& deferred) {
-                              std::shared_ptr<snapshot::Transaction> out;
-                              if (not_listed_) return out;
-                              if (request_during_take_.exchange(false)) loop_->request();
-                              out = std::make_shared<snapshot::Transaction>();
-                              out->trigger_times.assign(triggers_.exchange(0), kTrigger);
-                              out->full = full;
-                              out->partial = !deferred.empty();
-                              out->base_generation = generation_;
-                              out->generation = no_changes_ ? generation_.load() : ++generation_;
-                              out->node = std::make_shared<snapshot::NodeFacts>();
-                              if (!namespace_.empty()) out->service_ports = {port_in(namespace_)};
-                              return out;
-                            },
-                            [this](const std::vector<std::string>& claims) { claims_ = claims; },
-                            [this](const snapshot::Transaction& t) {
-                              applied_.push_back(t.generation);
-                              steps_.push_back("applied " + std::to_string(t.generation));
-                            },
-                            [this](const SyncReport& report) { reports_.push_back(report); },
-                            {},
-                            {},
-                            {},
-                            [this](bool writing) { steps_.push_back(writing ? "begin" : "end"); }});
+    loop_ = std::make_unique<SyncLoop>(options_, LoopId{7, "scripted", base::Family::ipv4}, *this, *this, clock_);
     const auto make = [this](plugin::HostCallbacks callbacks) {
       abi::PluginEntry entry{};
       entry.magic = abi::kMagic;

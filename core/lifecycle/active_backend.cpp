@@ -1,0 +1,204 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/lifecycle/active_backend.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/log.hpp"
+#include "core/base/memory.hpp"
+#include "core/config/mode_table.hpp"
+#include "core/conntrack/reconciler.hpp"
+#include "core/lifecycle/served_family.hpp"
+#include "core/observe/events/node_events.hpp"
+
+namespace sluice::lifecycle {
+
+// What the daemon itself does in one family.
+class ActiveBackend::Family final : public ServedFamilyObserver {
+ public:
+  Family(base::Family family, const Dependencies& dependencies)
+      : family_(family),
+        service_health_(dependencies.service_health),
+        conntrack_(options(family, dependencies), std::make_unique<conntrack::KernelConntrackTable>()),
+        served_(*this) {
+    conntrack_.start();
+  }
+
+  ServedFamily& served() { return served_; }
+  bool settled() const { return conntrack_.settled(); }
+  void stop() { conntrack_.stop(); }
+
+  // ServedFamilyObserver
+  void health(HealthChanged event) override {
+    service_health_.set_addresses(
+        family_, event.node.node_ports_match_all ? std::nullopt : std::optional(event.node.node_port_addresses));
+    for (auto& update : event.updates) {
+      service_health_.set(family_, std::move(update.name_space), std::move(update.name), update.port,
+                          update.local_endpoints);
+    }
+  }
+  void flows(conntrack::UdpChange change) override { conntrack_.put(std::move(change)); }
+  void writing(bool begins) override { conntrack_.set_writing(begins); }
+  void old_backend(conntrack::ConntrackReconciler::OldBackend statement) override {
+    conntrack_.set_old_backend(std::move(statement));
+  }
+
+ private:
+  static conntrack::ConntrackReconciler::Options options(base::Family family, const Dependencies& dependencies) {
+    conntrack::ConntrackReconciler::Options out;
+    out.family = family;
+    out.memory_file =
+        dependencies.folder + (family == base::Family::ipv4 ? "/udp-frontends-ipv4" : "/udp-frontends-ipv6");
+    out.reconciled = [&metrics = dependencies.metrics, family](double seconds, std::uint64_t deleted) {
+      metrics.conntrack_reconciled(family, seconds, deleted);
+    };
+    return out;
+  }
+
+  const base::Family family_;
+  observe::ServiceHealthServer& service_health_;
+  conntrack::ConntrackReconciler conntrack_;
+  ServedFamily served_;
+};
+
+ActiveBackend::ActiveBackend(Dependencies dependencies) : dependencies_(std::move(dependencies)) {}
+
+ActiveBackend::~ActiveBackend() { stop(); }
+
+void ActiveBackend::make_active(std::shared_ptr<BackendRun> next) {
+  const lib::Lock lock(mutex_);
+  run_ = std::move(next);
+}
+
+void ActiveBackend::open(const std::vector<base::Family>& families) {
+  const auto first = run();
+  for (const base::Family family : families) {
+    families_[base::family_index(family)] = std::make_unique<Family>(family, dependencies_);
+    served(family).serve(first->id(), first->plugin().has(abi::kFeatureOwnConnections));
+  }
+  const lib::Lock lock(mutex_);
+  awaited_ = families;
+}
+
+void ActiveBackend::stop() {
+  first_syncs_.close();
+  if (const auto now = run()) now->stop();
+  for (const auto& family : families_) {
+    if (family) family->stop();
+  }
+}
+
+std::shared_ptr<BackendRun> ActiveBackend::run() const {
+  const lib::Lock lock(mutex_);
+  return run_;
+}
+
+std::vector<ActiveBackend::Starting> ActiveBackend::starting() const {
+  const lib::Lock lock(mutex_);
+  return starting_;
+}
+
+bool ActiveBackend::is_active(RunId id) const {
+  const auto now = run();
+  return now && now->id() == id;
+}
+
+ServedFamily& ActiveBackend::served(base::Family family) { return families_[base::family_index(family)]->served(); }
+
+void ActiveBackend::serve(std::shared_ptr<BackendRun> next, const Claims& claims) {
+  const auto now = next;
+  for (const auto& of : now->families()) {
+    served(of->family).serve(now->id(), now->plugin().has(abi::kFeatureOwnConnections));
+  }
+  make_active(std::move(next));
+  // The new backend has synced. If the first backend never did, this completes the start.
+  for (const auto& of : now->families()) {
+    claimed({{now->id(), now->plugin().id(), of->family}, claims[base::family_index(of->family)]});
+  }
+}
+
+void ActiveBackend::swapped(const SwapResult& result) {
+  if (result.status.ok()) warn_deprecated(result.to);
+  dependencies_.metrics.swapped(result.from, result.to, result.status.ok(), result.seconds,
+                                result.longest_wait_seconds);
+}
+
+void ActiveBackend::warn_deprecated(const std::string& backend) {
+  const config::ModeFacts& mode = config::mode_facts(backend);
+  if (mode.deprecation.empty()) return;
+  const auto event = observe::deprecation_event(dependencies_.node_name, mode);
+  base::log_warning("app", event.note);
+  dependencies_.events.record(event);
+}
+
+void ActiveBackend::inherit(const BackendRun& whose) {
+  for (const auto& of : whose.families()) {
+    served(of->family).inherit(whose.id(), whose.plugin().has(abi::kFeatureOwnConnections));
+  }
+}
+
+void ActiveBackend::ending(const BackendRun& whose) {
+  for (const auto& of : whose.families()) served(of->family).ending(whose.id());
+}
+
+void ActiveBackend::gone(const BackendRun& whose) {
+  for (const auto& of : whose.families()) served(of->family).gone(whose.id());
+}
+
+bool ActiveBackend::settled(const BackendRun& whose) const {
+  return std::all_of(whose.families().begin(), whose.families().end(),
+                     [this](const auto& of) { return families_[base::family_index(of->family)]->settled(); });
+}
+
+// Only the first sync of each family matters.
+void ActiveBackend::claimed(const sync::Claimed& event) {
+  {
+    const lib::Lock lock(mutex_);
+    if (!run_ || run_->id() != event.loop.run || std::erase(awaited_, event.loop.family) == 0) return;
+  }
+  first_syncs_.put({event.loop.family, event.claims});
+}
+
+void ActiveBackend::writing(const sync::Writing& event) {
+  served(event.loop.family).writing(event.loop.run, event.begins);
+}
+
+void ActiveBackend::applied(const sync::Applied& event) {
+  served(event.loop.family).applied(event.loop.run, event.transaction);
+  // Memory use peaks at a full transaction, and is low for long afterwards.
+  if (event.transaction.full) base::release_free_memory();
+}
+
+void ActiveBackend::synced(const sync::Synced& event) {
+  if (is_active(event.loop.run)) dependencies_.metrics.synced(event.loop.family, event.report);
+}
+
+void ActiveBackend::not_programmed(const sync::PortNotProgrammed& event) {
+  if (is_active(event.loop.run)) {
+    dependencies_.events.record(observe::not_programmed_event(event.loop.backend, event.failed));
+  }
+}
+
+// A backend that is probed may report ports before open().
+void ActiveBackend::relayed(const sync::PortRelayed& event) {
+  if (families_[base::family_index(event.loop.family)]) {
+    served(event.loop.family).relays(event.loop.run, event.port);
+  }
+}
+
+void ActiveBackend::call_started(const sync::CallStarted& event) {
+  const lib::Lock lock(mutex_);
+  std::erase_if(starting_, [&](const Starting& one) {
+    return one.loop.run == event.loop.run && one.loop.family == event.loop.family;
+  });
+  if (!event.call.empty()) starting_.push_back({event.loop, std::string(event.call), dependencies_.clock.now()});
+}
+
+void ActiveBackend::reported(const sync::EventReported& event) {
+  dependencies_.events.record(observe::backend_event(dependencies_.node_name, event.loop.backend, event.severity,
+                                                     event.reason, event.note, event.regarding));
+}
+
+}  // namespace sluice::lifecycle

@@ -1,0 +1,52 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Swaps of the active backend: records them in the ownership ledger, makes the new backend active, and reports the
+// result.
+#pragma once
+
+#include <memory>
+
+#include "core/base/clock.hpp"
+#include "core/config/settings.hpp"
+#include "core/lifecycle/active_backend.hpp"
+#include "core/lifecycle/leftover_state.hpp"
+#include "core/lifecycle/retiring_backends.hpp"
+#include "core/lifecycle/run_maker.hpp"
+#include "core/lifecycle/state_dir.hpp"
+#include "core/lifecycle/swapper.hpp"
+
+namespace sluice::lifecycle {
+
+class BackendSwaps final : private Swapper::Host {
+ public:
+  // All must outlive it.
+  BackendSwaps(StateDir& state_dir, RunMaker& runs, ActiveBackend& active, RetiringBackends& retired,
+               LeftoverState& leftover, const base::Clock& clock);
+
+  // Whether `to` names another backend, other options, or a plugin file whose content has changed.
+  bool wanted(const config::Settings& to) const;
+  SwapResult swap(const config::Settings& to, SwapPreparation& preparation);
+  void cancel() { swapper_.stop(); }                               // any thread
+  SwapProgress progress() const { return swapper_.progress(); }  // any thread
+
+ private:
+  // Swapper::Host
+  base::Result<std::shared_ptr<const plugin::Plugin>> load(const config::Settings& to) override;
+  base::Result<BackendRun::Settings> settings(const config::Settings& to) override;
+  std::shared_ptr<BackendRun> make(BackendRun::Settings of_run) override;
+  std::shared_ptr<BackendRun> serving() const override;
+  base::Status arriving(const BackendRun& run, const Claims& claims) override;
+  void serve(std::shared_ptr<BackendRun> run, const Claims& claims) override;
+  void retiring(const BackendRun& run, const Claims& claims, std::chrono::system_clock::time_point until) override;
+  void undone(const BackendRun& run) override;
+
+  StateDir& state_dir_;
+  RunMaker& runs_;
+  ActiveBackend& active_;
+  RetiringBackends& retiring_;
+  LeftoverState& leftover_;
+  Swapper swapper_;
+};
+
+}  // namespace sluice::lifecycle

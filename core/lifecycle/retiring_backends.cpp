@@ -1,0 +1,80 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/lifecycle/retiring_backends.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/log.hpp"
+#include "core/lifecycle/run_records.hpp"
+
+namespace sluice::lifecycle {
+
+RetiringBackends::RetiringBackends(StateDir& state_dir, ActiveBackend& active, const base::Clock& clock)
+    : state_dir_(state_dir), active_(active), clock_(clock), retirement_({}, *this, clock) {}
+
+RetiringBackends::~RetiringBackends() { stop(); }
+
+void RetiringBackends::start(const Claims& claims) {
+  retirement_.set_successor(claims);
+  retirement_.start();
+}
+
+void RetiringBackends::stop() { retirement_.stop(); }
+
+bool RetiringBackends::retires(const std::string& backend) const {
+  const auto retiring = list();
+  return std::any_of(retiring.begin(), retiring.end(),
+                     [&](const Retirement::Entry& entry) { return entry.run->plugin().id() == backend; });
+}
+
+void RetiringBackends::adopt(std::shared_ptr<BackendRun> adopted, const std::vector<ownership::ClaimState>& states,
+                             base::Clock::Duration drain) {
+  {
+    const lib::Lock lock(mutex_);
+    adopted_[adopted->id()] = states;
+  }
+  retirement_.add({.run = std::move(adopted), .until = clock_.now() + drain});
+}
+
+void RetiringBackends::forget(const BackendRun& removed, const std::vector<ownership::ClaimState>& states) {
+  for (const ownership::ClaimState state : states) forget_run(state_dir_, removed, state);
+  active_.gone(removed);
+}
+
+void RetiringBackends::ending(const Retirement::Entry& entry) { active_.ending(*entry.run); }
+
+bool RetiringBackends::settled(const Retirement::Entry& entry) { return active_.settled(*entry.run); }
+
+void RetiringBackends::gone(const Retirement::Entry& entry, bool clean) {
+  const BackendRun& run = *entry.run;
+  // Two runs of the same backend may retire, after two swaps of its plugin file.
+  const auto retiring = list();
+  const bool last = std::none_of(retiring.begin(), retiring.end(), [&](const Retirement::Entry& other) {
+    return other.run != entry.run && other.undo == entry.undo && other.run->plugin().id() == run.plugin().id();
+  });
+  std::vector<ownership::ClaimState> states;
+  {
+    const lib::Lock lock(mutex_);
+    const auto adopted = adopted_.find(run.id());
+    if (adopted != adopted_.end()) {
+      if (clean) states = adopted->second;
+      adopted_.erase(adopted);
+    } else if (clean && last) {
+      states = {entry.undo ? ownership::ClaimState::arriving : ownership::ClaimState::retiring};
+    }
+  }
+  forget(run, states);
+  if (clean) {
+    base::log_info("swap",
+                   "backend " + run.plugin().id() + (entry.undo ? ": removed its kernel state" : " has retired"));
+  }
+  // The active backend may share artifacts with the removed one.
+  if (entry.undo) {
+    for (const auto& of : active_.run()->families())
+      of->loop->request_full("backend " + run.plugin().id() + " was rolled back");
+  }
+}
+
+}  // namespace sluice::lifecycle
