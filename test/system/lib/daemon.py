@@ -67,6 +67,11 @@ class Daemon:
         """Waits until the daemon exits by itself; returns the exit status, or None if it is still running."""
         return shell.wait_ended(self._process, seconds)
 
+    def suspend(self):
+        """Returns once the process is stopped; kill() ends it."""
+        self._process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOWAIT)
+
     def kill(self):
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
