@@ -8,15 +8,13 @@
 // text() holds none while it fetches or prints.
 #pragma once
 
-#include <prometheus/counter.h>
-#include <prometheus/gauge.h>
-#include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +32,9 @@ namespace sluice::observe {
 class Metrics final : public kube::ClientObserver {
  public:
   Metrics();
+  ~Metrics() override;
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
 
   void conntrack_reconciled(base::Family family, double seconds, std::uint64_t deleted);
   void answered_healthz(int code);
@@ -64,47 +65,15 @@ class Metrics final : public kube::ClientObserver {
   std::string text() const;
 
  private:
-  using Labels = prometheus::Labels;
+  struct Recorded;
 
-  template <class Builder>
-  auto& family(Builder builder, std::string_view name);
   double shortest_ttl() const;
-  static prometheus::Histogram& add(prometheus::Family<prometheus::Histogram>& family, const Labels& labels);
 
   prometheus::Registry registry_;
   PluginMetrics plugins_;
   std::function<ScrapeData()> scrape_source_;
 
-  prometheus::Family<prometheus::Histogram>& sync_duration_;
-  prometheus::Family<prometheus::Histogram>& full_duration_;
-  prometheus::Family<prometheus::Histogram>& partial_duration_;
-  prometheus::Family<prometheus::Histogram>& select_duration_;
-  prometheus::Family<prometheus::Histogram>& apply_duration_;
-  prometheus::Family<prometheus::Histogram>& kernel_duration_;
-  prometheus::Family<prometheus::Histogram>& programming_duration_;
-  prometheus::Family<prometheus::Gauge>& last_sync_;
-  prometheus::Family<prometheus::Histogram>& conntrack_duration_;
-  prometheus::Family<prometheus::Counter>& conntrack_deleted_;
-  prometheus::Family<prometheus::Counter>& swaps_;
-  prometheus::Family<prometheus::Histogram>& swap_duration_;
-  prometheus::Family<prometheus::Gauge>& swap_wait_;
-  prometheus::Family<prometheus::Counter>& healthz_;
-  prometheus::Family<prometheus::Counter>& livez_;
-  prometheus::Family<prometheus::Counter>& reloads_;
-  prometheus::Family<prometheus::Gauge>& last_reload_successful_;
-  prometheus::Family<prometheus::Gauge>& last_reload_success_;
-  prometheus::Family<prometheus::Counter>& requests_;
-  prometheus::Family<prometheus::Histogram>& request_duration_;
-  prometheus::Family<prometheus::Histogram>& limiter_duration_;
-  prometheus::Family<prometheus::Counter>& retries_;
-  prometheus::Family<prometheus::Histogram>& request_size_;
-  prometheus::Family<prometheus::Histogram>& answer_size_;
-  prometheus::Family<prometheus::Counter>& pool_uses_;
-  prometheus::Gauge& pools_kept_;
-  prometheus::Family<prometheus::Counter>& ca_reloads_;
-  prometheus::Family<prometheus::Counter>& exec_calls_;
-  prometheus::Histogram& exec_rotation_age_;
-  prometheus::Gauge& exec_ttl_;
+  const std::unique_ptr<Recorded> recorded_;
 
   mutable lib::Mutex mutex_;
   // Expiry of the client certificate of each exec credential plugin.
