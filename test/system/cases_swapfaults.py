@@ -54,20 +54,27 @@ class Ground:
 
     def require_struck(self, occasion):
         """Requires that the fault struck, and disarms it."""
-        self.t.wait_until(lambda: os.path.exists(self.fault + ".done"), f"{occasion}: it came to that", DRAIN + 25)
+        self.t.wait_until(lambda: os.path.exists(self.fault + ".done"), f"{occasion}: it came to that",
+                          self.daemon.settings["drain"] + 25)
         self.disarm()
 
     def begin(self, mode, occasion):
         """Starts with that mode, and nothing else on the node."""
-        if self.daemon.serving() != mode:
-            self.daemon.swap(mode)
+        serving = self.daemon.serving()
+        if serving != mode:
+            self.daemon.swap(mode, drain=self._drain(serving, mode))
         self.require_serving(mode, f"before {occasion}")
         self.require_unharmed(f"before {occasion}")
 
     def change(self, one, other):
         if one == other:
             self.daemon.replace_plugin()
-        self.daemon.write(other)
+        self.daemon.write(other, drain=self._drain(one, other))
+
+    def _drain(self, *modes):
+        """Drain timeout of a swap between these modes in seconds. A userspace backend resets its connections when it expires, even
+        after a rollback; a backend of another mode has no connections."""
+        return swapping.drain(DRAIN, self.flows, self._before) if "userspace" in modes else DRAIN
 
     def require_unharmed(self, occasion):
         """No fault of the traffic since the last call."""
@@ -79,7 +86,7 @@ class Ground:
         """That mode serves, all is synced, and nothing else is on the node once the drain is over."""
         self.daemon.daemon.wait_synced()
         self.t.require(self.daemon.serving() == mode, f"{occasion}: {self.daemon.serving()} serves, not {mode}")
-        self.daemon.wait_retired(occasion, DRAIN + 25)
+        self.daemon.wait_retired(occasion, self.daemon.settings["drain"] + 25)
         self.daemon.mode = mode
         self.daemon.require_tidy(occasion)
 

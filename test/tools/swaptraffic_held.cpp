@@ -83,7 +83,7 @@ class TcpHeld final : public Flow {
     int fd = -1;
     std::uint32_t generation = 0;
     bool open = false;
-    double dial_at = 0;
+    double dial_at = 0;  // of an open connection: when it was dialled
     std::deque<Request> asked{};  // unanswered requests; those due while connecting are sent afterwards
     std::uint64_t repeated = 0;   // retransmitted segments that are already counted
     std::string unfinished_line{};
@@ -99,6 +99,7 @@ class TcpHeld final : public Flow {
       return;
     }
     connection.fd = fd;
+    connection.dial_at = time;
     connection.open = false;
     connection.generation = (connection.generation + 1) & 0xffffff;
     const auto slot = static_cast<std::uint64_t>(&connection - connections_.data());
@@ -126,7 +127,7 @@ class TcpHeld final : public Flow {
   void ask(Connection& connection, const Request& request, double time) {
     const std::string text = std::to_string(request.number) + "\n";
     if (send(connection.fd, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size())) return;
-    tally_.reset(time, "ask", errno);
+    tally_.reset(time, "ask", errno, time - connection.dial_at);
     end(connection, time);
   }
 
@@ -136,7 +137,7 @@ class TcpHeld final : public Flow {
       const ssize_t got = recv(connection.fd, data.data(), data.size(), 0);
       if (got < 0 && errno == EAGAIN) return;
       if (got <= 0) {
-        tally_.reset(time, "answer", got < 0 ? errno : 0);
+        tally_.reset(time, "answer", got < 0 ? errno : 0, time - connection.dial_at);
         return end(connection, time);
       }
       std::string& text = connection.unfinished_line.append(data.data(), static_cast<std::size_t>(got));

@@ -71,6 +71,7 @@ class TcpNew final : public Flow {
     std::uint32_t generation = 0;
     Phase phase = Phase::connecting;
     double planned = 0;
+    double dialled = 0;
     std::string answer{};
   };
   struct Deadline {
@@ -102,6 +103,7 @@ class TcpNew final : public Flow {
     connection.generation = (connection.generation + 1) & 0xffffff;
     connection.phase = Phase::connecting;
     connection.planned = planned;
+    connection.dialled = time;
     connection.answer.clear();
     registry_.add(fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, std::uint64_t{connection.generation} << 32 | slot);
     // Measured from now on, not from the schedule: the delay until now was caused by the machine, not by the proxy.
@@ -138,7 +140,7 @@ class TcpNew final : public Flow {
 
   bool over(Connection& connection, const char* what, int error, double time) {
     if (connection.phase != Phase::connecting && (error == 0 || error == ECONNRESET || error == EPIPE)) {
-      tally_.reset(time, what, error);
+      tally_.reset(time, what, error, time - connection.dialled);
     } else {
       tally_.failed(time, what, error);
     }

@@ -51,9 +51,13 @@ void Tally::answered(double planned, double time, const std::string& server) {
   if (first_late_.size() < kFirst) first_late_.push_back({planned, number(took * 1000)});
 }
 
-void Tally::failed(double time, const std::string& step, int error) {
+void Tally::count_failed(int error) {
   const char* name = strerrorname_np(error);
   ++failed_[name != nullptr ? name : std::to_string(error)];
+}
+
+void Tally::failed(double time, const std::string& step, int error) {
+  count_failed(error);
   note(time, step + ": " + std::strerror(error));
 }
 
@@ -62,10 +66,16 @@ void Tally::failed(double time, const std::string& what) {
   note(time, what);
 }
 
-void Tally::reset(double time, const std::string& step, int error) {
+void Tally::reset(double time, const std::string& step, int error, double age) {
   ++reset_;
-  if (error != 0) return failed(time, step, error);
-  failed(time, "closed while it was to " + step);
+  std::string what = "closed while it was to " + step;
+  if (error == 0) {
+    ++failed_[what];
+  } else {
+    count_failed(error);
+    what = step + ": " + std::strerror(error);
+  }
+  note(time, what + ", " + number(age) + " s after connect()");
 }
 
 void Tally::lost(double planned) {

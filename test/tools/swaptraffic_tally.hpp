@@ -23,8 +23,8 @@ class Tally {
   // A step failed; `error` is an errno.
   void failed(double time, const std::string& step, int error);
   void failed(double time, const std::string& what);
-  // The other end closed a connection that it had to keep.
-  void reset(double time, const std::string& step, int error);
+  // The other end closed a connection that it had to keep, `age` seconds after connect() was called.
+  void reset(double time, const std::string& step, int error, double age);
   void lost(double planned);
   // Retransmitted TCP segments, which count lost packets independently of the load of the machine.
   void repeated(std::uint64_t segments) { repeated_ += segments; }
@@ -37,6 +37,7 @@ class Tally {
     double time;
     std::string what;
   };
+  void count_failed(int error);
   void note(double time, const std::string& what);
 
   double late_after_;
