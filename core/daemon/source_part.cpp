@@ -161,7 +161,8 @@ reload::Committed SourcePart::commit() {
     running_.files = std::move(next.files);
     return {.done = {"source: using changed certificates"}};
   }
-  running().source->stop();
+  const std::shared_ptr<Source> old = running().source;  // until the end: its destructor may wait
+  old->stop();
   hooks_.switch_transport(next.source->transport());
   const std::string detail = next.source->detail();
   const std::shared_ptr<Source> source = next.source;
