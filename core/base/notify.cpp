@@ -55,7 +55,7 @@ Notifier Notifier::from_environment() {
   Notifier out;
   out.address_ = socket_address(socket);
   if (out.address_.empty()) return out;
-  out.socket_ = Fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  out.socket_ = lib::Fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const bool meant_for_us = watched.empty() || number(watched) == ::getpid();
   if (every && meant_for_us) out.watchdog_ = std::chrono::microseconds(*every);
   return out;

@@ -61,7 +61,7 @@ std::vector<PassedDescriptor> take_passed_descriptors() {
     const int flags = ::fcntl(fd, F_GETFD);
     if (flags < 0) break;  // fewer descriptors than announced
     ::fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
-    out.push_back({all.empty() ? std::string() : std::move(all[static_cast<std::size_t>(i)]), Fd(fd)});
+    out.push_back({all.empty() ? std::string() : std::move(all[static_cast<std::size_t>(i)]), lib::Fd(fd)});
   }
   return out;
 }

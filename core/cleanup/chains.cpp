@@ -26,8 +26,8 @@ constexpr std::chrono::milliseconds kLockPause(50);
 // time, so it gets all chains at once.
 constexpr std::size_t kChainsAtOnce = 1000;
 
-constexpr abi::Family abi_family(base::Family family) {
-  return family == base::Family::ipv4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
+constexpr abi::Family abi_family(lib::Family family) {
+  return family == lib::Family::ipv4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
 }
 
 // One line of iptables-restore input, or the two that remove a chain.
@@ -70,7 +70,7 @@ bool may_be_bad_input(const process::Outcome& outcome) {
 
 class Remover {
  public:
-  Remover(const Selection& selection, base::Family family, const netfilter::Tools& tools, Removal& into)
+  Remover(const Selection& selection, lib::Family family, const netfilter::Tools& tools, Removal& into)
       : selection_(selection), family_(family), tools_(tools), into_(into) {}
 
   void run() {
@@ -121,7 +121,7 @@ class Remover {
 
   // A table that iptables cannot show may contain chains to remove.
   void check_unreadable_tables(const ChainPlan& plan) {
-    const std::string nft_family = family_ == base::Family::ipv4 ? "ip" : "ip6";
+    const std::string nft_family = family_ == lib::Family::ipv4 ? "ip" : "ip6";
     for (const std::string& table : plan.unreadable) {
       for (const std::string& chain : nft_chains(nft_family, table)) {
         if (!selection_.chain(family_, table, chain)) continue;
@@ -168,7 +168,7 @@ class Remover {
     }
     const std::string why = netfilter::explain(tools_.restore, outcome);
     if (!may_be_bad_input(outcome)) {
-      failures_.push_back("cannot remove the " + std::string(base::family_name(family_)) + " chains: " + why);
+      failures_.push_back("cannot remove the " + std::string(lib::family_name(family_)) + " chains: " + why);
       return false;
     }
     if (end - begin == 1) {
@@ -197,7 +197,7 @@ class Remover {
   }
 
   const Selection& selection_;
-  const base::Family family_;
+  const lib::Family family_;
   const netfilter::Tools& tools_;
   Removal& into_;
   std::vector<std::string> failures_;
@@ -206,21 +206,21 @@ class Remover {
 
 }  // namespace
 
-void remove_chains(const Selection& selection, base::Family family, const netfilter::Tools& tools, Removal& into) {
+void remove_chains(const Selection& selection, lib::Family family, const netfilter::Tools& tools, Removal& into) {
   try {
     Remover(selection, family, tools, into).run();
   } catch (const std::system_error& caught) {
-    into.failures.push_back("cannot remove the " + std::string(base::family_name(family)) +
+    into.failures.push_back("cannot remove the " + std::string(lib::family_name(family)) +
                             " chains: " + caught.what());
   }
 }
 
-void remove_chains(const Selection& selection, base::Family family, Removal& into) {
+void remove_chains(const Selection& selection, lib::Family family, Removal& into) {
   std::vector<netfilter::Tools> found;
   try {
     found = netfilter::find_all_tools(abi_family(family), netfilter::NodePrograms::of_this_node());
   } catch (const sdk::Failure& failure) {
-    into.failures.push_back("cannot remove the " + std::string(base::family_name(family)) +
+    into.failures.push_back("cannot remove the " + std::string(lib::family_name(family)) +
                             " chains: " + failure.what());
   }
   for (const netfilter::Tools& tools : found) remove_chains(selection, family, tools, into);

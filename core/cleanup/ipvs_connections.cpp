@@ -12,7 +12,7 @@
 #include <system_error>
 #include <vector>
 
-#include "core/base/files.hpp"
+#include "lib/files.hpp"
 
 namespace sluice::cleanup {
 namespace {
@@ -56,7 +56,7 @@ std::optional<VirtualServer> server(std::string_view protocol_name, std::string_
   out.port = *port;
   std::string_view address = place.substr(0, colon);
   if (address.starts_with('[') && address.ends_with(']')) {
-    const auto parsed = base::IpAddress::parse(std::string(address.substr(1, address.size() - 2)));
+    const auto parsed = lib::IpAddress::parse(std::string(address.substr(1, address.size() - 2)));
     if (!parsed) return std::nullopt;
     out.address = *parsed;
     return out;
@@ -65,7 +65,7 @@ std::optional<VirtualServer> server(std::string_view protocol_name, std::string_
   if (!bits || address.size() != 8) return std::nullopt;
   const std::uint8_t bytes[] = {static_cast<std::uint8_t>(*bits >> 24), static_cast<std::uint8_t>(*bits >> 16),
                                 static_cast<std::uint8_t>(*bits >> 8), static_cast<std::uint8_t>(*bits)};
-  out.address = base::IpAddress::from_bytes(base::Family::ipv4, bytes);
+  out.address = lib::IpAddress::from_bytes(lib::Family::ipv4, bytes);
   return out;
 }
 
@@ -105,14 +105,14 @@ bool has_ipvs_servers(std::string_view table, const IpvsOwnership& ownership) {
 bool ipvs_in_use() {
   const auto ownership = read_ipvs_ownership();
   if (!ownership || ownership->empty()) return false;
-  const auto table = base::read_file(kServerTable, kLimit);
+  const auto table = lib::read_file(kServerTable, kLimit);
   return table && has_ipvs_servers(*table, *ownership);
 }
 
 std::size_t ipvs_connections() {
   const auto ownership = read_ipvs_ownership();
   if (!ownership || ownership->empty()) return 0;
-  const auto table = base::read_file(kServerTable, kLimit);
+  const auto table = lib::read_file(kServerTable, kLimit);
   return table ? count_ipvs_connections(*table, *ownership) : 0;
 }
 

@@ -30,8 +30,8 @@ std::string mode_names(Modes modes) {
   return out;
 }
 
-std::vector<std::string> artifacts_of(Modes modes, base::Family family) {
-  const bool ipv6 = family == base::Family::ipv6;
+std::vector<std::string> artifacts_of(Modes modes, lib::Family family) {
+  const bool ipv6 = family == lib::Family::ipv6;
   std::vector<std::string> out;
   for (const names::Chain& chain : names::kChains) {
     if (makes(modes, chain)) out.push_back(names::chain_claim(ipv6, chain.table, chain.name));

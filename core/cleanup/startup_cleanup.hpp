@@ -21,10 +21,10 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/cleanup/leftover_backends.hpp"
 #include "core/cleanup/removal.hpp"
 #include "core/cleanup/selection.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::cleanup {
 
@@ -54,13 +54,13 @@ class StartupCleanup {
   // removed, with a log line for each that must not be removed here.
   void set_leftover_backends(const std::vector<LeftoverBackend>& found);
   // Call before the first family_synced(): the families to wait for.
-  void expect(const std::vector<base::Family>& families);
+  void expect(const std::vector<lib::Family>& families);
   // [apply thread] The first sync of a family is in the kernel; `claims` are the objects that the backend owns there.
   // Does not block. Later calls for the same family are ignored.
-  void family_synced(base::Family family, const std::vector<std::string>& claims);
+  void family_synced(lib::Family family, const std::vector<std::string>& claims);
   // [any thread] Never removes these artifacts from now on. Must be called for the new backend of a swap before it
   // writes. Blocks until the current step of a running removal ends.
-  void keep(base::Family family, const std::vector<std::string>& artifacts);
+  void keep(lib::Family family, const std::vector<std::string>& artifacts);
   // Blocks until a running program ends.
   void stop();
 
@@ -85,7 +85,7 @@ class StartupCleanup {
   std::mutex mutex_;
   std::condition_variable wake_;
   Selection selection_;             // under mutex_
-  std::set<base::Family> awaited_;  // under mutex_
+  std::set<lib::Family> awaited_;  // under mutex_
   bool removing_ = false;           // under mutex_; a removal runs
   unsigned keepers_ = 0;            // under mutex_; keep() calls that wait for the removal to end
   bool stopping_ = false;           // under mutex_

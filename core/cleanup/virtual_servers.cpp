@@ -47,7 +47,7 @@ int ipvs_family(NetlinkConnection& kernel) {
 
 int remove(NetlinkConnection& kernel, int family, const VirtualServer& server) {
   auto request = generic_message(family, IPVS_CMD_DEL_SERVICE, IPVS_GENL_VERSION, 0);
-  const bool v4 = server.address.family() == base::Family::ipv4;
+  const bool v4 = server.address.family() == lib::Family::ipv4;
   nl_msg* message = request.get();
   nlattr* service = nla_nest_start(message, IPVS_CMD_ATTR_SERVICE | NLA_F_NESTED);
   // The attribute always has the size of an IPv6 address.
@@ -81,7 +81,7 @@ const char* protocol_name(std::uint8_t protocol) {
 
 }  // namespace
 
-std::string VirtualServer::to_string() const { return base::host_port(address, port) + "/" + protocol_name(protocol); }
+std::string VirtualServer::to_string() const { return lib::host_port(address, port) + "/" + protocol_name(protocol); }
 
 void IpvsOwnership::listed(std::string_view name, const SetEntry& entry) {
   const names::KnownSet known = names::find_set(name);
@@ -91,7 +91,7 @@ void IpvsOwnership::listed(std::string_view name, const SetEntry& entry) {
   if (entry.has_address && entry.protocol != 0 && (ports || role == names::SetRole::kFrontends)) {
     fronts_.insert({entry.address, entry.protocol, entry.port});
   } else if (ports && !entry.has_address) {
-    const base::Family family = known.ipv6 ? base::Family::ipv6 : base::Family::ipv4;
+    const lib::Family family = known.ipv6 ? lib::Family::ipv6 : lib::Family::ipv4;
     node_ports_.insert({family, known.set->protocol, entry.port});
   } else if (role == names::SetRole::kNodeAddresses && entry.has_address) {
     local(entry.address);
@@ -104,7 +104,7 @@ bool IpvsOwnership::is_ours(const VirtualServer& server) const {
          node_ports_.contains({server.address.family(), server.protocol, server.port});
 }
 
-base::Result<IpvsOwnership> read_ipvs_ownership() {
+lib::Result<IpvsOwnership> read_ipvs_ownership() {
   const auto addresses = node::read_interface_addresses();
   if (!addresses) return addresses.status();
   IpvsOwnership out;
@@ -127,7 +127,7 @@ std::optional<VirtualServer> parse_virtual_server(const nlattr* service) {
   if (af == nullptr || protocol == nullptr || address == nullptr || port == nullptr) return std::nullopt;
   const bool v4 = nla_get_u16(af) == AF_INET;
   if (!v4 && nla_len(address) < 16) return std::nullopt;
-  return VirtualServer{base::IpAddress::from_bytes(v4 ? base::Family::ipv4 : base::Family::ipv6, nla_data(address)),
+  return VirtualServer{lib::IpAddress::from_bytes(v4 ? lib::Family::ipv4 : lib::Family::ipv6, nla_data(address)),
                        static_cast<std::uint8_t>(nla_get_u16(protocol)), ntohs(nla_get_u16(port))};
 }
 

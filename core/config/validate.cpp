@@ -197,7 +197,7 @@ class Validator {
                           "primary stands beside other entries; allowed: the single word primary, or CIDRs");
         }
         out_.node_ports.primary = true;
-      } else if (const auto prefix = base::IpPrefix::parse(entry.value)) {
+      } else if (const auto prefix = lib::IpPrefix::parse(entry.value)) {
         out_.node_ports.ranges.push_back(*prefix);
       } else {
         problems_.error(entry.where, "'" + entry.value +
@@ -246,7 +246,7 @@ class Validator {
     };
     const std::vector<std::string> parts = split_list(cidr.value);
     for (const std::string& part : parts) {
-      const auto prefix = base::IpPrefix::parse(part);
+      const auto prefix = lib::IpPrefix::parse(part);
       if (!prefix) return report("'" + part + "' is not a CIDR");
       detector.cluster_cidrs.push_back(*prefix);
     }
@@ -274,7 +274,7 @@ class Validator {
   }
 
   void bind_address() {
-    const auto address = base::IpAddress::parse(draft_.bind_address.value);
+    const auto address = lib::IpAddress::parse(draft_.bind_address.value);
     if (address) {
       out_.bind_address = *address;
     } else {

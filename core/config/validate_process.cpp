@@ -19,7 +19,7 @@ std::string effective(const Sourced<std::string>& address, const Sourced<int>& p
 }
 
 void check_address(const std::string& address, const std::string& where, bool may_be_empty,
-                   std::optional<base::SocketAddress>& out, Problems& problems) {
+                   std::optional<lib::SocketAddress>& out, Problems& problems) {
   if (address.empty()) {
     if (!may_be_empty) {
       problems.error(where, "turns the metrics server off, which kube-proxy does not allow; allowed: 1 to 65535");
@@ -36,12 +36,12 @@ void check_address(const std::string& address, const std::string& where, bool ma
 
 // The setting that defines an address: a port setting never changes an address with a port.
 const std::string& place_of(const Sourced<std::string>& address, const Sourced<int>& port) {
-  const bool from_port = port.value == 0 || !address.given() || base::IpAddress::parse(address.value).has_value();
+  const bool from_port = port.value == 0 || !address.given() || lib::IpAddress::parse(address.value).has_value();
   return from_port && port.given() ? port.where : address.where;
 }
 
 void warn_ignored_port(const Sourced<std::string>& address, const Sourced<int>& port, Problems& problems) {
-  if (!port.given() || port.value == 0 || base::IpAddress::parse(address.value)) return;
+  if (!port.given() || port.value == 0 || lib::IpAddress::parse(address.value)) return;
   if (parse_listen_address(address.value)->port == port.value) return;
   problems.warning(port.where, "has no effect: the address, " + address.value + ", has a port of its own");
 }

@@ -27,10 +27,10 @@ struct ConntrackPass {
 // Any thread, one at a time for a table. Returns early once `stop` is set. `old_backend_flows`: null if only the active
 // backend serves. `late`: records untranslated entries that are removed, with the time `now`; entries that late replies
 // to them created are removed, too. May be null.
-base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const ConntrackState& state,
-                                                const ConntrackWork& work, ConntrackTable& table,
-                                                const std::atomic<bool>& stop,
-                                                OldBackendFlows* old_backend_flows = nullptr,
-                                                LateReplies* late = nullptr, base::Clock::Time now = {});
+lib::Result<ConntrackPass> reconcile_conntrack(lib::Family family, const ConntrackState& state,
+                                               const ConntrackWork& work, ConntrackTable& table,
+                                               const std::atomic<bool>& stop,
+                                               OldBackendFlows* old_backend_flows = nullptr,
+                                               LateReplies* late = nullptr, lib::Clock::Time now = {});
 
 }  // namespace sluice::conntrack

@@ -10,7 +10,7 @@
 namespace sluice::conntrack {
 namespace {
 
-using Addresses = std::vector<base::SocketAddress>;
+using Addresses = std::vector<lib::SocketAddress>;
 
 void sort_unique(Addresses& addresses) {
   std::sort(addresses.begin(), addresses.end());
@@ -32,7 +32,7 @@ std::shared_ptr<UdpPort> udp_port(const store::ServicePort& port) {
     for (const store::Endpoint& endpoint : *list) {
       // An endpoint that receives connections counts as serving, whatever its serving condition.
       if (!endpoint.serving && !endpoint.in_cluster && !endpoint.in_local) continue;
-      out->serving.push_back({base::IpAddress::from_bytes(port.family, endpoint.address.data()), endpoint.port});
+      out->serving.push_back({lib::IpAddress::from_bytes(port.family, endpoint.address.data()), endpoint.port});
     }
   }
   sort_unique(out->frontends);

@@ -68,7 +68,7 @@ snapshot::DetectorKind detector_kind(node::LocalDetectorKind kind) {
 }
 
 // One of the signals, or a negative number after the timeout.
-int wait_for(const sigset_t& signals, const std::optional<base::Clock::Duration>& timeout) {
+int wait_for(const sigset_t& signals, const std::optional<lib::Clock::Duration>& timeout) {
   timespec time{};
   if (timeout) {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*timeout);
@@ -109,7 +109,7 @@ Daemon::Daemon(config::Settings settings, reload::ReadSettings read_again, base:
 
 Daemon::~Daemon() { stop(); }
 
-base::Status Daemon::start() {
+lib::Status Daemon::start() {
   const auto settings = settings_.get();
   base::log_info("app",
                  std::string("sluiced ") + kVersion + " on node " + node_name_ + ", backend " + settings->backend);
@@ -151,7 +151,7 @@ base::Status Daemon::start() {
   return {};
 }
 
-base::Status Daemon::start_servers() {
+lib::Status Daemon::start_servers() {
   if (servers_started_) return *servers_started_;
   control_ = std::make_unique<observe::ControlServer>(state_dir_.control_socket());
   control_->on("status", [this](const nlohmann::json&) { return complete_ ? status() : starting_status(); });
@@ -162,7 +162,7 @@ base::Status Daemon::start_servers() {
   return *servers_started_;
 }
 
-base::Status Daemon::start_backend_watched() {
+lib::Status Daemon::start_backend_watched() {
   const auto begun = clock_.now();
   auto next_report = begun + kHangThreshold;
   auto started = std::async(std::launch::async, [this] { return start_backend(); });
@@ -181,14 +181,14 @@ base::Status Daemon::start_backend_watched() {
   return started.get();
 }
 
-void Daemon::report_hanging(base::Clock::Duration since_start) {
-  const auto seconds = [](base::Clock::Duration time) {
+void Daemon::report_hanging(lib::Clock::Duration since_start) {
+  const auto seconds = [](lib::Clock::Duration time) {
     return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
   };
   std::string text;
   for (const auto& one : backends_.starting()) {
     text += (text.empty() ? "" : "; ") + std::string("backend ") + one.backend + " (" +
-            std::string(base::family_name(one.family)) + "): " + one.call + " has not returned for " +
+            std::string(lib::family_name(one.family)) + "): " + one.call + " has not returned for " +
             seconds(clock_.now() - one.since);
   }
   if (text.empty()) text = "backend " + settings_.get()->backend + " has not started for " + seconds(since_start);
@@ -199,7 +199,7 @@ void Daemon::report_hanging(base::Clock::Duration since_start) {
 nlohmann::json Daemon::starting_status() const {
   nlohmann::json families = nlohmann::json::array();
   for (const auto& one : backends_.starting()) {
-    families.push_back({{"family", base::family_name(one.family)}, {"synced", false}, {"overdue", one.call}});
+    families.push_back({{"family", lib::family_name(one.family)}, {"synced", false}, {"overdue", one.call}});
   }
   return {{"version", kVersion},
           {"mode", settings_.get()->backend},
@@ -207,17 +207,17 @@ nlohmann::json Daemon::starting_status() const {
           {"families", std::move(families)}};
 }
 
-base::Status Daemon::start_backend() {
+lib::Status Daemon::start_backend() {
   const auto settings = settings_.get();
   read_conntrack_settings();
   const auto support = backends_.start(*settings);
   if (!support) return support.status();
   const auto usable = node::choose_families(node::choose_node_ips({}, settings->bind_address).primary, *support);
   if (!usable) return usable.status();
-  for (const base::Family family : base::kFamilies) {
-    const base::Status& status = (*support)[base::family_index(family)];
+  for (const lib::Family family : lib::kFamilies) {
+    const lib::Status& status = (*support)[lib::family_index(family)];
     if (!status.ok()) {
-      base::log_info("app", std::string(base::family_name(family)) + " is not used: " + status.message());
+      base::log_info("app", std::string(lib::family_name(family)) + " is not used: " + status.message());
     }
   }
   usable_families_ = *usable;
@@ -225,18 +225,18 @@ base::Status Daemon::start_backend() {
 
   store_ = std::make_unique<snapshot::StoreThread>(
       node_name_, *usable,
-      snapshot::StoreThread::Callbacks{[this](base::Family family, const std::optional<model::Node>& node,
+      snapshot::StoreThread::Callbacks{[this](lib::Family family, const std::optional<model::Node>& node,
                                               snapshot::SettingsStage of) { return node_facts(family, node, of); }},
       store_options(*settings, backends_.serving()->plugin()),
       // A recording may have no ServiceCIDRs; manifest files are always complete.
-      settings->source.kind == config::SourceKind::replay ? base::Clock::Duration(0)
+      settings->source.kind == config::SourceKind::replay ? lib::Clock::Duration(0)
                                                           : snapshot::StoreThread::kServiceCidrTimeout);
   store_for_threads_ = store_.get();
   return backends_.subscribe(*store_, *usable);
 }
 
 // Fails for settings that cannot work in the families of this node, and warns of suspicious ones.
-base::Status Daemon::check_families(const config::Settings& settings) {
+lib::Status Daemon::check_families(const config::Settings& settings) {
   const auto& usable = usable_families_;
   for (const auto& warning : node::check_node_port_families(settings.node_ports, usable)) warn_once(warning);
   const auto check = node::check_detector_families(settings.local_detector, {}, usable);
@@ -316,7 +316,7 @@ void Daemon::set_addresses(const node::InterfaceAddresses& addresses) {
   addresses_ = addresses;
 }
 
-std::optional<snapshot::NodeFacts> Daemon::node_facts(base::Family family, const std::optional<model::Node>& node,
+std::optional<snapshot::NodeFacts> Daemon::node_facts(lib::Family family, const std::optional<model::Node>& node,
                                                       snapshot::SettingsStage of) {
   const auto running = settings_.get();
   const auto swap_settings = of == snapshot::SettingsStage::pending ? backend_part_.swap_settings() : nullptr;
@@ -340,8 +340,8 @@ std::optional<snapshot::NodeFacts> Daemon::node_facts(base::Family family, const
   out.conntrack_tcp_liberal = conntrack_tcp_liberal_;
 
   const auto detectors =
-      node::make_local_detectors(settings->local_detector, node ? node->pod_cidrs : std::vector<base::IpPrefix>());
-  const node::LocalDetector& detector = detectors[base::family_index(family)];
+      node::make_local_detectors(settings->local_detector, node ? node->pod_cidrs : std::vector<lib::IpPrefix>());
+  const node::LocalDetector& detector = detectors[lib::family_index(family)];
   out.detector = detector_kind(detector.kind);
   out.detector_cidr = detector.cidr;
   out.detector_interface = detector.interface_name;
@@ -421,7 +421,7 @@ std::vector<observe::FamilyHealth> Daemon::family_health() const {
   return out;
 }
 
-base::Status Daemon::run() {
+lib::Status Daemon::run() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -429,14 +429,14 @@ base::Status Daemon::run() {
   sigaddset(&signals, SIGHUP);
   Supervision supervision(notifier_);
   supervision.ready();
-  std::optional<base::Clock::Duration> watchdog = supervision.interval();
+  std::optional<lib::Clock::Duration> watchdog = supervision.interval();
   for (;;) {
     if (watchdog) supervision.report(supervised());
     // A reload may have changed it.
     const bool wait_for_pod_cidrs = settings_.get()->local_detector.mode == node::DetectLocalMode::node_cidr;
-    std::optional<base::Clock::Duration> interval = watchdog;
+    std::optional<lib::Clock::Duration> interval = watchdog;
     if (wait_for_pod_cidrs) {
-      const base::Clock::Duration second = std::chrono::seconds(1);
+      const lib::Clock::Duration second = std::chrono::seconds(1);
       interval = std::min(interval.value_or(second), second);
     }
     const int caught = wait_for(signals, interval);
@@ -459,12 +459,12 @@ base::Status Daemon::run() {
   }
 }
 
-base::Status Daemon::check_pod_cidrs() {
+lib::Status Daemon::check_pod_cidrs() {
   if (auto status = node_watch_.fatal(); !status.ok()) return status;
   if (clock_.now() - started_ < kPodCidrTimeout) return {};
   const auto status = store_->status();
   if (status.facts_known) return {};
-  return base::not_found(status.node ? "node " + node_name_ +
+  return lib::not_found(status.node ? "node " + node_name_ +
                                            " has no spec.podCIDRs, which detectLocalMode NodeCIDR needs: let the "
                                            "controller manager allocate them, or set another detectLocalMode"
                                      : "node " + node_name_ +

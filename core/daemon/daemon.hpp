@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "core/base/clock.hpp"
 #include "core/config/settings_cell.hpp"
 #include "core/daemon/kernel_part.hpp"
 #include "core/daemon/logging_part.hpp"
@@ -37,6 +36,7 @@
 #include "core/reload/file_watch.hpp"
 #include "core/reload/reloader.hpp"
 #include "core/snapshot/store_thread.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::daemon {
 
@@ -48,22 +48,22 @@ class Daemon {
   ~Daemon();
 
   // Starts everything, the source last; stops all of it on failure.
-  base::Status start();
+  lib::Status start();
   // Runs until SIGTERM or SIGINT. Rules stay in the kernel. SIGHUP requests a reload.
-  base::Status run();
+  lib::Status run();
 
  private:
-  base::Status start_backend();
+  lib::Status start_backend();
   // Like start_backend(), but reports a backend that hangs in the log, in health and in the status.
-  base::Status start_backend_watched();
-  void report_hanging(base::Clock::Duration since_start);
+  lib::Status start_backend_watched();
+  void report_hanging(lib::Clock::Duration since_start);
   // Control, health and metrics servers. Later calls return the first result.
-  base::Status start_servers();
+  lib::Status start_servers();
   nlohmann::json starting_status() const;
-  base::Status check_families(const config::Settings& settings);
+  lib::Status check_families(const config::Settings& settings);
   void read_conntrack_settings();
   void set_addresses(const node::InterfaceAddresses& addresses);
-  std::optional<snapshot::NodeFacts> node_facts(base::Family family, const std::optional<model::Node>& node,
+  std::optional<snapshot::NodeFacts> node_facts(lib::Family family, const std::optional<model::Node>& node,
                                                 snapshot::SettingsStage of);
   void warn_once(const std::string& warning);
   ObserveSources observe_sources();
@@ -77,21 +77,21 @@ class Daemon {
   nlohmann::json status();
   std::vector<observe::ServiceView> service_views();
   Supervised supervised();
-  base::Status check_pod_cidrs();
+  lib::Status check_pod_cidrs();
   void stop();
 
   config::SettingsCell settings_;
   const std::string node_name_;  // not changed by a reload
   const base::Notifier notifier_;
-  const base::SteadyClock clock_;
-  const base::Clock::Time started_ = clock_.now();
+  const lib::SteadyClock clock_;
+  const lib::Clock::Time started_ = clock_.now();
   lifecycle::StateDir state_dir_;
   std::atomic<bool> conntrack_tcp_liberal_{false};
 
   observe::Metrics metrics_;                   // before all members that record metrics
   kube::EventRecorder events_;                 // before all members that record events
   NodeWatch node_watch_;                       // store thread only, except fatal()
-  std::vector<base::Family> usable_families_;  // primary family first; set before the store starts
+  std::vector<lib::Family> usable_families_;  // primary family first; set before the store starts
 
   std::mutex mutex_;
   node::InterfaceAddresses addresses_;  // under mutex_
@@ -99,7 +99,7 @@ class Daemon {
 
   std::unique_ptr<snapshot::StoreThread> store_;
   std::atomic<snapshot::StoreThread*> store_for_threads_{nullptr};  // store_, once it exists
-  std::optional<base::Status> servers_started_;                     // thread of start()
+  std::optional<lib::Status> servers_started_;                     // thread of start()
   std::atomic<bool> complete_{false};                               // store, source and backend exist
   std::unique_ptr<node::AddressMonitor> address_monitor_;
   std::unique_ptr<observe::ControlServer> control_;

@@ -58,7 +58,7 @@ bool KernelPart::concerned(const config::Settings& from, const config::Settings&
          on_bridge(from) != on_bridge(to);
 }
 
-base::Status KernelPart::prepare(const config::Settings& from, const config::Settings& to) {
+lib::Status KernelPart::prepare(const config::Settings& from, const config::Settings& to) {
   from_ = from;
   next_ = to;
   return {};

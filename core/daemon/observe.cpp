@@ -62,7 +62,7 @@ Observe::Observe(const config::SettingsCell& settings, ObserveSources sources)
 
 Observe::~Observe() { stop(); }
 
-base::Status Observe::start() {
+lib::Status Observe::start() {
   const auto settings = settings_.get();
   start(health_server_, settings->serve.healthz);
   if (hard_failure_.ok()) start(metrics_server_, settings->serve.metrics);
@@ -81,13 +81,13 @@ void Observe::set_node(const std::optional<model::Node>& node) { node_eligible_ 
 
 bool Observe::proxy_healthy() const { return observe::proxy_healthy(health()); }
 
-void Observe::start(Server& server, const std::optional<base::SocketAddress>& where) {
+void Observe::start(Server& server, const std::optional<lib::SocketAddress>& where) {
   if (!where) return;
   observe::HttpServer::OnBindFailure failed;
   if (settings_.get()->serve.bind_address_hard_fail) {
     // start() makes the first attempt on this thread, and there is no retry.
     failed = [this, reason = server.reason](const std::string& sentence) {
-      hard_failure_ = {base::StatusCode::unavailable, sentence + ", and bindAddressHardFail makes that an error"};
+      hard_failure_ = {lib::StatusCode::unavailable, sentence + ", and bindAddressHardFail makes that an error"};
       sources_.bind_failed_hard(reason, sentence);
     };
   }
@@ -100,16 +100,16 @@ bool Observe::concerned(const config::Settings& from, const config::Settings& to
   return !(from.serve == to.serve);
 }
 
-base::Status Observe::prepare(const config::Settings& from, const config::Settings& to) {
-  base::Status status = prepare(health_server_, from.serve.healthz, to.serve.healthz);
+lib::Status Observe::prepare(const config::Settings& from, const config::Settings& to) {
+  lib::Status status = prepare(health_server_, from.serve.healthz, to.serve.healthz);
   if (status.ok()) status = prepare(metrics_server_, from.serve.metrics, to.serve.metrics);
   if (!status.ok()) abandon();
   return status;
 }
 
 // The new address may overlap a running one, as 127.0.0.1 does 0.0.0.0, and the two servers may swap their addresses.
-base::Status Observe::listen(observe::HttpServer& server, std::uint16_t port) {
-  base::Status status = server.listen();
+lib::Status Observe::listen(observe::HttpServer& server, std::uint16_t port) {
+  lib::Status status = server.listen();
   for (Server* mine : {&health_server_, &metrics_server_}) {
     if (status.ok() || !mine->running || mine->port != port) continue;
     mine->running->share_port(true);
@@ -120,8 +120,8 @@ base::Status Observe::listen(observe::HttpServer& server, std::uint16_t port) {
 }
 
 // Fails if the address cannot be bound, instead of retrying as at a start, because the old address still works.
-base::Status Observe::prepare(Server& server, const std::optional<base::SocketAddress>& from,
-                              const std::optional<base::SocketAddress>& to) {
+lib::Status Observe::prepare(Server& server, const std::optional<lib::SocketAddress>& from,
+                             const std::optional<lib::SocketAddress>& to) {
   if (from == to) return {};
   if (to) {
     auto next = std::make_unique<observe::HttpServer>(server.name, *to, server.handler, nullptr);

@@ -22,7 +22,7 @@ class BackendPart final : public reload::ReloadPart {
  public:
   struct Callbacks {
     // Fails for settings that cannot work on this node.
-    std::function<base::Status(const config::Settings&)> check;
+    std::function<lib::Status(const config::Settings&)> check;
     // Called with true before a backend that needs ServiceCIDRs subscribes, and with false after a backend that does
     // not need them has subscribed.
     std::function<void(bool wanted, const config::Settings&)> service_cidrs;
@@ -33,7 +33,7 @@ class BackendPart final : public reload::ReloadPart {
   BackendPart(Backends& backends, Callbacks callbacks) : backends_(backends), callbacks_(std::move(callbacks)) {}
 
   bool concerned(const config::Settings& from, const config::Settings& to) const override;
-  base::Status prepare(const config::Settings& from, const config::Settings& to) override;
+  lib::Status prepare(const config::Settings& from, const config::Settings& to) override;
   reload::Committed commit() override;
   void abandon() override;
 

@@ -9,7 +9,6 @@
 
 #include "core/base/log.hpp"
 #include "core/base/memory.hpp"
-#include "core/base/sha256.hpp"
 #include "core/cleanup/ipvs_connections.hpp"
 #include "core/config/mode_table.hpp"
 #include "core/lifecycle/backend_options.hpp"
@@ -18,6 +17,7 @@
 #include "core/observe/events/node_events.hpp"
 #include "core/plugin/lookup.hpp"
 #include "core/sync/sync_loop.hpp"
+#include "lib/sha256.hpp"
 
 namespace sluice::lifecycle {
 namespace {
@@ -29,15 +29,15 @@ constexpr std::chrono::hours kStartTimeout{24};
 constexpr std::chrono::seconds kAdoptTimeout{60};
 constexpr std::chrono::seconds kClaimsTimeout{15};
 
-constexpr abi::Family abi_family(base::Family family) {
-  return family == base::Family::ipv4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
+constexpr abi::Family abi_family(lib::Family family) {
+  return family == lib::Family::ipv4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
 }
 
 sync::SyncLoop::Options loop_options(const config::Settings& settings) {
   sync::SyncLoop::Options out;
   out.intervals.min = settings.min_sync_period;
   out.intervals.retry = settings.sync_period;
-  out.intervals.max = std::max<base::Clock::Duration>(kFullSyncInterval, settings.sync_period);
+  out.intervals.max = std::max<lib::Clock::Duration>(kFullSyncInterval, settings.sync_period);
   out.verify_every = sync::verify_interval(settings.sync_period);
   return out;
 }
@@ -57,8 +57,8 @@ Backends::~Backends() { stop(); }
 BackendRun::Settings Backends::run_settings(const config::Settings& settings, const std::string& state_dir) {
   BackendRun::Settings out;
   const auto options = backend_options(settings);
-  for (const base::Family family : base::kFamilies) {
-    plugin::BackendSettings& backend = out.backend[base::family_index(family)];
+  for (const lib::Family family : lib::kFamilies) {
+    plugin::BackendSettings& backend = out.backend[lib::family_index(family)];
     backend.family = abi_family(family);
     backend.options = options;
     backend.state_dir = state_dir;
@@ -67,12 +67,12 @@ BackendRun::Settings Backends::run_settings(const config::Settings& settings, co
   return out;
 }
 
-base::Result<std::shared_ptr<const plugin::Plugin>> Backends::load(const config::PluginSettings& plugins,
-                                                                   const std::string& id) const {
+lib::Result<std::shared_ptr<const plugin::Plugin>> Backends::load(const config::PluginSettings& plugins,
+                                                                  const std::string& id) const {
   return load_backend(plugins, id, /*copy=*/true);
 }
 
-base::Result<std::array<base::Status, 2>> Backends::start(const config::Settings& settings) {
+lib::Result<std::array<lib::Status, 2>> Backends::start(const config::Settings& settings) {
   auto loaded = load(settings.plugins, settings.backend);
   if (!loaded) return loaded.status();
   const auto folder = dependencies_.state_dir.backend_folder(settings.backend);
@@ -80,27 +80,27 @@ base::Result<std::array<base::Status, 2>> Backends::start(const config::Settings
   at_start_ = settings;
 
   // Both families in parallel, because probing kernel tools is slow.
-  std::array<base::Status, 2> out;
+  std::array<lib::Status, 2> out;
   auto run = run_settings(settings, *folder);
   run.id = ++last_id_;
   run.plugin = std::move(*loaded);
   const auto claims = dependencies_.state_dir.claims();
-  for (const base::Family family : base::kFamilies) {
-    base::Status& status = out[base::family_index(family)];
-    if (family == base::Family::ipv6) status = node::check_ipv6();
-    if (status.ok() && !run.plugin->has(family == base::Family::ipv4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6)) {
-      status = {base::StatusCode::unsupported,
-                "backend " + settings.backend + " does not support " + std::string(base::family_name(family))};
+  for (const lib::Family family : lib::kFamilies) {
+    lib::Status& status = out[lib::family_index(family)];
+    if (family == lib::Family::ipv6) status = node::check_ipv6();
+    if (status.ok() && !run.plugin->has(family == lib::Family::ipv4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6)) {
+      status = {lib::StatusCode::unsupported,
+                "backend " + settings.backend + " does not support " + std::string(lib::family_name(family))};
     }
     if (!status.ok()) continue;
     run.families.push_back(family);
     // Leftover state of another backend serves until the first sync of this backend.
-    run.backend[base::family_index(family)].predecessor_serves = std::any_of(
+    run.backend[lib::family_index(family)].predecessor_serves = std::any_of(
         claims.begin(), claims.end(),
         [&](const ownership::Claim& claim) { return claim.family == family && claim.backend != settings.backend; });
   }
   auto of_start = callbacks();
-  of_start.starting = [this](RunId, base::Family family, std::string_view call) { starting(family, call); };
+  of_start.starting = [this](RunId, lib::Family family, std::string_view call) { starting(family, call); };
   auto made = std::make_shared<BackendRun>(std::move(run), std::move(of_start), &dependencies_.metrics.plugin_sink(),
                                            dependencies_.clock);
   const auto started = made->start(kStartTimeout);
@@ -112,7 +112,7 @@ base::Result<std::array<base::Status, 2>> Backends::start(const config::Settings
   return out;
 }
 
-base::Status Backends::subscribe(snapshot::StoreThread& store, const std::vector<base::Family>& families) {
+lib::Status Backends::subscribe(snapshot::StoreThread& store, const std::vector<lib::Family>& families) {
   const auto run = serving();
   make_families(families);
   auto claims = run->claims(kClaimsTimeout);
@@ -127,7 +127,7 @@ base::Status Backends::subscribe(snapshot::StoreThread& store, const std::vector
     const std::lock_guard lock(mutex_);
     awaited_ = families;
   }
-  for (const base::Family family : families) {
+  for (const lib::Family family : families) {
     served(family)->serve(run->id(), run->plugin().has(abi::kFeatureOwnConnections));
   }
   store_ = &store;
@@ -139,13 +139,13 @@ base::Status Backends::subscribe(snapshot::StoreThread& store, const std::vector
   return {};
 }
 
-void Backends::make_families(const std::vector<base::Family>& families) {
-  for (const base::Family family : families) {
-    Family& of = families_[base::family_index(family)];
+void Backends::make_families(const std::vector<lib::Family>& families) {
+  for (const lib::Family family : families) {
+    Family& of = families_[lib::family_index(family)];
     conntrack::ConntrackReconciler::Options options;
     options.family = family;
     options.memory_file =
-        dependencies_.state_dir.path() + (family == base::Family::ipv4 ? "/udp-frontends-ipv4" : "/udp-frontends-ipv6");
+        dependencies_.state_dir.path() + (family == lib::Family::ipv4 ? "/udp-frontends-ipv4" : "/udp-frontends-ipv6");
     options.reconciled = [this, family](double seconds, std::uint64_t deleted) {
       dependencies_.metrics.conntrack_reconciled(family, seconds, deleted);
     };
@@ -170,19 +170,19 @@ void Backends::make_families(const std::vector<base::Family>& families) {
   }
 }
 
-ServedFamily* Backends::served(base::Family family) const { return families_[base::family_index(family)].served.get(); }
+ServedFamily* Backends::served(lib::Family family) const { return families_[lib::family_index(family)].served.get(); }
 
 BackendRun::Callbacks Backends::callbacks() {
   BackendRun::Callbacks out;
-  out.claims = [this](RunId run, base::Family family, const std::vector<std::string>& claims) {
+  out.claims = [this](RunId run, lib::Family family, const std::vector<std::string>& claims) {
     claimed(run, family, claims);
   };
-  out.applied = [this](RunId run, base::Family family, const snapshot::Transaction& transaction) {
+  out.applied = [this](RunId run, lib::Family family, const snapshot::Transaction& transaction) {
     served(family)->applied(run, transaction);
     // Memory use peaks at a full transaction, and is low for long afterwards.
     if (transaction.full) base::release_free_memory();
   };
-  out.synced = [this](RunId run, base::Family family, const sync::SyncReport& report) {
+  out.synced = [this](RunId run, lib::Family family, const sync::SyncReport& report) {
     if (const auto now = serving(); now && now->id() == run) dependencies_.metrics.synced(family, report);
   };
   out.not_programmed = [this](RunId run, const plugin::FailedServicePort& failed) {
@@ -195,22 +195,22 @@ BackendRun::Callbacks Backends::callbacks() {
     dependencies_.events.record(
         observe::backend_event(dependencies_.node_name, backend, severity, reason, note, regarding));
   };
-  out.relays = [this](RunId run, base::Family family, plugin::RelayedPort port) {
+  out.relays = [this](RunId run, lib::Family family, plugin::RelayedPort port) {
     if (ServedFamily* const of = served(family)) of->relays(run, std::move(port));
   };
-  out.descriptors = [this](const std::string& id, base::Family family) {
+  out.descriptors = [this](const std::string& id, lib::Family family) {
     return dependencies_.descriptors.store_for(id, family);
   };
   return out;
 }
 
-base::Status Backends::record(const BackendRun& run, const Claims& claims, ownership::ClaimState state,
-                              std::optional<std::chrono::system_clock::time_point> until) {
-  base::Status out;
+lib::Status Backends::record(const BackendRun& run, const Claims& claims, ownership::ClaimState state,
+                             std::optional<std::chrono::system_clock::time_point> until) {
+  lib::Status out;
   for (const auto& of : run.families()) {
     const auto status =
         dependencies_.state_dir.record({run.plugin().id(), of->family, state, run.plugin().file().string(), until,
-                                        claims[base::family_index(of->family)]});
+                                        claims[lib::family_index(of->family)]});
     if (!status.ok()) out = status;
   }
   return out;
@@ -225,7 +225,7 @@ void Backends::forget(const BackendRun& run, ownership::ClaimState state) {
 }
 
 // [apply thread] After a sync; only the first sync of each family matters.
-void Backends::claimed(RunId run, base::Family family, const std::vector<std::string>& claims) {
+void Backends::claimed(RunId run, lib::Family family, const std::vector<std::string>& claims) {
   bool all = false;
   {
     const std::lock_guard lock(mutex_);
@@ -239,7 +239,7 @@ void Backends::claimed(RunId run, base::Family family, const std::vector<std::st
 }
 
 // [apply thread]
-void Backends::starting(base::Family family, std::string_view call) {
+void Backends::starting(lib::Family family, std::string_view call) {
   const std::lock_guard lock(mutex_);
   std::erase_if(starting_, [family](const Starting& one) { return one.family == family; });
   if (!call.empty()) starting_.push_back({at_start_.backend, family, std::string(call), dependencies_.clock.now()});
@@ -265,13 +265,13 @@ bool Backends::wants_swap(const config::Settings& to) const {
   const auto wanted = run_settings(to, {});
   const auto& now = run->settings();
   for (const auto& of : run->families()) {
-    const std::size_t index = base::family_index(of->family);
+    const std::size_t index = lib::family_index(of->family);
     if (now.backend[index].options != wanted.backend[index].options) return true;
   }
   const plugin::Folders folders(to.plugins.folders.begin(), to.plugins.folders.end());
   const auto file = plugin::find_plugin(folders, to.backend);
   if (!file) return true;  // the swap reports the error
-  const auto sum = base::file_sha256(file->string());
+  const auto sum = lib::file_sha256(file->string());
   return !sum || *sum != run->plugin().sha256();
 }
 
@@ -280,7 +280,7 @@ SwapResult Backends::swap(const config::Settings& to, std::function<void(const p
   SwapRequest request;
   request.to = to.backend;
   request.load = [&] { return load(to.plugins, to.backend); };
-  request.settings = [&](const plugin::Plugin&) -> base::Result<BackendRun::Settings> {
+  request.settings = [&](const plugin::Plugin&) -> lib::Result<BackendRun::Settings> {
     const auto folder = dependencies_.state_dir.backend_folder(to.backend);
     if (!folder) return folder.status();
     return run_settings(to, *folder);
@@ -310,7 +310,7 @@ Swapper::Hooks Backends::swap_hooks() {
   out.metrics = &dependencies_.metrics.plugin_sink();
   out.serving = [this] { return serving(); };
   out.arriving = [this](const BackendRun& run, const Claims& claims) {
-    for (const auto& of : run.families()) startup_cleanup_->keep(of->family, claims[base::family_index(of->family)]);
+    for (const auto& of : run.families()) startup_cleanup_->keep(of->family, claims[lib::family_index(of->family)]);
     return record(run, claims, ownership::ClaimState::arriving);
   };
   out.serve = [this](std::shared_ptr<BackendRun> run, const Claims& claims) { serve(std::move(run), claims); };
@@ -339,7 +339,7 @@ void Backends::serve(std::shared_ptr<BackendRun> run, const Claims& claims) {
     serving_ = std::move(run);
   }
   // The new backend has synced. If the first backend never did, this completes the start.
-  for (const auto& of : now->families()) claimed(now->id(), of->family, claims[base::family_index(of->family)]);
+  for (const auto& of : now->families()) claimed(now->id(), of->family, claims[lib::family_index(of->family)]);
 }
 
 // [thread of the retirement]
@@ -350,7 +350,7 @@ void Backends::ending(const Retirement::Entry& entry) {
 // [thread of the retirement]
 bool Backends::settled(const Retirement::Entry& entry) const {
   return std::all_of(entry.run->families().begin(), entry.run->families().end(),
-                     [this](const auto& of) { return families_[base::family_index(of->family)].conntrack->settled(); });
+                     [this](const auto& of) { return families_[lib::family_index(of->family)].conntrack->settled(); });
 }
 
 // [thread of the retirement]
@@ -389,7 +389,7 @@ void Backends::forget_run(const BackendRun& run, const std::vector<ownership::Cl
   for (const auto& of : run.families()) served(of->family)->gone(run.id());
 }
 
-void Backends::find_leftover_backends(const config::Settings& settings, const std::vector<base::Family>& families) {
+void Backends::find_leftover_backends(const config::Settings& settings, const std::vector<lib::Family>& families) {
   cleanup::StartupCleanup::Options options;
   options.drain = std::chrono::duration_cast<std::chrono::milliseconds>(settings.drain_timeout);
   options.removed = [this](const cleanup::LeftoverBackend& gone) {
@@ -441,7 +441,7 @@ void Backends::drop_descriptors() {
 
 // Retires leftover state of an earlier process with a new run that never serves.
 void Backends::adopt(const std::string& backend, const std::vector<cleanup::LeftoverBackend>& found) {
-  const auto failed = [&](const base::Status& status) {
+  const auto failed = [&](const lib::Status& status) {
     base::log_error("swap", "cannot remove leftover state of backend " + backend + ": " + status.message() +
                                 "; retry at the next start, or run sluiced --cleanup now");
   };

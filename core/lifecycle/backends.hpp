@@ -19,7 +19,6 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/clock.hpp"
 #include "core/cleanup/startup_cleanup.hpp"
 #include "core/config/settings.hpp"
 #include "core/conntrack/reconciler.hpp"
@@ -32,6 +31,7 @@
 #include "core/observe/health/service_health_server.hpp"
 #include "core/observe/metrics/metrics.hpp"
 #include "core/snapshot/store_thread.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::lifecycle {
 
@@ -44,7 +44,7 @@ class Backends {
     kube::EventRecorder& events;
     observe::ServiceHealthServer& service_health;
     DescriptorKeeper& descriptors;
-    const base::Clock& clock;
+    const lib::Clock& clock;
     std::string node_name;
   };
 
@@ -53,10 +53,10 @@ class Backends {
 
   // Loads, creates and probes the configured backend. Returns the status of each family, by family_index; fails when
   // the plugin cannot be loaded.
-  base::Result<std::array<base::Status, 2>> start(const config::Settings& settings);
+  lib::Result<std::array<lib::Status, 2>> start(const config::Settings& settings);
   // Subscribes the backend to the store in these families, so that it begins to write to the kernel. Backends must be
   // stopped before the store.
-  base::Status subscribe(snapshot::StoreThread& store, const std::vector<base::Family>& families);
+  lib::Status subscribe(snapshot::StoreThread& store, const std::vector<lib::Family>& families);
   // [any thread] Aborts a swap in progress.
   void cancel_swap() {
     if (swapper_) swapper_->stop();
@@ -73,9 +73,9 @@ class Backends {
   // A create or probe call at start that has not returned.
   struct Starting {
     std::string backend;
-    base::Family family = base::Family::ipv4;
+    lib::Family family = lib::Family::ipv4;
     std::string call;  // "create" or "probe"
-    base::Clock::Time since;
+    lib::Clock::Time since;
   };
 
   // Any thread.
@@ -88,26 +88,26 @@ class Backends {
  private:
   BackendRun::Callbacks callbacks();
   static BackendRun::Settings run_settings(const config::Settings& settings, const std::string& state_dir);
-  base::Result<std::shared_ptr<const plugin::Plugin>> load(const config::PluginSettings& plugins,
-                                                           const std::string& id) const;
-  void make_families(const std::vector<base::Family>& families);
+  lib::Result<std::shared_ptr<const plugin::Plugin>> load(const config::PluginSettings& plugins,
+                                                          const std::string& id) const;
+  void make_families(const std::vector<lib::Family>& families);
   Swapper::Hooks swap_hooks();
-  void starting(base::Family family, std::string_view call);
-  void claimed(RunId run, base::Family family, const std::vector<std::string>& claims);
-  base::Status record(const BackendRun& run, const Claims& claims, ownership::ClaimState state,
-                      std::optional<std::chrono::system_clock::time_point> until = std::nullopt);
+  void starting(lib::Family family, std::string_view call);
+  void claimed(RunId run, lib::Family family, const std::vector<std::string>& claims);
+  lib::Status record(const BackendRun& run, const Claims& claims, ownership::ClaimState state,
+                     std::optional<std::chrono::system_clock::time_point> until = std::nullopt);
   void forget(const BackendRun& run, ownership::ClaimState state);
   void serve(std::shared_ptr<BackendRun> run, const Claims& claims);
   void ending(const Retirement::Entry& entry);
   bool settled(const Retirement::Entry& entry) const;
   void gone(const Retirement::Entry& entry, bool clean);
   void forget_run(const BackendRun& run, const std::vector<ownership::ClaimState>& states);
-  void find_leftover_backends(const config::Settings& settings, const std::vector<base::Family>& families);
+  void find_leftover_backends(const config::Settings& settings, const std::vector<lib::Family>& families);
   void adopt_leftover_backends();
   void drop_descriptors();
   void warn_deprecated(const std::string& backend);
   void adopt(const std::string& backend, const std::vector<cleanup::LeftoverBackend>& found);
-  ServedFamily* served(base::Family family) const;
+  ServedFamily* served(lib::Family family) const;
 
   const Dependencies dependencies_;
   std::unique_ptr<cleanup::StartupCleanup> startup_cleanup_;  // set by subscribe()
@@ -124,7 +124,7 @@ class Backends {
 
   mutable std::mutex mutex_;
   std::shared_ptr<BackendRun> serving_;  // under mutex_
-  std::vector<base::Family> awaited_;    // families without a first sync; under mutex_
+  std::vector<lib::Family> awaited_;    // families without a first sync; under mutex_
   std::vector<Starting> starting_;       // under mutex_
   // States of adopted runs in the ownership ledger; under mutex_.
   std::map<RunId, std::vector<ownership::ClaimState>> adopted_;

@@ -18,8 +18,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/clock.hpp"
-#include "core/base/fd.hpp"
+#include "lib/clock.hpp"
+#include "lib/fd.hpp"
 
 namespace sluice::lifecycle {
 
@@ -28,7 +28,7 @@ class DescriptorSender {
   // [thread of the sender]
   struct Callbacks {
     // A duplicate of the descriptor with this name; invalid when there is none.
-    std::function<base::Fd(const std::string& name)> current;
+    std::function<lib::Fd(const std::string& name)> current;
     // The manager has removed the name, and no descriptor has it.
     std::function<void(const std::string& name)> removed;
   };
@@ -63,7 +63,7 @@ class DescriptorSender {
   const Callbacks callbacks_;
   // Used only by the thread, once it runs.
   std::set<std::string> stored_;  // names that the manager may have
-  base::Fd socket_;
+  lib::Fd socket_;
   std::chrono::milliseconds retry_{0};
   bool warned_ = false;
 
@@ -73,7 +73,7 @@ class DescriptorSender {
   std::set<std::string> queued_;   // under mutex_; the same names, for lookup
   std::size_t sending_ = 0;        // under mutex_; 1 while a name taken from the queue is being sent
   bool stopping_ = false;          // under mutex_
-  base::Clock::Time deadline_{};   // under mutex_
+  lib::Clock::Time deadline_{};   // under mutex_
   std::thread thread_;             // under mutex_
 };
 

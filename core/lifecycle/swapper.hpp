@@ -15,24 +15,24 @@
 #include <string>
 #include <vector>
 
-#include "core/base/clock.hpp"
 #include "core/lifecycle/backend_run.hpp"
 #include "core/lifecycle/retirement.hpp"
 #include "core/lifecycle/step.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::lifecycle {
 
 struct SwapRequest {
   std::string to;  // id of the new backend, for messages
   // Loads the plugin of the new backend; called once, as the first step.
-  std::function<base::Result<std::shared_ptr<const plugin::Plugin>>()> load;
+  std::function<lib::Result<std::shared_ptr<const plugin::Plugin>>()> load;
   // The settings except id, families and plugin; called after load.
-  std::function<base::Result<BackendRun::Settings>(const plugin::Plugin&)> settings;
-  base::Clock::Duration drain{};  // drain timeout of the old backend
+  std::function<lib::Result<BackendRun::Settings>(const plugin::Plugin&)> settings;
+  lib::Clock::Duration drain{};  // drain timeout of the old backend
 };
 
 struct SwapResult {
-  base::Status status;            // ok: the new backend serves
+  lib::Status status;            // ok: the new backend serves
   std::optional<Step> failed_at;  // if not ok
   std::string from;
   std::string to;
@@ -67,7 +67,7 @@ class Swapper {
     // The active backend.
     std::function<std::shared_ptr<BackendRun>()> serving;
     // Records the claims of the new backend before it writes. If this fails, it must not write.
-    std::function<base::Status(const BackendRun&, const Claims&)> arriving;
+    std::function<lib::Status(const BackendRun&, const Claims&)> arriving;
     // Makes the new backend active.
     std::function<void(std::shared_ptr<BackendRun>, const Claims&)> serve;
     // Records that the old backend retires and drains until `until`.
@@ -78,7 +78,7 @@ class Swapper {
     std::function<void(const plugin::Plugin&)> before_subscribe;
   };
 
-  Swapper(Timeouts timeouts, Hooks hooks, Retirement& retirement, const base::Clock& clock);
+  Swapper(Timeouts timeouts, Hooks hooks, Retirement& retirement, const lib::Clock& clock);
 
   // Blocks until the new backend is active and retire() of the old backend was called, or the swap is rolled back. One
   // at a time.
@@ -95,7 +95,7 @@ class Swapper {
   const Timeouts timeouts_;
   const Hooks hooks_;
   Retirement& retirement_;
-  const base::Clock& clock_;
+  const lib::Clock& clock_;
   std::atomic<bool> stopping_{false};
   mutable std::mutex mutex_;
   SwapProgress progress_;  // under mutex_

@@ -15,8 +15,8 @@
 #include <thread>
 #include <utility>
 
-#include "core/base/fd.hpp"
-#include "core/base/files.hpp"
+#include "lib/fd.hpp"
+#include "lib/files.hpp"
 
 namespace sluice::node {
 namespace {
@@ -31,12 +31,12 @@ std::optional<std::uint64_t> number(std::string_view text) {
 }
 
 std::string first_line(const std::string& file) {
-  const auto text = base::read_file(file, 4096);
+  const auto text = lib::read_file(file, 4096);
   return text ? text->substr(0, text->find('\n')) : std::string();
 }
 
 // The number of hash buckets is a setting of its own, besides the maximum number of entries.
-base::Status ensure_buckets(std::uint64_t wanted, const std::string& sys) {
+lib::Status ensure_buckets(std::uint64_t wanted, const std::string& sys) {
   const std::string folder = sys + "/module/nf_conntrack/parameters";
   const auto now = number(first_line(folder + "/hashsize"));
   if (!now || *now >= wanted) return {};
@@ -85,7 +85,7 @@ std::vector<std::string> apply_conntrack_settings(const ConntrackSettings& setti
     // The buckets follow the maximum, so do not set them if that failed.
     if (status.ok() && name == "nf_conntrack_max") status = ensure_buckets(value / 4, sys);
     if (status.ok()) continue;
-    if (status.code() == base::StatusCode::not_found) {
+    if (status.code() == lib::StatusCode::not_found) {
       const std::string all = "connection tracking is not set up, as the kernel has no ";
       if (!sysctl.read(std::string(kFolder) + "nf_conntrack_max")) {
         return {all + "module nf_conntrack loaded; load it before the start (modprobe nf_conntrack)"};
@@ -107,12 +107,12 @@ std::string check_bridge_netfilter(const Sysctl& sysctl, bool pods_on_bridge) {
                      "the rules; load it, and set net.bridge.bridge-nf-call-iptables to 1");
 }
 
-base::Status set_oom_score(int score, const std::string& file) {
+lib::Status set_oom_score(int score, const std::string& file) {
   const std::string action = "cannot set " + file + " to " + std::to_string(score);
-  const base::Fd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!fd.valid()) return base::errno_status(action, errno);
+  const lib::Fd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd.valid()) return lib::errno_status(action, errno);
   const std::string text = std::to_string(score);
-  if (::write(fd.get(), text.data(), text.size()) < 0) return base::errno_status(action, errno);
+  if (::write(fd.get(), text.data(), text.size()) < 0) return lib::errno_status(action, errno);
   return {};
 }
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "core/base/status.hpp"
 #include "core/node/conntrack_settings.hpp"
 #include "core/node/sysctl.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::node {
 
@@ -31,6 +31,6 @@ std::vector<std::string> apply_conntrack_settings(const ConntrackSettings& setti
 std::string check_bridge_netfilter(const Sysctl& sysctl, bool pods_on_bridge);
 
 // Applies to this process and to its child processes.
-base::Status set_oom_score(int score, const std::string& file = "/proc/self/oom_score_adj");
+lib::Status set_oom_score(int score, const std::string& file = "/proc/self/oom_score_adj");
 
 }  // namespace sluice::node

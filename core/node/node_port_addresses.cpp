@@ -8,16 +8,16 @@
 namespace sluice::node {
 namespace {
 
-using base::Family;
-using base::IpAddress;
-using base::IpPrefix;
+using lib::Family;
+using lib::IpAddress;
+using lib::IpPrefix;
 
 std::vector<IpPrefix> ranges_of(const NodePortSettings& settings, Family family, const NodeIps& node_ips) {
   std::vector<IpPrefix> out;
   if (settings.primary) {
     // A loopback address means that the node IP is not known: use all addresses.
     const IpAddress& ip = node_ips.of(family);
-    if (!ip.is_loopback()) out.emplace_back(ip, base::family_bits(family));
+    if (!ip.is_loopback()) out.emplace_back(ip, lib::family_bits(family));
     return out;
   }
   for (const IpPrefix& range : settings.ranges) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/status.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::node {
 
@@ -17,11 +17,11 @@ class Sysctl {
   explicit Sysctl(std::string root = "/proc/sys") : root_(std::move(root)) {}
 
   // Without the trailing newline. not_found if the kernel does not have the setting.
-  base::Result<std::string> read(std::string_view name) const;
+  lib::Result<std::string> read(std::string_view name) const;
 
   // Writes only if the value differs: in a container with a read-only /proc/sys, a setting that is already correct must
   // not fail.
-  base::Status ensure(std::string_view name, std::string_view value) const;
+  lib::Status ensure(std::string_view name, std::string_view value) const;
 
  private:
   std::string path(std::string_view name) const { return root_ + "/" + std::string(name); }
@@ -30,6 +30,6 @@ class Sysctl {
 };
 
 // Whether net.netfilter.nf_conntrack_tcp_be_liberal is on. False if the connection tracking module is not loaded.
-base::Result<bool> conntrack_tcp_be_liberal(const Sysctl& sysctl);
+lib::Result<bool> conntrack_tcp_be_liberal(const Sysctl& sysctl);
 
 }  // namespace sluice::node

@@ -17,8 +17,8 @@
 
 namespace sluice::plugin {
 
-using base::Status;
-using base::StatusCode;
+using lib::Status;
+using lib::StatusCode;
 
 // A method of abi::Backend and its documented timeout.
 struct BackendHandle::Call {
@@ -166,7 +166,7 @@ class BackendHandle::CallTimer {
  private:
   BackendHandle& handle_;
   const Call& call_;
-  const base::Clock::Time from_;
+  const lib::Clock::Time from_;
 };
 
 template <class F>
@@ -182,7 +182,7 @@ Outcome BackendHandle::timed_call(const Call& call, F&& body) {
 }
 
 BackendHandle::BackendHandle(std::shared_ptr<const Plugin> plugin, abi::Family family, HostCallbacks callbacks,
-                             MetricSink* metrics, const base::Clock& clock)
+                             MetricSink* metrics, const lib::Clock& clock)
     : plugin_(std::move(plugin)), family_(family), name_(backend_name(*plugin_, family)), clock_(clock),
       host_(plugin_->id(), std::move(callbacks), metrics, clock) {}
 
@@ -193,10 +193,10 @@ BackendHandle::~BackendHandle() {
   backend_->release();
 }
 
-base::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_ptr<const Plugin> plugin,
-                                                                   const BackendSettings& settings,
-                                                                   HostCallbacks callbacks, MetricSink* metrics,
-                                                                   const base::Clock& clock) {
+lib::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_ptr<const Plugin> plugin,
+                                                                  const BackendSettings& settings,
+                                                                  HostCallbacks callbacks, MetricSink* metrics,
+                                                                  const lib::Clock& clock) {
   const abi::Feature feature =
       settings.family == abi::Family::kIpv6 ? abi::kFeatureIpv6 : abi::kFeatureIpv4;
   if (!plugin->has(feature)) {

@@ -60,7 +60,7 @@ std::string one_line(std::string_view text) {
 std::string_view bounded_text(const char* text, std::size_t capacity) { return {text, strnlen(text, capacity)}; }
 
 HostServices::HostServices(const std::string& plugin_id, HostCallbacks callbacks, MetricSink* metrics,
-                           const base::Clock& clock)
+                           const lib::Clock& clock)
     : plugin_id_(plugin_id), component_("plugin." + plugin_id), callbacks_(std::move(callbacks)), metrics_(metrics),
       clock_(clock) {}
 
@@ -149,7 +149,7 @@ abi::Code HostServices::keep(abi::StringView name, std::int32_t fd, abi::Error* 
       return sdk::fail(error, abi::Code::kInvalid, one_line(text),
                        "a descriptor is kept under 1 to 200 letters, digits and \"-_.\"");
     }
-    const base::Status status = callbacks_.descriptors->keep(text, fd);
+    const lib::Status status = callbacks_.descriptors->keep(text, fd);
     if (status.ok()) return abi::Code::kOk;
     return sdk::fail(error, abi_code(status.code()), text, status.message(), status.os_errno());
   });

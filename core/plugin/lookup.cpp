@@ -53,9 +53,9 @@ std::vector<std::string> available_plugins(const Folders& folders) {
   return ids;
 }
 
-base::Result<fs::path> find_plugin(const Folders& folders, std::string_view id) {
+lib::Result<fs::path> find_plugin(const Folders& folders, std::string_view id) {
   if (!is_file_name(id)) {
-    return base::invalid("backend id '" + std::string(id) + "' is not a plain name; use one such as \"iptables\"");
+    return lib::invalid("backend id '" + std::string(id) + "' is not a plain name; use one such as \"iptables\"");
   }
   std::vector<std::string> searched;
   for (const fs::path& folder : folders) {
@@ -65,8 +65,8 @@ base::Result<fs::path> find_plugin(const Folders& folders, std::string_view id) 
     searched.push_back(folder.string());
   }
   const std::vector<std::string> ids = available_plugins(folders);
-  return base::not_found("backend '" + std::string(id) + "' is not installed in " + joined(searched) + "; available: " +
-                         (ids.empty() ? "none" : joined(ids)));
+  return lib::not_found("backend '" + std::string(id) + "' is not installed in " + joined(searched) + "; available: " +
+                        (ids.empty() ? "none" : joined(ids)));
 }
 
 Folders default_folders(const fs::path& installed, const fs::path& executable) {

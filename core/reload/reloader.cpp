@@ -41,11 +41,11 @@ std::string applied_settings(const std::vector<SettingsChange>& changes) {
 
 // An exception of a part must not end the thread.
 template <class F>
-base::Status guarded(F&& f) {
+lib::Status guarded(F&& f) {
   try {
     return f();
   } catch (const std::exception& e) {
-    return {base::StatusCode::internal, e.what()};
+    return {lib::StatusCode::internal, e.what()};
   }
 }
 
@@ -67,7 +67,7 @@ void log_result(const ReloadResult& result) {
 
 }  // namespace
 
-Reloader::Reloader(config::SettingsCell& settings, ReadSettings read, ReloadHooks hooks, const base::Clock& clock)
+Reloader::Reloader(config::SettingsCell& settings, ReadSettings read, ReloadHooks hooks, const lib::Clock& clock)
     : settings_(settings), read_(std::move(read)), hooks_(std::move(hooks)), clock_(clock) {}
 
 Reloader::~Reloader() { stop(); }
@@ -155,7 +155,7 @@ ReloadResult Reloader::reload() {
   const auto from = settings_.get();
   config::Problems problems;
   std::shared_ptr<const config::Settings> to;
-  const auto read = guarded([&]() -> base::Status {
+  const auto read = guarded([&]() -> lib::Status {
     to = std::make_shared<const config::Settings>(read_(*from, problems));
     return {};
   });
@@ -167,7 +167,7 @@ ReloadResult Reloader::reload() {
     (problem.severity == config::Problem::Severity::error ? errors : warnings).push_back(problem.to_string());
   }
   ReloadResult out;
-  const auto applied = guarded([&]() -> base::Status {
+  const auto applied = guarded([&]() -> lib::Status {
     out = errors.empty() ? apply(from, to) : failed(std::move(errors));
     return {};
   });
@@ -209,7 +209,7 @@ ReloadResult Reloader::apply(const std::shared_ptr<const config::Settings>& from
   std::vector<std::string> done;
   for (const Part& part : concerned) {
     doing(part.name + ": applying");
-    const auto status = guarded([&]() -> base::Status {
+    const auto status = guarded([&]() -> lib::Status {
       Committed committed = part.part->commit();
       std::move(committed.done.begin(), committed.done.end(), std::back_inserter(done));
       std::move(committed.failed.begin(), committed.failed.end(), std::back_inserter(out.sentences));

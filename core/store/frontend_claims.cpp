@@ -32,7 +32,7 @@ struct Before {
 
 FrontendClaims::Keys FrontendClaims::wanted(const model::Service& service, bool external_ips) {
   Keys out;
-  for (const auto family : base::kFamilies) {
+  for (const auto family : lib::kFamilies) {
     if (!has_service_ports(service, family)) continue;
     const ServiceAddresses addresses(service, family, external_ips);
     std::size_t room = kMostFrontends;

@@ -4,7 +4,7 @@
 #
 # Tests the SDK outside of this repository: installs it into an empty folder, builds the example there with pkg-config
 # only, and loads it with the loader of the daemon. The plugins of this repository must also build with the installed
-# headers, names/ and plugins/common, without headers of the daemon.
+# headers, lib/, names/ and plugins/common, without headers of the daemon.
 : "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${SLUICE_BUILDDIR:=$PWD}"
 : "${CXX:=g++}"
@@ -47,12 +47,12 @@ else
   skip "every line is JSON" "python3 is not installed"
 fi
 
-# needs_only_the_sdk PLUGIN: the preprocessor finds every header of plugins/PLUGIN in the installed SDK, in names/, in
-# plugins/common or in the system. With these headers the main build compiles the sources, and test/separate.sh each of them by itself.
+# needs_only_the_sdk PLUGIN: the preprocessor finds every header of plugins/PLUGIN in the installed SDK, in lib/, in names/,
+# in plugins/common or in the system. With these headers the main build compiles the sources, and test/separate.sh each of them by itself.
 needs_only_the_sdk() {
   tree=$away/$1
   mkdir -p "$tree/plugins"
-  cp -r "$SLUICE_SRCDIR/names" "$tree/"
+  cp -r "$SLUICE_SRCDIR/lib" "$SLUICE_SRCDIR/names" "$tree/"
   cp -r "$SLUICE_SRCDIR/plugins/common" "$SLUICE_SRCDIR/plugins/$1" "$tree/plugins/"
   flags=$(pkg-config --cflags libnl-3.0 libnl-route-3.0 libnl-genl-3.0 2>/dev/null)
   find "$tree/plugins/$1" -name '*.cpp' >"$tree/sources"

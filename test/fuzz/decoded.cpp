@@ -39,7 +39,7 @@ std::string text_of(const model::EndpointSlice& slice) {
   std::string out = "EndpointSlice " + slice.name.to_string() + " of " + slice.service.to_string();
   for (const auto& port : slice.ports) out += " port " + port_text(port.name, port.protocol, port.port);
   for (const auto& endpoint : slice.endpoints) {
-    out += " endpoint " + base::IpAddress::from_bytes(slice.family, endpoint.address.data()).to_string() + "/" +
+    out += " endpoint " + lib::IpAddress::from_bytes(slice.family, endpoint.address.data()).to_string() + "/" +
            std::string(endpoint.node.text()) + "/" + std::string(endpoint.zone_hints.text()) + "/" +
            std::string(endpoint.node_hints.text()) + "/" + std::to_string(endpoint.ready) +
            std::to_string(endpoint.serving) + std::to_string(endpoint.terminating);

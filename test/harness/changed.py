@@ -30,6 +30,7 @@ TABLE = {
     "docs/man": ("lint", "check", "package"),
     "docs/plugin-guide.md": ("lint", "check"),
     "docs/subdir.am": ALL,
+    "lib": CODE,
     "m4": ALL,
     "names": CODE,
     "packaging": ALL,

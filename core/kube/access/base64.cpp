@@ -31,7 +31,7 @@ std::string base64_encode(const std::string& bytes) {
   return out;
 }
 
-base::Result<std::string> base64_decode(const std::string& text) {
+lib::Result<std::string> base64_decode(const std::string& text) {
   std::string out;
   std::uint32_t group = 0;
   int bits = 0;
@@ -45,7 +45,7 @@ base::Result<std::string> base64_decode(const std::string& text) {
       continue;
     }
     const auto value = kAlphabet.find(c);
-    if (value == std::string_view::npos || padded) return base::invalid("is not base64");
+    if (value == std::string_view::npos || padded) return lib::invalid("is not base64");
     group = (group << 6 | static_cast<std::uint32_t>(value)) & 0xffffff;
     bits += 6;
     if (bits >= 8) {
@@ -53,7 +53,7 @@ base::Result<std::string> base64_decode(const std::string& text) {
       out += static_cast<char>(group >> bits & 0xff);
     }
   }
-  if (characters % 4 != 0) return base::invalid("is not base64");
+  if (characters % 4 != 0) return lib::invalid("is not base64");
   return out;
 }
 

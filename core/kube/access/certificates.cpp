@@ -29,9 +29,9 @@ std::chrono::system_clock::time_point time_of(const ASN1_TIME* time) {
   return std::chrono::system_clock::from_time_t(::timegm(&parts));
 }
 
-base::Status wrong(const std::string& origin, const std::string& problem) {
+lib::Status wrong(const std::string& origin, const std::string& problem) {
   ERR_clear_error();
-  return base::invalid(origin + ": " + problem);
+  return lib::invalid(origin + ": " + problem);
 }
 
 }  // namespace
@@ -64,15 +64,15 @@ bool has_expired(const std::string& pem, std::chrono::system_clock::time_point n
   return facts && facts->not_after < now;
 }
 
-base::Status check_authorities(const std::string& pem, const std::string& origin) {
+lib::Status check_authorities(const std::string& pem, const std::string& origin) {
   const PemBio bio = pem_memory(pem);
   const PemCertificate first = next_certificate(bio.get());
   if (!first) return wrong(origin, "holds no CA certificate in PEM form");
   return {};
 }
 
-base::Status check_pair(const std::string& certificate_pem, const std::string& certificate_origin,
-                        const std::string& key_pem, const std::string& key_origin) {
+lib::Status check_pair(const std::string& certificate_pem, const std::string& certificate_origin,
+                       const std::string& key_pem, const std::string& key_origin) {
   const PemBio certificate_bio = pem_memory(certificate_pem);
   const PemCertificate certificate = next_certificate(certificate_bio.get());
   if (!certificate) return wrong(certificate_origin, "holds no certificate in PEM form");

@@ -9,10 +9,10 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/status.hpp"
 #include "core/kube/access/connection_config.hpp"
 #include "core/kube/access/credential_observer.hpp"
 #include "core/kube/access/kept_value_log.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 
@@ -38,14 +38,14 @@ class TlsFiles {
 
   // Fails only until the files were usable once. Later, files that are unreadable or do not match (a new certificate
   // with the old key) leave the previous content active.
-  base::Result<TlsMaterial> read();
+  lib::Result<TlsMaterial> read();
   // Whether the last read() kept previous content because of a problem: check again soon.
   bool inconsistent() const;
 
  private:
-  base::Status read_ca();
+  lib::Status read_ca();
   void ca_reloaded(bool success, std::string_view reason) const;
-  base::Status read_pair();
+  lib::Status read_pair();
   void log_expiry();
 
   const Material ca_;

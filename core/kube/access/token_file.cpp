@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/base/files.hpp"
+#include "lib/files.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -22,23 +22,23 @@ std::string trimmed(const std::string& text) {
 
 }  // namespace
 
-base::Result<std::string> TokenFile::read() const {
+lib::Result<std::string> TokenFile::read() const {
   std::string text = source_.inline_content;
   if (!source_.file.empty()) {
-    auto content = base::read_file(source_.file, kMaxTokenBytes);
+    auto content = lib::read_file(source_.file, kMaxTokenBytes);
     if (!content) return content.status().prefixed("the token");
     text = std::move(*content);
   }
   text = trimmed(text);
-  if (text.empty()) return base::invalid("the token " + source_.origin + " is empty");
+  if (text.empty()) return lib::invalid("the token " + source_.origin + " is empty");
   const auto printable = [](char c) { return c > 0x20 && c < 0x7f; };
   if (!std::all_of(text.begin(), text.end(), printable)) {
-    return base::invalid("the token " + source_.origin + " holds characters a token cannot have");
+    return lib::invalid("the token " + source_.origin + " holds characters a token cannot have");
   }
   return text;
 }
 
-base::Result<std::string> TokenFile::token() {
+lib::Result<std::string> TokenFile::token() {
   const std::lock_guard lock(mutex_);
   const auto now = clock_.now();
   if (fresh_until_ && now < *fresh_until_) return last_;

@@ -22,7 +22,7 @@ std::string named(const ClusterEvent& event) {
 
 }  // namespace
 
-EventRecorder::EventRecorder(EventRecorderOptions options, const base::Clock& clock)
+EventRecorder::EventRecorder(EventRecorderOptions options, const lib::Clock& clock)
     : options_(std::move(options)), clock_(clock), bucket_(options_.qps, options_.burst, clock.now()) {}
 
 EventRecorder::~EventRecorder() { stop(); }
@@ -61,7 +61,7 @@ void EventRecorder::set_transport(Transport* transport) {
   changed_.wait(lock, [this] { return !sending_; });
 }
 
-void EventRecorder::drain(base::Clock::Duration at_most) {
+void EventRecorder::drain(lib::Clock::Duration at_most) {
   std::unique_lock lock(mutex_);
   closing_ = true;
   changed_.notify_all();
@@ -90,10 +90,10 @@ void EventRecorder::run() {
   for (;;) {
     const auto news = [this] { return closing_ || !queue_.empty(); };
     const auto due = series_.next_due();
-    if (due == base::Clock::Time::max()) {
+    if (due == lib::Clock::Time::max()) {
       changed_.wait(lock, news);
     } else {
-      changed_.wait_for(lock, std::max(due - clock_.now(), base::Clock::Duration::zero()), news);
+      changed_.wait_for(lock, std::max(due - clock_.now(), lib::Clock::Duration::zero()), news);
     }
     if (queue_.empty() && closing_) break;
 
@@ -168,7 +168,7 @@ void EventRecorder::write_with_retries(const EventWrite& write) {
 }
 
 // Returns false if drain() or stop() was called meanwhile.
-bool EventRecorder::pause(std::unique_lock<std::mutex>& lock, base::Clock::Duration time) {
+bool EventRecorder::pause(std::unique_lock<std::mutex>& lock, lib::Clock::Duration time) {
   return !changed_.wait_for(lock, time, [this] { return closing_; });
 }
 

@@ -23,11 +23,11 @@ namespace {
 
 constexpr int kUnauthorized = 401;
 
-base::Status stopped_status() { return {base::StatusCode::unavailable, "stopped", ECANCELED}; }
+lib::Status stopped_status() { return {lib::StatusCode::unavailable, "stopped", ECANCELED}; }
 
 // ERESTART: not a failure; repeat the request.
-base::Status replaced_status() {
-  return {base::StatusCode::unavailable, "the client certificate has changed; reconnecting with it", ERESTART};
+lib::Status replaced_status() {
+  return {lib::StatusCode::unavailable, "the client certificate has changed; reconnecting with it", ERESTART};
 }
 
 // Connections to one address with the same certificates.
@@ -67,11 +67,11 @@ class ApiClient::Impl {
 
   const ConnectionConfig& config() const { return credentials_.config(); }
 
-  base::Status send(const Request& request, ResponseSink& sink) {
+  lib::Status send(const Request& request, ResponseSink& sink) {
     auto secrets = credentials_.load([this] { return stopped(); });
     if (!secrets) return stopped() ? stopped_status() : secrets.status();
     RefusalSink first(sink, credentials_.renewable());
-    base::Status status = attempt(request, *secrets, first);
+    lib::Status status = attempt(request, *secrets, first);
     const bool refused = status.ok() && first.refused();
     const bool replaced = status.os_errno() == ERESTART && !first.answered();
     if (!refused && !replaced) return status;
@@ -96,7 +96,7 @@ class ApiClient::Impl {
   }
 
  private:
-  base::Status attempt(const Request& request, const ConnectionSecrets& secrets, RefusalSink& sink) {
+  lib::Status attempt(const Request& request, const ConnectionSecrets& secrets, RefusalSink& sink) {
     replace_tls(secrets.tls);
     const std::string& host = config().proxy ? config().proxy->host : config().server.host;
     const auto addresses = options_.resolver->resolve(host, options_.resolve_limit, [this] { return stopped(); });
@@ -114,20 +114,20 @@ class ApiClient::Impl {
     }
     const HttpOutcome outcome = exchange->wait(sink, request.watch ? check_certificates(secrets.tls) : HttpCheck());
     leave(exchange);
-    const base::Status status = status_of(outcome, *endpoint, sink.answered());
+    const lib::Status status = status_of(outcome, *endpoint, sink.answered());
     if (!status.ok()) {
       const bool reachable = status.os_errno() == ERESTART || status.os_errno() == ECANCELED;
-      const bool failed = status.code() == base::StatusCode::unavailable || status.code() == base::StatusCode::denied;
+      const bool failed = status.code() == lib::StatusCode::unavailable || status.code() == lib::StatusCode::denied;
       if (failed && !reachable) try_next_address();
       forget(endpoint);
     }
     return status;
   }
 
-  void report(const std::vector<base::IpAddress>& addresses) {
+  void report(const std::vector<lib::IpAddress>& addresses) {
     if (!options_.on_addresses) return;
     const std::uint16_t port = config().proxy ? config().proxy->port : config().server.port;
-    std::vector<base::SocketAddress> out;
+    std::vector<lib::SocketAddress> out;
     for (const auto& address : addresses) out.push_back({address, port});
     std::sort(out.begin(), out.end());
     // Held during the call, so that reports arrive in order.
@@ -137,7 +137,7 @@ class ApiClient::Impl {
     options_.on_addresses(std::move(out));
   }
 
-  base::Status status_of(const HttpOutcome& outcome, const Endpoint& endpoint, bool answered) const {
+  lib::Status status_of(const HttpOutcome& outcome, const Endpoint& endpoint, bool answered) const {
     if (!outcome.failure) return outcome.ended;
     if (stopped() || outcome.failure->code == ECANCELED) return stopped_status();
     return explain_failure(*outcome.failure,
@@ -151,7 +151,7 @@ class ApiClient::Impl {
     const auto check = [this, used](std::chrono::milliseconds& next) {
       const auto files = credentials_.tls_files();
       next = credentials_.inconsistent() ? options_.certificate_check_again : options_.certificate_check;
-      return files && !files->same_identity(used) ? replaced_status() : base::Status();
+      return files && !files->same_identity(used) ? replaced_status() : lib::Status();
     };
     return {credentials_.inconsistent() ? options_.certificate_check_again : options_.certificate_check, check};
   }
@@ -184,7 +184,7 @@ class ApiClient::Impl {
     running_.remove_if([&](const Running& one) { return one.exchange == exchange; });
   }
 
-  base::IpAddress pick(const std::vector<base::IpAddress>& addresses) const {
+  lib::IpAddress pick(const std::vector<lib::IpAddress>& addresses) const {
     const std::lock_guard lock(mutex_);
     return addresses[next_address_ % addresses.size()];
   }
@@ -195,7 +195,7 @@ class ApiClient::Impl {
 
   // Lists share an endpoint, whose idle connection serves the next page. A watch (with its own idle timeout) and a
   // tunnel through a proxy get an endpoint for one request.
-  std::shared_ptr<Endpoint> endpoint_for(const Request& request, const base::IpAddress& address,
+  std::shared_ptr<Endpoint> endpoint_for(const Request& request, const lib::IpAddress& address,
                                          const TlsMaterial& material) {
     const bool shared = !request.watch && !(config().proxy && config().server.tls);
     const std::lock_guard lock(mutex_);
@@ -234,14 +234,14 @@ class ApiClient::Impl {
   std::list<Running> running_;
   std::size_t next_address_ = 0;
   std::mutex reported_mutex_;
-  std::vector<base::SocketAddress> reported_;  // under reported_mutex_
+  std::vector<lib::SocketAddress> reported_;  // under reported_mutex_
   std::shared_ptr<Endpoint> kept_;
 };
 
 ApiClient::ApiClient(ConnectionConfig config, ApiClientOptions options)
     : impl_(std::make_unique<Impl>(std::move(config), std::move(options))) {}
 ApiClient::~ApiClient() { stop(); }
-base::Status ApiClient::send(const Request& request, ResponseSink& sink) { return impl_->send(request, sink); }
+lib::Status ApiClient::send(const Request& request, ResponseSink& sink) { return impl_->send(request, sink); }
 void ApiClient::stop() { impl_->stop(); }
 std::string ApiClient::server() const { return impl_->config().server.to_string(); }
 const ConnectionConfig& ApiClient::config() const { return impl_->config(); }

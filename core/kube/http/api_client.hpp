@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/kube/access/connection_config.hpp"
 #include "core/kube/access/credential_observer.hpp"
 #include "core/kube/http/host_resolver.hpp"
 #include "core/kube/http/request_observer.hpp"
 #include "core/kube/http/transport.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::kube {
 
@@ -37,7 +37,7 @@ struct ApiClientOptions {
   CredentialObserver* credential_observer = nullptr;
   // Called with the sorted addresses that the client connects to (of the proxy, if it uses one), before the first
   // request and when they change, on the thread that sends the request.
-  std::function<void(std::vector<base::SocketAddress>)> on_addresses;
+  std::function<void(std::vector<lib::SocketAddress>)> on_addresses;
 };
 
 class ApiClient final : public Transport {
@@ -47,7 +47,7 @@ class ApiClient final : public Transport {
 
   // After a 401 the request is retried once with renewed credentials, if they can be renewed; a second 401 goes to the
   // sink. When the client certificate changes, running watches end as if the server had closed them.
-  base::Status send(const Request& request, ResponseSink& sink) override;
+  lib::Status send(const Request& request, ResponseSink& sink) override;
   void stop() override;
   std::string server() const override;
 

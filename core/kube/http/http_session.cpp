@@ -40,7 +40,7 @@ struct Exchange {
   std::string pending;
   std::optional<pplx::task_completion_event<void>> waiting;  // of a write that waits for space in the buffer
   bool finished = false;
-  base::Status ended;  // not ok: the rest of the response is discarded
+  lib::Status ended;  // not ok: the rest of the response is discarded
   std::exception_ptr failure;
   pplx::cancellation_token_source cancel;
 
@@ -50,7 +50,7 @@ struct Exchange {
     failure = std::move(why);
     changed.notify_all();
   }
-  void end(base::Status reason) {
+  void end(lib::Status reason) {
     {
       const std::lock_guard lock(mutex);
       if (ended.ok()) ended = std::move(reason);
@@ -131,13 +131,13 @@ class ExchangeBuffer final : public concurrency::streams::details::streambuf_sta
 };
 
 // Called before the library connects: it uses a socket that is already open.
-void tune_socket(void* handle, bool tls, base::Family family) {
+void tune_socket(void* handle, bool tls, lib::Family family) {
   // The library passes a TLS stream if the connection begins with TLS, else a socket.
   using Socket = boost::asio::ip::tcp::socket;
   Socket& socket =
       tls ? static_cast<boost::asio::ssl::stream<Socket&>*>(handle)->next_layer() : *static_cast<Socket*>(handle);
   boost::system::error_code failed;
-  socket.open(family == base::Family::ipv4 ? boost::asio::ip::tcp::v4() : boost::asio::ip::tcp::v6(), failed);
+  socket.open(family == lib::Family::ipv4 ? boost::asio::ip::tcp::v4() : boost::asio::ip::tcp::v6(), failed);
   if (failed) return;
   const auto set = [&](int level, int option, int value) {
     // Not fatal: without one of these options a dead peer is only detected later.
@@ -170,7 +170,7 @@ web::web_proxy library_proxy(const HttpRoute& route) {
 }
 
 std::unique_ptr<HttpClient> make_client(const HttpRoute& route,
-                                        const std::function<base::Status(ssl_ctx_st*)>& set_up_tls) {
+                                        const std::function<lib::Status(ssl_ctx_st*)>& set_up_tls) {
   http::client::http_client_config options;
   options.set_timeout(route.idle);
   options.set_max_redirects(0);  // a redirect would send the credentials to another server
@@ -229,12 +229,12 @@ class LibraryExchange final : public HttpExchange {
  public:
   explicit LibraryExchange(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
 
-  void end(base::Status reason) override { exchange_->end(std::move(reason)); }
+  void end(lib::Status reason) override { exchange_->end(std::move(reason)); }
 
   HttpOutcome wait(ResponseSink& sink, const HttpCheck& check) override {
     Exchange& exchange = *exchange_;
     auto next_check = Clock::now() + check.first;
-    base::Status ended;
+    lib::Status ended;
     std::unique_lock lock(exchange.mutex);
     while (ended.ok()) {
       std::chrono::milliseconds patience = kEndless;
@@ -243,7 +243,7 @@ class LibraryExchange final : public HttpExchange {
       const auto check_at = check.check ? next_check : Clock::time_point::max();
       if (!wait_for_change(lock, std::min(silent_at, check_at))) {
         if (Clock::now() >= silent_at) {
-          give_up(lock, base::unavailable("silent"));
+          give_up(lock, lib::unavailable("silent"));
           return {{}, HttpFailure{ETIME, {}, silence()}};
         }
         lock.unlock();
@@ -283,8 +283,8 @@ class LibraryExchange final : public HttpExchange {
   }
 
   // Passes the head or buffered bytes to the sink, without the lock.
-  base::Status hand_over(std::unique_lock<std::mutex>& lock, ResponseSink& sink) {
-    base::Status status;
+  lib::Status hand_over(std::unique_lock<std::mutex>& lock, ResponseSink& sink) {
+    lib::Status status;
     if (!head_delivered_) {
       head_delivered_ = true;
       const ResponseHead head = *exchange_->head;
@@ -301,7 +301,7 @@ class LibraryExchange final : public HttpExchange {
     return status;
   }
 
-  void give_up(std::unique_lock<std::mutex>& lock, const base::Status& reason) {
+  void give_up(std::unique_lock<std::mutex>& lock, const lib::Status& reason) {
     lock.unlock();
     exchange_->end(reason);
     lock.lock();
@@ -319,7 +319,7 @@ class LibraryExchange final : public HttpExchange {
 
 class HttpSession::Impl {
  public:
-  Impl(HttpRoute route, std::function<base::Status(ssl_ctx_st*)> set_up_tls)
+  Impl(HttpRoute route, std::function<lib::Status(ssl_ctx_st*)> set_up_tls)
       : route_(std::move(route)), set_up_tls_(std::move(set_up_tls)) {
     static std::once_flag once;
     std::call_once(once, [] {
@@ -351,7 +351,7 @@ class HttpSession::Impl {
     add_headers(message.headers(), headers);
     // The library verifies this name and sends it as SNI; it must have no port and no brackets. An IP address that the
     // library connects to needs no header.
-    if (tunnels(route_) || !base::IpAddress::parse(route_.tls_name)) message.headers().add("Host", route_.tls_name);
+    if (tunnels(route_) || !lib::IpAddress::parse(route_.tls_name)) message.headers().add("Host", route_.tls_name);
     message.set_response_stream(
         concurrency::streams::streambuf<uint8_t>(std::make_shared<ExchangeBuffer>(exchange)).create_ostream());
     message.set_request_uri(web::uri(route_.server.base_path + wanted.target));
@@ -383,11 +383,11 @@ class HttpSession::Impl {
   }
 
   const HttpRoute route_;
-  const std::function<base::Status(ssl_ctx_st*)> set_up_tls_;
+  const std::function<lib::Status(ssl_ctx_st*)> set_up_tls_;
   std::unique_ptr<HttpClient> client_;
 };
 
-HttpSession::HttpSession(HttpRoute route, std::function<base::Status(ssl_ctx_st*)> set_up_tls)
+HttpSession::HttpSession(HttpRoute route, std::function<lib::Status(ssl_ctx_st*)> set_up_tls)
     : impl_(std::make_unique<Impl>(std::move(route), std::move(set_up_tls))) {}
 HttpSession::~HttpSession() = default;
 const HttpRoute& HttpSession::route() const { return impl_->route(); }

@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/ip.hpp"
-#include "core/base/status.hpp"
 #include "core/kube/access/proxy.hpp"
 #include "core/kube/access/server_url.hpp"
 #include "core/kube/http/transport.hpp"
+#include "lib/ip.hpp"
+#include "lib/status.hpp"
 
 struct ssl_ctx_st;
 
@@ -26,7 +26,7 @@ namespace sluice::kube {
 struct HttpRoute {
   ServerUrl server;
   // The address of the server or proxy. The library must never resolve a name, because that cannot be interrupted.
-  base::IpAddress address;
+  lib::IpAddress address;
   std::optional<Proxy> proxy;
   std::string tls_name;           // the name that the server certificate must have
   bool verify = true;             // verify the server certificate
@@ -51,7 +51,7 @@ struct HttpFailure {
 };
 
 struct HttpOutcome {
-  base::Status ended;                  // not ok: ended by the sink or by end()
+  lib::Status ended;                  // not ok: ended by the sink or by end()
   std::optional<HttpFailure> failure;  // of the connection
 };
 
@@ -59,7 +59,7 @@ struct HttpOutcome {
 // the next call.
 struct HttpCheck {
   std::chrono::milliseconds first{0};
-  std::function<base::Status(std::chrono::milliseconds& next)> check;
+  std::function<lib::Status(std::chrono::milliseconds& next)> check;
 };
 
 // A request in progress.
@@ -69,14 +69,14 @@ class HttpExchange {
   // Passes the response to the sink as it arrives, in the caller's thread, until it ends.
   virtual HttpOutcome wait(ResponseSink& sink, const HttpCheck& check) = 0;
   // [any thread] Makes wait() return this status.
-  virtual void end(base::Status reason) = 0;
+  virtual void end(lib::Status reason) = 0;
 };
 
 // Keeps idle connections for the next request. Thread-safe.
 class HttpSession {
  public:
   // `set_up_tls` is called for each new connection, on any thread.
-  HttpSession(HttpRoute route, std::function<base::Status(ssl_ctx_st*)> set_up_tls);
+  HttpSession(HttpRoute route, std::function<lib::Status(ssl_ctx_st*)> set_up_tls);
   ~HttpSession();
 
   const HttpRoute& route() const;

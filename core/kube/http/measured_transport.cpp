@@ -15,7 +15,7 @@ namespace {
 class MeasuringSink final : public ResponseSink {
  public:
   MeasuringSink(ResponseSink& sink, const Request& request, std::string_view host, RequestObserver& observer,
-                const base::Clock& clock)
+                const lib::Clock& clock)
       : sink_(sink),
         request_(request),
         host_(host),
@@ -24,12 +24,12 @@ class MeasuringSink final : public ResponseSink {
         begun_(clock.now()),
         again_(request.again) {}
 
-  base::Status on_head(const ResponseHead& head) override {
+  lib::Status on_head(const ResponseHead& head) override {
     status_ = head.status;
     if (request_.watch) report();
     return sink_.on_head(head);
   }
-  base::Status on_body(std::string_view bytes) override {
+  lib::Status on_body(std::string_view bytes) override {
     received_ += bytes.size();
     return sink_.on_body(bytes);
   }
@@ -64,8 +64,8 @@ class MeasuringSink final : public ResponseSink {
   const Request& request_;
   const std::string_view host_;
   RequestObserver& observer_;
-  const base::Clock& clock_;
-  base::Clock::Time begun_;
+  const lib::Clock& clock_;
+  lib::Clock::Time begun_;
   bool again_;
   int status_ = 0;
   std::uint64_t received_ = 0;
@@ -75,10 +75,10 @@ class MeasuringSink final : public ResponseSink {
 }  // namespace
 
 MeasuredTransport::MeasuredTransport(std::unique_ptr<Transport> transport, std::string host, RequestObserver& observer,
-                                     const base::Clock& clock)
+                                     const lib::Clock& clock)
     : transport_(std::move(transport)), host_(std::move(host)), observer_(observer), clock_(clock) {}
 
-base::Status MeasuredTransport::send(const Request& request, ResponseSink& sink) {
+lib::Status MeasuredTransport::send(const Request& request, ResponseSink& sink) {
   MeasuringSink measuring(sink, request, host_, observer_, clock_);
   const auto outcome = transport_->send(request, measuring);
   measuring.report();

@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "core/base/clock.hpp"
 #include "core/kube/http/request_observer.hpp"
 #include "core/kube/http/transport.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::kube {
 
@@ -17,9 +17,9 @@ class MeasuredTransport final : public Transport {
  public:
   // `host` is passed to the observer. The observer and the clock must outlive this object.
   MeasuredTransport(std::unique_ptr<Transport> transport, std::string host, RequestObserver& observer,
-                    const base::Clock& clock);
+                    const lib::Clock& clock);
 
-  base::Status send(const Request& request, ResponseSink& sink) override;
+  lib::Status send(const Request& request, ResponseSink& sink) override;
   void stop() override { transport_->stop(); }
   std::string server() const override { return transport_->server(); }
 
@@ -27,7 +27,7 @@ class MeasuredTransport final : public Transport {
   const std::unique_ptr<Transport> transport_;
   const std::string host_;
   RequestObserver& observer_;
-  const base::Clock& clock_;
+  const lib::Clock& clock_;
 };
 
 }  // namespace sluice::kube

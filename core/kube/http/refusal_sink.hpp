@@ -18,13 +18,13 @@ class RefusalSink final : public ResponseSink {
   // If `hold` is false, everything is forwarded at once.
   RefusalSink(ResponseSink& next, bool hold) : next_(next), hold_(hold) {}
 
-  base::Status on_head(const ResponseHead& head) override {
+  lib::Status on_head(const ResponseHead& head) override {
     answered_ = true;
     if (!hold_ || head.status != 401) return next_.on_head(head);
     refusal_ = head;
     return {};
   }
-  base::Status on_body(std::string_view bytes) override {
+  lib::Status on_body(std::string_view bytes) override {
     if (!refusal_) return next_.on_body(bytes);
     body_ += bytes.substr(0, std::min(bytes.size(), kMaxBody - body_.size()));
     return {};
@@ -36,9 +36,9 @@ class RefusalSink final : public ResponseSink {
   bool answered() const { return answered_; }
   bool refused() const { return refusal_.has_value(); }
   // Forwards the 401 that was held back.
-  base::Status deliver() {
+  lib::Status deliver() {
     if (auto status = next_.on_head(*refusal_); !status.ok()) return status;
-    return body_.empty() ? base::Status() : next_.on_body(body_);
+    return body_.empty() ? lib::Status() : next_.on_body(body_);
   }
 
  private:

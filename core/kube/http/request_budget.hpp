@@ -14,9 +14,9 @@
 #include <optional>
 #include <string>
 
-#include "core/base/clock.hpp"
 #include "core/kube/http/request_observer.hpp"
 #include "core/kube/http/transport.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::kube {
 
@@ -30,42 +30,42 @@ struct RequestBudgetOptions {
 class TokenBucket {
  public:
   // Full at first. REQUIRES: qps > 0, burst > 0.
-  TokenBucket(double qps, int burst, base::Clock::Time now)
+  TokenBucket(double qps, int burst, lib::Clock::Time now)
       : qps_(qps), burst_(burst), tokens_(burst), counted_at_(now) {}
 
   // Takes a token, reserving a future one if the bucket is empty, and returns the time until it is available.
-  base::Clock::Duration take(base::Clock::Time now);
+  lib::Clock::Duration take(lib::Clock::Time now);
 
  private:
   const double qps_;
   const double burst_;
   double tokens_;
-  base::Clock::Time counted_at_;
+  lib::Clock::Time counted_at_;
 };
 
 class RequestBudget final : public Transport {
  public:
   // The clock must outlive the budget.
-  RequestBudget(std::unique_ptr<Transport> transport, RequestBudgetOptions options, const base::Clock& clock);
+  RequestBudget(std::unique_ptr<Transport> transport, RequestBudgetOptions options, const lib::Clock& clock);
 
-  base::Status send(const Request& request, ResponseSink& sink) override;
+  lib::Status send(const Request& request, ResponseSink& sink) override;
   void stop() override;
   std::string server() const override { return transport_->server(); }
 
  private:
   // False if stop() was called first.
   bool wait_for_token(const Request& request);
-  void log_wait(base::Clock::Duration delay, const Request& request, base::Clock::Time now);
+  void log_wait(lib::Clock::Duration delay, const Request& request, lib::Clock::Time now);
 
   const std::unique_ptr<Transport> transport_;
-  const base::Clock& clock_;
+  const lib::Clock& clock_;
   RequestObserver* const observer_;
   const std::string host_;
   std::mutex mutex_;
   std::condition_variable stop_changed_;
   bool stopped_ = false;
   std::optional<TokenBucket> bucket_;  // absent = no limit
-  std::optional<base::Clock::Time> logged_at_;
+  std::optional<lib::Clock::Time> logged_at_;
 };
 
 }  // namespace sluice::kube

@@ -17,7 +17,7 @@
 namespace sluice::kube {
 namespace {
 
-base::Status trust(SSL_CTX* context, const Material& ca, const std::string& pem) {
+lib::Status trust(SSL_CTX* context, const Material& ca, const std::string& pem) {
   if (auto status = check_authorities(pem, ca.origin); !status.ok()) return status;
   const PemBio bio = pem_memory(pem);
   // A new store, because the context may already have the system's CAs.
@@ -30,7 +30,7 @@ base::Status trust(SSL_CTX* context, const Material& ca, const std::string& pem)
   return {};
 }
 
-base::Status identify(SSL_CTX* context, const TlsMaterial& material) {
+lib::Status identify(SSL_CTX* context, const TlsMaterial& material) {
   const std::string& certificate_origin = material.certificate_origin;
   if (auto status = check_pair(material.certificate_pem, certificate_origin, material.key_pem, material.key_origin);
       !status.ok()) {
@@ -41,7 +41,7 @@ base::Status identify(SSL_CTX* context, const TlsMaterial& material) {
   if (SSL_CTX_use_certificate(context, leaf.get()) != 1) {
     const std::string reason = tls_error_text(ERR_peek_last_error());
     ERR_clear_error();
-    return base::invalid(certificate_origin + ": the certificate is not usable for TLS: " + reason);
+    return lib::invalid(certificate_origin + ": the certificate is not usable for TLS: " + reason);
   }
   SSL_CTX_clear_chain_certs(context);
   while (const PemCertificate intermediate = next_certificate(certificates.get())) {
@@ -53,7 +53,7 @@ base::Status identify(SSL_CTX* context, const TlsMaterial& material) {
   if (SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
     const std::string reason = tls_error_text(ERR_peek_last_error());
     ERR_clear_error();
-    return base::invalid(material.key_origin + ": the key is not usable for TLS: " + reason);
+    return lib::invalid(material.key_origin + ": the key is not usable for TLS: " + reason);
   }
   return {};
 }
@@ -132,8 +132,8 @@ std::string VerifyReport::sentence(const ConnectionConfig& config) const {
   }
 }
 
-base::Status configure_tls(ssl_ctx_st* context, const ConnectionConfig& config, const TlsMaterial& material,
-                           std::shared_ptr<VerifyReport> report) {
+lib::Status configure_tls(ssl_ctx_st* context, const ConnectionConfig& config, const TlsMaterial& material,
+                          std::shared_ptr<VerifyReport> report) {
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   if (config.ca.given()) {
     if (auto status = trust(context, config.ca, material.ca_pem); !status.ok()) return status;

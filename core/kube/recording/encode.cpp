@@ -133,9 +133,9 @@ Json hints(base::Symbol packed) {
   return out;
 }
 
-Json endpoint(const model::SliceEndpoint& from, base::Family family) {
+Json endpoint(const model::SliceEndpoint& from, lib::Family family) {
   Json out;
-  out["addresses"] = Json::array({base::IpAddress::from_bytes(family, from.address.data()).to_string()});
+  out["addresses"] = Json::array({lib::IpAddress::from_bytes(family, from.address.data()).to_string()});
   Json& conditions = out["conditions"];
   conditions["ready"] = from.ready;
   if (!from.serving) conditions["serving"] = false;
@@ -153,7 +153,7 @@ Json to_json(const model::EndpointSlice& slice) {
   if (slice.trigger_time) {
     metadata["annotations"]["endpoints.kubernetes.io/last-change-trigger-time"] = print_rfc3339(*slice.trigger_time);
   }
-  out["addressType"] = std::string(base::family_name(slice.family));
+  out["addressType"] = std::string(lib::family_name(slice.family));
   out["ports"] = slice_ports(slice.ports);
   Json& endpoints = out["endpoints"] = Json::array();
   for (const auto& one : slice.endpoints) endpoints.push_back(endpoint(one, slice.family));
@@ -162,7 +162,7 @@ Json to_json(const model::EndpointSlice& slice) {
 
 // ---- Node ----
 
-void add_addresses(Json& out, const char* type, const std::vector<base::IpAddress>& addresses) {
+void add_addresses(Json& out, const char* type, const std::vector<lib::IpAddress>& addresses) {
   for (const auto& address : addresses) out.push_back({{"type", type}, {"address", address.to_string()}});
 }
 

@@ -8,16 +8,16 @@
 namespace sluice::kube {
 namespace {
 
-base::Status ended_status() {
-  return {base::StatusCode::unavailable, "cancelled: the resource is no longer needed", ECANCELED};
+lib::Status ended_status() {
+  return {lib::StatusCode::unavailable, "cancelled: the resource is no longer needed", ECANCELED};
 }
 
 class Watched final : public ResponseSink {
  public:
   Watched(ResponseSink& next, const std::atomic<bool>& ended) : next_(next), ended_(ended) {}
 
-  base::Status on_head(const ResponseHead& head) override { return ended_ ? ended_status() : next_.on_head(head); }
-  base::Status on_body(std::string_view bytes) override { return ended_ ? ended_status() : next_.on_body(bytes); }
+  lib::Status on_head(const ResponseHead& head) override { return ended_ ? ended_status() : next_.on_head(head); }
+  lib::Status on_body(std::string_view bytes) override { return ended_ ? ended_status() : next_.on_body(bytes); }
   std::optional<std::chrono::milliseconds> patience() const override { return next_.patience(); }
 
  private:
@@ -27,7 +27,7 @@ class Watched final : public ResponseSink {
 
 }  // namespace
 
-base::Status EndableTransport::send(const Request& request, ResponseSink& sink) {
+lib::Status EndableTransport::send(const Request& request, ResponseSink& sink) {
   if (ended_) return ended_status();
   Watched watched(sink, ended_);
   return next_.send(request, watched);

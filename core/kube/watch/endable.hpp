@@ -20,7 +20,7 @@ class EndableTransport final : public Transport {
   // `next` must outlive this object.
   explicit EndableTransport(Transport& next) : next_(next) {}
 
-  base::Status send(const Request& request, ResponseSink& sink) override;
+  lib::Status send(const Request& request, ResponseSink& sink) override;
   // [any thread] Later requests fail at once; a request in progress ends with the next chunk of its response. Both with
   // ECANCELED.
   void end() { ended_ = true; }

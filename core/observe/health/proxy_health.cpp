@@ -40,7 +40,7 @@ HttpResponse health_answer(const ProxyHealth& health, bool about_node) {
   bool first = true;
   for (const auto& family : health.families) {
     if (!family.last_updated) continue;
-    body += std::string(first ? "" : ",") + json_string(base::family_name(family.family)) +
+    body += std::string(first ? "" : ",") + json_string(lib::family_name(family.family)) +
             ":{\"lastUpdated\":" + json_string(rfc3339_nano(*family.last_updated)) +
             ",\"healthy\":" + word(family_healthy(family, health.late)) + "}";
     first = false;
@@ -50,7 +50,7 @@ HttpResponse health_answer(const ProxyHealth& health, bool about_node) {
 
 }  // namespace
 
-bool family_healthy(const FamilyHealth& family, base::Clock::Duration late) {
+bool family_healthy(const FamilyHealth& family, lib::Clock::Duration late) {
   return !family.last_updated || !family.pending_for || *family.pending_for < late;
 }
 
@@ -63,7 +63,7 @@ HttpResponse healthz(const ProxyHealth& health) { return health_answer(health, t
 
 HttpResponse livez(const ProxyHealth& health) { return health_answer(health, false); }
 
-std::optional<base::Clock::Duration> oldest_pending(const FamilyHealth& family) {
+std::optional<lib::Clock::Duration> oldest_pending(const FamilyHealth& family) {
   return family.last_synced ? family.pending_for : family.running_for;
 }
 
@@ -73,7 +73,7 @@ HttpResponse readyz(const ProxyHealth& health) {
   for (const auto& family : health.families) {
     std::string reason = family.error;
     if (reason.empty() && !family.last_synced) reason = "no successful sync since the start";
-    nlohmann::ordered_json& one = families[std::string(base::family_name(family.family))];
+    nlohmann::ordered_json& one = families[std::string(lib::family_name(family.family))];
     one["ready"] = reason.empty();
     if (!reason.empty()) one["reason"] = reason;
     ready = ready && reason.empty();
@@ -94,7 +94,7 @@ HttpResponse sync_ages(const ProxyHealth& health) {
       std::snprintf(age, sizeof age, "%.3f", std::chrono::duration<double>(*pending).count());
       since = json_string(rfc3339_nano(health.now - std::chrono::duration_cast<WallTime::duration>(*pending)));
     }
-    body += std::string(first ? "" : ",") + json_string(base::family_name(family.family)) +
+    body += std::string(first ? "" : ",") + json_string(lib::family_name(family.family)) +
             ":{\"oldestPendingSeconds\":" + age + ",\"oldestPendingSince\":" + since +
             ",\"lastUpdated\":" + (family.last_synced ? json_string(rfc3339_nano(*family.last_synced)) : "null") + "}";
     first = false;

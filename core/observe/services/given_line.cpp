@@ -17,7 +17,7 @@ std::vector<std::string> list(const ServicePort& port, bool local) {
   std::vector<std::string> out;
   for (const Endpoint& endpoint : port.endpoints) {
     if (local ? !endpoint.in_local : !endpoint.in_cluster) continue;
-    out.push_back(base::host_port(base::IpAddress::from_bytes(port.family, endpoint.address.data()), endpoint.port));
+    out.push_back(lib::host_port(lib::IpAddress::from_bytes(port.family, endpoint.address.data()), endpoint.port));
   }
   return out;
 }
@@ -50,7 +50,7 @@ bool uses_local_list(const ServicePort& port, const Frontend& frontend) {
 std::string frontend_text(const ServicePort& port, const Frontend& frontend) {
   return port.key.to_string() + " " +
          (frontend.kind == FrontendKind::node_port ? ":" + std::to_string(frontend.port)
-                                                   : base::host_port(frontend.address, frontend.port)) +
+                                                   : lib::host_port(frontend.address, frontend.port)) +
          "/" + std::string(model::protocol_name(port.key.protocol));
 }
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <system_error>
 
-#include "core/base/ip.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::observe {
 namespace {
@@ -26,7 +26,7 @@ bool is_endpoint(std::string_view text) {
   if (error != std::errc() || end != text.data() + text.size()) return false;
   std::string_view host = text.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  return base::IpAddress::parse(host).has_value();
+  return lib::IpAddress::parse(host).has_value();
 }
 
 // Calls `piece` for each part, separated by ", ", between " -> " and the next ";".

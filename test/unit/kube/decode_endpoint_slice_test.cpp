@@ -26,7 +26,7 @@ std::string problem(const std::string& members) {
 }
 
 std::string address(const model::EndpointSlice& slice, std::size_t index) {
-  return base::IpAddress::from_bytes(slice.family, slice.endpoints.at(index).address.data()).to_string();
+  return lib::IpAddress::from_bytes(slice.family, slice.endpoints.at(index).address.data()).to_string();
 }
 
 class DecodeEndpointSliceTest : public CppUnit::TestFixture {
@@ -51,7 +51,7 @@ class DecodeEndpointSliceTest : public CppUnit::TestFixture {
         "nodeName":"node-a","zone":"z","hints":{"forZones":[{"name":"zone-a"}],"forNodes":[{"name":"node-a"}]}}])");
     CPPUNIT_ASSERT_EQUAL(std::string("demo/web-1"), got.name.to_string());
     CPPUNIT_ASSERT_EQUAL(std::string("demo/web"), got.service.to_string());
-    CPPUNIT_ASSERT(got.family == base::Family::ipv6);
+    CPPUNIT_ASSERT(got.family == lib::Family::ipv6);
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), got.endpoints.size());
     CPPUNIT_ASSERT_EQUAL(std::string("fd00::1"), address(got, 0));
     CPPUNIT_ASSERT(!got.endpoints[0].ready && got.endpoints[0].serving && got.endpoints[0].terminating);

@@ -16,9 +16,9 @@
 namespace sluice::kube {
 namespace encode_test {
 
-using base::Family;
-using base::IpAddress;
-using base::IpPrefix;
+using lib::Family;
+using lib::IpAddress;
+using lib::IpPrefix;
 using base::Symbol;
 
 constexpr int kObjects = 2000;
@@ -96,7 +96,7 @@ class Generator {
     out.name = "cidr-" + std::to_string(number(0, 99));
     for (int i = number(0, 3); i > 0; --i) {
       const Family chosen = family();
-      out.cidrs.push_back({address(chosen), number(1, base::family_bits(chosen))});
+      out.cidrs.push_back({address(chosen), number(1, lib::family_bits(chosen))});
     }
     return out;
   }
@@ -122,7 +122,7 @@ class Generator {
   }
   IpPrefix prefix() {
     const Family chosen = family();
-    return {address(chosen), number(0, base::family_bits(chosen))};
+    return {address(chosen), number(0, lib::family_bits(chosen))};
   }
   Symbol hints(const std::string& prefix) {
     std::vector<std::string> names;

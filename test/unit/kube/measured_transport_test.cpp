@@ -24,13 +24,13 @@ class SlowTransport final : public Transport {
  public:
   SlowTransport(test::FakeClock& clock, int status, bool repeats = false)
       : clock_(clock), status_(status), repeats_(repeats) {}
-  base::Status send(const Request&, ResponseSink& sink) override {
+  lib::Status send(const Request&, ResponseSink& sink) override {
     if (repeats_) {
       clock_.advance(4s);
       sink.on_repeat(401);
     }
     clock_.advance(1s);
-    if (status_ == 0) return {base::StatusCode::unavailable, "no connection"};
+    if (status_ == 0) return {lib::StatusCode::unavailable, "no connection"};
     if (auto status = sink.on_head({status_, "application/json", std::nullopt}); !status.ok()) return status;
     clock_.advance(2s);
     return sink.on_body("{}");
@@ -66,11 +66,11 @@ class Noted final : public RequestObserver {
 class PickySink final : public ResponseSink {
  public:
   explicit PickySink(const Noted& noted) : noted_(noted) {}
-  base::Status on_head(const ResponseHead& head) override {
-    if (head.status != 200) return {base::StatusCode::denied, "refused by the sink"};
+  lib::Status on_head(const ResponseHead& head) override {
+    if (head.status != 200) return {lib::StatusCode::denied, "refused by the sink"};
     return {};
   }
-  base::Status on_body(std::string_view bytes) override {
+  lib::Status on_body(std::string_view bytes) override {
     reported_before_body = static_cast<std::size_t>(noted_.text.str().find('\n') != std::string::npos);
     body += bytes;
     return {};

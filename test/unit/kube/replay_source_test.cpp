@@ -129,7 +129,7 @@ class ReplaySourceTest : public CppUnit::TestFixture {
     model::EndpointSlice slice;
     slice.name = {base::Symbol("demo"), "web-1"};
     slice.service = {base::Symbol("demo"), "web"};
-    slice.family = base::Family::ipv6;
+    slice.family = lib::Family::ipv6;
     slice.endpoints.resize(2);
     slice.endpoints[0].address[15] = 7;
     slice.endpoints[1].address[0] = 0xfd;
@@ -205,7 +205,7 @@ class ReplaySourceTest : public CppUnit::TestFixture {
   }
 
   void the_replay_has_its_own_thread_and_stops_at_once() {
-    const base::SteadyClock clock;
+    const lib::SteadyClock clock;
     ReplaySource source(file(listed_recording() + service_event("3600000", "MODIFIED", "b")), {}, store_, clock);
     CPPUNIT_ASSERT(source.start().ok());
     std::string delivered;

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/clock.hpp"
+#include "lib/clock.hpp"
 #include "test/unit/patience.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 
@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 class CountingTransport final : public Transport {
  public:
   explicit CountingTransport(std::atomic<int>& sent) : sent_(sent) {}
-  base::Status send(const Request&, ResponseSink&) override {
+  lib::Status send(const Request&, ResponseSink&) override {
     ++sent_;
     return {};
   }
@@ -38,12 +38,12 @@ class CountingTransport final : public Transport {
 };
 
 class NoSink final : public ResponseSink {
-  base::Status on_head(const ResponseHead&) override { return {}; }
-  base::Status on_body(std::string_view) override { return {}; }
+  lib::Status on_head(const ResponseHead&) override { return {}; }
+  lib::Status on_body(std::string_view) override { return {}; }
 };
 
 // Stands still, and counts how often the budget reads it: twice per request, the second time under its lock.
-class CountingClock final : public base::Clock {
+class CountingClock final : public lib::Clock {
  public:
   Time now() const override {
     ++reads;
@@ -56,7 +56,7 @@ struct BudgetWorld {
   explicit BudgetWorld(RequestBudgetOptions options)
       : budget(std::make_unique<CountingTransport>(sent), options, clock) {}
 
-  base::Status get() {
+  lib::Status get() {
     NoSink sink;
     return budget.send({"/api/v1/services", {}, false}, sink);
   }
@@ -87,14 +87,14 @@ class RequestBudgetTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
   void a_burst_passes_and_the_next_request_waits() {
-    TokenBucket bucket(5, 10, base::Clock::Time());
-    for (int i = 0; i < 10; ++i) CPPUNIT_ASSERT(bucket.take(base::Clock::Time()) == 0ns);
-    CPPUNIT_ASSERT(bucket.take(base::Clock::Time()) == 200ms);
-    CPPUNIT_ASSERT(bucket.take(base::Clock::Time()) == 400ms);
+    TokenBucket bucket(5, 10, lib::Clock::Time());
+    for (int i = 0; i < 10; ++i) CPPUNIT_ASSERT(bucket.take(lib::Clock::Time()) == 0ns);
+    CPPUNIT_ASSERT(bucket.take(lib::Clock::Time()) == 200ms);
+    CPPUNIT_ASSERT(bucket.take(lib::Clock::Time()) == 400ms);
   }
 
   void tokens_are_refilled_up_to_the_burst() {
-    const base::Clock::Time begin{};
+    const lib::Clock::Time begin{};
     TokenBucket bucket(2, 3, begin);
     for (int i = 0; i < 3; ++i) bucket.take(begin);
     CPPUNIT_ASSERT(bucket.take(begin + 250ms) == 250ms);
@@ -105,7 +105,7 @@ class RequestBudgetTest : public CppUnit::TestFixture {
   }
 
   void requests_are_served_in_order() {
-    const base::Clock::Time begin{};
+    const lib::Clock::Time begin{};
     TokenBucket bucket(1, 1, begin);
     bucket.take(begin);
     const auto first = begin + bucket.take(begin);
@@ -115,9 +115,9 @@ class RequestBudgetTest : public CppUnit::TestFixture {
   }
 
   void a_tiny_rate_does_not_overflow() {
-    TokenBucket bucket(1e-300, 1, base::Clock::Time());
-    bucket.take(base::Clock::Time());
-    CPPUNIT_ASSERT(bucket.take(base::Clock::Time()) == 24h);
+    TokenBucket bucket(1e-300, 1, lib::Clock::Time());
+    bucket.take(lib::Clock::Time());
+    CPPUNIT_ASSERT(bucket.take(lib::Clock::Time()) == 24h);
   }
 
   void a_burst_passes_at_once() {
@@ -154,7 +154,7 @@ class RequestBudgetTest : public CppUnit::TestFixture {
   void stop_ends_the_wait() {
     BudgetWorld world({.qps = 0.001, .burst = 1});
     CPPUNIT_ASSERT(world.get().ok());
-    base::Status status;
+    lib::Status status;
     std::thread waiting([&] { status = world.get(); });
     world.await_log();
     world.budget.stop();

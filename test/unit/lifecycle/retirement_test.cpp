@@ -117,7 +117,7 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!mapped("first"));
   }
 
-  const base::SteadyClock clock_{};
+  const lib::SteadyClock clock_{};
   std::optional<test::ZooFolder> folder_;
   std::optional<test::CapturedLog> log_;
   std::optional<Retirement> retirement_;

@@ -28,7 +28,7 @@ namespace sluice::lifecycle {
 namespace swapper_test {
 
 using namespace std::chrono_literals;
-using base::Family;
+using lib::Family;
 using model::ResourceKind;
 
 constexpr auto kGenerous = 30s;
@@ -36,7 +36,7 @@ constexpr auto kGenerous = 30s;
 constexpr auto kCallTimeout = 2min;
 
 // The machine's clock, which a test may put forward, and which counts how often each thread reads it.
-class MovableClock final : public base::Clock {
+class MovableClock final : public lib::Clock {
  public:
   Time now() const override {
     const std::lock_guard lock(mutex_);
@@ -53,7 +53,7 @@ class MovableClock final : public base::Clock {
   }
 
  private:
-  const base::SteadyClock steady_{};
+  const lib::SteadyClock steady_{};
   mutable std::mutex mutex_;
   Duration ahead_{0};
   mutable std::map<std::thread::id, std::size_t> reads_;
@@ -247,9 +247,9 @@ class SwapperTest : public CppUnit::TestFixture {
     hooks.store = &store_;
     hooks.next_id = [this] { return ++last_id_; };
     hooks.serving = [this] { return serving_; };
-    hooks.arriving = [this](const BackendRun& run, const Claims& claims) -> base::Status {
+    hooks.arriving = [this](const BackendRun& run, const Claims& claims) -> lib::Status {
       note(run.plugin().id() + " arrives with " + claims[0].at(0));
-      return recording_fails_ ? base::unavailable("the disk is full") : base::Status();
+      return recording_fails_ ? lib::unavailable("the disk is full") : lib::Status();
     };
     hooks.serve = [this](std::shared_ptr<BackendRun> run, const Claims&) {
       script_.call(run->plugin().id(), "serves", nullptr);
@@ -319,15 +319,15 @@ class SwapperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE("never: " + what, there);
   }
 
-  SwapResult swap(base::Clock::Duration drain = 1h) {
+  SwapResult swap(lib::Clock::Duration drain = 1h) {
     SwapRequest request;
     request.to = "new";
     request.drain = drain;
-    request.load = [this]() -> base::Result<std::shared_ptr<const plugin::Plugin>> {
-      if (!loadable_) return base::not_found("plugin new.so does not exist");
+    request.load = [this]() -> lib::Result<std::shared_ptr<const plugin::Plugin>> {
+      if (!loadable_) return lib::not_found("plugin new.so does not exist");
       return same_backend_ ? library<'o'>(kAll) : library<'n'>(kAll);
     };
-    request.settings = [](const plugin::Plugin&) -> base::Result<BackendRun::Settings> {
+    request.settings = [](const plugin::Plugin&) -> lib::Result<BackendRun::Settings> {
       BackendRun::Settings settings;
       settings.loop = loop_options();
       return settings;

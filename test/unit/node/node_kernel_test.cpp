@@ -20,7 +20,7 @@ namespace sluice::node {
 namespace node_kernel_test {
 
 using namespace std::chrono_literals;
-using base::Family;
+using lib::Family;
 
 class NodeKernelTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NodeKernelTest);
@@ -62,7 +62,7 @@ class NodeKernelTest : public CppUnit::TestFixture {
 
   void missing_sysctl_is_reported_with_its_path() {
     const Sysctl sysctl(proc_->path());
-    CPPUNIT_ASSERT(sysctl.read("net/none").status().code() == base::StatusCode::not_found);
+    CPPUNIT_ASSERT(sysctl.read("net/none").status().code() == lib::StatusCode::not_found);
     CPPUNIT_ASSERT(sysctl.ensure("net/none", "1").message().find(proc_->path("net/none")) != std::string::npos);
     // A folder can be opened, but reading it fails.
     proc_->write("net/x/y", "");
@@ -86,26 +86,26 @@ class NodeKernelTest : public CppUnit::TestFixture {
     proc_->write("sys/net/ipv6/conf/all/disable_ipv6", "0\n");
     CPPUNIT_ASSERT(check_ipv6(proc_->path()).ok());
     proc_->write("sys/net/ipv6/conf/all/disable_ipv6", "1\n");
-    CPPUNIT_ASSERT(check_ipv6(proc_->path()).code() == base::StatusCode::unsupported);
+    CPPUNIT_ASSERT(check_ipv6(proc_->path()).code() == lib::StatusCode::unsupported);
   }
 
   void primary_family_is_first_and_must_be_supported() {
-    const base::Status no(base::StatusCode::unsupported, "no such tool");
+    const lib::Status no(lib::StatusCode::unsupported, "no such tool");
     CPPUNIT_ASSERT((*choose_families(Family::ipv4, {}) == std::vector{Family::ipv4, Family::ipv6}));
     CPPUNIT_ASSERT((*choose_families(Family::ipv6, {}) == std::vector{Family::ipv6, Family::ipv4}));
-    CPPUNIT_ASSERT((*choose_families(Family::ipv4, {base::Status(), no}) == std::vector{Family::ipv4}));
+    CPPUNIT_ASSERT((*choose_families(Family::ipv4, {lib::Status(), no}) == std::vector{Family::ipv4}));
     CPPUNIT_ASSERT_EQUAL(std::string("the primary family of this node, IPv6, cannot be served: no such tool"),
-                         choose_families(Family::ipv6, {base::Status(), no}).status().message());
+                         choose_families(Family::ipv6, {lib::Status(), no}).status().message());
   }
 
   void bind_address_of_an_unserved_family_is_reported() {
-    const base::SocketAddress v6{*base::IpAddress::parse("fd00::1"), 10256};
+    const lib::SocketAddress v6{*lib::IpAddress::parse("fd00::1"), 10256};
     CPPUNIT_ASSERT_EQUAL(std::string("healthzBindAddress [fd00::1]:10256 is an IPv6 address, and this node serves no "
                                      "IPv6; name one of the other family"),
                          check_address_family("healthzBindAddress", v6, {Family::ipv4}));
     CPPUNIT_ASSERT_EQUAL(std::string(), check_address_family("x", v6, {Family::ipv4, Family::ipv6}));
     CPPUNIT_ASSERT_EQUAL(std::string(),
-                         check_address_family("x", {base::IpAddress::any(Family::ipv6), 10256}, {Family::ipv4}));
+                         check_address_family("x", {lib::IpAddress::any(Family::ipv6), 10256}, {Family::ipv4}));
   }
 
   void debounce_has_a_quiet_period_and_a_limit() {
@@ -139,7 +139,7 @@ class NodeKernelTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(addresses.status().message(), addresses.ok());
     CPPUNIT_ASSERT(std::is_sorted(addresses->begin(), addresses->end()));
     const auto loopback = std::find_if(addresses->begin(), addresses->end(), [](const InterfaceAddress& entry) {
-      return entry.address == base::IpAddress::loopback(Family::ipv4);
+      return entry.address == lib::IpAddress::loopback(Family::ipv4);
     });
     // A build container may have its loopback interface down, and then no address.
     if (loopback == addresses->end()) return;
@@ -150,9 +150,9 @@ class NodeKernelTest : public CppUnit::TestFixture {
   }
 
   void monitor_returns_current_addresses_and_stops() {
-    const InterfaceAddresses now{{base::IpAddress::loopback(Family::ipv4), 8, AddressScope::host, true, "lo"}};
+    const InterfaceAddresses now{{lib::IpAddress::loopback(Family::ipv4), 8, AddressScope::host, true, "lo"}};
     AddressMonitor::Options options;
-    options.read = [&]() -> base::Result<InterfaceAddresses> { return now; };
+    options.read = [&]() -> lib::Result<InterfaceAddresses> { return now; };
     options.changed = [](const InterfaceAddresses&) {};
     AddressMonitor monitor(options);
     const auto started = monitor.start();
@@ -164,7 +164,7 @@ class NodeKernelTest : public CppUnit::TestFixture {
 
   void monitor_start_fails_if_reading_fails() {
     AddressMonitor::Options options;
-    options.read = []() -> base::Result<InterfaceAddresses> { return base::unavailable("no netlink"); };
+    options.read = []() -> lib::Result<InterfaceAddresses> { return lib::unavailable("no netlink"); };
     AddressMonitor monitor(options);
     CPPUNIT_ASSERT_EQUAL(std::string("no netlink"), monitor.start().status().message());
   }

@@ -11,7 +11,7 @@ namespace sluice::observe {
 namespace proxy_health_test {
 
 using namespace std::chrono_literals;
-using base::Family;
+using lib::Family;
 
 constexpr const char* kNow = "2026-02-03T04:05:06.789Z";
 constexpr const char* kNewest = "2026-02-03T04:00:00Z";
@@ -24,8 +24,8 @@ const WallTime kNewer = at(1'770'091'200s);
 
 struct Row {
   const char* name;
-  std::optional<base::Clock::Duration> pending4;
-  std::optional<base::Clock::Duration> pending6;
+  std::optional<lib::Clock::Duration> pending4;
+  std::optional<lib::Clock::Duration> pending6;
   bool eligible;
   int healthz;
   int livez;

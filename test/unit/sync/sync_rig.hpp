@@ -130,7 +130,7 @@ class SyncRig : public CppUnit::TestFixture {
   }
 
  protected:
-  base::SteadyClock clock_;
+  lib::SteadyClock clock_;
   Script script_;
   std::uint64_t features_ = abi::kFeatureIpv4 | abi::kFeatureDelta;
   SyncLoop::Options options_{{0s, 1h, 2h}, 1h};
@@ -147,7 +147,7 @@ class SyncRig : public CppUnit::TestFixture {
   std::vector<std::uint64_t> applied_;  // generations
   std::unique_ptr<SyncLoop> loop_;
 
-  base::Status start() {
+  lib::Status start() {
     loop_ = std::make_unique<SyncLoop>(
         options_, clock_,
         SyncLoop::Callbacks{[this](bool full, const model::Namespaces& deferred) {

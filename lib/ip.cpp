@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/base/ip.hpp"
+#include "lib/ip.hpp"
 
 #include <arpa/inet.h>
 
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <system_error>
 
-namespace sluice::base {
+namespace sluice::lib {
 namespace {
 
 std::optional<std::array<std::uint8_t, 4>> parse_ipv4(std::string_view text) {
@@ -139,4 +139,4 @@ std::string host_port(const IpAddress& address, std::uint16_t port) {
   return address.to_string() + ":" + std::to_string(port);
 }
 
-}  // namespace sluice::base
+}  // namespace sluice::lib

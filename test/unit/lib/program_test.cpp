@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/base/program.hpp"
+#include "lib/program.hpp"
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
@@ -14,7 +14,7 @@
 
 #include "test/unit/patience.hpp"
 
-namespace sluice::base {
+namespace sluice::lib {
 namespace program_test {
 
 using namespace std::chrono_literals;
@@ -116,4 +116,4 @@ class ProgramTest : public CppUnit::TestFixture {
 CPPUNIT_TEST_SUITE_REGISTRATION(ProgramTest);
 
 }  // namespace program_test
-}  // namespace sluice::base
+}  // namespace sluice::lib

@@ -1,12 +1,12 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/base/rfc3339.hpp"
+#include "lib/rfc3339.hpp"
 
 #include <cstdio>
 #include <ctime>
 
-namespace sluice::base {
+namespace sluice::lib {
 
 std::string rfc3339(std::chrono::system_clock::time_point at) {
   const auto since = std::chrono::floor<std::chrono::milliseconds>(at).time_since_epoch();
@@ -21,4 +21,4 @@ std::string rfc3339(std::chrono::system_clock::time_point at) {
   return out;
 }
 
-}  // namespace sluice::base
+}  // namespace sluice::lib

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/status.hpp"
+#include "lib/status.hpp"
 
-namespace sluice::base {
+namespace sluice::lib {
 
 // Errors name the path and the reason. Files over `limit` bytes are rejected.
 Result<std::string> read_file(const std::string& path, std::size_t limit = 64u << 20);
@@ -18,4 +18,4 @@ Result<std::string> read_file(const std::string& path, std::size_t limit = 64u <
 // either the old or the new content.
 Status write_file_atomically(const std::string& path, std::string_view content, unsigned mode = 0644);
 
-}  // namespace sluice::base
+}  // namespace sluice::lib

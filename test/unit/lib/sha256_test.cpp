@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/base/sha256.hpp"
+#include "lib/sha256.hpp"
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace sluice::base {
+namespace sluice::lib {
 namespace sha256_test {
 
 class Sha256Test : public CppUnit::TestFixture {
@@ -62,4 +62,4 @@ class Sha256Test : public CppUnit::TestFixture {
 CPPUNIT_TEST_SUITE_REGISTRATION(Sha256Test);
 
 }  // namespace sha256_test
-}  // namespace sluice::base
+}  // namespace sluice::lib

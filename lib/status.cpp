@@ -1,12 +1,12 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/base/status.hpp"
+#include "lib/status.hpp"
 
 #include <cerrno>
 #include <system_error>
 
-namespace sluice::base {
+namespace sluice::lib {
 
 Status errno_status(std::string_view action, int os_errno) {
   StatusCode code = StatusCode::kernel;
@@ -27,4 +27,4 @@ Status errno_status(std::string_view action, int os_errno) {
   return {code, std::string(action) + ": " + std::generic_category().message(os_errno), os_errno};
 }
 
-}  // namespace sluice::base
+}  // namespace sluice::lib

@@ -6,7 +6,7 @@
 
 #include <chrono>
 
-namespace sluice::base {
+namespace sluice::lib {
 
 class Clock {
  public:
@@ -21,4 +21,4 @@ class SteadyClock final : public Clock {
   Time now() const override { return std::chrono::steady_clock::now(); }
 };
 
-}  // namespace sluice::base
+}  // namespace sluice::lib

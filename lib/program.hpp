@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/status.hpp"
+#include "lib/status.hpp"
 
-namespace sluice::base {
+namespace sluice::lib {
 
 struct Program {
   std::vector<std::string> arguments;    // the first one is the path of the executable
@@ -38,4 +38,4 @@ Result<ProgramResult> run_program(const Program& program, const std::function<bo
 // ("/usr/bin:/bin"); empty if there is none. Relative folders are skipped.
 std::string find_program(std::string_view name, std::string_view search_path);
 
-}  // namespace sluice::base
+}  // namespace sluice::lib

@@ -7,9 +7,9 @@
 #include <chrono>
 #include <string>
 
-namespace sluice::base {
+namespace sluice::lib {
 
 // "2026-11-21T02:41:00.123Z"
 std::string rfc3339(std::chrono::system_clock::time_point at);
 
-}  // namespace sluice::base
+}  // namespace sluice::lib

@@ -11,7 +11,7 @@
 #include <utility>
 #include <variant>
 
-namespace sluice::base {
+namespace sluice::lib {
 
 enum class StatusCode {
   ok,
@@ -78,4 +78,4 @@ class [[nodiscard]] Result {
   std::variant<T, Status> state_;
 };
 
-}  // namespace sluice::base
+}  // namespace sluice::lib

@@ -8,7 +8,7 @@
 
 #include <utility>
 
-namespace sluice::base {
+namespace sluice::lib {
 
 class Fd {
  public:
@@ -34,4 +34,4 @@ class Fd {
   int fd_ = -1;
 };
 
-}  // namespace sluice::base
+}  // namespace sluice::lib

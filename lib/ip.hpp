@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-namespace sluice::base {
+namespace sluice::lib {
 
 enum class Family : std::uint8_t { ipv4 = 4, ipv6 = 6 };
 inline constexpr std::array<Family, 2> kFamilies{Family::ipv4, Family::ipv6};
@@ -78,11 +78,11 @@ struct SocketAddress {
 // "1.2.3.4:80" or "[fd00::1]:80".
 std::string host_port(const IpAddress& address, std::uint16_t port);
 
-}  // namespace sluice::base
+}  // namespace sluice::lib
 
 template <>
-struct std::hash<sluice::base::IpAddress> {
-  std::size_t operator()(const sluice::base::IpAddress& a) const noexcept {
+struct std::hash<sluice::lib::IpAddress> {
+  std::size_t operator()(const sluice::lib::IpAddress& a) const noexcept {
     return std::hash<std::string_view>()({reinterpret_cast<const char*>(a.bytes().data()), a.bytes().size()});
   }
 };

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/base/queue.hpp"
+#include "lib/queue.hpp"
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
@@ -10,10 +10,10 @@
 #include <string>
 #include <thread>
 
-#include "core/base/backoff.hpp"
+#include "lib/backoff.hpp"
 #include "test/unit/sync/fake_clock.hpp"
 
-namespace sluice::base {
+namespace sluice::lib {
 namespace queue_test {
 
 using namespace std::chrono_literals;
@@ -78,4 +78,4 @@ class QueueTest : public CppUnit::TestFixture {
 CPPUNIT_TEST_SUITE_REGISTRATION(QueueTest);
 
 }  // namespace queue_test
-}  // namespace sluice::base
+}  // namespace sluice::lib

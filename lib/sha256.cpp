@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/base/sha256.hpp"
+#include "lib/sha256.hpp"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +14,9 @@
 #include <new>
 #include <vector>
 
-#include "core/base/fd.hpp"
+#include "lib/fd.hpp"
 
-namespace sluice::base {
+namespace sluice::lib {
 namespace {
 
 constexpr std::size_t kPiece = 64u << 10;
@@ -71,4 +71,4 @@ Result<std::string> file_sha256(const std::string& path) {
   }
 }
 
-}  // namespace sluice::base
+}  // namespace sluice::lib

@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/status.hpp"
+#include "lib/status.hpp"
 
-namespace sluice::base {
+namespace sluice::lib {
 
 // 64 hexadecimal digits.
 std::string sha256(std::string_view content);
@@ -19,4 +19,4 @@ std::string sha256(std::string_view content);
 // without blocking.
 Result<std::string> file_sha256(const std::string& path);
 
-}  // namespace sluice::base
+}  // namespace sluice::lib

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/base/files.hpp"
+#include "lib/files.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,9 +11,9 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "core/base/fd.hpp"
+#include "lib/fd.hpp"
 
-namespace sluice::base {
+namespace sluice::lib {
 
 Result<std::string> read_file(const std::string& path, std::size_t limit) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -52,4 +52,4 @@ Status write_file_atomically(const std::string& path, std::string_view content, 
   return {};
 }
 
-}  // namespace sluice::base
+}  // namespace sluice::lib

@@ -12,9 +12,9 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/clock.hpp"
+#include "lib/clock.hpp"
 
-namespace sluice::base {
+namespace sluice::lib {
 
 struct BackoffOptions {
   std::chrono::milliseconds start{800};
@@ -48,4 +48,4 @@ class Backoff {
   std::optional<Clock::Time> last_;
 };
 
-}  // namespace sluice::base
+}  // namespace sluice::lib

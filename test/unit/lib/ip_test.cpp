@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/base/ip.hpp"
+#include "lib/ip.hpp"
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
@@ -9,7 +9,7 @@
 
 #include <utility>
 
-namespace sluice::base {
+namespace sluice::lib {
 namespace ip_test {
 
 class IpTest : public CppUnit::TestFixture {
@@ -104,4 +104,4 @@ class IpTest : public CppUnit::TestFixture {
 CPPUNIT_TEST_SUITE_REGISTRATION(IpTest);
 
 }  // namespace ip_test
-}  // namespace sluice::base
+}  // namespace sluice::lib

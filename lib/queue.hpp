@@ -9,9 +9,9 @@
 #include <mutex>
 #include <utility>
 
-#include "core/base/clock.hpp"
+#include "lib/clock.hpp"
 
-namespace sluice::base {
+namespace sluice::lib {
 
 template <class T>
 class HandoverQueue {
@@ -72,4 +72,4 @@ class HandoverQueue {
   bool closed_ = false;
 };
 
-}  // namespace sluice::base
+}  // namespace sluice::lib

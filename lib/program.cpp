@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/base/program.hpp"
+#include "lib/program.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -18,9 +18,9 @@
 #include <system_error>
 #include <utility>
 
-#include "core/base/fd.hpp"
+#include "lib/fd.hpp"
 
-namespace sluice::base {
+namespace sluice::lib {
 namespace {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
@@ -199,4 +199,4 @@ std::string find_program(std::string_view name, std::string_view search_path) {
   return {};
 }
 
-}  // namespace sluice::base
+}  // namespace sluice::lib
