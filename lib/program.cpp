@@ -5,20 +5,24 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
-#include <optional>
 #include <system_error>
-#include <utility>
+#include <thread>
 
 #include "lib/fd.hpp"
+
+extern char** environ;
 
 namespace sluice::lib {
 namespace {
@@ -32,6 +36,31 @@ struct Pipe {
   Fd reader;
   Fd writer;
 };
+
+// The input as a file in memory, so that a program that does not read cannot block the daemon. Not valid after an
+// error.
+Fd make_input(std::string_view input) {
+  if (input.empty()) return Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  Fd file(::memfd_create("input", MFD_CLOEXEC));
+  while (file.valid() && !input.empty()) {
+    const ssize_t size = ::write(file.get(), input.data(), input.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return {};
+    input.remove_prefix(static_cast<std::size_t>(size));
+  }
+  if (file.valid() && ::lseek(file.get(), 0, SEEK_SET) < 0) return {};
+  return file;
+}
+
+std::vector<std::string> environment_in_locale_c() {
+  std::vector<std::string> out;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view variable(*entry);
+    if (!variable.starts_with("LC_") && !variable.starts_with("LANG")) out.emplace_back(variable);
+  }
+  out.emplace_back("LC_ALL=C");
+  return out;
+}
 
 std::optional<Pipe> make_pipe() {
   int ends[2];
@@ -57,7 +86,8 @@ class SpawnActions {
     posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions_, error_output, STDERR_FILENO);
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
-    // Descriptors of the daemon are close-on-exec; those of libraries and plugins may not be.
+    // Descriptors of the daemon are close-on-exec; those of libraries and plugins may not be. The others are closed as
+    // well: this frees the daemon's ports sooner if it is killed before the exec.
     posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
 #endif
   }
@@ -106,7 +136,7 @@ class Child {
     while (::waitpid(number_, nullptr, 0) < 0 && errno == EINTR) {
     }
   }
-  // Whether the program has ended. Stores its exit code or signal in `result`.
+  // Whether the program has ended; stores its exit code or signal in `result`.
   bool ended(ProgramResult& result) {
     int status = 0;
     if (ended_ || ::waitpid(number_, &status, WNOHANG) != number_) return ended_;
@@ -121,67 +151,98 @@ class Child {
   bool ended_ = false;
 };
 
-// Reads the available bytes and keeps `limit` of them. Returns false if there were more. Closes the stream at its end.
-bool drain(Fd& stream, std::string& out, std::size_t limit) {
-  std::array<char, 16384> buffer;
-  bool all_kept = true;
+// Reads what is there and passes it to `keep`, until that returns false. Closes the stream at its end.
+template <class Keep>
+bool drain(Fd& stream, const Keep& keep) {
+  std::array<char, 65536> buffer;
   // At most the capacity of a pipe, so that a fast writer cannot keep this loop running.
-  for (int round = 0; stream.valid() && round < 64; ++round) {
+  for (int round = 0; stream.valid() && round < 16; ++round) {
     const ssize_t size = ::read(stream.get(), buffer.data(), buffer.size());
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == EAGAIN) break;
     if (size <= 0) {
       stream.reset();
-      break;
+    } else if (!keep(std::string_view(buffer.data(), static_cast<std::size_t>(size)))) {
+      return false;
     }
-    const std::size_t kept = std::min(static_cast<std::size_t>(size), limit - out.size());
-    out.append(buffer.data(), kept);
-    if (kept < static_cast<std::size_t>(size)) all_kept = false;
   }
-  return all_kept;
+  return true;
 }
 
-Result<ProgramResult> follow(const Program& program, Child& child, Pipe& output, Pipe& error_output,
+Result<ProgramResult> follow(const Program& program, Child& child, Fd& output, Fd& error_output,
                              const std::function<bool()>& stopped) {
-  const std::string& name = program.arguments.at(0);
   const SteadyTime end = std::chrono::steady_clock::now() + program.timeout;
   ProgramResult result;
+  const auto keep_output = [&](std::string_view piece) {
+    if (program.on_output) {
+      program.on_output(piece);
+    } else if (piece.size() > program.output_limit - result.output.size()) {
+      return false;
+    } else {
+      result.output.append(piece);
+    }
+    return true;
+  };
+  const auto keep_error_output = [&](std::string_view piece) {
+    result.error_output.append(piece.substr(0, program.error_output_limit - result.error_output.size()));
+    return true;
+  };
+  std::chrono::microseconds pause(50);
   for (;;) {
     // Checked before reading, so that all output up to the exit is read. Grandchildren that keep the streams open are
     // not waited for.
     const bool ended = child.ended(result);
-    if (!drain(output.reader, result.output, program.output_limit)) {
-      return invalid(name + " writes more than " + std::to_string(program.output_limit) + " bytes");
+    if (!drain(output, keep_output)) {
+      return invalid(program.arguments[0] + " writes more than " + std::to_string(program.output_limit) + " bytes");
     }
-    static_cast<void>(drain(error_output.reader, result.error_output, program.error_output_limit));
+    static_cast<void>(drain(error_output, keep_error_output));
     if (ended) return result;
     if (stopped && stopped()) return Status(StatusCode::unavailable, "stopped", ECANCELED);
-    if (std::chrono::steady_clock::now() >= end) {
-      return unavailable(name + " has not ended after " + std::to_string(program.timeout.count() / 1000) + " seconds");
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+    if (left <= 0) {
+      result.timed_out = true;
+      return result;
     }
-    std::array<pollfd, 2> waiting{{{output.reader.get(), POLLIN, 0}, {error_output.reader.get(), POLLIN, 0}}};
-    ::poll(waiting.data(), waiting.size(), kPollMilliseconds);
+    if (output.valid() || error_output.valid()) {
+      std::array<pollfd, 2> waiting{{{output.get(), POLLIN, 0}, {error_output.get(), POLLIN, 0}}};
+      ::poll(waiting.data(), waiting.size(), static_cast<int>(std::min<long long>(left, kPollMilliseconds)));
+    } else {
+      // A program that closed its streams is about to exit: check often first, then less often.
+      std::this_thread::sleep_for(pause);
+      pause = std::min(pause * 2, std::chrono::microseconds(5000));
+    }
   }
 }
 
 }  // namespace
 
 Result<ProgramResult> run_program(const Program& program, const std::function<bool()>& stopped) {
-  const std::string& name = program.arguments.at(0);
-  const Fd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const std::string action = "cannot start " + program.arguments.at(0);
+  const Fd input = make_input(program.input);
+  if (!input.valid()) return errno_status(action, errno);
   auto output = make_pipe();
   auto error_output = make_pipe();
-  if (!input.valid() || !output || !error_output) return errno_status("cannot start " + name, errno);
+  if (!output || !error_output) return errno_status(action, errno);
   const SpawnActions actions(input.get(), output->writer.get(), error_output->writer.get());
   const SpawnAttributes attributes;
+  const auto environment = program.environment ? *program.environment : environment_in_locale_c();
   pid_t number = -1;
-  const int error = ::posix_spawn(&number, name.c_str(), actions.get(), attributes.get(),
-                                  pointers(program.arguments).data(), pointers(program.environment).data());
-  if (error != 0) return errno_status("cannot start " + name, error);
+  const auto spawn = [&] {
+    return ::posix_spawn(&number, program.arguments[0].c_str(), actions.get(), attributes.get(),
+                         pointers(program.arguments).data(), pointers(environment).data());
+  };
+  int error = 0;
+  if (program.scratch_network) {
+    // The thread creates the namespace and the program inherits it, so the other threads keep theirs.
+    std::thread([&] { error = ::unshare(CLONE_NEWNET) != 0 ? errno : spawn(); }).join();
+  } else {
+    error = spawn();
+  }
+  if (error != 0) return errno_status(action, error);
   Child child(number);
   output->writer.reset();
   error_output->writer.reset();
-  return follow(program, child, *output, *error_output, stopped);
+  return follow(program, child, output->reader, error_output->reader, stopped);
 }
 
 std::string find_program(std::string_view name, std::string_view search_path) {
@@ -197,6 +258,11 @@ std::string find_program(std::string_view name, std::string_view search_path) {
     }
   }
   return {};
+}
+
+std::string find_program(std::string_view name) {
+  const char* path = std::getenv("PATH");
+  return find_program(name, std::string(path == nullptr ? "" : path) + ":/usr/sbin:/usr/bin:/sbin:/bin");
 }
 
 }  // namespace sluice::lib

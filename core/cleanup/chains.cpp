@@ -60,12 +60,19 @@ struct Step {
 using Steps = std::vector<Step>;
 
 // Whether the input was rejected, so that fewer lines may succeed.
-bool may_be_bad_input(const process::Outcome& outcome) {
+bool may_be_bad_input(const lib::ProgramResult& outcome) {
   if (outcome.timed_out || outcome.signal != 0 || outcome.exit_code <= 0) return false;
   for (const char* word : {"xtables lock", "xtables.lock", "Permission denied", "Operation not permitted", "be root"}) {
     if (outcome.error_output.find(word) != std::string::npos) return false;
   }
   return true;
+}
+
+// Throws std::system_error if the program cannot be started.
+lib::ProgramResult run_tool(const lib::Program& program) {
+  auto result = lib::run_program(program);
+  if (result) return std::move(*result);
+  throw std::system_error(result.status().os_errno(), std::system_category(), "cannot start " + program.arguments[0]);
 }
 
 class Remover {
@@ -96,11 +103,11 @@ class Remover {
 
   bool read_rules(ChainPlan& plan) {
     ChainPlanner planner(selection_, family_);
-    process::Command command;
+    lib::Program command;
     command.arguments = {tools_.save};
     command.timeout = kSaveTimeout;
     command.on_output = [&](std::string_view piece) { planner.parse(piece); };
-    const process::Outcome outcome = process::run(command);
+    const lib::ProgramResult outcome = run_tool(command);
     std::string why;
     if (!outcome.ok())
       why = netfilter::explain(tools_.save, outcome);
@@ -161,7 +168,7 @@ class Remover {
   bool send(Steps::const_iterator begin, Steps::const_iterator end) {
     RestoreInput input;
     std::for_each(begin, end, [&](const Step& step) { step.write(input); });
-    const process::Outcome outcome = restore(input.text());
+    const lib::ProgramResult outcome = restore(input.text());
     if (outcome.ok()) {
       std::for_each(begin, end, [&](const Step& step) { count(step); });
       return true;
@@ -179,15 +186,15 @@ class Remover {
     return send(begin, middle) && send(middle, end);
   }
 
-  process::Outcome restore(const std::string& input) {
+  lib::ProgramResult restore(const std::string& input) {
     netfilter::XtablesLock lock(netfilter::XtablesLock::default_place());
     if (tools_.wait == netfilter::RestoreWait::kNot && !lock.acquire(kLockTimeout, kLockPause)) {
-      process::Outcome busy;
+      lib::ProgramResult busy;
       busy.exit_code = netfilter::kResourceProblem;
       busy.error_output = "another program holds the xtables lock";
       return busy;
     }
-    return process::run(netfilter::restore_command(tools_, input));
+    return run_tool(netfilter::restore_command(tools_, input));
   }
 
   void count(const Step& step) {

@@ -83,8 +83,11 @@ lib::Program ExecPlugin::program(const std::string& path, const std::string& ca_
   lib::Program out;
   out.arguments.push_back(path);
   out.arguments.insert(out.arguments.end(), exec.args.begin(), exec.args.end());
-  for (const auto& [name, value] : variables) out.environment.push_back(name + "=" + value);
+  out.environment.emplace();
+  for (const auto& [name, value] : variables) out.environment->push_back(name + "=" + value);
   out.timeout = kLimit;
+  out.output_limit = 1u << 20;
+  out.error_output_limit = 4096;
   return out;
 }
 
@@ -95,7 +98,10 @@ lib::Result<ExecCredential> ExecPlugin::run(const std::string& ca_pem, const std
     return path.status();
   }
   const std::string what = config_.exec->origin + ": the credential program " + config_.exec->command;
-  const auto result = lib::run_program(program(*path, ca_pem), stopped);
+  auto result = lib::run_program(program(*path, ca_pem), stopped);
+  if (result && result->timed_out) {
+    result = lib::unavailable(*path + " has not ended after " + std::to_string(kLimit.count()) + " seconds");
+  }
   if (!result) {
     if (result.status().os_errno() == ECANCELED) return result.status();
     // Without an errno the program did run, and was killed because it exceeded its timeout or output limit.

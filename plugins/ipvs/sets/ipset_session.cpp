@@ -208,7 +208,7 @@ IpsetReply IpsetCommands::open() {
   // missing entries removed, without an error.
   ipset_envopt_set(session, IPSET_ENV_EXIST);
   // Opens the socket and requests the protocol version. libipset does not set close-on-exec or expose the descriptor,
-  // but child processes do not inherit it: see SpawnActions of process/command.cpp and base/program.cpp.
+  // but child processes do not inherit it: see SpawnActions in lib/program.cpp.
   errno = 0;
   IpsetReply reply = outcome(ipset_cmd(session, IPSET_CMD_NONE, 0));
   // The kernel rejects messages to a missing subsystem this way.

@@ -21,8 +21,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/program.hpp"
 #include "plugins/common/netfilter/kernel_session.hpp"
-#include "plugins/common/process/command.hpp"
 #include "plugins/userspace/cleanup.hpp"
 #include "plugins/userspace/descriptor.hpp"
 #include "plugins/userspace/probe.hpp"
@@ -41,11 +41,11 @@ using userspace::PortalWriter;
 using userspace::SocketAddress;
 
 // Runs a program found in PATH.
-process::Outcome call(const std::string& program, std::vector<std::string> arguments) {
-  process::Command command;
+lib::ProgramResult call(const std::string& program, std::vector<std::string> arguments) {
+  lib::Program command;
   command.arguments = std::move(arguments);
-  command.arguments.insert(command.arguments.begin(), process::find_program(program));
-  return process::run(command);
+  command.arguments.insert(command.arguments.begin(), lib::find_program(program));
+  return *lib::run_program(command);
 }
 
 class Checks {
