@@ -12,6 +12,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "lib/fd.hpp"
 #include "sluice/sdk/address.hpp"
 
 namespace sluice::iptables {
@@ -79,16 +80,15 @@ std::size_t KernelRecentLists::capacity() {
 
 RecentLists::Added KernelRecentLists::add(const std::string& list, const std::vector<abi::Address>& clients,
                                           abi::Family family) {
-  const int file = ::open((kFolder + list).c_str(), O_WRONLY | O_CLOEXEC);
-  if (file < 0) return {clients.size(), errno};
+  const lib::Fd file(::open((kFolder + list).c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.valid()) return {clients.size(), errno};
   Added added;
   for (const abi::Address& client : clients) {
     const std::string line = "+" + sdk::to_string(client, family) + "\n";
-    if (::write(file, line.data(), line.size()) >= 0) continue;
+    if (::write(file.get(), line.data(), line.size()) >= 0) continue;
     ++added.failed;
     added.error = errno;
   }
-  ::close(file);
   return added;
 }
 

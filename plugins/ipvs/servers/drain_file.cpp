@@ -14,6 +14,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "lib/fd.hpp"
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/ipvs/servers/connection_table.hpp"
 
@@ -21,21 +22,6 @@ namespace sluice::ipvs {
 namespace {
 
 constexpr std::size_t kMost = 16 << 20;  // bytes: a larger file is not ours
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) noexcept : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const noexcept { return number_; }
-  bool good() const noexcept { return number_ >= 0; }
-
- private:
-  int number_;
-};
 
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {
@@ -88,11 +74,11 @@ DrainFile::DrainFile(const std::string& folder, abi::Family family, sdk::Logger 
 std::vector<SavedDrain> DrainFile::load() const {
   std::vector<SavedDrain> drains;
   if (folder_.empty()) return drains;
-  const Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!file.good() && errno == ENOENT) return drains;
+  const lib::Fd file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file.valid() && errno == ENOENT) return drains;
   const std::string consequence = "; real servers that were draining start over with the full drain timeout";
   struct stat facts{};
-  if (!file.good() || ::fstat(file.get(), &facts) != 0) {
+  if (!file.valid() || ::fstat(file.get(), &facts) != 0) {
     log_.warning("cannot read " + path_ + ": " + because(errno) + consequence);
     return drains;
   }
@@ -154,8 +140,8 @@ std::string DrainFile::write(const std::string& text) const {
     return problem;
   };
   ::unlink(fresh.c_str());  // left by a crash
-  const Descriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file.good()) return failed("create");
+  const lib::Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.valid()) return failed("create");
   for (std::size_t written = 0; written < text.size();) {
     const ssize_t put = ::write(file.get(), text.data() + written, text.size() - written);
     if (put < 0 && errno == EINTR) continue;
@@ -164,8 +150,8 @@ std::string DrainFile::write(const std::string& text) const {
   }
   if (::fsync(file.get()) != 0) return failed("write");
   if (::rename(fresh.c_str(), path_.c_str()) != 0) return failed("rename");
-  const Descriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.good()) ::fsync(folder.get());
+  const lib::Fd folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.valid()) ::fsync(folder.get());
   return {};
 }
 

@@ -67,8 +67,8 @@ void KeptClaims::each_at(const ClaimedAddress& claimed, const Visit& visit) {
   }
 }
 
-Descriptor KeptClaims::find(const ClaimedAddress& claimed) {
-  Descriptor found;
+lib::Fd KeptClaims::find(const ClaimedAddress& claimed) {
+  lib::Fd found;
   if (kept_ == nullptr) return found;
   each_at(claimed, [&](const ClaimName& name) {
     if (found || !overlap(claimed, name.claimed)) return;

@@ -160,7 +160,7 @@ void NodePortClaims::release_socket(Held& held) {
     });
     if (!serves_another) kept_->drop(held.name, held.socket.get());
   }
-  held.socket.close();
+  held.socket.reset();
   held.name.clear();
   held.received = held.is_elsewhere = false;
 }

@@ -154,17 +154,17 @@ std::vector<Worker*> Engine::State::pick_workers(ServingId id, std::size_t count
   return out;
 }
 
-ServingId Engine::serve(std::vector<Descriptor> sockets, ListenerPtr listener) {
+ServingId Engine::serve(std::vector<lib::Fd> sockets, ListenerPtr listener) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
   const ServingId id = ++state_->last_id;
   Serving& serving = state_->servings[id];
   serving.listener = listener;
-  for (const Descriptor& socket : sockets) serving.descriptors.push_back(socket.get());
+  for (const lib::Fd& socket : sockets) serving.descriptors.push_back(socket.get());
   if (listener->protocol() == abi::Protocol::kUdp) {
     serving.workers = state_->pick_workers(id, sockets.size());
     for (std::size_t i = 0; i < serving.workers.size(); ++i) {
       Worker& worker = *serving.workers[i];
-      const auto socket = std::make_shared<Descriptor>(std::move(sockets[i]));
+      const auto socket = std::make_shared<lib::Fd>(std::move(sockets[i]));
       post_watch(worker, state_->shared.conditions,
                  [&worker, id, socket, listener] { return worker.udp.serve(id, std::move(*socket), listener); });
     }
