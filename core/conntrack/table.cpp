@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/conntrack/message.hpp"
-#include "core/node/sysctl.hpp"
+#include "lib/sysctl.hpp"
 
 namespace sluice::conntrack {
 namespace {
@@ -117,7 +117,7 @@ int dump(lib::Family family, const FlowQuery& query, bool filtered, std::uint32_
 }
 
 std::optional<std::uint64_t> read_table_setting(std::string_view name) {
-  const auto text = node::Sysctl().read(name);
+  const auto text = lib::Sysctl().read(name);
   std::uint64_t number = 0;
   if (!text || std::from_chars(text->data(), text->data() + text->size(), number).ec != std::errc())
     return std::nullopt;

@@ -23,10 +23,10 @@
 #include "core/node/local_detector.hpp"
 #include "core/node/node_ips.hpp"
 #include "core/node/node_port_addresses.hpp"
-#include "core/node/sysctl.hpp"
 #include "core/observe/control/reload_command.hpp"
 #include "core/observe/metrics/process_statistics.hpp"
 #include "core/plugin/lookup.hpp"
+#include "lib/sysctl.hpp"
 
 namespace sluice::daemon {
 namespace {
@@ -283,7 +283,7 @@ void Daemon::reloaded(const reload::ReloadResult& result) {
 }
 
 void Daemon::read_conntrack_settings() {
-  const auto liberal = node::conntrack_tcp_be_liberal(node::Sysctl());
+  const auto liberal = node::conntrack_tcp_be_liberal(lib::Sysctl());
   if (!liberal) base::log_warning("node", liberal.status().message());
   conntrack_tcp_liberal_ = liberal.ok() && *liberal;
 }

@@ -15,9 +15,9 @@
 #include "core/node/kernel_settings.hpp"
 #include "core/node/local_detector.hpp"
 #include "core/node/node_ips.hpp"
-#include "core/node/sysctl.hpp"
 #include "core/plugin/backend_handle.hpp"
 #include "lib/clock.hpp"
+#include "lib/sysctl.hpp"
 
 namespace sluice::daemon {
 namespace {
@@ -53,7 +53,7 @@ lib::Status prepare(const std::shared_ptr<const plugin::Plugin>& loaded, const c
 }
 
 void set_kernel(const config::Settings& settings) {
-  const node::Sysctl sysctl;
+  const lib::Sysctl sysctl;
   for (const auto& sentence : node::apply_conntrack_settings(settings.conntrack, sysctl)) {
     base::log_warning("node", sentence);
   }

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "core/node/sysctl.hpp"
+#include "lib/sysctl.hpp"
 
 namespace sluice::node {
 
@@ -16,7 +16,7 @@ lib::Status check_ipv6(const std::string& proc) {
     return {lib::StatusCode::unsupported, "this kernel has no IPv6: " + proc + "/net/if_inet6 is missing"};
   }
   // Unreadable means not disabled: the file above proves that IPv6 is available.
-  const auto disabled = Sysctl(proc + "/sys").read("net/ipv6/conf/all/disable_ipv6");
+  const auto disabled = lib::Sysctl(proc + "/sys").read("net/ipv6/conf/all/disable_ipv6");
   if (disabled && *disabled == "1") {
     return {lib::StatusCode::unsupported, "IPv6 is turned off: net.ipv6.conf.all.disable_ipv6 is 1"};
   }

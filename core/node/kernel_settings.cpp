@@ -40,7 +40,7 @@ lib::Status ensure_buckets(std::uint64_t wanted, const std::string& sys) {
   const std::string folder = sys + "/module/nf_conntrack/parameters";
   const auto now = number(first_line(folder + "/hashsize"));
   if (!now || *now >= wanted) return {};
-  return Sysctl(folder).ensure("hashsize", std::to_string(wanted));
+  return lib::Sysctl(folder).ensure("hashsize", std::to_string(wanted));
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ std::uint64_t conntrack_max(const ConntrackSettings& settings, unsigned processo
   return std::max(scaled, static_cast<std::uint64_t>(std::max(settings.min, 0)));
 }
 
-std::vector<std::string> apply_conntrack_settings(const ConntrackSettings& settings, const Sysctl& sysctl,
+std::vector<std::string> apply_conntrack_settings(const ConntrackSettings& settings, const lib::Sysctl& sysctl,
                                                   const std::string& sys) {
   std::vector<std::pair<std::string, std::uint64_t>> wanted;
   const auto max = conntrack_max(settings, count_processors(sys));
@@ -96,7 +96,14 @@ std::vector<std::string> apply_conntrack_settings(const ConntrackSettings& setti
   return out;
 }
 
-std::string check_bridge_netfilter(const Sysctl& sysctl, bool pods_on_bridge) {
+lib::Result<bool> conntrack_tcp_be_liberal(const lib::Sysctl& sysctl) {
+  const lib::Result<std::string> value = sysctl.read("net/netfilter/nf_conntrack_tcp_be_liberal");
+  if (value) return *value != "0";
+  if (value.status().code() == lib::StatusCode::not_found) return false;
+  return value.status();
+}
+
+std::string check_bridge_netfilter(const lib::Sysctl& sysctl, bool pods_on_bridge) {
   const auto value = sysctl.read("net/bridge/bridge-nf-call-iptables");
   if (value && *value == "1") return {};
   if (!value && !pods_on_bridge) return {};

@@ -13,14 +13,14 @@
 #include <string>
 #include <system_error>
 
-#include "plugins/common/sysctl/sysctl.hpp"
+#include "lib/sysctl.hpp"
 
 namespace sluice::userspace {
 namespace {
 
 // The kernel's limit of open files for any process.
 std::optional<rlim_t> read_nr_open() {
-  const auto text = sysctl::read("fs/nr_open");
+  const auto text = lib::Sysctl().read("fs/nr_open");
   if (!text) return std::nullopt;
   rlim_t value = 0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
@@ -55,7 +55,7 @@ void raise_open_files(const sdk::Logger& log) {
 // 470 connections a second to one endpoint use up 28,000 ports. With 1 the kernel reuses such a port after a second if
 // both ends send timestamps, which rule out old packets (RFC 6191).
 void reuse_closing_ports(const sdk::Logger& log) {
-  const int failure = sysctl::ensure("net/ipv4/tcp_tw_reuse", "1");
+  const int failure = lib::Sysctl().ensure("net/ipv4/tcp_tw_reuse", "1").os_errno();
   if (failure == 0) return;
   log.warning(std::string("set net.ipv4.tcp_tw_reuse to 1: ") + std::strerror(failure) +
               "; more than some 400 short connections a second to one endpoint can run out of ports");

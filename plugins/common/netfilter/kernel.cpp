@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "lib/program.hpp"
+#include "lib/sysctl.hpp"
 #include "plugins/common/netfilter/restore_program.hpp"
 #include "plugins/common/netfilter/xtables_lock.hpp"
-#include "plugins/common/sysctl/sysctl.hpp"
 
 namespace sluice::netfilter {
 namespace {
@@ -113,7 +113,9 @@ ForeignChanges& NodeKernel::foreign_changes() {
   return changes;
 }
 
-int NodeKernel::allow_localnet_routing() { return sysctl::ensure("net/ipv4/conf/all/route_localnet", "1"); }
+int NodeKernel::allow_localnet_routing() {
+  return lib::Sysctl().ensure("net/ipv4/conf/all/route_localnet", "1").os_errno();
+}
 
 sdk::Failure failure_of(const std::string& program, const lib::ProgramResult& outcome) {
   abi::Code code = abi::Code::kKernel;

@@ -12,7 +12,7 @@
 #include <fstream>
 
 #include "lib/program.hpp"
-#include "plugins/common/sysctl/sysctl.hpp"
+#include "lib/sysctl.hpp"
 
 namespace sluice::ipvs {
 namespace {
@@ -39,9 +39,14 @@ bool may_load_modules() {
 
 }  // namespace
 
-std::optional<std::string> RealNode::sysctl(const std::string& name) { return sysctl::read(name); }
+std::optional<std::string> RealNode::sysctl(const std::string& name) {
+  const auto value = lib::Sysctl().read(name);
+  return value ? std::optional(*value) : std::nullopt;
+}
 
-int RealNode::set_sysctl(const std::string& name, const std::string& value) { return sysctl::ensure(name, value); }
+int RealNode::set_sysctl(const std::string& name, const std::string& value) {
+  return lib::Sysctl().ensure(name, value).os_errno();
+}
 
 bool RealNode::has_module(const std::string& name) { return exists("/sys/module/" + name); }
 

@@ -21,8 +21,8 @@
 #include <thread>
 
 #include "core/conntrack/pass.hpp"
-#include "core/node/sysctl.hpp"
 #include "lib/fd.hpp"
+#include "lib/sysctl.hpp"
 #include "test/unit/conntrack/fakes.hpp"
 #include "test/unit/skip.hpp"
 
@@ -100,7 +100,7 @@ class Loopback {
 };
 
 std::uint64_t buckets() {
-  const auto text = node::Sysctl().read("net/netfilter/nf_conntrack_buckets");
+  const auto text = lib::Sysctl().read("net/netfilter/nf_conntrack_buckets");
   CPPUNIT_ASSERT_EQUAL(std::string(), text.status().message());
   return std::stoull(*text);
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests sysctls and family support with a fake /proc, and addresses and their monitor with the real kernel, read-only.
+// Tests family support with a fake /proc, and addresses and their monitor with the real kernel, read-only.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -13,7 +13,8 @@
 #include "core/node/address_monitor.hpp"
 #include "core/node/debounce.hpp"
 #include "core/node/family_support.hpp"
-#include "core/node/sysctl.hpp"
+#include "core/node/kernel_settings.hpp"
+#include "lib/sysctl.hpp"
 #include "test/unit/temporary_folder.hpp"
 
 namespace sluice::node {
@@ -24,9 +25,6 @@ using lib::Family;
 
 class NodeKernelTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NodeKernelTest);
-  CPPUNIT_TEST(sysctls_are_read_without_the_newline);
-  CPPUNIT_TEST(sysctls_are_written_only_when_different);
-  CPPUNIT_TEST(missing_sysctl_is_reported_with_its_path);
   CPPUNIT_TEST(tcp_be_liberal_is_off_without_conntrack);
   CPPUNIT_TEST(ipv6_support_needs_kernel_and_sysctl);
   CPPUNIT_TEST(primary_family_is_first_and_must_be_supported);
@@ -44,33 +42,8 @@ class NodeKernelTest : public CppUnit::TestFixture {
   void setUp() override { proc_.emplace(); }
   void tearDown() override { proc_.reset(); }
 
-  void sysctls_are_read_without_the_newline() {
-    proc_->write("net/a/b", "1\t2\n");
-    CPPUNIT_ASSERT_EQUAL(std::string("1\t2"), *Sysctl(proc_->path()).read("net/a/b"));
-  }
-
-  void sysctls_are_written_only_when_different() {
-    const Sysctl sysctl(proc_->path());
-    proc_->write("net/a", "0\n");
-    CPPUNIT_ASSERT(sysctl.ensure("net/a", "1").ok());
-    CPPUNIT_ASSERT_EQUAL(std::string("1"), proc_->read("net/a"));
-    // An equal value is not written, so the newline is kept.
-    proc_->write("net/b", "1\n");
-    CPPUNIT_ASSERT(sysctl.ensure("net/b", "1").ok());
-    CPPUNIT_ASSERT_EQUAL(std::string("1\n"), proc_->read("net/b"));
-  }
-
-  void missing_sysctl_is_reported_with_its_path() {
-    const Sysctl sysctl(proc_->path());
-    CPPUNIT_ASSERT(sysctl.read("net/none").status().code() == lib::StatusCode::not_found);
-    CPPUNIT_ASSERT(sysctl.ensure("net/none", "1").message().find(proc_->path("net/none")) != std::string::npos);
-    // A folder can be opened, but reading it fails.
-    proc_->write("net/x/y", "");
-    CPPUNIT_ASSERT(!sysctl.ensure("net/x", "1").ok());
-  }
-
   void tcp_be_liberal_is_off_without_conntrack() {
-    const Sysctl sysctl(proc_->path());
+    const lib::Sysctl sysctl(proc_->path());
     CPPUNIT_ASSERT(!*conntrack_tcp_be_liberal(sysctl));
     proc_->write("net/netfilter/nf_conntrack_tcp_be_liberal", "1\n");
     CPPUNIT_ASSERT(*conntrack_tcp_be_liberal(sysctl));

@@ -7,21 +7,22 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "lib/status.hpp"
 
-namespace sluice::node {
+namespace sluice::lib {
 
 class Sysctl {
  public:
   explicit Sysctl(std::string root = "/proc/sys") : root_(std::move(root)) {}
 
   // Without the trailing newline. not_found if the kernel does not have the setting.
-  lib::Result<std::string> read(std::string_view name) const;
+  Result<std::string> read(std::string_view name) const;
 
   // Writes only if the value differs: in a container with a read-only /proc/sys, a setting that is already correct must
   // not fail.
-  lib::Status ensure(std::string_view name, std::string_view value) const;
+  Status ensure(std::string_view name, std::string_view value) const;
 
  private:
   std::string path(std::string_view name) const { return root_ + "/" + std::string(name); }
@@ -29,7 +30,4 @@ class Sysctl {
   std::string root_;
 };
 
-// Whether net.netfilter.nf_conntrack_tcp_be_liberal is on. False if the connection tracking module is not loaded.
-lib::Result<bool> conntrack_tcp_be_liberal(const Sysctl& sysctl);
-
-}  // namespace sluice::node
+}  // namespace sluice::lib
