@@ -6,9 +6,9 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
-#include <system_error>
+
+#include "lib/number.hpp"
 
 namespace sluice::lib {
 namespace {
@@ -21,10 +21,9 @@ std::optional<std::array<std::uint8_t, 4>> parse_ipv4(std::string_view text) {
     const std::string_view part = text.substr(0, dot);
     // Leading zeros are accepted, but not more digits than an int can hold.
     if (part.empty() || part.size() > 9) return std::nullopt;
-    unsigned value = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (error != std::errc() || end != part.data() + part.size() || value > 255) return std::nullopt;
-    out[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(value);
+    const auto value = parse_number<std::uint8_t>(part);
+    if (!value) return std::nullopt;
+    out[static_cast<std::size_t>(i)] = *value;
     if (i < 3) text.remove_prefix(dot + 1);
   }
   return out;
@@ -112,14 +111,9 @@ std::optional<IpPrefix> IpPrefix::parse(std::string_view text) {
   const auto slash = text.find('/');
   if (slash == std::string_view::npos) return std::nullopt;
   const auto address = IpAddress::parse(text.substr(0, slash));
-  const std::string_view digits = text.substr(slash + 1);
-  int length = -1;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), length);
-  if (!address || digits.empty() || error != std::errc() || end != digits.data() + digits.size() || length < 0 ||
-      length > family_bits(address->family())) {
-    return std::nullopt;
-  }
-  return IpPrefix(*address, length);
+  if (!address) return std::nullopt;
+  const auto length = parse_number(text.substr(slash + 1), 0, family_bits(address->family()));
+  return length ? std::optional(IpPrefix(*address, *length)) : std::nullopt;
 }
 
 bool IpPrefix::contains(const IpAddress& address) const {

@@ -6,13 +6,12 @@
 #include <netinet/in.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <optional>
-#include <system_error>
 #include <vector>
 
 #include "lib/files.hpp"
+#include "lib/number.hpp"
 
 namespace sluice::cleanup {
 namespace {
@@ -20,14 +19,6 @@ namespace {
 // One line for each virtual server and each real server.
 constexpr char kServerTable[] = "/proc/net/ip_vs";
 constexpr std::size_t kLimit = 512u << 20;
-
-template <class T>
-std::optional<T> number(std::string_view text, int base) {
-  T out{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, base);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return out;
-}
 
 std::vector<std::string_view> words(std::string_view line) {
   std::vector<std::string_view> out;
@@ -51,7 +42,7 @@ std::optional<VirtualServer> server(std::string_view protocol_name, std::string_
   out.protocol = protocol(protocol_name);
   const std::size_t colon = place.rfind(':');
   if (out.protocol == 0 || colon == std::string_view::npos) return std::nullopt;
-  const auto port = number<std::uint16_t>(place.substr(colon + 1), 16);
+  const auto port = lib::parse_hex<std::uint16_t>(place.substr(colon + 1));
   if (!port) return std::nullopt;
   out.port = *port;
   std::string_view address = place.substr(0, colon);
@@ -61,7 +52,7 @@ std::optional<VirtualServer> server(std::string_view protocol_name, std::string_
     out.address = *parsed;
     return out;
   }
-  const auto bits = number<std::uint32_t>(address, 16);
+  const auto bits = lib::parse_hex<std::uint32_t>(address);
   if (!bits || address.size() != 8) return std::nullopt;
   const std::uint8_t bytes[] = {static_cast<std::uint8_t>(*bits >> 24), static_cast<std::uint8_t>(*bits >> 16),
                                 static_cast<std::uint8_t>(*bits >> 8), static_cast<std::uint8_t>(*bits)};
@@ -86,7 +77,7 @@ std::size_t count_ipvs_connections(std::string_view table, const IpvsOwnership& 
     }
     // "-> address Masq weight active inactive"
     if (!ours || line.size() < 6) continue;
-    out += number<std::size_t>(line[4], 10).value_or(0) + number<std::size_t>(line[5], 10).value_or(0);
+    out += lib::parse_number<std::size_t>(line[4]).value_or(0) + lib::parse_number<std::size_t>(line[5]).value_or(0);
   }
   return out;
 }

@@ -3,8 +3,7 @@
 
 #include "core/config/listen_address.hpp"
 
-#include <charconv>
-#include <system_error>
+#include "lib/number.hpp"
 
 namespace sluice::config {
 
@@ -19,15 +18,12 @@ std::optional<lib::SocketAddress> parse_listen_address(std::string_view text) {
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos) return std::nullopt;
   std::string_view host = text.substr(0, colon);
-  const std::string_view digits = text.substr(colon + 1);
   const bool in_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (in_brackets) host = host.substr(1, host.size() - 2);
   const auto ip = lib::IpAddress::parse(std::string(host));
   if (!ip || (ip->family() == lib::Family::ipv6) != in_brackets) return std::nullopt;
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (error != std::errc() || end != digits.data() + digits.size() || port == 0) return std::nullopt;
-  return lib::SocketAddress{*ip, port};
+  const auto port = lib::parse_number<std::uint16_t>(text.substr(colon + 1), 1);
+  return port ? std::optional(lib::SocketAddress{*ip, *port}) : std::nullopt;
 }
 
 }  // namespace sluice::config

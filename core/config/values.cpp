@@ -3,10 +3,10 @@
 
 #include "core/config/values.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <limits>
-#include <system_error>
+
+#include "lib/number.hpp"
 
 namespace sluice::config {
 namespace {
@@ -58,11 +58,8 @@ std::optional<std::int32_t> parse_number(std::string_view text) {
     text.remove_prefix(base == 8 && mark != 'o' && mark != 'O' ? 1 : 2);
   }
   std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  // from_chars accepts a sign, which would be a second one.
-  if (text.empty() || text.front() == '-' || error != std::errc() || end != text.data() + text.size()) {
-    return std::nullopt;
-  }
+  // A minus here would be a second sign.
+  if (text.starts_with('-') || !lib::read_number(text, value, base)) return std::nullopt;
   if (negative) value = -value;
   if (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max()) {
     return std::nullopt;
@@ -71,12 +68,8 @@ std::optional<std::int32_t> parse_number(std::string_view text) {
 }
 
 std::optional<double> parse_decimal(std::string_view text) {
-  // from_chars accepts a minus, but no plus.
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
+  return lib::parse_number<double>(text);  // neither infinity nor NaN is within the default range
 }
 
 std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text) {
@@ -91,7 +84,7 @@ std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text) {
   while (!text.empty()) {
     const std::size_t whole_digits = leading_digits(text);
     std::int64_t whole = 0;
-    if (whole_digits != 0 && std::from_chars(text.data(), text.data() + whole_digits, whole).ec != std::errc()) {
+    if (whole_digits != 0 && !lib::read_number(text.substr(0, whole_digits), whole)) {
       return std::nullopt;
     }
     text.remove_prefix(whole_digits);

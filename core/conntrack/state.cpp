@@ -4,9 +4,9 @@
 #include "core/conntrack/state.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <system_error>
 #include <unordered_set>
+
+#include "lib/number.hpp"
 
 namespace sluice::conntrack {
 namespace {
@@ -149,17 +149,15 @@ lib::Result<std::size_t> ConntrackState::parse_frontends(std::string_view text, 
     const std::size_t blank = std::min(line.find(' '), line.size());
     const std::string_view where = line.substr(0, blank);
     const std::string_view digits = line.substr(std::min(blank + 1, line.size()));
-    std::uint16_t port = 0;
-    const auto [rest, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+    const auto port = lib::parse_number<std::uint16_t>(digits, 1);
     const auto address = lib::IpAddress::parse(where);
-    if (error != std::errc() || rest != digits.data() + digits.size() || port == 0 ||
-        (!address && where != kNodePort)) {
+    if (!port || (!address && where != kNodePort)) {
       return lib::invalid("line " + std::to_string(number) + " is neither \"ADDRESS PORT\" nor \"node-port PORT\"");
     }
     if (address) {
-      work.note_retired({*address, port});
+      work.note_retired({*address, *port});
     } else {
-      work.note_retired_node_port(port);
+      work.note_retired_node_port(*port);
     }
   }
   return number == 0 ? 0 : number - 1;

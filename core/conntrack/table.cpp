@@ -7,14 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "core/conntrack/message.hpp"
+#include "lib/number.hpp"
 #include "lib/sysctl.hpp"
 
 namespace sluice::conntrack {
@@ -118,10 +117,7 @@ int dump(lib::Family family, const FlowQuery& query, bool filtered, std::uint32_
 
 std::optional<std::uint64_t> read_table_setting(std::string_view name) {
   const auto text = lib::Sysctl().read(name);
-  std::uint64_t number = 0;
-  if (!text || std::from_chars(text->data(), text->data() + text->size(), number).ec != std::errc())
-    return std::nullopt;
-  return number;
+  return text ? lib::parse_number<std::uint64_t>(*text) : std::nullopt;
 }
 // Of this network namespace. The kernel also walks the entries of other namespaces and does not report their number.
 std::optional<std::uint64_t> count_entries() { return read_table_setting("net/netfilter/nf_conntrack_count"); }

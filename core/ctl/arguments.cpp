@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <boost/program_options.hpp>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <sstream>
 #include <string_view>
-#include <system_error>
 #include <utility>
+
+#include "lib/number.hpp"
 
 namespace sluice::ctl {
 namespace {
@@ -23,13 +23,11 @@ constexpr const char* kCommands = "status, services, reload, help";
 constexpr std::chrono::hours kLongestTimeout{24};
 
 // "90s", "10m", "1h".
-std::optional<std::chrono::seconds> parse_time(const std::string& text) {
-  unsigned number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || end - rest != 1) return std::nullopt;
-  const unsigned unit = *rest == 's' ? 1 : *rest == 'm' ? 60 : *rest == 'h' ? 3600 : 0;
-  const std::chrono::seconds out(std::uint64_t{number} * unit);
+std::optional<std::chrono::seconds> parse_time(std::string_view text) {
+  const auto number = lib::take_number<unsigned>(text);
+  const unsigned unit = text == "s" ? 1 : text == "m" ? 60 : text == "h" ? 3600 : 0;
+  if (!number) return std::nullopt;
+  const std::chrono::seconds out(std::uint64_t{*number} * unit);
   return out.count() > 0 && out <= kLongestTimeout ? std::optional(out) : std::nullopt;
 }
 

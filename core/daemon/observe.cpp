@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "core/observe/http/accept_header.hpp"
+#include "lib/number.hpp"
 
 namespace sluice::daemon {
 namespace {
@@ -218,14 +217,12 @@ HttpResponse Observe::health_checks(const HttpRequest& request) {
 
 HttpResponse Observe::set_verbosity(const HttpRequest& request) {
   if (request.method != "PUT") return flag_answer(406, "unsupported http method");
-  int value = 0;
-  const char* const end = request.body.data() + request.body.size();
-  const auto [rest, error] = std::from_chars(request.body.data(), end, value);
-  if (error != std::errc() || rest != end || value < 0) {
+  const auto value = lib::parse_number(request.body, 0);
+  if (!value) {
     return flag_answer(
         400, "error setting verbosity: \"" + request.body.substr(0, 100) + "\" is not a non-negative integer");
   }
-  sources_.set_verbosity(value);
+  sources_.set_verbosity(*value);
   return flag_answer(200, "successfully set klog.logging.verbosity to " + request.body);
 }
 

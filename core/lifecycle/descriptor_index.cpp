@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
-#include <system_error>
 #include <utility>
+
+#include "lib/number.hpp"
 
 namespace sluice::lifecycle {
 namespace {
@@ -60,11 +60,8 @@ std::optional<KeptName> DescriptorIndex::at(unsigned slot) const {
 }
 
 std::optional<unsigned> DescriptorIndex::slot_of(std::string_view name) {
-  unsigned out = 0;
   if (!name.starts_with('s')) return std::nullopt;
-  const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), out);
-  if (error != std::errc() || end != name.data() + name.size() || out >= kSlots) return std::nullopt;
-  return out;
+  return lib::parse_number<unsigned>(name.substr(1), 0, kSlots - 1);
 }
 
 }  // namespace sluice::lifecycle

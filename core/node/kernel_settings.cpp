@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -17,18 +16,13 @@
 
 #include "lib/fd.hpp"
 #include "lib/files.hpp"
+#include "lib/number.hpp"
 
 namespace sluice::node {
 namespace {
 
 constexpr std::uint64_t kMaxConntrack = 1u << 20;
 constexpr const char* kFolder = "net/netfilter/";
-
-std::optional<std::uint64_t> number(std::string_view text) {
-  std::uint64_t out = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(out) : std::nullopt;
-}
 
 std::string first_line(const std::string& file) {
   const auto text = lib::read_file(file, 4096);
@@ -38,7 +32,7 @@ std::string first_line(const std::string& file) {
 // The number of hash buckets is a setting of its own, besides the maximum number of entries.
 lib::Status ensure_buckets(std::uint64_t wanted, const std::string& sys) {
   const std::string folder = sys + "/module/nf_conntrack/parameters";
-  const auto now = number(first_line(folder + "/hashsize"));
+  const auto now = lib::parse_number<std::uint64_t>(first_line(folder + "/hashsize"));
   if (!now || *now >= wanted) return {};
   return lib::Sysctl(folder).ensure("hashsize", std::to_string(wanted));
 }
@@ -50,7 +44,7 @@ unsigned count_processors(const std::string& sys) {
   std::error_code failed;
   for (const auto& entry : std::filesystem::directory_iterator(sys + "/devices/system/cpu", failed)) {
     const std::string name = entry.path().filename();
-    if (!name.starts_with("cpu") || !number(std::string_view(name).substr(3))) continue;
+    if (!name.starts_with("cpu") || !lib::parse_number<std::uint64_t>(std::string_view(name).substr(3))) continue;
     // An offline processor has no topology.
     if (!first_line(entry.path().string() + "/topology/core_id").empty()) ++out;
   }

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
 
+#include "lib/number.hpp"
 #include "plugins/common/settings/values.hpp"
 #include "sluice/sdk/address.hpp"
 
@@ -58,7 +58,7 @@ struct FamilyPrefix {
 std::optional<FamilyPrefix> parse_prefix(std::string_view text) {
   const auto slash = text.find('/');
   if (slash == std::string_view::npos) return std::nullopt;
-  const auto length = settings::parse_count(text.substr(slash + 1));
+  const auto length = lib::parse_number<std::uint64_t>(text.substr(slash + 1));
   for (const abi::Family family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
     const auto address = sdk::parse_address(std::string(text.substr(0, slash)), family);
     if (!address) continue;

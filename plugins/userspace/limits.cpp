@@ -6,13 +6,12 @@
 #include <sys/resource.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <system_error>
 
+#include "lib/number.hpp"
 #include "lib/sysctl.hpp"
 
 namespace sluice::userspace {
@@ -21,11 +20,7 @@ namespace {
 // The kernel's limit of open files for any process.
 std::optional<rlim_t> read_nr_open() {
   const auto text = lib::Sysctl().read("fs/nr_open");
-  if (!text) return std::nullopt;
-  rlim_t value = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (error != std::errc()) return std::nullopt;
-  return value;
+  return text ? lib::parse_number<rlim_t>(*text) : std::nullopt;
 }
 
 std::string text_of(rlim_t limit) { return limit == RLIM_INFINITY ? "without limit" : std::to_string(limit); }

@@ -3,9 +3,9 @@
 
 #include "core/kube/access/server_url.hpp"
 
-#include <charconv>
-#include <system_error>
 #include <utility>
+
+#include "lib/number.hpp"
 
 namespace sluice::kube {
 
@@ -43,12 +43,9 @@ lib::Result<HostPort> parse_authority(std::string_view authority, std::uint16_t 
   }
   if (!with_port) return out;
   if (digits.empty()) return lib::invalid("the port is missing");
-  unsigned number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size() || number < 1 || number > 65535) {
-    return lib::invalid("the port is not a number from 1 to 65535");
-  }
-  out.port = static_cast<std::uint16_t>(number);
+  const auto number = lib::parse_number<std::uint16_t>(digits, 1);
+  if (!number) return lib::invalid("the port is not a number from 1 to 65535");
+  out.port = *number;
   return out;
 }
 

@@ -11,15 +11,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <stdexcept>
-#include <system_error>
 #include <vector>
 
 #include "core/kube/http/system_roots.hpp"
+#include "lib/number.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -192,11 +191,9 @@ ResponseHead read_head(const http::http_response& response) {
   const auto& headers = response.headers();
   if (const auto it = headers.find("Content-Type"); it != headers.end()) out.content_type = it->second;
   if (const auto it = headers.find("Retry-After"); it != headers.end()) {
-    long seconds = 0;
-    const auto [end, error] = std::from_chars(it->second.data(), it->second.data() + it->second.size(), seconds);
-    if (error == std::errc() && end != it->second.data() && seconds >= 0) {
-      out.retry_after = std::chrono::seconds(std::min(seconds, 3600L));
-    }
+    std::string_view text = it->second;
+    const auto seconds = lib::take_number<long>(text);
+    if (seconds && *seconds >= 0) out.retry_after = std::chrono::seconds(std::min(*seconds, 3600L));
   }
   return out;
 }

@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <system_error>
 #include <utility>
 
 #include "core/base/log.hpp"
 #include "core/kube/decode/text.hpp"
 #include "core/kube/watch/reflector.hpp"
 #include "core/kube/watch/refusal.hpp"
+#include "lib/number.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -30,13 +29,9 @@ constexpr double kMoreWatchSeconds = 300;
 
 // Whether `now` is an earlier resourceVersion than `before`. Versions are opaque, except that numbers increase.
 bool is_earlier_version(const std::string& before, const std::string& now) {
-  const auto number = [](const std::string& text, std::uint64_t& out) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-    return error == std::errc() && end == text.data() + text.size();
-  };
-  std::uint64_t old_number = 0;
-  std::uint64_t new_number = 0;
-  return number(before, old_number) && number(now, new_number) && new_number < old_number;
+  const auto old_number = lib::parse_number<std::uint64_t>(before);
+  const auto new_number = lib::parse_number<std::uint64_t>(now);
+  return old_number && new_number && *new_number < *old_number;
 }
 
 lib::Status ends_with_error() { return lib::unavailable("the watch ends with an error"); }

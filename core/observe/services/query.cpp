@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <system_error>
 #include <utility>
+
+#include "lib/number.hpp"
 
 namespace sluice::observe {
 namespace {
@@ -32,12 +32,7 @@ std::optional<model::Protocol> take_protocol(std::string_view& text) {
   return std::nullopt;
 }
 
-std::optional<std::uint16_t> parse_port(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size() || port == 0) return std::nullopt;
-  return port;
-}
+std::optional<std::uint16_t> parse_port(std::string_view text) { return lib::parse_number<std::uint16_t>(text, 1); }
 
 bool is_object_name(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {

@@ -3,12 +3,12 @@
 
 #include "plugins/common/netfilter/tools.hpp"
 
-#include <charconv>
 #include <chrono>
 #include <fstream>
 #include <iterator>
 #include <utility>
 
+#include "lib/number.hpp"
 #include "names/chains.hpp"
 #include "sluice/sdk/error.hpp"
 
@@ -241,16 +241,16 @@ class Choice {
 std::optional<VersionLine> parse_version(std::string_view text) {
   const std::size_t at = text.find(" v");
   if (at == std::string_view::npos) return std::nullopt;
-  const char* next = text.data() + at + 2;
-  const char* const end = text.data() + text.size();
+  std::string_view rest = text.substr(at + 2);
   VersionLine line{{}, text.find("(nf_tables)") != std::string_view::npos ? Variant::kNft : Variant::kLegacy};
   unsigned read = 0;
   for (unsigned* part : {&line.version.major, &line.version.minor, &line.version.patch}) {
-    const auto [stopped, error] = std::from_chars(next, end, *part);
-    if (error != std::errc()) break;
+    const auto number = lib::take_number<unsigned>(rest);
+    if (!number) break;
+    *part = *number;
     ++read;
-    if (stopped == end || *stopped != '.') break;
-    next = stopped + 1;
+    if (!rest.starts_with('.')) break;
+    rest.remove_prefix(1);
   }
   return read < 2 ? std::nullopt : std::optional(line);
 }

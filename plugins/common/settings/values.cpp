@@ -3,8 +3,7 @@
 
 #include "plugins/common/settings/values.hpp"
 
-#include <charconv>
-#include <system_error>
+#include "lib/number.hpp"
 
 namespace sluice::settings {
 namespace {
@@ -49,13 +48,6 @@ std::uint64_t fraction_of(std::string_view digits, std::uint64_t unit) {
 
 }  // namespace
 
-std::optional<std::uint64_t> parse_count(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
   if (text == "0") return std::chrono::milliseconds(0);
   if (text.empty()) return std::nullopt;
@@ -70,7 +62,7 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
     if (whole.empty() && fraction.empty()) return std::nullopt;
     const Unit* const unit = take_unit(text);
     if (unit == nullptr) return std::nullopt;
-    const auto count = whole.empty() ? std::optional<std::uint64_t>(0) : parse_count(whole);
+    const auto count = whole.empty() ? std::optional<std::uint64_t>(0) : lib::parse_number<std::uint64_t>(whole);
     if (!count || *count > kLongest / unit->nanoseconds) return std::nullopt;
     total += *count * unit->nanoseconds + fraction_of(fraction, unit->nanoseconds);
     if (total > kLongest) return std::nullopt;

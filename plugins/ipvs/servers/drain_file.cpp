@@ -9,12 +9,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <optional>
 #include <string_view>
-#include <system_error>
 
 #include "lib/fd.hpp"
+#include "lib/number.hpp"
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/ipvs/servers/connection_table.hpp"
 
@@ -22,14 +21,6 @@ namespace sluice::ipvs {
 namespace {
 
 constexpr std::size_t kMost = 16 << 20;  // bytes: a larger file is not ours
-
-template <class Number>
-std::optional<Number> parse_number(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 // "10.0.0.1:80" or "[fd00::1]:80".
 std::optional<RealServer> parse_host_port(std::string_view text, abi::Family family) {
@@ -41,7 +32,7 @@ std::optional<RealServer> parse_host_port(std::string_view text, abi::Family fam
     host = host.substr(1, host.size() - 2);
   }
   const auto address = sdk::parse_address(std::string(host), family);
-  const auto port = parse_number<std::uint16_t>(text.substr(colon + 1));
+  const auto port = lib::parse_number<std::uint16_t>(text.substr(colon + 1));
   if (!address || !port) return std::nullopt;
   return RealServer{*address, *port};
 }
@@ -56,8 +47,8 @@ std::optional<SavedDrain> parse_line(std::string_view line, abi::Family family) 
   const auto at = parse_host_port(server.substr(0, slash), family);
   const auto protocol = parse_protocol(server.substr(slash + 1));
   const auto real = parse_host_port(line.substr(first + 1, second - first - 1), family);
-  const auto deadline = parse_number<std::int64_t>(line.substr(second + 1));
-  if (!at || !protocol || !real || !deadline || *deadline < 0) return std::nullopt;
+  const auto deadline = lib::parse_number<std::int64_t>(line.substr(second + 1), 0);
+  if (!at || !protocol || !real || !deadline) return std::nullopt;
   return SavedDrain{{at->address, at->port, *protocol}, *real, *deadline};
 }
 

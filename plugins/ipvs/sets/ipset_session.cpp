@@ -9,7 +9,6 @@
 #include <netinet/in.h>
 
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
@@ -19,9 +18,10 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <system_error>
 #include <type_traits>
 #include <vector>
+
+#include "lib/number.hpp"
 
 namespace sluice::ipvs {
 namespace {
@@ -112,14 +112,13 @@ bool is_no_element(std::string_view report) {
 // Takes "Error in line N:" from the front and returns N.
 std::size_t take_line(std::string_view& text) {
   constexpr std::string_view kBefore = "Error in line ";
-  if (text.substr(0, kBefore.size()) != kBefore) return 0;
-  std::size_t line = 0;
-  const char* const begin = text.data() + kBefore.size();
-  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), line);
-  if (error != std::errc()) return 0;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  if (!text.starts_with(kBefore)) return 0;
+  std::string_view rest = text.substr(kBefore.size());
+  const auto line = lib::take_number<std::size_t>(rest);
+  if (!line) return 0;
+  text = rest;
   while (!text.empty() && (text[0] == ':' || text[0] == ' ')) text.remove_prefix(1);
-  return line;
+  return *line;
 }
 
 }  // namespace

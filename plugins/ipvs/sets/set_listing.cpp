@@ -3,9 +3,9 @@
 
 #include "plugins/ipvs/sets/set_listing.hpp"
 
-#include <charconv>
 #include <cstring>
-#include <system_error>
+
+#include "lib/number.hpp"
 
 namespace sluice::ipvs {
 namespace {
@@ -31,12 +31,6 @@ bool labelled(std::string_view line, std::string_view label, std::string_view& v
   while (!line.empty() && line[0] == ' ') line.remove_prefix(1);
   value = line;
   return true;
-}
-
-template <class Number>
-bool parse_number(std::string_view text, Number& number) noexcept {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
 bool parse_set_address(std::string_view text, abi::Family family, abi::Address& address) noexcept {
@@ -80,20 +74,20 @@ std::optional<SetType> parse_type(std::string_view name) noexcept {
 
 std::optional<SetEntry> parse_entry(std::string_view text, SetType type, abi::Family family) noexcept {
   SetEntry entry;
-  if (type == SetType::kPorts) return parse_number(text, entry.port) ? std::optional(entry) : std::nullopt;
+  if (type == SetType::kPorts) return lib::read_number(text, entry.port) ? std::optional(entry) : std::nullopt;
   if (type == SetType::kIp) return parse_set_address(text, family, entry.address) ? std::optional(entry) : std::nullopt;
   if (!parse_set_address(take(text, ','), family, entry.address) || !parse_protocol(take(text, ':'), entry.protocol)) {
     return std::nullopt;
   }
   const bool has_other = text.find(',') != std::string_view::npos;
-  if (!parse_number(take(text, ','), entry.port) || has_other == (type == SetType::kIpPort)) return std::nullopt;
+  if (!lib::read_number(take(text, ','), entry.port) || has_other == (type == SetType::kIpPort)) return std::nullopt;
   if (type == SetType::kIpPort) return entry;
 
   const std::size_t bytes = sdk::address_bytes(family);
   entry.other_length = static_cast<std::uint8_t>(bytes * 8);
   const bool has_length = text.find('/') != std::string_view::npos;
   if (!parse_set_address(take(text, '/'), family, entry.other)) return std::nullopt;
-  if (has_length && (type == SetType::kIpPortIp || !parse_number(text, entry.other_length) ||
+  if (has_length && (type == SetType::kIpPortIp || !lib::read_number(text, entry.other_length) ||
                      entry.other_length > bytes * 8 || !is_canonical(entry.other, entry.other_length, bytes))) {
     return std::nullopt;
   }
@@ -149,7 +143,7 @@ void ListingParser::line(std::string_view text) {
     header(value);
   } else if (labelled(text, "Number of entries:", value)) {
     std::uint64_t count = 0;
-    if (parse_number(value, count)) {
+    if (lib::read_number(value, count)) {
       listing_.count = count;
       // Bounded, because the number comes from the kernel; the vector can grow beyond.
       listing_.entries.reserve(static_cast<std::size_t>(count < 1 << 20 ? count : 0));
@@ -169,7 +163,7 @@ void ListingParser::header(std::string_view options) {
       listing_.family = family == "inet" ? abi::Family::kIpv4 : family == "inet6" ? abi::Family::kIpv6 : abi::Family{};
     } else if (option == "maxelem") {
       std::uint32_t maxelem = 0;
-      if (parse_number(take_word(options), maxelem)) listing_.maxelem = maxelem;
+      if (lib::read_number(take_word(options), maxelem)) listing_.maxelem = maxelem;
     } else if (option == "timeout" || option == "netmask" || option == "bitmask") {
       listing_.options.append(" ").append(option).append(" ").append(take_word(options));
     } else if (option == "range") {
