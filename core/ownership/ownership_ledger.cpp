@@ -3,8 +3,6 @@
 
 #include "core/ownership/ownership_ledger.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -14,6 +12,7 @@
 #include <system_error>
 
 #include "lib/files.hpp"
+#include "lib/rfc3339.hpp"
 #include "sluice/sdk/claims.hpp"
 
 namespace sluice::ownership {
@@ -42,24 +41,6 @@ std::optional<ClaimState> state_of(const json& text) {
   return std::nullopt;
 }
 
-// RFC 3339, UTC, whole seconds: "2026-07-01T12:00:00Z".
-constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%SZ";
-
-std::string time_text(Time time) {
-  const time_t seconds = std::chrono::system_clock::to_time_t(time);
-  tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[64];
-  return {text, strftime(text, sizeof text, kTimeFormat, &parts)};
-}
-
-std::optional<Time> time_of(const std::string& text) {
-  tm parts{};
-  const char* end = strptime(text.c_str(), kTimeFormat, &parts);
-  if (end == nullptr || *end != '\0') return std::nullopt;
-  return std::chrono::system_clock::from_time_t(timegm(&parts));
-}
-
 void tidy(Artifacts& artifacts) {
   std::sort(artifacts.begin(), artifacts.end());
   artifacts.erase(std::unique(artifacts.begin(), artifacts.end()), artifacts.end());
@@ -86,7 +67,7 @@ std::optional<Claim> read_entry(const json& entry) {
   }
   Claim out{backend.get<std::string>(), *family, *state, plugin.get<std::string>(), {}, {}};
   if (!until.is_null()) {
-    if (until.is_string()) out.until = time_of(until.get_ref<const std::string&>());
+    if (until.is_string()) out.until = lib::parse_rfc3339(until.get_ref<const std::string&>());
     if (!out.until) return std::nullopt;
   }
   for (const json& artifact : list) {
@@ -103,7 +84,7 @@ json write_entry(const Claim& claim) {
               {"state", claim_state_name(claim.state)},
               {"artifacts", claim.artifacts}};
   if (!claim.plugin.empty()) out["plugin"] = claim.plugin;
-  if (claim.until) out["until"] = time_text(*claim.until);
+  if (claim.until) out["until"] = lib::rfc3339(*claim.until, lib::Fraction::none);
   return out;
 }
 

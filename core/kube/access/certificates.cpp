@@ -10,7 +10,7 @@
 #include <ctime>
 
 #include "core/kube/access/pem_objects.hpp"
-#include "core/kube/decode/rfc3339.hpp"
+#include "lib/rfc3339.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -53,9 +53,9 @@ std::string describe_certificate(const std::string& origin, const std::string& p
                                  std::chrono::system_clock::time_point now) {
   const auto facts = certificate_facts(pem);
   if (!facts) return origin;
-  std::string validity = "valid until " + print_rfc3339(facts->not_after);
-  if (facts->not_after < now) validity = "expired at " + print_rfc3339(facts->not_after);
-  if (facts->not_before > now) validity = "not valid before " + print_rfc3339(facts->not_before);
+  std::string validity = "valid until " + lib::rfc3339(facts->not_after, lib::Fraction::none);
+  if (facts->not_after < now) validity = "expired at " + lib::rfc3339(facts->not_after, lib::Fraction::none);
+  if (facts->not_before > now) validity = "not valid before " + lib::rfc3339(facts->not_before, lib::Fraction::none);
   return origin + " (subject " + facts->subject + ", " + validity + ")";
 }
 

@@ -11,8 +11,8 @@
 #include "core/kube/access/certificates.hpp"
 #include "core/kube/decode/json_field.hpp"
 #include "core/kube/decode/json_text.hpp"
-#include "core/kube/decode/rfc3339.hpp"
 #include "core/kube/decode/text.hpp"
+#include "lib/rfc3339.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -115,7 +115,7 @@ lib::Result<ExecCredential> parse_exec_credential(const std::string& json, const
   }
   if (!status.present()) return lib::invalid("status is missing");
   if (!expires_text.empty()) {
-    out.expires = parse_rfc3339(expires_text);
+    out.expires = lib::parse_rfc3339(expires_text);
     if (!out.expires) return lib::invalid("status.expirationTimestamp is not a time");
   }
   if (auto wrong = check_answer(out); !wrong.ok()) return wrong;

@@ -4,7 +4,7 @@
 // discovery.k8s.io/v1 EndpointSlice (BEH 1.3). An invalid port or endpoint is ignored: the others still carry traffic.
 
 #include "core/kube/decode/decode_object.hpp"
-#include "core/kube/decode/rfc3339.hpp"
+#include "lib/rfc3339.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -123,7 +123,7 @@ KindResult decode_endpoint_slice(const JsonField& root, const JsonField& metadat
 
   const JsonField annotations = metadata.get("annotations");
   const JsonField trigger = annotations.get("endpoints.kubernetes.io/last-change-trigger-time");
-  out.trigger_time = parse_rfc3339(trigger.text());
+  out.trigger_time = lib::parse_rfc3339(trigger.text());
   return out;
 }
 

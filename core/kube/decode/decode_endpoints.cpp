@@ -5,7 +5,7 @@
 // are no zones, no topology hints and no terminating endpoints.
 
 #include "core/kube/decode/decode_object.hpp"
-#include "core/kube/decode/rfc3339.hpp"
+#include "lib/rfc3339.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -48,7 +48,7 @@ Subset read_subset(const JsonField& entry, const DecodeContext& context) {
 KindResult decode_endpoints(const JsonField& root, const JsonField& metadata, const DecodeContext& context) {
   const JsonField annotations = metadata.get("annotations");
   const JsonField trigger = annotations.get("endpoints.kubernetes.io/last-change-trigger-time");
-  const auto trigger_time = parse_rfc3339(trigger.text());
+  const auto trigger_time = lib::parse_rfc3339(trigger.text());
 
   Slices out;
   std::size_t ipv4_slices = 0;

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "core/kube/decode/decode_object.hpp"
-#include "core/kube/decode/rfc3339.hpp"
+#include "lib/rfc3339.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -190,7 +190,7 @@ KindResult decode_service(const JsonField& root, const JsonField& metadata, cons
   model::Service out;
   out.name = context.name;
   const JsonField created = metadata.get("creationTimestamp");
-  if (const auto at = parse_rfc3339(created.text())) {
+  if (const auto at = lib::parse_rfc3339(created.text())) {
     out.created = std::chrono::duration_cast<std::chrono::seconds>(at->time_since_epoch()).count();
   }
   const JsonField spec = root.get("spec");

@@ -11,8 +11,8 @@
 
 #include "core/kube/access/certificates.hpp"
 #include "core/kube/access/pem_objects.hpp"
-#include "core/kube/decode/rfc3339.hpp"
 #include "core/kube/http/system_roots.hpp"
+#include "lib/rfc3339.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -124,9 +124,11 @@ std::string VerifyReport::sentence(const ConnectionConfig& config) const {
       return "the server certificate is not made out to " + config.tls_name() +
              "; use an address it names, or set tls-server-name to a name it has";
     case X509_V_ERR_CERT_HAS_EXPIRED:
-      return whose + " has expired at " + print_rfc3339(not_after_) + "; renew it, or correct this node's clock";
+      return whose + " has expired at " + lib::rfc3339(not_after_, lib::Fraction::none) +
+             "; renew it, or correct this node's clock";
     case X509_V_ERR_CERT_NOT_YET_VALID:
-      return whose + " is not valid before " + print_rfc3339(not_before_) + "; correct this node's clock";
+      return whose + " is not valid before " + lib::rfc3339(not_before_, lib::Fraction::none) +
+             "; correct this node's clock";
     default:
       return std::string("the server certificate is rejected: ") + X509_verify_cert_error_string(error_);
   }

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "core/kube/decode/rfc3339.hpp"
+#include "lib/rfc3339.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -101,7 +101,7 @@ Json to_json(const model::Service& service) {
   Json out = head(model::ResourceKind::service, service.name);
   if (service.created != 0) {
     const std::chrono::system_clock::time_point at{std::chrono::seconds(service.created)};
-    out["metadata"]["creationTimestamp"] = print_rfc3339(at);
+    out["metadata"]["creationTimestamp"] = lib::rfc3339(at, lib::Fraction::nanoseconds_or_none);
   }
   out["spec"] = service_spec(service);
   for (const auto& ip : service.load_balancer_ips) {
@@ -151,7 +151,8 @@ Json to_json(const model::EndpointSlice& slice) {
   Json& metadata = out["metadata"];
   metadata["labels"]["kubernetes.io/service-name"] = slice.service.name;
   if (slice.trigger_time) {
-    metadata["annotations"]["endpoints.kubernetes.io/last-change-trigger-time"] = print_rfc3339(*slice.trigger_time);
+    metadata["annotations"]["endpoints.kubernetes.io/last-change-trigger-time"] =
+        lib::rfc3339(*slice.trigger_time, lib::Fraction::nanoseconds_or_none);
   }
   out["addressType"] = std::string(lib::family_name(slice.family));
   out["ports"] = slice_ports(slice.ports);

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "core/kube/decode/json_field.hpp"
-#include "core/kube/decode/rfc3339.hpp"
 #include "core/kube/decode/text.hpp"
 #include "core/kube/recording/encode.hpp"
+#include "lib/rfc3339.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -101,7 +101,7 @@ std::string header_line(const RecordingHeader& header) {
   out["version"] = kRecordingVersion;
   out["program"] = header.program;
   out["node"] = header.node;
-  out["started"] = print_rfc3339(header.started);
+  out["started"] = lib::rfc3339(header.started, lib::Fraction::nanoseconds_or_none);
   return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -160,7 +160,7 @@ lib::Result<RecordingHeader> RecordingLineParser::header(std::string_view line) 
                                                            std::to_string(kRecordingVersion));
   }
   out.node = node.text();
-  const auto time = parse_rfc3339(started.text());
+  const auto time = lib::parse_rfc3339(started.text());
   if (!time) started.fail("is not a time such as 2026-11-21T06:00:00Z");
   if (root.failed()) return lib::invalid(error.to_string());
   out.started = *time;

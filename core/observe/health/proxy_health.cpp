@@ -3,17 +3,20 @@
 
 #include "core/observe/health/proxy_health.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "lib/rfc3339.hpp"
+
 namespace sluice::observe {
 namespace {
 
 constexpr const char* kZeroTime = "0001-01-01T00:00:00Z";
+
+// Like Go's RFC3339Nano.
+std::string rfc3339_nano(WallTime time) { return lib::rfc3339(time, lib::Fraction::shortest); }
 
 // By hand, because a JSON library would sort the keys, and kube-proxy does not.
 std::string json_string(std::string_view text) { return "\"" + std::string(text) + "\""; }
@@ -100,21 +103,6 @@ HttpResponse sync_ages(const ProxyHealth& health) {
     first = false;
   }
   return answer(200, body + "}}\n");
-}
-
-std::string rfc3339_nano(WallTime time) {
-  const auto since = std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
-  const time_t seconds = static_cast<time_t>(since / 1'000'000'000);
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char date[32];
-  std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &parts);
-  char fraction[16];
-  std::snprintf(fraction, sizeof fraction, ".%09d", static_cast<int>(since % 1'000'000'000));
-  std::string out = std::string(date) + fraction;
-  out.erase(out.find_last_not_of('0') + 1);
-  if (out.back() == '.') out.pop_back();
-  return out + "Z";
 }
 
 }  // namespace sluice::observe

@@ -48,7 +48,4 @@ HttpResponse readyz(const ProxyHealth& health);
 // Age and time of the oldest pending change of each family.
 HttpResponse sync_ages(const ProxyHealth& health);
 
-// "2026-01-02T03:04:05.000000006Z", without trailing zeros, like Go's RFC3339Nano.
-std::string rfc3339_nano(WallTime time);
-
 }  // namespace sluice::observe

@@ -3,6 +3,8 @@
 
 #include "plugins/common/settings/values.hpp"
 
+#include <cstdint>
+
 #include "lib/number.hpp"
 
 namespace sluice::settings {

@@ -4,7 +4,7 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
-#include "core/kube/decode/rfc3339.hpp"
+#include "lib/rfc3339.hpp"
 #include "test/unit/kube/decoding.hpp"
 
 namespace sluice::kube {
@@ -163,7 +163,7 @@ class DecodeEndpointSliceTest : public CppUnit::TestFixture {
                    std::chrono::milliseconds(500));
     CPPUNIT_ASSERT(*with("2026-11-21T00:11:20.123456789Z") - *with("2026-11-21T00:11:20Z") ==
                    std::chrono::nanoseconds(123456789));
-    CPPUNIT_ASSERT(*parse_rfc3339("1970-01-01T00:00:01Z") ==
+    CPPUNIT_ASSERT(*lib::parse_rfc3339("1970-01-01T00:00:01Z") ==
                    std::chrono::system_clock::time_point(std::chrono::seconds(1)));
     for (const char* bad : {"", "yesterday", "2026-11-21", "2026-11-21T00:11:20", "2026-13-01T00:00:00Z",
                             "2026-02-30T00:00:00Z", "2026-11-21T24:00:00Z", "2026-11-21T00:11:20.Z",

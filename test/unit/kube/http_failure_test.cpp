@@ -10,7 +10,7 @@
 
 #include <cerrno>
 
-#include "core/kube/decode/rfc3339.hpp"
+#include "lib/rfc3339.hpp"
 #include "test/unit/kube/pem.hpp"
 
 namespace sluice::kube {
@@ -61,7 +61,7 @@ class HttpFailureTest : public CppUnit::TestFixture {
   }
 
   void expired_certificates_are_named_with_subject_and_expiry() {
-    const auto end = *parse_rfc3339("2026-01-02T03:04:05Z");
+    const auto end = *lib::parse_rfc3339("2026-01-02T03:04:05Z");
     report_.set(X509_V_ERR_CERT_HAS_EXPIRED, 0, "CN=api", {}, end);
     CPPUNIT_ASSERT(
         sentence(kVerifyFailed)
