@@ -12,6 +12,7 @@
 
 #include "lib/files.hpp"
 #include "lib/number.hpp"
+#include "lib/protocol.hpp"
 
 namespace sluice::cleanup {
 namespace {
@@ -30,18 +31,11 @@ std::vector<std::string_view> words(std::string_view line) {
   return out;
 }
 
-std::uint8_t protocol(std::string_view name) {
-  if (name == "TCP") return IPPROTO_TCP;
-  if (name == "UDP") return IPPROTO_UDP;
-  return name == "SCTP" ? IPPROTO_SCTP : 0;
-}
-
 // "AC1E0029:0050", "[fd00:0000:…:0029]:0050".
 std::optional<VirtualServer> server(std::string_view protocol_name, std::string_view place) {
   VirtualServer out;
-  out.protocol = protocol(protocol_name);
   const std::size_t colon = place.rfind(':');
-  if (out.protocol == 0 || colon == std::string_view::npos) return std::nullopt;
+  if (!lib::parse_upper_protocol(protocol_name, out.protocol) || colon == std::string_view::npos) return std::nullopt;
   const auto port = lib::parse_hex<std::uint16_t>(place.substr(colon + 1));
   if (!port) return std::nullopt;
   out.port = *port;

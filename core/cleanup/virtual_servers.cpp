@@ -3,12 +3,11 @@
 
 #include "core/cleanup/virtual_servers.hpp"
 
-#include <netinet/in.h>  // first: the kernel headers then omit what it defines
-
 #include <arpa/inet.h>
 #include <linux/genetlink.h>
 #include <linux/ip_vs.h>
 #include <linux/netlink.h>
+#include <netinet/in.h>  // first: the kernel headers then omit what it defines
 #include <netlink/attr.h>
 #include <netlink/msg.h>
 #include <sys/socket.h>
@@ -20,6 +19,7 @@
 #include "core/cleanup/names.hpp"
 #include "core/cleanup/netlink_connection.hpp"
 #include "core/node/addresses.hpp"
+#include "lib/protocol.hpp"
 #include "names/objects.hpp"
 
 namespace sluice::cleanup {
@@ -66,22 +66,12 @@ const nlattr* inner(const nlattr* nest, int type, int size) {
   return found != nullptr && nla_len(found) >= size ? found : nullptr;
 }
 
-const char* protocol_name(std::uint8_t protocol) {
-  switch (protocol) {
-    case IPPROTO_TCP:
-      return "TCP";
-    case IPPROTO_UDP:
-      return "UDP";
-    case IPPROTO_SCTP:
-      return "SCTP";
-    default:
-      return "?";
-  }
-}
-
 }  // namespace
 
-std::string VirtualServer::to_string() const { return lib::host_port(address, port) + "/" + protocol_name(protocol); }
+std::string VirtualServer::to_string() const {
+  const std::string_view name = lib::upper_protocol_name(protocol);
+  return (lib::host_port(address, port) + "/").append(name.empty() ? "?" : name);
+}
 
 void IpvsOwnership::listed(std::string_view name, const SetEntry& entry) {
   const names::KnownSet known = names::find_set(name);

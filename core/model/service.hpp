@@ -16,9 +16,6 @@
 namespace sluice::model {
 
 enum class Protocol : std::uint8_t { tcp = 6, udp = 17, sctp = 132 };
-std::string_view protocol_name(Protocol protocol);  // "tcp"
-// "TCP", "UDP", "SCTP"; false for anything else.
-bool parse_protocol(std::string_view text, Protocol& out);
 
 enum class ServiceType : std::uint8_t { cluster_ip, node_port, load_balancer, external_name };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/store/frontends.hpp"
+#include "lib/protocol.hpp"
 
 namespace sluice::store {
 namespace {
@@ -17,7 +18,7 @@ constexpr std::size_t kMostNamed = 4;  // frontends named in one message
 std::string describe(const Frontend& frontend, model::Protocol protocol) {
   const bool node_port = frontend.kind == FrontendKind::node_port;
   return (node_port ? "node port " + std::to_string(frontend.port) : lib::host_port(frontend.address, frontend.port)) +
-         "/" + std::string(model::protocol_name(protocol));
+         "/" + std::string(lib::protocol_name(protocol));
 }
 
 // Removes the frontends that belong to other Services. Returns the reason.

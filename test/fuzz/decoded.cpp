@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "lib/protocol.hpp"
 #include "test/fuzz/target.hpp"
 
 namespace sluice::fuzz {
@@ -19,7 +20,7 @@ std::string joined(const Items& values) {
 }
 
 std::string port_text(base::Symbol name, model::Protocol protocol, std::uint16_t port) {
-  return std::string(name.text()) + "/" + std::string(model::protocol_name(protocol)) + "/" + std::to_string(port);
+  return std::string(name.text()) + "/" + std::string(lib::protocol_name(protocol)) + "/" + std::to_string(port);
 }
 
 std::string text_of(const model::Service& service) {

@@ -4,6 +4,7 @@
 // discovery.k8s.io/v1 EndpointSlice (BEH 1.3). An invalid port or endpoint is ignored: the others still carry traffic.
 
 #include "core/kube/decode/decode_object.hpp"
+#include "lib/protocol.hpp"
 #include "lib/rfc3339.hpp"
 
 namespace sluice::kube {
@@ -85,7 +86,7 @@ std::optional<model::SlicePort> decode_slice_port(const JsonField& entry, const 
     return std::nullopt;
   }
   out.name = base::Symbol(name_text);
-  if (!protocol.text().empty() && !model::parse_protocol(protocol.text(), out.protocol)) {
+  if (!protocol.text().empty() && !lib::parse_upper_protocol(protocol.text(), out.protocol)) {
     context.note(protocol, in_quotes(protocol.text()) + " is not a protocol (TCP, UDP, SCTP); the port is ignored");
     return std::nullopt;
   }

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/kube/decode/decode_object.hpp"
+#include "lib/protocol.hpp"
 #include "lib/rfc3339.hpp"
 
 namespace sluice::kube {
@@ -91,7 +92,7 @@ void read_port(const JsonField& entry, model::Service& out) {
   const std::string_view name_text = name.text();
   if (!name_text.empty() && !is_dns_label(name_text)) name.fail(in_quotes(name_text) + " is not the name of a port");
   spec.name = base::Symbol(name_text);
-  if (protocol.present() && !protocol.text().empty() && !model::parse_protocol(protocol.text(), spec.protocol)) {
+  if (protocol.present() && !protocol.text().empty() && !lib::parse_upper_protocol(protocol.text(), spec.protocol)) {
     protocol.fail(in_quotes(protocol.text()) + " is not a protocol (TCP, UDP, SCTP)");
   }
   spec.port = port.port(false);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "lib/protocol.hpp"
 #include "lib/rfc3339.hpp"
 
 namespace sluice::kube {
@@ -14,15 +15,6 @@ namespace {
 
 // Keeps fields in insertion order, for readers.
 using Json = nlohmann::ordered_json;
-
-std::string protocol_text(model::Protocol protocol) {
-  switch (protocol) {
-    case model::Protocol::tcp: return "TCP";
-    case model::Protocol::udp: return "UDP";
-    case model::Protocol::sctp: return "SCTP";
-  }
-  return "TCP";
-}
 
 const char* type_text(model::ServiceType type) {
   switch (type) {
@@ -63,7 +55,7 @@ Json service_ports(const std::vector<model::ServicePortSpec>& ports) {
   for (const auto& port : ports) {
     Json entry;
     if (!port.name.empty()) entry["name"] = std::string(port.name.text());
-    entry["protocol"] = protocol_text(port.protocol);
+    entry["protocol"] = lib::upper_protocol_name(port.protocol);
     entry["port"] = port.port;
     if (port.node_port != 0) entry["nodePort"] = port.node_port;
     out.push_back(std::move(entry));
@@ -116,8 +108,9 @@ Json slice_ports(const std::vector<model::SlicePort>& ports) {
   Json out = Json::array();
   for (const auto& port : ports) {
     // An empty name is written, because a port without a name has another meaning.
-    out.push_back(
-        {{"name", std::string(port.name.text())}, {"protocol", protocol_text(port.protocol)}, {"port", port.port}});
+    out.push_back({{"name", std::string(port.name.text())},
+                   {"protocol", lib::upper_protocol_name(port.protocol)},
+                   {"port", port.port}});
   }
   return out;
 }

@@ -10,6 +10,7 @@
 
 #include "core/observe/services/given_line.hpp"
 #include "core/observe/services/kernel_lines.hpp"
+#include "lib/protocol.hpp"
 
 namespace sluice::observe {
 namespace {
@@ -111,7 +112,7 @@ json port_json(const DescribedPort& described, const NodePortAddresses& node_por
   return {{"namespace", std::string(port.key.service.name_space.text())},
           {"service", port.key.service.name},
           {"port_name", std::string(port.key.port_name.text())},
-          {"protocol", std::string(model::protocol_name(port.key.protocol))},
+          {"protocol", std::string(lib::protocol_name(port.key.protocol))},
           {"progress", words(described.progress, kProgress).value},
           {"not_served", port.withheld},
           {"internal_traffic_policy", port.internal_local ? "Local" : "Cluster"},

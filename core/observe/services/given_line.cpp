@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "lib/protocol.hpp"
+
 namespace sluice::observe {
 namespace {
 
@@ -51,7 +53,7 @@ std::string frontend_text(const ServicePort& port, const Frontend& frontend) {
   return port.key.to_string() + " " +
          (frontend.kind == FrontendKind::node_port ? ":" + std::to_string(frontend.port)
                                                    : lib::host_port(frontend.address, frontend.port)) +
-         "/" + std::string(model::protocol_name(port.key.protocol));
+         "/" + std::string(lib::protocol_name(port.key.protocol));
 }
 
 std::set<std::string> endpoints_for(const ServicePort& port, const Frontend& frontend) {

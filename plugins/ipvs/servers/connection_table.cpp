@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "lib/number.hpp"
+#include "lib/protocol.hpp"
 #include "sluice/sdk/address.hpp"
 
 namespace sluice::ipvs {
@@ -35,13 +36,6 @@ bool parse_address(std::string_view text, abi::Family family, abi::Address& out)
 
 }  // namespace
 
-std::optional<abi::Protocol> parse_protocol(std::string_view text) {
-  if (text == "TCP") return abi::Protocol::kTcp;
-  if (text == "UDP") return abi::Protocol::kUdp;
-  if (text == "SCTP") return abi::Protocol::kSctp;
-  return std::nullopt;
-}
-
 std::optional<ServerConnection> parse_connection(std::string_view line, abi::Family family) {
   // Pro FromIP FPrt ToIP TPrt DestIP DPrt State Expires [PEName PEData]
   std::array<std::string_view, 9> words;
@@ -53,14 +47,12 @@ std::optional<ServerConnection> parse_connection(std::string_view line, abi::Fam
     word = line.substr(begin, at - begin);
   }
   ServerConnection found;
-  const auto protocol = parse_protocol(words[0]);
-  if (!protocol || !parse_address(words[1], family, found.client) ||
+  if (!lib::parse_upper_protocol(words[0], found.server.protocol) || !parse_address(words[1], family, found.client) ||
       !lib::read_number(words[2], found.client_port, 16) || !parse_address(words[3], family, found.server.address) ||
       !lib::read_number(words[4], found.server.port, 16) || !parse_address(words[5], family, found.real.address) ||
       !lib::read_number(words[6], found.real.port, 16) || !lib::read_number(words[8], found.expires)) {
     return std::nullopt;
   }
-  found.server.protocol = *protocol;
   found.state = words[7];
   return found;
 }

@@ -14,6 +14,8 @@
 
 #include "lib/fd.hpp"
 #include "lib/number.hpp"
+#include "lib/protocol.hpp"
+#include "plugins/common/netfilter/rule_reader.hpp"
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/ipvs/servers/connection_table.hpp"
 
@@ -22,21 +24,6 @@ namespace {
 
 constexpr std::size_t kMost = 16 << 20;  // bytes: a larger file is not ours
 
-// "10.0.0.1:80" or "[fd00::1]:80".
-std::optional<RealServer> parse_host_port(std::string_view text, abi::Family family) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  std::string_view host = text.substr(0, colon);
-  if (family == abi::Family::kIpv6) {
-    if (host.size() < 2 || host.front() != '[' || host.back() != ']') return std::nullopt;
-    host = host.substr(1, host.size() - 2);
-  }
-  const auto address = sdk::parse_address(std::string(host), family);
-  const auto port = lib::parse_number<std::uint16_t>(text.substr(colon + 1));
-  if (!address || !port) return std::nullopt;
-  return RealServer{*address, *port};
-}
-
 std::optional<SavedDrain> parse_line(std::string_view line, abi::Family family) {
   const std::size_t first = line.find(' ');
   const std::size_t second = line.find(' ', first == std::string_view::npos ? first : first + 1);
@@ -44,12 +31,12 @@ std::optional<SavedDrain> parse_line(std::string_view line, abi::Family family) 
   const std::string_view server = line.substr(0, first);
   const std::size_t slash = server.rfind('/');
   if (slash == std::string_view::npos) return std::nullopt;
-  const auto at = parse_host_port(server.substr(0, slash), family);
-  const auto protocol = parse_protocol(server.substr(slash + 1));
-  const auto real = parse_host_port(line.substr(first + 1, second - first - 1), family);
+  const auto at = netfilter::parse_host_port(server.substr(0, slash), family);
+  abi::Protocol protocol{};
+  const auto real = netfilter::parse_host_port(line.substr(first + 1, second - first - 1), family);
   const auto deadline = lib::parse_number<std::int64_t>(line.substr(second + 1), 0);
-  if (!at || !protocol || !real || !deadline) return std::nullopt;
-  return SavedDrain{{at->address, at->port, *protocol}, *real, *deadline};
+  if (!at || !lib::parse_upper_protocol(server.substr(slash + 1), protocol) || !real || !deadline) return std::nullopt;
+  return SavedDrain{{at->address, at->port, protocol}, {real->address, real->port}, *deadline};
 }
 
 std::string because(int error) { return netlink::error_text(error); }

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "lib/number.hpp"
+#include "lib/protocol.hpp"
 
 namespace sluice::ipvs {
 namespace {
@@ -41,24 +42,9 @@ bool says(std::string_view text, int number) { return has(text, std::strerror(nu
 int print_port(char* buffer, unsigned length, const ipset_data* data, ipset_opt option, std::uint8_t environment) {
   const auto* const protocol = static_cast<const std::uint8_t*>(ipset_data_get(data, IPSET_OPT_PROTO));
   const auto* const port = static_cast<const std::uint16_t*>(ipset_data_get(data, IPSET_OPT_PORT));
-  const char* name = nullptr;
-  if (protocol != nullptr && port != nullptr) {
-    switch (*protocol) {
-      case IPPROTO_TCP:
-        name = "tcp";
-        break;
-      case IPPROTO_UDP:
-        name = "udp";
-        break;
-      case IPPROTO_SCTP:
-        name = "sctp";
-        break;
-      default:
-        break;
-    }
-  }
-  if (name == nullptr) return ipset_print_proto_port(buffer, length, data, option, environment);
-  return std::snprintf(buffer, length, "%s:%u", name, unsigned{*port});
+  const std::string_view name = protocol != nullptr && port != nullptr ? lib::protocol_name(*protocol) : "";
+  if (name.empty()) return ipset_print_proto_port(buffer, length, data, option, environment);
+  return std::snprintf(buffer, length, "%s:%u", name.data(), unsigned{*port});
 }
 
 // The list of types belongs to libipset; it is const for other users only.

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "lib/number.hpp"
+#include "plugins/common/netfilter/rule_reader.hpp"
 
 namespace sluice::ipvs {
 namespace {
@@ -41,18 +42,6 @@ bool parse_set_address(std::string_view text, abi::Family family, abi::Address& 
   return inet_pton(sdk::socket_family(family), buffer, address.bytes) == 1;
 }
 
-bool parse_protocol(std::string_view text, abi::Protocol& protocol) noexcept {
-  if (text == "tcp" || text == "6")
-    protocol = abi::Protocol::kTcp;
-  else if (text == "udp" || text == "17")
-    protocol = abi::Protocol::kUdp;
-  else if (text == "sctp" || text == "132")
-    protocol = abi::Protocol::kSctp;
-  else
-    return false;
-  return true;
-}
-
 // Bits after `length` are zero, as in the kernel.
 bool is_canonical(const abi::Address& address, unsigned length, std::size_t bytes) noexcept {
   for (std::size_t i = 0; i < bytes; ++i) {
@@ -76,9 +65,10 @@ std::optional<SetEntry> parse_entry(std::string_view text, SetType type, abi::Fa
   SetEntry entry;
   if (type == SetType::kPorts) return lib::read_number(text, entry.port) ? std::optional(entry) : std::nullopt;
   if (type == SetType::kIp) return parse_set_address(text, family, entry.address) ? std::optional(entry) : std::nullopt;
-  if (!parse_set_address(take(text, ','), family, entry.address) || !parse_protocol(take(text, ':'), entry.protocol)) {
-    return std::nullopt;
-  }
+  if (!parse_set_address(take(text, ','), family, entry.address)) return std::nullopt;
+  const auto protocol = netfilter::parse_protocol(take(text, ':'));
+  if (!protocol) return std::nullopt;
+  entry.protocol = *protocol;
   const bool has_other = text.find(',') != std::string_view::npos;
   if (!lib::read_number(take(text, ','), entry.port) || has_other == (type == SetType::kIpPort)) return std::nullopt;
   if (type == SetType::kIpPort) return entry;
