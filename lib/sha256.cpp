@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <memory>
 #include <new>
 #include <vector>
@@ -30,15 +29,9 @@ class Sum {
   void add(const void* data, std::size_t size) {
     if (EVP_DigestUpdate(context_.get(), data, size) != 1) throw std::bad_alloc();
   }
-  std::string hex() {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
-    unsigned size = 0;
-    if (EVP_DigestFinal_ex(context_.get(), bytes.data(), &size) != 1) throw std::bad_alloc();
-    std::string out;
-    for (unsigned i = 0; i < size; ++i) {
-      out += "0123456789abcdef"[bytes[i] >> 4];
-      out += "0123456789abcdef"[bytes[i] & 0xf];
-    }
+  std::array<std::uint8_t, 32> bytes() {
+    std::array<std::uint8_t, 32> out{};
+    if (EVP_DigestFinal_ex(context_.get(), out.data(), nullptr) != 1) throw std::bad_alloc();
     return out;
   }
 
@@ -46,13 +39,24 @@ class Sum {
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
 };
 
+std::string hex(const std::array<std::uint8_t, 32>& bytes) {
+  std::string out;
+  for (const std::uint8_t byte : bytes) {
+    out += "0123456789abcdef"[byte >> 4];
+    out += "0123456789abcdef"[byte & 0xf];
+  }
+  return out;
+}
+
 }  // namespace
 
-std::string sha256(std::string_view content) {
+std::array<std::uint8_t, 32> sha256_bytes(std::string_view content) {
   Sum sum;
   sum.add(content.data(), content.size());
-  return sum.hex();
+  return sum.bytes();
 }
+
+std::string sha256(std::string_view content) { return hex(sha256_bytes(content)); }
 
 Result<std::string> file_sha256(const std::string& path) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -66,7 +70,7 @@ Result<std::string> file_sha256(const std::string& path) {
     const ssize_t n = ::read(fd.get(), piece.data(), piece.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return errno_status("cannot read " + path, errno);
-    if (n == 0) return sum.hex();
+    if (n == 0) return hex(sum.bytes());
     sum.add(piece.data(), static_cast<std::size_t>(n));
   }
 }

@@ -4,7 +4,8 @@
 // SHA-256, to compare contents without keeping them.
 #pragma once
 
-#include <cstddef>
+#include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,7 @@
 
 namespace sluice::lib {
 
+std::array<std::uint8_t, 32> sha256_bytes(std::string_view content);
 // 64 hexadecimal digits.
 std::string sha256(std::string_view content);
 
