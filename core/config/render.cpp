@@ -15,6 +15,7 @@
 #include "core/config/validate_parts.hpp"
 #include "core/config/values.hpp"
 #include "core/node/node_ips.hpp"
+#include "lib/duration.hpp"
 
 namespace sluice::config {
 namespace {
@@ -144,7 +145,7 @@ void emit(YAML::Emitter& out, const Json& value) {
     out << YAML::EndSeq;
   } else if (value.is_string()) {
     const std::string& text = value.get_ref<const std::string&>();
-    const bool is_duration = text.ends_with('s') && parse_duration(text).has_value();
+    const bool is_duration = text.ends_with('s') && lib::parse_duration(text).has_value();
     if (!is_duration) out << YAML::DoubleQuoted;
     out << text;
   } else if (value.is_null()) {

@@ -17,8 +17,8 @@
 #include <system_error>
 #include <utility>
 
+#include "lib/signals_blocked.hpp"
 #include "plugins/common/netlink/error.hpp"
-#include "plugins/common/process/signals_blocked.hpp"
 #include "plugins/ipvs/flows/forgotten_flow.hpp"
 #include "sluice/sdk/error.hpp"
 
@@ -57,7 +57,7 @@ void FlowKeeper::start(const std::vector<ServerKey>& servers) {
   restored_ = late_ = 0;
   failure_.clear();
   ending_ = false;
-  const process::SignalsBlocked blocked;
+  const lib::SignalsBlocked blocked;
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& caught) {

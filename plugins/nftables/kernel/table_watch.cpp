@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "lib/signals_blocked.hpp"
 #include "plugins/common/netlink/error.hpp"
-#include "plugins/common/process/signals_blocked.hpp"
 
 namespace sluice::nftables {
 namespace {
@@ -59,7 +59,7 @@ void NetlinkWatch::start(Changed changed) {
     wire_ = std::move(wire);
   }
   changed_ = std::move(changed);
-  const process::SignalsBlocked blocked;
+  const lib::SignalsBlocked blocked;
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& caught) {

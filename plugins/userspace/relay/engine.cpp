@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "plugins/common/process/signals_blocked.hpp"
+#include "lib/signals_blocked.hpp"
 #include "plugins/userspace/relay/event_loop.hpp"
 #include "plugins/userspace/relay/tcp_relay.hpp"
 #include "plugins/userspace/relay/udp_relay.hpp"
@@ -100,7 +100,7 @@ Engine::Engine(const RelaySettings& settings) : state_(std::make_unique<State>(s
 Engine::~Engine() { state_->stop_threads(); }
 
 void Engine::State::start() {
-  const process::SignalsBlocked blocked;
+  const lib::SignalsBlocked blocked;
   try {
     for (std::size_t i = 0; i < workers.size(); ++i) {
       Worker& worker = *workers[i];

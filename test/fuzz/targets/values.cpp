@@ -10,6 +10,7 @@
 
 #include "core/kube/access/base64.hpp"
 #include "core/kube/access/server_url.hpp"
+#include "lib/duration.hpp"
 #include "lib/ip.hpp"
 #include "lib/rfc3339.hpp"
 #include "sluice/sdk/address.hpp"
@@ -38,8 +39,8 @@ void addresses(std::string_view text) {
 
 void times(std::string_view text) {
   using namespace std::chrono;
-  if (const auto duration = config::parse_duration(text)) {
-    FUZZ_REQUIRE(config::parse_duration(config::print_duration(*duration)) == duration, "a duration survives printing");
+  if (const auto duration = lib::parse_duration(text)) {
+    FUZZ_REQUIRE(lib::parse_duration(config::print_duration(*duration)) == duration, "a duration survives printing");
   }
   if (const auto time = lib::parse_rfc3339(text)) {
     FUZZ_REQUIRE(lib::parse_rfc3339(lib::rfc3339(*time, lib::Fraction::nanoseconds_or_none)) == time, "a time survives printing");

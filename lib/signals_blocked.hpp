@@ -1,13 +1,13 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Threads of backends do not handle signals; the daemon does.
+// Only the main thread of the daemon handles signals.
 #pragma once
 
 #include <pthread.h>
 #include <signal.h>
 
-namespace sluice::process {
+namespace sluice::lib {
 
 // Blocks all signals in the current thread, and in threads started from it, during its lifetime.
 class SignalsBlocked {
@@ -25,4 +25,4 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-}  // namespace sluice::process
+}  // namespace sluice::lib
