@@ -35,6 +35,12 @@ constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xf
 
 std::string_view family_name(Family family) { return family == Family::ipv4 ? "IPv4" : "IPv6"; }
 
+void clear_host_bits(std::uint8_t* bytes, std::size_t size, unsigned length) noexcept {
+  for (std::size_t bit = length; bit < size * 8; ++bit) {
+    bytes[bit / 8] = static_cast<std::uint8_t>(bytes[bit / 8] & ~(0x80u >> (bit % 8)));
+  }
+}
+
 std::optional<IpAddress> IpAddress::parse(std::string_view text) {
   if (text.find(':') == std::string_view::npos) {
     const auto v4 = parse_ipv4(text);
@@ -101,9 +107,7 @@ std::string IpAddress::to_string() const {
 
 IpPrefix::IpPrefix(const IpAddress& address, int length) : length_(length) {
   auto bytes = address.bytes();
-  for (int bit = length; bit < family_bits(address.family()); ++bit) {
-    bytes[static_cast<std::size_t>(bit / 8)] &= static_cast<std::uint8_t>(~(0x80u >> (bit % 8)));
-  }
+  clear_host_bits(bytes.data(), bytes.size(), static_cast<unsigned>(length));
   address_ = IpAddress::from_bytes(address.family(), bytes.data());
 }
 

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -23,6 +24,9 @@ inline constexpr std::array<Family, 2> kFamilies{Family::ipv4, Family::ipv6};
 std::string_view family_name(Family family);  // "IPv4", "IPv6"
 inline std::size_t family_index(Family family) { return family == Family::ipv4 ? 0 : 1; }
 inline int family_bits(Family family) { return family == Family::ipv4 ? 32 : 128; }
+
+// Sets all bits of an address of `size` bytes to zero but the first `length`.
+void clear_host_bits(std::uint8_t* bytes, std::size_t size, unsigned length) noexcept;
 
 class IpAddress {
  public:

@@ -13,6 +13,7 @@
 #include <optional>
 #include <utility>
 
+#include "lib/ip.hpp"
 #include "lib/number.hpp"
 
 namespace sluice::netfilter {
@@ -93,9 +94,7 @@ std::string address(std::string_view text) {
     if (!given) return std::string(text);
     length = *given;
   }
-  for (unsigned bit = length; bit < (ipv6 ? 128u : 32u); ++bit) {
-    bytes[bit / 8] = static_cast<unsigned char>(bytes[bit / 8] & ~(0x80u >> (bit % 8)));
-  }
+  lib::clear_host_bits(bytes.data(), ipv6 ? 16 : 4, length);
   inet_ntop(family, bytes.data(), host.data(), host.size());
   return std::string(host.data()) + "/" + std::to_string(length);
 }

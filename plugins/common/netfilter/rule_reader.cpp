@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "lib/ip.hpp"
 #include "lib/number.hpp"
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/service.hpp"
@@ -51,9 +52,7 @@ std::optional<abi::Prefix> parse_prefix(std::string_view text, abi::Family famil
   abi::Prefix prefix{};
   prefix.address = *address;
   prefix.length = static_cast<std::uint8_t>(length);
-  for (unsigned bit = length; bit < bits; ++bit) {
-    prefix.address.bytes[bit / 8] = static_cast<std::uint8_t>(prefix.address.bytes[bit / 8] & ~(0x80u >> (bit % 8)));
-  }
+  lib::clear_host_bits(prefix.address.bytes, sizeof(prefix.address.bytes), length);
   return prefix;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "lib/ip.hpp"
 #include "lib/number.hpp"
 #include "plugins/common/netfilter/rule_reader.hpp"
 
@@ -42,15 +43,6 @@ bool parse_set_address(std::string_view text, abi::Family family, abi::Address& 
   return inet_pton(sdk::socket_family(family), buffer, address.bytes) == 1;
 }
 
-// Bits after `length` are zero, as in the kernel.
-bool is_canonical(const abi::Address& address, unsigned length, std::size_t bytes) noexcept {
-  for (std::size_t i = 0; i < bytes; ++i) {
-    const unsigned bits = length > i * 8 ? length - static_cast<unsigned>(i) * 8 : 0;
-    if (bits < 8 && (address.bytes[i] & (0xffU >> bits)) != 0) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 std::optional<SetType> parse_type(std::string_view name) noexcept {
@@ -77,11 +69,12 @@ std::optional<SetEntry> parse_entry(std::string_view text, SetType type, abi::Fa
   entry.other_length = static_cast<std::uint8_t>(bytes * 8);
   const bool has_length = text.find('/') != std::string_view::npos;
   if (!parse_set_address(take(text, '/'), family, entry.other)) return std::nullopt;
-  if (has_length && (type == SetType::kIpPortIp || !lib::read_number(text, entry.other_length) ||
-                     entry.other_length > bytes * 8 || !is_canonical(entry.other, entry.other_length, bytes))) {
-    return std::nullopt;
-  }
-  return entry;
+  if (!has_length) return entry;
+  if (type == SetType::kIpPortIp || !lib::read_number(text, entry.other_length)) return std::nullopt;
+  abi::Address network = entry.other;
+  lib::clear_host_bits(network.bytes, sizeof(network.bytes), entry.other_length);
+  // The kernel lists addresses without host bits.
+  return entry.other_length <= bytes * 8 && network == entry.other ? std::optional(entry) : std::nullopt;
 }
 
 void ListingParser::append(std::string_view piece) {
