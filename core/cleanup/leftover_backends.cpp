@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/cleanup/names.hpp"
+#include "lib/text.hpp"
 #include "names/objects.hpp"
 
 namespace sluice::cleanup {
@@ -73,9 +74,7 @@ std::vector<LeftoverBackend> find_leftover_backends(const LeftoverInput& input) 
     const bool by_plugin = leftover.backend != input.own && contains(input.families, leftover.family) &&
                            contains(input.installed, leftover.backend);
     leftover.by = by_plugin ? LeftoverBackend::By::plugin : LeftoverBackend::By::remover;
-    std::sort(leftover.artifacts.begin(), leftover.artifacts.end());
-    leftover.artifacts.erase(std::unique(leftover.artifacts.begin(), leftover.artifacts.end()),
-                             leftover.artifacts.end());
+    lib::sort_unique(leftover.artifacts);
     out.push_back(std::move(leftover));
   }
   return out;

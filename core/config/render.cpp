@@ -16,6 +16,7 @@
 #include "core/config/values.hpp"
 #include "core/node/node_ips.hpp"
 #include "lib/duration.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::config {
 namespace {
@@ -53,8 +54,8 @@ std::optional<Json> gates(const Draft& draft, const Settings&) {
   for (const auto& entry : draft.feature_gates) {
     const auto equals = entry.value.find('=');
     if (equals == std::string::npos) continue;
-    const auto on = parse_boolean(trimmed(std::string_view(entry.value).substr(equals + 1)));
-    if (on) out[std::string(trimmed(entry.value.substr(0, equals)))] = *on;
+    const auto on = parse_boolean(lib::trimmed(std::string_view(entry.value).substr(equals + 1)));
+    if (on) out[std::string(lib::trimmed(entry.value.substr(0, equals)))] = *on;
   }
   return out.empty() ? kOmitted : std::optional<Json>(out);
 }

@@ -10,6 +10,7 @@
 #include "core/config/listen_address.hpp"
 #include "core/config/validate_parts.hpp"
 #include "core/config/values.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::config {
 namespace {
@@ -76,10 +77,10 @@ void validate_feature_gates(const Draft& draft, Settings& out, Problems& problem
   std::set<std::string> without_effect;
   for (const auto& entry : draft.feature_gates) {
     const auto equals = entry.value.find('=');
-    const std::string name(trimmed(entry.value.substr(0, equals)));
+    const std::string name(lib::trimmed(entry.value.substr(0, equals)));
     const auto on = equals == std::string::npos
                         ? std::optional<bool>()
-                        : parse_boolean(trimmed(std::string_view(entry.value).substr(equals + 1)));
+                        : parse_boolean(lib::trimmed(std::string_view(entry.value).substr(equals + 1)));
     if (name.empty() && equals == std::string::npos) continue;  // a comma too many
     const bool wanted = on.value_or(false);
     const FeatureGate* gate = find_feature_gate(name);

@@ -38,6 +38,4 @@ std::optional<std::int64_t> parse_quantity(std::string_view text);
 // Comma-separated parts; an empty text has none.
 std::vector<std::string> split_list(std::string_view text);
 
-std::string_view trimmed(std::string_view text);
-
 }  // namespace sluice::config

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/text.hpp"
+
 namespace sluice::lifecycle {
 
 void ServedFamily::applied(RunId id, const snapshot::Transaction& transaction) {
@@ -82,8 +84,7 @@ void ServedFamily::report_old_backends() {
     const auto ports = run.flows.relay_ports();
     out.relays.insert(out.relays.end(), ports.begin(), ports.end());
   }
-  std::sort(out.relays.begin(), out.relays.end());
-  out.relays.erase(std::unique(out.relays.begin(), out.relays.end()), out.relays.end());
+  lib::sort_unique(out.relays);
   sinks_.old_backend(std::move(out));
 }
 

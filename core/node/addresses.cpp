@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "core/node/address_events.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::node {
 namespace {
@@ -99,8 +100,7 @@ std::vector<lib::IpAddress> local_addresses(const std::vector<InterfaceAddress>&
   for (const InterfaceAddress& entry : all) {
     if (entry.address.family() == family && !entry.address.is_loopback()) out.push_back(entry.address);
   }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  lib::sort_unique(out);
   return out;
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "lib/text.hpp"
+
 namespace sluice::node {
 namespace {
 
@@ -51,8 +53,7 @@ NodePortAddresses choose_node_port_addresses(const NodePortSettings& settings, F
         std::any_of(ranges.begin(), ranges.end(), [&](const IpPrefix& range) { return range.contains(entry.address); });
     if (configured) out.addresses.push_back(entry.address);
   }
-  std::sort(out.addresses.begin(), out.addresses.end());
-  out.addresses.erase(std::unique(out.addresses.begin(), out.addresses.end()), out.addresses.end());
+  lib::sort_unique(out.addresses);
   std::erase_if(out.addresses, [&](const IpAddress& address) {
     if (!address.is_loopback() || may_use_localhost) return false;
     out.warnings.push_back("node ports cannot be served on " + address.to_string() + ": " +

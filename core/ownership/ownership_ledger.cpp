@@ -13,6 +13,7 @@
 
 #include "lib/files.hpp"
 #include "lib/rfc3339.hpp"
+#include "lib/text.hpp"
 #include "sluice/sdk/claims.hpp"
 
 namespace sluice::ownership {
@@ -41,14 +42,9 @@ std::optional<ClaimState> state_of(const json& text) {
   return std::nullopt;
 }
 
-void tidy(Artifacts& artifacts) {
-  std::sort(artifacts.begin(), artifacts.end());
-  artifacts.erase(std::unique(artifacts.begin(), artifacts.end()), artifacts.end());
-}
-
 void add(Artifacts& into, const Artifacts& more) {
   into.insert(into.end(), more.begin(), more.end());
-  tidy(into);
+  lib::sort_unique(into);
 }
 
 // Nothing if any part of the entry is invalid, because a partial list of artifacts would pass
@@ -74,7 +70,7 @@ std::optional<Claim> read_entry(const json& entry) {
     if (!artifact.is_string() || artifact.get_ref<const std::string&>().empty()) return std::nullopt;
     out.artifacts.push_back(artifact.get<std::string>());
   }
-  tidy(out.artifacts);
+  lib::sort_unique(out.artifacts);
   return out;
 }
 
@@ -155,7 +151,7 @@ lib::Status OwnershipLedger::put_aside() {
 }
 
 lib::Status OwnershipLedger::record(Claim claim) {
-  tidy(claim.artifacts);
+  lib::sort_unique(claim.artifacts);
   if (claim.state != ClaimState::retiring) claim.until.reset();
   if (claim.until) claim.until = std::chrono::floor<std::chrono::seconds>(*claim.until);  // as it is read back
   bool different = false;

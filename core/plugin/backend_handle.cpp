@@ -1,16 +1,16 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "config.h"
-
 #include "core/plugin/backend_handle.hpp"
 
 #include <algorithm>
 #include <cassert>
 #include <system_error>
 
+#include "config.h"
 #include "core/base/log.hpp"
 #include "core/plugin/codes.hpp"
+#include "lib/text.hpp"
 #include "sluice/abi/preparation.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/views.hpp"
@@ -75,8 +75,7 @@ class LineList final : public abi::StringSink {
   bool complete() const { return complete_; }
   std::vector<std::string> take() && { return std::move(lines_); }
   std::vector<std::string> sorted() && {
-    std::sort(lines_.begin(), lines_.end());
-    lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
+    lib::sort_unique(lines_);
     return std::move(lines_);
   }
 

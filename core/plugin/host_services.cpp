@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/plugin/codes.hpp"
+#include "lib/text.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/views.hpp"
 
@@ -136,8 +137,7 @@ void HostServices::set_relay_ports(const abi::ServicePortKey* key, abi::ArrayVie
     RelayedPort relayed{std::string(sdk::text(key->service_namespace)), std::string(sdk::text(key->service_name)),
                         std::string(sdk::text(key->port_name)), {}};
     for (const std::uint16_t port : sdk::range<std::uint16_t>(ports)) relayed.ports.push_back(port);
-    std::sort(relayed.ports.begin(), relayed.ports.end());
-    relayed.ports.erase(std::unique(relayed.ports.begin(), relayed.ports.end()), relayed.ports.end());
+    lib::sort_unique(relayed.ports);
     callbacks_.relays(std::move(relayed));
   });
 }

@@ -9,17 +9,12 @@
 
 #include "core/base/log.hpp"
 #include "core/reload/settings_diff.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::reload {
 namespace {
 
 constexpr const char* kUnchanged = "nothing has changed";
-
-std::string joined(const std::vector<std::string>& texts, const char* between) {
-  std::string out;
-  for (const auto& text : texts) out += (out.empty() ? "" : between) + text;
-  return out;
-}
 
 ReloadResult failed(std::vector<std::string> sentences) {
   ReloadResult out;
@@ -35,7 +30,7 @@ std::string applied_settings(const std::vector<SettingsChange>& changes) {
     if (change.setting == "configz") continue;  // derived from the other settings
     if (std::find(names.begin(), names.end(), change.setting) == names.end()) names.push_back(change.setting);
   }
-  const std::string which = names.empty() ? "the configuration" : joined(names, ", ");
+  const std::string which = names.empty() ? "the configuration" : lib::joined(names, ", ");
   return which + (names.size() > 1 ? " are" : " is") + " applied; no running component depends on it";
 }
 
@@ -56,12 +51,12 @@ void log_result(const ReloadResult& result) {
     case ReloadOutcome::unchanged:
       return base::log_info("app", "reload " + text + ": " + kUnchanged);
     case ReloadOutcome::success:
-      return base::log_info("app", "reload " + text + ": " + joined(result.sentences, "; "));
+      return base::log_info("app", "reload " + text + ": " + lib::joined(result.sentences, "; "));
     case ReloadOutcome::failed:
       return base::log_error("app", "reload " + text +
                                         (result.partly_applied ? " partially failed; the rest is applied: "
                                                                : " failed; keeping the running configuration: ") +
-                                        joined(result.sentences, "; "));
+                                        lib::joined(result.sentences, "; "));
   }
 }
 
@@ -121,7 +116,7 @@ void Reloader::run() {
   for (;;) {
     changed_.wait(lock, [this] { return stopping_ || !triggers_.empty(); });
     if (stopping_) return;
-    const std::string trigger = joined(triggers_, ", ");
+    const std::string trigger = lib::joined(triggers_, ", ");
     triggers_.clear();
     const std::vector<Reply> replies = std::exchange(replies_, {});
     status_.in_progress_since = std::chrono::system_clock::now();

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "core/store/frontends.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::store {
 namespace {
@@ -44,8 +45,7 @@ FrontendClaims::Keys FrontendClaims::wanted(const model::Service& service, bool 
       }
     }
   }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  lib::sort_unique(out);
   out.shrink_to_fit();
   return out;
 }

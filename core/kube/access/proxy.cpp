@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lib/ip.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -20,12 +21,6 @@ std::string lower(std::string_view text) {
   std::transform(out.begin(), out.end(), out.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return out;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
 int hex_digit(char c) {
@@ -92,7 +87,7 @@ bool covers(const std::string& entry, const ServerUrl& server) {
 bool excepted_by(std::string_view no_proxy, const ServerUrl& server) {
   while (!no_proxy.empty()) {
     const auto comma = no_proxy.find(',');
-    const std::string entry = lower(trimmed(no_proxy.substr(0, comma)));
+    const std::string entry = lower(lib::trimmed(no_proxy.substr(0, comma)));
     if (!entry.empty() && covers(entry, server)) return true;
     no_proxy.remove_prefix(comma == std::string_view::npos ? no_proxy.size() : comma + 1);
   }

@@ -6,19 +6,13 @@
 #include <algorithm>
 
 #include "lib/files.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::kube {
 namespace {
 
 constexpr std::size_t kMaxTokenBytes = 1u << 20;
 constexpr auto kFresh = std::chrono::seconds(50);
-
-std::string trimmed(const std::string& text) {
-  constexpr const char* kSpace = " \t\r\n";
-  const auto begin = text.find_first_not_of(kSpace);
-  if (begin == std::string::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
-}
 
 }  // namespace
 
@@ -29,7 +23,7 @@ lib::Result<std::string> TokenFile::read() const {
     if (!content) return content.status().prefixed("the token");
     text = std::move(*content);
   }
-  text = trimmed(text);
+  text = std::string(lib::trimmed(text));
   if (text.empty()) return lib::invalid("the token " + source_.origin + " is empty");
   const auto printable = [](char c) { return c > 0x20 && c < 0x7f; };
   if (!std::all_of(text.begin(), text.end(), printable)) {

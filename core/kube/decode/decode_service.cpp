@@ -10,6 +10,7 @@
 #include "core/kube/decode/decode_object.hpp"
 #include "lib/protocol.hpp"
 #include "lib/rfc3339.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -142,16 +143,9 @@ bool read_local(const JsonField& policy, const DecodeContext& context) {
   return false;
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n\v\f";
-  const auto begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
-}
-
 void read_source_ranges(const JsonField& ranges, model::Service& out) {
   ranges.each([&](const JsonField& range) {
-    const auto prefix = lib::IpPrefix::parse(trimmed(range.text()));
+    const auto prefix = lib::IpPrefix::parse(lib::trimmed(range.text()));
     if (prefix) {
       out.source_ranges.push_back(*prefix);
     } else {

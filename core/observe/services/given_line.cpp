@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/protocol.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::observe {
 namespace {
@@ -29,18 +30,12 @@ bool inside_differs(const ServicePort& port, const Frontend& frontend) {
   return frontend.kind != FrontendKind::cluster_ip && uses_local_list(port, frontend);
 }
 
-std::string joined(const std::vector<std::string>& texts) {
-  std::string out;
-  for (const std::string& text : texts) out += (out.empty() ? "" : ", ") + text;
-  return out;
-}
-
 std::string at(const NodePortAddresses& node_ports) {
   if (node_ports.every) return " at every address of this node";
   if (node_ports.addresses.empty()) return " at no address";
   std::vector<std::string> texts;
   for (const auto& address : node_ports.addresses) texts.push_back(address.to_string());
-  return " at " + joined(texts);
+  return " at " + lib::joined(texts);
 }
 
 }  // namespace
@@ -68,8 +63,8 @@ std::set<std::string> endpoints_for(const ServicePort& port, const Frontend& fro
 std::string given_line(const ServicePort& port, const Frontend& frontend, const NodePortAddresses& node_ports) {
   const bool internal = frontend.kind == FrontendKind::cluster_ip;
   const bool local = uses_local_list(port, frontend);
-  const std::string endpoints = joined(list(port, local));
-  const std::string inside = inside_differs(port, frontend) ? joined(list(port, false)) : std::string();
+  const std::string endpoints = lib::joined(list(port, local));
+  const std::string inside = inside_differs(port, frontend) ? lib::joined(list(port, false)) : std::string();
   const bool served = !endpoints.empty() || !inside.empty();
 
   std::string out = frontend_text(port, frontend);
@@ -85,7 +80,7 @@ std::string given_line(const ServicePort& port, const Frontend& frontend, const 
   if (frontend.kind == FrontendKind::load_balancer && !port.source_ranges.empty()) {
     std::vector<std::string> ranges;
     for (const auto& range : port.source_ranges) ranges.push_back(range.to_string());
-    out += "; only for " + joined(ranges);
+    out += "; only for " + lib::joined(ranges);
   }
   return out;
 }

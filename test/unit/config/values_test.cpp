@@ -103,8 +103,6 @@ class ValuesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(split_list("").empty());
     CPPUNIT_ASSERT(split_list("a") == std::vector<std::string>{"a"});
     CPPUNIT_ASSERT((split_list("a,b, c,") == std::vector<std::string>{"a", "b", " c", ""}));
-    CPPUNIT_ASSERT(trimmed(" \t a b\n") == "a b");
-    CPPUNIT_ASSERT(trimmed(" \n").empty());
   }
 };
 

@@ -41,7 +41,7 @@ class ProgramTest : public CppUnit::TestFixture {
   static Program shell(const std::string& script) {
     Program out;
     out.arguments = {"/bin/sh", "-c", script};
-    out.environment = {{"PATH=/usr/bin:/bin"}};
+    out.environment = std::vector<std::string>{"PATH=/usr/bin:/bin"};
     return out;
   }
 
