@@ -18,7 +18,7 @@
 namespace sluice::observe {
 namespace {
 
-prometheus::Labels family_label(base::Family family) { return {{"ip_family", std::string(base::family_name(family))}}; }
+prometheus::Labels family_label(lib::Family family) { return {{"ip_family", std::string(lib::family_name(family))}}; }
 
 // A fixed order, so that two scrapes differ only in values.
 void put_in_order(std::vector<prometheus::MetricFamily>& families) {
@@ -83,7 +83,7 @@ Metrics::Metrics()
   last_reload_success_.Add({}).Set(unix_seconds(std::chrono::system_clock::now()));
 }
 
-void Metrics::conntrack_reconciled(base::Family family, double seconds, std::uint64_t deleted) {
+void Metrics::conntrack_reconciled(lib::Family family, double seconds, std::uint64_t deleted) {
   const Labels labels = family_label(family);
   add(conntrack_duration_, labels).Observe(seconds);
   conntrack_deleted_.Add(labels).Increment(static_cast<double>(deleted));
@@ -100,7 +100,7 @@ void Metrics::answered_healthz(int code) { healthz_.Add({{"code", std::to_string
 
 void Metrics::answered_livez(int code) { livez_.Add({{"code", std::to_string(code)}}).Increment(); }
 
-void Metrics::synced(base::Family family, const sync::SyncReport& report) {
+void Metrics::synced(lib::Family family, const sync::SyncReport& report) {
   const Labels labels = family_label(family);
   add(sync_duration_, labels).Observe(report.seconds);
   add(report.full ? full_duration_ : partial_duration_, labels).Observe(report.seconds);
