@@ -20,16 +20,17 @@
 #include <type_traits>
 #include <vector>
 
-#include "lib/mutex.hpp"
 #include "lib/number.hpp"
 #include "lib/protocol.hpp"
 
 namespace sluice::ipvs {
-namespace {
 
 // No destructor runs for these: the plugin may be unloaded whenever it is not in use.
 constinit lib::Mutex session_mutex;
 static_assert(std::is_trivially_destructible_v<lib::Mutex>);
+
+namespace {
+
 struct ipset_session* session SLUICE_GUARDED_BY(session_mutex) = nullptr;
 unsigned users SLUICE_GUARDED_BY(session_mutex) = 0;
 
@@ -176,8 +177,6 @@ IpsetCommands::IpsetCommands(std::atomic<std::uint64_t>& waited) {
 
 IpsetCommands::~IpsetCommands() { session_mutex.unlock(); }
 
-// The constructor locks the mutex and the destructor unlocks it, so the caller of a method holds it.
-SLUICE_REQUIRES(session_mutex)
 IpsetReply IpsetCommands::open() {
   if (session != nullptr) {
     // Another process may have recreated a set since its type was cached.
@@ -204,7 +203,6 @@ IpsetReply IpsetCommands::open() {
   return reply;
 }
 
-SLUICE_REQUIRES(session_mutex)
 void IpsetCommands::close() noexcept {
   if (session == nullptr) return;
   ipset_session_fini(session);
@@ -212,12 +210,10 @@ void IpsetCommands::close() noexcept {
   replace_print(&print_port, &ipset_print_proto_port);
 }
 
-SLUICE_REQUIRES(session_mutex)
 void IpsetCommands::set(ipset_opt option, const void* value) noexcept {
   ipset_data_set(ipset_session_data(session), option, value);
 }
 
-SLUICE_REQUIRES(session_mutex)
 const ipset_type* IpsetCommands::type(IpsetCommand command, IpsetReply& reply) {
   ipset_session_lineno(session, 0);
   errno = 0;
@@ -226,10 +222,8 @@ const ipset_type* IpsetCommands::type(IpsetCommand command, IpsetReply& reply) {
   return reply.ok() ? found : nullptr;
 }
 
-SLUICE_REQUIRES(session_mutex)
 std::uint8_t IpsetCommands::family() const noexcept { return ipset_data_family(ipset_session_data(session)); }
 
-SLUICE_REQUIRES(session_mutex)
 IpsetReply IpsetCommands::run(IpsetCommand command, std::uint32_t line) {
   // Newer kernels report success for a missing set with this flag, which would count as a change.
   const bool strict = command == IPSET_CMD_DESTROY;
@@ -240,13 +234,11 @@ IpsetReply IpsetCommands::run(IpsetCommand command, std::uint32_t line) {
   return reply;
 }
 
-SLUICE_REQUIRES(session_mutex)
 IpsetReply IpsetCommands::commit() {
   errno = 0;
   return outcome(ipset_commit(session));
 }
 
-SLUICE_REQUIRES(session_mutex)
 IpsetReply IpsetCommands::list(const std::string& name, bool header_only,
                                const std::function<void(std::string_view)>& sink) {
   Output output{sink, nullptr};
@@ -266,7 +258,6 @@ IpsetReply IpsetCommands::list(const std::string& name, bool header_only,
 }
 
 // The status alone is not enough: it is 0 for some failures. Warnings are not failures.
-SLUICE_REQUIRES(session_mutex)
 IpsetReply IpsetCommands::outcome(int status) {
   const int os_errno = errno;
   IpsetReply reply;
