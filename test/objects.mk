@@ -5,5 +5,5 @@
 #   make -f Makefile -f objects.mk objects
 objects_of = $(foreach variable,$(filter $(1),$(.VARIABLES)),$($(variable)))
 objects: $(call objects_of,%_OBJECTS)
-installed-objects: $(call objects_of,core_%_OBJECTS plugins_%_OBJECTS sdk_%_OBJECTS)
+installed-objects: $(call objects_of,core_%_OBJECTS lib_%_OBJECTS plugins_%_OBJECTS sdk_%_OBJECTS)
 .PHONY: objects installed-objects

@@ -9,7 +9,7 @@
 namespace sluice::base {
 
 LogBudget::LogBudget() {
-  static const SteadyClock clock;
+  static const lib::SteadyClock clock;
   clock_ = &clock;
 }
 

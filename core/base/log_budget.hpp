@@ -10,27 +10,27 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/clock.hpp"
 #include "core/base/log.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::base {
 
 class LogBudget {
  public:
   static constexpr int kBurst = 100;
-  static constexpr Clock::Duration kPause = std::chrono::seconds(10);
+  static constexpr lib::Clock::Duration kPause = std::chrono::seconds(10);
   static constexpr std::size_t kLongestLine = 1024;  // bytes; a longer line is truncated
 
   // Uses the system's steady clock.
   LogBudget();
   // The clock must outlive the budget.
-  explicit LogBudget(const Clock& clock) : clock_(&clock) {}
+  explicit LogBudget(const lib::Clock& clock) : clock_(&clock) {}
 
   void log(LogLevel level, std::string_view component, std::string text);
 
  private:
-  const Clock* clock_;
-  Clock::Time full_at_{};  // when kBurst lines may be written at once again
+  const lib::Clock* clock_;
+  lib::Clock::Time full_at_{};  // when kBurst lines may be written at once again
   std::uint64_t unwritten_ = 0;
 };
 

@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstddef>
-#include <system_error>
+
+#include "lib/number.hpp"
 
 namespace sluice::base {
 namespace {
@@ -21,13 +21,6 @@ std::string taken(const char* name) {
   const char* value = ::getenv(name);
   const std::string out = value == nullptr ? "" : value;
   ::unsetenv(name);
-  return out;
-}
-
-std::optional<long long> number(const std::string& text) {
-  long long out = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error != std::errc() || end != text.data() + text.size() || out <= 0) return std::nullopt;
   return out;
 }
 
@@ -49,14 +42,14 @@ std::vector<char> socket_address(const std::string& name) {
 
 Notifier Notifier::from_environment() {
   const std::string socket = taken("NOTIFY_SOCKET");
-  const auto every = number(taken("WATCHDOG_USEC"));
+  const auto every = lib::parse_number<long long>(taken("WATCHDOG_USEC"), 1);
   const std::string watched = taken("WATCHDOG_PID");
 
   Notifier out;
   out.address_ = socket_address(socket);
   if (out.address_.empty()) return out;
-  out.socket_ = Fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const bool meant_for_us = watched.empty() || number(watched) == ::getpid();
+  out.socket_ = lib::Fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const bool meant_for_us = watched.empty() || lib::parse_number<pid_t>(watched, 1) == ::getpid();
   if (every && meant_for_us) out.watchdog_ = std::chrono::microseconds(*every);
   return out;
 }

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/fd.hpp"
+#include "lib/fd.hpp"
 
 namespace sluice::base {
 
@@ -41,7 +41,7 @@ class Notifier {
   const std::vector<char>& address() const { return address_; }
 
  private:
-  Fd socket_;
+  lib::Fd socket_;
   std::vector<char> address_;  // a sockaddr_un, as long as it is
   std::optional<std::chrono::microseconds> watchdog_;
 };

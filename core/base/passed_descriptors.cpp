@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
+
+#include "lib/number.hpp"
 
 namespace sluice::base {
 namespace {
@@ -23,14 +23,6 @@ std::optional<std::string> take_variable(const char* name) {
   if (value == nullptr) return std::nullopt;
   std::string out = value;
   ::unsetenv(name);
-  return out;
-}
-
-std::optional<int> positive_number(const std::optional<std::string>& text) {
-  if (!text) return std::nullopt;
-  int out = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), out);
-  if (error != std::errc() || end != text->data() + text->size() || out <= 0) return std::nullopt;
   return out;
 }
 
@@ -48,8 +40,8 @@ std::vector<std::string> split(std::string_view text) {
 }  // namespace
 
 std::vector<PassedDescriptor> take_passed_descriptors() {
-  const auto pid = positive_number(take_variable("LISTEN_PID"));
-  const auto count = positive_number(take_variable("LISTEN_FDS"));
+  const auto pid = lib::parse_number(take_variable("LISTEN_PID").value_or(""), 1);
+  const auto count = lib::parse_number(take_variable("LISTEN_FDS").value_or(""), 1);
   const auto names = take_variable("LISTEN_FDNAMES");
   std::vector<PassedDescriptor> out;
   if (pid != ::getpid() || !count) return out;
@@ -61,7 +53,7 @@ std::vector<PassedDescriptor> take_passed_descriptors() {
     const int flags = ::fcntl(fd, F_GETFD);
     if (flags < 0) break;  // fewer descriptors than announced
     ::fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
-    out.push_back({all.empty() ? std::string() : std::move(all[static_cast<std::size_t>(i)]), Fd(fd)});
+    out.push_back({all.empty() ? std::string() : std::move(all[static_cast<std::size_t>(i)]), lib::Fd(fd)});
   }
   return out;
 }

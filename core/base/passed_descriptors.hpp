@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "core/base/fd.hpp"
+#include "lib/fd.hpp"
 
 namespace sluice::base {
 
 struct PassedDescriptor {
   std::string name;  // from LISTEN_FDNAMES; empty if the manager passed none
-  Fd fd;             // close-on-exec
+  lib::Fd fd;        // close-on-exec
 };
 
 // Takes ownership of the descriptors and removes LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES from the environment, so

@@ -45,7 +45,7 @@ std::string_view without_destination(std::string_view rule) {
 }  // namespace
 
 struct ChainPlanner::State {
-  State(const Selection& wanted, base::Family of)
+  State(const Selection& wanted, lib::Family of)
       : selection(wanted),
         family(of),
         parser(
@@ -100,7 +100,7 @@ struct ChainPlanner::State {
   }
 
   const Selection& selection;
-  const base::Family family;
+  const lib::Family family;
   netfilter::Ruleset rules;
   netfilter::Canonicaliser canonicaliser;
   std::set<std::uint64_t> known;
@@ -114,7 +114,7 @@ struct ChainPlanner::State {
   netfilter::SaveParser parser;
 };
 
-ChainPlanner::ChainPlanner(const Selection& selection, base::Family family)
+ChainPlanner::ChainPlanner(const Selection& selection, lib::Family family)
     : state_(std::make_unique<State>(selection, family)) {}
 ChainPlanner::~ChainPlanner() = default;
 

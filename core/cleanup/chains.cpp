@@ -26,8 +26,8 @@ constexpr std::chrono::milliseconds kLockPause(50);
 // time, so it gets all chains at once.
 constexpr std::size_t kChainsAtOnce = 1000;
 
-constexpr abi::Family abi_family(base::Family family) {
-  return family == base::Family::ipv4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
+constexpr abi::Family abi_family(lib::Family family) {
+  return family == lib::Family::ipv4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
 }
 
 // One line of iptables-restore input, or the two that remove a chain.
@@ -60,7 +60,7 @@ struct Step {
 using Steps = std::vector<Step>;
 
 // Whether the input was rejected, so that fewer lines may succeed.
-bool may_be_bad_input(const process::Outcome& outcome) {
+bool may_be_bad_input(const lib::ProgramResult& outcome) {
   if (outcome.timed_out || outcome.signal != 0 || outcome.exit_code <= 0) return false;
   for (const char* word : {"xtables lock", "xtables.lock", "Permission denied", "Operation not permitted", "be root"}) {
     if (outcome.error_output.find(word) != std::string::npos) return false;
@@ -68,9 +68,16 @@ bool may_be_bad_input(const process::Outcome& outcome) {
   return true;
 }
 
+// Throws std::system_error if the program cannot be started.
+lib::ProgramResult run_tool(const lib::Program& program) {
+  auto result = lib::run_program(program);
+  if (result) return std::move(*result);
+  throw std::system_error(result.status().os_errno(), std::system_category(), "cannot start " + program.arguments[0]);
+}
+
 class Remover {
  public:
-  Remover(const Selection& selection, base::Family family, const netfilter::Tools& tools, Removal& into)
+  Remover(const Selection& selection, lib::Family family, const netfilter::Tools& tools, Removal& into)
       : selection_(selection), family_(family), tools_(tools), into_(into) {}
 
   void run() {
@@ -96,11 +103,11 @@ class Remover {
 
   bool read_rules(ChainPlan& plan) {
     ChainPlanner planner(selection_, family_);
-    process::Command command;
+    lib::Program command;
     command.arguments = {tools_.save};
     command.timeout = kSaveTimeout;
     command.on_output = [&](std::string_view piece) { planner.parse(piece); };
-    const process::Outcome outcome = process::run(command);
+    const lib::ProgramResult outcome = run_tool(command);
     std::string why;
     if (!outcome.ok())
       why = netfilter::explain(tools_.save, outcome);
@@ -121,7 +128,7 @@ class Remover {
 
   // A table that iptables cannot show may contain chains to remove.
   void check_unreadable_tables(const ChainPlan& plan) {
-    const std::string nft_family = family_ == base::Family::ipv4 ? "ip" : "ip6";
+    const std::string nft_family = family_ == lib::Family::ipv4 ? "ip" : "ip6";
     for (const std::string& table : plan.unreadable) {
       for (const std::string& chain : nft_chains(nft_family, table)) {
         if (!selection_.chain(family_, table, chain)) continue;
@@ -161,14 +168,14 @@ class Remover {
   bool send(Steps::const_iterator begin, Steps::const_iterator end) {
     RestoreInput input;
     std::for_each(begin, end, [&](const Step& step) { step.write(input); });
-    const process::Outcome outcome = restore(input.text());
+    const lib::ProgramResult outcome = restore(input.text());
     if (outcome.ok()) {
       std::for_each(begin, end, [&](const Step& step) { count(step); });
       return true;
     }
     const std::string why = netfilter::explain(tools_.restore, outcome);
     if (!may_be_bad_input(outcome)) {
-      failures_.push_back("cannot remove the " + std::string(base::family_name(family_)) + " chains: " + why);
+      failures_.push_back("cannot remove the " + std::string(lib::family_name(family_)) + " chains: " + why);
       return false;
     }
     if (end - begin == 1) {
@@ -179,15 +186,15 @@ class Remover {
     return send(begin, middle) && send(middle, end);
   }
 
-  process::Outcome restore(const std::string& input) {
+  lib::ProgramResult restore(const std::string& input) {
     netfilter::XtablesLock lock(netfilter::XtablesLock::default_place());
     if (tools_.wait == netfilter::RestoreWait::kNot && !lock.acquire(kLockTimeout, kLockPause)) {
-      process::Outcome busy;
+      lib::ProgramResult busy;
       busy.exit_code = netfilter::kResourceProblem;
       busy.error_output = "another program holds the xtables lock";
       return busy;
     }
-    return process::run(netfilter::restore_command(tools_, input));
+    return run_tool(netfilter::restore_command(tools_, input));
   }
 
   void count(const Step& step) {
@@ -197,7 +204,7 @@ class Remover {
   }
 
   const Selection& selection_;
-  const base::Family family_;
+  const lib::Family family_;
   const netfilter::Tools& tools_;
   Removal& into_;
   std::vector<std::string> failures_;
@@ -206,21 +213,21 @@ class Remover {
 
 }  // namespace
 
-void remove_chains(const Selection& selection, base::Family family, const netfilter::Tools& tools, Removal& into) {
+void remove_chains(const Selection& selection, lib::Family family, const netfilter::Tools& tools, Removal& into) {
   try {
     Remover(selection, family, tools, into).run();
   } catch (const std::system_error& caught) {
-    into.failures.push_back("cannot remove the " + std::string(base::family_name(family)) +
+    into.failures.push_back("cannot remove the " + std::string(lib::family_name(family)) +
                             " chains: " + caught.what());
   }
 }
 
-void remove_chains(const Selection& selection, base::Family family, Removal& into) {
+void remove_chains(const Selection& selection, lib::Family family, Removal& into) {
   std::vector<netfilter::Tools> found;
   try {
     found = netfilter::find_all_tools(abi_family(family), netfilter::NodePrograms::of_this_node());
   } catch (const sdk::Failure& failure) {
-    into.failures.push_back("cannot remove the " + std::string(base::family_name(family)) +
+    into.failures.push_back("cannot remove the " + std::string(lib::family_name(family)) +
                             " chains: " + failure.what());
   }
   for (const netfilter::Tools& tools : found) remove_chains(selection, family, tools, into);

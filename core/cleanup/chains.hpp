@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/cleanup/removal.hpp"
 #include "core/cleanup/selection.hpp"
+#include "lib/ip.hpp"
 #include "plugins/common/netfilter/restore.hpp"
 #include "plugins/common/netfilter/tools.hpp"
 
@@ -42,7 +42,7 @@ struct ChainPlan {
 // Makes a plan from the output of iptables-save, piece by piece.
 class ChainPlanner {
  public:
-  ChainPlanner(const Selection& selection, base::Family family);
+  ChainPlanner(const Selection& selection, lib::Family family);
   ~ChainPlanner();
   ChainPlanner(const ChainPlanner&) = delete;
   ChainPlanner& operator=(const ChainPlanner&) = delete;
@@ -57,8 +57,8 @@ class ChainPlanner {
 };
 
 // For every iptables variant in use. Adds to `into`.
-void remove_chains(const Selection& selection, base::Family family, Removal& into);
+void remove_chains(const Selection& selection, lib::Family family, Removal& into);
 // The same for one variant.
-void remove_chains(const Selection& selection, base::Family family, const netfilter::Tools& tools, Removal& into);
+void remove_chains(const Selection& selection, lib::Family family, const netfilter::Tools& tools, Removal& into);
 
 }  // namespace sluice::cleanup

@@ -47,12 +47,12 @@ const nlattr* inner(const nlattr* nest, int type) {
   return nla_find(static_cast<const nlattr*>(nla_data(nest)), nla_len(nest), type);
 }
 
-std::optional<base::IpAddress> address_of(const nlattr* nest) {
+std::optional<lib::IpAddress> address_of(const nlattr* nest) {
   if (const nlattr* v4 = inner(nest, IPSET_ATTR_IPADDR_IPV4); v4 != nullptr && nla_len(v4) == 4) {
-    return base::IpAddress::from_bytes(base::Family::ipv4, nla_data(v4));
+    return lib::IpAddress::from_bytes(lib::Family::ipv4, nla_data(v4));
   }
   if (const nlattr* v6 = inner(nest, IPSET_ATTR_IPADDR_IPV6); v6 != nullptr && nla_len(v6) == 16) {
-    return base::IpAddress::from_bytes(base::Family::ipv6, nla_data(v6));
+    return lib::IpAddress::from_bytes(lib::Family::ipv6, nla_data(v6));
   }
   return std::nullopt;
 }

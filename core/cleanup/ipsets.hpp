@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/cleanup/removal.hpp"
 #include "core/cleanup/selection.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::cleanup {
 
@@ -20,7 +20,7 @@ namespace sluice::cleanup {
 // port.
 struct SetEntry {
   bool has_address = false;
-  base::IpAddress address;
+  lib::IpAddress address;
   std::uint8_t protocol = 0;  // 0 if all entries of the set have one protocol
   std::uint16_t port = 0;
 };

@@ -6,13 +6,13 @@
 #include <netinet/in.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <optional>
-#include <system_error>
 #include <vector>
 
-#include "core/base/files.hpp"
+#include "lib/files.hpp"
+#include "lib/number.hpp"
+#include "lib/protocol.hpp"
 
 namespace sluice::cleanup {
 namespace {
@@ -20,14 +20,6 @@ namespace {
 // One line for each virtual server and each real server.
 constexpr char kServerTable[] = "/proc/net/ip_vs";
 constexpr std::size_t kLimit = 512u << 20;
-
-template <class T>
-std::optional<T> number(std::string_view text, int base) {
-  T out{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, base);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return out;
-}
 
 std::vector<std::string_view> words(std::string_view line) {
   std::vector<std::string_view> out;
@@ -39,33 +31,26 @@ std::vector<std::string_view> words(std::string_view line) {
   return out;
 }
 
-std::uint8_t protocol(std::string_view name) {
-  if (name == "TCP") return IPPROTO_TCP;
-  if (name == "UDP") return IPPROTO_UDP;
-  return name == "SCTP" ? IPPROTO_SCTP : 0;
-}
-
 // "AC1E0029:0050", "[fd00:0000:…:0029]:0050".
 std::optional<VirtualServer> server(std::string_view protocol_name, std::string_view place) {
   VirtualServer out;
-  out.protocol = protocol(protocol_name);
   const std::size_t colon = place.rfind(':');
-  if (out.protocol == 0 || colon == std::string_view::npos) return std::nullopt;
-  const auto port = number<std::uint16_t>(place.substr(colon + 1), 16);
+  if (!lib::parse_upper_protocol(protocol_name, out.protocol) || colon == std::string_view::npos) return std::nullopt;
+  const auto port = lib::parse_hex<std::uint16_t>(place.substr(colon + 1));
   if (!port) return std::nullopt;
   out.port = *port;
   std::string_view address = place.substr(0, colon);
   if (address.starts_with('[') && address.ends_with(']')) {
-    const auto parsed = base::IpAddress::parse(std::string(address.substr(1, address.size() - 2)));
+    const auto parsed = lib::IpAddress::parse(std::string(address.substr(1, address.size() - 2)));
     if (!parsed) return std::nullopt;
     out.address = *parsed;
     return out;
   }
-  const auto bits = number<std::uint32_t>(address, 16);
+  const auto bits = lib::parse_hex<std::uint32_t>(address);
   if (!bits || address.size() != 8) return std::nullopt;
   const std::uint8_t bytes[] = {static_cast<std::uint8_t>(*bits >> 24), static_cast<std::uint8_t>(*bits >> 16),
                                 static_cast<std::uint8_t>(*bits >> 8), static_cast<std::uint8_t>(*bits)};
-  out.address = base::IpAddress::from_bytes(base::Family::ipv4, bytes);
+  out.address = lib::IpAddress::from_bytes(lib::Family::ipv4, bytes);
   return out;
 }
 
@@ -86,7 +71,7 @@ std::size_t count_ipvs_connections(std::string_view table, const IpvsOwnership& 
     }
     // "-> address Masq weight active inactive"
     if (!ours || line.size() < 6) continue;
-    out += number<std::size_t>(line[4], 10).value_or(0) + number<std::size_t>(line[5], 10).value_or(0);
+    out += lib::parse_number<std::size_t>(line[4]).value_or(0) + lib::parse_number<std::size_t>(line[5]).value_or(0);
   }
   return out;
 }
@@ -105,14 +90,14 @@ bool has_ipvs_servers(std::string_view table, const IpvsOwnership& ownership) {
 bool ipvs_in_use() {
   const auto ownership = read_ipvs_ownership();
   if (!ownership || ownership->empty()) return false;
-  const auto table = base::read_file(kServerTable, kLimit);
+  const auto table = lib::read_file(kServerTable, kLimit);
   return table && has_ipvs_servers(*table, *ownership);
 }
 
 std::size_t ipvs_connections() {
   const auto ownership = read_ipvs_ownership();
   if (!ownership || ownership->empty()) return 0;
-  const auto table = base::read_file(kServerTable, kLimit);
+  const auto table = lib::read_file(kServerTable, kLimit);
   return table ? count_ipvs_connections(*table, *ownership) : 0;
 }
 

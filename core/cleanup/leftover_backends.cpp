@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/cleanup/names.hpp"
+#include "lib/text.hpp"
 #include "names/objects.hpp"
 
 namespace sluice::cleanup {
@@ -46,7 +47,7 @@ void add(LeftoverBackend& into, const ownership::Claim& claim, std::chrono::seco
 }  // namespace
 
 std::vector<LeftoverBackend> find_leftover_backends(const LeftoverInput& input) {
-  std::map<std::pair<std::string, base::Family>, LeftoverBackend> found;
+  std::map<std::pair<std::string, lib::Family>, LeftoverBackend> found;
   for (const ownership::Claim& claim : input.ownership_ledger) {
     const bool is_active = claim.backend == input.own && contains(input.families, claim.family);
     // The active backend adopts what it serves with or was about to serve with.
@@ -57,7 +58,7 @@ std::vector<LeftoverBackend> find_leftover_backends(const LeftoverInput& input) 
   // A backend that is not a mode of kube-proxy may run beside kube-proxy, whose IPVS state then stays.
   if (input.ipvs_in_use && active_mode != 0 && active_mode != kServersMode &&
       contains(input.installed, kServersBackend)) {
-    for (const base::Family family : input.families) {
+    for (const lib::Family family : input.families) {
       LeftoverBackend& leftover = found[{std::string(kServersBackend), family}];
       if (!leftover.states.empty()) continue;  // it is in the ownership ledger
       leftover.backend = kServersBackend;
@@ -73,9 +74,7 @@ std::vector<LeftoverBackend> find_leftover_backends(const LeftoverInput& input) 
     const bool by_plugin = leftover.backend != input.own && contains(input.families, leftover.family) &&
                            contains(input.installed, leftover.backend);
     leftover.by = by_plugin ? LeftoverBackend::By::plugin : LeftoverBackend::By::remover;
-    std::sort(leftover.artifacts.begin(), leftover.artifacts.end());
-    leftover.artifacts.erase(std::unique(leftover.artifacts.begin(), leftover.artifacts.end()),
-                             leftover.artifacts.end());
+    lib::sort_unique(leftover.artifacts);
     out.push_back(std::move(leftover));
   }
   return out;

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/ownership/ownership_ledger.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::cleanup {
 
@@ -20,7 +20,7 @@ struct LeftoverBackend {
     remover,  // StartupCleanup removes the artifacts
   };
   std::string backend;  // id
-  base::Family family = base::Family::ipv4;
+  lib::Family family = lib::Family::ipv4;
   By by = By::plugin;
   std::chrono::seconds drain{0};   // how long connections may still use it
   std::string plugin;              // the file it was loaded from; empty if unknown
@@ -35,7 +35,7 @@ struct LeftoverInput {
   std::vector<ownership::Claim> ownership_ledger;
   std::string own;                     // id of the active backend
   std::vector<std::string> installed;  // ids of the installed plugins
-  std::vector<base::Family> families;  // families that the active backend serves
+  std::vector<lib::Family> families;  // families that the active backend serves
   bool ipvs_in_use = false;            // result of ipvs_in_use()
   std::chrono::seconds drain{0};       // drain time of a backend that does not retire yet
   std::chrono::system_clock::time_point now;

@@ -20,8 +20,8 @@ Removal remove_leftovers(const Selection& selection, const std::function<bool()>
   // that kube-proxy made.
   const std::function<void()> steps[] = {
       [&] { remove_tables(selection, out); },
-      [&] { remove_chains(selection, base::Family::ipv4, out); },
-      [&] { remove_chains(selection, base::Family::ipv6, out); },
+      [&] { remove_chains(selection, lib::Family::ipv4, out); },
+      [&] { remove_chains(selection, lib::Family::ipv6, out); },
       [&] {
         if (selection.virtual_servers()) remove_virtual_servers(out);
       },

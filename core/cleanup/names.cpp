@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "lib/text.hpp"
 #include "names/claims.hpp"
 #include "names/jumps.hpp"
 #include "plugins/common/netfilter/relay_mark.hpp"
@@ -30,8 +31,8 @@ std::string mode_names(Modes modes) {
   return out;
 }
 
-std::vector<std::string> artifacts_of(Modes modes, base::Family family) {
-  const bool ipv6 = family == base::Family::ipv6;
+std::vector<std::string> artifacts_of(Modes modes, lib::Family family) {
+  const bool ipv6 = family == lib::Family::ipv6;
   std::vector<std::string> out;
   for (const names::Chain& chain : names::kChains) {
     if (makes(modes, chain)) out.push_back(names::chain_claim(ipv6, chain.table, chain.name));
@@ -47,8 +48,7 @@ std::vector<std::string> artifacts_of(Modes modes, base::Family family) {
   if (makes(modes, names::kServiceLink)) out.push_back(names::link_claim());
   if (makes(modes, names::kVirtualServers)) out.push_back(names::servers_claim());
   if (makes(modes, names::kNftTable)) out.push_back(names::nft_claim(ipv6));
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  lib::sort_unique(out);
   return out;
 }
 

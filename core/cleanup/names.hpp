@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/ip.hpp"
+#include "lib/ip.hpp"
 #include "names/chains.hpp"
 #include "names/modes.hpp"
 #include "names/sets.hpp"
@@ -27,7 +27,7 @@ std::string mode_names(Modes modes);
 
 // All objects that these modes make in a family, in the form of ownership claims: "ip6tables/nat/KUBE-SERVICES",
 // "ipset/KUBE-CLUSTER-IP". Sorted, unique.
-std::vector<std::string> artifacts_of(Modes modes, base::Family family);
+std::vector<std::string> artifacts_of(Modes modes, lib::Family family);
 
 // A jump of kube-proxy from a built-in chain to one of its own.
 struct KnownJump {

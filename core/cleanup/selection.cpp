@@ -34,13 +34,13 @@ bool contains(const List& list, std::string_view word) {
 
 }  // namespace
 
-bool Selection::parse(base::Family family, std::string_view text, Claim& into) {
+bool Selection::parse(lib::Family family, std::string_view text, Claim& into) {
   const std::size_t slash = text.find('/');
   if (slash == std::string_view::npos) return false;
   into = {family, std::string(text.substr(0, slash)), {}, {}};
   if (into.kind == names::kIpv6ChainKind) {
     into.kind = kChainKind;
-    into.family = base::Family::ipv6;
+    into.family = lib::Family::ipv6;
   }
   std::string_view rest = text.substr(slash + 1);
   if (into.kind == kChainKind || into.kind == kNftKind) {
@@ -54,18 +54,18 @@ bool Selection::parse(base::Family family, std::string_view text, Claim& into) {
   return !rest.empty() && rest.find_first_of("*/ ") == std::string_view::npos;
 }
 
-bool Selection::covered(const Claims& claims, base::Family family, std::string_view kind, std::string_view place,
+bool Selection::covered(const Claims& claims, lib::Family family, std::string_view kind, std::string_view place,
                         std::string_view name) {
   return std::any_of(claims.begin(), claims.end(), [&](const Claim& claim) {
     return claim.family == family && claim.kind == kind && claim.place == place && claim.covers(name);
   });
 }
 
-void Selection::keep(base::Family family, std::string_view claim) {
+void Selection::keep(lib::Family family, std::string_view claim) {
   if (Claim parsed; parse(family, claim, parsed)) keep_.push_back(std::move(parsed));
 }
 
-bool Selection::add(base::Family family, std::string_view claim) {
+bool Selection::add(lib::Family family, std::string_view claim) {
   Claim parsed;
   if (!parse(family, claim, parsed)) return false;
   if (parsed.is_pattern() && parsed.name.size() <= kShortestPrefix) return false;
@@ -93,14 +93,14 @@ Selection Selection::without_virtual_servers() const {
   return out;
 }
 
-bool Selection::chain(base::Family family, std::string_view table, std::string_view chain) const {
+bool Selection::chain(lib::Family family, std::string_view table, std::string_view chain) const {
   if (names::is_kubelet_chain(chain) || covered(keep_, family, kChainKind, table, chain)) return false;
   const Modes makers = makers_of_chain(table, chain);
   if ((makers & gone_) != 0 && (makers & kept_) == 0) return true;
   return covered(add_, family, kChainKind, table, chain);
 }
 
-bool Selection::is_claimed_chain(base::Family family, std::string_view table, std::string_view chain) const {
+bool Selection::is_claimed_chain(lib::Family family, std::string_view table, std::string_view chain) const {
   return makers_of_chain(table, chain) == 0 && this->chain(family, table, chain);
 }
 
@@ -111,8 +111,8 @@ bool Selection::jump(const KnownJump& jump) const {
 
 bool Selection::set(std::string_view name) const {
   const auto any = [&](const Claims& claims) {
-    return std::any_of(base::kFamilies.begin(), base::kFamilies.end(),
-                       [&](base::Family family) { return covered(claims, family, kSetKind, {}, name); });
+    return std::any_of(lib::kFamilies.begin(), lib::kFamilies.end(),
+                       [&](lib::Family family) { return covered(claims, family, kSetKind, {}, name); });
   };
   if (any(keep_)) return false;
   const Modes makers = makers_of_set(name);
@@ -131,8 +131,8 @@ bool Selection::virtual_servers() const {
 
 bool Selection::table(std::string_view family, std::string_view name) const {
   const auto any = [&](const Claims& claims) {
-    return std::any_of(base::kFamilies.begin(), base::kFamilies.end(),
-                       [&](base::Family one) { return covered(claims, one, kNftKind, family, name); });
+    return std::any_of(lib::kFamilies.begin(), lib::kFamilies.end(),
+                       [&](lib::Family one) { return covered(claims, one, kNftKind, family, name); });
   };
   if (any(keep_)) return false;
   const bool kube_proxys =

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/cleanup/names.hpp"
+#include "lib/ip.hpp"
 #include "sluice/sdk/claims.hpp"
 
 namespace sluice::cleanup {
@@ -22,18 +22,18 @@ class Selection {
 
   // Never selects this artifact: a running backend claims it. Claims of unknown kinds have no effect, since objects of
   // such kinds are never removed.
-  void keep(base::Family family, std::string_view claim);
+  void keep(lib::Family family, std::string_view claim);
   // Selects this artifact: the ownership ledger lists it for a backend that is gone. False, and not selected, if it has
   // a kind or a name that must not be removed.
-  bool add(base::Family family, std::string_view claim);
+  bool add(lib::Family family, std::string_view claim);
 
   // A copy that keeps what connections through IPVS virtual servers need: the servers, their link, and the sets that
   // identify them.
   Selection without_virtual_servers() const;
 
-  bool chain(base::Family family, std::string_view table, std::string_view chain) const;
+  bool chain(lib::Family family, std::string_view table, std::string_view chain) const;
   // Whether the chain is selected because the ownership ledger lists it; every plain jump to it is removed too.
-  bool is_claimed_chain(base::Family family, std::string_view table, std::string_view chain) const;
+  bool is_claimed_chain(lib::Family family, std::string_view table, std::string_view chain) const;
   // Whether to remove a jump to a chain that stays: only modes `gone` make the jump, and a mode `kept` makes the chain.
   bool jump(const KnownJump& jump) const;
   bool set(std::string_view name) const;
@@ -48,7 +48,7 @@ class Selection {
  private:
   // "iptables/nat/KUBE-SVC-*", parsed.
   struct Claim {
-    base::Family family;
+    lib::Family family;
     std::string kind;
     std::string place;  // iptables table, nft family, or empty
     std::string name;   // including a final "*"
@@ -56,8 +56,8 @@ class Selection {
     bool covers(std::string_view other) const { return sdk::covers(name, other); }
   };
   using Claims = std::vector<Claim>;
-  static bool parse(base::Family family, std::string_view text, Claim& into);
-  static bool covered(const Claims& claims, base::Family family, std::string_view kind, std::string_view place,
+  static bool parse(lib::Family family, std::string_view text, Claim& into);
+  static bool covered(const Claims& claims, lib::Family family, std::string_view kind, std::string_view place,
                       std::string_view name);
 
   Modes gone_;

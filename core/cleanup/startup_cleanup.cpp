@@ -44,7 +44,7 @@ void StartupCleanup::set_leftover_backends(const std::vector<LeftoverBackend>& f
     for (const std::string& artifact : one.artifacts) {
       if (selection_.add(one.family, artifact)) continue;
       base::log_warning("app", "backend " + one.backend + " has left " + artifact + " (" +
-                                   std::string(base::family_name(one.family)) +
+                                   std::string(lib::family_name(one.family)) +
                                    "), which only its plugin can remove: install it again and run sluiced --cleanup");
       all = false;
     }
@@ -52,19 +52,19 @@ void StartupCleanup::set_leftover_backends(const std::vector<LeftoverBackend>& f
   }
 }
 
-void StartupCleanup::expect(const std::vector<base::Family>& families) {
+void StartupCleanup::expect(const std::vector<lib::Family>& families) {
   const lib::Lock lock(mutex_);
   if (mode_ != 0 || !by_remover_.empty()) awaited_.insert(families.begin(), families.end());
 }
 
-void StartupCleanup::family_synced(base::Family family, const std::vector<std::string>& claims) {
+void StartupCleanup::family_synced(lib::Family family, const std::vector<std::string>& claims) {
   const lib::Lock lock(mutex_);
   if (stopping_ || awaited_.erase(family) == 0) return;
   for (const std::string& claim : claims) selection_.keep(family, claim);
   if (awaited_.empty()) worker_ = std::thread([this] { work(); });
 }
 
-void StartupCleanup::keep(base::Family family, const std::vector<std::string>& artifacts) {
+void StartupCleanup::keep(lib::Family family, const std::vector<std::string>& artifacts) {
   lib::UniqueLock lock(mutex_);
   for (const std::string& artifact : artifacts) selection_.keep(family, artifact);
   ++keepers_;

@@ -19,10 +19,10 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/cleanup/leftover_backends.hpp"
 #include "core/cleanup/removal.hpp"
 #include "core/cleanup/selection.hpp"
+#include "lib/ip.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::cleanup {
@@ -53,13 +53,13 @@ class StartupCleanup {
   // removed, with a log line for each that must not be removed here.
   void set_leftover_backends(const std::vector<LeftoverBackend>& found);
   // Call before the first family_synced(): the families to wait for.
-  void expect(const std::vector<base::Family>& families);
+  void expect(const std::vector<lib::Family>& families);
   // [any thread] The first sync of a family is in the kernel; `claims` are the objects that the backend owns there.
   // Does not block. Later calls for the same family are ignored.
-  void family_synced(base::Family family, const std::vector<std::string>& claims);
+  void family_synced(lib::Family family, const std::vector<std::string>& claims);
   // [any thread] Never removes these artifacts from now on. Must be called for the new backend of a swap before it
   // writes. Blocks until the current step of a running removal ends.
-  void keep(base::Family family, const std::vector<std::string>& artifacts);
+  void keep(lib::Family family, const std::vector<std::string>& artifacts);
   // Blocks until a running program ends.
   void stop();
 
@@ -84,7 +84,7 @@ class StartupCleanup {
   lib::Mutex mutex_;
   lib::ConditionVariable wake_;
   Selection selection_ SLUICE_GUARDED_BY(mutex_);
-  std::set<base::Family> awaited_ SLUICE_GUARDED_BY(mutex_);
+  std::set<lib::Family> awaited_ SLUICE_GUARDED_BY(mutex_);
   bool removing_ SLUICE_GUARDED_BY(mutex_) = false;  // a removal runs
   unsigned keepers_ SLUICE_GUARDED_BY(mutex_) = 0;   // keep() calls that wait for the removal to end
   bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;

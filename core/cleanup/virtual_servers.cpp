@@ -3,12 +3,11 @@
 
 #include "core/cleanup/virtual_servers.hpp"
 
-#include <netinet/in.h>  // first: the kernel headers then omit what it defines
-
 #include <arpa/inet.h>
 #include <linux/genetlink.h>
 #include <linux/ip_vs.h>
 #include <linux/netlink.h>
+#include <netinet/in.h>  // first: the kernel headers then omit what it defines
 #include <netlink/attr.h>
 #include <netlink/msg.h>
 #include <sys/socket.h>
@@ -20,6 +19,7 @@
 #include "core/cleanup/names.hpp"
 #include "core/cleanup/netlink_connection.hpp"
 #include "core/node/addresses.hpp"
+#include "lib/protocol.hpp"
 #include "names/objects.hpp"
 
 namespace sluice::cleanup {
@@ -47,7 +47,7 @@ int ipvs_family(NetlinkConnection& kernel) {
 
 int remove(NetlinkConnection& kernel, int family, const VirtualServer& server) {
   auto request = generic_message(family, IPVS_CMD_DEL_SERVICE, IPVS_GENL_VERSION, 0);
-  const bool v4 = server.address.family() == base::Family::ipv4;
+  const bool v4 = server.address.family() == lib::Family::ipv4;
   nl_msg* message = request.get();
   nlattr* service = nla_nest_start(message, IPVS_CMD_ATTR_SERVICE | NLA_F_NESTED);
   // The attribute always has the size of an IPv6 address.
@@ -66,22 +66,12 @@ const nlattr* inner(const nlattr* nest, int type, int size) {
   return found != nullptr && nla_len(found) >= size ? found : nullptr;
 }
 
-const char* protocol_name(std::uint8_t protocol) {
-  switch (protocol) {
-    case IPPROTO_TCP:
-      return "TCP";
-    case IPPROTO_UDP:
-      return "UDP";
-    case IPPROTO_SCTP:
-      return "SCTP";
-    default:
-      return "?";
-  }
-}
-
 }  // namespace
 
-std::string VirtualServer::to_string() const { return base::host_port(address, port) + "/" + protocol_name(protocol); }
+std::string VirtualServer::to_string() const {
+  const std::string_view name = lib::upper_protocol_name(protocol);
+  return (lib::host_port(address, port) + "/").append(name.empty() ? "?" : name);
+}
 
 void IpvsOwnership::listed(std::string_view name, const SetEntry& entry) {
   const names::KnownSet known = names::find_set(name);
@@ -91,7 +81,7 @@ void IpvsOwnership::listed(std::string_view name, const SetEntry& entry) {
   if (entry.has_address && entry.protocol != 0 && (ports || role == names::SetRole::kFrontends)) {
     fronts_.insert({entry.address, entry.protocol, entry.port});
   } else if (ports && !entry.has_address) {
-    const base::Family family = known.ipv6 ? base::Family::ipv6 : base::Family::ipv4;
+    const lib::Family family = known.ipv6 ? lib::Family::ipv6 : lib::Family::ipv4;
     node_ports_.insert({family, known.set->protocol, entry.port});
   } else if (role == names::SetRole::kNodeAddresses && entry.has_address) {
     local(entry.address);
@@ -104,7 +94,7 @@ bool IpvsOwnership::is_ours(const VirtualServer& server) const {
          node_ports_.contains({server.address.family(), server.protocol, server.port});
 }
 
-base::Result<IpvsOwnership> read_ipvs_ownership() {
+lib::Result<IpvsOwnership> read_ipvs_ownership() {
   const auto addresses = node::read_interface_addresses();
   if (!addresses) return addresses.status();
   IpvsOwnership out;
@@ -127,7 +117,7 @@ std::optional<VirtualServer> parse_virtual_server(const nlattr* service) {
   if (af == nullptr || protocol == nullptr || address == nullptr || port == nullptr) return std::nullopt;
   const bool v4 = nla_get_u16(af) == AF_INET;
   if (!v4 && nla_len(address) < 16) return std::nullopt;
-  return VirtualServer{base::IpAddress::from_bytes(v4 ? base::Family::ipv4 : base::Family::ipv6, nla_data(address)),
+  return VirtualServer{lib::IpAddress::from_bytes(v4 ? lib::Family::ipv4 : lib::Family::ipv6, nla_data(address)),
                        static_cast<std::uint8_t>(nla_get_u16(protocol)), ntohs(nla_get_u16(port))};
 }
 

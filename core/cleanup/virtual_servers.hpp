@@ -13,17 +13,17 @@
 #include <tuple>
 #include <vector>
 
-#include "core/base/ip.hpp"
-#include "core/base/status.hpp"
 #include "core/cleanup/ipsets.hpp"
 #include "core/cleanup/removal.hpp"
+#include "lib/ip.hpp"
+#include "lib/status.hpp"
 
 struct nlattr;
 
 namespace sluice::cleanup {
 
 struct VirtualServer {
-  base::IpAddress address;
+  lib::IpAddress address;
   std::uint8_t protocol = 0;
   std::uint16_t port = 0;
   std::string to_string() const;
@@ -34,9 +34,9 @@ struct VirtualServer {
 class IpvsOwnership {
  public:
   // An address of the link kube-ipvs0.
-  void bound(const base::IpAddress& address) { bound_.insert(address); }
+  void bound(const lib::IpAddress& address) { bound_.insert(address); }
   // An address that another link has or had.
-  void local(const base::IpAddress& address) { local_.insert(address); }
+  void local(const lib::IpAddress& address) { local_.insert(address); }
   // An entry of one of kube-proxy's sets.
   void listed(std::string_view set, const SetEntry& entry);
 
@@ -47,15 +47,15 @@ class IpvsOwnership {
   bool empty() const { return bound_.empty() && fronts_.empty() && node_ports_.empty(); }
 
  private:
-  using NodePort = std::tuple<base::Family, std::uint8_t, std::uint16_t>;
-  std::set<base::IpAddress> bound_;
-  std::set<base::IpAddress> local_;
+  using NodePort = std::tuple<lib::Family, std::uint8_t, std::uint16_t>;
+  std::set<lib::IpAddress> bound_;
+  std::set<lib::IpAddress> local_;
   std::set<VirtualServer> fronts_;
   std::set<NodePort> node_ports_;
 };
 
 // Reads this node. Sets that cannot be read are skipped.
-base::Result<IpvsOwnership> read_ipvs_ownership();
+lib::Result<IpvsOwnership> read_ipvs_ownership();
 
 // The virtual server in the attributes of a reply; empty for one by firewall mark.
 std::optional<VirtualServer> parse_virtual_server(const nlattr* service);

@@ -76,8 +76,8 @@ void read_kube_proxy_document(const ConfigNode& document, bool strict, Draft& dr
   draft.ipvs.min_sync_period.value = Duration(0);
   KubeProxyReader(strict, draft).read(document);
   // The same for the addresses, in the file only.
-  const auto bind = base::IpAddress::parse(draft.bind_address.value);
-  if (bind && bind->family() == base::Family::ipv6) {
+  const auto bind = lib::IpAddress::parse(draft.bind_address.value);
+  if (bind && bind->family() == lib::Family::ipv6) {
     if (!draft.healthz_address.given()) draft.healthz_address.value = "[::]:10256";
     if (!draft.metrics_address.given()) draft.metrics_address.value = "[::1]:10249";
   }

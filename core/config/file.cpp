@@ -5,10 +5,10 @@
 
 #include <vector>
 
-#include "core/base/files.hpp"
 #include "core/config/documents.hpp"
 #include "core/config/yaml_node.hpp"
 #include "core/kube/manifests/yaml_check.hpp"
+#include "lib/files.hpp"
 
 namespace sluice::config {
 namespace {
@@ -111,7 +111,7 @@ void read_config_text(const std::string& text, const std::string& name, const Co
 }
 
 void read_config_file(const std::string& path, const ConfigFileOptions& options, Draft& draft, Problems& problems) {
-  const base::Result<std::string> text = base::read_file(path, kFileLimit);
+  const lib::Result<std::string> text = lib::read_file(path, kFileLimit);
   if (!text) {
     draft.whole = false;
     problems.error("--config", text.status().message());

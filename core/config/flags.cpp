@@ -14,6 +14,7 @@
 #include "core/config/flag_table.hpp"
 #include "core/config/option_readers.hpp"
 #include "core/config/values.hpp"
+#include "lib/duration.hpp"
 
 namespace sluice::config {
 namespace {
@@ -206,7 +207,7 @@ class CommandLine {
         if (!parse_decimal(value)) malformed(word, value, "is not a number", "allowed: a number, such as 5 or 0.5");
         break;
       case FlagKind::duration:
-        if (!parse_duration(value)) malformed(word, value, "is not a duration", kDurationAllowed);
+        if (!lib::parse_duration(value)) malformed(word, value, "is not a duration", kDurationAllowed);
         break;
       case FlagKind::text:
         if (flag.flag == "version" && value != "raw" && !parse_boolean(value) && !is_kubernetes_version(value)) {

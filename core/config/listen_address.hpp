@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/ip.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::config {
 
@@ -16,6 +16,6 @@ namespace sluice::config {
 std::string with_port(const std::string& address, int port);
 
 // "1.2.3.4:80" or "[fd00::1]:80"; the port is 1 to 65535.
-std::optional<base::SocketAddress> parse_listen_address(std::string_view text);
+std::optional<lib::SocketAddress> parse_listen_address(std::string_view text);
 
 }  // namespace sluice::config

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/config/values.hpp"
+#include "lib/duration.hpp"
 
 namespace sluice::config {
 namespace {
@@ -30,7 +31,7 @@ std::optional<double> given(const Flags& flags, std::string_view name, const dou
   return parse_decimal(flags.text(name));
 }
 std::optional<Duration> given(const Flags& flags, std::string_view name, const Duration*) {
-  return parse_duration(flags.text(name));
+  return lib::parse_duration(flags.text(name));
 }
 
 std::optional<std::string> given(const ConfigNode& node, const Option&, const std::string*) {

@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <array>
-#include <charconv>
-#include <system_error>
 
 #include "core/config/mode_table.hpp"
 #include "core/config/option.hpp"
 #include "core/config/option_readers.hpp"
 #include "core/config/values.hpp"
+#include "lib/number.hpp"
 
 namespace sluice::config {
 namespace {
@@ -24,11 +23,7 @@ constexpr std::string_view kPreviousRelease = "1.35";
 
 // "", "0-0", "1000-2000", "1000+500" or one port.
 bool is_port_range(std::string_view text) {
-  const auto port = [](std::string_view digits) {
-    int value = -1;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return error == std::errc() && end == digits.data() + digits.size() && value <= 65535 ? value : -1;
-  };
+  const auto port = [](std::string_view digits) { return lib::parse_number(digits, 0, 65535).value_or(-1); };
   const auto mark = text.find_first_of("-+");
   if (mark == std::string_view::npos) return text.empty() || port(text) >= 0;
   const int low = port(text.substr(0, mark));

@@ -15,6 +15,8 @@
 #include "core/config/validate_parts.hpp"
 #include "core/config/values.hpp"
 #include "core/node/node_ips.hpp"
+#include "lib/duration.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::config {
 namespace {
@@ -52,8 +54,8 @@ std::optional<Json> gates(const Draft& draft, const Settings&) {
   for (const auto& entry : draft.feature_gates) {
     const auto equals = entry.value.find('=');
     if (equals == std::string::npos) continue;
-    const auto on = parse_boolean(trimmed(std::string_view(entry.value).substr(equals + 1)));
-    if (on) out[std::string(trimmed(entry.value.substr(0, equals)))] = *on;
+    const auto on = parse_boolean(lib::trimmed(std::string_view(entry.value).substr(equals + 1)));
+    if (on) out[std::string(lib::trimmed(entry.value.substr(0, equals)))] = *on;
   }
   return out.empty() ? kOmitted : std::optional<Json>(out);
 }
@@ -144,7 +146,7 @@ void emit(YAML::Emitter& out, const Json& value) {
     out << YAML::EndSeq;
   } else if (value.is_string()) {
     const std::string& text = value.get_ref<const std::string&>();
-    const bool is_duration = text.ends_with('s') && parse_duration(text).has_value();
+    const bool is_duration = text.ends_with('s') && lib::parse_duration(text).has_value();
     if (!is_duration) out << YAML::DoubleQuoted;
     out << text;
   } else if (value.is_null()) {

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/node/conntrack_settings.hpp"
 #include "core/node/local_detector.hpp"
 #include "core/node/node_port_addresses.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::config {
 
@@ -79,8 +79,8 @@ struct BackendSection {
 
 // Servers for health and metrics (BEH 10). An unspecified address covers both families.
 struct ServeSettings {
-  std::optional<base::SocketAddress> healthz;  // nothing = not served
-  std::optional<base::SocketAddress> metrics;  // nothing = not served
+  std::optional<lib::SocketAddress> healthz;  // nothing = not served
+  std::optional<lib::SocketAddress> metrics;  // nothing = not served
   bool bind_address_hard_fail = false;         // exit if an address cannot be bound
   bool profiling = false;                      // /debug/flags/v on the metrics address
   bool flagz = true;                           // gate ComponentFlagz: /flagz
@@ -105,7 +105,7 @@ struct Settings {
   bool masquerade_all = false;
   int masquerade_bit = 14;  // 0..31
   std::uint32_t masquerade_mark() const { return std::uint32_t{1} << masquerade_bit; }
-  base::IpAddress bind_address;  // 0.0.0.0 or :: if the Node object decides
+  lib::IpAddress bind_address;  // 0.0.0.0 or :: if the Node object decides
 
   // Of the active backend; min_sync_period <= sync_period.
   Duration sync_period = std::chrono::seconds(30);

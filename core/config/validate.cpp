@@ -13,6 +13,7 @@
 #include "core/config/validate_parts.hpp"
 #include "core/config/values.hpp"
 #include "core/node/node_ips.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::config {
 namespace {
@@ -21,12 +22,6 @@ constexpr std::size_t kInterfaceNameLimit = 15;    // IFNAMSIZ without the NUL
 constexpr std::size_t kInterfacePrefixLimit = 14;  // rules add a "+"
 constexpr std::string_view kPrimary = "primary";
 constexpr std::string_view kAuto = "auto";
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
-  return out.empty() ? "none" : out;
-}
 
 class Validator {
  public:
@@ -111,7 +106,7 @@ class Validator {
 
   void node_name() {
     // A name of blanks is a mistake that the host name would hide.
-    if (draft_.host_name.given() && trimmed(draft_.host_name.value).empty()) {
+    if (draft_.host_name.given() && lib::trimmed(draft_.host_name.value).empty()) {
       problems_.error(draft_.host_name.where, "is only blanks; allowed: the name of the Node object");
       return;
     }
@@ -128,9 +123,10 @@ class Validator {
     if (out_.backend == kAuto)
       choose_backend(chosen.where);
     else if (std::find(installed.begin(), installed.end(), out_.backend) == installed.end()) {
+      const auto listed = [](const auto& words) { return words.empty() ? "none" : lib::joined(words); };
       problems_.error(chosen.given() ? chosen.where : "--proxy-mode",
-                      "backend '" + out_.backend + "' is not installed in " + joined(draft_.plugins().folders) +
-                          "; installed: " + joined(installed) + "; install it or set --plugin-dir");
+                      "backend '" + out_.backend + "' is not installed in " + listed(draft_.plugins().folders) +
+                          "; installed: " + listed(installed) + "; install it or set --plugin-dir");
     }
     for (const auto& [id, section] : draft_.sections) {
       if (std::find(installed.begin(), installed.end(), id) == installed.end()) {
@@ -197,7 +193,7 @@ class Validator {
                           "primary stands beside other entries; allowed: the single word primary, or CIDRs");
         }
         out_.node_ports.primary = true;
-      } else if (const auto prefix = base::IpPrefix::parse(entry.value)) {
+      } else if (const auto prefix = lib::IpPrefix::parse(entry.value)) {
         out_.node_ports.ranges.push_back(*prefix);
       } else {
         problems_.error(entry.where, "'" + entry.value +
@@ -246,7 +242,7 @@ class Validator {
     };
     const std::vector<std::string> parts = split_list(cidr.value);
     for (const std::string& part : parts) {
-      const auto prefix = base::IpPrefix::parse(part);
+      const auto prefix = lib::IpPrefix::parse(part);
       if (!prefix) return report("'" + part + "' is not a CIDR");
       detector.cluster_cidrs.push_back(*prefix);
     }
@@ -274,7 +270,7 @@ class Validator {
   }
 
   void bind_address() {
-    const auto address = base::IpAddress::parse(draft_.bind_address.value);
+    const auto address = lib::IpAddress::parse(draft_.bind_address.value);
     if (address) {
       out_.bind_address = *address;
     } else {

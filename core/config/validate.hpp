@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "core/base/status.hpp"
 #include "core/config/draft.hpp"
 #include "core/config/problems.hpp"
 #include "core/config/settings.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::config {
 
@@ -24,7 +24,7 @@ struct HostEnvironment {
   std::vector<std::string> installed_backends;  // ids, sorted
   std::string host_name;                        // of the machine
   // Called only in auto mode: probes the installed backends; may take seconds.
-  std::function<base::Result<BackendChoice>(const PluginSettings&)> choose_backend{};
+  std::function<lib::Result<BackendChoice>(const PluginSettings&)> choose_backend{};
 };
 
 // The result is valid only if `problems` has no errors afterwards.

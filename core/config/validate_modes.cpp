@@ -32,7 +32,7 @@ void warn_if_set(const Setting& setting, const Setting& as_default, const std::s
 
 void validate_ipvs_options(const Draft& draft, Settings& out, Problems& problems) {
   for (const auto& cidr : draft.ipvs_mode.exclude_cidrs) {
-    if (!base::IpPrefix::parse(cidr.value)) {
+    if (!lib::IpPrefix::parse(cidr.value)) {
       problems.error(cidr.where, "'" + cidr.value + "' is not a CIDR; allowed: CIDRs such as 10.0.0.0/8 or fd00::/8");
     }
   }

@@ -10,6 +10,7 @@
 #include "core/config/listen_address.hpp"
 #include "core/config/validate_parts.hpp"
 #include "core/config/values.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::config {
 namespace {
@@ -19,7 +20,7 @@ std::string effective(const Sourced<std::string>& address, const Sourced<int>& p
 }
 
 void check_address(const std::string& address, const std::string& where, bool may_be_empty,
-                   std::optional<base::SocketAddress>& out, Problems& problems) {
+                   std::optional<lib::SocketAddress>& out, Problems& problems) {
   if (address.empty()) {
     if (!may_be_empty) {
       problems.error(where, "turns the metrics server off, which kube-proxy does not allow; allowed: 1 to 65535");
@@ -36,12 +37,12 @@ void check_address(const std::string& address, const std::string& where, bool ma
 
 // The setting that defines an address: a port setting never changes an address with a port.
 const std::string& place_of(const Sourced<std::string>& address, const Sourced<int>& port) {
-  const bool from_port = port.value == 0 || !address.given() || base::IpAddress::parse(address.value).has_value();
+  const bool from_port = port.value == 0 || !address.given() || lib::IpAddress::parse(address.value).has_value();
   return from_port && port.given() ? port.where : address.where;
 }
 
 void warn_ignored_port(const Sourced<std::string>& address, const Sourced<int>& port, Problems& problems) {
-  if (!port.given() || port.value == 0 || base::IpAddress::parse(address.value)) return;
+  if (!port.given() || port.value == 0 || lib::IpAddress::parse(address.value)) return;
   if (parse_listen_address(address.value)->port == port.value) return;
   problems.warning(port.where, "has no effect: the address, " + address.value + ", has a port of its own");
 }
@@ -76,10 +77,10 @@ void validate_feature_gates(const Draft& draft, Settings& out, Problems& problem
   std::set<std::string> without_effect;
   for (const auto& entry : draft.feature_gates) {
     const auto equals = entry.value.find('=');
-    const std::string name(trimmed(entry.value.substr(0, equals)));
+    const std::string name(lib::trimmed(entry.value.substr(0, equals)));
     const auto on = equals == std::string::npos
                         ? std::optional<bool>()
-                        : parse_boolean(trimmed(std::string_view(entry.value).substr(equals + 1)));
+                        : parse_boolean(lib::trimmed(std::string_view(entry.value).substr(equals + 1)));
     if (name.empty() && equals == std::string::npos) continue;  // a comma too many
     const bool wanted = on.value_or(false);
     const FeatureGate* gate = find_feature_gate(name);

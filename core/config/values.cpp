@@ -3,10 +3,10 @@
 
 #include "core/config/values.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <limits>
-#include <system_error>
+
+#include "lib/number.hpp"
 
 namespace sluice::config {
 namespace {
@@ -15,23 +15,6 @@ struct Unit {
   std::string_view name;
   std::int64_t nanoseconds;
 };
-// A name precedes its prefixes ("ms" before "m").
-constexpr Unit kUnits[] = {{"ns", 1},          {"us", 1'000},        {"\u00b5s", 1'000},  // micro sign
-                           {"\u03bcs", 1'000},                                            // Greek mu
-                           {"ms", 1'000'000},  {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}};
-
-const Unit* leading_unit(std::string_view text) {
-  for (const Unit& unit : kUnits) {
-    if (text.starts_with(unit.name)) return &unit;
-  }
-  return nullptr;
-}
-
-std::size_t leading_digits(std::string_view text) {
-  std::size_t count = 0;
-  while (count < text.size() && text[count] >= '0' && text[count] <= '9') ++count;
-  return count;
-}
 
 }  // namespace
 
@@ -58,11 +41,8 @@ std::optional<std::int32_t> parse_number(std::string_view text) {
     text.remove_prefix(base == 8 && mark != 'o' && mark != 'O' ? 1 : 2);
   }
   std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  // from_chars accepts a sign, which would be a second one.
-  if (text.empty() || text.front() == '-' || error != std::errc() || end != text.data() + text.size()) {
-    return std::nullopt;
-  }
+  // A minus here would be a second sign.
+  if (text.starts_with('-') || !lib::read_number(text, value, base)) return std::nullopt;
   if (negative) value = -value;
   if (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max()) {
     return std::nullopt;
@@ -71,52 +51,8 @@ std::optional<std::int32_t> parse_number(std::string_view text) {
 }
 
 std::optional<double> parse_decimal(std::string_view text) {
-  // from_chars accepts a minus, but no plus.
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
-}
-
-std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text) {
-  bool negative = false;
-  if (text.starts_with('-') || text.starts_with('+')) {
-    negative = text.front() == '-';
-    text.remove_prefix(1);
-  }
-  if (text == "0") return std::chrono::nanoseconds(0);
-  if (text.empty()) return std::nullopt;
-  std::int64_t total = 0;
-  while (!text.empty()) {
-    const std::size_t whole_digits = leading_digits(text);
-    std::int64_t whole = 0;
-    if (whole_digits != 0 && std::from_chars(text.data(), text.data() + whole_digits, whole).ec != std::errc()) {
-      return std::nullopt;
-    }
-    text.remove_prefix(whole_digits);
-    long double fraction = 0;
-    std::size_t fraction_digits = 0;
-    if (text.starts_with('.')) {
-      text.remove_prefix(1);
-      fraction_digits = leading_digits(text);
-      long double scale = 1;
-      for (const char digit : text.substr(0, fraction_digits)) {
-        scale /= 10;
-        fraction += scale * (digit - '0');
-      }
-      text.remove_prefix(fraction_digits);
-    }
-    if (whole_digits == 0 && fraction_digits == 0) return std::nullopt;
-    const Unit* unit = leading_unit(text);
-    if (unit == nullptr) return std::nullopt;
-    text.remove_prefix(unit->name.size());
-    std::int64_t part = 0;
-    if (__builtin_mul_overflow(whole, unit->nanoseconds, &part)) return std::nullopt;
-    const auto rest = static_cast<std::int64_t>(std::llround(fraction * static_cast<long double>(unit->nanoseconds)));
-    if (__builtin_add_overflow(part, rest, &part) || __builtin_add_overflow(total, part, &total)) return std::nullopt;
-  }
-  return std::chrono::nanoseconds(negative ? -total : total);
+  return lib::parse_number<double>(text);  // neither infinity nor NaN is within the default range
 }
 
 std::string print_duration(std::chrono::nanoseconds duration) {
@@ -188,13 +124,6 @@ std::vector<std::string> split_list(std::string_view text) {
     if (comma == std::string_view::npos) return out;
     text.remove_prefix(comma + 1);
   }
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n\v\f";
-  const auto first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
 }  // namespace sluice::config

@@ -26,10 +26,7 @@ std::optional<std::int32_t> parse_number(std::string_view text);
 // "5", "0.5", "1e3", "-1"; finite.
 std::optional<double> parse_decimal(std::string_view text);
 
-// "1m30s", "1.5h", "-2ms", "0". Nothing above about 292 years.
-std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
-
-// The shortest text in the same format: "1m30s", "500ms", "0s".
+// The shortest text that lib::parse_duration() reads: "1m30s", "500ms", "0s".
 std::string print_duration(std::chrono::nanoseconds duration);
 
 // In Go's format: "1h0m0s", "1m30s", "250ms", "1.5s", "0s".
@@ -40,7 +37,5 @@ std::optional<std::int64_t> parse_quantity(std::string_view text);
 
 // Comma-separated parts; an empty text has none.
 std::vector<std::string> split_list(std::string_view text);
-
-std::string_view trimmed(std::string_view text);
 
 }  // namespace sluice::config

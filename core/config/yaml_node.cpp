@@ -4,6 +4,7 @@
 #include "core/config/yaml_node.hpp"
 
 #include "core/config/values.hpp"
+#include "lib/duration.hpp"
 
 namespace sluice::config {
 namespace {
@@ -95,7 +96,7 @@ std::optional<double> ConfigNode::decimal() const {
 std::optional<Duration> ConfigNode::duration() const {
   const auto value = scalar("a duration", kDurationAllowed);
   if (!value) return std::nullopt;
-  if (const auto out = parse_duration(*value)) return *out;
+  if (const auto out = lib::parse_duration(*value)) return *out;
   error("'" + *value + "' is not a duration; " + std::string(kDurationAllowed));
   return std::nullopt;
 }

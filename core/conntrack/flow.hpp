@@ -11,17 +11,17 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/model/object_name.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::conntrack {
 
 // A UDP entry of the conntrack table, in zone 0.
 struct Flow {
-  base::SocketAddress source;
-  base::SocketAddress destination;   // as the client sent it
-  base::SocketAddress reply_source;  // of replies: an endpoint, if a rule translated the flow
-  base::SocketAddress reply_destination;
+  lib::SocketAddress source;
+  lib::SocketAddress destination;   // as the client sent it
+  lib::SocketAddress reply_source;  // of replies: an endpoint, if a rule translated the flow
+  lib::SocketAddress reply_destination;
   std::uint32_t id = 0;         // CTA_ID
   bool redirected = true;       // DNAT by a rule; a translated flow without it was translated by IPVS
   std::uint32_t remaining = 0;  // seconds until the entry times out
@@ -36,9 +36,9 @@ struct Flow {
 
 // A filter of flows. Unset fields match every flow; a table may return more flows than match.
 struct FlowQuery {
-  std::optional<base::IpAddress> destination;
+  std::optional<lib::IpAddress> destination;
   std::uint16_t destination_port = 0;  // 0: any
-  std::optional<base::IpAddress> reply_source;
+  std::optional<lib::IpAddress> reply_source;
   std::uint16_t reply_source_port = 0;  // 0: any
 
   bool fits(const Flow& flow) const {
@@ -59,9 +59,9 @@ struct UdpPortKey {
 
 // One UDP service port. Lists sorted, each entry once.
 struct UdpPort {
-  std::vector<base::SocketAddress> frontends;  // without the node port
+  std::vector<lib::SocketAddress> frontends;  // without the node port
   std::uint16_t node_port = 0;                 // 0 = none
-  std::vector<base::SocketAddress> serving;    // endpoints on all nodes, regardless of traffic policies
+  std::vector<lib::SocketAddress> serving;    // endpoints on all nodes, regardless of traffic policies
   std::vector<std::uint16_t> relays;           // ports of this node at which the backend relays
   bool served() const { return !serving.empty() || !relays.empty(); }
   bool operator==(const UdpPort&) const = default;
@@ -70,9 +70,9 @@ using UdpPortPtr = std::shared_ptr<const UdpPort>;
 
 // The addresses of this node.
 struct NodePortScope {
-  std::vector<base::IpAddress> addresses;  // that serve node ports; sorted
+  std::vector<lib::IpAddress> addresses;  // that serve node ports; sorted
   bool loopback = false;                   // 127.0.0.0/8 serves node ports, too
-  std::vector<base::IpAddress> local;      // all addresses but loopback ones; sorted
+  std::vector<lib::IpAddress> local;      // all addresses but loopback ones; sorted
   bool operator==(const NodePortScope&) const = default;
 };
 
@@ -94,8 +94,8 @@ struct std::hash<sluice::conntrack::UdpPortKey> {
 };
 
 template <>
-struct std::hash<sluice::base::SocketAddress> {
-  std::size_t operator()(const sluice::base::SocketAddress& a) const noexcept {
-    return std::hash<sluice::base::IpAddress>()(a.address) * 31 + a.port;
+struct std::hash<sluice::lib::SocketAddress> {
+  std::size_t operator()(const sluice::lib::SocketAddress& a) const noexcept {
+    return std::hash<sluice::lib::IpAddress>()(a.address) * 31 + a.port;
   }
 };

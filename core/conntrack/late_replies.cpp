@@ -15,7 +15,7 @@ constexpr std::array<std::chrono::milliseconds, 4> kDelays{std::chrono::millisec
 
 }  // namespace
 
-void LateReplies::note(const Flow& flow, base::Clock::Time now) {
+void LateReplies::note(const Flow& flow, lib::Clock::Time now) {
   // A pending first scan is not postponed: otherwise a steady stream of removals would prevent all scans.
   if (removed_.empty() || scans_ > 0) {
     since_ = now;
@@ -28,12 +28,12 @@ bool LateReplies::created(const Flow& flow) const {
   return !removed_.empty() && !flow.translated() && removed_.contains({flow.destination, flow.source});
 }
 
-std::optional<base::Clock::Time> LateReplies::next_scan() const {
+std::optional<lib::Clock::Time> LateReplies::next_scan() const {
   if (removed_.empty()) return std::nullopt;
   return since_ + kDelays[scans_];
 }
 
-void LateReplies::scanned(base::Clock::Time begun) {
+void LateReplies::scanned(lib::Clock::Time begun) {
   while (scans_ < kDelays.size() && begun >= since_ + kDelays[scans_]) ++scans_;
   std::erase_if(removed_, [begun](const auto& one) { return begun - one.second >= kDelays.back(); });
   if (scans_ == kDelays.size()) removed_.clear();

@@ -12,8 +12,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/clock.hpp"
 #include "core/conntrack/flow.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::conntrack {
 
@@ -23,18 +23,18 @@ class LateReplies {
   static constexpr std::size_t kMost = 4096;
 
   // The daemon removes this untranslated entry now.
-  void note(const Flow& flow, base::Clock::Time now);
+  void note(const Flow& flow, lib::Clock::Time now);
   // Whether a late reply created this entry.
   bool created(const Flow& flow) const;
   // When the next scan of all entries is due; nothing if there is no client to check.
-  std::optional<base::Clock::Time> next_scan() const;
+  std::optional<lib::Clock::Time> next_scan() const;
   // A scan that began at `begun` has read all entries.
-  void scanned(base::Clock::Time begun);
+  void scanned(lib::Clock::Time begun);
 
  private:
-  using Pair = std::pair<base::SocketAddress, base::SocketAddress>;
-  std::map<Pair, base::Clock::Time> removed_;  // client and destination; when
-  base::Clock::Time since_;                    // start of the series of scans
+  using Pair = std::pair<lib::SocketAddress, lib::SocketAddress>;
+  std::map<Pair, lib::Clock::Time> removed_;  // client and destination; when
+  lib::Clock::Time since_;                    // start of the series of scans
   std::size_t scans_ = 0;                      // scans of the series that are done
 };
 

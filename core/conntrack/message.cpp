@@ -27,23 +27,23 @@ struct TupleAttributes {
   std::uint16_t source;
   std::uint16_t destination;
 };
-constexpr TupleAttributes address_attributes(base::Family family) {
-  return family == base::Family::ipv4 ? TupleAttributes{CTA_IP_V4_SRC, CTA_IP_V4_DST}
+constexpr TupleAttributes address_attributes(lib::Family family) {
+  return family == lib::Family::ipv4 ? TupleAttributes{CTA_IP_V4_SRC, CTA_IP_V4_DST}
                                       : TupleAttributes{CTA_IP_V6_SRC, CTA_IP_V6_DST};
 }
 
-void put_address(nlmsghdr* message, std::uint16_t type, const base::IpAddress& address) {
-  mnl_attr_put(message, type, address.family() == base::Family::ipv4 ? 4 : 16, address.bytes().data());
+void put_address(nlmsghdr* message, std::uint16_t type, const lib::IpAddress& address) {
+  mnl_attr_put(message, type, address.family() == lib::Family::ipv4 ? 4 : 16, address.bytes().data());
 }
 
-nlmsghdr* put_header(void* buffer, std::uint16_t type, std::uint16_t flags, base::Family family,
+nlmsghdr* put_header(void* buffer, std::uint16_t type, std::uint16_t flags, lib::Family family,
                      std::uint32_t sequence) {
   nlmsghdr* message = mnl_nlmsg_put_header(buffer);
   message->nlmsg_type = static_cast<std::uint16_t>((NFNL_SUBSYS_CTNETLINK << 8) | type);
   message->nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
   message->nlmsg_seq = sequence;
   auto* header = static_cast<nfgenmsg*>(mnl_nlmsg_put_extra_header(message, sizeof(nfgenmsg)));
-  header->nfgen_family = family == base::Family::ipv4 ? AF_INET : AF_INET6;
+  header->nfgen_family = family == lib::Family::ipv4 ? AF_INET : AF_INET6;
   header->version = NFNETLINK_V0;
   header->res_id = 0;
   return message;
@@ -67,10 +67,10 @@ Attributes nested(const nlattr* parent) {
   return attributes(payload, reinterpret_cast<const char*>(payload) + mnl_attr_get_payload_len(parent));
 }
 
-bool read_address(const nlattr* attribute, base::Family family, base::IpAddress& out) {
-  const std::size_t length = family == base::Family::ipv4 ? 4 : 16;
+bool read_address(const nlattr* attribute, lib::Family family, lib::IpAddress& out) {
+  const std::size_t length = family == lib::Family::ipv4 ? 4 : 16;
   if (attribute == nullptr || mnl_attr_get_payload_len(attribute) != length) return false;
-  out = base::IpAddress::from_bytes(family, mnl_attr_get_payload(attribute));
+  out = lib::IpAddress::from_bytes(family, mnl_attr_get_payload(attribute));
   return true;
 }
 
@@ -98,8 +98,8 @@ bool in_another_zone(const nlattr* zone) {
   return zone != nullptr && mnl_attr_get_payload_len(zone) == sizeof(std::uint16_t) && mnl_attr_get_u16(zone) != 0;
 }
 
-bool read_tuple(const nlattr* attribute, base::Family family, base::SocketAddress& source,
-                base::SocketAddress& destination) {
+bool read_tuple(const nlattr* attribute, lib::Family family, lib::SocketAddress& source,
+                lib::SocketAddress& destination) {
   if (attribute == nullptr) return false;
   const Attributes tuple = nested(attribute);
   if (tuple[CTA_TUPLE_IP] == nullptr || tuple[CTA_TUPLE_PROTO] == nullptr || in_another_zone(tuple[CTA_TUPLE_ZONE])) {
@@ -119,7 +119,7 @@ bool read_tuple(const nlattr* attribute, base::Family family, base::SocketAddres
 
 }  // namespace
 
-nlmsghdr* put_conntrack_dump(void* buffer, base::Family family, const FlowQuery& query, bool filtered,
+nlmsghdr* put_conntrack_dump(void* buffer, lib::Family family, const FlowQuery& query, bool filtered,
                              std::uint32_t sequence) {
   nlmsghdr* message = put_header(buffer, IPCTNL_MSG_CT_GET, NLM_F_DUMP, family, sequence);
   if (!filtered) {
@@ -171,7 +171,7 @@ nlmsghdr* put_conntrack_dump(void* buffer, base::Family family, const FlowQuery&
   return message;
 }
 
-nlmsghdr* put_conntrack_delete(void* buffer, base::Family family, const Flow& flow, std::uint32_t sequence) {
+nlmsghdr* put_conntrack_delete(void* buffer, lib::Family family, const Flow& flow, std::uint32_t sequence) {
   nlmsghdr* message = put_header(buffer, IPCTNL_MSG_CT_DELETE, 0, family, sequence);
   const TupleAttributes addresses = address_attributes(family);
   nlattr* tuple = mnl_attr_nest_start(message, CTA_TUPLE_ORIG);
@@ -193,7 +193,7 @@ std::optional<Flow> read_conntrack_entry(const nlmsghdr* message) {
   if (mnl_nlmsg_get_payload_len(message) < sizeof(nfgenmsg)) return std::nullopt;
   const auto* header = static_cast<const nfgenmsg*>(mnl_nlmsg_get_payload(message));
   if (header->nfgen_family != AF_INET && header->nfgen_family != AF_INET6) return std::nullopt;
-  const base::Family family = header->nfgen_family == AF_INET ? base::Family::ipv4 : base::Family::ipv6;
+  const lib::Family family = header->nfgen_family == AF_INET ? lib::Family::ipv4 : lib::Family::ipv6;
   const Attributes entry =
       attributes(static_cast<const nlattr*>(mnl_nlmsg_get_payload_offset(message, sizeof(nfgenmsg))),
                  mnl_nlmsg_get_payload_tail(message));

@@ -18,11 +18,11 @@ inline constexpr std::size_t kConntrackRequestRoom = 512;
 
 // Requests the UDP entries of the family that match. `filtered`: the kernel filters. Otherwise, it returns all entries
 // of all families and protocols; kernels before 5.8 ignore the filter and return all entries of the family.
-nlmsghdr* put_conntrack_dump(void* buffer, base::Family family, const FlowQuery& query, bool filtered,
+nlmsghdr* put_conntrack_dump(void* buffer, lib::Family family, const FlowQuery& query, bool filtered,
                              std::uint32_t sequence);
 
 // Requests the removal of this entry. The request must contain a tuple: without one the kernel flushes the whole table.
-nlmsghdr* put_conntrack_delete(void* buffer, base::Family family, const Flow& flow, std::uint32_t sequence);
+nlmsghdr* put_conntrack_delete(void* buffer, lib::Family family, const Flow& flow, std::uint32_t sequence);
 
 // The entry of a message; nothing if it is not a UDP flow in zone 0.
 std::optional<Flow> read_conntrack_entry(const nlmsghdr* message);

@@ -40,7 +40,7 @@ void OldBackendFlows::set(bool serves, std::vector<std::uint16_t> relays, bool k
   relays_ = serves ? std::move(relays) : std::vector<std::uint16_t>();
 }
 
-void OldBackendFlows::begin(base::Clock::Time now, bool everything) {
+void OldBackendFlows::begin(lib::Clock::Time now, bool everything) {
   now_ = now;
   everything_ = everything;
   found_ = false;

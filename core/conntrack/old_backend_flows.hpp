@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/base/clock.hpp"
 #include "core/conntrack/flow.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::conntrack {
 
@@ -30,7 +30,7 @@ class OldBackendFlows {
   bool serves() const { return serves_; }
 
   // Brackets of a scan; `everything`: it covers all flows.
-  void begin(base::Clock::Time now, bool everything);
+  void begin(lib::Clock::Time now, bool everything);
   void end(bool complete);
   // Whether to keep a flow to an endpoint that IPVS translates.
   bool keep_ipvs_flow(const Flow& flow);
@@ -45,10 +45,10 @@ class OldBackendFlows {
     kEnded,  // the old backend, which has ended; until a scan finds none of its flows, since deleted ones may reverse
   };
   struct TrackedFlow {
-    base::SocketAddress source;
+    lib::SocketAddress source;
     std::uint64_t packets = 0;
     std::uint32_t remaining = 0;  // maximum so far; each packet resets it to that
-    base::Clock::Time since;      // of the last change of `packets`
+    lib::Clock::Time since;      // of the last change of `packets`
     std::uint64_t scan = 0;       // the last scan that found it
   };
 
@@ -63,7 +63,7 @@ class OldBackendFlows {
   // use IPVS, and the active backend does.
   bool collecting_ = false;
   std::unordered_map<std::uint32_t, TrackedFlow> tracked_;  // of the old backend, by flow id
-  base::Clock::Time now_;
+  lib::Clock::Time now_;
   std::uint64_t scan_ = 0;
   bool everything_ = false;
   bool found_ = false;  // this scan found flows of an old backend that has ended

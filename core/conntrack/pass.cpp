@@ -28,7 +28,7 @@ bool is_stale(const Flow& flow, const ConntrackState& state, const ConntrackWork
 }
 
 // The supported queries of the pass, unique, or one for all flows if that costs less.
-std::vector<FlowQuery> queries_of_pass(base::Family family, const ConntrackWork& work, const ConntrackTable& table) {
+std::vector<FlowQuery> queries_of_pass(lib::Family family, const ConntrackWork& work, const ConntrackTable& table) {
   std::vector<FlowQuery> queries;
   for (const FlowQuery& wanted : work.queries()) {
     const FlowQuery query = table.supported_query(family, wanted);
@@ -40,13 +40,13 @@ std::vector<FlowQuery> queries_of_pass(base::Family family, const ConntrackWork&
 
 }  // namespace
 
-base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const ConntrackState& state,
-                                                const ConntrackWork& work, ConntrackTable& table,
-                                                const std::atomic<bool>& stop, OldBackendFlows* old_backend_flows,
-                                                LateReplies* late, base::Clock::Time now,
-                                                const UpdateState& update_state) {
+lib::Result<ConntrackPass> reconcile_conntrack(lib::Family family, const ConntrackState& state,
+                                               const ConntrackWork& work, ConntrackTable& table,
+                                               const std::atomic<bool>& stop, OldBackendFlows* old_backend_flows,
+                                               LateReplies* late, lib::Clock::Time now,
+                                               const UpdateState& update_state) {
   ConntrackPass pass;
-  base::Status failed;
+  lib::Status failed;
   std::vector<Flow> batch;
   const auto flush = [&] {
     if (batch.empty()) return true;
@@ -82,7 +82,7 @@ base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const Connt
     const FlowQuery query = table.supported_query(family, wanted);
     if (std::find(done.begin(), done.end(), query) != done.end()) continue;
     done.push_back(query);
-    base::Status status;
+    lib::Status status;
     for (int attempt = 0; attempt < kConntrackAttempts; ++attempt) {
       status = table.visit(family, query, visitor);
       if (status.os_errno() != EINTR) break;

@@ -33,11 +33,11 @@ using UpdateState = std::function<bool()>;
 // Any thread, one at a time for a table. Returns early once `stop` is set. `old_backend_flows`: null if only the active
 // backend serves. `late`: records untranslated entries that are removed, with the time `now`; entries that late replies
 // to them created are removed, too. May be null. `update_state` may be empty; then the state does not change meanwhile.
-base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const ConntrackState& state,
-                                                const ConntrackWork& work, ConntrackTable& table,
-                                                const std::atomic<bool>& stop,
-                                                OldBackendFlows* old_backend_flows = nullptr,
-                                                LateReplies* late = nullptr, base::Clock::Time now = {},
-                                                const UpdateState& update_state = {});
+lib::Result<ConntrackPass> reconcile_conntrack(lib::Family family, const ConntrackState& state,
+                                               const ConntrackWork& work, ConntrackTable& table,
+                                               const std::atomic<bool>& stop,
+                                               OldBackendFlows* old_backend_flows = nullptr,
+                                               LateReplies* late = nullptr, lib::Clock::Time now = {},
+                                               const UpdateState& update_state = {});
 
 }  // namespace sluice::conntrack

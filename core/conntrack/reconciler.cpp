@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/files.hpp"
 #include "core/base/log.hpp"
+#include "lib/files.hpp"
 
 namespace sluice::conntrack {
 namespace {
@@ -25,7 +25,7 @@ constexpr int kRestFactorOfDrainScans = 9;
 // the scan, and a busy node gives little time to a thread of nice 10.
 constexpr int kNice = 5;
 
-using Time = base::Clock::Time;
+using Time = lib::Clock::Time;
 
 Time::duration rest_after(Time::duration scan) {
   return std::max<Time::duration>(scan * kRestFactor, std::min<Time::duration>(scan * kShortRestFactor, kShortRest));
@@ -219,8 +219,8 @@ void ConntrackReconciler::pass() {
   if (!settled()) work_.note_everything();
 }
 
-void ConntrackReconciler::failed(const base::Status& status) {
-  const bool hopeless = status.code() == base::StatusCode::denied || status.code() == base::StatusCode::unsupported;
+void ConntrackReconciler::failed(const lib::Status& status) {
+  const bool hopeless = status.code() == lib::StatusCode::denied || status.code() == lib::StatusCode::unsupported;
   not_before_ = clock_.now() + (hopeless ? options_.retry_unsupported : options_.retry);
   if (hopeless) {
     // This may last forever, so the recorded work must not grow.
@@ -236,9 +236,9 @@ void ConntrackReconciler::failed(const base::Status& status) {
 
 void ConntrackReconciler::load_frontends() {
   if (options_.memory_file.empty()) return;
-  const auto text = base::read_file(options_.memory_file);
-  if (text.status().code() == base::StatusCode::not_found) return;
-  const auto read = text ? ConntrackState::parse_frontends(*text, work_) : base::Result<std::size_t>(text.status());
+  const auto text = lib::read_file(options_.memory_file);
+  if (text.status().code() == lib::StatusCode::not_found) return;
+  const auto read = text ? ConntrackState::parse_frontends(*text, work_) : lib::Result<std::size_t>(text.status());
   if (read) {
     saved_hash_ = std::hash<std::string>()(*text);
     return;
@@ -254,7 +254,7 @@ void ConntrackReconciler::save_frontends() {
   const std::string text = state_.serialize_frontends();
   const std::size_t hash = std::hash<std::string>()(text);
   if (saved_hash_ == hash) return;
-  const auto status = base::write_file_atomically(options_.memory_file, text);
+  const auto status = lib::write_file_atomically(options_.memory_file, text);
   saved_hash_ = hash;
   if (!status.ok()) {
     base::log_warning(
@@ -263,6 +263,6 @@ void ConntrackReconciler::save_frontends() {
   }
 }
 
-std::string ConntrackReconciler::name() const { return std::string(base::family_name(options_.family)); }
+std::string ConntrackReconciler::name() const { return std::string(lib::family_name(options_.family)); }
 
 }  // namespace sluice::conntrack

@@ -14,9 +14,9 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/clock.hpp"
 #include "core/conntrack/mailbox.hpp"
 #include "core/conntrack/pass.hpp"
+#include "lib/clock.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::conntrack {
@@ -24,21 +24,21 @@ namespace sluice::conntrack {
 class ConntrackReconciler {
  public:
   struct Options {
-    base::Family family = base::Family::ipv4;
+    lib::Family family = lib::Family::ipv4;
     // The file that stores the frontends for the next process; empty: none.
     std::string memory_file;
     // [own thread] After each scan.
     std::function<void(double seconds, std::uint64_t deleted)> reconciled{};
-    base::Clock::Duration retry = std::chrono::seconds(5);
+    lib::Clock::Duration retry = std::chrono::seconds(5);
     // Retry delay if privileges or kernel support are missing.
-    base::Clock::Duration retry_unsupported = std::chrono::minutes(5);
+    lib::Clock::Duration retry_unsupported = std::chrono::minutes(5);
     // Minimum time between full scans that full updates cause.
-    base::Clock::Duration full_scan_interval = std::chrono::seconds(30);
+    lib::Clock::Duration full_scan_interval = std::chrono::seconds(30);
     // Time between scans of the flows of an old backend; longer if a scan takes long.
-    base::Clock::Duration scan_interval = std::chrono::milliseconds(400);
+    lib::Clock::Duration scan_interval = std::chrono::milliseconds(400);
     // Maximum of it: the second scan after the last packet of a flow deletes the flow, and ipvs mode expects that
     // within half a minute.
-    base::Clock::Duration max_scan_interval = std::chrono::seconds(12);
+    lib::Clock::Duration max_scan_interval = std::chrono::seconds(12);
     OldBackendFlows::VirtualServers virtual_servers = has_virtual_servers;
   };
 
@@ -95,7 +95,7 @@ class ConntrackReconciler {
   void accept(ConntrackMailbox::Contents contents, ConntrackWork& work);
   bool update_state();
   void pass();
-  void failed(const base::Status& status);
+  void failed(const lib::Status& status);
   void load_frontends();
   void save_frontends();
   void settle();
@@ -103,7 +103,7 @@ class ConntrackReconciler {
 
   const Options options_;
   const std::unique_ptr<ConntrackTable> table_;
-  const base::SteadyClock clock_;
+  const lib::SteadyClock clock_;
   std::thread thread_;
   std::atomic<bool> stopping_{false};
 
@@ -124,11 +124,11 @@ class ConntrackReconciler {
   ConntrackWork later_work_;  // of changes that arrived during the scan
   OldBackendFlows old_backend_flows_;
   LateReplies late_replies_;
-  base::Clock::Time next_scan_;  // for old_backend_flows_
+  lib::Clock::Time next_scan_;  // for old_backend_flows_
   bool state_known_ = false;
-  std::optional<base::Clock::Time> last_full_scan_;
-  std::optional<base::Clock::Time> full_scan_at_;  // a delayed full scan
-  base::Clock::Time not_before_;
+  std::optional<lib::Clock::Time> last_full_scan_;
+  std::optional<lib::Clock::Time> full_scan_at_;  // a delayed full scan
+  lib::Clock::Time not_before_;
   bool failing_ = false;
   std::optional<std::size_t> saved_hash_;  // of the memory file
 };

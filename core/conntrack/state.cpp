@@ -4,9 +4,9 @@
 #include "core/conntrack/state.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <system_error>
 #include <unordered_set>
+
+#include "lib/number.hpp"
 
 namespace sluice::conntrack {
 namespace {
@@ -74,12 +74,12 @@ void ConntrackState::apply(const UdpChange& change, ConntrackWork& work) {
   for (const auto& [key, port] : change.ports) set(key, port, work);
 }
 
-bool ConntrackState::at_node_port(const base::IpAddress& address) const {
-  return (scope_.loopback && address.family() == base::Family::ipv4 && address.bytes()[0] == 127) ||
+bool ConntrackState::at_node_port(const lib::IpAddress& address) const {
+  return (scope_.loopback && address.family() == lib::Family::ipv4 && address.bytes()[0] == 127) ||
          std::binary_search(scope_.addresses.begin(), scope_.addresses.end(), address);
 }
 
-bool ConntrackState::of_this_node(const base::IpAddress& address) const {
+bool ConntrackState::of_this_node(const lib::IpAddress& address) const {
   return address.is_loopback() || std::binary_search(scope_.local.begin(), scope_.local.end(), address);
 }
 
@@ -89,7 +89,7 @@ bool ConntrackState::is_reply(const Flow& flow) const {
   const auto check = [&](const UdpPort& port) {
     by_endpoint = by_endpoint || std::binary_search(port.serving.begin(), port.serving.end(), flow.source);
   };
-  const base::SocketAddress& by = flow.reply_destination;
+  const lib::SocketAddress& by = flow.reply_destination;
   if (!each(by_frontend_, by, check) && at_node_port(by.address)) each(by_node_port_, by.port, check);
   return by_endpoint;
 }
@@ -105,7 +105,7 @@ ConntrackState::Verdict ConntrackState::judge(const Flow& flow, const ConntrackW
     by_relay = by_relay ||
                (replied_here && std::binary_search(port.relays.begin(), port.relays.end(), flow.reply_source.port));
   };
-  const base::SocketAddress& to = flow.destination;
+  const lib::SocketAddress& to = flow.destination;
   bool ours = each(by_frontend_, to, check);
   if (!ours && at_node_port(to.address)) ours = each(by_node_port_, to.port, check);
   if (ours) {
@@ -136,30 +136,28 @@ std::string ConntrackState::serialize_frontends() const {
   return out;
 }
 
-base::Result<std::size_t> ConntrackState::parse_frontends(std::string_view text, ConntrackWork& work) {
+lib::Result<std::size_t> ConntrackState::parse_frontends(std::string_view text, ConntrackWork& work) {
   std::size_t number = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (number++ == 0) {
-      if (line != kHeader) return base::invalid("line 1 is not \"" + std::string(kHeader) + "\"");
+      if (line != kHeader) return lib::invalid("line 1 is not \"" + std::string(kHeader) + "\"");
       continue;
     }
     const std::size_t blank = std::min(line.find(' '), line.size());
     const std::string_view where = line.substr(0, blank);
     const std::string_view digits = line.substr(std::min(blank + 1, line.size()));
-    std::uint16_t port = 0;
-    const auto [rest, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-    const auto address = base::IpAddress::parse(where);
-    if (error != std::errc() || rest != digits.data() + digits.size() || port == 0 ||
-        (!address && where != kNodePort)) {
-      return base::invalid("line " + std::to_string(number) + " is neither \"ADDRESS PORT\" nor \"node-port PORT\"");
+    const auto port = lib::parse_number<std::uint16_t>(digits, 1);
+    const auto address = lib::IpAddress::parse(where);
+    if (!port || (!address && where != kNodePort)) {
+      return lib::invalid("line " + std::to_string(number) + " is neither \"ADDRESS PORT\" nor \"node-port PORT\"");
     }
     if (address) {
-      work.note_retired({*address, port});
+      work.note_retired({*address, *port});
     } else {
-      work.note_retired_node_port(port);
+      work.note_retired_node_port(*port);
     }
   }
   return number == 0 ? 0 : number - 1;

@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/base/status.hpp"
 #include "core/conntrack/flow.hpp"
 #include "core/conntrack/work.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::conntrack {
 
@@ -42,7 +42,7 @@ class ConntrackState {
   bool take_frontends_changed() { return std::exchange(frontends_changed_, false); }
   // Records the frontends of an earlier process as retired; existing ports and those of the first change take
   // precedence. Returns the number of frontends.
-  static base::Result<std::size_t> parse_frontends(std::string_view text, ConntrackWork& work);
+  static lib::Result<std::size_t> parse_frontends(std::string_view text, ConntrackWork& work);
 
  private:
   using Ports = std::unordered_map<UdpPortKey, UdpPortPtr>;
@@ -50,13 +50,13 @@ class ConntrackState {
   void set(const UdpPortKey& key, const UdpPortPtr& port, ConntrackWork& work);
   void index(const UdpPort* port);
   void unindex(const UdpPort* port);
-  bool at_node_port(const base::IpAddress& address) const;
-  bool of_this_node(const base::IpAddress& address) const;
+  bool at_node_port(const lib::IpAddress& address) const;
+  bool of_this_node(const lib::IpAddress& address) const;
   bool is_reply(const Flow& flow) const;
 
   Ports ports_;
   // Two Services may have the same address; then the one that serves a flow keeps it.
-  std::unordered_multimap<base::SocketAddress, const UdpPort*> by_frontend_;
+  std::unordered_multimap<lib::SocketAddress, const UdpPort*> by_frontend_;
   std::unordered_multimap<std::uint16_t, const UdpPort*> by_node_port_;
   NodePortScope scope_;
   bool frontends_changed_ = true;

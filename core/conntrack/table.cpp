@@ -7,15 +7,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "core/conntrack/message.hpp"
-#include "core/node/sysctl.hpp"
+#include "lib/number.hpp"
+#include "lib/sysctl.hpp"
 
 namespace sluice::conntrack {
 namespace {
@@ -25,15 +24,15 @@ constexpr std::size_t kReceiveRoom = 32u << 10;
 // The replies to that many removals fit into the default receive buffer of a socket, even if all of them fail.
 constexpr std::size_t kRemovalsAtOnce = 64;
 
-base::Status failure(base::Family family, const char* what, int error) {
-  std::string action = std::string(what) + " tracked " + std::string(base::family_name(family)) + " flows";
+lib::Status failure(lib::Family family, const char* what, int error) {
+  std::string action = std::string(what) + " tracked " + std::string(lib::family_name(family)) + " flows";
   if (error == EPERM || error == EACCES) action += " (CAP_NET_ADMIN is needed)";
   // Errors of a kernel without nf_conntrack_netlink.
   if (error == EINVAL || error == EOPNOTSUPP || error == EPROTONOSUPPORT) {
-    return {base::StatusCode::unsupported,
-            base::errno_status(action + " (is module nf_conntrack_netlink there?)", error).message(), error};
+    return {lib::StatusCode::unsupported,
+            lib::errno_status(action + " (is module nf_conntrack_netlink there?)", error).message(), error};
   }
-  return base::errno_status(action, error);
+  return lib::errno_status(action, error);
 }
 
 class Socket {
@@ -86,7 +85,7 @@ bool fits_ports(const FlowQuery& query, const Flow& flow) {
          (query.reply_source_port == 0 || query.reply_source_port == flow.reply_source.port);
 }
 
-int dump(base::Family family, const FlowQuery& query, bool filtered, std::uint32_t sequence, bool& filter_ignored,
+int dump(lib::Family family, const FlowQuery& query, bool filtered, std::uint32_t sequence, bool& filter_ignored,
          const ConntrackTable::Visitor& visitor) {
   // One socket per visit, since a visit that ends early leaves unread data in it.
   Socket socket;
@@ -117,11 +116,8 @@ int dump(base::Family family, const FlowQuery& query, bool filtered, std::uint32
 }
 
 std::optional<std::uint64_t> read_table_setting(std::string_view name) {
-  const auto text = node::Sysctl().read(name);
-  std::uint64_t number = 0;
-  if (!text || std::from_chars(text->data(), text->data() + text->size(), number).ec != std::errc())
-    return std::nullopt;
-  return number;
+  const auto text = lib::Sysctl().read(name);
+  return text ? lib::parse_number<std::uint64_t>(*text) : std::nullopt;
 }
 // Of this network namespace. The kernel also walks the entries of other namespaces and does not report their number.
 std::optional<std::uint64_t> count_entries() { return read_table_setting("net/netfilter/nf_conntrack_count"); }
@@ -136,23 +132,23 @@ bool KernelConntrackTable::filtering() const {
   return count && *count <= most_filtered_;
 }
 
-FlowQuery KernelConntrackTable::supported_query(base::Family family, const FlowQuery& query) const {
+FlowQuery KernelConntrackTable::supported_query(lib::Family family, const FlowQuery& query) const {
   if (!filtering()) return {};
-  if (family == base::Family::ipv4) return query;
+  if (family == lib::Family::ipv4) return query;
   // Kernels up to at least 6.18 invert the comparison of IPv6 addresses in a filter and return all other addresses.
   // Ports are compared correctly.
   return {std::nullopt, query.destination_port, std::nullopt, query.reply_source_port};
 }
 
-bool KernelConntrackTable::is_whole_cheaper(base::Family family, std::size_t visits) const {
+bool KernelConntrackTable::is_whole_cheaper(lib::Family family, std::size_t visits) const {
   const auto entries = count_entries();
   const auto buckets = count_buckets();
   if (!entries || !buckets) return false;
-  const std::uint64_t copied = std::min(*entries, shown_[base::family_index(family)]);
+  const std::uint64_t copied = std::min(*entries, shown_[lib::family_index(family)]);
   return *buckets + copied * buckets_per_entry_ <= visits * *buckets;
 }
 
-base::Status KernelConntrackTable::visit(base::Family family, const FlowQuery& query, const Visitor& visitor) {
+lib::Status KernelConntrackTable::visit(lib::Family family, const FlowQuery& query, const Visitor& visitor) {
   bool filter_ignored = false;
   const bool filtered = filtering();
   std::uint64_t shown = 0;
@@ -167,11 +163,11 @@ base::Status KernelConntrackTable::visit(base::Family family, const FlowQuery& q
     if (error == 0) filters_ = false;
   }
   if (filter_ignored) filters_ = false;
-  if (error == 0 && query.everything()) shown_[base::family_index(family)] = shown;
-  return error == 0 ? base::Status() : failure(family, "reading", error);
+  if (error == 0 && query.everything()) shown_[lib::family_index(family)] = shown;
+  return error == 0 ? lib::Status() : failure(family, "reading", error);
 }
 
-base::Result<std::size_t> KernelConntrackTable::remove(base::Family family, std::span<const Flow> flows) {
+lib::Result<std::size_t> KernelConntrackTable::remove(lib::Family family, std::span<const Flow> flows) {
   Socket socket;
   if (socket.error() != 0) return failure(family, "removing", socket.error());
   std::vector<char> requests(kRemovalsAtOnce * kConntrackRequestRoom);

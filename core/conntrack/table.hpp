@@ -9,8 +9,8 @@
 #include <functional>
 #include <span>
 
-#include "core/base/status.hpp"
 #include "core/conntrack/flow.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::conntrack {
 
@@ -22,17 +22,17 @@ class ConntrackTable {
 
   // Passes the UDP flows of zone 0 that match, and perhaps more, to the visitor. Flows may come and go, and remove()
   // may be called, meanwhile. A status with os_errno() EINTR: the table changed, so the visit may have missed flows.
-  virtual base::Status visit(base::Family family, const FlowQuery& query, const Visitor& visitor) = 0;
+  virtual lib::Status visit(lib::Family family, const FlowQuery& query, const Visitor& visitor) = 0;
 
   // The narrowest query that this table supports and that includes `query`. One visit is enough for all queries with
   // the same result.
-  virtual FlowQuery supported_query(base::Family family, const FlowQuery& query) const = 0;
+  virtual FlowQuery supported_query(lib::Family family, const FlowQuery& query) const = 0;
 
   // Whether one visit of all flows costs less than this number of visits with filters.
-  virtual bool is_whole_cheaper(base::Family family, std::size_t visits) const = 0;
+  virtual bool is_whole_cheaper(lib::Family family, std::size_t visits) const = 0;
 
   // Removes these entries; returns the number that still existed.
-  virtual base::Result<std::size_t> remove(base::Family family, std::span<const Flow> flows) = 0;
+  virtual lib::Result<std::size_t> remove(lib::Family family, std::span<const Flow> flows) = 0;
 };
 
 class KernelConntrackTable final : public ConntrackTable {
@@ -48,12 +48,12 @@ class KernelConntrackTable final : public ConntrackTable {
   explicit KernelConntrackTable(std::uint64_t most_filtered = kMostFiltered,
                                 std::uint64_t buckets_per_entry = kBucketsPerEntry)
       : most_filtered_(most_filtered), buckets_per_entry_(buckets_per_entry) {}
-  base::Status visit(base::Family family, const FlowQuery& query, const Visitor& visitor) override;
-  FlowQuery supported_query(base::Family family, const FlowQuery& query) const override;
+  lib::Status visit(lib::Family family, const FlowQuery& query, const Visitor& visitor) override;
+  FlowQuery supported_query(lib::Family family, const FlowQuery& query) const override;
   // Compares one walk plus the copies with `visits` walks. A visit of all flows copies about as many entries as the
   // last one did, and at most those of this network namespace. False if the kernel does not report the numbers.
-  bool is_whole_cheaper(base::Family family, std::size_t visits) const override;
-  base::Result<std::size_t> remove(base::Family family, std::span<const Flow> flows) override;
+  bool is_whole_cheaper(lib::Family family, std::size_t visits) const override;
+  lib::Result<std::size_t> remove(lib::Family family, std::span<const Flow> flows) override;
 
  private:
   bool filtering() const;

@@ -7,14 +7,15 @@
 #include <unordered_set>
 #include <utility>
 
+#include "lib/text.hpp"
+
 namespace sluice::conntrack {
 namespace {
 
-using Addresses = std::vector<base::SocketAddress>;
+using Addresses = std::vector<lib::SocketAddress>;
 
 void sort_unique(Addresses& addresses) {
-  std::sort(addresses.begin(), addresses.end());
-  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  lib::sort_unique(addresses);
   addresses.shrink_to_fit();
 }
 
@@ -32,7 +33,7 @@ std::shared_ptr<UdpPort> udp_port(const store::ServicePort& port) {
     for (const store::Endpoint& endpoint : *list) {
       // An endpoint that receives connections counts as serving, whatever its serving condition.
       if (!endpoint.serving && !endpoint.in_cluster && !endpoint.in_local) continue;
-      out->serving.push_back({base::IpAddress::from_bytes(port.family, endpoint.address.data()), endpoint.port});
+      out->serving.push_back({lib::IpAddress::from_bytes(port.family, endpoint.address.data()), endpoint.port});
     }
   }
   sort_unique(out->frontends);
@@ -89,8 +90,7 @@ void UdpChangeBuilder::relays(const UdpPortKey& key, std::vector<std::uint16_t> 
 std::vector<std::uint16_t> UdpChangeBuilder::relay_ports() const {
   std::vector<std::uint16_t> out;
   for (const auto& [key, ports] : relays_) out.insert(out.end(), ports.begin(), ports.end());
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  lib::sort_unique(out);
   return out;
 }
 

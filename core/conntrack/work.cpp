@@ -25,7 +25,7 @@ void ConntrackWork::query(const FlowQuery& query) {
   }
 }
 
-void ConntrackWork::note_retired(const base::SocketAddress& frontend) {
+void ConntrackWork::note_retired(const lib::SocketAddress& frontend) {
   if (retired_.size() < kMostRetired) retired_.insert(frontend);
   query({frontend.address, frontend.port, std::nullopt, 0});
 }

@@ -24,7 +24,7 @@ class ConntrackWork {
   // Adds the queries for flows that the change of a service port may have left stale. Null: the port does not exist.
   void note(const UdpPort* before, const UdpPort* after);
   void note_everything() { everything_ = true; }
-  void note_retired(const base::SocketAddress& frontend);
+  void note_retired(const lib::SocketAddress& frontend);
   void note_retired_node_port(std::uint16_t port);
   void merge(const ConntrackWork& other);
 
@@ -34,7 +34,7 @@ class ConntrackWork {
   std::vector<FlowQuery> queries() const;
 
   // Frontends that were removed since the last scan. A Service may use them again by now.
-  const std::set<base::SocketAddress>& retired() const { return retired_; }
+  const std::set<lib::SocketAddress>& retired() const { return retired_; }
   const std::set<std::uint16_t>& retired_node_ports() const { return retired_node_ports_; }
   bool has_retired() const { return !retired_.empty() || !retired_node_ports_.empty(); }
 
@@ -43,7 +43,7 @@ class ConntrackWork {
 
   bool everything_ = false;
   std::vector<FlowQuery> queries_;
-  std::set<base::SocketAddress> retired_;
+  std::set<lib::SocketAddress> retired_;
   std::set<std::uint16_t> retired_node_ports_;
 };
 

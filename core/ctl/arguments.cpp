@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <boost/program_options.hpp>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <sstream>
 #include <string_view>
-#include <system_error>
 #include <utility>
+
+#include "lib/number.hpp"
 
 namespace sluice::ctl {
 namespace {
@@ -23,13 +23,11 @@ constexpr const char* kCommands = "status, services, reload, help";
 constexpr std::chrono::hours kLongestTimeout{24};
 
 // "90s", "10m", "1h".
-std::optional<std::chrono::seconds> parse_time(const std::string& text) {
-  unsigned number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || end - rest != 1) return std::nullopt;
-  const unsigned unit = *rest == 's' ? 1 : *rest == 'm' ? 60 : *rest == 'h' ? 3600 : 0;
-  const std::chrono::seconds out(std::uint64_t{number} * unit);
+std::optional<std::chrono::seconds> parse_time(std::string_view text) {
+  const auto number = lib::take_number<unsigned>(text);
+  const unsigned unit = text == "s" ? 1 : text == "m" ? 60 : text == "h" ? 3600 : 0;
+  if (!number) return std::nullopt;
+  const std::chrono::seconds out(std::uint64_t{*number} * unit);
   return out.count() > 0 && out <= kLongestTimeout ? std::optional(out) : std::nullopt;
 }
 
@@ -49,28 +47,28 @@ po::options_description options() {
   return out;
 }
 
-base::Result<std::chrono::seconds> time_of(const po::variables_map& given, const std::string& option) {
+lib::Result<std::chrono::seconds> time_of(const po::variables_map& given, const std::string& option) {
   const auto& text = given[option].as<std::string>();
   const auto time = parse_time(text);
-  if (!time) return base::invalid("--" + option + ": '" + text + "' is no time; allowed: 1s to 24h, as 30s, 10m or 1h");
+  if (!time) return lib::invalid("--" + option + ": '" + text + "' is no time; allowed: 1s to 24h, as 30s, 10m or 1h");
   return *time;
 }
 
-base::Result<Arguments> interpret_services(const po::variables_map& given, const std::vector<std::string>& words,
-                                           Arguments out) {
+lib::Result<Arguments> interpret_services(const po::variables_map& given, const std::vector<std::string>& words,
+                                          Arguments out) {
   if (words.size() > 1) {
     out.query = words[1];
-    if (out.query.empty()) return base::invalid("services: an empty text is no Service; leave it out to see all");
+    if (out.query.empty()) return lib::invalid("services: an empty text is no Service; leave it out to see all");
   }
   out.kernel = given.count("no-kernel") == 0;
   if (given.count("family") == 0) return out;
   const auto& family = given["family"].as<std::string>();
-  if (family != "4" && family != "6") return base::invalid("--family: '" + family + "' is not known; allowed: 4, 6");
+  if (family != "4" && family != "6") return lib::invalid("--family: '" + family + "' is not known; allowed: 4, 6");
   out.family = family == "4" ? 4 : 6;
   return out;
 }
 
-base::Result<Arguments> interpret(const po::variables_map& given) {
+lib::Result<Arguments> interpret(const po::variables_map& given) {
   Arguments out;
   out.help = given.count("help") != 0;
   out.version = given.count("version") != 0;
@@ -83,35 +81,35 @@ base::Result<Arguments> interpret(const po::variables_map& given) {
     const auto* const found =
         std::find_if(kOutputs.begin(), kOutputs.end(), [&](const auto& one) { return one.first == output; });
     if (found == kOutputs.end())
-      return base::invalid("--output: '" + output + "' is not known; allowed: text, json, yaml");
+      return lib::invalid("--output: '" + output + "' is not known; allowed: text, json, yaml");
     out.output = found->second;
   }
   const auto words =
       given.count("command") != 0 ? given["command"].as<std::vector<std::string>>() : std::vector<std::string>();
   if (words == std::vector<std::string>{"help"}) out.help = true;
   if (out.help || out.version) return out;
-  if (words.empty()) return base::invalid(std::string("a command is missing; commands: ") + kCommands);
+  if (words.empty()) return lib::invalid(std::string("a command is missing; commands: ") + kCommands);
   out.command = words.front();
   const bool services = out.command == "services";
   const bool reload = out.command == "reload";
   if (out.command != "status" && !services && !reload) {
-    return base::invalid("unknown command '" + out.command + "'; commands: " + kCommands);
+    return lib::invalid("unknown command '" + out.command + "'; commands: " + kCommands);
   }
   const std::size_t most = services ? 2 : 1;
-  if (words.size() > most) return base::invalid("unexpected argument '" + words[most] + "' after " + words[most - 1]);
+  if (words.size() > most) return lib::invalid("unexpected argument '" + words[most] + "' after " + words[most - 1]);
   for (const char* option : {"family", "no-kernel"}) {
     if (!services && given.count(option) != 0) {
-      return base::invalid(std::string("--") + option + ": only the command services has it");
+      return lib::invalid(std::string("--") + option + ": only the command services has it");
     }
   }
   if (given.count("wait") != 0) {
-    if (out.command != "status") return base::invalid("--wait: only the command status has it");
+    if (out.command != "status") return lib::invalid("--wait: only the command status has it");
     const auto wait = time_of(given, "wait");
     if (!wait) return wait.status();
     out.wait = *wait;
   }
   if (given.count("timeout") != 0) {
-    if (!reload) return base::invalid("--timeout: only the command reload has it");
+    if (!reload) return lib::invalid("--timeout: only the command reload has it");
     const auto timeout = time_of(given, "timeout");
     if (!timeout) return timeout.status();
     out.timeout = *timeout;
@@ -121,7 +119,7 @@ base::Result<Arguments> interpret(const po::variables_map& given) {
 
 }  // namespace
 
-base::Result<Arguments> parse_arguments(const std::vector<std::string>& given_words) {
+lib::Result<Arguments> parse_arguments(const std::vector<std::string>& given_words) {
   // An option with an optional value never takes the next word.
   std::vector<std::string> words = given_words;
   std::replace(words.begin(), words.end(), std::string("--wait"), std::string("--wait=2m"));
@@ -139,7 +137,7 @@ base::Result<Arguments> parse_arguments(const std::vector<std::string>& given_wo
                   .run(),
               given);
   } catch (const po::error& e) {
-    return base::invalid(e.what());
+    return lib::invalid(e.what());
   }
   return interpret(given);
 }

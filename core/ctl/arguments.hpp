@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/status.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::ctl {
 
@@ -32,7 +32,7 @@ struct Arguments {
 };
 
 // `words`: without the name of the program. The error message contains the allowed values.
-base::Result<Arguments> parse_arguments(const std::vector<std::string>& words);
+lib::Result<Arguments> parse_arguments(const std::vector<std::string>& words);
 
 std::string usage();
 

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/base/fd.hpp"
+#include "lib/fd.hpp"
 
 namespace sluice::ctl {
 namespace {
@@ -20,28 +20,28 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 
 constexpr std::size_t kReplyLimit = 256u << 20;
 
-base::Status connect_failure(const std::string& path, int error) {
+lib::Status connect_failure(const std::string& path, int error) {
   if (error == ENOENT) {
-    return base::unavailable("sluiced is not running: there is no socket " + path +
-                             " (is it another state directory? see --state-dir)");
+    return lib::unavailable("sluiced is not running: there is no socket " + path +
+                            " (is it another state directory? see --state-dir)");
   }
   if (error == ECONNREFUSED) {
-    return base::unavailable("sluiced is not running: connection refused at " + path +
-                             ", which an earlier sluiced left behind");
+    return lib::unavailable("sluiced is not running: connection refused at " + path +
+                            ", which an earlier sluiced left behind");
   }
   if (error == EACCES || error == EPERM) {
-    return {base::StatusCode::denied, "only root may talk to sluiced: no permission for " + path};
+    return {lib::StatusCode::denied, "only root may talk to sluiced: no permission for " + path};
   }
-  return base::errno_status("cannot connect to " + path, error);
+  return lib::errno_status("cannot connect to " + path, error);
 }
 
-base::Result<base::Fd> connect_to(const std::string& path) {
+lib::Result<lib::Fd> connect_to(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return base::invalid("the path " + path + " is too long for a socket");
+  if (path.size() >= sizeof address.sun_path) return lib::invalid("the path " + path + " is too long for a socket");
   std::memcpy(address.sun_path, path.data(), path.size());
-  base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd.valid()) return base::errno_status("cannot make a socket", errno);
+  lib::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd.valid()) return lib::errno_status("cannot make a socket", errno);
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return connect_failure(path, errno);
   }
@@ -49,7 +49,7 @@ base::Result<base::Fd> connect_to(const std::string& path) {
 }
 
 // False if the socket is not ready before `until`.
-bool wait_for(const base::Fd& fd, short events, SteadyTime until) {
+bool wait_for(const lib::Fd& fd, short events, SteadyTime until) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
     pollfd wait{fd.get(), events, 0};
@@ -59,18 +59,18 @@ bool wait_for(const base::Fd& fd, short events, SteadyTime until) {
   }
 }
 
-base::Status timeout_error(std::chrono::milliseconds timeout) {
-  return base::unavailable("sluiced does not answer within " + std::to_string(timeout.count()) + " ms");
+lib::Status timeout_error(std::chrono::milliseconds timeout) {
+  return lib::unavailable("sluiced does not answer within " + std::to_string(timeout.count()) + " ms");
 }
 
 }  // namespace
 
-base::Result<nlohmann::json> send_request(const std::string& state_dir, const nlohmann::json& request,
-                                          std::chrono::milliseconds timeout) {
+lib::Result<nlohmann::json> send_request(const std::string& state_dir, const nlohmann::json& request,
+                                         std::chrono::milliseconds timeout) {
   const SteadyTime until = std::chrono::steady_clock::now() + timeout;
   const auto connected = connect_to(state_dir + "/control.sock");
   if (!connected) return connected.status();
-  const base::Fd& fd = *connected;
+  const lib::Fd& fd = *connected;
 
   const std::string line = request.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   // The request fits into the buffer of a new socket. If the daemon has already rejected the connection and closed it,
@@ -84,16 +84,16 @@ base::Result<nlohmann::json> send_request(const std::string& state_dir, const nl
     char buffer[65536];
     const ssize_t n = ::recv(fd.get(), buffer, sizeof buffer, 0);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (n <= 0) return base::unavailable("sluiced closed the connection without an answer");
+    if (n <= 0) return lib::unavailable("sluiced closed the connection without an answer");
     reply.append(buffer, static_cast<std::size_t>(n));
-    if (reply.size() > kReplyLimit) return base::invalid("the answer of sluiced is too long to be one");
+    if (reply.size() > kReplyLimit) return lib::invalid("the answer of sluiced is too long to be one");
   }
   const nlohmann::json parsed = nlohmann::json::parse(reply, nullptr, /*allow_exceptions=*/false);
   if (parsed.is_object() && parsed.contains("result")) return parsed["result"];
   if (parsed.is_object() && parsed.contains("error") && parsed["error"].is_string()) {
-    return base::Status(base::StatusCode::invalid, "sluiced says: " + parsed["error"].get<std::string>());
+    return lib::Status(lib::StatusCode::invalid, "sluiced says: " + parsed["error"].get<std::string>());
   }
-  return base::invalid("the answer of sluiced is not understood; are daemon and sluicectl of the same version?");
+  return lib::invalid("the answer of sluiced is not understood; are daemon and sluicectl of the same version?");
 }
 
 }  // namespace sluice::ctl

@@ -8,13 +8,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/base/status.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::ctl {
 
 // The result of a request such as {"command": "status"}. The error message is for the operator: no daemon, no
 // permission, no reply within `timeout`, or the error of the daemon.
-base::Result<nlohmann::json> send_request(const std::string& state_dir, const nlohmann::json& request,
-                                          std::chrono::milliseconds timeout = std::chrono::seconds(10));
+lib::Result<nlohmann::json> send_request(const std::string& state_dir, const nlohmann::json& request,
+                                         std::chrono::milliseconds timeout = std::chrono::seconds(10));
 
 }  // namespace sluice::ctl

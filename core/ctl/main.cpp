@@ -34,7 +34,7 @@ constexpr int kNotSynced = 3;
 // Poll interval of status --wait.
 constexpr std::chrono::milliseconds kPollInterval{300};
 
-int report_error(const base::Status& status, int exit_status) {
+int report_error(const lib::Status& status, int exit_status) {
   std::fprintf(stderr, "sluicectl: %s\n", status.message().c_str());
   return exit_status;
 }
@@ -74,7 +74,7 @@ int services(const ctl::Arguments& arguments) {
   const int printed = print(render_reply(arguments, *reply, std::move(page.text)), 0);
   if (page.errors.empty()) return printed;
   page.errors.pop_back();  // the final newline
-  return report_error(base::invalid(page.errors), kFailed);
+  return report_error(lib::invalid(page.errors), kFailed);
 }
 
 int reload(const ctl::Arguments& arguments) {
@@ -83,7 +83,7 @@ int reload(const ctl::Arguments& arguments) {
   if (!reply) return report_error(reply.status(), kFailed);
   auto page = ctl::reload_page(*reply, arguments.timeout);
   const int printed = print(render_reply(arguments, *reply, std::move(page.text)), 0);
-  return page.error.empty() ? printed : report_error(base::invalid(page.error), kFailed);
+  return page.error.empty() ? printed : report_error(lib::invalid(page.error), kFailed);
 }
 
 int run(const std::vector<std::string>& words) {

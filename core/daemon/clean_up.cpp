@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/clock.hpp"
 #include "core/base/log.hpp"
 #include "core/cleanup/leftovers.hpp"
 #include "core/lifecycle/load_backend.hpp"
 #include "core/lifecycle/state_dir.hpp"
 #include "core/plugin/backend_handle.hpp"
 #include "core/plugin/lookup.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::daemon {
 namespace {
@@ -70,9 +70,9 @@ class CleanUp {
     return true;
   }
 
-  static base::Status clean_up_family(const std::shared_ptr<const plugin::Plugin>& loaded, abi::Family family,
-                                      const std::string& folder) {
-    const base::SteadyClock clock;
+  static lib::Status clean_up_family(const std::shared_ptr<const plugin::Plugin>& loaded, abi::Family family,
+                                     const std::string& folder) {
+    const lib::SteadyClock clock;
     plugin::BackendSettings settings;
     settings.family = family;
     settings.state_dir = folder;
@@ -89,7 +89,7 @@ class CleanUp {
       std::erase_if(claim.artifacts,
                     [&](const std::string& artifact) { return selection_.add(claim.family, artifact); });
       for (const std::string& artifact : claim.artifacts) {
-        fail("cannot remove " + artifact + " (" + std::string(base::family_name(claim.family)) + ") without backend " +
+        fail("cannot remove " + artifact + " (" + std::string(lib::family_name(claim.family)) + ") without backend " +
              claim.backend + ": install its plugin and repeat --cleanup");
       }
       kept_.push_back(std::move(claim));
@@ -111,7 +111,7 @@ class CleanUp {
 
   void forget(const ownership::Claim& claim) { warn(state_.forget(claim.backend, claim.family, claim.state)); }
 
-  static void warn(const base::Status& status) {
+  static void warn(const lib::Status& status) {
     if (!status.ok()) base::log_warning("app", status.message());
   }
 

@@ -19,10 +19,10 @@
 #include "core/node/local_detector.hpp"
 #include "core/node/node_ips.hpp"
 #include "core/node/node_port_addresses.hpp"
-#include "core/node/sysctl.hpp"
 #include "core/observe/control/reload_command.hpp"
 #include "core/observe/metrics/process_statistics.hpp"
 #include "core/plugin/lookup.hpp"
+#include "lib/sysctl.hpp"
 
 namespace sluice::daemon {
 namespace {
@@ -45,7 +45,7 @@ snapshot::DetectorKind detector_kind(node::LocalDetectorKind kind) {
 }
 
 // One of the signals, or a negative number after the timeout.
-int wait_for(const sigset_t& signals, const std::optional<base::Clock::Duration>& timeout) {
+int wait_for(const sigset_t& signals, const std::optional<lib::Clock::Duration>& timeout) {
   timespec time{};
   if (timeout) {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*timeout);
@@ -65,7 +65,7 @@ Daemon::Daemon(config::Settings settings, reload::ReadSettings read_again, base:
       state_dir_(settings_.get()->state_dir),
       events_({.node_name = node_name_}, clock_),
       node_watch_(settings_.get()->bind_address),
-      store_(node_name_, {[this](base::Family family, const std::optional<model::Node>& node,
+      store_(node_name_, {[this](lib::Family family, const std::optional<model::Node>& node,
                                  snapshot::SettingsStage of) { return node_facts(family, node, of); }}),
       address_monitor_(address_monitor()),
       control_(state_dir_.control_socket()),
@@ -101,7 +101,7 @@ Daemon::Daemon(config::Settings settings, reload::ReadSettings read_again, base:
 Daemon::~Daemon() { parts_.stop(); }
 
 // Fails for settings that cannot work in the families of this node, and warns of suspicious ones.
-base::Status Daemon::check(const config::Settings& settings) {
+lib::Status Daemon::check(const config::Settings& settings) {
   const auto& usable = usable_families_;
   for (const auto& warning : node::check_node_port_families(settings.node_ports, usable)) warn_once(warning);
   const auto detector = node::check_detector_families(settings.local_detector, {}, usable);
@@ -144,7 +144,7 @@ void Daemon::reloaded(const reload::ReloadResult& result) {
 }
 
 void Daemon::read_conntrack_settings() {
-  const auto liberal = node::conntrack_tcp_be_liberal(node::Sysctl());
+  const auto liberal = node::conntrack_tcp_be_liberal(lib::Sysctl());
   if (!liberal) base::log_warning("node", liberal.status().message());
   conntrack_tcp_liberal_ = liberal.ok() && *liberal;
 }
@@ -177,7 +177,7 @@ void Daemon::set_addresses(const node::InterfaceAddresses& addresses) {
   addresses_ = addresses;
 }
 
-std::optional<snapshot::NodeFacts> Daemon::node_facts(base::Family family, const std::optional<model::Node>& node,
+std::optional<snapshot::NodeFacts> Daemon::node_facts(lib::Family family, const std::optional<model::Node>& node,
                                                       snapshot::SettingsStage of) {
   const auto running = settings_.get();
   const auto swap_settings = of == snapshot::SettingsStage::pending ? backend_part_.swap_settings() : nullptr;
@@ -201,8 +201,8 @@ std::optional<snapshot::NodeFacts> Daemon::node_facts(base::Family family, const
   out.conntrack_tcp_liberal = conntrack_tcp_liberal_;
 
   const auto detectors =
-      node::make_local_detectors(settings->local_detector, node ? node->pod_cidrs : std::vector<base::IpPrefix>());
-  const node::LocalDetector& detector = detectors[base::family_index(family)];
+      node::make_local_detectors(settings->local_detector, node ? node->pod_cidrs : std::vector<lib::IpPrefix>());
+  const node::LocalDetector& detector = detectors[lib::family_index(family)];
   out.detector = detector_kind(detector.kind);
   out.detector_cidr = detector.cidr;
   out.detector_interface = detector.interface_name;
@@ -282,7 +282,7 @@ std::vector<observe::FamilyHealth> Daemon::family_health() const {
   return out;
 }
 
-base::Status Daemon::run() {
+lib::Status Daemon::run() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -290,14 +290,14 @@ base::Status Daemon::run() {
   sigaddset(&signals, SIGHUP);
   Supervision supervision(notifier_);
   supervision.ready();
-  std::optional<base::Clock::Duration> watchdog = supervision.interval();
+  std::optional<lib::Clock::Duration> watchdog = supervision.interval();
   for (;;) {
     if (watchdog) supervision.report(supervised());
     // A reload may have changed it.
     const bool wait_for_pod_cidrs = settings_.get()->local_detector.mode == node::DetectLocalMode::node_cidr;
-    std::optional<base::Clock::Duration> interval = watchdog;
+    std::optional<lib::Clock::Duration> interval = watchdog;
     if (wait_for_pod_cidrs) {
-      const base::Clock::Duration second = std::chrono::seconds(1);
+      const lib::Clock::Duration second = std::chrono::seconds(1);
       interval = std::min(interval.value_or(second), second);
     }
     const int caught = wait_for(signals, interval);
@@ -320,12 +320,12 @@ base::Status Daemon::run() {
   }
 }
 
-base::Status Daemon::check_pod_cidrs() {
+lib::Status Daemon::check_pod_cidrs() {
   if (auto status = node_watch_.fatal(); !status.ok()) return status;
   if (clock_.now() - started_ < kPodCidrTimeout) return {};
   const auto status = store_.status();
   if (status.facts_known) return {};
-  return base::not_found(status.node ? "node " + node_name_ +
+  return lib::not_found(status.node ? "node " + node_name_ +
                                            " has no spec.podCIDRs, which detectLocalMode NodeCIDR needs: let the "
                                            "controller manager allocate them, or set another detectLocalMode"
                                      : "node " + node_name_ +

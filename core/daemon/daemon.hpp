@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "core/base/clock.hpp"
 #include "core/config/settings_cell.hpp"
 #include "core/daemon/kernel_part.hpp"
 #include "core/daemon/logging_part.hpp"
@@ -37,6 +36,7 @@
 #include "core/reload/file_watch.hpp"
 #include "core/reload/reloader.hpp"
 #include "core/snapshot/store_thread.hpp"
+#include "lib/clock.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::daemon {
@@ -49,31 +49,31 @@ class Daemon final : private lifecycle::BackendPart::Host {
   ~Daemon() override;
 
   // Starts everything, the source last; stops all of it on failure.
-  base::Status start();
+  lib::Status start();
   // Runs until SIGTERM or SIGINT. Rules stay in the kernel. SIGHUP requests a reload.
-  base::Status run();
+  lib::Status run();
 
  private:
   StartList parts();
-  base::Status start_file_watch();
+  lib::Status start_file_watch();
   node::AddressMonitor::Options address_monitor();
-  base::Status start_address_monitor();
-  base::Status start_events();
+  lib::Status start_address_monitor();
+  lib::Status start_events();
   void stop_source();
-  base::Status start_delivery();
-  base::Status start_reloads();
+  lib::Status start_delivery();
+  lib::Status start_reloads();
   void stop_reloads();
-  base::Status start_backend();
+  lib::Status start_backend();
   // Like start_backend(), but reports a backend that hangs in the log, in health and in the status.
-  base::Status start_backend_watched();
-  void report_hanging(base::Clock::Duration since_start);
+  lib::Status start_backend_watched();
+  void report_hanging(lib::Clock::Duration since_start);
   // Control, health and metrics servers. Later calls return the first result.
-  base::Status start_servers();
+  lib::Status start_servers();
   void stop_servers();
   nlohmann::json starting_status() const;
   void read_conntrack_settings();
   void set_addresses(const node::InterfaceAddresses& addresses);
-  std::optional<snapshot::NodeFacts> node_facts(base::Family family, const std::optional<model::Node>& node,
+  std::optional<snapshot::NodeFacts> node_facts(lib::Family family, const std::optional<model::Node>& node,
                                                 snapshot::SettingsStage of);
   void warn_once(const std::string& warning);
   ObserveSources observe_sources();
@@ -86,32 +86,32 @@ class Daemon final : private lifecycle::BackendPart::Host {
   nlohmann::json status();
   std::vector<observe::ServiceView> service_views();
   Supervised supervised();
-  base::Status check_pod_cidrs();
+  lib::Status check_pod_cidrs();
   // lifecycle::BackendPart::Host
-  base::Status check(const config::Settings& settings) override;
+  lib::Status check(const config::Settings& settings) override;
   void set_service_cidrs(bool wanted, const config::Settings& settings) override;
   void refresh() override;
 
   config::SettingsCell settings_;
   const std::string node_name_;  // not changed by a reload
   const base::Notifier notifier_;
-  const base::SteadyClock clock_;
-  const base::Clock::Time started_ = clock_.now();
+  const lib::SteadyClock clock_;
+  const lib::Clock::Time started_ = clock_.now();
   lifecycle::StateDir state_dir_;
   std::atomic<bool> conntrack_tcp_liberal_{false};
 
   observe::Metrics metrics_;                   // before all members that record metrics
   kube::EventRecorder events_;                 // before all members that record events
   NodeWatch node_watch_;                       // store thread only, except fatal()
-  std::vector<base::Family> usable_families_;  // primary family first; set before the store starts
+  std::vector<lib::Family> usable_families_;  // primary family first; set before the store starts
 
   lib::Mutex mutex_;
   node::InterfaceAddresses addresses_ SLUICE_GUARDED_BY(mutex_);
   std::vector<std::string> warned_ SLUICE_GUARDED_BY(mutex_);
 
   snapshot::StoreThread store_;
-  std::optional<base::Status> servers_started_;  // thread of start()
-  std::atomic<bool> complete_{false};            // the backend has started, and the source exists
+  std::optional<lib::Status> servers_started_;  // thread of start()
+  std::atomic<bool> complete_{false};           // the backend has started, and the source exists
   node::AddressMonitor address_monitor_;
   observe::ControlServer control_;
   Observe observe_;

@@ -39,7 +39,7 @@ store::StoreOptions store_options(const config::Settings& settings, const plugin
 
 }  // namespace
 
-base::Status Daemon::start() {
+lib::Status Daemon::start() {
   base::log_info("app", std::string("sluiced ") + kVersion + " on node " + node_name_ + ", backend " +
                             settings_.get()->backend);
   return parts_.start();
@@ -58,7 +58,7 @@ StartList Daemon::parts() {
       // Before the backend, which reads some of it (BEH 11.5).
       {[this] {
          kernel_part_.apply(*settings_.get());
-         return base::Status();
+         return lib::Status();
        },
        {}},
       {[this] { return start_backend_watched(); }, [this] { backends_.stop(); }},
@@ -67,7 +67,7 @@ StartList Daemon::parts() {
       {{}, [this] { stop_source(); }},
       {[this] {
          service_health_.start();
-         return base::Status();
+         return lib::Status();
        },
        [this] { service_health_.stop(); }},
       {[this] { return start_servers(); }, [this] { stop_servers(); }},
@@ -76,7 +76,7 @@ StartList Daemon::parts() {
   });
 }
 
-base::Status Daemon::start_file_watch() {
+lib::Status Daemon::start_file_watch() {
   if (auto status = file_watch_.start(); !status.ok()) return status;
   const auto settings = settings_.get();
   if (!settings->config_file.empty()) file_watch_.follow({{settings->config_file, {}}});
@@ -92,7 +92,7 @@ node::AddressMonitor::Options Daemon::address_monitor() {
   return out;
 }
 
-base::Status Daemon::start_address_monitor() {
+lib::Status Daemon::start_address_monitor() {
   const auto addresses = address_monitor_.start();
   if (!addresses) return addresses.status();
   set_addresses(*addresses);
@@ -100,7 +100,7 @@ base::Status Daemon::start_address_monitor() {
 }
 
 // Reads the credentials of the source, which the events use before it starts.
-base::Status Daemon::start_events() {
+lib::Status Daemon::start_events() {
   const bool service_cidrs = backends_.serving()->plugin().has(abi::kFeatureServiceCidrs);
   if (auto status = source_.make(*settings_.get(), service_cidrs); !status.ok()) return status;
   events_.start(source_.transport());
@@ -115,7 +115,7 @@ void Daemon::stop_source() {
   source_.stop();
 }
 
-base::Status Daemon::start_servers() {
+lib::Status Daemon::start_servers() {
   if (servers_started_) return *servers_started_;
   servers_started_ = control_.start();
   if (servers_started_->ok()) servers_started_ = observe_.start();
@@ -127,19 +127,19 @@ void Daemon::stop_servers() {
   observe_.stop();
 }
 
-base::Status Daemon::start_delivery() {
+lib::Status Daemon::start_delivery() {
   const auto settings = settings_.get();
   events_.record(observe::starting_event(node_name_, kVersion));
   store_.start({.families = usable_families_,
                 .options = store_options(*settings, backends_.serving()->plugin()),
                 // A recording may have no ServiceCIDRs; manifest files are always complete.
                 .service_cidr_timeout = settings->source.kind == config::SourceKind::replay
-                                            ? base::Clock::Duration(0)
+                                            ? lib::Clock::Duration(0)
                                             : snapshot::StoreThread::kServiceCidrTimeout});
   return source_.start();
 }
 
-base::Status Daemon::start_reloads() {
+lib::Status Daemon::start_reloads() {
   reloader_.start();
   watch_files();
   return {};
@@ -151,7 +151,7 @@ void Daemon::stop_reloads() {
   reloader_.stop();  // waits for a running reload
 }
 
-base::Status Daemon::start_backend_watched() {
+lib::Status Daemon::start_backend_watched() {
   const auto begun = clock_.now();
   auto next_report = begun + kHangThreshold;
   auto started = std::async(std::launch::async, [this] { return start_backend(); });
@@ -170,14 +170,14 @@ base::Status Daemon::start_backend_watched() {
   return started.get();
 }
 
-void Daemon::report_hanging(base::Clock::Duration since_start) {
-  const auto seconds = [](base::Clock::Duration time) {
+void Daemon::report_hanging(lib::Clock::Duration since_start) {
+  const auto seconds = [](lib::Clock::Duration time) {
     return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
   };
   std::string text;
   for (const auto& one : backends_.starting()) {
     text += (text.empty() ? "" : "; ") + std::string("backend ") + one.loop.backend + " (" +
-            std::string(base::family_name(one.loop.family)) + "): " + one.call + " has not returned for " +
+            std::string(lib::family_name(one.loop.family)) + "): " + one.call + " has not returned for " +
             seconds(clock_.now() - one.since);
   }
   if (text.empty()) text = "backend " + settings_.get()->backend + " has not started for " + seconds(since_start);
@@ -188,7 +188,7 @@ void Daemon::report_hanging(base::Clock::Duration since_start) {
 nlohmann::json Daemon::starting_status() const {
   nlohmann::json families = nlohmann::json::array();
   for (const auto& one : backends_.starting()) {
-    families.push_back({{"family", base::family_name(one.loop.family)}, {"synced", false}, {"overdue", one.call}});
+    families.push_back({{"family", lib::family_name(one.loop.family)}, {"synced", false}, {"overdue", one.call}});
   }
   return {{"version", kVersion},
           {"mode", settings_.get()->backend},
@@ -196,17 +196,17 @@ nlohmann::json Daemon::starting_status() const {
           {"families", std::move(families)}};
 }
 
-base::Status Daemon::start_backend() {
+lib::Status Daemon::start_backend() {
   const auto settings = settings_.get();
   read_conntrack_settings();
   const auto support = backends_.start(*settings);
   if (!support) return support.status();
   const auto usable = node::choose_families(node::choose_node_ips({}, settings->bind_address).primary, *support);
   if (!usable) return usable.status();
-  for (const base::Family family : base::kFamilies) {
-    const base::Status& status = (*support)[base::family_index(family)];
+  for (const lib::Family family : lib::kFamilies) {
+    const lib::Status& status = (*support)[lib::family_index(family)];
     if (!status.ok()) {
-      base::log_info("app", std::string(base::family_name(family)) + " is not used: " + status.message());
+      base::log_info("app", std::string(lib::family_name(family)) + " is not used: " + status.message());
     }
   }
   usable_families_ = *usable;

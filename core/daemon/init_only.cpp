@@ -7,7 +7,6 @@
 #include <memory>
 #include <string>
 
-#include "core/base/clock.hpp"
 #include "core/base/log.hpp"
 #include "core/lifecycle/backend_options.hpp"
 #include "core/lifecycle/load_backend.hpp"
@@ -16,14 +15,15 @@
 #include "core/node/kernel_settings.hpp"
 #include "core/node/local_detector.hpp"
 #include "core/node/node_ips.hpp"
-#include "core/node/sysctl.hpp"
 #include "core/plugin/backend_handle.hpp"
+#include "lib/clock.hpp"
+#include "lib/sysctl.hpp"
 
 namespace sluice::daemon {
 namespace {
 
 // The node facts that are known without an API server.
-abi::NodeFacts node_facts(const config::Settings& settings, base::Family family) {
+abi::NodeFacts node_facts(const config::Settings& settings, lib::Family family) {
   const auto ports =
       node::choose_node_port_addresses(settings.node_ports, family, {}, {}, settings.localhost_node_ports);
   abi::NodeFacts out{};
@@ -35,17 +35,17 @@ abi::NodeFacts node_facts(const config::Settings& settings, base::Family family)
 }
 
 // Probes the backend and lets it prepare the node.
-base::Status prepare(const std::shared_ptr<const plugin::Plugin>& loaded, const config::Settings& settings,
-                     base::Family family, const std::string& folder) {
-  const bool v4 = family == base::Family::ipv4;
+lib::Status prepare(const std::shared_ptr<const plugin::Plugin>& loaded, const config::Settings& settings,
+                    lib::Family family, const std::string& folder) {
+  const bool v4 = family == lib::Family::ipv4;
   if (!loaded->has(v4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6)) {
-    return {base::StatusCode::unsupported, "backend " + settings.backend + " does not support it"};
+    return {lib::StatusCode::unsupported, "backend " + settings.backend + " does not support it"};
   }
   plugin::BackendSettings backend;
   backend.family = v4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
   backend.options = lifecycle::backend_options(settings);
   backend.state_dir = folder;
-  const base::SteadyClock clock;
+  const lib::SteadyClock clock;
   auto made = plugin::BackendHandle::create(loaded, backend, {}, nullptr, clock);
   if (!made) return made.status();
   if (const auto probed = (*made)->probe(); !probed.ok()) return probed.status((*made)->name(), "probe");
@@ -53,7 +53,7 @@ base::Status prepare(const std::shared_ptr<const plugin::Plugin>& loaded, const 
 }
 
 void set_kernel(const config::Settings& settings) {
-  const node::Sysctl sysctl;
+  const lib::Sysctl sysctl;
   for (const auto& sentence : node::apply_conntrack_settings(settings.conntrack, sysctl)) {
     base::log_warning("node", sentence);
   }
@@ -61,7 +61,7 @@ void set_kernel(const config::Settings& settings) {
 
 }  // namespace
 
-base::Status init_only(const config::Settings& settings) {
+lib::Status init_only(const config::Settings& settings) {
   lifecycle::StateDir state(settings.state_dir);
   if (auto status = state.open(); !status.ok()) return status;
   const auto folder = state.backend_folder(settings.backend);
@@ -70,13 +70,13 @@ base::Status init_only(const config::Settings& settings) {
   if (!loaded) return loaded.status();
   set_kernel(settings);
 
-  std::array<base::Status, 2> support;
-  for (const base::Family family : base::kFamilies) {
-    base::Status& status = support[base::family_index(family)];
-    if (family == base::Family::ipv6) status = node::check_ipv6();
+  std::array<lib::Status, 2> support;
+  for (const lib::Family family : lib::kFamilies) {
+    lib::Status& status = support[lib::family_index(family)];
+    if (family == lib::Family::ipv6) status = node::check_ipv6();
     if (status.ok()) status = prepare(*loaded, settings, family, *folder);
     if (!status.ok()) {
-      base::log_info("app", std::string(base::family_name(family)) + " is not used: " + status.message());
+      base::log_info("app", std::string(lib::family_name(family)) + " is not used: " + status.message());
     }
   }
   // The checks of a start, so that a node that would fail there does not pass here.

@@ -5,14 +5,14 @@
 // with CAP_NET_ADMIN alone (BEH 11.5, step 10).
 #pragma once
 
-#include "core/base/status.hpp"
 #include "core/config/settings.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::daemon {
 
 // Writes sysctls, and calls probe() and prepare() of the backend in each family of this
 // node. A failed write is a warning, as at a start; fails if the backend works in no family.
 // Blocks; needs no API server; writes no rules.
-base::Status init_only(const config::Settings& settings);
+lib::Status init_only(const config::Settings& settings);
 
 }  // namespace sluice::daemon

@@ -6,7 +6,7 @@
 #include "core/base/log.hpp"
 #include "core/node/kernel_settings.hpp"
 #include "core/node/local_detector.hpp"
-#include "core/node/sysctl.hpp"
+#include "lib/sysctl.hpp"
 
 namespace sluice::daemon {
 namespace {
@@ -34,7 +34,7 @@ std::string no_longer_set(const node::ConntrackSettings& from, const node::Connt
 }  // namespace
 
 std::vector<std::string> KernelPart::apply(const config::Settings& settings) {
-  const node::Sysctl sysctl(hooks_.proc_sys);
+  const lib::Sysctl sysctl(hooks_.proc_sys);
   auto out = node::apply_conntrack_settings(settings.conntrack, sysctl, hooks_.sys);
   if (!out.empty()) {
     std::string all;
@@ -58,7 +58,7 @@ bool KernelPart::concerned(const config::Settings& from, const config::Settings&
          on_bridge(from) != on_bridge(to);
 }
 
-base::Status KernelPart::prepare(const config::Settings& from, const config::Settings& to) {
+lib::Status KernelPart::prepare(const config::Settings& from, const config::Settings& to) {
   from_ = from;
   next_ = to;
   return {};

@@ -31,7 +31,7 @@ class KernelPart final : public reload::ReloadPart {
   std::vector<std::string> apply(const config::Settings& settings);
 
   bool concerned(const config::Settings& from, const config::Settings& to) const override;
-  base::Status prepare(const config::Settings& from, const config::Settings& to) override;
+  lib::Status prepare(const config::Settings& from, const config::Settings& to) override;
   reload::Committed commit() override;
   void abandon() override {}
 

@@ -22,6 +22,7 @@
 #include <thread>
 
 #include "lib/mutex.hpp"
+#include "lib/signals_blocked.hpp"
 
 namespace sluice::daemon {
 namespace {
@@ -106,13 +107,8 @@ class InfoStream {
   InfoStream(std::size_t size, config::Duration flush_interval)
       : size_(size), flush_interval_(std::max<config::Duration>(flush_interval, kMinFlushInterval)) {
     if (size_ == 0) return;
-    // Threads inherit the mask; only the main thread receives signals.
-    sigset_t all;
-    sigset_t before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    const lib::SignalsBlocked blocked;
     thread_ = std::thread([this] { run(); });
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   ~InfoStream() {
     {

@@ -11,7 +11,7 @@ bool LoggingPart::concerned(const config::Settings& from, const config::Settings
   return !(from.log == to.log);
 }
 
-base::Status LoggingPart::prepare(const config::Settings&, const config::Settings& to) {
+lib::Status LoggingPart::prepare(const config::Settings&, const config::Settings& to) {
   next_ = to.log;
   return {};
 }

@@ -16,7 +16,7 @@ namespace sluice::daemon {
 class LoggingPart final : public reload::ReloadPart {
  public:
   bool concerned(const config::Settings& from, const config::Settings& to) const override;
-  base::Status prepare(const config::Settings& from, const config::Settings& to) override;
+  lib::Status prepare(const config::Settings& from, const config::Settings& to) override;
   reload::Committed commit() override;
   void abandon() override {}
 

@@ -14,7 +14,6 @@
 #include <system_error>
 #include <vector>
 
-#include "core/base/files.hpp"
 #include "core/base/log.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/notify.hpp"
@@ -33,6 +32,7 @@
 #include "core/lifecycle/choose_backend.hpp"
 #include "core/plugin/lookup.hpp"
 #include "core/reload/settings_reader.hpp"
+#include "lib/files.hpp"
 
 namespace {
 
@@ -85,7 +85,7 @@ int write_configuration(const std::string& path, const std::string& text) {
   std::error_code error;
   const auto kind = std::filesystem::status(path, error).type();
   if (kind == std::filesystem::file_type::regular || kind == std::filesystem::file_type::not_found) {
-    const base::Status status = base::write_file_atomically(path, text);
+    const lib::Status status = lib::write_file_atomically(path, text);
     if (!status.ok()) std::fprintf(stderr, "error: --write-config-to: %s\n", status.message().c_str());
     return status.ok() ? 0 : 1;
   }
@@ -126,7 +126,7 @@ int run(config::Settings settings, Manager manager, reload::ReadSettings read_ag
   block_signals();
   daemon::Daemon daemon(std::move(settings), std::move(read_again), std::move(manager.notifier),
                         std::move(manager.passed));
-  base::Status status = daemon.start();
+  lib::Status status = daemon.start();
   if (status.ok()) status = daemon.run();
   if (status.ok()) return 0;
   base::log_error("app", status.message());
@@ -174,7 +174,7 @@ int start(const std::vector<std::string>& arguments) {
   daemon::set_up_logging(settings.log);
   log_start(settings, problems);
   if (action == config::Action::init_only) {
-    const base::Status status = daemon::init_only(settings);
+    const lib::Status status = daemon::init_only(settings);
     if (!status.ok()) base::log_error("app", status.message());
     return status.ok() ? 0 : 1;
   }

@@ -10,7 +10,7 @@
 namespace sluice::daemon {
 namespace {
 
-std::vector<base::IpAddress> addresses_of(const model::Node& node) {
+std::vector<lib::IpAddress> addresses_of(const model::Node& node) {
   auto out = node.internal_ips;
   out.insert(out.end(), node.external_ips.begin(), node.external_ips.end());
   return out;
@@ -27,7 +27,7 @@ std::string list(const Range& range) {
 
 std::vector<std::string> NodeWatch::update(const std::optional<model::Node>& node, const std::string& name,
                                            const node::LocalDetectorSettings& detector,
-                                           const std::vector<base::Family>& families) {
+                                           const std::vector<lib::Family>& families) {
   std::vector<std::string> sentences;
   if (!node || node == last_) return sentences;
   const auto now = addresses_of(*node);
@@ -46,7 +46,7 @@ std::vector<std::string> NodeWatch::update(const std::optional<model::Node>& nod
 }
 
 void NodeWatch::check_pod_cidrs(const model::Node& node, const node::LocalDetectorSettings& detector,
-                                const std::vector<base::Family>& families, std::vector<std::string>& sentences) {
+                                const std::vector<lib::Family>& families, std::vector<std::string>& sentences) {
   if (pod_cidrs_.empty()) {
     pod_cidrs_ = node.pod_cidrs;
   } else if (!node.pod_cidrs.empty() && node.pod_cidrs != pod_cidrs_ &&
@@ -57,7 +57,7 @@ void NodeWatch::check_pod_cidrs(const model::Node& node, const node::LocalDetect
   check_families(detector, families, sentences);
 }
 
-void NodeWatch::check_families(const node::LocalDetectorSettings& detector, std::vector<base::Family> families,
+void NodeWatch::check_families(const node::LocalDetectorSettings& detector, std::vector<lib::Family> families,
                                std::vector<std::string>& sentences) {
   const bool known_at_start = families.size() < 2 || !bind_address_.is_unspecified();
   if (!known_at_start) {
@@ -85,10 +85,10 @@ void NodeWatch::check_families(const node::LocalDetectorSettings& detector, std:
 
 void NodeWatch::set_fatal(const std::string& why) {
   const lib::Lock lock(mutex_);
-  if (fatal_.ok()) fatal_ = base::invalid(why);
+  if (fatal_.ok()) fatal_ = lib::invalid(why);
 }
 
-base::Status NodeWatch::fatal() const {
+lib::Status NodeWatch::fatal() const {
   const lib::Lock lock(mutex_);
   return fatal_;
 }

@@ -10,48 +10,48 @@
 #include <string>
 #include <vector>
 
-#include "core/base/ip.hpp"
-#include "core/base/status.hpp"
 #include "core/model/node.hpp"
 #include "core/node/local_detector.hpp"
+#include "lib/ip.hpp"
 #include "lib/mutex.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::daemon {
 
 class NodeWatch {
  public:
   // `bind_address` determines the primary family, unless it is unspecified.
-  explicit NodeWatch(const base::IpAddress& bind_address = {}) : bind_address_(bind_address) {}
-  void set_bind_address(const base::IpAddress& bind_address) { bind_address_ = bind_address; }
+  explicit NodeWatch(const lib::IpAddress& bind_address = {}) : bind_address_(bind_address) {}
+  void set_bind_address(const lib::IpAddress& bind_address) { bind_address_ = bind_address; }
 
   // Takes the current Node, or nothing if it does not exist yet. Returns sentences to log,
   // never the same twice in a row. `families` are those in use; of two, the first is the
   // primary one until the node addresses are known.
   std::vector<std::string> update(const std::optional<model::Node>& node, const std::string& name,
                                   const node::LocalDetectorSettings& detector,
-                                  const std::vector<base::Family>& families);
+                                  const std::vector<lib::Family>& families);
 
   // Internal addresses, then external ones; the first known ones.
-  const std::vector<base::IpAddress>& addresses() const { return addresses_; }
+  const std::vector<lib::IpAddress>& addresses() const { return addresses_; }
   // [any thread] Why the daemon must stop because of this Node; ok otherwise. The first error is kept.
-  base::Status fatal() const;
+  lib::Status fatal() const;
 
  private:
   void set_fatal(const std::string& why);
   void check_pod_cidrs(const model::Node& node, const node::LocalDetectorSettings& detector,
-                       const std::vector<base::Family>& families, std::vector<std::string>& sentences);
-  void check_families(const node::LocalDetectorSettings& detector, std::vector<base::Family> families,
+                       const std::vector<lib::Family>& families, std::vector<std::string>& sentences);
+  void check_families(const node::LocalDetectorSettings& detector, std::vector<lib::Family> families,
                       std::vector<std::string>& sentences);
 
-  base::IpAddress bind_address_;
+  lib::IpAddress bind_address_;
   bool reported_no_addresses_ = false;
   std::optional<model::Node> last_;
-  std::vector<base::IpAddress> addresses_;
-  std::vector<base::IpPrefix> pod_cidrs_;  // the first known ones
+  std::vector<lib::IpAddress> addresses_;
+  std::vector<lib::IpPrefix> pod_cidrs_;  // the first known ones
   bool cluster_cidrs_checked_ = false;
   bool pod_cidrs_checked_ = false;
   mutable lib::Mutex mutex_;
-  base::Status fatal_ SLUICE_GUARDED_BY(mutex_);
+  lib::Status fatal_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::daemon

@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "core/observe/http/accept_header.hpp"
+#include "lib/number.hpp"
 
 namespace sluice::daemon {
 namespace {
@@ -62,7 +61,7 @@ Observe::Observe(const config::SettingsCell& settings, ObserveSources sources)
 
 Observe::~Observe() { stop(); }
 
-base::Status Observe::start() {
+lib::Status Observe::start() {
   const auto settings = settings_.get();
   start(health_server_, settings->serve.healthz);
   if (hard_failure_.ok()) start(metrics_server_, settings->serve.metrics);
@@ -81,13 +80,13 @@ void Observe::set_node(const std::optional<model::Node>& node) { node_eligible_ 
 
 bool Observe::proxy_healthy() const { return observe::proxy_healthy(health()); }
 
-void Observe::start(Server& server, const std::optional<base::SocketAddress>& where) {
+void Observe::start(Server& server, const std::optional<lib::SocketAddress>& where) {
   if (!where) return;
   observe::HttpServer::OnBindFailure failed;
   if (settings_.get()->serve.bind_address_hard_fail) {
     // start() makes the first attempt on this thread, and there is no retry.
     failed = [this, reason = server.reason](const std::string& sentence) {
-      hard_failure_ = {base::StatusCode::unavailable, sentence + ", and bindAddressHardFail makes that an error"};
+      hard_failure_ = {lib::StatusCode::unavailable, sentence + ", and bindAddressHardFail makes that an error"};
       sources_.bind_failed_hard(reason, sentence);
     };
   }
@@ -100,16 +99,16 @@ bool Observe::concerned(const config::Settings& from, const config::Settings& to
   return !(from.serve == to.serve);
 }
 
-base::Status Observe::prepare(const config::Settings& from, const config::Settings& to) {
-  base::Status status = prepare(health_server_, from.serve.healthz, to.serve.healthz);
+lib::Status Observe::prepare(const config::Settings& from, const config::Settings& to) {
+  lib::Status status = prepare(health_server_, from.serve.healthz, to.serve.healthz);
   if (status.ok()) status = prepare(metrics_server_, from.serve.metrics, to.serve.metrics);
   if (!status.ok()) abandon();
   return status;
 }
 
 // The new address may overlap a running one, as 127.0.0.1 does 0.0.0.0, and the two servers may swap their addresses.
-base::Status Observe::listen(observe::HttpServer& server, std::uint16_t port) {
-  base::Status status = server.listen();
+lib::Status Observe::listen(observe::HttpServer& server, std::uint16_t port) {
+  lib::Status status = server.listen();
   for (Server* mine : {&health_server_, &metrics_server_}) {
     if (status.ok() || !mine->running || mine->port != port) continue;
     mine->running->share_port(true);
@@ -120,8 +119,8 @@ base::Status Observe::listen(observe::HttpServer& server, std::uint16_t port) {
 }
 
 // Fails if the address cannot be bound, instead of retrying as at a start, because the old address still works.
-base::Status Observe::prepare(Server& server, const std::optional<base::SocketAddress>& from,
-                              const std::optional<base::SocketAddress>& to) {
+lib::Status Observe::prepare(Server& server, const std::optional<lib::SocketAddress>& from,
+                             const std::optional<lib::SocketAddress>& to) {
   if (from == to) return {};
   if (to) {
     auto next = std::make_unique<observe::HttpServer>(server.name, *to, server.handler, nullptr);
@@ -218,14 +217,12 @@ HttpResponse Observe::health_checks(const HttpRequest& request) {
 
 HttpResponse Observe::set_verbosity(const HttpRequest& request) {
   if (request.method != "PUT") return flag_answer(406, "unsupported http method");
-  int value = 0;
-  const char* const end = request.body.data() + request.body.size();
-  const auto [rest, error] = std::from_chars(request.body.data(), end, value);
-  if (error != std::errc() || rest != end || value < 0) {
+  const auto value = lib::parse_number(request.body, 0);
+  if (!value) {
     return flag_answer(
         400, "error setting verbosity: \"" + request.body.substr(0, 100) + "\" is not a non-negative integer");
   }
-  sources_.set_verbosity(value);
+  sources_.set_verbosity(*value);
   return flag_answer(200, "successfully set klog.logging.verbosity to " + request.body);
 }
 

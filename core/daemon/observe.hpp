@@ -16,7 +16,6 @@
 #include <string>
 #include <vector>
 
-#include "core/base/status.hpp"
 #include "core/config/settings.hpp"
 #include "core/config/settings_cell.hpp"
 #include "core/daemon/zpages.hpp"
@@ -25,6 +24,7 @@
 #include "core/observe/health/proxy_health.hpp"
 #include "core/observe/http/http_server.hpp"
 #include "core/reload/part.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::daemon {
 
@@ -51,7 +51,7 @@ class Observe final : public reload::ReloadPart {
   Observe& operator=(const Observe&) = delete;
 
   // Fails only if an address cannot be bound and bindAddressHardFail is set.
-  base::Status start();
+  lib::Status start();
   // Afterwards no source is called any more, except by proxy_healthy().
   void stop();
 
@@ -61,7 +61,7 @@ class Observe final : public reload::ReloadPart {
   bool proxy_healthy() const;
 
   bool concerned(const config::Settings& from, const config::Settings& to) const override;
-  base::Status prepare(const config::Settings& from, const config::Settings& to) override;
+  lib::Status prepare(const config::Settings& from, const config::Settings& to) override;
   reload::Committed commit() override;
   void abandon() override;
 
@@ -74,15 +74,15 @@ class Observe final : public reload::ReloadPart {
     std::uint16_t port = 0;  // of `running`
     // Between prepare() and commit() or abandon().
     bool changed = false;
-    std::optional<base::SocketAddress> where{};
+    std::optional<lib::SocketAddress> where{};
     std::unique_ptr<observe::HttpServer> next{};
   };
 
   observe::ProxyHealth health() const;
-  void start(Server& server, const std::optional<base::SocketAddress>& where);
-  base::Status listen(observe::HttpServer& server, std::uint16_t port);
-  base::Status prepare(Server& server, const std::optional<base::SocketAddress>& from,
-                       const std::optional<base::SocketAddress>& to);
+  void start(Server& server, const std::optional<lib::SocketAddress>& where);
+  lib::Status listen(observe::HttpServer& server, std::uint16_t port);
+  lib::Status prepare(Server& server, const std::optional<lib::SocketAddress>& from,
+                      const std::optional<lib::SocketAddress>& to);
   observe::HttpResponse answer_health(const observe::HttpRequest& request);
   observe::HttpResponse answer_metrics(const observe::HttpRequest& request);
   observe::HttpResponse debug_page(const observe::HttpRequest& request);
@@ -94,7 +94,7 @@ class Observe final : public reload::ReloadPart {
   const ObserveSources sources_;
   std::atomic<bool> node_eligible_{false};
   observe::PingHealth ping_;
-  base::Status hard_failure_;
+  lib::Status hard_failure_;
   Server health_server_{"health server", "FailedToStartProxierHealthcheck",
                         [this](const observe::HttpRequest& request) { return answer_health(request); }};
   Server metrics_server_{"metrics server", "FailedToStartMetricServer",

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "core/base/clock.hpp"
 #include "core/base/log.hpp"
 #include "core/daemon/build_info.hpp"
 #include "core/kube/access/kubeconfig.hpp"
@@ -16,6 +15,7 @@
 #include "core/kube/recording/recording_reader.hpp"
 #include "core/kube/recording/replay_source.hpp"
 #include "core/kube/watch/api_source.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::daemon {
 namespace {
@@ -30,7 +30,7 @@ class Manifests final : public Source {
   Manifests(const config::Settings& settings, model::EventSink& sink)
       : path_(settings.source.manifests), source_(path_, settings.node_name, sink) {}
 
-  base::Status start() override { return source_.start(); }
+  lib::Status start() override { return source_.start(); }
   void stop() override { source_.stop(); }
   std::string detail() const override { return path_; }
 
@@ -66,7 +66,7 @@ class ApiServer final : public Source {
         source_(client(std::move(connection), settings.source.client, sink, observer, clock_),
                 {settings.node_name, kube::streaming_lists_wanted(environment), service_cidrs}, sink, clock_) {}
 
-  base::Status start() override {
+  lib::Status start() override {
     source_.start();
     return {};
   }
@@ -90,7 +90,7 @@ class ApiServer final : public Source {
  private:
   static std::unique_ptr<kube::Transport> client(kube::ConnectionConfig connection,
                                                  const config::ClientSettings& settings, model::EventSink& sink,
-                                                 kube::ClientObserver& observer, const base::Clock& clock) {
+                                                 kube::ClientObserver& observer, const lib::Clock& clock) {
     kube::ApiClientOptions options;
     options.version = kVersion;
     options.budget = {.qps = settings.qps, .burst = settings.burst};
@@ -98,7 +98,7 @@ class ApiServer final : public Source {
     return std::make_unique<kube::ApiClient>(std::move(connection), std::move(options), observer, clock);
   }
 
-  const base::SteadyClock clock_;
+  const lib::SteadyClock clock_;
   const std::string detail_;
   const std::vector<std::string> files_;
   kube::ApiSource source_;
@@ -111,7 +111,7 @@ class Replay final : public Source {
         node_name_(settings.node_name),
         source_(path_, {.speed = settings.source.replay_speed}, sink, clock_) {}
 
-  base::Status start() override {
+  lib::Status start() override {
     if (auto status = source_.start(); !status.ok()) return status;
     if (const std::string& recorded = source_.header().node; recorded != node_name_) {
       base::log_warning("app", path_ + " was recorded on node " + recorded + " and is replayed on " + node_name_ +
@@ -137,13 +137,13 @@ class Replay final : public Source {
   }
 
  private:
-  const base::SteadyClock clock_;
+  const lib::SteadyClock clock_;
   const std::string path_;
   const std::string node_name_;
   kube::ReplaySource source_;
 };
 
-base::Result<kube::ConnectionConfig> connection_of(const config::Settings& settings) {
+lib::Result<kube::ConnectionConfig> connection_of(const config::Settings& settings) {
   kube::ConnectionRequest request;
   request.kubeconfig = settings.source.kubeconfig;
   request.master = settings.source.master;
@@ -151,7 +151,7 @@ base::Result<kube::ConnectionConfig> connection_of(const config::Settings& setti
   return kube::find_connection(request);
 }
 
-using SourceResult = base::Result<std::unique_ptr<Source>>;
+using SourceResult = lib::Result<std::unique_ptr<Source>>;
 
 std::vector<std::string> check_plain_source(const config::Settings& settings) {
   switch (settings.source.kind) {

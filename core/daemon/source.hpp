@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "core/base/status.hpp"
 #include "core/config/settings.hpp"
 #include "core/kube/http/client_observer.hpp"
 #include "core/kube/http/transport.hpp"
 #include "core/model/event.hpp"
 #include "core/observe/resource_status.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::daemon {
 
@@ -23,7 +23,7 @@ class Source {
   virtual ~Source() = default;
   // Starts to deliver, on its own threads. Fails for permanent errors; temporary errors, such
   // as a server that is down, are logged and retried.
-  virtual base::Status start() = 0;
+  virtual lib::Status start() = 0;
   // Nothing is delivered after it returns; returns soon, even if the network hangs.
   virtual void stop() = 0;
   // [any thread] The URL of the server, the folder, or the recording and its progress.
@@ -40,8 +40,8 @@ class Source {
 };
 
 // `sink` and `observer` (of the API client) must outlive the source. `service_cidrs`: whether to watch ServiceCIDRs.
-base::Result<std::unique_ptr<Source>> make_source(const config::Settings& settings, bool service_cidrs,
-                                                  model::EventSink& sink, kube::ClientObserver& observer);
+lib::Result<std::unique_ptr<Source>> make_source(const config::Settings& settings, bool service_cidrs,
+                                                 model::EventSink& sink, kube::ClientObserver& observer);
 
 // Returns all errors of the configured source and the recording file, without starting
 // anything; for --check and before a source is replaced.

@@ -7,17 +7,17 @@
 #include <utility>
 
 #include "core/base/log.hpp"
-#include "core/base/sha256.hpp"
 #include "core/reload/settings_diff.hpp"
+#include "lib/sha256.hpp"
 
 namespace sluice::daemon {
 
-SourcePart::SourcePart(Hooks hooks, model::EventSink& sink, const base::Clock& clock)
+SourcePart::SourcePart(Hooks hooks, model::EventSink& sink, const lib::Clock& clock)
     : hooks_(std::move(hooks)), sink_(sink), clock_(clock) {}
 
 SourcePart::~SourcePart() { stop(); }
 
-base::Status SourcePart::make(const config::Settings& settings, bool service_cidrs) {
+lib::Status SourcePart::make(const config::Settings& settings, bool service_cidrs) {
   if (!settings.source.record.empty()) {
     recording_ = std::make_unique<kube::RecordingSink>(settings.source.record, sink_, clock_);
     header_ = {"sluiced " + hooks_.version, settings.node_name, {}};
@@ -33,7 +33,7 @@ base::Status SourcePart::make(const config::Settings& settings, bool service_cid
   return {};
 }
 
-base::Status SourcePart::start() {
+lib::Status SourcePart::start() {
   if (recording_) {
     header_.started = std::chrono::system_clock::now();
     if (auto status = recording_->start(header_); !status.ok()) return status;
@@ -96,13 +96,13 @@ std::vector<reload::WatchedFile> SourcePart::files() const {
 SourcePart::Digests SourcePart::digests_of(const std::vector<std::string>& files) {
   Digests out;
   for (const auto& file : files) {
-    auto digest = base::file_sha256(file);
+    auto digest = lib::file_sha256(file);
     out[file] = digest ? std::move(*digest) : std::string();
   }
   return out;
 }
 
-base::Result<SourcePart::Running> SourcePart::make_running(const config::Settings& settings) {
+lib::Result<SourcePart::Running> SourcePart::make_running(const config::Settings& settings) {
   Running out;
   out.kind = settings.source.kind;
   out.kubeconfig = settings.source.kubeconfig;
@@ -139,12 +139,12 @@ bool SourcePart::concerned(const config::Settings& from, const config::Settings&
 }
 
 // The client reads changed certificates itself, so that they need validation, but no new source.
-base::Status SourcePart::prepare(const config::Settings& from, const config::Settings& to) {
+lib::Status SourcePart::prepare(const config::Settings& from, const config::Settings& to) {
   const bool replace = needs_new_source(running(), from, to);
   if (replace && hooks_.check) {
     std::string sentences;
     for (const auto& sentence : hooks_.check(to)) sentences += (sentences.empty() ? "" : "; ") + sentence;
-    if (!sentences.empty()) return {base::StatusCode::invalid, "source: " + sentences};
+    if (!sentences.empty()) return {lib::StatusCode::invalid, "source: " + sentences};
   }
   auto made = make_running(to);
   if (!made) return made.status().prefixed("source");
@@ -178,7 +178,7 @@ reload::Committed SourcePart::commit() {
     const lib::Lock lock(mutex_);
     running_ = std::move(next);
   }
-  const base::Status status = source->start();
+  const lib::Status status = source->start();
   if (!status.ok()) {
     const lib::Lock lock(mutex_);
     running_.failed = true;

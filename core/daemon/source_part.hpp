@@ -12,8 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "core/base/clock.hpp"
-#include "core/base/status.hpp"
 #include "core/config/settings.hpp"
 #include "core/daemon/source.hpp"
 #include "core/kube/http/transport.hpp"
@@ -21,7 +19,9 @@
 #include "core/model/event.hpp"
 #include "core/reload/file_watch.hpp"
 #include "core/reload/part.hpp"
+#include "lib/clock.hpp"
 #include "lib/mutex.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::daemon {
 
@@ -29,7 +29,7 @@ class SourcePart final : public reload::ReloadPart {
  public:
   struct Hooks {
     // make_source() with observers. Reads credentials; starts nothing.
-    std::function<base::Result<std::unique_ptr<Source>>(const config::Settings&, bool service_cidrs, model::EventSink&)>
+    std::function<lib::Result<std::unique_ptr<Source>>(const config::Settings&, bool service_cidrs, model::EventSink&)>
         make;
     // check_source(); called before a source is replaced.
     std::function<std::vector<std::string>(const config::Settings&)> check;
@@ -47,14 +47,14 @@ class SourcePart final : public reload::ReloadPart {
   };
 
   // `sink` and the clock must outlive it.
-  SourcePart(Hooks hooks, model::EventSink& sink, const base::Clock& clock);
+  SourcePart(Hooks hooks, model::EventSink& sink, const lib::Clock& clock);
   ~SourcePart() override;  // stops
   SourcePart(const SourcePart&) = delete;
   SourcePart& operator=(const SourcePart&) = delete;
 
   // [owner] Creates the first source. Call make(), then transport(), then start(). Errors are those of Source.
-  base::Status make(const config::Settings& settings, bool service_cidrs);
-  base::Status start();
+  lib::Status make(const config::Settings& settings, bool service_cidrs);
+  lib::Status start();
   // [owner, after the reloader has stopped] Nothing is delivered afterwards; transport() stays valid, but is stopped.
   void stop();
   kube::Transport* transport();
@@ -67,7 +67,7 @@ class SourcePart final : public reload::ReloadPart {
   std::vector<reload::WatchedFile> files() const;
 
   bool concerned(const config::Settings& from, const config::Settings& to) const override;
-  base::Status prepare(const config::Settings& from, const config::Settings& to) override;
+  lib::Status prepare(const config::Settings& from, const config::Settings& to) override;
   reload::Committed commit() override;
   void abandon() override;
 
@@ -84,11 +84,11 @@ class SourcePart final : public reload::ReloadPart {
   static Digests digests_of(const std::vector<std::string>& files);
   Running running() const;
   bool needs_new_source(const Running& current, const config::Settings& from, const config::Settings& to) const;
-  base::Result<Running> make_running(const config::Settings& settings);
+  lib::Result<Running> make_running(const config::Settings& settings);
 
   const Hooks hooks_;
   model::EventSink& sink_;
-  const base::Clock& clock_;
+  const lib::Clock& clock_;
   std::unique_ptr<kube::RecordingSink> recording_;  // null without --record
   kube::RecordingHeader header_;
   bool stopped_ = false;

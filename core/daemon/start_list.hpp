@@ -8,21 +8,21 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/status.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::daemon {
 
 class StartList {
  public:
   struct Part {
-    std::function<base::Status()> start;  // empty: the part starts with a later one
-    std::function<void()> stop;           // empty: nothing to stop; must work without a start, and twice
+    std::function<lib::Status()> start;  // empty: the part starts with a later one
+    std::function<void()> stop;          // empty: nothing to stop; must work without a start, and twice
   };
 
   explicit StartList(std::vector<Part> parts) : parts_(std::move(parts)) {}
 
   // Returns the first failure, after which nothing else starts.
-  base::Status start() const {
+  lib::Status start() const {
     for (const Part& part : parts_) {
       if (!part.start) continue;
       if (auto status = part.start(); !status.ok()) return status;

@@ -3,8 +3,8 @@
 
 #include "core/daemon/status_json.hpp"
 
-#include "core/base/rfc3339.hpp"
 #include "core/daemon/build_info.hpp"
+#include "lib/rfc3339.hpp"
 
 namespace sluice::daemon {
 namespace {
@@ -31,10 +31,10 @@ json family_json(const StatusInput& in, const StatusInput::PerFamily& family) {
   for (const auto& [name, reason] : loop.not_programmed.reasons()) {
     not_programmed.push_back({{"service_port", name.printed()}, {"reason", reason}});
   }
-  json out = {{"family", base::family_name(family.family)},
+  json out = {{"family", lib::family_name(family.family)},
               {"synced", loop.synced},
               {"generation", loop.generation},
-              {"service_ports", in.store.service_ports[base::family_index(family.family)]},
+              {"service_ports", in.store.service_ports[lib::family_index(family.family)]},
               {"objects_owned", loop.objects_owned},
               {"full_syncs", loop.full_syncs},
               {"delta_syncs", loop.delta_syncs},
@@ -50,10 +50,10 @@ json family_json(const StatusInput& in, const StatusInput::PerFamily& family) {
                          {"seconds", loop.last_apply->seconds},
                          {"kernel_writes", loop.last_apply->kernel_writes},
                          {"result", loop.last_apply->result},
-                         {"at", base::rfc3339(loop.last_apply->at)}};
+                         {"at", lib::rfc3339(loop.last_apply->at)}};
   }
   if (loop.last_failure) {
-    out["last_failure"] = {{"error", loop.last_failure->error}, {"at", base::rfc3339(loop.last_failure->at)}};
+    out["last_failure"] = {{"error", loop.last_failure->error}, {"at", lib::rfc3339(loop.last_failure->at)}};
   }
   if (loop.last_programming_seconds >= 0) out["last_programming_seconds"] = loop.last_programming_seconds;
   return out;
@@ -64,7 +64,7 @@ json swap_json(const lifecycle::SwapProgress& swap) {
   if (swap.step) {
     out["from"] = swap.from;
     out["to"] = swap.to;
-    out["since"] = base::rfc3339(swap.since);
+    out["since"] = lib::rfc3339(swap.since);
   }
   if (swap.last) {
     const lifecycle::SwapResult& last = *swap.last;
@@ -74,7 +74,7 @@ json swap_json(const lifecycle::SwapProgress& swap) {
                    {"seconds", last.seconds},
                    {"longest_wait_seconds", last.longest_wait_seconds},
                    {"remarks", last.remarks},
-                   {"at", base::rfc3339(last.at)}};
+                   {"at", lib::rfc3339(last.at)}};
     if (!last.status.ok()) out["last"]["error"] = last.status.message();
     if (last.failed_at) out["last"]["failed_at"] = std::string(lifecycle::step_name(*last.failed_at));
   }
@@ -83,10 +83,10 @@ json swap_json(const lifecycle::SwapProgress& swap) {
 
 json retiring_json(const StatusInput::Retiring& retiring) {
   json families = json::array();
-  for (const base::Family family : retiring.families) families.push_back(base::family_name(family));
+  for (const lib::Family family : retiring.families) families.push_back(lib::family_name(family));
   return {{"backend", retiring.backend},
           {"families", std::move(families)},
-          {"until", base::rfc3339(retiring.until)},
+          {"until", lib::rfc3339(retiring.until)},
           {"error", retiring.error}};
 }
 

@@ -29,7 +29,7 @@ struct StatusInput {
   std::vector<observe::ResourceStatus> resources;
   std::optional<kube::RecordingStatus> recording;
   struct PerFamily {
-    base::Family family;
+    lib::Family family;
     sync::LoopStatus loop;
     std::string overdue;
   };
@@ -37,7 +37,7 @@ struct StatusInput {
   lifecycle::SwapProgress swap;
   struct Retiring {
     std::string backend;
-    std::vector<base::Family> families;
+    std::vector<lib::Family> families;
     std::chrono::system_clock::time_point until;
     std::string error;
   };

@@ -13,12 +13,12 @@ namespace {
 constexpr std::chrono::seconds kStatusInterval{1};
 
 std::string family_line(const Supervised& now, const Supervised::PerFamily& family) {
-  const std::string name(base::family_name(family.family));
+  const std::string name(lib::family_name(family.family));
   if (!family.overdue.empty()) return name + ": " + family.overdue + " takes longer than its limit";
   if (!family.loop.last_error.empty()) return name + ": " + family.loop.last_error;
   if (!family.loop.synced) return name + ": writing rules";
   std::string out = name + ": generation " + std::to_string(family.loop.generation) + ", " +
-                    std::to_string(now.store.service_ports[base::family_index(family.family)]) + " service ports";
+                    std::to_string(now.store.service_ports[lib::family_index(family.family)]) + " service ports";
   const std::size_t not_programmed = family.loop.not_programmed.reasons().size();
   if (not_programmed != 0) out += ", " + std::to_string(not_programmed) + " not programmed";
   return out;
@@ -47,11 +47,11 @@ bool alive(const Supervised& now) {
 
 Supervision::Supervision(const base::Notifier& notifier) : notifier_(notifier) {}
 
-std::optional<base::Clock::Duration> Supervision::interval() const {
+std::optional<lib::Clock::Duration> Supervision::interval() const {
   if (!notifier_.is_enabled()) return std::nullopt;
-  base::Clock::Duration out = kStatusInterval;
+  lib::Clock::Duration out = kStatusInterval;
   // A third, so that one lost and one late message do not trigger the watchdog.
-  if (notifier_.watchdog()) out = std::min<base::Clock::Duration>(out, *notifier_.watchdog() / 3);
+  if (notifier_.watchdog()) out = std::min<lib::Clock::Duration>(out, *notifier_.watchdog() / 3);
   return out;
 }
 

@@ -12,17 +12,17 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/clock.hpp"
-#include "core/base/ip.hpp"
 #include "core/base/notify.hpp"
 #include "core/snapshot/store_thread.hpp"
 #include "core/sync/sync_loop.hpp"
+#include "lib/clock.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::daemon {
 
 struct Supervised {
   struct PerFamily {
-    base::Family family;
+    lib::Family family;
     sync::LoopStatus loop;
     std::string overdue;  // the backend call that is past its limit, or empty
   };
@@ -42,7 +42,7 @@ class Supervision {
   explicit Supervision(const base::Notifier& notifier);
 
   // How often to call report(); nothing without a service manager.
-  std::optional<base::Clock::Duration> interval() const;
+  std::optional<lib::Clock::Duration> interval() const;
   void ready();
   void report(const Supervised& now);
   void stopping(std::string_view why);

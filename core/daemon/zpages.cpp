@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/observe/http/accept_header.hpp"
+#include "lib/rfc3339.hpp"
 
 namespace sluice::daemon {
 namespace {
@@ -82,25 +83,13 @@ HttpResponse answer(const std::string& accept, const std::string& kind, const st
   return response;
 }
 
-std::tm utc(Time time) {
+// As date(1) prints it.
+std::string unix_date(Time time) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
   std::tm parts{};
   gmtime_r(&seconds, &parts);
-  return parts;
-}
-
-// As date(1) prints it.
-std::string unix_date(Time time) {
-  const std::tm parts = utc(time);
   char out[64];
   std::strftime(out, sizeof out, "%a %b %e %H:%M:%S UTC %Y", &parts);
-  return out;
-}
-
-std::string rfc3339_seconds(Time time) {
-  const std::tm parts = utc(time);
-  char out[64];
-  std::strftime(out, sizeof out, "%Y-%m-%dT%H:%M:%SZ", &parts);
   return out;
 }
 
@@ -118,7 +107,7 @@ HttpResponse statusz(const StatusPage& page, const std::string& accept) {
                            " sec\nBinary version: " + version + "\nEmulation version: " + page.emulation_version +
                            "\nPaths:" + paths + "\n";
   return answer(accept, "Statusz", "statusz", text,
-                {{"startTime", rfc3339_seconds(page.started)},
+                {{"startTime", lib::rfc3339(page.started, lib::Fraction::none)},
                  {"uptimeSeconds", up},
                  {"goVersion", ""},
                  {"binaryVersion", version},

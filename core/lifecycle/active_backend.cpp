@@ -18,7 +18,7 @@ namespace sluice::lifecycle {
 // What the daemon itself does in one family.
 class ActiveBackend::Family final : public ServedFamilyObserver {
  public:
-  Family(base::Family family, const Dependencies& dependencies)
+  Family(lib::Family family, const Dependencies& dependencies)
       : family_(family),
         service_health_(dependencies.service_health),
         conntrack_(options(family, dependencies), std::make_unique<conntrack::KernelConntrackTable>()),
@@ -46,18 +46,18 @@ class ActiveBackend::Family final : public ServedFamilyObserver {
   }
 
  private:
-  static conntrack::ConntrackReconciler::Options options(base::Family family, const Dependencies& dependencies) {
+  static conntrack::ConntrackReconciler::Options options(lib::Family family, const Dependencies& dependencies) {
     conntrack::ConntrackReconciler::Options out;
     out.family = family;
     out.memory_file =
-        dependencies.folder + (family == base::Family::ipv4 ? "/udp-frontends-ipv4" : "/udp-frontends-ipv6");
+        dependencies.folder + (family == lib::Family::ipv4 ? "/udp-frontends-ipv4" : "/udp-frontends-ipv6");
     out.reconciled = [&metrics = dependencies.metrics, family](double seconds, std::uint64_t deleted) {
       metrics.conntrack_reconciled(family, seconds, deleted);
     };
     return out;
   }
 
-  const base::Family family_;
+  const lib::Family family_;
   observe::ServiceHealthServer& service_health_;
   conntrack::ConntrackReconciler conntrack_;
   ServedFamily served_;
@@ -72,10 +72,10 @@ void ActiveBackend::make_active(std::shared_ptr<BackendRun> next) {
   run_ = std::move(next);
 }
 
-void ActiveBackend::open(const std::vector<base::Family>& families) {
+void ActiveBackend::open(const std::vector<lib::Family>& families) {
   const auto first = run();
-  for (const base::Family family : families) {
-    families_[base::family_index(family)] = std::make_unique<Family>(family, dependencies_);
+  for (const lib::Family family : families) {
+    families_[lib::family_index(family)] = std::make_unique<Family>(family, dependencies_);
     served(family).serve(first->id(), first->plugin().has(abi::kFeatureOwnConnections));
   }
   const lib::Lock lock(mutex_);
@@ -105,7 +105,7 @@ bool ActiveBackend::is_active(RunId id) const {
   return now && now->id() == id;
 }
 
-ServedFamily& ActiveBackend::served(base::Family family) { return families_[base::family_index(family)]->served(); }
+ServedFamily& ActiveBackend::served(lib::Family family) { return families_[lib::family_index(family)]->served(); }
 
 void ActiveBackend::serve(std::shared_ptr<BackendRun> next, const Claims& claims) {
   const auto now = next;
@@ -115,7 +115,7 @@ void ActiveBackend::serve(std::shared_ptr<BackendRun> next, const Claims& claims
   make_active(std::move(next));
   // The new backend has synced. If the first backend never did, this completes the start.
   for (const auto& of : now->families()) {
-    claimed({{now->id(), now->plugin().id(), of->family}, claims[base::family_index(of->family)]});
+    claimed({{now->id(), now->plugin().id(), of->family}, claims[lib::family_index(of->family)]});
   }
 }
 
@@ -149,7 +149,7 @@ void ActiveBackend::gone(const BackendRun& whose) {
 
 bool ActiveBackend::settled(const BackendRun& whose) const {
   return std::all_of(whose.families().begin(), whose.families().end(),
-                     [this](const auto& of) { return families_[base::family_index(of->family)]->settled(); });
+                     [this](const auto& of) { return families_[lib::family_index(of->family)]->settled(); });
 }
 
 // Only the first sync of each family matters.
@@ -183,7 +183,7 @@ void ActiveBackend::not_programmed(const sync::PortNotProgrammed& event) {
 
 // A backend that is probed may report ports before open().
 void ActiveBackend::relayed(const sync::PortRelayed& event) {
-  if (families_[base::family_index(event.loop.family)]) {
+  if (families_[lib::family_index(event.loop.family)]) {
     served(event.loop.family).relays(event.loop.run, event.port);
   }
 }

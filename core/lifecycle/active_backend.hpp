@@ -11,15 +11,15 @@
 #include <string>
 #include <vector>
 
-#include "core/base/clock.hpp"
-#include "core/base/queue.hpp"
 #include "core/kube/events/event_recorder.hpp"
 #include "core/lifecycle/backend_run.hpp"
 #include "core/lifecycle/swapper.hpp"
 #include "core/observe/health/service_health_server.hpp"
 #include "core/observe/metrics/metrics.hpp"
 #include "core/sync/sync_observer.hpp"
+#include "lib/clock.hpp"
 #include "lib/mutex.hpp"
+#include "lib/queue.hpp"
 
 namespace sluice::lifecycle {
 
@@ -32,7 +32,7 @@ class ActiveBackend final : public sync::SyncObserver {
     observe::Metrics& metrics;
     kube::EventRecorder& events;
     observe::ServiceHealthServer& service_health;
-    const base::Clock& clock;
+    const lib::Clock& clock;
     std::string node_name;
     std::string folder;  // of the files that the conntrack threads keep
   };
@@ -40,11 +40,11 @@ class ActiveBackend final : public sync::SyncObserver {
   struct Starting {
     sync::LoopId loop;
     std::string call;  // "create" or "probe"
-    base::Clock::Time since;
+    lib::Clock::Time since;
   };
   // The first sync of a family.
   struct FirstSync {
-    base::Family family = base::Family::ipv4;
+    lib::Family family = lib::Family::ipv4;
     std::vector<std::string> claims;
   };
 
@@ -56,7 +56,7 @@ class ActiveBackend final : public sync::SyncObserver {
   // Makes the first run active, before it serves.
   void make_active(std::shared_ptr<BackendRun> next);
   // Starts the conntrack threads of these families. The first run serves them.
-  void open(const std::vector<base::Family>& families);
+  void open(const std::vector<lib::Family>& families);
   // Stops the active run, then the conntrack threads. Kernel state stays.
   void stop();
 
@@ -80,7 +80,7 @@ class ActiveBackend final : public sync::SyncObserver {
   bool settled(const BackendRun& whose) const;
 
   // Receives the first sync of each family. One thread may take from it, and its owner may close it.
-  base::HandoverQueue<FirstSync>& first_syncs() { return first_syncs_; }
+  lib::HandoverQueue<FirstSync>& first_syncs() { return first_syncs_; }
 
   // sync::SyncObserver
   void claimed(const sync::Claimed& event) override;
@@ -96,15 +96,15 @@ class ActiveBackend final : public sync::SyncObserver {
   class Family;
 
   bool is_active(RunId id) const;
-  ServedFamily& served(base::Family family);
+  ServedFamily& served(lib::Family family);
 
   const Dependencies dependencies_;
-  base::HandoverQueue<FirstSync> first_syncs_;
+  lib::HandoverQueue<FirstSync> first_syncs_;
   std::array<std::unique_ptr<Family>, 2> families_;  // by family_index; filled by open()
 
   mutable lib::Mutex mutex_;
   std::shared_ptr<BackendRun> run_ SLUICE_GUARDED_BY(mutex_);
-  std::vector<base::Family> awaited_ SLUICE_GUARDED_BY(mutex_);  // families without a first sync
+  std::vector<lib::Family> awaited_ SLUICE_GUARDED_BY(mutex_);  // families without a first sync
   std::vector<Starting> starting_ SLUICE_GUARDED_BY(mutex_);
 };
 

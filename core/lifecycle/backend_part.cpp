@@ -36,7 +36,7 @@ bool BackendPart::concerned(const config::Settings& from, const config::Settings
   return reload::concerns(reload::settings_diff(from, to), reload::SettingsPart::backend) || backends_.wants_swap(to);
 }
 
-base::Status BackendPart::prepare(const config::Settings& from, const config::Settings& to) {
+lib::Status BackendPart::prepare(const config::Settings& from, const config::Settings& to) {
   swapped_.reset();
   if (auto status = host_.check(to); !status.ok()) return status;
   if (backends_.wants_swap(to)) {

@@ -24,7 +24,7 @@ class BackendPart final : public reload::ReloadPart {
    public:
     virtual ~Host() = default;
     // Fails for settings that cannot work on this node.
-    virtual base::Status check(const config::Settings& to) = 0;
+    virtual lib::Status check(const config::Settings& to) = 0;
     // Called with true before a backend that needs ServiceCIDRs subscribes, and with false after a backend that does
     // not need them has subscribed.
     virtual void set_service_cidrs(bool wanted, const config::Settings& settings) = 0;
@@ -36,7 +36,7 @@ class BackendPart final : public reload::ReloadPart {
   BackendPart(Backends& backends, Host& host) : backends_(backends), host_(host) {}
 
   bool concerned(const config::Settings& from, const config::Settings& to) const override;
-  base::Status prepare(const config::Settings& from, const config::Settings& to) override;
+  lib::Status prepare(const config::Settings& from, const config::Settings& to) override;
   reload::Committed commit() override;
   void abandon() override;
 

@@ -47,12 +47,12 @@ bool overlap(const Claims& one, const Claims& other) {
 
 namespace {
 
-std::string named(const BackendRun& run, base::Family family) {
-  return run.plugin().id() + " (" + std::string(base::family_name(family)) + ")";
+std::string named(const BackendRun& run, lib::Family family) {
+  return run.plugin().id() + " (" + std::string(lib::family_name(family)) + ")";
 }
 
-base::Status no_answer(const BackendRun& run, base::Family family, const char* call) {
-  return base::unavailable("backend " + named(run, family) + ": " + call + ": " + kTimeoutMessage);
+lib::Status no_answer(const BackendRun& run, lib::Family family, const char* call) {
+  return lib::unavailable("backend " + named(run, family) + ": " + call + ": " + kTimeoutMessage);
 }
 
 }  // namespace
@@ -67,11 +67,11 @@ std::shared_ptr<const snapshot::Transaction> BackendRun::PerFamily::take(bool fu
   return open == 0 ? nullptr : store.take(open, full, deferred);
 }
 
-std::array<base::Status, 2> BackendRun::start(Timeout timeout) {
-  std::array<base::Status, 2> out;
+std::array<lib::Status, 2> BackendRun::start(Timeout timeout) {
+  std::array<lib::Status, 2> out;
   std::array<bool, 2> late{};
   const auto until = std::chrono::steady_clock::now() + timeout;
-  for (const base::Family family : settings_.families) {
+  for (const lib::Family family : settings_.families) {
     auto made = std::make_unique<PerFamily>(family, environment_.store);
     const std::string& backend = settings_.plugin->id();
     made->loop = std::make_unique<sync::SyncLoop>(settings_.loop, sync::LoopId{settings_.id, backend, family}, *made,
@@ -80,22 +80,22 @@ std::array<base::Status, 2> BackendRun::start(Timeout timeout) {
       if (DescriptorKeeper* const keeper = environment_.descriptors) {
         callbacks.descriptors = keeper->store_for(settings_.plugin->id(), family);
       }
-      return plugin::BackendHandle::create(settings_.plugin, settings_.backend[base::family_index(family)],
+      return plugin::BackendHandle::create(settings_.plugin, settings_.backend[lib::family_index(family)],
                                            std::move(callbacks), environment_.metrics, environment_.clock);
     });
     families_.push_back(std::move(made));
   }
   for (const auto& of : families_) {
-    const std::size_t index = base::family_index(of->family);
+    const std::size_t index = lib::family_index(of->family);
     late[index] = of->probe.wait_until(until) == std::future_status::timeout;
     try {
       out[index] = late[index] ? no_answer(*this, of->family, "probe") : of->probe.get();
     } catch (const std::future_error&) {  // the loop has ended
-      out[index] = base::unavailable("the backend was not started");
+      out[index] = lib::unavailable("the backend was not started");
     }
   }
   std::erase_if(families_, [&](const auto& of) {
-    const std::size_t index = base::family_index(of->family);
+    const std::size_t index = lib::family_index(of->family);
     return !out[index].ok() && !late[index];
   });
   return out;
@@ -122,7 +122,7 @@ void BackendRun::stop() {
   unsubscribe();
 }
 
-bool BackendRun::has(base::Family family) const {
+bool BackendRun::has(lib::Family family) const {
   return std::any_of(families_.begin(), families_.end(), [&](const auto& of) { return of->family == family; });
 }
 
@@ -147,7 +147,7 @@ std::vector<std::pair<const BackendRun::PerFamily*, std::optional<T>>> BackendRu
   return out;
 }
 
-base::Status BackendRun::hold(Timeout timeout, const KeepWaiting& keep_waiting) {
+lib::Status BackendRun::hold(Timeout timeout, const KeepWaiting& keep_waiting) {
   // SyncLoop::hold() has no result, so an empty call afterwards shows that no backend call is in progress.
   for (const auto& of : families_) of->loop->hold();
   for (const auto& [of, answer] : ask<bool>(timeout, keep_waiting, [](const PerFamily& family) {
@@ -162,28 +162,28 @@ void BackendRun::resume() {
   for (const auto& of : families_) of->loop->resume();
 }
 
-base::Result<Claims> BackendRun::claims(Timeout timeout) {
+lib::Result<Claims> BackendRun::claims(Timeout timeout) {
   Claims out;
   for (auto& [of, answer] : ask<plugin::ClaimsOutcome>(timeout, {}, [](const PerFamily& family) {
          return family.loop->call([](plugin::BackendHandle& backend) { return backend.claims(); });
        })) {
     if (!answer) return no_answer(*this, of->family, "claims");
     if (!answer->ok()) return answer->status(named(*this, of->family), "claims");
-    out[base::family_index(of->family)] = std::move(answer->claims);
+    out[lib::family_index(of->family)] = std::move(answer->claims);
   }
   return out;
 }
 
-base::Status BackendRun::apply_full(Timeout timeout, const KeepWaiting& keep_waiting) {
+lib::Status BackendRun::apply_full(Timeout timeout, const KeepWaiting& keep_waiting) {
   for (const auto& [of, answer] :
-       ask<base::Status>(timeout, keep_waiting, [](const PerFamily& family) { return family.loop->apply_full(); })) {
+       ask<lib::Status>(timeout, keep_waiting, [](const PerFamily& family) { return family.loop->apply_full(); })) {
     if (!answer) return no_answer(*this, of->family, "apply");
     if (!answer->ok()) return *answer;
   }
   return {};
 }
 
-base::Status BackendRun::verify(Timeout timeout, const KeepWaiting& keep_waiting) {
+lib::Status BackendRun::verify(Timeout timeout, const KeepWaiting& keep_waiting) {
   for (const auto& [of, answer] : ask<plugin::Outcome>(timeout, keep_waiting, [](const PerFamily& family) {
          return family.loop->call([](plugin::BackendHandle& backend) { return backend.verify(); });
        })) {
@@ -197,13 +197,13 @@ plugin::Outcome BackendRun::retire(const Claims& of_successor, std::chrono::seco
                                    const KeepWaiting& keep_waiting) {
   plugin::Outcome out;
   for (auto& [of, answer] : ask<plugin::Outcome>(timeout, keep_waiting, [&](const PerFamily& family) {
-         return family.loop->call([claims = of_successor[base::family_index(family.family)],
+         return family.loop->call([claims = of_successor[lib::family_index(family.family)],
                                    drain](plugin::BackendHandle& backend) { return backend.retire(claims, drain); });
        })) {
     if (!answer) {
       plugin::Outcome late;
       late.code = abi::Code::kInternal;
-      late.object = "(" + std::string(base::family_name(of->family)) + ")";
+      late.object = "(" + std::string(lib::family_name(of->family)) + ")";
       late.message = kTimeoutMessage;
       return late;
     }
@@ -213,21 +213,21 @@ plugin::Outcome BackendRun::retire(const Claims& of_successor, std::chrono::seco
   return out;
 }
 
-base::Result<BoundClients> BackendRun::export_clients(Timeout timeout) {
+lib::Result<BoundClients> BackendRun::export_clients(Timeout timeout) {
   BoundClients out;
   for (auto& [of, answer] : ask<plugin::BoundClientsOutcome>(timeout, {}, [](const PerFamily& family) {
          return family.loop->call([](plugin::BackendHandle& backend) { return backend.export_clients(); });
        })) {
     if (!answer) return no_answer(*this, of->family, "export of clients");
     if (!answer->ok()) return answer->status(named(*this, of->family), "export of clients");
-    out[base::family_index(of->family)] = std::move(answer->clients);
+    out[lib::family_index(of->family)] = std::move(answer->clients);
   }
   return out;
 }
 
-base::Status BackendRun::import_clients(const BoundClients& clients, Timeout timeout) {
+lib::Status BackendRun::import_clients(const BoundClients& clients, Timeout timeout) {
   for (auto& [of, answer] : ask<plugin::Outcome>(timeout, {}, [&](const PerFamily& family) {
-         return family.loop->call([some = clients[base::family_index(family.family)]](plugin::BackendHandle& backend) {
+         return family.loop->call([some = clients[lib::family_index(family.family)]](plugin::BackendHandle& backend) {
            return backend.import_clients(some);
          });
        })) {
@@ -251,8 +251,8 @@ bool BackendRun::synced() const {
   return std::all_of(families_.begin(), families_.end(), [](const auto& of) { return of->loop->status().synced; });
 }
 
-base::Clock::Duration BackendRun::pending_for() const {
-  base::Clock::Duration out{0};
+lib::Clock::Duration BackendRun::pending_for() const {
+  lib::Clock::Duration out{0};
   const auto now = environment_.clock.now();
   for (const auto& of : families_) {
     if (const auto since = of->loop->freshness().pending_since) out = std::max(out, now - *since);

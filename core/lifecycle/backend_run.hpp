@@ -17,13 +17,13 @@
 #include <string>
 #include <vector>
 
-#include "core/base/clock.hpp"
-#include "core/base/ip.hpp"
-#include "core/base/status.hpp"
 #include "core/plugin/backend_handle.hpp"
 #include "core/plugin/loader.hpp"
 #include "core/snapshot/store_thread.hpp"
 #include "core/sync/sync_loop.hpp"
+#include "lib/clock.hpp"
+#include "lib/ip.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::lifecycle {
 
@@ -48,7 +48,7 @@ class BackendRun {
   struct Settings {
     RunId id = 0;
     std::shared_ptr<const plugin::Plugin> plugin;
-    std::vector<base::Family> families;
+    std::vector<lib::Family> families;
     std::array<plugin::BackendSettings, 2> backend;  // by family_index
     sync::SyncLoop::Options loop;
   };
@@ -56,7 +56,7 @@ class BackendRun {
   struct Environment {
     snapshot::StoreThread& store;
     sync::SyncObserver& observer;  // receives the events of all loops
-    const base::Clock& clock;
+    const lib::Clock& clock;
     plugin::MetricSink* metrics = nullptr;    // may be null
     DescriptorKeeper* descriptors = nullptr;  // null: backends keep no descriptors
   };
@@ -69,7 +69,7 @@ class BackendRun {
   // Creates and probes the backend in all families in parallel. Returns the results by family_index; ok for a family
   // that does not belong to this run. A family that failed is removed from the run; a family that timed out stays.
   // Must be called once.
-  std::array<base::Status, 2> start(Timeout timeout);
+  std::array<lib::Status, 2> start(Timeout timeout);
   // Opens a subscription of the store for each family. Called once, after start().
   void subscribe(snapshot::SettingsStage facts = snapshot::SettingsStage::running);
   // Closes the subscriptions; the backend takes no further transactions.
@@ -82,32 +82,32 @@ class BackendRun {
   const plugin::Plugin& plugin() const { return *settings_.plugin; }
   std::shared_ptr<const plugin::Plugin> shared_plugin() const { return settings_.plugin; }
   struct PerFamily final : sync::TransactionSource {
-    PerFamily(base::Family of, snapshot::StoreThread& from) : family(of), store(from) {}
+    PerFamily(lib::Family of, snapshot::StoreThread& from) : family(of), store(from) {}
     std::shared_ptr<const snapshot::Transaction> take(bool full, const model::Namespaces& deferred) override;
 
-    const base::Family family;
+    const lib::Family family;
     snapshot::StoreThread& store;
     std::unique_ptr<sync::SyncLoop> loop{};
     std::atomic<snapshot::SubscriptionId> subscription{0};
-    std::shared_future<base::Status> probe{};
+    std::shared_future<lib::Status> probe{};
   };
   // Does not change after start().
   const std::vector<std::unique_ptr<PerFamily>>& families() const { return families_; }
-  bool has(base::Family family) const;
+  bool has(lib::Family family) const;
 
   // Each waits for all families, with one `timeout` for all of them, and calls `keep_waiting` (may be empty) every few
   // milliseconds. A timeout of a family is a failure. Returns the first failure, prefixed with the backend.
-  base::Status hold(Timeout timeout, const KeepWaiting& keep_waiting = {});
+  lib::Status hold(Timeout timeout, const KeepWaiting& keep_waiting = {});
   void resume();
-  base::Result<Claims> claims(Timeout timeout);
-  base::Status apply_full(Timeout timeout, const KeepWaiting& keep_waiting = {});
-  base::Status verify(Timeout timeout, const KeepWaiting& keep_waiting = {});
+  lib::Result<Claims> claims(Timeout timeout);
+  lib::Status apply_full(Timeout timeout, const KeepWaiting& keep_waiting = {});
+  lib::Status verify(Timeout timeout, const KeepWaiting& keep_waiting = {});
   // kOk when all families have finished, kRetry while any family still drains.
   plugin::Outcome retire(const Claims& of_successor, std::chrono::seconds drain, Timeout timeout,
                          const KeepWaiting& keep_waiting = {});
   // kUnsupported is a failure, too.
-  base::Result<BoundClients> export_clients(Timeout timeout);
-  base::Status import_clients(const BoundClients& clients, Timeout timeout);
+  lib::Result<BoundClients> export_clients(Timeout timeout);
+  lib::Status import_clients(const BoundClients& clients, Timeout timeout);
   void set_intervals(const sync::SyncLoop::Options& options);
 
   // Whether a backend call is in progress, for which hold(), claims() and so on would wait.
@@ -115,7 +115,7 @@ class BackendRun {
   // Whether every transaction taken is in the kernel, in all families.
   bool synced() const;
   // Age of the oldest change that is not in the kernel yet.
-  base::Clock::Duration pending_for() const;
+  lib::Clock::Duration pending_for() const;
 
  private:
   template <class T, class Ask>

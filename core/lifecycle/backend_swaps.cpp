@@ -7,15 +7,15 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/base/sha256.hpp"
 #include "core/lifecycle/backend_options.hpp"
 #include "core/lifecycle/run_records.hpp"
 #include "core/plugin/lookup.hpp"
+#include "lib/sha256.hpp"
 
 namespace sluice::lifecycle {
 
 BackendSwaps::BackendSwaps(StateDir& state_dir, RunMaker& runs, ActiveBackend& active, RetiringBackends& retired,
-                           LeftoverState& leftover, const base::Clock& clock)
+                           LeftoverState& leftover, const lib::Clock& clock)
     : state_dir_(state_dir),
       runs_(runs),
       active_(active),
@@ -28,13 +28,13 @@ bool BackendSwaps::wanted(const config::Settings& to) const {
   if (run->plugin().id() != to.backend) return true;
   const auto options = backend_options(to);
   const auto differs = [&](const auto& of) {
-    return run->settings().backend[base::family_index(of->family)].options != options;
+    return run->settings().backend[lib::family_index(of->family)].options != options;
   };
   if (std::any_of(run->families().begin(), run->families().end(), differs)) return true;
   const plugin::Folders folders(to.plugins.folders.begin(), to.plugins.folders.end());
   const auto file = plugin::find_plugin(folders, to.backend);
   if (!file) return true;  // the swap reports the error
-  const auto sum = base::file_sha256(file->string());
+  const auto sum = lib::file_sha256(file->string());
   return !sum || *sum != run->plugin().sha256();
 }
 
@@ -44,17 +44,17 @@ SwapResult BackendSwaps::swap(const config::Settings& to, SwapPreparation& prepa
   return result;
 }
 
-base::Result<std::shared_ptr<const plugin::Plugin>> BackendSwaps::load(const config::Settings& to) {
+lib::Result<std::shared_ptr<const plugin::Plugin>> BackendSwaps::load(const config::Settings& to) {
   return runs_.load(to.plugins, to.backend);
 }
 
-base::Result<BackendRun::Settings> BackendSwaps::settings(const config::Settings& to) { return runs_.settings_for(to); }
+lib::Result<BackendRun::Settings> BackendSwaps::settings(const config::Settings& to) { return runs_.settings_for(to); }
 
 std::shared_ptr<BackendRun> BackendSwaps::make(BackendRun::Settings of_run) { return runs_.make(std::move(of_run)); }
 
 std::shared_ptr<BackendRun> BackendSwaps::serving() const { return active_.run(); }
 
-base::Status BackendSwaps::arriving(const BackendRun& run, const Claims& claims) {
+lib::Status BackendSwaps::arriving(const BackendRun& run, const Claims& claims) {
   leftover_.keep(run, claims);
   return try_record_run(state_dir_, run, claims, ownership::ClaimState::arriving);
 }

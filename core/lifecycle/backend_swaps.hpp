@@ -7,7 +7,6 @@
 
 #include <memory>
 
-#include "core/base/clock.hpp"
 #include "core/config/settings.hpp"
 #include "core/lifecycle/active_backend.hpp"
 #include "core/lifecycle/leftover_state.hpp"
@@ -15,6 +14,7 @@
 #include "core/lifecycle/run_maker.hpp"
 #include "core/lifecycle/state_dir.hpp"
 #include "core/lifecycle/swapper.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::lifecycle {
 
@@ -22,7 +22,7 @@ class BackendSwaps final : private Swapper::Host {
  public:
   // All must outlive it.
   BackendSwaps(StateDir& state_dir, RunMaker& runs, ActiveBackend& active, RetiringBackends& retired,
-               LeftoverState& leftover, const base::Clock& clock);
+               LeftoverState& leftover, const lib::Clock& clock);
 
   // Whether `to` names another backend, other options, or a plugin file whose content has changed.
   bool wanted(const config::Settings& to) const;
@@ -32,11 +32,11 @@ class BackendSwaps final : private Swapper::Host {
 
  private:
   // Swapper::Host
-  base::Result<std::shared_ptr<const plugin::Plugin>> load(const config::Settings& to) override;
-  base::Result<BackendRun::Settings> settings(const config::Settings& to) override;
+  lib::Result<std::shared_ptr<const plugin::Plugin>> load(const config::Settings& to) override;
+  lib::Result<BackendRun::Settings> settings(const config::Settings& to) override;
   std::shared_ptr<BackendRun> make(BackendRun::Settings of_run) override;
   std::shared_ptr<BackendRun> serving() const override;
-  base::Status arriving(const BackendRun& run, const Claims& claims) override;
+  lib::Status arriving(const BackendRun& run, const Claims& claims) override;
   void serve(std::shared_ptr<BackendRun> run, const Claims& claims) override;
   void retiring(const BackendRun& run, const Claims& claims, std::chrono::system_clock::time_point until) override;
   void undone(const BackendRun& run) override;

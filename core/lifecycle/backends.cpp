@@ -26,14 +26,14 @@ Backends::Backends(const Dependencies& dependencies)
 
 Backends::~Backends() { stop(); }
 
-base::Result<std::array<base::Status, 2>> Backends::start(const config::Settings& settings) {
+lib::Result<std::array<lib::Status, 2>> Backends::start(const config::Settings& settings) {
   auto started = runs_.start(settings);
   if (!started) return started.status();
   active_.make_active(std::move(started->run));
   return std::move(started->families);
 }
 
-base::Status Backends::subscribe(const config::Settings& settings, const std::vector<base::Family>& families) {
+lib::Status Backends::subscribe(const config::Settings& settings, const std::vector<lib::Family>& families) {
   const auto run = serving();
   active_.open(families);
   const auto claims = run->claims(kClaimsTimeout);

@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "core/base/clock.hpp"
 #include "core/config/settings.hpp"
 #include "core/kube/events/event_recorder.hpp"
 #include "core/lifecycle/active_backend.hpp"
@@ -26,6 +25,7 @@
 #include "core/observe/health/service_health_server.hpp"
 #include "core/observe/metrics/metrics.hpp"
 #include "core/snapshot/store_thread.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::lifecycle {
 
@@ -39,7 +39,7 @@ class Backends {
     kube::EventRecorder& events;
     observe::ServiceHealthServer& service_health;
     DescriptorKeeper& descriptors;
-    const base::Clock& clock;
+    const lib::Clock& clock;
     std::string node_name;
   };
 
@@ -48,10 +48,10 @@ class Backends {
 
   // Loads, creates and probes the configured backend. Returns the status of each family, by family_index; fails when
   // the plugin cannot be loaded.
-  base::Result<std::array<base::Status, 2>> start(const config::Settings& settings);
+  lib::Result<std::array<lib::Status, 2>> start(const config::Settings& settings);
   // Subscribes the backend to the store in these families, so that it begins to write to the kernel. Backends must be
   // stopped before the store.
-  base::Status subscribe(const config::Settings& settings, const std::vector<base::Family>& families);
+  lib::Status subscribe(const config::Settings& settings, const std::vector<lib::Family>& families);
   void cancel_swap() { swaps_.cancel(); }  // [any thread] Aborts a swap in progress.
   // Kernel state stays. Must be called before the store is stopped.
   void stop();

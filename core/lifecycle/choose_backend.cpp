@@ -6,21 +6,21 @@
 #include <filesystem>
 #include <string>
 
-#include "core/base/clock.hpp"
 #include "core/config/mode_table.hpp"
 #include "core/lifecycle/load_backend.hpp"
 #include "core/node/family_support.hpp"
 #include "core/plugin/backend_handle.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::lifecycle {
 namespace {
 
 // One working family is enough, as at a start.
-base::Status try_backend(const config::PluginSettings& plugins, const std::string& id) {
+lib::Status try_backend(const config::PluginSettings& plugins, const std::string& id) {
   const auto loaded = load_backend(plugins, id);
   if (!loaded) return loaded.status();
-  const base::SteadyClock clock;
-  base::Status last{base::StatusCode::unsupported, "backend " + id + " supports no IP family"};
+  const lib::SteadyClock clock;
+  lib::Status last{lib::StatusCode::unsupported, "backend " + id + " supports no IP family"};
   for (const auto family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
     if (!(*loaded)->has(family == abi::Family::kIpv4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6)) continue;
     if (family == abi::Family::kIpv6 && !node::check_ipv6().ok()) continue;
@@ -40,18 +40,18 @@ base::Status try_backend(const config::PluginSettings& plugins, const std::strin
 
 }  // namespace
 
-base::Result<config::BackendChoice> choose_backend(const config::PluginSettings& plugins) {
+lib::Result<config::BackendChoice> choose_backend(const config::PluginSettings& plugins) {
   std::string against;
   for (const std::string& id : config::preferred_modes()) {
-    const base::Status status = try_backend(plugins, id);
+    const lib::Status status = try_backend(plugins, id);
     if (status.ok()) {
       return config::BackendChoice{id, "mode auto: " + against + id + " works on this node"};
     }
     against += status.message() + "; ";
   }
-  return base::Status(base::StatusCode::unsupported,
-                      "no backend works on this node: " + against.substr(0, against.size() - 2) +
-                          "; install a backend that works, or set mode to one");
+  return lib::Status(lib::StatusCode::unsupported,
+                     "no backend works on this node: " + against.substr(0, against.size() - 2) +
+                         "; install a backend that works, or set mode to one");
 }
 
 }  // namespace sluice::lifecycle

@@ -10,6 +10,6 @@ namespace sluice::lifecycle {
 
 // Probes the preferred modes (config/mode_table.hpp) if installed; the reason names the probe results. Blocks
 // until the probes return; changes nothing on the node.
-base::Result<config::BackendChoice> choose_backend(const config::PluginSettings& plugins);
+lib::Result<config::BackendChoice> choose_backend(const config::PluginSettings& plugins);
 
 }  // namespace sluice::lifecycle

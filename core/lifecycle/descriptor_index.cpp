@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
-#include <system_error>
 #include <utility>
+
+#include "lib/number.hpp"
 
 namespace sluice::lifecycle {
 namespace {
@@ -18,24 +18,24 @@ namespace {
 // Divides the page size: the kernel writes within a page are not torn by a kill of the process.
 constexpr std::size_t kSize = 512;
 
-std::string_view family_word(base::Family family) { return family == base::Family::ipv4 ? "ipv4" : "ipv6"; }
+std::string_view family_word(lib::Family family) { return family == lib::Family::ipv4 ? "ipv4" : "ipv6"; }
 
 }  // namespace
 
-base::Result<DescriptorIndex> DescriptorIndex::make() {
-  base::Fd file(::memfd_create("sluice-descriptors", MFD_CLOEXEC));
-  if (!file.valid()) return base::errno_status("cannot create the descriptor index", errno);
+lib::Result<DescriptorIndex> DescriptorIndex::make() {
+  lib::Fd file(::memfd_create("sluice-descriptors", MFD_CLOEXEC));
+  if (!file.valid()) return lib::errno_status("cannot create the descriptor index", errno);
   return DescriptorIndex(std::move(file));
 }
 
 // "<backend>\n<family>\n<name>\n" and zeros.
-base::Status DescriptorIndex::put(unsigned slot, const KeptName& name) {
+lib::Status DescriptorIndex::put(unsigned slot, const KeptName& name) {
   std::string text = name.backend + "\n" + std::string(family_word(name.family)) + "\n" + name.name + "\n";
-  if (text.size() > kSize) return base::invalid("name too long");
+  if (text.size() > kSize) return lib::invalid("name too long");
   text.resize(kSize, '\0');
   const auto place = static_cast<off_t>(slot * kSize);
   if (::pwrite(file_.get(), text.data(), kSize, place) != static_cast<ssize_t>(kSize)) {
-    return base::errno_status("cannot write the descriptor index", errno);
+    return lib::errno_status("cannot write the descriptor index", errno);
   }
   return {};
 }
@@ -51,7 +51,7 @@ std::optional<KeptName> DescriptorIndex::at(unsigned slot) const {
   if (second == std::string_view::npos || !text.ends_with('\n') || text.size() < second + 3 || first == 0) {
     return std::nullopt;
   }
-  for (const base::Family family : base::kFamilies) {
+  for (const lib::Family family : lib::kFamilies) {
     if (text.substr(first + 1, second - first - 1) != family_word(family)) continue;
     return KeptName{std::string(text.substr(0, first)), family,
                     std::string(text.substr(second + 1, text.size() - second - 2))};
@@ -60,11 +60,8 @@ std::optional<KeptName> DescriptorIndex::at(unsigned slot) const {
 }
 
 std::optional<unsigned> DescriptorIndex::slot_of(std::string_view name) {
-  unsigned out = 0;
   if (!name.starts_with('s')) return std::nullopt;
-  const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), out);
-  if (error != std::errc() || end != name.data() + name.size() || out >= kSlots) return std::nullopt;
-  return out;
+  return lib::parse_number<unsigned>(name.substr(1), 0, kSlots - 1);
 }
 
 }  // namespace sluice::lifecycle

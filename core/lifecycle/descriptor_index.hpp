@@ -13,16 +13,16 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/fd.hpp"
-#include "core/base/ip.hpp"
-#include "core/base/status.hpp"
+#include "lib/fd.hpp"
+#include "lib/ip.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::lifecycle {
 
 // The owner of a descriptor and its name there.
 struct KeptName {
   std::string backend;
-  base::Family family = base::Family::ipv4;
+  lib::Family family = lib::Family::ipv4;
   std::string name;
   auto operator<=>(const KeptName&) const = default;
 };
@@ -35,21 +35,21 @@ class DescriptorIndex {
   static constexpr unsigned kSlots = 16000;
 
   // A new, empty index.
-  static base::Result<DescriptorIndex> make();
+  static lib::Result<DescriptorIndex> make();
   // The index of an earlier process.
-  explicit DescriptorIndex(base::Fd file) : file_(std::move(file)) {}
+  explicit DescriptorIndex(lib::Fd file) : file_(std::move(file)) {}
 
   // Atomic: a killed process leaves the old or the new name. Fails for a name too long for its slot, too.
-  base::Status put(unsigned slot, const KeptName& name);
+  lib::Status put(unsigned slot, const KeptName& name);
   std::optional<KeptName> at(unsigned slot) const;
-  const base::Fd& file() const { return file_; }
+  const lib::Fd& file() const { return file_; }
 
   // "s7", and back.
   static std::string slot_name(unsigned slot) { return "s" + std::to_string(slot); }
   static std::optional<unsigned> slot_of(std::string_view name);
 
  private:
-  base::Fd file_;
+  lib::Fd file_;
 };
 
 }  // namespace sluice::lifecycle

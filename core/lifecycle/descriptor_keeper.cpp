@@ -24,7 +24,7 @@ bool is_name(std::string_view text) {
   });
 }
 
-base::Fd duplicate(int fd) { return base::Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
+lib::Fd duplicate(int fd) { return lib::Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 
 // To keep the same socket again needs no message to the manager.
 bool same_socket(int one, int other) {
@@ -38,10 +38,10 @@ bool same_socket(int one, int other) {
 
 class DescriptorKeeper::View final : public plugin::DescriptorStore {
  public:
-  View(DescriptorKeeper& keeper, std::string backend, base::Family family)
+  View(DescriptorKeeper& keeper, std::string backend, lib::Family family)
       : keeper_(keeper), backend_(std::move(backend)), family_(family) {}
 
-  base::Status keep(std::string_view name, int fd) override { return keeper_.keep(full_name(name), fd); }
+  lib::Status keep(std::string_view name, int fd) override { return keeper_.keep(full_name(name), fd); }
   int take(std::string_view name) override { return keeper_.take(full_name(name)); }
   void drop(std::string_view name) override { keeper_.drop(full_name(name)); }
   std::vector<std::string> names() override { return keeper_.names(backend_, family_); }
@@ -51,7 +51,7 @@ class DescriptorKeeper::View final : public plugin::DescriptorStore {
 
   DescriptorKeeper& keeper_;
   const std::string backend_;
-  const base::Family family_;
+  const lib::Family family_;
 };
 
 DescriptorKeeper::DescriptorKeeper(const base::Notifier& manager, std::vector<base::PassedDescriptor> passed)
@@ -104,16 +104,16 @@ void DescriptorKeeper::adopt(std::vector<base::PassedDescriptor> passed) {
   for (const std::string& name : to_report) sender_.changed(name);
 }
 
-std::shared_ptr<plugin::DescriptorStore> DescriptorKeeper::store_for(std::string backend, base::Family family) {
+std::shared_ptr<plugin::DescriptorStore> DescriptorKeeper::store_for(std::string backend, lib::Family family) {
   return std::make_shared<View>(*this, std::move(backend), family);
 }
 
-base::Status DescriptorKeeper::keep(const KeptName& name, int fd) {
+lib::Status DescriptorKeeper::keep(const KeptName& name, int fd) {
   if (!is_name(name.name)) {
-    return base::invalid("invalid descriptor name '" + name.name + "': must be 1 to 200 letters, digits and '-_.'");
+    return lib::invalid("invalid descriptor name '" + name.name + "': must be 1 to 200 letters, digits and '-_.'");
   }
-  base::Fd copy = duplicate(fd);
-  if (!copy.valid()) return base::errno_status("cannot keep descriptor " + name.name, errno);
+  lib::Fd copy = duplicate(fd);
+  if (!copy.valid()) return lib::errno_status("cannot keep descriptor " + name.name, errno);
   const lib::Lock lock(mutex_);
   Kept& kept = kept_[name];
   if (kept.fd.valid() && same_socket(kept.fd.get(), copy.get())) return {};
@@ -170,7 +170,7 @@ void DescriptorKeeper::drop(const KeptName& name) {
   sender_.changed(DescriptorIndex::slot_name(*slot));
 }
 
-std::vector<std::string> DescriptorKeeper::names(const std::string& backend, base::Family family) const {
+std::vector<std::string> DescriptorKeeper::names(const std::string& backend, lib::Family family) const {
   const lib::Lock lock(mutex_);
   std::vector<std::string> out;
   for (auto it = kept_.lower_bound({backend, family, {}});
@@ -193,12 +193,12 @@ void DescriptorKeeper::drop_unused(const std::vector<std::string>& backends_in_u
   for (const KeptName& name : unused) drop(name);
 }
 
-base::Fd DescriptorKeeper::current(const std::string& text) const {
+lib::Fd DescriptorKeeper::current(const std::string& text) const {
   const lib::Lock lock(mutex_);
-  if (text == DescriptorIndex::kName) return index_ ? duplicate(index_->file().get()) : base::Fd();
+  if (text == DescriptorIndex::kName) return index_ ? duplicate(index_->file().get()) : lib::Fd();
   const auto slot = DescriptorIndex::slot_of(text);
   const auto name = slot ? slots_.find(*slot) : slots_.end();
-  return name == slots_.end() ? base::Fd() : duplicate(kept_.at(name->second).fd.get());
+  return name == slots_.end() ? lib::Fd() : duplicate(kept_.at(name->second).fd.get());
 }
 
 // A slot is reused only after the manager has removed it. Otherwise, a process killed in between would hand on one

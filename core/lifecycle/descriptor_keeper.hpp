@@ -17,15 +17,15 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/fd.hpp"
-#include "core/base/ip.hpp"
 #include "core/base/notify.hpp"
 #include "core/base/passed_descriptors.hpp"
-#include "core/base/status.hpp"
 #include "core/lifecycle/descriptor_index.hpp"
 #include "core/lifecycle/descriptor_sender.hpp"
 #include "core/plugin/host_services.hpp"
+#include "lib/fd.hpp"
+#include "lib/ip.hpp"
 #include "lib/mutex.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::lifecycle {
 
@@ -42,7 +42,7 @@ class DescriptorKeeper final : private DescriptorSender::Owner {
 
   // [any thread] The view of one backend, for HostCallbacks::descriptors; there may be many.
   // The keeper must outlive it. Its methods do not wait for the manager.
-  std::shared_ptr<plugin::DescriptorStore> store_for(std::string backend, base::Family family);
+  std::shared_ptr<plugin::DescriptorStore> store_for(std::string backend, lib::Family family);
 
   // [any thread] Drops the descriptors of all other backends. Called after the first sync,
   // with the active and the retiring backends.
@@ -63,19 +63,19 @@ class DescriptorKeeper final : private DescriptorSender::Owner {
  private:
   class View;
   struct Kept {
-    base::Fd fd;
+    lib::Fd fd;
     std::optional<unsigned> slot;  // in the descriptor store; nothing: not stored there
   };
 
   void adopt(std::vector<base::PassedDescriptor> passed);
-  base::Status keep(const KeptName& name, int fd);
+  lib::Status keep(const KeptName& name, int fd);
   int take(const KeptName& name) const;
   void drop(const KeptName& name);
-  std::vector<std::string> names(const std::string& backend, base::Family family) const;
+  std::vector<std::string> names(const std::string& backend, lib::Family family) const;
   std::optional<unsigned> new_slot(const KeptName& name) SLUICE_REQUIRES(mutex_);
   void warn_not_stored(const KeptName& name, const std::string& why) SLUICE_REQUIRES(mutex_);
   // [thread of the sender]
-  base::Fd current(const std::string& text) const override;
+  lib::Fd current(const std::string& text) const override;
   void removed(const std::string& text) override;
 
   const bool has_manager_;

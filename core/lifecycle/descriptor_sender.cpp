@@ -24,7 +24,7 @@ constexpr milliseconds kPollTimeout{20};
 constexpr milliseconds kFirstRetryInterval{50};
 constexpr milliseconds kMaxRetryInterval{5000};
 
-base::Clock::Time now() { return base::SteadyClock().now(); }
+lib::Clock::Time now() { return lib::SteadyClock().now(); }
 
 }  // namespace
 
@@ -85,7 +85,7 @@ bool DescriptorSender::update(const std::string& name) {
     if (!send_with_retry("FDSTOREREMOVE=1\nFDNAME=" + name, -1)) return false;
     stored_.erase(name);
   }
-  const base::Fd fd = owner_.current(name);
+  const lib::Fd fd = owner_.current(name);
   if (!fd.valid()) {
     owner_.removed(name);
     return true;
@@ -106,7 +106,7 @@ bool DescriptorSender::send_with_retry(const std::string& payload, int fd) {
 DescriptorSender::SendResult DescriptorSender::send(const std::string& payload, int fd) {
   if (!socket_.valid()) {
     // Connected, so that poll() reports when there is room.
-    base::Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    lib::Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket.valid() || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(manager_.data()),
                                      static_cast<socklen_t>(manager_.size())) != 0) {
       return SendResult::gone;

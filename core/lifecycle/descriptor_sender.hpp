@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/clock.hpp"
-#include "core/base/fd.hpp"
+#include "lib/clock.hpp"
+#include "lib/fd.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::lifecycle {
@@ -28,7 +28,7 @@ class DescriptorSender {
    public:
     virtual ~Owner() = default;
     // A duplicate of the descriptor with this name; invalid when there is none.
-    virtual base::Fd current(const std::string& name) const = 0;
+    virtual lib::Fd current(const std::string& name) const = 0;
     // The manager has removed the name, and no descriptor has it.
     virtual void removed(const std::string& name) = 0;
   };
@@ -63,7 +63,7 @@ class DescriptorSender {
   Owner& owner_;
   // Used only by the thread, once it runs.
   std::set<std::string> stored_;  // names that the manager may have
-  base::Fd socket_;
+  lib::Fd socket_;
   std::chrono::milliseconds retry_{0};
   bool warned_ = false;
 
@@ -73,7 +73,7 @@ class DescriptorSender {
   std::set<std::string> queued_ SLUICE_GUARDED_BY(mutex_);  // the same names, for lookup
   std::size_t sending_ SLUICE_GUARDED_BY(mutex_) = 0;       // 1 while a name taken from the queue is being sent
   bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
-  base::Clock::Time deadline_ SLUICE_GUARDED_BY(mutex_){};
+  lib::Clock::Time deadline_ SLUICE_GUARDED_BY(mutex_){};
   std::thread thread_ SLUICE_GUARDED_BY(mutex_);
 };
 

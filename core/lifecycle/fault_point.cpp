@@ -5,6 +5,6 @@
 
 namespace sluice::lifecycle {
 
-base::Status fault_point(Step) { return {}; }
+lib::Status fault_point(Step) { return {}; }
 
 }  // namespace sluice::lifecycle

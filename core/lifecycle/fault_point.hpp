@@ -5,12 +5,12 @@
 // the installed daemon; test builds replace it with test/tools/fault_point.cpp.
 #pragma once
 
-#include "core/base/status.hpp"
 #include "core/lifecycle/step.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::lifecycle {
 
 // Called right before a step; the step fails with a status that is not ok.
-base::Status fault_point(Step step);
+lib::Status fault_point(Step step);
 
 }  // namespace sluice::lifecycle

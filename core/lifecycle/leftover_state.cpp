@@ -24,7 +24,7 @@ LeftoverState::LeftoverState(StateDir& state_dir, RunMaker& runs, ActiveBackend&
 
 LeftoverState::~LeftoverState() { stop(); }
 
-void LeftoverState::start(const config::Settings& settings, const std::vector<base::Family>& families) {
+void LeftoverState::start(const config::Settings& settings, const std::vector<lib::Family>& families) {
   settings_ = settings;
   // Includes the same backend: an earlier plugin file may have left artifacts that this file does not claim.
   find(families);
@@ -40,10 +40,10 @@ void LeftoverState::stop() {
 }
 
 void LeftoverState::keep(const BackendRun& run, const Claims& claims) {
-  for (const auto& of : run.families()) cleanup_->keep(of->family, claims[base::family_index(of->family)]);
+  for (const auto& of : run.families()) cleanup_->keep(of->family, claims[lib::family_index(of->family)]);
 }
 
-void LeftoverState::find(const std::vector<base::Family>& families) {
+void LeftoverState::find(const std::vector<lib::Family>& families) {
   cleanup::StartupCleanup::Options options;
   options.drain = std::chrono::duration_cast<std::chrono::milliseconds>(settings_.drain_timeout);
   options.removed = [this](const cleanup::LeftoverBackend& gone) { removed(gone); };
@@ -109,7 +109,7 @@ void LeftoverState::drop_descriptors() {
 
 // Retires leftover state of an earlier process with a new run that never serves.
 void LeftoverState::adopt(const std::string& backend, const std::vector<cleanup::LeftoverBackend>& found) {
-  const auto failed = [&](const base::Status& status) {
+  const auto failed = [&](const lib::Status& status) {
     base::log_error("swap", "cannot remove leftover state of backend " + backend + ": " + status.message() +
                                 "; retry at the next start, or run sluiced --cleanup now");
   };
@@ -134,7 +134,7 @@ void LeftoverState::adopt(const std::string& backend, const std::vector<cleanup:
     if (status.ok()) continue;
     failed(status);
     // A run with a call in progress cannot be released yet.
-    if (made->busy()) retiring_.adopt(made, {}, base::Clock::Duration(0));
+    if (made->busy()) retiring_.adopt(made, {}, lib::Clock::Duration(0));
     return;
   }
   base::log_info("swap", "retiring leftover state of backend " + backend + ": draining its connections for at most " +

@@ -11,7 +11,6 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/clock.hpp"
 #include "core/cleanup/startup_cleanup.hpp"
 #include "core/config/settings.hpp"
 #include "core/lifecycle/active_backend.hpp"
@@ -19,6 +18,7 @@
 #include "core/lifecycle/retiring_backends.hpp"
 #include "core/lifecycle/run_maker.hpp"
 #include "core/lifecycle/state_dir.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::lifecycle {
 
@@ -32,7 +32,7 @@ class LeftoverState {
   LeftoverState& operator=(const LeftoverState&) = delete;
 
   // Finds leftover state, and starts the thread that waits for the first sync of these families.
-  void start(const config::Settings& settings, const std::vector<base::Family>& families);
+  void start(const config::Settings& settings, const std::vector<lib::Family>& families);
   // Waits for a backend that is created and probed.
   void stop();
 
@@ -40,7 +40,7 @@ class LeftoverState {
   void keep(const BackendRun& run, const Claims& claims);
 
  private:
-  void find(const std::vector<base::Family>& families);
+  void find(const std::vector<lib::Family>& families);
   void wait_for_first_syncs(std::size_t families);
   void adopt_all();
   void adopt(const std::string& backend, const std::vector<cleanup::LeftoverBackend>& found);

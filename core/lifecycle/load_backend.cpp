@@ -7,8 +7,8 @@
 
 namespace sluice::lifecycle {
 
-base::Result<std::shared_ptr<const plugin::Plugin>> load_backend(const config::PluginSettings& settings,
-                                                                 const std::string& id, bool copy) {
+lib::Result<std::shared_ptr<const plugin::Plugin>> load_backend(const config::PluginSettings& settings,
+                                                                const std::string& id, bool copy) {
   const plugin::Folders folders(settings.folders.begin(), settings.folders.end());
   const auto file = plugin::find_plugin(folders, id);
   if (!file) return file.status();

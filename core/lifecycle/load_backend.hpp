@@ -7,14 +7,14 @@
 #include <memory>
 #include <string>
 
-#include "core/base/status.hpp"
 #include "core/config/settings.hpp"
 #include "core/plugin/loader.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::lifecycle {
 
 // `copy`: see LoadRequest.
-base::Result<std::shared_ptr<const plugin::Plugin>> load_backend(const config::PluginSettings& settings,
-                                                                 const std::string& id, bool copy = false);
+lib::Result<std::shared_ptr<const plugin::Plugin>> load_backend(const config::PluginSettings& settings,
+                                                                const std::string& id, bool copy = false);
 
 }  // namespace sluice::lifecycle

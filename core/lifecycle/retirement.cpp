@@ -11,7 +11,7 @@
 
 namespace sluice::lifecycle {
 
-Retirement::Retirement(Options options, Observer& observer, const base::Clock& clock)
+Retirement::Retirement(Options options, Observer& observer, const lib::Clock& clock)
     : options_(options), observer_(observer), clock_(clock) {}
 
 Retirement::~Retirement() { stop(); }
@@ -106,7 +106,7 @@ void Retirement::unload(std::shared_ptr<BackendRun> run) {
   auto plugin = run->shared_plugin();
   const std::string name = "plugin " + plugin->file().string() + " (" + plugin->version() + ")";
   run.reset();
-  const base::Status status = plugin::unload_plugin(std::move(plugin), options_.unload_timeout);
+  const lib::Status status = plugin::unload_plugin(std::move(plugin), options_.unload_timeout);
   base::log_info("swap", status.ok() ? name + " is unloaded" : status.message());
 }
 

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/clock.hpp"
 #include "core/lifecycle/backend_run.hpp"
+#include "lib/clock.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::lifecycle {
@@ -21,21 +21,21 @@ namespace sluice::lifecycle {
 class Retirement {
  public:
   struct Options {
-    base::Clock::Duration interval{std::chrono::milliseconds(500)};
+    lib::Clock::Duration interval{std::chrono::milliseconds(500)};
     BackendRun::Timeout call_timeout{std::chrono::seconds(90)};
     // How long before the drain timeout Observer::ending() is called.
-    base::Clock::Duration ending_notice{std::chrono::seconds(2)};
+    lib::Clock::Duration ending_notice{std::chrono::seconds(2)};
     // How long after the drain timeout a failing retire() is retried.
-    base::Clock::Duration give_up_after{std::chrono::minutes(10)};
+    lib::Clock::Duration give_up_after{std::chrono::minutes(10)};
     // How long after `until` Observer::settled() may delay retire().
-    base::Clock::Duration settle_timeout{std::chrono::seconds(10)};
+    lib::Clock::Duration settle_timeout{std::chrono::seconds(10)};
     // Maximum wait for the last user of a library; the last user unmaps it after this timeout. The wait blocks the
     // retirement of other backends, and stop().
     std::chrono::milliseconds unload_timeout{std::chrono::seconds(1)};
   };
   struct Entry {
     std::shared_ptr<BackendRun> run;
-    base::Clock::Time until;  // end of the drain
+    lib::Clock::Time until;  // end of the drain
     bool undo = false;        // it has never served: its kernel state is rolled back
     // Delays retire() until this run has synced; null: no delay.
     std::shared_ptr<BackendRun> after_sync_of{};
@@ -55,7 +55,7 @@ class Retirement {
   };
 
   // The observer must outlive it.
-  Retirement(Options options, Observer& observer, const base::Clock& clock);
+  Retirement(Options options, Observer& observer, const lib::Clock& clock);
   ~Retirement();  // stops
 
   void start();
@@ -82,7 +82,7 @@ class Retirement {
 
   const Options options_;
   Observer& observer_;
-  const base::Clock& clock_;
+  const lib::Clock& clock_;
   std::thread thread_;
   lib::Mutex retire_mutex_;  // before mutex_
 

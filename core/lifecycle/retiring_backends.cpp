@@ -11,7 +11,7 @@
 
 namespace sluice::lifecycle {
 
-RetiringBackends::RetiringBackends(StateDir& state_dir, ActiveBackend& active, const base::Clock& clock)
+RetiringBackends::RetiringBackends(StateDir& state_dir, ActiveBackend& active, const lib::Clock& clock)
     : state_dir_(state_dir), active_(active), clock_(clock), retirement_({}, *this, clock) {}
 
 RetiringBackends::~RetiringBackends() { stop(); }
@@ -30,7 +30,7 @@ bool RetiringBackends::retires(const std::string& backend) const {
 }
 
 void RetiringBackends::adopt(std::shared_ptr<BackendRun> adopted, const std::vector<ownership::ClaimState>& states,
-                             base::Clock::Duration drain) {
+                             lib::Clock::Duration drain) {
   {
     const lib::Lock lock(mutex_);
     adopted_[adopted->id()] = states;

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "core/base/clock.hpp"
 #include "core/lifecycle/active_backend.hpp"
 #include "core/lifecycle/retirement.hpp"
 #include "core/lifecycle/state_dir.hpp"
+#include "lib/clock.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::lifecycle {
@@ -21,7 +21,7 @@ namespace sluice::lifecycle {
 class RetiringBackends final : private Retirement::Observer {
  public:
   // All must outlive it.
-  RetiringBackends(StateDir& state_dir, ActiveBackend& active, const base::Clock& clock);
+  RetiringBackends(StateDir& state_dir, ActiveBackend& active, const lib::Clock& clock);
   ~RetiringBackends() override;  // stops
   RetiringBackends(const RetiringBackends&) = delete;
   RetiringBackends& operator=(const RetiringBackends&) = delete;
@@ -39,7 +39,7 @@ class RetiringBackends final : private Retirement::Observer {
   // [any thread] Retires leftover state with a run that never serves. Entries in these states of the ownership ledger
   // end with it.
   void adopt(std::shared_ptr<BackendRun> adopted, const std::vector<ownership::ClaimState>& states,
-             base::Clock::Duration drain);
+             lib::Clock::Duration drain);
   // [any thread] The run has removed its kernel state.
   void forget(const BackendRun& removed, const std::vector<ownership::ClaimState>& states);
 
@@ -51,7 +51,7 @@ class RetiringBackends final : private Retirement::Observer {
 
   StateDir& state_dir_;
   ActiveBackend& active_;
-  const base::Clock& clock_;
+  const lib::Clock& clock_;
   lib::Mutex mutex_;
   // States of adopted runs in the ownership ledger.
   std::map<RunId, std::vector<ownership::ClaimState>> adopted_ SLUICE_GUARDED_BY(mutex_);

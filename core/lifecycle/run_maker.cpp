@@ -25,25 +25,25 @@ sync::SyncLoop::Options loop_options(const config::Settings& settings) {
   sync::SyncLoop::Options out;
   out.intervals.min = settings.min_sync_period;
   out.intervals.retry = settings.sync_period;
-  out.intervals.max = std::max<base::Clock::Duration>(kFullSyncInterval, settings.sync_period);
+  out.intervals.max = std::max<lib::Clock::Duration>(kFullSyncInterval, settings.sync_period);
   out.verify_every = sync::verify_interval(settings.sync_period);
   return out;
 }
 
-base::Result<std::shared_ptr<const plugin::Plugin>> RunMaker::load(const config::PluginSettings& plugins,
-                                                                   const std::string& id) const {
+lib::Result<std::shared_ptr<const plugin::Plugin>> RunMaker::load(const config::PluginSettings& plugins,
+                                                                  const std::string& id) const {
   return load_backend(plugins, id, /*copy=*/true);
 }
 
-base::Result<BackendRun::Settings> RunMaker::settings_for(const config::Settings& configured) {
+lib::Result<BackendRun::Settings> RunMaker::settings_for(const config::Settings& configured) {
   const auto folder = state_dir_.backend_folder(configured.backend);
   if (!folder) return folder.status();
   BackendRun::Settings out;
   out.id = ++last_id_;
   const auto options = backend_options(configured);
-  for (const base::Family family : base::kFamilies) {
-    plugin::BackendSettings& backend = out.backend[base::family_index(family)];
-    backend.family = family == base::Family::ipv4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
+  for (const lib::Family family : lib::kFamilies) {
+    plugin::BackendSettings& backend = out.backend[lib::family_index(family)];
+    backend.family = family == lib::Family::ipv4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
     backend.options = options;
     backend.state_dir = *folder;
   }
@@ -55,7 +55,7 @@ std::shared_ptr<BackendRun> RunMaker::make(BackendRun::Settings settings) const 
   return std::make_shared<BackendRun>(std::move(settings), environment_);
 }
 
-base::Result<RunMaker::Started> RunMaker::start(const config::Settings& configured) {
+lib::Result<RunMaker::Started> RunMaker::start(const config::Settings& configured) {
   auto loaded = load(configured.plugins, configured.backend);
   if (!loaded) return loaded.status();
   auto of_run = settings_for(configured);
@@ -66,17 +66,17 @@ base::Result<RunMaker::Started> RunMaker::start(const config::Settings& configur
   // Both families in parallel, because probing kernel tools is slow.
   Started out;
   const auto claims = state_dir_.claims();
-  for (const base::Family family : base::kFamilies) {
-    base::Status& status = out.families[base::family_index(family)];
-    if (family == base::Family::ipv6) status = node::check_ipv6();
-    if (status.ok() && !run.plugin->has(family == base::Family::ipv4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6)) {
-      status = {base::StatusCode::unsupported,
-                "backend " + configured.backend + " does not support " + std::string(base::family_name(family))};
+  for (const lib::Family family : lib::kFamilies) {
+    lib::Status& status = out.families[lib::family_index(family)];
+    if (family == lib::Family::ipv6) status = node::check_ipv6();
+    if (status.ok() && !run.plugin->has(family == lib::Family::ipv4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6)) {
+      status = {lib::StatusCode::unsupported,
+                "backend " + configured.backend + " does not support " + std::string(lib::family_name(family))};
     }
     if (!status.ok()) continue;
     run.families.push_back(family);
     // Leftover state of another backend serves until the first sync of this backend.
-    run.backend[base::family_index(family)].predecessor_serves = std::any_of(
+    run.backend[lib::family_index(family)].predecessor_serves = std::any_of(
         claims.begin(), claims.end(),
         [&](const ownership::Claim& claim) { return claim.family == family && claim.backend != configured.backend; });
   }

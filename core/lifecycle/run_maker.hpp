@@ -10,10 +10,10 @@
 #include <memory>
 #include <string>
 
-#include "core/base/status.hpp"
 #include "core/config/settings.hpp"
 #include "core/lifecycle/backend_run.hpp"
 #include "core/lifecycle/state_dir.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::lifecycle {
 
@@ -27,19 +27,19 @@ class RunMaker {
       : state_dir_(state_dir), environment_(environment) {}
 
   // [any thread] Loads the plugin of a backend from its own copy of the file.
-  base::Result<std::shared_ptr<const plugin::Plugin>> load(const config::PluginSettings& plugins,
-                                                           const std::string& id) const;
+  lib::Result<std::shared_ptr<const plugin::Plugin>> load(const config::PluginSettings& plugins,
+                                                          const std::string& id) const;
   // [any thread] The settings of a run, without plugin and families.
-  base::Result<BackendRun::Settings> settings_for(const config::Settings& configured);
+  lib::Result<BackendRun::Settings> settings_for(const config::Settings& configured);
   // [any thread]
   std::shared_ptr<BackendRun> make(BackendRun::Settings settings) const;
 
   struct Started {
     std::shared_ptr<BackendRun> run;
-    std::array<base::Status, 2> families;  // by family_index
+    std::array<lib::Status, 2> families;  // by family_index
   };
   // Loads, creates and probes the configured backend. Fails when the plugin cannot be loaded.
-  base::Result<Started> start(const config::Settings& configured);
+  lib::Result<Started> start(const config::Settings& configured);
 
  private:
   StateDir& state_dir_;

@@ -7,12 +7,12 @@
 
 namespace sluice::lifecycle {
 
-base::Status try_record_run(StateDir& state_dir, const BackendRun& run, const Claims& claims,
-                            ownership::ClaimState state, std::optional<std::chrono::system_clock::time_point> until) {
-  base::Status out;
+lib::Status try_record_run(StateDir& state_dir, const BackendRun& run, const Claims& claims,
+                           ownership::ClaimState state, std::optional<std::chrono::system_clock::time_point> until) {
+  lib::Status out;
   for (const auto& of : run.families()) {
     const auto status = state_dir.record({run.plugin().id(), of->family, state, run.plugin().file().string(), until,
-                                          claims[base::family_index(of->family)]});
+                                          claims[lib::family_index(of->family)]});
     if (!status.ok()) out = status;
   }
   return out;

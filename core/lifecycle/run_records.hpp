@@ -7,16 +7,16 @@
 #include <chrono>
 #include <optional>
 
-#include "core/base/status.hpp"
 #include "core/lifecycle/backend_run.hpp"
 #include "core/lifecycle/state_dir.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::lifecycle {
 
 // As record_run(), but returns the error.
-base::Status try_record_run(StateDir& state_dir, const BackendRun& run, const Claims& claims,
-                            ownership::ClaimState state,
-                            std::optional<std::chrono::system_clock::time_point> until = std::nullopt);
+lib::Status try_record_run(StateDir& state_dir, const BackendRun& run, const Claims& claims,
+                           ownership::ClaimState state,
+                           std::optional<std::chrono::system_clock::time_point> until = std::nullopt);
 void record_run(StateDir& state_dir, const BackendRun& run, const Claims& claims, ownership::ClaimState state,
                 std::optional<std::chrono::system_clock::time_point> until = std::nullopt);
 void forget_run(StateDir& state_dir, const BackendRun& run, ownership::ClaimState state);

@@ -3,8 +3,9 @@
 
 #include "core/lifecycle/served_family.hpp"
 
-#include <algorithm>
 #include <utility>
+
+#include "lib/text.hpp"
 
 namespace sluice::lifecycle {
 
@@ -93,8 +94,7 @@ void ServedFamily::report_old_backends() {
     const auto ports = run.flows.relay_ports();
     out.relays.insert(out.relays.end(), ports.begin(), ports.end());
   }
-  std::sort(out.relays.begin(), out.relays.end());
-  out.relays.erase(std::unique(out.relays.begin(), out.relays.end()), out.relays.end());
+  lib::sort_unique(out.relays);
   observer_.old_backend(std::move(out));
 }
 

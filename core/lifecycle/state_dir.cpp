@@ -9,23 +9,23 @@
 
 #include <cerrno>
 
-#include "core/base/files.hpp"
 #include "core/base/log.hpp"
+#include "lib/files.hpp"
 
 namespace sluice::lifecycle {
 namespace {
 
 // Like mkdir -p.
-base::Status make_folder(const std::string& path, mode_t mode) {
+lib::Status make_folder(const std::string& path, mode_t mode) {
   for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string part = path.substr(0, slash);
     if (::mkdir(part.c_str(), mode) != 0 && errno != EEXIST)
-      return base::errno_status("cannot make folder " + part, errno);
+      return lib::errno_status("cannot make folder " + part, errno);
     if (slash == std::string::npos) break;
   }
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return base::errno_status("cannot use folder " + path, errno);
-  if (!S_ISDIR(info.st_mode)) return base::invalid("cannot use folder " + path + ": not a directory");
+  if (::stat(path.c_str(), &info) != 0) return lib::errno_status("cannot use folder " + path, errno);
+  if (!S_ISDIR(info.st_mode)) return lib::invalid("cannot use folder " + path + ": not a directory");
   return {};
 }
 
@@ -39,7 +39,7 @@ struct flock whole_file() {
 }
 
 // " (process 123)"; empty when the lock was released or the holder is in another PID namespace.
-std::string holder(const base::Fd& lock_file) {
+std::string holder(const lib::Fd& lock_file) {
   struct flock found = whole_file();
   if (::fcntl(lock_file.get(), F_GETLK, &found) != 0 || found.l_type == F_UNLCK || found.l_pid <= 0) return {};
   return " (process " + std::to_string(found.l_pid) + ")";
@@ -47,39 +47,39 @@ std::string holder(const base::Fd& lock_file) {
 
 }  // namespace
 
-base::Status StateDir::open() {
-  if (const base::Status made = make_folder(path_, 0755); !made.ok()) return made.prefixed("state directory");
+lib::Status StateDir::open() {
+  if (const lib::Status made = make_folder(path_, 0755); !made.ok()) return made.prefixed("state directory");
   const std::string lock_file = path_ + "/lock";
   const std::string action = "cannot lock state directory " + path_;
-  base::Fd lock(::open(lock_file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!lock.valid()) return base::errno_status(action, errno);
+  lib::Fd lock(::open(lock_file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!lock.valid()) return lib::errno_status(action, errno);
   struct flock wanted = whole_file();
   if (::fcntl(lock.get(), F_SETLK, &wanted) != 0) {
-    if (errno != EACCES && errno != EAGAIN) return base::errno_status(action, errno);
-    return base::unavailable("state directory " + path_ + " is in use by another sluiced" + holder(lock) +
-                             "; stop it or choose another with --state-dir");
+    if (errno != EACCES && errno != EAGAIN) return lib::errno_status(action, errno);
+    return lib::unavailable("state directory " + path_ + " is in use by another sluiced" + holder(lock) +
+                            "; stop it or choose another with --state-dir");
   }
   lock_ = std::move(lock);
   const lib::Lock one_at_a_time(mutex_);
-  if (const base::Status loaded = ownership_ledger_.load(); !loaded.ok()) base::log_warning("app", loaded.message());
+  if (const lib::Status loaded = ownership_ledger_.load(); !loaded.ok()) base::log_warning("app", loaded.message());
   return {};
 }
 
-base::Result<std::string> StateDir::backend_folder(std::string_view id) const {
+lib::Result<std::string> StateDir::backend_folder(std::string_view id) const {
   if (id.empty() || id.front() == '.' || id.find('/') != std::string_view::npos) {
-    return base::invalid("backend id '" + std::string(id) + "' is not a valid directory name");
+    return lib::invalid("backend id '" + std::string(id) + "' is not a valid directory name");
   }
   std::string out = path_ + "/backends/" + std::string(id);
-  if (const base::Status made = make_folder(out, 0755); !made.ok()) return made;
+  if (const lib::Status made = make_folder(out, 0755); !made.ok()) return made;
   return out;
 }
 
-base::Status StateDir::record(ownership::Claim claim) {
+lib::Status StateDir::record(ownership::Claim claim) {
   const lib::Lock lock(mutex_);
   return ownership_ledger_.record(std::move(claim));
 }
 
-base::Status StateDir::forget(const std::string& backend, base::Family family, ownership::ClaimState state) {
+lib::Status StateDir::forget(const std::string& backend, lib::Family family, ownership::ClaimState state) {
   const lib::Lock lock(mutex_);
   return ownership_ledger_.forget(backend, family, state);
 }

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/fd.hpp"
-#include "core/base/status.hpp"
 #include "core/ownership/ownership_ledger.hpp"
+#include "lib/fd.hpp"
 #include "lib/mutex.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::lifecycle {
 
@@ -25,24 +25,24 @@ class StateDir {
   // when this object or the process ends, and reads the ownership ledger. A lock held by
   // another process is an error; a corrupt file is logged as a warning. Must not be called
   // twice in one process, because the lock belongs to the process.
-  base::Status open();
+  lib::Status open();
 
   const std::string& path() const { return path_; }
   // Path of the control socket.
   std::string control_socket() const { return path_ + "/control.sock"; }
 
   // The directory of one backend, created if needed. REQUIRES: open.
-  base::Result<std::string> backend_folder(std::string_view id) const;
+  lib::Result<std::string> backend_folder(std::string_view id) const;
 
   // [any thread] See OwnershipLedger. record() and forget() wait for the disk. Before open(),
   // claims() is empty, and the others must not be called.
-  base::Status record(ownership::Claim claim);
-  base::Status forget(const std::string& backend, base::Family family, ownership::ClaimState state);
+  lib::Status record(ownership::Claim claim);
+  lib::Status forget(const std::string& backend, lib::Family family, ownership::ClaimState state);
   std::vector<ownership::Claim> claims() const;
 
  private:
   std::string path_;
-  base::Fd lock_;
+  lib::Fd lock_;
   mutable lib::Mutex mutex_;  // apply threads and swaps record concurrently
   ownership::OwnershipLedger ownership_ledger_ SLUICE_GUARDED_BY(mutex_);
 };

@@ -35,11 +35,11 @@ class Swapper::Attempt {
 
   SwapResult run() {
     const lib::Lock pause(swapper_.retirement_.pause_mutex());
-    base::Status status;
+    lib::Status status;
     try {
       status = prepare();
     } catch (const std::exception& e) {  // no thread, no memory
-      status = {base::StatusCode::internal, e.what()};
+      status = {lib::StatusCode::internal, e.what()};
     }
     if (!status.ok()) {
       result_.failed_at = step_;
@@ -56,15 +56,15 @@ class Swapper::Attempt {
   }
 
  private:
-  base::Status enter(Step step) {
+  lib::Status enter(Step step) {
     step_ = step;
     swapper_.enter(step);
-    if (swapper_.stopping_) return base::unavailable("the daemon is shutting down");
+    if (swapper_.stopping_) return lib::unavailable("the daemon is shutting down");
     return fault_point(step);
   }
 
   // Everything before the switch-over.
-  base::Status prepare() {
+  lib::Status prepare() {
     if (auto status = enter(Step::load); !status.ok()) return status;
     auto plugin = host_.load(to_);
     if (!plugin) return plugin.status();
@@ -76,7 +76,7 @@ class Swapper::Attempt {
     return new_->verify(timeouts_.call, watch());
   }
 
-  base::Status probe(std::shared_ptr<const plugin::Plugin> plugin) {
+  lib::Status probe(std::shared_ptr<const plugin::Plugin> plugin) {
     if (auto status = enter(Step::probe); !status.ok()) return status;
     auto settings = host_.settings(to_);
     if (!settings) return settings.status();
@@ -84,16 +84,16 @@ class Swapper::Attempt {
     settings->loop.held = true;
     for (const auto& of : old_->families()) {
       settings->families.push_back(of->family);
-      settings->backend[base::family_index(of->family)].predecessor_serves = true;
+      settings->backend[lib::family_index(of->family)].predecessor_serves = true;
     }
     new_ = host_.make(std::move(*settings));
-    for (const base::Status& status : new_->start(timeouts_.probe)) {
+    for (const lib::Status& status : new_->start(timeouts_.probe)) {
       if (!status.ok()) return status;
     }
     return {};
   }
 
-  base::Status claim() {
+  lib::Status claim() {
     if (auto status = enter(Step::claim); !status.ok()) return status;
     // A backend that hangs can be replaced, too: its claims at the switch-over are known.
     auto now = old_->claims(timeouts_.call);
@@ -105,14 +105,14 @@ class Swapper::Attempt {
     return host_.arriving(*new_, claims_);
   }
 
-  base::Status hold() {
+  lib::Status hold() {
     if (auto status = enter(Step::hold); !status.ok()) return status;
     if (!overlap(old_claims_, claims_)) return {};
     held_ = true;
     return old_->hold(timeouts_.apply, watch());
   }
 
-  base::Status apply() {
+  lib::Status apply() {
     if (auto status = enter(Step::apply); !status.ok()) return status;
     preparation_.before_subscribe(new_->plugin());
     new_->subscribe(snapshot::SettingsStage::pending);
@@ -206,7 +206,7 @@ class Swapper::Attempt {
   }
 
   bool restore() {
-    base::Status status;
+    lib::Status status;
     for (int i = 0; i < kRestoreAttempts; ++i) {
       status = old_->apply_full(timeouts_.apply, watch());
       if (status.ok()) return true;
@@ -229,7 +229,7 @@ class Swapper::Attempt {
   const config::Settings& to_;
   SwapPreparation& preparation_;
   const std::shared_ptr<BackendRun> old_;
-  const base::Clock::Time begin_;
+  const lib::Clock::Time begin_;
   SwapResult result_;
   Step step_ = Step::load;
   std::shared_ptr<BackendRun> new_;
@@ -239,10 +239,10 @@ class Swapper::Attempt {
   bool held_ = false;
   bool wrote_ = false;
   bool affinity_lost_ = false;
-  base::Clock::Duration longest_wait_{0};
+  lib::Clock::Duration longest_wait_{0};
 };
 
-Swapper::Swapper(Timeouts timeouts, Host& host, Retirement& retirement, const base::Clock& clock)
+Swapper::Swapper(Timeouts timeouts, Host& host, Retirement& retirement, const lib::Clock& clock)
     : timeouts_(timeouts), host_(host), retirement_(retirement), clock_(clock) {}
 
 void Swapper::enter(Step step) {

@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "core/base/clock.hpp"
 #include "core/config/settings.hpp"
 #include "core/lifecycle/backend_run.hpp"
 #include "core/lifecycle/retirement.hpp"
 #include "core/lifecycle/step.hpp"
+#include "lib/clock.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::lifecycle {
@@ -31,7 +31,7 @@ class SwapPreparation {
 };
 
 struct SwapResult {
-  base::Status status;            // ok: the new backend serves
+  lib::Status status;            // ok: the new backend serves
   std::optional<Step> failed_at;  // if not ok
   std::string from;
   std::string to;
@@ -62,15 +62,15 @@ class Swapper {
    public:
     virtual ~Host() = default;
     // Loads the plugin of the new backend; called once, as the first step.
-    virtual base::Result<std::shared_ptr<const plugin::Plugin>> load(const config::Settings& to) = 0;
+    virtual lib::Result<std::shared_ptr<const plugin::Plugin>> load(const config::Settings& to) = 0;
     // The settings of the new run, without plugin and families; called after load().
-    virtual base::Result<BackendRun::Settings> settings(const config::Settings& to) = 0;
+    virtual lib::Result<BackendRun::Settings> settings(const config::Settings& to) = 0;
     // Makes the new run, with the next id.
     virtual std::shared_ptr<BackendRun> make(BackendRun::Settings settings) = 0;
     // The active backend.
     virtual std::shared_ptr<BackendRun> serving() const = 0;
     // Records the claims of the new backend before it writes. If this fails, it must not write.
-    virtual base::Status arriving(const BackendRun& run, const Claims& claims) = 0;
+    virtual lib::Status arriving(const BackendRun& run, const Claims& claims) = 0;
     // Makes the new backend active.
     virtual void serve(std::shared_ptr<BackendRun> run, const Claims& claims) = 0;
     // Records that the old backend retires and drains until `until`.
@@ -80,7 +80,7 @@ class Swapper {
   };
 
   // All must outlive it.
-  Swapper(Timeouts timeouts, Host& host, Retirement& retirement, const base::Clock& clock);
+  Swapper(Timeouts timeouts, Host& host, Retirement& retirement, const lib::Clock& clock);
 
   // Replaces the active backend by the one that `to` configures. Blocks until the new backend is active and retire() of
   // the old backend was called, or the swap is rolled back. One at a time.
@@ -97,7 +97,7 @@ class Swapper {
   const Timeouts timeouts_;
   Host& host_;
   Retirement& retirement_;
-  const base::Clock& clock_;
+  const lib::Clock& clock_;
   std::atomic<bool> stopping_{false};
   mutable lib::Mutex mutex_;
   SwapProgress progress_ SLUICE_GUARDED_BY(mutex_);

@@ -11,9 +11,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/model/object_name.hpp"
 #include "core/model/service.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::model {
 
@@ -42,7 +42,7 @@ struct SliceEndpoint {
 struct EndpointSlice {
   ObjectName name;
   ObjectName service;                    // from the label kubernetes.io/service-name
-  base::Family family = base::Family::ipv4;
+  lib::Family family = lib::Family::ipv4;
   std::vector<SlicePort> ports;          // those with a name (maybe empty) and a number
   std::vector<SliceEndpoint> endpoints;  // those with an address
   // endpoints.kubernetes.io/last-change-trigger-time; only for the latency metric, ignored by operator==.

@@ -10,11 +10,11 @@
 #include <variant>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/model/endpoint_slice.hpp"
 #include "core/model/node.hpp"
 #include "core/model/service.hpp"
 #include "core/model/service_cidr.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::model {
 
@@ -57,7 +57,7 @@ class EventSink {
   // [any thread] May block while the store is behind.
   virtual void deliver(Event event) = 0;
   // [any thread] Sets the addresses of the source's server, sorted. Called before objects of that server are delivered.
-  virtual void server_at(std::vector<base::SocketAddress> /*addresses*/) {}
+  virtual void server_at(std::vector<lib::SocketAddress> /*addresses*/) {}
 };
 
 }  // namespace sluice::model

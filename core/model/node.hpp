@@ -7,16 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "core/base/ip.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::model {
 
 struct Node {
   std::string name;
   std::string zone;                             // label topology.kubernetes.io/zone; empty = none
-  std::vector<base::IpAddress> internal_ips;    // status.addresses of type InternalIP, in order
-  std::vector<base::IpAddress> external_ips;    // of type ExternalIP
-  std::vector<base::IpPrefix> pod_cidrs;        // spec.podCIDRs
+  std::vector<lib::IpAddress> internal_ips;    // status.addresses of type InternalIP, in order
+  std::vector<lib::IpAddress> external_ips;    // of type ExternalIP
+  std::vector<lib::IpPrefix> pod_cidrs;        // spec.podCIDRs
   bool leaving = false;                         // deletionTimestamp, or taint ToBeDeletedByClusterAutoscaler
   bool operator==(const Node&) const = default;
 };

@@ -10,15 +10,12 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/model/object_name.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::model {
 
 enum class Protocol : std::uint8_t { tcp = 6, udp = 17, sctp = 132 };
-std::string_view protocol_name(Protocol protocol);  // "tcp"
-// "TCP", "UDP", "SCTP"; false for anything else.
-bool parse_protocol(std::string_view text, Protocol& out);
 
 enum class ServiceType : std::uint8_t { cluster_ip, node_port, load_balancer, external_name };
 
@@ -34,12 +31,12 @@ struct Service {
   ObjectName name;
   ServiceType type = ServiceType::cluster_ip;
   bool headless = false;                      // clusterIP: None
-  std::vector<base::IpAddress> cluster_ips;   // at most one per address family
+  std::vector<lib::IpAddress> cluster_ips;   // at most one per address family
   std::vector<ServicePortSpec> ports;
   std::uint32_t affinity_seconds = 0;         // 0 = sessionAffinity None
-  std::vector<base::IpAddress> external_ips;
-  std::vector<base::IpPrefix> source_ranges;  // as given, both families, /0 kept
-  std::vector<base::IpAddress> load_balancer_ips;  // ingress with an IP and ipMode VIP
+  std::vector<lib::IpAddress> external_ips;
+  std::vector<lib::IpPrefix> source_ranges;  // as given, both families, /0 kept
+  std::vector<lib::IpAddress> load_balancer_ips;  // ingress with an IP and ipMode VIP
   bool internal_local = false;                // internalTrafficPolicy: Local
   bool external_local = false;                // externalTrafficPolicy: Local, as written
   std::uint16_t health_check_node_port = 0;

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "core/base/ip.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::model {
 
 struct ServiceCidr {
   std::string name;
-  std::vector<base::IpPrefix> cidrs;  // spec.cidrs, in order, both families
+  std::vector<lib::IpPrefix> cidrs;  // spec.cidrs, in order, both families
   bool operator==(const ServiceCidr&) const = default;
 };
 

@@ -34,9 +34,9 @@ AddressEvents::AddressEvents(FindLink find) : find_(std::move(find)) {
   if (!find_) find_ = [] { return if_nametoindex(kServiceLink); };
 }
 
-base::Status AddressEvents::open() {
-  socket_ = base::Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE));
-  if (!socket_.valid()) return base::errno_status(kWhat, errno);
+lib::Status AddressEvents::open() {
+  socket_ = lib::Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE));
+  if (!socket_.valid()) return lib::errno_status(kWhat, errno);
   excluded_link_ = 0;
   // Before bind(), so that no notification of this link is queued.
   if (const unsigned link = find_(); link != 0) exclude_link(link);
@@ -46,7 +46,7 @@ base::Status AddressEvents::open() {
   if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     const int error = errno;
     socket_.reset();
-    return base::errno_status(kWhat, error);
+    return lib::errno_status(kWhat, error);
   }
   return {};
 }

@@ -8,8 +8,8 @@
 #include <functional>
 #include <string>
 
-#include "core/base/fd.hpp"
-#include "core/base/status.hpp"
+#include "lib/fd.hpp"
+#include "lib/status.hpp"
 #include "names/objects.hpp"
 
 namespace sluice::node {
@@ -25,7 +25,7 @@ class AddressEvents {
   explicit AddressEvents(FindLink find = {});
 
   // Subscribes. drain() reports all changes from here on.
-  base::Status open();
+  lib::Status open();
   void close() { socket_.reset(); }
   // For poll(); -1 while closed.
   int descriptor() const { return socket_.get(); }
@@ -42,7 +42,7 @@ class AddressEvents {
   void exclude_link(unsigned link);
 
   FindLink find_;
-  base::Fd socket_;
+  lib::Fd socket_;
   unsigned excluded_link_ = 0;  // the link whose notifications the kernel drops
 };
 

@@ -15,19 +15,19 @@
 namespace sluice::node {
 namespace {
 
-int poll_timeout(base::Clock::Time now, base::Clock::Time due) {
-  if (due == base::Clock::Time::max()) return -1;
+int poll_timeout(lib::Clock::Time now, lib::Clock::Time due) {
+  if (due == lib::Clock::Time::max()) return -1;
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(due - now).count();
   return static_cast<int>(std::clamp<std::int64_t>(wait, 0, 60'000));
 }
 
 }  // namespace
 
-base::Result<InterfaceAddresses> AddressMonitor::start() {
-  wake_ = base::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake_.valid()) return base::errno_status("cannot watch the addresses of this node", errno);
-  if (const base::Status status = events_.open(); !status.ok()) return status;
-  base::Result<InterfaceAddresses> addresses = options_.read();
+lib::Result<InterfaceAddresses> AddressMonitor::start() {
+  wake_ = lib::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_.valid()) return lib::errno_status("cannot watch the addresses of this node", errno);
+  if (const lib::Status status = events_.open(); !status.ok()) return status;
+  lib::Result<InterfaceAddresses> addresses = options_.read();
   if (!addresses) return addresses;
   last_ = *addresses;
   thread_ = std::thread([this] { run(); });
@@ -49,7 +49,7 @@ void AddressMonitor::run() {
     const int ready = ::poll(waits, 2, poll_timeout(clock_.now(), debounce_.due()));
     if (ready < 0 && errno != EINTR) {
       base::log_error("node",
-                      "watching the addresses of this node ended: " + base::errno_status("poll", errno).message());
+                      "watching the addresses of this node ended: " + lib::errno_status("poll", errno).message());
       return;
     }
     if (ready > 0 && waits[0].revents != 0) return;
@@ -68,8 +68,8 @@ void AddressMonitor::drain_events() {
 }
 
 void AddressMonitor::refresh() {
-  const base::Status subscribed = events_.descriptor() >= 0 ? base::Status() : events_.open();
-  const base::Result<InterfaceAddresses> now = subscribed.ok() ? options_.read() : subscribed;
+  const lib::Status subscribed = events_.descriptor() >= 0 ? lib::Status() : events_.open();
+  const lib::Result<InterfaceAddresses> now = subscribed.ok() ? options_.read() : subscribed;
   if (!now) {
     base::log_warning("node", now.status().message() + "; will retry");
     debounce_.retry(clock_.now(), options_.retry);

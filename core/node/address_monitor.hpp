@@ -10,12 +10,12 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/clock.hpp"
-#include "core/base/fd.hpp"
-#include "core/base/status.hpp"
 #include "core/node/address_events.hpp"
 #include "core/node/addresses.hpp"
 #include "core/node/debounce.hpp"
+#include "lib/clock.hpp"
+#include "lib/fd.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::node {
 
@@ -25,10 +25,10 @@ class AddressMonitor {
  public:
   // `read` and `changed` run on the monitor's thread (`read` also in start()).
   struct Options {
-    std::function<base::Result<InterfaceAddresses>()> read = read_node_addresses;
+    std::function<lib::Result<InterfaceAddresses>()> read = read_node_addresses;
     std::function<void(const InterfaceAddresses&)> changed;
     DebounceOptions debounce;
-    base::Clock::Duration retry = std::chrono::seconds(1);  // after a failed read
+    lib::Clock::Duration retry = std::chrono::seconds(1);  // after a failed read
     AddressEvents::FindLink find_service_link{};            // empty: kube-ipvs0
   };
 
@@ -40,7 +40,7 @@ class AddressMonitor {
 
   // Subscribes, reads the addresses, then starts the thread, so that no change is missed. Returns the addresses.
   // REQUIRES: not started.
-  base::Result<InterfaceAddresses> start();
+  lib::Result<InterfaceAddresses> start();
   // Any thread except the monitor's. Returns when no callback is running.
   void stop();
 
@@ -50,11 +50,11 @@ class AddressMonitor {
   void refresh();
 
   Options options_;
-  base::SteadyClock clock_;
+  lib::SteadyClock clock_;
   Debounce debounce_;
   InterfaceAddresses last_;
   AddressEvents events_;
-  base::Fd wake_;  // eventfd: written to by stop()
+  lib::Fd wake_;  // eventfd: written to by stop()
   std::thread thread_;
 };
 

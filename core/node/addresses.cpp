@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "core/node/address_events.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::node {
 namespace {
@@ -34,8 +35,8 @@ using SocketPtr = std::unique_ptr<nl_sock, SocketFree>;
 using CachePtr = std::unique_ptr<nl_cache, CacheFree>;
 using LinkPtr = std::unique_ptr<rtnl_link, LinkPut>;
 
-base::Status failure(const char* what, int error) {
-  return {base::StatusCode::kernel, std::string("cannot read the ") + what + " of this node: " + nl_geterror(error)};
+lib::Status failure(const char* what, int error) {
+  return {lib::StatusCode::kernel, std::string("cannot read the ") + what + " of this node: " + nl_geterror(error)};
 }
 
 AddressScope scope_of(int scope) {
@@ -50,8 +51,8 @@ std::optional<InterfaceAddress> to_value(rtnl_addr* entry, nl_cache* links) {
   if (family != AF_INET && family != AF_INET6) return std::nullopt;
   if ((rtnl_addr_get_flags(entry) & IFA_F_DADFAILED) != 0) return std::nullopt;
   InterfaceAddress out;
-  out.address = base::IpAddress::from_bytes(family == AF_INET ? base::Family::ipv4 : base::Family::ipv6,
-                                            nl_addr_get_binary_addr(local));
+  out.address = lib::IpAddress::from_bytes(family == AF_INET ? lib::Family::ipv4 : lib::Family::ipv6,
+                                           nl_addr_get_binary_addr(local));
   out.prefix_length = rtnl_addr_get_prefixlen(entry);
   out.scope = scope_of(rtnl_addr_get_scope(entry));
   if (const LinkPtr link{rtnl_link_get(links, rtnl_addr_get_ifindex(entry))}) {
@@ -68,9 +69,9 @@ std::optional<InterfaceAddress> to_value(rtnl_addr* entry, nl_cache* links) {
 
 }  // namespace
 
-base::Result<std::vector<InterfaceAddress>> read_interface_addresses() {
+lib::Result<std::vector<InterfaceAddress>> read_interface_addresses() {
   const SocketPtr socket(nl_socket_alloc());
-  if (!socket) return base::Status(base::StatusCode::kernel, "cannot read the addresses of this node: out of memory");
+  if (!socket) return lib::Status(lib::StatusCode::kernel, "cannot read the addresses of this node: out of memory");
   if (const int error = nl_connect(socket.get(), NETLINK_ROUTE); error < 0) return failure("addresses", error);
   nl_cache* raw = nullptr;
   if (const int error = rtnl_link_alloc_cache(socket.get(), AF_UNSPEC, &raw); error < 0) {
@@ -88,19 +89,18 @@ base::Result<std::vector<InterfaceAddress>> read_interface_addresses() {
   return out;
 }
 
-base::Result<std::vector<InterfaceAddress>> read_node_addresses() {
+lib::Result<std::vector<InterfaceAddress>> read_node_addresses() {
   auto out = read_interface_addresses();
   if (out) std::erase_if(*out, [](const InterfaceAddress& entry) { return entry.interface_name == kServiceLink; });
   return out;
 }
 
-std::vector<base::IpAddress> local_addresses(const std::vector<InterfaceAddress>& all, base::Family family) {
-  std::vector<base::IpAddress> out;
+std::vector<lib::IpAddress> local_addresses(const std::vector<InterfaceAddress>& all, lib::Family family) {
+  std::vector<lib::IpAddress> out;
   for (const InterfaceAddress& entry : all) {
     if (entry.address.family() == family && !entry.address.is_loopback()) out.push_back(entry.address);
   }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  lib::sort_unique(out);
   return out;
 }
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/ip.hpp"
-#include "core/base/status.hpp"
+#include "lib/ip.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::node {
 
@@ -17,7 +17,7 @@ namespace sluice::node {
 enum class AddressScope : std::uint8_t { global, link, host };
 
 struct InterfaceAddress {
-  base::IpAddress address;
+  lib::IpAddress address;
   int prefix_length = 0;
   AddressScope scope = AddressScope::global;
   bool loopback_interface = false;
@@ -27,13 +27,13 @@ struct InterfaceAddress {
 
 // Addresses of both families, sorted. IPv6 addresses that failed duplicate address detection are omitted, because they
 // are unreachable.
-base::Result<std::vector<InterfaceAddress>> read_interface_addresses();
+lib::Result<std::vector<InterfaceAddress>> read_interface_addresses();
 
 // The same without addresses of kube-ipvs0, which belong to Services and not to the node (BEH 6.2). They are removed in
 // every mode, because they may be leftover state of ipvs mode.
-base::Result<std::vector<InterfaceAddress>> read_node_addresses();
+lib::Result<std::vector<InterfaceAddress>> read_node_addresses();
 
 // All addresses of one family except 127.0.0.0/8 and ::1; sorted, without duplicates.
-std::vector<base::IpAddress> local_addresses(const std::vector<InterfaceAddress>& all, base::Family family);
+std::vector<lib::IpAddress> local_addresses(const std::vector<InterfaceAddress>& all, lib::Family family);
 
 }  // namespace sluice::node

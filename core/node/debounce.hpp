@@ -8,18 +8,18 @@
 #include <algorithm>
 #include <chrono>
 
-#include "core/base/clock.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::node {
 
 struct DebounceOptions {
-  base::Clock::Duration quiet = std::chrono::milliseconds(100);
-  base::Clock::Duration limit = std::chrono::seconds(1);
+  lib::Clock::Duration quiet = std::chrono::milliseconds(100);
+  lib::Clock::Duration limit = std::chrono::seconds(1);
 };
 
 class Debounce {
  public:
-  using Time = base::Clock::Time;
+  using Time = lib::Clock::Time;
   explicit Debounce(DebounceOptions options = {}) : options_(options) {}
 
   void event(Time now) {
@@ -27,7 +27,7 @@ class Debounce {
     due_ = std::min(now + options_.quiet, limit_);
   }
   // Due after `delay`, or earlier if an event arrives.
-  void retry(Time now, base::Clock::Duration delay) { due_ = limit_ = now + delay; }
+  void retry(Time now, lib::Clock::Duration delay) { due_ = limit_ = now + delay; }
   // When take() returns true; Time::max() if nothing is pending.
   Time due() const { return due_; }
   // Returns true once when the reaction is due.

@@ -8,22 +8,22 @@
 #include <string>
 #include <vector>
 
-#include "core/base/ip.hpp"
-#include "core/base/status.hpp"
+#include "lib/ip.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::node {
 
 // Whether the kernel supports IPv6; the error has the reason. `proc` is for tests.
-base::Status check_ipv6(const std::string& proc = "/proc");
+lib::Status check_ipv6(const std::string& proc = "/proc");
 
-// The families to use, the primary one first. `support`, by base::family_index(), has the results of check_ipv6() and
+// The families to use, the primary one first. `support`, by lib::family_index(), has the results of check_ipv6() and
 // of the backend's probe. It is an error if the primary family is not supported, because the cluster depends on it.
-base::Result<std::vector<base::Family>> choose_families(base::Family primary,
-                                                        const std::array<base::Status, 2>& support);
+lib::Result<std::vector<lib::Family>> choose_families(lib::Family primary,
+                                                      const std::array<lib::Status, 2>& support);
 
 // A warning if an address to listen on belongs to a family that this node does not use (BEH 11.7), else empty. `what`
 // is the name of the setting. Unspecified addresses listen in every family.
-std::string check_address_family(const std::string& what, const base::SocketAddress& where,
-                                 const std::vector<base::Family>& usable);
+std::string check_address_family(const std::string& what, const lib::SocketAddress& where,
+                                 const std::vector<lib::Family>& usable);
 
 }  // namespace sluice::node

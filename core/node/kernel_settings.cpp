@@ -8,15 +8,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
 
-#include "core/base/fd.hpp"
-#include "core/base/files.hpp"
+#include "lib/fd.hpp"
+#include "lib/files.hpp"
+#include "lib/number.hpp"
 
 namespace sluice::node {
 namespace {
@@ -24,23 +24,17 @@ namespace {
 constexpr std::uint64_t kMaxConntrack = 1u << 20;
 constexpr const char* kFolder = "net/netfilter/";
 
-std::optional<std::uint64_t> number(std::string_view text) {
-  std::uint64_t out = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(out) : std::nullopt;
-}
-
 std::string first_line(const std::string& file) {
-  const auto text = base::read_file(file, 4096);
+  const auto text = lib::read_file(file, 4096);
   return text ? text->substr(0, text->find('\n')) : std::string();
 }
 
 // The number of hash buckets is a setting of its own, besides the maximum number of entries.
-base::Status ensure_buckets(std::uint64_t wanted, const std::string& sys) {
+lib::Status ensure_buckets(std::uint64_t wanted, const std::string& sys) {
   const std::string folder = sys + "/module/nf_conntrack/parameters";
-  const auto now = number(first_line(folder + "/hashsize"));
+  const auto now = lib::parse_number<std::uint64_t>(first_line(folder + "/hashsize"));
   if (!now || *now >= wanted) return {};
-  return Sysctl(folder).ensure("hashsize", std::to_string(wanted));
+  return lib::Sysctl(folder).ensure("hashsize", std::to_string(wanted));
 }
 
 }  // namespace
@@ -50,7 +44,7 @@ unsigned count_processors(const std::string& sys) {
   std::error_code failed;
   for (const auto& entry : std::filesystem::directory_iterator(sys + "/devices/system/cpu", failed)) {
     const std::string name = entry.path().filename();
-    if (!name.starts_with("cpu") || !number(std::string_view(name).substr(3))) continue;
+    if (!name.starts_with("cpu") || !lib::parse_number<std::uint64_t>(std::string_view(name).substr(3))) continue;
     // An offline processor has no topology.
     if (!first_line(entry.path().string() + "/topology/core_id").empty()) ++out;
   }
@@ -64,7 +58,7 @@ std::uint64_t conntrack_max(const ConntrackSettings& settings, unsigned processo
   return std::max(scaled, static_cast<std::uint64_t>(std::max(settings.min, 0)));
 }
 
-std::vector<std::string> apply_conntrack_settings(const ConntrackSettings& settings, const Sysctl& sysctl,
+std::vector<std::string> apply_conntrack_settings(const ConntrackSettings& settings, const lib::Sysctl& sysctl,
                                                   const std::string& sys) {
   std::vector<std::pair<std::string, std::uint64_t>> wanted;
   const auto max = conntrack_max(settings, count_processors(sys));
@@ -85,7 +79,7 @@ std::vector<std::string> apply_conntrack_settings(const ConntrackSettings& setti
     // The buckets follow the maximum, so do not set them if that failed.
     if (status.ok() && name == "nf_conntrack_max") status = ensure_buckets(value / 4, sys);
     if (status.ok()) continue;
-    if (status.code() == base::StatusCode::not_found) {
+    if (status.code() == lib::StatusCode::not_found) {
       const std::string all = "connection tracking is not set up, as the kernel has no ";
       if (!sysctl.read(std::string(kFolder) + "nf_conntrack_max")) {
         return {all + "module nf_conntrack loaded; load it before the start (modprobe nf_conntrack)"};
@@ -96,7 +90,14 @@ std::vector<std::string> apply_conntrack_settings(const ConntrackSettings& setti
   return out;
 }
 
-std::string check_bridge_netfilter(const Sysctl& sysctl, bool pods_on_bridge) {
+lib::Result<bool> conntrack_tcp_be_liberal(const lib::Sysctl& sysctl) {
+  const lib::Result<std::string> value = sysctl.read("net/netfilter/nf_conntrack_tcp_be_liberal");
+  if (value) return *value != "0";
+  if (value.status().code() == lib::StatusCode::not_found) return false;
+  return value.status();
+}
+
+std::string check_bridge_netfilter(const lib::Sysctl& sysctl, bool pods_on_bridge) {
   const auto value = sysctl.read("net/bridge/bridge-nf-call-iptables");
   if (value && *value == "1") return {};
   if (!value && !pods_on_bridge) return {};
@@ -107,12 +108,12 @@ std::string check_bridge_netfilter(const Sysctl& sysctl, bool pods_on_bridge) {
                      "the rules; load it, and set net.bridge.bridge-nf-call-iptables to 1");
 }
 
-base::Status set_oom_score(int score, const std::string& file) {
+lib::Status set_oom_score(int score, const std::string& file) {
   const std::string action = "cannot set " + file + " to " + std::to_string(score);
-  const base::Fd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!fd.valid()) return base::errno_status(action, errno);
+  const lib::Fd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd.valid()) return lib::errno_status(action, errno);
   const std::string text = std::to_string(score);
-  if (::write(fd.get(), text.data(), text.size()) < 0) return base::errno_status(action, errno);
+  if (::write(fd.get(), text.data(), text.size()) < 0) return lib::errno_status(action, errno);
   return {};
 }
 

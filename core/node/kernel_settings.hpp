@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "core/base/status.hpp"
 #include "core/node/conntrack_settings.hpp"
-#include "core/node/sysctl.hpp"
+#include "lib/status.hpp"
+#include "lib/sysctl.hpp"
 
 namespace sluice::node {
 
@@ -23,14 +23,17 @@ unsigned count_processors(const std::string& sys = "/sys");
 std::uint64_t conntrack_max(const ConntrackSettings& settings, unsigned processors);
 
 // Writes the settings that differ. Returns a message for each one that could not be written.
-std::vector<std::string> apply_conntrack_settings(const ConntrackSettings& settings, const Sysctl& sysctl,
+std::vector<std::string> apply_conntrack_settings(const ConntrackSettings& settings, const lib::Sysctl& sysctl,
                                                   const std::string& sys = "/sys");
+
+// Whether net.netfilter.nf_conntrack_tcp_be_liberal is on. False if the connection tracking module is not loaded.
+lib::Result<bool> conntrack_tcp_be_liberal(const lib::Sysctl& sysctl);
 
 // A warning if packets between pods on one bridge bypass the rules. If the module is not loaded, this is certain only
 // if pods are known to be on a bridge.
-std::string check_bridge_netfilter(const Sysctl& sysctl, bool pods_on_bridge);
+std::string check_bridge_netfilter(const lib::Sysctl& sysctl, bool pods_on_bridge);
 
 // Applies to this process and to its child processes.
-base::Status set_oom_score(int score, const std::string& file = "/proc/self/oom_score_adj");
+lib::Status set_oom_score(int score, const std::string& file = "/proc/self/oom_score_adj");
 
 }  // namespace sluice::node

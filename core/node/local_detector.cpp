@@ -8,8 +8,8 @@
 namespace sluice::node {
 namespace {
 
-using base::Family;
-using base::IpPrefix;
+using lib::Family;
+using lib::IpPrefix;
 
 struct ModeName {
   DetectLocalMode mode;
@@ -57,8 +57,8 @@ std::optional<DetectLocalMode> parse_detect_local_mode(std::string_view text) {
 LocalDetectors make_local_detectors(const LocalDetectorSettings& settings,
                                     const std::vector<IpPrefix>& node_pod_cidrs) {
   LocalDetectors out;
-  for (const Family family : base::kFamilies) {
-    LocalDetector& detector = out[base::family_index(family)];
+  for (const Family family : lib::kFamilies) {
+    LocalDetector& detector = out[lib::family_index(family)];
     switch (settings.mode) {
       case DetectLocalMode::cluster_cidr: detector = cidr_detector(settings.cluster_cidrs, family); break;
       case DetectLocalMode::node_cidr: detector = cidr_detector(node_pod_cidrs, family); break;
@@ -80,8 +80,8 @@ FamilyCheck check_detector_families(const LocalDetectorSettings& settings, const
   const Family primary = families.front();
   const auto report = [&](const std::string& text, bool fatal) {
     if (fatal && out.fatal.ok()) {
-      out.fatal = base::invalid(text + ", and mode " + std::string(detect_local_mode_name(settings.mode)) +
-                                " needs one of the primary family");
+      out.fatal = lib::invalid(text + ", and mode " + std::string(detect_local_mode_name(settings.mode)) +
+                               " needs one of the primary family");
     } else {
       out.warnings.push_back(text);
     }

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/ip.hpp"
-#include "core/base/status.hpp"
+#include "lib/ip.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::node {
 
@@ -24,7 +24,7 @@ std::optional<DetectLocalMode> parse_detect_local_mode(std::string_view text);
 
 struct LocalDetectorSettings {
   DetectLocalMode mode = DetectLocalMode::cluster_cidr;
-  std::vector<base::IpPrefix> cluster_cidrs;  // the first one of each address family is used
+  std::vector<lib::IpPrefix> cluster_cidrs;  // the first one of each address family is used
   std::string bridge_interface;               // in BridgeInterface mode
   std::string interface_name_prefix;          // in InterfaceNamePrefix mode
   bool operator==(const LocalDetectorSettings&) const = default;
@@ -34,25 +34,25 @@ enum class LocalDetectorKind : std::uint8_t { none, cidr, bridge_interface, inte
 
 struct LocalDetector {
   LocalDetectorKind kind = LocalDetectorKind::none;  // none: rules that depend on it are not programmed
-  base::IpPrefix cidr;                               // if kind is cidr
+  lib::IpPrefix cidr;                               // if kind is cidr
   std::string interface_name;                        // if kind is one of the interface kinds
   bool operator==(const LocalDetector&) const = default;
 };
 
-// By base::family_index().
+// By lib::family_index().
 using LocalDetectors = std::array<LocalDetector, 2>;
 
 LocalDetectors make_local_detectors(const LocalDetectorSettings& settings,
-                                    const std::vector<base::IpPrefix>& node_pod_cidrs);
+                                    const std::vector<lib::IpPrefix>& node_pod_cidrs);
 
 // Checks for settings that have CIDRs of the wrong family only (BEH 11.7). `families` are those in use, the primary one
 // first.
 struct FamilyCheck {
   std::vector<std::string> warnings;  // to be logged
-  base::Status fatal;                 // an error if the mode in use cannot work on this node
+  lib::Status fatal;                 // an error if the mode in use cannot work on this node
 };
 FamilyCheck check_detector_families(const LocalDetectorSettings& settings,
-                                    const std::vector<base::IpPrefix>& node_pod_cidrs,
-                                    const std::vector<base::Family>& families);
+                                    const std::vector<lib::IpPrefix>& node_pod_cidrs,
+                                    const std::vector<lib::Family>& families);
 
 }  // namespace sluice::node

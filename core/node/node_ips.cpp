@@ -7,16 +7,16 @@
 
 namespace sluice::node {
 
-NodeIps choose_node_ips(const std::vector<base::IpAddress>& node_addresses, const base::IpAddress& bind_address) {
+NodeIps choose_node_ips(const std::vector<lib::IpAddress>& node_addresses, const lib::IpAddress& bind_address) {
   NodeIps out;
   if (!node_addresses.empty()) out.primary = node_addresses.front().family();
-  for (const base::Family family : base::kFamilies) {
+  for (const lib::Family family : lib::kFamilies) {
     const auto first = std::find_if(node_addresses.begin(), node_addresses.end(),
-                                    [&](const base::IpAddress& address) { return address.family() == family; });
-    if (first != node_addresses.end()) out.ips[base::family_index(family)] = *first;
+                                    [&](const lib::IpAddress& address) { return address.family() == family; });
+    if (first != node_addresses.end()) out.ips[lib::family_index(family)] = *first;
   }
   if (!bind_address.is_unspecified()) {
-    out.ips[base::family_index(bind_address.family())] = bind_address;
+    out.ips[lib::family_index(bind_address.family())] = bind_address;
     out.primary = bind_address.family();
   }
   return out;

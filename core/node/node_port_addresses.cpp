@@ -5,19 +5,21 @@
 
 #include <algorithm>
 
+#include "lib/text.hpp"
+
 namespace sluice::node {
 namespace {
 
-using base::Family;
-using base::IpAddress;
-using base::IpPrefix;
+using lib::Family;
+using lib::IpAddress;
+using lib::IpPrefix;
 
 std::vector<IpPrefix> ranges_of(const NodePortSettings& settings, Family family, const NodeIps& node_ips) {
   std::vector<IpPrefix> out;
   if (settings.primary) {
     // A loopback address means that the node IP is not known: use all addresses.
     const IpAddress& ip = node_ips.of(family);
-    if (!ip.is_loopback()) out.emplace_back(ip, base::family_bits(family));
+    if (!ip.is_loopback()) out.emplace_back(ip, lib::family_bits(family));
     return out;
   }
   for (const IpPrefix& range : settings.ranges) {
@@ -51,8 +53,7 @@ NodePortAddresses choose_node_port_addresses(const NodePortSettings& settings, F
         std::any_of(ranges.begin(), ranges.end(), [&](const IpPrefix& range) { return range.contains(entry.address); });
     if (configured) out.addresses.push_back(entry.address);
   }
-  std::sort(out.addresses.begin(), out.addresses.end());
-  out.addresses.erase(std::unique(out.addresses.begin(), out.addresses.end()), out.addresses.end());
+  lib::sort_unique(out.addresses);
   std::erase_if(out.addresses, [&](const IpAddress& address) {
     if (!address.is_loopback() || may_use_localhost) return false;
     out.warnings.push_back("node ports cannot be served on " + address.to_string() + ": " +

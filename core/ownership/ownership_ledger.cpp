@@ -3,8 +3,6 @@
 
 #include "core/ownership/ownership_ledger.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -13,7 +11,9 @@
 #include <string_view>
 #include <system_error>
 
-#include "core/base/files.hpp"
+#include "lib/files.hpp"
+#include "lib/rfc3339.hpp"
+#include "lib/text.hpp"
 #include "sluice/sdk/claims.hpp"
 
 namespace sluice::ownership {
@@ -28,8 +28,8 @@ constexpr std::size_t kFileLimit = 64u << 20;
 
 constexpr std::array kStates = {ClaimState::serving, ClaimState::arriving, ClaimState::retiring};
 
-std::optional<base::Family> family_of(const json& text) {
-  for (const base::Family family : base::kFamilies) {
+std::optional<lib::Family> family_of(const json& text) {
+  for (const lib::Family family : lib::kFamilies) {
     if (text == std::string(family_name(family))) return family;
   }
   return std::nullopt;
@@ -42,32 +42,9 @@ std::optional<ClaimState> state_of(const json& text) {
   return std::nullopt;
 }
 
-// RFC 3339, UTC, whole seconds: "2026-07-01T12:00:00Z".
-constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%SZ";
-
-std::string time_text(Time time) {
-  const time_t seconds = std::chrono::system_clock::to_time_t(time);
-  tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[64];
-  return {text, strftime(text, sizeof text, kTimeFormat, &parts)};
-}
-
-std::optional<Time> time_of(const std::string& text) {
-  tm parts{};
-  const char* end = strptime(text.c_str(), kTimeFormat, &parts);
-  if (end == nullptr || *end != '\0') return std::nullopt;
-  return std::chrono::system_clock::from_time_t(timegm(&parts));
-}
-
-void tidy(Artifacts& artifacts) {
-  std::sort(artifacts.begin(), artifacts.end());
-  artifacts.erase(std::unique(artifacts.begin(), artifacts.end()), artifacts.end());
-}
-
 void add(Artifacts& into, const Artifacts& more) {
   into.insert(into.end(), more.begin(), more.end());
-  tidy(into);
+  lib::sort_unique(into);
 }
 
 // Nothing if any part of the entry is invalid, because a partial list of artifacts would pass
@@ -86,14 +63,14 @@ std::optional<Claim> read_entry(const json& entry) {
   }
   Claim out{backend.get<std::string>(), *family, *state, plugin.get<std::string>(), {}, {}};
   if (!until.is_null()) {
-    if (until.is_string()) out.until = time_of(until.get_ref<const std::string&>());
+    if (until.is_string()) out.until = lib::parse_rfc3339(until.get_ref<const std::string&>());
     if (!out.until) return std::nullopt;
   }
   for (const json& artifact : list) {
     if (!artifact.is_string() || artifact.get_ref<const std::string&>().empty()) return std::nullopt;
     out.artifacts.push_back(artifact.get<std::string>());
   }
-  tidy(out.artifacts);
+  lib::sort_unique(out.artifacts);
   return out;
 }
 
@@ -103,7 +80,7 @@ json write_entry(const Claim& claim) {
               {"state", claim_state_name(claim.state)},
               {"artifacts", claim.artifacts}};
   if (!claim.plugin.empty()) out["plugin"] = claim.plugin;
-  if (claim.until) out["until"] = time_text(*claim.until);
+  if (claim.until) out["until"] = lib::rfc3339(*claim.until, lib::Fraction::none);
   return out;
 }
 
@@ -131,17 +108,17 @@ const char* claim_state_name(ClaimState state) {
   return "";
 }
 
-base::Status OwnershipLedger::load() {
+lib::Status OwnershipLedger::load() {
   claims_.clear();
   rewrite_ = false;
-  const base::Result<std::string> text = base::read_file(path_, kFileLimit);
-  if (!text && text.status().code() == base::StatusCode::not_found) return {};
+  const lib::Result<std::string> text = lib::read_file(path_, kFileLimit);
+  if (!text && text.status().code() == lib::StatusCode::not_found) return {};
   rewrite_ = true;
   if (!text) return text.status();
   const json document = json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (is_newer(document)) return put_aside();
   if (!document.is_object() || !document.contains("claims") || !document["claims"].is_array()) {
-    return base::invalid(path_ + " is corrupt; creating a new ownership ledger");
+    return lib::invalid(path_ + " is corrupt; creating a new ownership ledger");
   }
   std::size_t unreadable = 0;
   for (const json& entry : document["claims"]) {
@@ -153,28 +130,28 @@ base::Status OwnershipLedger::load() {
     }
   }
   if (unreadable != 0) {
-    return base::invalid(path_ + " is corrupt: " + std::to_string(unreadable) + " of " +
-                         std::to_string(document["claims"].size()) + " entries are unreadable; they will be recreated");
+    return lib::invalid(path_ + " is corrupt: " + std::to_string(unreadable) + " of " +
+                        std::to_string(document["claims"].size()) + " entries are unreadable; they will be recreated");
   }
   rewrite_ = false;
   return {};
 }
 
 // Keeps a file that a newer sluiced wrote, and may need again.
-base::Status OwnershipLedger::put_aside() {
+lib::Status OwnershipLedger::put_aside() {
   const std::string aside = path_ + ".newer";
   std::error_code failed;
   std::filesystem::rename(path_, aside, failed);
   const std::string found = path_ + " is of a newer format than this sluiced knows (" + std::to_string(kFormat) + "); ";
   if (failed)
-    return base::invalid(found + "creating a new ownership ledger; cannot keep the old one as " + aside + ": " +
-                         failed.message());
-  return base::invalid(found + "keeping it as " + aside +
-                       " and creating a new ownership ledger; leftover state of other backends is unknown");
+    return lib::invalid(found + "creating a new ownership ledger; cannot keep the old one as " + aside + ": " +
+                        failed.message());
+  return lib::invalid(found + "keeping it as " + aside +
+                      " and creating a new ownership ledger; leftover state of other backends is unknown");
 }
 
-base::Status OwnershipLedger::record(Claim claim) {
-  tidy(claim.artifacts);
+lib::Status OwnershipLedger::record(Claim claim) {
+  lib::sort_unique(claim.artifacts);
   if (claim.state != ClaimState::retiring) claim.until.reset();
   if (claim.until) claim.until = std::chrono::floor<std::chrono::seconds>(*claim.until);  // as it is read back
   bool different = false;
@@ -219,7 +196,7 @@ void OwnershipLedger::retire(const Claim& serving, const Claim& successor) {
   add(retiring.artifacts, left);
 }
 
-base::Status OwnershipLedger::forget(const std::string& backend, base::Family family, ClaimState state) {
+lib::Status OwnershipLedger::forget(const std::string& backend, lib::Family family, ClaimState state) {
   return changed(claims_.erase({backend, family, state}) != 0);
 }
 
@@ -230,19 +207,19 @@ std::vector<Claim> OwnershipLedger::claims() const {
   return out;
 }
 
-base::Status OwnershipLedger::changed(bool different) {
+lib::Status OwnershipLedger::changed(bool different) {
   if (!different && !rewrite_) return {};
-  base::Status saved = save();
+  lib::Status saved = save();
   // After a failed write, the next call writes the file, even without a change.
   rewrite_ = !saved.ok();
   return saved;
 }
 
-base::Status OwnershipLedger::save() const {
+lib::Status OwnershipLedger::save() const {
   json entries = json::array();
   for (const auto& [key, claim] : claims_) entries.push_back(write_entry(claim));
   const json document = {{"format", kFormat}, {"claims", entries}};
-  return base::write_file_atomically(path_, document.dump(1, ' ', false, json::error_handler_t::replace) + "\n", 0600);
+  return lib::write_file_atomically(path_, document.dump(1, ' ', false, json::error_handler_t::replace) + "\n", 0600);
 }
 
 }  // namespace sluice::ownership

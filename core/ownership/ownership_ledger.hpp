@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/ip.hpp"
-#include "core/base/status.hpp"
+#include "lib/ip.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::ownership {
 
@@ -37,7 +37,7 @@ const char* claim_state_name(ClaimState state);
 // listed in two states.
 struct Claim {
   std::string backend;  // its id
-  base::Family family = base::Family::ipv4;
+  lib::Family family = lib::Family::ipv4;
   ClaimState state = ClaimState::serving;
   std::string plugin;  // plugin file; may be empty
   // If retiring: end of the drain. Nothing: not decided yet.
@@ -52,7 +52,7 @@ class OwnershipLedger {
   // Reads the file. Fails if it is corrupt, whole or in part; readable entries are loaded
   // nevertheless. A missing file is not an error; a file with a newer format is renamed to
   // "<path>.newer".
-  base::Status load();
+  lib::Status load();
 
   // Adds an entry, or replaces the entry with the same backend, family and state; artifacts
   // listed as retiring stay listed. Writes the file before it returns, if anything changed.
@@ -61,19 +61,19 @@ class OwnershipLedger {
   // entry, and the backend that served before becomes retiring (with its `until`, if known).
   // If both have the same id, only artifacts that the new entry does not claim become
   // retiring.
-  base::Status record(Claim claim);
+  lib::Status record(Claim claim);
   // Removes an entry: its artifacts are deleted, or belong to another backend. A missing entry
   // is not an error.
-  base::Status forget(const std::string& backend, base::Family family, ClaimState state);
+  lib::Status forget(const std::string& backend, lib::Family family, ClaimState state);
 
   std::vector<Claim> claims() const;  // by backend, family and state
 
  private:
-  using Key = std::tuple<std::string, base::Family, ClaimState>;
+  using Key = std::tuple<std::string, lib::Family, ClaimState>;
   void retire(const Claim& serving, const Claim& successor);
-  base::Status changed(bool different);
-  base::Status save() const;
-  base::Status put_aside();
+  lib::Status changed(bool different);
+  lib::Status save() const;
+  lib::Status put_aside();
 
   std::string path_;
   std::map<Key, Claim> claims_;

@@ -1,24 +1,24 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "config.h"
-
 #include "core/plugin/backend_handle.hpp"
 
 #include <algorithm>
 #include <cassert>
 #include <system_error>
 
+#include "config.h"
 #include "core/base/log.hpp"
 #include "core/plugin/codes.hpp"
+#include "lib/text.hpp"
 #include "sluice/abi/preparation.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::plugin {
 
-using base::Status;
-using base::StatusCode;
+using lib::Status;
+using lib::StatusCode;
 
 // A method of abi::Backend and its documented timeout.
 struct BackendHandle::Call {
@@ -75,8 +75,7 @@ class LineList final : public abi::StringSink {
   bool complete() const { return complete_; }
   std::vector<std::string> take() && { return std::move(lines_); }
   std::vector<std::string> sorted() && {
-    std::sort(lines_.begin(), lines_.end());
-    lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
+    lib::sort_unique(lines_);
     return std::move(lines_);
   }
 
@@ -166,7 +165,7 @@ class BackendHandle::CallTimer {
  private:
   BackendHandle& handle_;
   const Call& call_;
-  const base::Clock::Time from_;
+  const lib::Clock::Time from_;
 };
 
 template <class F>
@@ -182,7 +181,7 @@ Outcome BackendHandle::timed_call(const Call& call, F&& body) {
 }
 
 BackendHandle::BackendHandle(std::shared_ptr<const Plugin> plugin, abi::Family family, HostCallbacks callbacks,
-                             MetricSink* metrics, const base::Clock& clock)
+                             MetricSink* metrics, const lib::Clock& clock)
     : plugin_(std::move(plugin)), family_(family), name_(backend_name(*plugin_, family)), clock_(clock),
       host_(plugin_->id(), std::move(callbacks), metrics, clock) {}
 
@@ -193,10 +192,10 @@ BackendHandle::~BackendHandle() {
   backend_->release();
 }
 
-base::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_ptr<const Plugin> plugin,
-                                                                   const BackendSettings& settings,
-                                                                   HostCallbacks callbacks, MetricSink* metrics,
-                                                                   const base::Clock& clock) {
+lib::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_ptr<const Plugin> plugin,
+                                                                  const BackendSettings& settings,
+                                                                  HostCallbacks callbacks, MetricSink* metrics,
+                                                                  const lib::Clock& clock) {
   const abi::Feature feature =
       settings.family == abi::Family::kIpv6 ? abi::kFeatureIpv6 : abi::kFeatureIpv4;
   if (!plugin->has(feature)) {

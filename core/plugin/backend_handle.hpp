@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/clock.hpp"
-#include "core/base/status.hpp"
 #include "core/plugin/host_services.hpp"
 #include "core/plugin/loader.hpp"
+#include "lib/clock.hpp"
+#include "lib/status.hpp"
 #include "sluice/abi/affinity.hpp"
 #include "sluice/abi/inspection.hpp"
 
@@ -34,7 +34,7 @@ struct Outcome {
 
   bool ok() const { return code == abi::Code::kOk; }
   // The status of the core, whose message begins with backend, call and object.
-  base::Status status(std::string_view backend, std::string_view call) const;
+  lib::Status status(std::string_view backend, std::string_view call) const;
 };
 
 struct ApplyOutcome : Outcome {
@@ -78,9 +78,9 @@ struct BoundClientsOutcome : Outcome {
 class BackendHandle {
  public:
   // `metrics` may be null; it and `clock` must outlive the handle.
-  static base::Result<std::unique_ptr<BackendHandle>> create(std::shared_ptr<const Plugin> plugin,
-                                                             const BackendSettings& settings, HostCallbacks callbacks,
-                                                             MetricSink* metrics, const base::Clock& clock);
+  static lib::Result<std::unique_ptr<BackendHandle>> create(std::shared_ptr<const Plugin> plugin,
+                                                            const BackendSettings& settings, HostCallbacks callbacks,
+                                                            MetricSink* metrics, const lib::Clock& clock);
   ~BackendHandle();  // release()
   BackendHandle(const BackendHandle&) = delete;
   BackendHandle& operator=(const BackendHandle&) = delete;
@@ -118,7 +118,7 @@ class BackendHandle {
   struct Call;
   class CallTimer;
   BackendHandle(std::shared_ptr<const Plugin> plugin, abi::Family family, HostCallbacks callbacks, MetricSink* metrics,
-                const base::Clock& clock);
+                const lib::Clock& clock);
   template <class F>
   Outcome timed_call(const Call& call, F&& body);
   void assert_thread();
@@ -127,14 +127,14 @@ class BackendHandle {
   const std::shared_ptr<const Plugin> plugin_;
   const abi::Family family_;
   const std::string name_;
-  const base::Clock& clock_;
+  const lib::Clock& clock_;
   HostServices host_;
   abi::Backend* backend_ = nullptr;  // ours until release()
   abi::Inspection* inspection_ = nullptr;  // of backend_; may be null
   abi::Affinity* affinity_ = nullptr;      // of backend_; may be null
   std::thread::id thread_;           // of the first call
   std::atomic<const Call*> current_{nullptr};
-  std::atomic<base::Clock::Time> started_{};
+  std::atomic<lib::Clock::Time> started_{};
 };
 
 }  // namespace sluice::plugin

@@ -15,8 +15,8 @@
 namespace sluice::plugin {
 namespace {
 
-using base::Status;
-using base::StatusCode;
+using lib::Status;
+using lib::StatusCode;
 
 // The size in the first release: a shorter descriptor lacks required fields.
 constexpr std::uint32_t kMinEntrySize = 64;

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "core/base/status.hpp"
+#include "lib/status.hpp"
 #include "sluice/abi/entry.hpp"
 
 namespace sluice::plugin {
@@ -18,7 +18,7 @@ namespace sluice::plugin {
 constexpr std::uint64_t kHostFeatures = abi::kHostFeatureNone;
 
 // `head`: the first `size` bytes of the descriptor, which may have at most `room` bytes. Errors name `file`.
-base::Status check_descriptor(const std::filesystem::path& file, const void* head, std::size_t size, std::uint64_t room);
+lib::Status check_descriptor(const std::filesystem::path& file, const void* head, std::size_t size, std::uint64_t room);
 
 // The number of bytes that check_descriptor() reads.
 constexpr std::size_t kDescriptorHead = offsetof(abi::PluginEntry, id);

@@ -26,8 +26,8 @@ namespace sluice::plugin {
 namespace {
 
 namespace fs = std::filesystem;
-using base::Status;
-using base::StatusCode;
+using lib::Status;
+using lib::StatusCode;
 
 std::string octal(mode_t mode) {
   char text[8];
@@ -46,7 +46,7 @@ Status check_permissions(const fs::path& file, const fs::path& path, const char*
   struct stat found {};
   if (stat(path.c_str(), &found) != 0) {
     const int saved = errno;
-    return base::errno_status("plugin " + file.string() + ": " + role + " check: stat " + path.string(), saved);
+    return lib::errno_status("plugin " + file.string() + ": " + role + " check: stat " + path.string(), saved);
   }
   if (!relax && found.st_uid != 0 && found.st_uid != geteuid()) {
     return reject_file(StatusCode::denied, file,
@@ -134,13 +134,13 @@ struct Platform {
 
 }  // namespace
 
-base::Result<fs::path> check_location(const fs::path& file, const FileRules& rules) {
+lib::Result<fs::path> check_location(const fs::path& file, const FileRules& rules) {
   if (!file.is_absolute()) {
     return reject_file(StatusCode::invalid, file, "path check: the path is not absolute; give the whole path");
   }
   std::error_code error;
   const fs::path resolved = fs::canonical(file, error);
-  if (error) return base::errno_status("plugin " + file.string() + ": path check", error.value());
+  if (error) return lib::errno_status("plugin " + file.string() + ": path check", error.value());
 
   std::string allowed;
   const bool inside = std::any_of(rules.folders.begin(), rules.folders.end(), [&](const fs::path& folder) {
@@ -169,7 +169,7 @@ Status check_content(const fs::path& content, const fs::path& copy_of) {
   std::ifstream in(content, std::ios::binary);
   if (!in) {
     const int saved = errno;
-    return base::errno_status("plugin " + file.string() + ": open", saved);
+    return lib::errno_status("plugin " + file.string() + ": open", saved);
   }
   const auto found = read_at<Platform>(in, 0);
   if (!found || std::memcmp(found->ident, ELFMAG, SELFMAG) != 0) {

@@ -7,8 +7,8 @@
 
 #include <filesystem>
 
-#include "core/base/status.hpp"
 #include "core/plugin/lookup.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::plugin {
 
@@ -20,10 +20,10 @@ struct FileRules {
 // Checks location and permissions: an absolute path to a regular file in a plugin folder. File and folder must belong
 // to root (or the user of this process), and only the owner may write. Parent folders are not checked, because a build
 // below a sticky folder must work. Returns the path with symbolic links followed.
-base::Result<std::filesystem::path> check_location(const std::filesystem::path& file, const FileRules& rules);
+lib::Result<std::filesystem::path> check_location(const std::filesystem::path& file, const FileRules& rules);
 
 // Checks the content: an ELF shared object for this machine with the section "sluice_abi", whose descriptor this daemon
 // accepts (descriptor.hpp). If `file` is a copy, errors name the original, `copy_of`.
-base::Status check_content(const std::filesystem::path& file, const std::filesystem::path& copy_of = {});
+lib::Status check_content(const std::filesystem::path& file, const std::filesystem::path& copy_of = {});
 
 }  // namespace sluice::plugin

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/plugin/codes.hpp"
+#include "lib/text.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/views.hpp"
 
@@ -60,7 +61,7 @@ std::string one_line(std::string_view text) {
 std::string_view bounded_text(const char* text, std::size_t capacity) { return {text, strnlen(text, capacity)}; }
 
 HostServices::HostServices(const std::string& plugin_id, HostCallbacks callbacks, MetricSink* metrics,
-                           const base::Clock& clock)
+                           const lib::Clock& clock)
     : plugin_id_(plugin_id), component_("plugin." + plugin_id), callbacks_(std::move(callbacks)), metrics_(metrics),
       clock_(clock) {}
 
@@ -136,8 +137,7 @@ void HostServices::set_relay_ports(const abi::ServicePortKey* key, abi::ArrayVie
     RelayedPort relayed{std::string(sdk::text(key->service_namespace)), std::string(sdk::text(key->service_name)),
                         std::string(sdk::text(key->port_name)), {}};
     for (const std::uint16_t port : sdk::range<std::uint16_t>(ports)) relayed.ports.push_back(port);
-    std::sort(relayed.ports.begin(), relayed.ports.end());
-    relayed.ports.erase(std::unique(relayed.ports.begin(), relayed.ports.end()), relayed.ports.end());
+    lib::sort_unique(relayed.ports);
     callbacks_.relays(std::move(relayed));
   });
 }
@@ -149,7 +149,7 @@ abi::Code HostServices::keep(abi::StringView name, std::int32_t fd, abi::Error* 
       return sdk::fail(error, abi::Code::kInvalid, one_line(text),
                        "a descriptor is kept under 1 to 200 letters, digits and \"-_.\"");
     }
-    const base::Status status = callbacks_.descriptors->keep(text, fd);
+    const lib::Status status = callbacks_.descriptors->keep(text, fd);
     if (status.ok()) return abi::Code::kOk;
     return sdk::fail(error, abi_code(status.code()), text, status.message(), status.os_errno());
   });

@@ -14,10 +14,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/clock.hpp"
 #include "core/base/log.hpp"
-#include "core/base/status.hpp"
+#include "lib/clock.hpp"
 #include "lib/mutex.hpp"
+#include "lib/status.hpp"
 #include "sluice/abi/descriptors.hpp"
 #include "sluice/abi/host.hpp"
 #include "sluice/abi/relay.hpp"
@@ -59,7 +59,7 @@ class DescriptorStore {
  public:
   virtual ~DescriptorStore() = default;
   // As in abi::HostDescriptors; the caller keeps ownership of `fd`.
-  virtual base::Status keep(std::string_view name, int fd) = 0;
+  virtual lib::Status keep(std::string_view name, int fd) = 0;
   virtual int take(std::string_view name) = 0;
   virtual void drop(std::string_view name) = 0;
   virtual std::vector<std::string> names() = 0;
@@ -95,7 +95,7 @@ struct ServicePortReports {
 class HostServices final : public abi::Host, public abi::HostRelay, public abi::HostDescriptors {
  public:
   // `metrics` may be null; it and `clock` must outlive this object.
-  HostServices(const std::string& plugin_id, HostCallbacks callbacks, MetricSink* metrics, const base::Clock& clock);
+  HostServices(const std::string& plugin_id, HostCallbacks callbacks, MetricSink* metrics, const lib::Clock& clock);
   ~HostServices() = default;
   HostServices(const HostServices&) = delete;
   HostServices& operator=(const HostServices&) = delete;
@@ -125,7 +125,7 @@ class HostServices final : public abi::Host, public abi::HostRelay, public abi::
   const std::string component_;  // of the log
   const HostCallbacks callbacks_;
   MetricSink* const metrics_;
-  const base::Clock& clock_;
+  const lib::Clock& clock_;
   lib::Mutex mutex_;
   struct Report {
     bool failed = false;

@@ -13,18 +13,18 @@
 #include <boost/dll/shared_library.hpp>
 
 #include "core/base/log.hpp"
-#include "core/base/sha256.hpp"
 #include "core/plugin/mapped_object.hpp"
 #include "core/plugin/private_copy.hpp"
 #include "core/plugin/rejection.hpp"
+#include "lib/sha256.hpp"
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::plugin {
 namespace {
 
 namespace fs = std::filesystem;
-using base::Status;
-using base::StatusCode;
+using lib::Status;
+using lib::StatusCode;
 
 // Binds immediately, so that an unresolved symbol is an error now instead of a crash later, and locally, so that
 // plugins do not share symbols. `content` is `file` or its copy.
@@ -97,8 +97,8 @@ Plugin::Plugin(std::shared_ptr<const void> library, fs::path file, const abi::Pl
       version_(entry.version),
       build_(entry.build) {}
 
-base::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& request) {
-  const base::Result<fs::path> resolved = check_location(request.file, request.rules);
+lib::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& request) {
+  const lib::Result<fs::path> resolved = check_location(request.file, request.rules);
   if (!resolved) return resolved.status();
   std::optional<PrivateCopy> copy;
   if (request.copy) {
@@ -108,7 +108,7 @@ base::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& reque
   }
   const fs::path& content = copy ? copy->path() : *resolved;
   if (Status status = check_content(content, *resolved); !status.ok()) return status;
-  const auto sha256 = base::file_sha256(content.string());
+  const auto sha256 = lib::file_sha256(content.string());
   if (!sha256) return sha256.status().prefixed("plugin " + resolved->string() + ": content check");
 
   auto library = std::make_shared<boost::dll::shared_library>();

@@ -12,10 +12,10 @@
 #include <string>
 #include <utility>
 
-#include "core/base/status.hpp"
 #include "core/plugin/descriptor.hpp"
 #include "core/plugin/file_checks.hpp"
 #include "core/plugin/last_release.hpp"
+#include "lib/status.hpp"
 #include "sluice/abi/entry.hpp"
 
 namespace sluice::plugin {
@@ -68,7 +68,7 @@ class Plugin {
 
 // Checks, maps and logs a plugin. An error names the file, the check, the finding and the remedy; nothing stays mapped
 // then.
-base::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& request);
+lib::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& request);
 
 // Releases `plugin`, waits for at most `limit` until no other reference is left, and unmaps its library. The
 // destructors of the library's static objects run on this thread. On an error the library stays mapped, which only
@@ -76,6 +76,6 @@ base::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& reque
 // - unavailable: the timeout expired. The thread that releases the last reference unmaps the library, and logs it.
 // - unsupported: the dynamic linker keeps the library.
 // Any thread that does not run code of the plugin; one call at a time per plugin.
-base::Status unload_plugin(std::shared_ptr<const Plugin> plugin, std::chrono::milliseconds limit);
+lib::Status unload_plugin(std::shared_ptr<const Plugin> plugin, std::chrono::milliseconds limit);
 
 }  // namespace sluice::plugin

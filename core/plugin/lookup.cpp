@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <system_error>
 
+#include "lib/text.hpp"
+
 namespace sluice::plugin {
 namespace {
 
@@ -17,12 +19,6 @@ constexpr std::string_view kSuffix = ".so";
 bool is_file_name(std::string_view id) {
   return !id.empty() && id.front() != '.' && id.find('/') == std::string_view::npos &&
          id.find('\0') == std::string_view::npos;
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) out.append(out.empty() ? "" : ", ").append(word);
-  return out;
 }
 
 // The sub-folders of `folder`, sorted, so that the search order is deterministic.
@@ -48,14 +44,13 @@ std::vector<std::string> available_plugins(const Folders& folders) {
       if (at->path().extension() == kSuffix && is_file_name(id)) ids.push_back(id);
     }
   }
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  lib::sort_unique(ids);
   return ids;
 }
 
-base::Result<fs::path> find_plugin(const Folders& folders, std::string_view id) {
+lib::Result<fs::path> find_plugin(const Folders& folders, std::string_view id) {
   if (!is_file_name(id)) {
-    return base::invalid("backend id '" + std::string(id) + "' is not a plain name; use one such as \"iptables\"");
+    return lib::invalid("backend id '" + std::string(id) + "' is not a plain name; use one such as \"iptables\"");
   }
   std::vector<std::string> searched;
   for (const fs::path& folder : folders) {
@@ -65,8 +60,8 @@ base::Result<fs::path> find_plugin(const Folders& folders, std::string_view id) 
     searched.push_back(folder.string());
   }
   const std::vector<std::string> ids = available_plugins(folders);
-  return base::not_found("backend '" + std::string(id) + "' is not installed in " + joined(searched) + "; available: " +
-                         (ids.empty() ? "none" : joined(ids)));
+  return lib::not_found("backend '" + std::string(id) + "' is not installed in " + lib::joined(searched) +
+                        "; available: " + (ids.empty() ? "none" : lib::joined(ids)));
 }
 
 Folders default_folders(const fs::path& installed, const fs::path& executable) {

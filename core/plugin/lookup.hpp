@@ -9,14 +9,14 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/status.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::plugin {
 
 using Folders = std::vector<std::filesystem::path>;
 
 // The first folder that has the file wins. The error lists the available ids.
-base::Result<std::filesystem::path> find_plugin(const Folders& folders, std::string_view id);
+lib::Result<std::filesystem::path> find_plugin(const Folders& folders, std::string_view id);
 
 // The ids of all plugin files in `folders`, sorted, without duplicates.
 std::vector<std::string> available_plugins(const Folders& folders);

@@ -19,14 +19,14 @@ namespace sluice::plugin {
 namespace {
 
 namespace fs = std::filesystem;
-using base::Status;
+using lib::Status;
 
 constexpr std::size_t kChunk = 64u << 10;
 constexpr std::size_t kMaxName = 200;      // the limit of the kernel is 249
 constexpr unsigned kExecutable = 0x0010;   // MFD_EXEC of <linux/memfd.h>, since Linux 6.3
 
 Status failed(const fs::path& file, const std::string& what, int error) {
-  return base::errno_status("plugin " + file.string() + ": copy check: " + what, error);
+  return lib::errno_status("plugin " + file.string() + ": copy check: " + what, error);
 }
 
 // Named after the plugin, so that /proc/PID/maps and debuggers show its name.
@@ -74,10 +74,10 @@ int seal_against_changes(int memory) {
   }
 }
 
-base::Result<PrivateCopy> PrivateCopy::make(const fs::path& file) {
-  const base::Fd from(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+lib::Result<PrivateCopy> PrivateCopy::make(const fs::path& file) {
+  const lib::Fd from(open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!from.valid()) return failed(file, "open", errno);
-  base::Fd memory(make_memory(file));
+  lib::Fd memory(make_memory(file));
   if (!memory.valid()) {
     return failed(file, "make memory for it (memfd_create; see the sysctl vm.memfd_noexec, which has to be 0 or 1)", errno);
   }

@@ -8,8 +8,8 @@
 
 #include <filesystem>
 
-#include "core/base/fd.hpp"
-#include "core/base/status.hpp"
+#include "lib/fd.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::plugin {
 
@@ -19,15 +19,15 @@ int seal_against_changes(int memory);
 
 class PrivateCopy {
  public:
-  static base::Result<PrivateCopy> make(const std::filesystem::path& file);
+  static lib::Result<PrivateCopy> make(const std::filesystem::path& file);
 
   // Valid in this process during the lifetime of this object; mappings stay valid afterwards. Never reused.
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  PrivateCopy(base::Fd memory, std::filesystem::path path) : memory_(std::move(memory)), path_(std::move(path)) {}
+  PrivateCopy(lib::Fd memory, std::filesystem::path path) : memory_(std::move(memory)), path_(std::move(path)) {}
 
-  base::Fd memory_;  // sealed: its content stays
+  lib::Fd memory_;  // sealed: its content stays
   std::filesystem::path path_;
 };
 

@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <string>
 
-#include "core/base/status.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::plugin {
 
-inline base::Status reject_file(base::StatusCode code, const std::filesystem::path& file, const std::string& reason) {
+inline lib::Status reject_file(lib::StatusCode code, const std::filesystem::path& file, const std::string& reason) {
   return {code, "plugin " + file.string() + ": " + reason};
 }
 

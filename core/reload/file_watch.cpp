@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "core/base/log.hpp"
-#include "core/base/sha256.hpp"
 #include "core/reload/file_chain.hpp"
+#include "lib/sha256.hpp"
 
 namespace sluice::reload {
 namespace {
@@ -46,10 +46,10 @@ std::map<std::string, FileChain> chains_of(const auto& files) {
 
 FileWatch::~FileWatch() { stop(); }
 
-base::Status FileWatch::start() {
-  wake_ = base::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake_.valid()) return base::errno_status("cannot watch files for changes", errno);
-  inotify_ = base::Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+lib::Status FileWatch::start() {
+  wake_ = lib::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_.valid()) return lib::errno_status("cannot watch files for changes", errno);
+  inotify_ = lib::Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   if (!inotify_.valid()) cannot_watch("files", errno);
   const lib::Lock lock(mutex_);
   running_ = true;
@@ -254,7 +254,7 @@ bool FileWatch::check(const std::string& path, Known& known) {
   }
   timespec clock{};
   ::clock_gettime(CLOCK_REALTIME, &clock);
-  const auto content = base::file_sha256(path);
+  const auto content = lib::file_sha256(path);
   if (!content) {
     if (known.missing.empty()) {
       base::log_warning("app", content.status().message() + "; keeping its last content");

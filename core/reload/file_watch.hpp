@@ -18,9 +18,9 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/fd.hpp"
-#include "core/base/status.hpp"
+#include "lib/fd.hpp"
 #include "lib/mutex.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::reload {
 
@@ -51,7 +51,7 @@ class FileWatch {
   FileWatch& operator=(const FileWatch&) = delete;
 
   // If inotify is not available, this logs a warning and succeeds; the files are checked periodically then.
-  base::Status start();
+  lib::Status start();
   // After it returns there are no more callbacks.
   void stop();
 
@@ -93,8 +93,8 @@ class FileWatch {
 
   const Changed changed_;
   const Options options_;
-  base::Fd inotify_;
-  base::Fd wake_;
+  lib::Fd inotify_;
+  lib::Fd wake_;
 
   // Own thread only.
   std::map<std::string, Known> known_;

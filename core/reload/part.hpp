@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/status.hpp"
 #include "core/config/settings.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::reload {
 
@@ -27,7 +27,7 @@ class ReloadPart {
   virtual bool concerned(const config::Settings& from, const config::Settings& to) const = 0;
   // Does everything that can fail; on failure nothing has changed. Called for concerned parts only; both references are
   // valid until commit() or abandon().
-  virtual base::Status prepare(const config::Settings& from, const config::Settings& to) = 0;
+  virtual lib::Status prepare(const config::Settings& from, const config::Settings& to) = 0;
   // Applies `to`.
   virtual Committed commit() = 0;
   virtual void abandon() = 0;

@@ -3,7 +3,7 @@
 
 #include "core/reload/reload_result.hpp"
 
-#include "core/base/rfc3339.hpp"
+#include "lib/rfc3339.hpp"
 
 namespace sluice::reload {
 
@@ -28,16 +28,16 @@ json reload_json(const ReloadResult& result) {
           {"warnings", result.warnings},
           {"trigger", result.trigger},
           {"seconds", result.seconds},
-          {"at", base::rfc3339(result.at)}};
+          {"at", lib::rfc3339(result.at)}};
 }
 
 json reload_json(const ReloadStatus& status) {
   json out = {{"count", status.count}};
   if (status.last) out["last"] = reload_json(*status.last);
-  if (status.last_success) out["last_success"] = base::rfc3339(*status.last_success);
+  if (status.last_success) out["last_success"] = lib::rfc3339(*status.last_success);
   if (status.in_progress_since) {
     out["in_progress"] = {
-        {"since", base::rfc3339(*status.in_progress_since)}, {"trigger", status.trigger}, {"doing", status.doing}};
+        {"since", lib::rfc3339(*status.in_progress_since)}, {"trigger", status.trigger}, {"doing", status.doing}};
   }
   return out;
 }

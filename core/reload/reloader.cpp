@@ -9,17 +9,12 @@
 
 #include "core/base/log.hpp"
 #include "core/reload/settings_diff.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::reload {
 namespace {
 
 constexpr const char* kUnchanged = "nothing has changed";
-
-std::string joined(const std::vector<std::string>& texts, const char* between) {
-  std::string out;
-  for (const auto& text : texts) out += (out.empty() ? "" : between) + text;
-  return out;
-}
 
 ReloadResult failed(std::vector<std::string> sentences) {
   ReloadResult out;
@@ -35,17 +30,17 @@ std::string applied_settings(const std::vector<SettingsChange>& changes) {
     if (change.setting == "configz") continue;  // derived from the other settings
     if (std::find(names.begin(), names.end(), change.setting) == names.end()) names.push_back(change.setting);
   }
-  const std::string which = names.empty() ? "the configuration" : joined(names, ", ");
+  const std::string which = names.empty() ? "the configuration" : lib::joined(names, ", ");
   return which + (names.size() > 1 ? " are" : " is") + " applied; no running component depends on it";
 }
 
 // An exception of a part must not end the thread.
 template <class F>
-base::Status guarded(F&& f) {
+lib::Status guarded(F&& f) {
   try {
     return f();
   } catch (const std::exception& e) {
-    return {base::StatusCode::internal, e.what()};
+    return {lib::StatusCode::internal, e.what()};
   }
 }
 
@@ -56,18 +51,18 @@ void log_result(const ReloadResult& result) {
     case ReloadOutcome::unchanged:
       return base::log_info("app", "reload " + text + ": " + kUnchanged);
     case ReloadOutcome::success:
-      return base::log_info("app", "reload " + text + ": " + joined(result.sentences, "; "));
+      return base::log_info("app", "reload " + text + ": " + lib::joined(result.sentences, "; "));
     case ReloadOutcome::failed:
       return base::log_error("app", "reload " + text +
                                         (result.partly_applied ? " partially failed; the rest is applied: "
                                                                : " failed; keeping the running configuration: ") +
-                                        joined(result.sentences, "; "));
+                                        lib::joined(result.sentences, "; "));
   }
 }
 
 }  // namespace
 
-Reloader::Reloader(config::SettingsCell& settings, ReadSettings read, ReloadHooks hooks, const base::Clock& clock)
+Reloader::Reloader(config::SettingsCell& settings, ReadSettings read, ReloadHooks hooks, const lib::Clock& clock)
     : settings_(settings), read_(std::move(read)), hooks_(std::move(hooks)), clock_(clock) {}
 
 Reloader::~Reloader() { stop(); }
@@ -121,7 +116,7 @@ void Reloader::run() {
   for (;;) {
     while (!stopping_ && triggers_.empty()) changed_.wait(mutex_);
     if (stopping_) return;
-    const std::string trigger = joined(triggers_, ", ");
+    const std::string trigger = lib::joined(triggers_, ", ");
     triggers_.clear();
     const std::vector<Reply> replies = std::exchange(replies_, {});
     status_.in_progress_since = std::chrono::system_clock::now();
@@ -155,7 +150,7 @@ ReloadResult Reloader::reload() {
   const auto from = settings_.get();
   config::Problems problems;
   std::shared_ptr<const config::Settings> to;
-  const auto read = guarded([&]() -> base::Status {
+  const auto read = guarded([&]() -> lib::Status {
     to = std::make_shared<const config::Settings>(read_(*from, problems));
     return {};
   });
@@ -167,7 +162,7 @@ ReloadResult Reloader::reload() {
     (problem.severity == config::Problem::Severity::error ? errors : warnings).push_back(problem.to_string());
   }
   ReloadResult out;
-  const auto applied = guarded([&]() -> base::Status {
+  const auto applied = guarded([&]() -> lib::Status {
     out = errors.empty() ? apply(from, to) : failed(std::move(errors));
     return {};
   });
@@ -209,7 +204,7 @@ ReloadResult Reloader::apply(const std::shared_ptr<const config::Settings>& from
   std::vector<std::string> done;
   for (const Part& part : concerned) {
     doing(part.name + ": applying");
-    const auto status = guarded([&]() -> base::Status {
+    const auto status = guarded([&]() -> lib::Status {
       Committed committed = part.part->commit();
       std::move(committed.done.begin(), committed.done.end(), std::back_inserter(done));
       std::move(committed.failed.begin(), committed.failed.end(), std::back_inserter(out.sentences));

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/clock.hpp"
 #include "core/config/problems.hpp"
 #include "core/config/settings.hpp"
 #include "core/config/settings_cell.hpp"
 #include "core/reload/part.hpp"
 #include "core/reload/reload_result.hpp"
+#include "lib/clock.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::reload {
@@ -38,7 +38,7 @@ class Reloader {
   using Reply = std::function<void(const ReloadResult& result)>;
 
   // `settings` and `clock` must outlive the reloader.
-  Reloader(config::SettingsCell& settings, ReadSettings read, ReloadHooks hooks, const base::Clock& clock);
+  Reloader(config::SettingsCell& settings, ReadSettings read, ReloadHooks hooks, const lib::Clock& clock);
   ~Reloader();  // stops
   Reloader(const Reloader&) = delete;
   Reloader& operator=(const Reloader&) = delete;
@@ -72,7 +72,7 @@ class Reloader {
   config::SettingsCell& settings_;
   const ReadSettings read_;
   const ReloadHooks hooks_;
-  const base::Clock& clock_;
+  const lib::Clock& clock_;
   std::vector<Part> parts_;
 
   mutable lib::Mutex mutex_;

@@ -40,7 +40,7 @@ class Changes {
 
 constexpr const char* kRestart = "; restart sluiced (this closes only connections relayed in userspace mode)";
 
-base::Family primary_family(const config::Settings& settings) {
+lib::Family primary_family(const config::Settings& settings) {
   return node::choose_node_ips({}, settings.bind_address).primary;
 }
 
@@ -104,8 +104,8 @@ std::vector<SettingsChange> settings_diff(const config::Settings& from, const co
   out.compare("masqueradeAll", backend, from.masquerade_all, to.masquerade_all);
   out.compare("masqueradeBit", backend, from.masquerade_bit, to.masquerade_bit);
   if (primary_family(from) != primary_family(to)) {
-    out.refuse("bindAddress", "the primary family is " + std::string(base::family_name(primary_family(from))) +
-                                  " and cannot become " + std::string(base::family_name(primary_family(to))) +
+    out.refuse("bindAddress", "the primary family is " + std::string(lib::family_name(primary_family(from))) +
+                                  " and cannot become " + std::string(lib::family_name(primary_family(to))) +
                                   " while it runs" + kRestart);
   } else {
     out.compare("bindAddress", backend, from.bind_address, to.bind_address);

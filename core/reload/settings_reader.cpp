@@ -20,7 +20,7 @@ config::Settings validated(const config::Draft& draft, const ReaderEnvironment& 
                            const config::Settings* running, config::Problems& problems) {
   // A document that could not be read may hold the missing fields: report that error only, not those that follow.
   if (!draft.whole) return {};
-  const auto choose = [&](const config::PluginSettings& plugins) -> base::Result<config::BackendChoice> {
+  const auto choose = [&](const config::PluginSettings& plugins) -> lib::Result<config::BackendChoice> {
     const bool chosen_before = running != nullptr && !running->backend_reason.empty();
     if (chosen_before && running->plugins == plugins)
       return config::BackendChoice{running->backend, running->backend_reason};

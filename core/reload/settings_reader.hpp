@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "core/base/status.hpp"
 #include "core/config/draft.hpp"
 #include "core/config/problems.hpp"
 #include "core/config/settings.hpp"
 #include "core/config/validate.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::reload {
 
@@ -23,7 +23,7 @@ struct ReaderEnvironment {
   std::function<std::vector<std::string>(const config::PluginSettings&)> installed_backends;
   std::function<std::string(const std::string& recording)> recorded_node;  // empty: unknown
   // For auto mode; may take seconds.
-  std::function<base::Result<config::BackendChoice>(const config::PluginSettings&)> choose_backend;
+  std::function<lib::Result<config::BackendChoice>(const config::PluginSettings&)> choose_backend;
 };
 
 // `running`: null at startup. A backend that auto mode chose from the same plugins is kept.

@@ -23,7 +23,7 @@ struct VersionedFacts {
 
 class Builder {
  public:
-  Builder(base::Family family, std::unordered_set<model::ObjectName> all_services)
+  Builder(lib::Family family, std::unordered_set<model::ObjectName> all_services)
       : family_(family), dirty_(std::move(all_services)) {}
   // For another subscription of the family, which has received nothing yet. Both share the memory of service ports.
   Builder for_new_subscription() const;
@@ -57,7 +57,7 @@ class Builder {
   const std::shared_ptr<const NodeFacts>& node_facts() const { return facts_.facts; }
   std::uint64_t generation() const { return began_ ? generation_ : 0; }
   std::size_t service_port_count() const { return began_ ? service_port_count_ : 0; }
-  base::Family family() const { return family_; }
+  lib::Family family() const { return family_; }
 
  private:
   // Removes the Services that are not deferred from dirty_ and returns them.
@@ -67,7 +67,7 @@ class Builder {
   bool takes_over_frontend(const std::unordered_set<model::ObjectName>& services, const store::Store& store) const;
   void absorb_changes(const store::Store& store, const model::Namespaces& deferred, Transaction& into);
 
-  base::Family family_;
+  lib::Family family_;
   bool began_ = false;
   std::uint64_t generation_ = 0;
   VersionedFacts facts_;

@@ -10,13 +10,13 @@ namespace {
 
 abi::StringView view(std::string_view text) { return {text.data(), text.size()}; }
 
-abi::Address address(const base::IpAddress& from) {
+abi::Address address(const lib::IpAddress& from) {
   abi::Address out{};
   std::memcpy(out.bytes, from.bytes().data(), sizeof out.bytes);
   return out;
 }
 
-abi::Prefix prefix(const base::IpPrefix& from) {
+abi::Prefix prefix(const lib::IpPrefix& from) {
   abi::Prefix out{};
   out.address = address(from.address());
   out.length = static_cast<std::uint8_t>(from.length());

@@ -35,7 +35,7 @@ void StoreThread::stop() {
 
 void StoreThread::deliver(model::Event event) { queue_.put(std::move(event)); }
 
-void StoreThread::server_at(std::vector<base::SocketAddress> addresses) { queue_.put(ServerAt{std::move(addresses)}); }
+void StoreThread::server_at(std::vector<lib::SocketAddress> addresses) { queue_.put(ServerAt{std::move(addresses)}); }
 
 // Before start() no thread would empty the queue.
 void StoreThread::refresh_node_facts() {
@@ -44,7 +44,7 @@ void StoreThread::refresh_node_facts() {
 
 void StoreThread::promote_pending_settings() { queue_.put(PromoteSettings{}); }
 
-SubscriptionId StoreThread::subscribe(base::Family family, OnPending on_pending, SettingsStage facts) {
+SubscriptionId StoreThread::subscribe(lib::Family family, OnPending on_pending, SettingsStage facts) {
   const SubscriptionId subscription = ++last_subscription_;
   auto callback = std::make_shared<PendingCallback>(std::move(on_pending));
   {
@@ -106,7 +106,7 @@ void StoreThread::run() {
   update_facts();
   publish();
   while (!queue_.closed()) {
-    auto messages = queue_.take_all(describers_.empty() ? wait_until_ : base::Clock::Time{});
+    auto messages = queue_.take_all(describers_.empty() ? wait_until_ : lib::Clock::Time{});
     in_hand_ = messages.size();
     for (Message& message : messages) {
       std::visit([this](auto& m) { handle(m); }, message);
@@ -133,12 +133,12 @@ void StoreThread::handle(PromoteSettings&) {
     if (subscription.facts == SettingsStage::running) continue;
     subscription.facts = SettingsStage::running;
     // This subscription has the newest facts of the pending settings. If they equal the running ones, nothing changes.
-    const std::size_t family = base::family_index(subscription.builder.family());
+    const std::size_t family = lib::family_index(subscription.builder.family());
     facts_[family][0] = facts_[family][1];
   }
   update_facts();
   for (Subscription& subscription : subscriptions_)
-    subscription.builder.set_node_facts(facts_[base::family_index(subscription.builder.family())][0]);
+    subscription.builder.set_node_facts(facts_[lib::family_index(subscription.builder.family())][0]);
 }
 
 void StoreThread::update_facts() {
@@ -151,11 +151,11 @@ void StoreThread::update_facts() {
   facts_known_ = true;
 }
 
-bool StoreThread::update_facts(base::Family family, SettingsStage of) {
+bool StoreThread::update_facts(lib::Family family, SettingsStage of) {
   auto facts = callbacks_.node_facts(family, store_.node(), of);
   if (!facts) return false;
   facts->service_cidrs = store_.service_cidrs(family);
-  VersionedFacts& known = facts_[base::family_index(family)][static_cast<std::size_t>(of)];
+  VersionedFacts& known = facts_[lib::family_index(family)][static_cast<std::size_t>(of)];
   if (known.facts && *known.facts == *facts) return true;
   known.facts = std::make_shared<const NodeFacts>(std::move(*facts));
   known.version = ++facts_version_;
@@ -176,7 +176,7 @@ StoreThread::Subscription* StoreThread::find(SubscriptionId subscription) {
   return found == subscriptions_.end() ? nullptr : &*found;
 }
 
-const StoreThread::Subscription* StoreThread::oldest(base::Family family) const {
+const StoreThread::Subscription* StoreThread::oldest(lib::Family family) const {
   const auto found = std::find_if(subscriptions_.begin(), subscriptions_.end(),
                                   [family](const Subscription& one) { return one.builder.family() == family; });
   return found == subscriptions_.end() ? nullptr : &*found;
@@ -188,7 +188,7 @@ void StoreThread::handle(Subscribe& message) {
                                                       ? other->builder.for_new_subscription()
                                                       : Builder(message.family, store_.service_names(message.family))};
   subscription.facts = message.facts;
-  const std::size_t family = base::family_index(message.family);
+  const std::size_t family = lib::family_index(message.family);
   if (subscription.facts == SettingsStage::pending) {
     facts_[family][1] = facts_[family][0];  // until they are computed below
     subscription.builder.set_node_facts(facts_[family][1]);
@@ -209,7 +209,7 @@ void StoreThread::handle(SetOptions& message) { store_.set_options(message.optio
 void StoreThread::handle(ServerAt& message) { store_.reserve(std::move(message.addresses)); }
 
 // Changes stay in the store until the first subscription of the family takes them.
-void StoreThread::distribute(base::Family family) {
+void StoreThread::distribute(lib::Family family) {
   store::Changes changes = store_.take_changes(family);
   Subscription* last = nullptr;
   for (Subscription& subscription : subscriptions_) {
@@ -222,7 +222,7 @@ void StoreThread::distribute(base::Family family) {
 
 // A new subscription starts with a full transaction, so it does not need them.
 void StoreThread::drop_unsubscribed_changes() {
-  for (const auto family : base::kFamilies) {
+  for (const auto family : lib::kFamilies) {
     if (oldest(family) == nullptr) store_.take_changes(family);
   }
 }
@@ -252,9 +252,9 @@ StoreStatus StoreThread::status_now() const {
   out.slices = store_.slice_count();
   out.endpoints = store_.endpoint_count();
   out.node = store_.node();
-  for (const auto family : base::kFamilies) {
+  for (const auto family : lib::kFamilies) {
     if (const Subscription* const subscription = oldest(family)) {
-      out.service_ports[base::family_index(family)] = subscription->builder.service_port_count();
+      out.service_ports[lib::family_index(family)] = subscription->builder.service_port_count();
     }
   }
   return out;
@@ -305,7 +305,7 @@ void StoreThread::publish() {
   now.endpoints = store_.endpoint_count();
   now.service_events = counters.service_events;
   for (const auto family : families_) {
-    const auto i = base::family_index(family);
+    const auto i = lib::family_index(family);
     now.slice_events[i] = counters.slice_events[i];
     const Subscription* const subscription = oldest(family);
     if (subscription == nullptr) continue;
@@ -325,10 +325,10 @@ bool StoreThread::facts_are_stale() const {
 
 void StoreThread::await_service_cidrs() {
   const bool waiting = store_.synced() && !store_.service_cidrs_known() && !service_cidr_wait_over_;
-  const auto now = base::SteadyClock().now();
-  if (waiting && wait_until_ == base::Clock::Time::max()) wait_until_ = now + service_cidr_timeout_;
+  const auto now = lib::SteadyClock().now();
+  if (waiting && wait_until_ == lib::Clock::Time::max()) wait_until_ = now + service_cidr_timeout_;
   if (waiting && now >= wait_until_) service_cidr_wait_over_ = true;
-  if (!waiting || service_cidr_wait_over_) wait_until_ = base::Clock::Time::max();
+  if (!waiting || service_cidr_wait_over_) wait_until_ = lib::Clock::Time::max();
 }
 
 void StoreThread::notify() {

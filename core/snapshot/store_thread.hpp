@@ -17,14 +17,14 @@
 #include <variant>
 #include <vector>
 
-#include "core/base/clock.hpp"
-#include "core/base/queue.hpp"
 #include "core/model/event.hpp"
 #include "core/snapshot/builder.hpp"
 #include "core/snapshot/describer.hpp"
 #include "core/snapshot/description.hpp"
 #include "core/snapshot/store_statistics.hpp"
+#include "lib/clock.hpp"
 #include "lib/mutex.hpp"
+#include "lib/queue.hpp"
 
 namespace sluice::snapshot {
 
@@ -54,7 +54,7 @@ class StoreThread final : public model::EventSink {
     // [store thread] Computes the node facts for backends. Called at start, when the Node object changes and on
     // refresh_node_facts(). An empty result means that required facts are not known yet, so nothing is applied.
     // StoreThread fills in service_cidrs. SettingsStage::pending is used only while such a subscription exists.
-    std::function<std::optional<NodeFacts>(base::Family, const std::optional<model::Node>&, SettingsStage)> node_facts;
+    std::function<std::optional<NodeFacts>(lib::Family, const std::optional<model::Node>&, SettingsStage)> node_facts;
   };
 
   // How long the first transaction waits for ServiceCIDRs, if they are used, when everything else is known. Without
@@ -63,9 +63,9 @@ class StoreThread final : public model::EventSink {
 
   // What is known once the backend has been probed.
   struct Start {
-    std::vector<base::Family> families;
+    std::vector<lib::Family> families;
     store::StoreOptions options{};
-    base::Clock::Duration service_cidr_timeout = kServiceCidrTimeout;
+    lib::Clock::Duration service_cidr_timeout = kServiceCidrTimeout;
   };
 
   StoreThread(std::string node_name, Callbacks callbacks);
@@ -78,7 +78,7 @@ class StoreThread final : public model::EventSink {
   // [any thread] Blocks while the queue is full.
   void deliver(model::Event event) override;
   // [any thread] Reserves the addresses of the API server: no external IP can claim them from now on.
-  void server_at(std::vector<base::SocketAddress> addresses) override;
+  void server_at(std::vector<lib::SocketAddress> addresses) override;
   // [any thread] Call when other input of node_facts() has changed. No effect before start(), which computes them.
   void refresh_node_facts();
   using OnPending = std::function<void(const model::Namespaces& changed)>;
@@ -86,7 +86,7 @@ class StoreThread final : public model::EventSink {
   // `on_pending` [store thread, must not block] is called when there are changes to take, but not before everything is
   // listed. Its argument is the namespaces in which Services or slices changed. A second subscription of a family
   // copies pointers only.
-  SubscriptionId subscribe(base::Family family, OnPending on_pending, SettingsStage facts = SettingsStage::running);
+  SubscriptionId subscribe(lib::Family family, OnPending on_pending, SettingsStage facts = SettingsStage::running);
   // [any thread] The pending settings are running now: all subscriptions receive the same node facts.
   void promote_pending_settings();
   // [any thread except the store thread, also before start()] Afterwards `on_pending` is not called, and take() returns
@@ -113,7 +113,7 @@ class StoreThread final : public model::EventSink {
   struct Subscribe {
     SubscriptionId subscription;
     SettingsStage facts;
-    base::Family family;
+    lib::Family family;
   };
   struct Unsubscribe {
     SubscriptionId subscription;
@@ -122,7 +122,7 @@ class StoreThread final : public model::EventSink {
     store::StoreOptions options;
   };
   struct ServerAt {
-    std::vector<base::SocketAddress> addresses;
+    std::vector<lib::SocketAddress> addresses;
   };
   struct Take {
     SubscriptionId subscription;
@@ -166,11 +166,11 @@ class StoreThread final : public model::EventSink {
   void handle(Describe& message);
   void describe_more();
   void update_facts();
-  bool update_facts(base::Family family, SettingsStage of);
+  bool update_facts(lib::Family family, SettingsStage of);
   bool has_subscription(SettingsStage facts) const;
   Subscription* find(SubscriptionId subscription);
-  const Subscription* oldest(base::Family family) const;
-  void distribute(base::Family family);
+  const Subscription* oldest(lib::Family family) const;
+  void distribute(lib::Family family);
   void drop_unsubscribed_changes();
   void notify();
   void notify(Subscription& subscription);
@@ -183,7 +183,7 @@ class StoreThread final : public model::EventSink {
   store::Store store_;
   std::vector<Subscription> subscriptions_;  // oldest first
   std::list<std::pair<SubscriptionId, Describer>> describers_;
-  std::vector<base::Family> families_;  // of start()
+  std::vector<lib::Family> families_;  // of start()
   VersionedFacts facts_[2][2];  // by family_index and SettingsStage
   std::uint64_t facts_version_ = 0;
   bool ready() const {
@@ -193,9 +193,9 @@ class StoreThread final : public model::EventSink {
   bool facts_known_ = false;
   std::uint64_t facts_from_node_ = 0;
   std::uint64_t facts_from_service_cidrs_ = 0;
-  base::Clock::Duration service_cidr_timeout_{0};  // of start()
-  base::Clock::Time wait_until_ = base::Clock::Time::max();  // for ServiceCIDRs
-  bool service_cidr_wait_over_ = false;                      // also after the first transaction
+  lib::Clock::Duration service_cidr_timeout_{0};           // of start()
+  lib::Clock::Time wait_until_ = lib::Clock::Time::max();  // for ServiceCIDRs
+  bool service_cidr_wait_over_ = false;                    // also after the first transaction
   std::atomic<bool> started_{false};
   std::atomic<SubscriptionId> last_subscription_{0};
   lib::Mutex pending_callbacks_mutex_;
@@ -205,7 +205,7 @@ class StoreThread final : public model::EventSink {
   StoreStatistics statistics_ SLUICE_GUARDED_BY(published_mutex_);  // without the queue
   StoreStatus published_ SLUICE_GUARDED_BY(published_mutex_);
   std::atomic<std::uint64_t> in_hand_{0};  // messages taken from the queue that are not handled yet
-  base::HandoverQueue<Message> queue_;
+  lib::HandoverQueue<Message> queue_;
   std::thread thread_;
 };
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/store/service_port.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::snapshot {
 
@@ -21,18 +21,18 @@ enum class DetectorKind : std::uint8_t { none, cidr, bridge_interface, interface
 // The facts about the node that a backend receives, for one address family.
 struct NodeFacts {
   std::string name;
-  base::IpAddress node_ip;
+  lib::IpAddress node_ip;
   std::uint32_t masquerade_mark = 0;
   bool masquerade_all = false;
   bool node_ports_match_all = true;
   bool node_ports_on_localhost = false;
   bool conntrack_tcp_liberal = false;
   DetectorKind detector = DetectorKind::none;
-  base::IpPrefix detector_cidr;
+  lib::IpPrefix detector_cidr;
   std::string detector_interface;
-  std::vector<base::IpAddress> node_port_addresses;
-  std::vector<base::IpAddress> local_addresses;
-  std::vector<base::IpPrefix> service_cidrs;  // filled in by the store thread
+  std::vector<lib::IpAddress> node_port_addresses;
+  std::vector<lib::IpAddress> local_addresses;
+  std::vector<lib::IpPrefix> service_cidrs;  // filled in by the store thread
   bool operator==(const NodeFacts&) const = default;
 };
 
@@ -44,7 +44,7 @@ inline constexpr std::size_t kMostTriggerTimes = 65'536;
 struct Transaction {
   bool full = false;
   bool partial = false;  // changes in deferred namespaces wait for a later transaction
-  base::Family family = base::Family::ipv4;
+  lib::Family family = lib::Family::ipv4;
   std::uint64_t base_generation = 0;  // of a delta
   std::uint64_t generation = 0;
   std::shared_ptr<const NodeFacts> node;

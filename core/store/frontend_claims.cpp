@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "core/store/frontends.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::store {
 namespace {
@@ -32,7 +33,7 @@ struct Before {
 
 FrontendClaims::Keys FrontendClaims::wanted(const model::Service& service, bool external_ips) {
   Keys out;
-  for (const auto family : base::kFamilies) {
+  for (const auto family : lib::kFamilies) {
     if (!has_service_ports(service, family)) continue;
     const ServiceAddresses addresses(service, family, external_ips);
     std::size_t room = kMostFrontends;
@@ -44,8 +45,7 @@ FrontendClaims::Keys FrontendClaims::wanted(const model::Service& service, bool 
       }
     }
   }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  lib::sort_unique(out);
   out.shrink_to_fit();
   return out;
 }

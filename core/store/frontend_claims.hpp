@@ -12,15 +12,15 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/model/service.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::store {
 
 class FrontendClaims {
  public:
   struct Key {
-    base::IpAddress address;  // unspecified for a node port
+    lib::IpAddress address;  // unspecified for a node port
     std::uint16_t port = 0;
     model::Protocol protocol = model::Protocol::tcp;
     auto operator<=>(const Key&) const = default;
@@ -37,10 +37,10 @@ class FrontendClaims {
   void keep_holders() { keeps_ = true; }
 
   // Sets the addresses of the API server, sorted. Returns the previous ones.
-  std::vector<base::SocketAddress> reserve(std::vector<base::SocketAddress> addresses) {
+  std::vector<lib::SocketAddress> reserve(std::vector<lib::SocketAddress> addresses) {
     return std::exchange(reserved_, std::move(addresses));
   }
-  const std::vector<base::SocketAddress>& reserved() const { return reserved_; }
+  const std::vector<lib::SocketAddress>& reserved() const { return reserved_; }
 
   // Null if no Service lists `key`.
   const model::Service* holder(const Key& key) const;
@@ -48,7 +48,7 @@ class FrontendClaims {
  private:
   struct Hash {
     std::size_t operator()(const Key& key) const noexcept {
-      return std::hash<base::IpAddress>()(key.address) * 31 +
+      return std::hash<lib::IpAddress>()(key.address) * 31 +
              (std::size_t{key.port} << 8 | static_cast<std::size_t>(key.protocol));
     }
   };
@@ -60,7 +60,7 @@ class FrontendClaims {
   std::unordered_map<Key, const model::Service*, Hash> holders_;
   std::unordered_map<Key, std::vector<const model::Service*>, Hash> waiting_;
   bool keeps_ = false;
-  std::vector<base::SocketAddress> reserved_;
+  std::vector<lib::SocketAddress> reserved_;
 };
 
 }  // namespace sluice::store

@@ -14,9 +14,9 @@
 namespace sluice::store {
 
 // Whether the Service has service ports in this family (BEH 2.1, 2.2).
-bool has_service_ports(const model::Service& service, base::Family family);
+bool has_service_ports(const model::Service& service, lib::Family family);
 // The reason why it has none ("its type is ExternalName"); empty if it has some.
-std::string_view why_not_proxied(const model::Service& service, base::Family family);
+std::string_view why_not_proxied(const model::Service& service, lib::Family family);
 
 // Limits over all ports of a Service in one family. Without them, an object of 1 MiB can expand to a thousand times as
 // many: each port has all addresses and source ranges, and each address of a slice is an endpoint of each port.
@@ -27,7 +27,7 @@ inline constexpr std::size_t kMostEndpoints = 131'072;  // and source ranges
 class ServiceAddresses {
  public:
   // `external_ips`: whether spec.externalIPs are served (BEH 1.2).
-  ServiceAddresses(const model::Service& service, base::Family family, bool external_ips);
+  ServiceAddresses(const model::Service& service, lib::Family family, bool external_ips);
 
   // Cluster IPs come first, the node port last.
   std::vector<Frontend> frontends(const model::ServicePortSpec& port) const;
@@ -37,8 +37,8 @@ class ServiceAddresses {
   std::size_t size() const { return addresses_.size() + 1; }
 
  private:
-  base::Family family_;
-  std::vector<std::pair<FrontendKind, base::IpAddress>> addresses_;
+  lib::Family family_;
+  std::vector<std::pair<FrontendKind, lib::IpAddress>> addresses_;
 };
 
 }  // namespace sluice::store

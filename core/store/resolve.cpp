@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/store/frontends.hpp"
+#include "lib/protocol.hpp"
 
 namespace sluice::store {
 namespace {
@@ -16,8 +17,8 @@ constexpr std::size_t kMostNamed = 4;  // frontends named in one message
 
 std::string describe(const Frontend& frontend, model::Protocol protocol) {
   const bool node_port = frontend.kind == FrontendKind::node_port;
-  return (node_port ? "node port " + std::to_string(frontend.port) : base::host_port(frontend.address, frontend.port)) +
-         "/" + std::string(model::protocol_name(protocol));
+  return (node_port ? "node port " + std::to_string(frontend.port) : lib::host_port(frontend.address, frontend.port)) +
+         "/" + std::string(lib::protocol_name(protocol));
 }
 
 // Removes the frontends that belong to other Services. Returns the reason.
@@ -27,7 +28,7 @@ std::string withhold(const model::Service& service, const FrontendClaims& claims
   std::erase_if(port.frontends, [&](const Frontend& frontend) {
     const bool reserved = frontend.kind == FrontendKind::external_ip && port.key.protocol == model::Protocol::tcp &&
                           std::binary_search(claims.reserved().begin(), claims.reserved().end(),
-                                             base::SocketAddress{frontend.address, frontend.port});
+                                             lib::SocketAddress{frontend.address, frontend.port});
     const model::Service* holder = claims.holder({frontend.address, frontend.port, port.key.protocol});
     if (!reserved && (holder == nullptr || holder == &service)) return false;
     if (++count <= kMostNamed) {
@@ -44,8 +45,8 @@ std::string withhold(const model::Service& service, const FrontendClaims& claims
 }
 
 // A prefix of length 0 in the family allows every client (BEH 1.2).
-std::vector<base::IpPrefix> ranges_of(const model::Service& service, base::Family family) {
-  std::vector<base::IpPrefix> out;
+std::vector<lib::IpPrefix> ranges_of(const model::Service& service, lib::Family family) {
+  std::vector<lib::IpPrefix> out;
   for (const auto& range : service.source_ranges) {
     if (range.family() != family) continue;
     if (range.length() == 0) return {};
@@ -67,7 +68,7 @@ std::string too_large() {
          " endpoints and source ranges in total; divide it among several Services";
 }
 
-bool has_external_ip(const model::Service& service, base::Family family) {
+bool has_external_ip(const model::Service& service, lib::Family family) {
   return std::any_of(service.external_ips.begin(), service.external_ips.end(),
                      [&](const auto& address) { return address.family() == family; });
 }
@@ -110,11 +111,11 @@ class Room {
 
 // Calls `take` for each port of the Service, in the order of the object, with all endpoints of its slices.
 template <class Take>
-void each_port(const model::Service& service, base::Family family, const SliceCache& slices, const NodeView& node,
+void each_port(const model::Service& service, lib::Family family, const SliceCache& slices, const NodeView& node,
                const FrontendClaims* claims, Take take) {
   if (!has_service_ports(service, family)) return;
   const ServiceAddresses addresses(service, family, node.external_ips);
-  const std::vector<base::IpPrefix> ranges = ranges_of(service, family);
+  const std::vector<lib::IpPrefix> ranges = ranges_of(service, family);
   const bool local_outside = external_local(service);
   const bool lists_external_ip = has_external_ip(service, family);
   const auto matches = slices.matches(service.name, family, service.ports);
@@ -170,7 +171,7 @@ Use use_in_local_list(const Candidate& c, const ServicePort& port) {
 
 }  // namespace
 
-std::vector<ServicePort> resolve(const model::Service& service, base::Family family, const SliceCache& slices,
+std::vector<ServicePort> resolve(const model::Service& service, lib::Family family, const SliceCache& slices,
                                  const NodeView& node, const FrontendClaims* claims) {
   std::vector<ServicePort> out;
   each_port(service, family, slices, node, claims,
@@ -179,7 +180,7 @@ std::vector<ServicePort> resolve(const model::Service& service, base::Family fam
   return out;
 }
 
-std::vector<ExplainedPort> explain(const model::Service& service, base::Family family, const SliceCache& slices,
+std::vector<ExplainedPort> explain(const model::Service& service, lib::Family family, const SliceCache& slices,
                                    const NodeView& node, const FrontendClaims* claims) {
   std::vector<ExplainedPort> out;
   each_port(service, family, slices, node, claims, [&](ServicePort port, const std::vector<Candidate>& candidates) {

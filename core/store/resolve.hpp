@@ -23,7 +23,7 @@ struct NodeView {
 
 // Sorted by key; empty if the Service has no service ports in this family. Excludes addresses that `claims` (may be
 // null) assign to another Service. REQUIRES: `service` is the object that `claims` points to.
-std::vector<ServicePort> resolve(const model::Service& service, base::Family family, const SliceCache& slices,
+std::vector<ServicePort> resolve(const model::Service& service, lib::Family family, const SliceCache& slices,
                                  const NodeView& node, const FrontendClaims* claims = nullptr);
 
 // Why an endpoint is in a list of a service port, or is not. New connections are balanced over such a list.
@@ -55,7 +55,7 @@ struct ExplainedPort {
 };
 
 // Like resolve(), with the reasons. More expensive; for queries of a single Service.
-std::vector<ExplainedPort> explain(const model::Service& service, base::Family family, const SliceCache& slices,
+std::vector<ExplainedPort> explain(const model::Service& service, lib::Family family, const SliceCache& slices,
                                    const NodeView& node, const FrontendClaims* claims = nullptr);
 
 }  // namespace sluice::store

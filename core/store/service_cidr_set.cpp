@@ -23,15 +23,15 @@ bool ServiceCidrSet::upsert(model::ServiceCidr object) {
   return true;
 }
 
-std::vector<base::IpPrefix> ServiceCidrSet::ranges(base::Family family) const {
-  std::vector<base::IpPrefix> all;
+std::vector<lib::IpPrefix> ServiceCidrSet::ranges(lib::Family family) const {
+  std::vector<lib::IpPrefix> all;
   for (const auto& [name, cidrs] : objects_) {
     std::copy_if(cidrs.begin(), cidrs.end(), std::back_inserter(all),
-                 [family](const base::IpPrefix& cidr) { return cidr.family() == family; });
+                 [family](const lib::IpPrefix& cidr) { return cidr.family() == family; });
   }
   // By address, shorter prefixes first: a containing range comes before the ranges inside it.
   std::sort(all.begin(), all.end());
-  std::vector<base::IpPrefix> out;
+  std::vector<lib::IpPrefix> out;
   for (const auto& cidr : all) {
     if (out.empty() || !out.back().contains(cidr)) out.push_back(cidr);
   }

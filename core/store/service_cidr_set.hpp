@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/model/service_cidr.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::store {
 
@@ -26,10 +26,10 @@ class ServiceCidrSet {
   void touch(const std::string& name) { in_list_.insert(name); }
 
   // Sorted, without ranges that are inside another.
-  std::vector<base::IpPrefix> ranges(base::Family family) const;
+  std::vector<lib::IpPrefix> ranges(lib::Family family) const;
 
  private:
-  std::map<std::string, std::vector<base::IpPrefix>> objects_;
+  std::map<std::string, std::vector<lib::IpPrefix>> objects_;
   std::set<std::string> in_list_;  // names in the current list
 };
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/model/object_name.hpp"
 #include "core/model/service.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::store {
 
@@ -36,7 +36,7 @@ enum class FrontendKind : std::uint8_t { cluster_ip = 1, external_ip = 2, load_b
 
 struct Frontend {
   FrontendKind kind = FrontendKind::cluster_ip;
-  base::IpAddress address;  // unspecified for a node port
+  lib::IpAddress address;  // unspecified for a node port
   std::uint16_t port = 0;
   bool operator==(const Frontend&) const = default;
 };
@@ -56,7 +56,7 @@ struct Endpoint {
 
 struct ServicePort {
   ServicePortKey key;
-  base::Family family = base::Family::ipv4;
+  lib::Family family = lib::Family::ipv4;
   bool internal_local = false;
   bool external_local = false;
   bool uses_cluster = false;
@@ -65,7 +65,7 @@ struct ServicePort {
   std::uint32_t affinity_seconds = 0;  // 0 = none
   std::uint16_t health_check_node_port = 0;
   std::vector<Frontend> frontends;
-  std::vector<base::IpPrefix> source_ranges;
+  std::vector<lib::IpPrefix> source_ranges;
   std::vector<Endpoint> endpoints;  // sorted by the text "ip:port"
   // UDP only: serving endpoints that take no connections from this node. Flows to them may have begun before a policy
   // or hint changed. Not delivered to backends.

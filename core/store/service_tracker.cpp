@@ -13,9 +13,9 @@ namespace {
 ServiceTracker::Change change(const model::Service* before, const model::Service* after) {
   ServiceTracker::Change out;
   out.changed = true;
-  for (const auto family : base::kFamilies) {
-    out.family_affected[base::family_index(family)] = (before != nullptr && has_service_ports(*before, family)) ||
-                                                      (after != nullptr && has_service_ports(*after, family));
+  for (const auto family : lib::kFamilies) {
+    out.family_affected[lib::family_index(family)] = (before != nullptr && has_service_ports(*before, family)) ||
+                                                     (after != nullptr && has_service_ports(*after, family));
   }
   return out;
 }
@@ -43,7 +43,7 @@ ServiceTracker::Change ServiceTracker::remove(const model::ObjectName& name) {
   return out;
 }
 
-std::vector<model::ObjectName> ServiceTracker::reserve(std::vector<base::SocketAddress> addresses) {
+std::vector<model::ObjectName> ServiceTracker::reserve(std::vector<lib::SocketAddress> addresses) {
   std::vector<model::ObjectName> out;
   const auto before = claims_.reserve(std::move(addresses));
   if (before == claims_.reserved()) return out;

@@ -19,7 +19,7 @@ class ServiceTracker {
   // The effect of an event on one Service.
   struct Change {
     bool changed = false;
-    bool family_affected[2] = {false, false};  // by base::family_index
+    bool family_affected[2] = {false, false};  // by lib::family_index
     std::vector<model::ObjectName> affected;   // other Services that gain or lose an address or port
   };
 
@@ -28,7 +28,7 @@ class ServiceTracker {
   // Sets whether spec.externalIPs are served. Returns the names of affected Services.
   std::vector<model::ObjectName> serve_external_ips(bool on);
   // Sets the addresses that no external IP may take, sorted. Returns the names of affected Services.
-  std::vector<model::ObjectName> reserve(std::vector<base::SocketAddress> addresses);
+  std::vector<model::ObjectName> reserve(std::vector<lib::SocketAddress> addresses);
   Change upsert(model::Service service);
   Change remove(const model::ObjectName& name);
   void touch(const model::ObjectName& name);

@@ -27,7 +27,7 @@ SliceCache::Affected SliceCache::upsert(model::EndpointSlice slice) {
   owner_of_[slice.name] = slice.service;
   PerService& service = services_[slice.service];
   if (slice.trigger_time && *slice.trigger_time >= started_) {
-    TriggerTimes& times = service.trigger_times[base::family_index(slice.family)];
+    TriggerTimes& times = service.trigger_times[lib::family_index(slice.family)];
     if (times.size() < kMostTriggerTimes) times.push_back(*slice.trigger_time);
   }
   Entry& entry = service.slices[slice.name.name];
@@ -68,13 +68,13 @@ void SliceCache::erase(const model::ObjectName& slice, Affected& affected) {
   affected.services.emplace_back(owner->second, entry->second.slice.family);
   endpoint_count_ -= entry->second.slice.endpoints.size();
   // BEH 2.6: a removal drops what was stored.
-  service->second.trigger_times[base::family_index(entry->second.slice.family)].clear();
+  service->second.trigger_times[lib::family_index(entry->second.slice.family)].clear();
   service->second.slices.erase(entry);
   if (service->second.slices.empty()) services_.erase(service);
   owner_of_.erase(owner);
 }
 
-std::vector<SliceCache::Matches> SliceCache::matches(const model::ObjectName& service, base::Family family,
+std::vector<SliceCache::Matches> SliceCache::matches(const model::ObjectName& service, lib::Family family,
                                                      const std::vector<model::ServicePortSpec>& ports) const {
   std::vector<Matches> out(ports.size());
   const auto found = services_.find(service);
@@ -110,7 +110,7 @@ std::vector<Candidate> SliceCache::candidates(const Matches& matches, std::strin
       candidate.serving = endpoint.serving;
       candidate.terminating = endpoint.terminating;
       candidate.record = &endpoint;
-      keyed.emplace_back(base::host_port(base::IpAddress::from_bytes(slice->family, endpoint.address.data()), port),
+      keyed.emplace_back(lib::host_port(lib::IpAddress::from_bytes(slice->family, endpoint.address.data()), port),
                          candidate);
     }
   }
@@ -128,10 +128,10 @@ std::vector<Candidate> SliceCache::candidates(const Matches& matches, std::strin
   return out;
 }
 
-SliceCache::TriggerTimes SliceCache::take_trigger_times(const model::ObjectName& service, base::Family family) {
+SliceCache::TriggerTimes SliceCache::take_trigger_times(const model::ObjectName& service, lib::Family family) {
   const auto found = services_.find(service);
   if (found == services_.end()) return {};
-  return std::exchange(found->second.trigger_times[base::family_index(family)], {});
+  return std::exchange(found->second.trigger_times[lib::family_index(family)], {});
 }
 
 }  // namespace sluice::store

@@ -24,7 +24,7 @@ class SliceCache {
 
   // The Services whose endpoints changed: two if a slice moved from one Service to another, none for a no-op.
   struct Affected {
-    std::vector<std::pair<model::ObjectName, base::Family>> services;
+    std::vector<std::pair<model::ObjectName, lib::Family>> services;
   };
 
   Affected upsert(model::EndpointSlice slice);
@@ -41,7 +41,7 @@ class SliceCache {
   };
   using Matches = std::vector<Match>;
   // The matches of each port, in the order of `ports`. Valid until the cache changes.
-  std::vector<Matches> matches(const model::ObjectName& service, base::Family family,
+  std::vector<Matches> matches(const model::ObjectName& service, lib::Family family,
                                const std::vector<model::ServicePortSpec>& ports) const;
 
   // The merged endpoints of one service port, without duplicates (a non-terminating record takes precedence), sorted by
@@ -49,7 +49,7 @@ class SliceCache {
   static std::vector<Candidate> candidates(const Matches& matches, std::string_view node_name);
 
   // Trigger times of slice changes in this family since the last call. No-ops do not count.
-  TriggerTimes take_trigger_times(const model::ObjectName& service, base::Family family);
+  TriggerTimes take_trigger_times(const model::ObjectName& service, lib::Family family);
 
   std::size_t slice_count() const { return owner_of_.size(); }
   std::size_t endpoint_count() const { return endpoint_count_; }
@@ -61,7 +61,7 @@ class SliceCache {
   };
   struct PerService {
     std::map<std::string, Entry> slices;  // by slice name, for a fixed order
-    TriggerTimes trigger_times[2];  // by base::family_index
+    TriggerTimes trigger_times[2];  // by lib::family_index
   };
 
   void erase(const model::ObjectName& slice, Affected& affected);

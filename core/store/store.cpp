@@ -23,12 +23,12 @@ void Store::set_options(StoreOptions options) {
   for (const auto& name : services_.serve_external_ips(options.external_ips)) note_frontends(name);
 }
 
-void Store::reserve(std::vector<base::SocketAddress> addresses) {
+void Store::reserve(std::vector<lib::SocketAddress> addresses) {
   for (const auto& name : services_.reserve(std::move(addresses))) note_frontends(name);
 }
 
-Changes Store::take_changes(base::Family family) {
-  const auto i = base::family_index(family);
+Changes Store::take_changes(lib::Family family) {
+  const auto i = lib::family_index(family);
   Changes out;
   out.dirty = std::exchange(dirty_[i], {});
   changed_namespaces_[i].clear();
@@ -40,7 +40,7 @@ Changes Store::take_changes(base::Family family) {
   return out;
 }
 
-std::unordered_set<model::ObjectName> Store::service_names(base::Family family) const {
+std::unordered_set<model::ObjectName> Store::service_names(lib::Family family) const {
   std::unordered_set<model::ObjectName> out;
   for (auto& name : services_.names()) {
     if (has_service_ports(*services_.find(name), family)) out.insert(std::move(name));
@@ -48,22 +48,22 @@ std::unordered_set<model::ObjectName> Store::service_names(base::Family family) 
   return out;
 }
 
-std::vector<base::IpPrefix> Store::service_cidrs(base::Family family) const {
+std::vector<lib::IpPrefix> Store::service_cidrs(lib::Family family) const {
   const bool known = options_.service_cidrs && listed_[static_cast<std::size_t>(model::ResourceKind::service_cidr)];
-  return known ? service_cidrs_.ranges(family) : std::vector<base::IpPrefix>();
+  return known ? service_cidrs_.ranges(family) : std::vector<lib::IpPrefix>();
 }
 
 NodeView Store::node_view() const {
   return {node_name_, node_ ? std::string_view(node_->zone) : std::string_view(), options_.external_ips};
 }
 
-std::vector<ServicePort> Store::resolve_service(const model::ObjectName& name, base::Family family) const {
+std::vector<ServicePort> Store::resolve_service(const model::ObjectName& name, lib::Family family) const {
   const model::Service* service = services_.find(name);
   return service == nullptr ? std::vector<ServicePort>()
                             : resolve(*service, family, slices_, node_view(), &services_.claims());
 }
 
-std::vector<ExplainedPort> Store::explain_service(const model::ObjectName& name, base::Family family) const {
+std::vector<ExplainedPort> Store::explain_service(const model::ObjectName& name, lib::Family family) const {
   const model::Service* service = services_.find(name);
   return service == nullptr ? std::vector<ExplainedPort>()
                             : explain(*service, family, slices_, node_view(), &services_.claims());
@@ -115,7 +115,7 @@ bool Store::on(model::Upsert& event) {
     return note(name, services_.upsert(std::move(*service)));
   }
   if (auto* slice = std::get_if<model::EndpointSlice>(&event.object)) {
-    ++counters_.slice_events[base::family_index(slice->family)];
+    ++counters_.slice_events[lib::family_index(slice->family)];
     return note(slices_.upsert(std::move(*slice)));
   }
   if (auto* service_cidr = std::get_if<model::ServiceCidr>(&event.object)) {
@@ -157,8 +157,8 @@ bool Store::on(const model::Unusable& event) {
 }
 
 bool Store::note(const model::ObjectName& service, const ServiceTracker::Change& change) {
-  for (const auto family : base::kFamilies) {
-    const auto i = base::family_index(family);
+  for (const auto family : lib::kFamilies) {
+    const auto i = lib::family_index(family);
     if (!change.changed || !change.family_affected[i]) continue;
     note_changed(service, i);
     pending_services_[i].insert(service);
@@ -170,8 +170,8 @@ bool Store::note(const model::ObjectName& service, const ServiceTracker::Change&
 // The Service gained or lost an address or port, but its own object has not changed.
 void Store::note_frontends(const model::ObjectName& service) {
   const model::Service* known = services_.find(service);
-  for (const auto family : base::kFamilies) {
-    if (known != nullptr && has_service_ports(*known, family)) dirty_[base::family_index(family)].insert(service);
+  for (const auto family : lib::kFamilies) {
+    if (known != nullptr && has_service_ports(*known, family)) dirty_[lib::family_index(family)].insert(service);
   }
 }
 
@@ -182,15 +182,15 @@ void Store::note_changed(const model::ObjectName& service, std::size_t family) {
 
 bool Store::note(const SliceCache::Affected& affected) {
   for (const auto& [service, family] : affected.services) {
-    ++pending_slice_changes_[base::family_index(family)];
+    ++pending_slice_changes_[lib::family_index(family)];
     const model::Service* known = services_.find(service);
-    if (known != nullptr && has_service_ports(*known, family)) note_changed(service, base::family_index(family));
+    if (known != nullptr && has_service_ports(*known, family)) note_changed(service, lib::family_index(family));
   }
   return !affected.services.empty();
 }
 
 bool Store::note_removal(const SliceCache::Affected& affected) {
-  for (const auto& [service, family] : affected.services) ++counters_.slice_events[base::family_index(family)];
+  for (const auto& [service, family] : affected.services) ++counters_.slice_events[lib::family_index(family)];
   return note(affected);
 }
 

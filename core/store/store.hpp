@@ -28,7 +28,7 @@ struct StoreCounters {
   std::uint64_t no_op = 0;     // changed nothing that affects traffic
   std::uint64_t unusable = 0;  // invalid objects
   std::uint64_t service_events = 0;
-  std::uint64_t slice_events[2] = {0, 0};  // by base::family_index
+  std::uint64_t slice_events[2] = {0, 0};  // by lib::family_index
 };
 
 struct StoreOptions {
@@ -62,7 +62,7 @@ class Store {
 
   // Sets the addresses of the API server (TCP), sorted. No external IP may take them, because the daemon must still
   // reach the API server.
-  void reserve(std::vector<base::SocketAddress> addresses);
+  void reserve(std::vector<lib::SocketAddress> addresses);
 
   // Whether every kind of object has been listed once, except ServiceCIDRs (BEH 1.5).
   bool synced() const { return listed_[0] && listed_[1] && listed_[2]; }
@@ -71,27 +71,27 @@ class Store {
   bool service_cidrs_known() const { return !options_.service_cidrs || listed_[3]; }
 
   // Whether Services of `family` may resolve differently since the last take_changes().
-  bool has_dirty(base::Family family) const { return !dirty_[base::family_index(family)].empty(); }
-  Changes take_changes(base::Family family);
+  bool has_dirty(lib::Family family) const { return !dirty_[lib::family_index(family)].empty(); }
+  Changes take_changes(lib::Family family);
   // Namespaces of the objects that changed since the last take_changes() and affect Services. A Service that gains or
   // loses an address because another Service changed does not count.
-  const model::Namespaces& changed_namespaces(base::Family family) const {
-    return changed_namespaces_[base::family_index(family)];
+  const model::Namespaces& changed_namespaces(lib::Family family) const {
+    return changed_namespaces_[lib::family_index(family)];
   }
   // Services and number of slices that changed since the last take_changes().
-  const std::unordered_set<model::ObjectName>& pending_services(base::Family family) const {
-    return pending_services_[base::family_index(family)];
+  const std::unordered_set<model::ObjectName>& pending_services(lib::Family family) const {
+    return pending_services_[lib::family_index(family)];
   }
-  std::uint64_t pending_slice_changes(base::Family family) const {
-    return pending_slice_changes_[base::family_index(family)];
+  std::uint64_t pending_slice_changes(lib::Family family) const {
+    return pending_slice_changes_[lib::family_index(family)];
   }
   // Services that have service ports in `family`.
-  std::unordered_set<model::ObjectName> service_names(base::Family family) const;
+  std::unordered_set<model::ObjectName> service_names(lib::Family family) const;
 
-  std::vector<ServicePort> resolve_service(const model::ObjectName& name, base::Family family) const;
+  std::vector<ServicePort> resolve_service(const model::ObjectName& name, lib::Family family) const;
 
   // Like resolve_service(), with the reasons.
-  std::vector<ExplainedPort> explain_service(const model::ObjectName& name, base::Family family) const;
+  std::vector<ExplainedPort> explain_service(const model::ObjectName& name, lib::Family family) const;
   // Null if there is no such Service.
   const model::Service* find_service(const model::ObjectName& name) const { return services_.find(name); }
   // The names of all Services, unordered.
@@ -103,7 +103,7 @@ class Store {
 
   // The ranges of cluster IPs, sorted, without ranges that are inside another. Empty if ServiceCIDRs are not used or
   // not listed yet. `service_cidrs_version` counts changes.
-  std::vector<base::IpPrefix> service_cidrs(base::Family family) const;
+  std::vector<lib::IpPrefix> service_cidrs(lib::Family family) const;
   std::uint64_t service_cidrs_version() const { return service_cidrs_version_; }
 
   const StoreCounters& counters() const { return counters_; }

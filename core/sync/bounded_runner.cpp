@@ -9,7 +9,7 @@ namespace sluice::sync {
 namespace {
 
 // A lock that another process holds is not polled faster, even if `min` is shorter.
-constexpr base::Clock::Duration kShortestRetry = std::chrono::milliseconds(500);
+constexpr lib::Clock::Duration kShortestRetry = std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -18,8 +18,8 @@ void BoundedRunner::request_at_once() {
   last_end_.reset();
 }
 
-base::Clock::Time BoundedRunner::next_run() const {
-  if (!last_end_) return requested_ ? clock_.now() : base::Clock::Time::max();
+lib::Clock::Time BoundedRunner::next_run() const {
+  if (!last_end_) return requested_ ? clock_.now() : lib::Clock::Time::max();
   const auto earliest = *last_end_ + intervals_.min;
   const bool succeeded = last_outcome_ == RunOutcome::done || last_outcome_ == RunOutcome::nothing;
   if (requested_ && early_requested_ && succeeded) {

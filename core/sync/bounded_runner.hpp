@@ -14,14 +14,14 @@
 
 #include <optional>
 
-#include "core/base/clock.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::sync {
 
 struct RunnerIntervals {
-  base::Clock::Duration min{std::chrono::seconds(1)};
-  base::Clock::Duration retry{std::chrono::seconds(30)};
-  base::Clock::Duration max{std::chrono::hours(1)};
+  lib::Clock::Duration min{std::chrono::seconds(1)};
+  lib::Clock::Duration retry{std::chrono::seconds(30)};
+  lib::Clock::Duration max{std::chrono::hours(1)};
 };
 
 enum class RunOutcome {
@@ -34,7 +34,7 @@ enum class RunOutcome {
 class BoundedRunner {
  public:
   // REQUIRES: intervals.max >= intervals.min
-  BoundedRunner(RunnerIntervals intervals, const base::Clock& clock) : intervals_(intervals), clock_(clock) {}
+  BoundedRunner(RunnerIntervals intervals, const lib::Clock& clock) : intervals_(intervals), clock_(clock) {}
 
   void request() { requested_ = true; }
   void request_early() { requested_ = early_requested_ = true; }
@@ -43,7 +43,7 @@ class BoundedRunner {
   // The new intervals count from the end of the last run.
   void set_intervals(RunnerIntervals intervals) { intervals_ = intervals; }
   // Time::max() before the first request.
-  base::Clock::Time next_run() const;
+  lib::Clock::Time next_run() const;
   bool due() const;
   // Whether the run was requested, rather than due because of the maximum interval.
   bool requested() const { return requested_; }
@@ -54,12 +54,12 @@ class BoundedRunner {
 
  private:
   RunnerIntervals intervals_;
-  const base::Clock& clock_;
+  const lib::Clock& clock_;
   bool requested_ = false;
   bool early_requested_ = false;
   bool runs_early_ = false;
-  std::optional<base::Clock::Time> last_early_end_;
-  std::optional<base::Clock::Time> last_end_;
+  std::optional<lib::Clock::Time> last_early_end_;
+  std::optional<lib::Clock::Time> last_end_;
   RunOutcome last_outcome_ = RunOutcome::done;
 };
 

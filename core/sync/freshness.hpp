@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/clock.hpp"
+#include "lib/clock.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::sync {
@@ -21,14 +21,14 @@ struct FreshnessValue {
   // The last time that the kernel had all requested changes. Empty before the first sync.
   std::optional<std::chrono::system_clock::time_point> last_synced;
   // The start of the loop. Empty before.
-  std::optional<base::Clock::Time> begun;
+  std::optional<lib::Clock::Time> begun;
   // When the oldest pending change was requested. Empty if none is pending.
-  std::optional<base::Clock::Time> pending_since;
+  std::optional<lib::Clock::Time> pending_since;
 };
 
 class Freshness {
  public:
-  void begun(std::chrono::system_clock::time_point now, base::Clock::Time clock_now) {
+  void begun(std::chrono::system_clock::time_point now, lib::Clock::Time clock_now) {
     const lib::Lock lock(mutex_);
     value_.last_updated = now;
     value_.begun = clock_now;
@@ -39,13 +39,13 @@ class Freshness {
     taken_.reset();
     value_.pending_since = waiting_;
   }
-  void requested(base::Clock::Time now) {
+  void requested(lib::Clock::Time now) {
     const lib::Lock lock(mutex_);
     if (!waiting_) waiting_ = now;
     if (!value_.pending_since) value_.pending_since = now;
   }
   // A run includes all requests so far; the next updated() covers these only.
-  void taken(base::Clock::Time now) {
+  void taken(lib::Clock::Time now) {
     const lib::Lock lock(mutex_);
     if (!taken_) taken_ = waiting_.value_or(now);
     waiting_.reset();
@@ -64,8 +64,8 @@ class Freshness {
 
  private:
   mutable lib::Mutex mutex_;
-  std::optional<base::Clock::Time> waiting_ SLUICE_GUARDED_BY(mutex_);  // the oldest request since the last run started
-  std::optional<base::Clock::Time> taken_ SLUICE_GUARDED_BY(mutex_);  // the oldest request of the current or failed run
+  std::optional<lib::Clock::Time> waiting_ SLUICE_GUARDED_BY(mutex_);  // the oldest request since the last run started
+  std::optional<lib::Clock::Time> taken_ SLUICE_GUARDED_BY(mutex_);  // the oldest request of the current or failed run
   FreshnessValue value_ SLUICE_GUARDED_BY(mutex_);
 };
 

@@ -32,7 +32,7 @@ void add_withheld(const snapshot::Transaction& transaction, plugin::ServicePortR
 }
 
 void NotProgrammed::note(const snapshot::Transaction& transaction, const plugin::ServicePortReports& reports,
-                   base::Clock::Time now) {
+                   lib::Clock::Time now) {
   if (reasons_.empty() && reports.failed.empty()) return;
   const std::size_t before = reasons_.size() - withheld_.size();
   const bool has_new = std::any_of(reports.failed.begin(), reports.failed.end(), [&](const auto& one) {

@@ -26,11 +26,11 @@ class NotProgrammed {
   // Call after a successful apply. A full transaction replaces all entries; a delta replaces those of its service
   // ports, and erases those that the backend reports as served.
   void note(const snapshot::Transaction& transaction, const plugin::ServicePortReports& reports,
-            base::Clock::Time now);
+            lib::Clock::Time now);
   // The time of the next retry; Time::max() if there are no entries.
-  base::Clock::Time next_retry() const { return clock_.at(); }
+  lib::Clock::Time next_retry() const { return clock_.at(); }
   // Whether a retry is due. Returns true once for each retry.
-  bool retry_due(base::Clock::Time now) { return clock_.due(now); }
+  bool retry_due(lib::Clock::Time now) { return clock_.due(now); }
 
   const std::map<plugin::ServicePortName, std::string>& reasons() const { return reasons_; }
 

@@ -9,30 +9,30 @@
 
 #include <unordered_map>
 
-#include "core/base/clock.hpp"
 #include "core/base/symbol.hpp"
 #include "core/snapshot/transaction.hpp"
+#include "lib/clock.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::sync {
 
 class RecentNamespaces {
  public:
-  explicit RecentNamespaces(base::Clock::Duration minimum) : span_(2 * minimum) {}
+  explicit RecentNamespaces(lib::Clock::Duration minimum) : span_(2 * minimum) {}
 
-  void set_minimum(base::Clock::Duration minimum);
+  void set_minimum(lib::Clock::Duration minimum);
   // Call when a run with this transaction begins, and again when it has ended. Removes expired namespaces.
-  void note(const snapshot::Transaction& transaction, base::Clock::Time now);
+  void note(const snapshot::Transaction& transaction, lib::Clock::Time now);
   // Whether any of these namespaces is not recent.
-  bool lacks_any(const model::Namespaces& namespaces, base::Clock::Time now) const;
+  bool lacks_any(const model::Namespaces& namespaces, lib::Clock::Time now) const;
   // The recent namespaces.
-  model::Namespaces names(base::Clock::Time now) const;
+  model::Namespaces names(lib::Clock::Time now) const;
   std::size_t size() const;  // including expired ones
 
  private:
   mutable lib::Mutex mutex_;
-  base::Clock::Duration span_ SLUICE_GUARDED_BY(mutex_);
-  std::unordered_map<base::Symbol, base::Clock::Time> ended_
+  lib::Clock::Duration span_ SLUICE_GUARDED_BY(mutex_);
+  std::unordered_map<base::Symbol, lib::Clock::Time> ended_
       SLUICE_GUARDED_BY(mutex_);  // the end of the last run with the namespace
 };
 

@@ -8,14 +8,14 @@
 #include <algorithm>
 #include <chrono>
 
-#include "core/base/clock.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::sync {
 
 class RetryClock {
  public:
-  using Time = base::Clock::Time;
-  using Duration = base::Clock::Duration;
+  using Time = lib::Clock::Time;
+  using Duration = lib::Clock::Duration;
 
   RetryClock() = default;
   explicit RetryClock(Duration first) noexcept : first_(first), delay_(first) {}

@@ -26,12 +26,12 @@ std::string_view code_name(abi::Code code) {
   return "internal";
 }
 
-double seconds(base::Clock::Duration duration) { return std::chrono::duration<double>(duration).count(); }
+double seconds(lib::Clock::Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 }  // namespace
 
 SyncLoop::SyncLoop(Options options, LoopId id, TransactionSource& source, SyncObserver& observer,
-                   const base::Clock& clock)
+                   const lib::Clock& clock)
     : id_(std::move(id)),
       source_(source),
       observer_(observer),
@@ -46,8 +46,8 @@ SyncLoop::SyncLoop(Options options, LoopId id, TransactionSource& source, SyncOb
 
 SyncLoop::~SyncLoop() { stop(); }
 
-std::future<base::Status> SyncLoop::start(MakeBackend make) {
-  std::promise<base::Status> ready;
+std::future<lib::Status> SyncLoop::start(MakeBackend make) {
+  std::promise<lib::Status> ready;
   auto result = ready.get_future();
   thread_ = std::thread([this, make = std::move(make), ready = std::move(ready)]() mutable {
     run(std::move(make), std::move(ready));
@@ -86,14 +86,14 @@ std::future<void> SyncLoop::hold() {
 
 void SyncLoop::resume() { queue_.put(Resume{}); }
 
-std::future<base::Status> SyncLoop::apply_full() {
+std::future<lib::Status> SyncLoop::apply_full() {
   ApplyFull message;
   auto done = message.done.get_future();
   queue_.put(std::move(message));
   return done;
 }
 
-void SyncLoop::set_intervals(RunnerIntervals intervals, base::Clock::Duration verify_every) {
+void SyncLoop::set_intervals(RunnerIntervals intervals, lib::Clock::Duration verify_every) {
   queue_.put(SetIntervals{intervals, verify_every});
 }
 
@@ -152,8 +152,8 @@ std::string_view SyncLoop::in_progress() const {
   return backend == nullptr ? std::string_view() : backend->in_progress();
 }
 
-void SyncLoop::run(MakeBackend make, std::promise<base::Status> ready) {
-  base::Status prepared = prepare(std::move(make));
+void SyncLoop::run(MakeBackend make, std::promise<lib::Status> ready) {
+  lib::Status prepared = prepare(std::move(make));
   observer_.call_started({id_, {}});
   const bool usable = prepared.ok();
   ready.set_value(std::move(prepared));
@@ -168,7 +168,7 @@ void SyncLoop::run(MakeBackend make, std::promise<base::Status> ready) {
   queue_.take_all();
 }
 
-base::Status SyncLoop::prepare(MakeBackend make) {
+lib::Status SyncLoop::prepare(MakeBackend make) {
   plugin::HostCallbacks callbacks;
   callbacks.request_resync = [this](std::string reason) { request_full(std::move(reason)); };
   callbacks.report_unhealthy = [this](std::string reason) { queue_.put(Unhealthy{std::move(reason)}); };
@@ -193,7 +193,7 @@ base::Status SyncLoop::prepare(MakeBackend make) {
 
 void SyncLoop::serve() {
   while (!queue_.closed()) {
-    auto next = base::Clock::Time::max();
+    auto next = lib::Clock::Time::max();
     if (!held_) {
       const lib::Lock lock(mutex_);
       next = std::min({runner_.next_run(), next_verify_, status_.not_programmed.next_retry()});
@@ -262,7 +262,7 @@ void SyncLoop::handle(Resume&) {
   queued();
   // Another backend may have written meanwhile, so the run starts at once, and it also replaces the next verification.
   runner_.request_at_once();
-  if (next_verify_ != base::Clock::Time::max()) next_verify_ = clock_.now() + verify_every_;
+  if (next_verify_ != lib::Clock::Time::max()) next_verify_ = clock_.now() + verify_every_;
 }
 
 void SyncLoop::handle(ApplyFull& message) { message.done.set_value(run_once(true)); }
@@ -271,7 +271,7 @@ void SyncLoop::handle(SetIntervals& message) {
   runner_.set_intervals(message.intervals);
   recent_.set_minimum(message.intervals.min);
   const auto before = std::exchange(verify_every_, message.verify_every);
-  if (next_verify_ != base::Clock::Time::max()) next_verify_ += verify_every_ - before;
+  if (next_verify_ != lib::Clock::Time::max()) next_verify_ += verify_every_ - before;
 }
 
 // An inspection does not cause a sync.
@@ -289,7 +289,7 @@ void SyncLoop::add_trigger_times(const std::vector<std::chrono::system_clock::ti
                         times.begin() + static_cast<std::ptrdiff_t>(std::min(times.size(), room)));
 }
 
-base::Status SyncLoop::run_once(bool full) {
+lib::Status SyncLoop::run_once(bool full) {
   runner_.started();
   const model::Namespaces deferred = full || !runner_.runs_early() ? model::Namespaces() : recent_.names(clock_.now());
   request_queued_ = early_request_queued_ = false;  // before the transaction is taken: later changes need another run
@@ -298,7 +298,7 @@ base::Status SyncLoop::run_once(bool full) {
   const auto transaction = source_.take(full, deferred);
   if (!transaction) {  // stopping, or not everything is listed yet
     runner_.finished(RunOutcome::done);
-    return base::unavailable("backend " + backend_->name() + ": apply: the cluster has not been listed yet");
+    return lib::unavailable("backend " + backend_->name() + ": apply: the cluster has not been listed yet");
   }
   add_trigger_times(transaction->trigger_times);
   recent_.note(*transaction, clock_.now());
@@ -306,7 +306,7 @@ base::Status SyncLoop::run_once(bool full) {
   report.full = transaction->full;
   report.select_seconds = seconds(clock_.now() - begin);
   RunOutcome outcome = RunOutcome::done;
-  base::Status status;
+  lib::Status status;
   if (transaction->empty()) {
     outcome = RunOutcome::nothing;
     report.ok = true;
@@ -328,15 +328,14 @@ base::Status SyncLoop::run_once(bool full) {
   return status;
 }
 
-base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& next) {
+lib::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& next) {
   observer_.writing({id_, true});
-  base::Status status = apply_and_report(transaction, report, next);
+  lib::Status status = apply_and_report(transaction, report, next);
   observer_.writing({id_, false});
   return status;
 }
 
-base::Status SyncLoop::apply_and_report(const snapshot::Transaction& transaction, SyncReport& report,
-                                        RunOutcome& next) {
+lib::Status SyncLoop::apply_and_report(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& next) {
   const auto begin = clock_.now();
   plugin::ApplyOutcome outcome;
   {
@@ -359,7 +358,7 @@ base::Status SyncLoop::apply_and_report(const snapshot::Transaction& transaction
   // A delta cannot be sent twice, so a full transaction must follow a failure.
   need_full_ = !outcome.ok();
 
-  base::Status status;
+  lib::Status status;
   if (!outcome.ok()) {
     status = outcome.status(backend_->name(), "apply");
     base::log(outcome.code == abi::Code::kRetry || outcome.code == abi::Code::kNeedFull ? base::LogLevel::warning

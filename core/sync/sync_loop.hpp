@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "core/base/log_budget.hpp"
-#include "core/base/queue.hpp"
 #include "core/plugin/backend_handle.hpp"
 #include "core/snapshot/transaction.hpp"
 #include "core/sync/bounded_runner.hpp"
@@ -32,6 +31,7 @@
 #include "core/sync/sync_report.hpp"
 #include "core/sync/transaction_source.hpp"
 #include "lib/mutex.hpp"
+#include "lib/queue.hpp"
 
 namespace sluice::sync {
 
@@ -59,7 +59,7 @@ struct LoopStatus {
   std::optional<ApplyRecord> last_apply;
   // As freshness().
   std::optional<std::chrono::system_clock::time_point> last_updated;
-  std::optional<base::Clock::Time> pending_since;
+  std::optional<lib::Clock::Time> pending_since;
   std::string last_error;  // of the last apply; empty if it succeeded
   std::string unwell;
   struct Failure {
@@ -71,29 +71,29 @@ struct LoopStatus {
 
 // How often kernel state is checked for drift. With the default `sync_period` of 30 s, drift must be found and repaired
 // within that time.
-constexpr base::Clock::Duration verify_interval(base::Clock::Duration sync_period) {
-  return std::min<base::Clock::Duration>(sync_period, std::chrono::seconds(20));
+constexpr lib::Clock::Duration verify_interval(lib::Clock::Duration sync_period) {
+  return std::min<lib::Clock::Duration>(sync_period, std::chrono::seconds(20));
 }
 
 class SyncLoop {
  public:
   struct Options {
     RunnerIntervals intervals;
-    base::Clock::Duration verify_every = verify_interval(std::chrono::seconds(30));
-    base::Clock::Duration retry_not_programmed = std::chrono::minutes(1);  // the first delay of the backoff
+    lib::Clock::Duration verify_every = verify_interval(std::chrono::seconds(30));
+    lib::Clock::Duration retry_not_programmed = std::chrono::minutes(1);  // the first delay of the backoff
     bool held = false;                                                     // start as after hold()
   };
   // Makes the backend; called once, on the apply thread.
   using MakeBackend =
-      std::function<base::Result<std::unique_ptr<plugin::BackendHandle>>(plugin::HostCallbacks callbacks)>;
+      std::function<lib::Result<std::unique_ptr<plugin::BackendHandle>>(plugin::HostCallbacks callbacks)>;
 
   // `id` is that of the events. The other objects must outlive the loop.
-  SyncLoop(Options options, LoopId id, TransactionSource& source, SyncObserver& observer, const base::Clock& clock);
+  SyncLoop(Options options, LoopId id, TransactionSource& source, SyncObserver& observer, const lib::Clock& clock);
   ~SyncLoop();  // stops
 
   // Starts the apply thread, which makes and probes the backend, and returns the result of both. If it is an error, the
   // loop must be destroyed.
-  std::future<base::Status> start(MakeBackend make);
+  std::future<lib::Status> start(MakeBackend make);
   // Waits for the current backend call and releases the backend. Kernel state is kept.
   void stop();
 
@@ -110,9 +110,9 @@ class SyncLoop {
   void resume();
   // Applies a full transaction now, also while held, and returns the result. Unavailable: the cluster is not listed
   // yet. While held, a failure is not retried.
-  std::future<base::Status> apply_full();
+  std::future<lib::Status> apply_full();
   // The new intervals count from the last run and the last verification.
-  void set_intervals(RunnerIntervals intervals, base::Clock::Duration verify_every);
+  void set_intervals(RunnerIntervals intervals, lib::Clock::Duration verify_every);
 
   // [any thread] Requests a run for a change, in these namespaces if they are known. A namespace without changes in
   // recent runs gets an early run, within the limits of BoundedRunner.
@@ -160,16 +160,16 @@ class SyncLoop {
   };
   struct Resume {};
   struct ApplyFull {
-    std::promise<base::Status> done;
+    std::promise<lib::Status> done;
   };
   struct SetIntervals {
     RunnerIntervals intervals;
-    base::Clock::Duration verify_every;
+    lib::Clock::Duration verify_every;
   };
   using Message = std::variant<Request, RequestFull, Unhealthy, Inspect, Call, Hold, Resume, ApplyFull, SetIntervals>;
 
-  void run(MakeBackend make, std::promise<base::Status> ready);
-  base::Status prepare(MakeBackend make);
+  void run(MakeBackend make, std::promise<lib::Status> ready);
+  lib::Status prepare(MakeBackend make);
   void serve();
   void handle(Request& message);
   void handle(RequestFull& message);
@@ -180,11 +180,11 @@ class SyncLoop {
   void handle(Resume& message);
   void handle(ApplyFull& message);
   void handle(SetIntervals& message);
-  base::Status run_once(bool full);
+  lib::Status run_once(bool full);
   void add_trigger_times(const std::vector<std::chrono::system_clock::time_point>& times);
   void retry_not_programmed();
-  base::Status apply(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& next);
-  base::Status apply_and_report(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& next);
+  lib::Status apply(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& next);
+  lib::Status apply_and_report(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& next);
   void queued();
   void note_updated(const snapshot::Transaction& transaction, std::chrono::system_clock::time_point at);
   void verify();
@@ -195,22 +195,22 @@ class SyncLoop {
   const LoopId id_;
   TransactionSource& source_;
   SyncObserver& observer_;
-  const base::Clock& clock_;
-  base::HandoverQueue<Message> queue_;
+  const lib::Clock& clock_;
+  lib::HandoverQueue<Message> queue_;
   std::thread thread_;
 
   // Apply thread only.
   BoundedRunner runner_;
   std::unique_ptr<plugin::BackendHandle> backend_;
   bool held_;
-  base::Clock::Duration verify_every_;
+  lib::Clock::Duration verify_every_;
   base::LogBudget not_programmed_log_;
   bool need_full_ = true;
   bool delta_supported_ = false;
   bool applied_once_ = false;
   bool claims_reported_ = false;
   std::string claims_error_;  // the last logged one
-  base::Clock::Time next_verify_ = base::Clock::Time::max();
+  lib::Clock::Time next_verify_ = lib::Clock::Time::max();
   std::vector<std::chrono::system_clock::time_point> trigger_times_;  // of changes that are not in the kernel yet
   std::deque<Inspect> inspections_;
 

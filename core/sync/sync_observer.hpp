@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/plugin/host_services.hpp"
 #include "core/snapshot/transaction.hpp"
 #include "core/sync/sync_report.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::sync {
 
@@ -24,7 +24,7 @@ using RunId = std::uint64_t;  // unique within the process, from 1
 struct LoopId {
   RunId run = 0;        // the run of the backend that the loop belongs to
   std::string backend;  // id of its plugin
-  base::Family family = base::Family::ipv4;
+  lib::Family family = lib::Family::ipv4;
 };
 
 // The claims of the backend, after its first successful apply.

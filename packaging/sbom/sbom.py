@@ -42,7 +42,7 @@ LICENCES = {
 OURS = "Apache-2.0"
 # Binaries: restricted by the linked libraries.
 BINARIES = {"nftables.so": "Apache-2.0 AND GPL-3.0-or-later", "ipvs.so": "GPL-2.0-only"}
-COMPILED = ("core", "plugins", "sdk")
+COMPILED = ("core", "lib", "plugins", "sdk")
 
 
 class Unknown(Exception):

@@ -217,7 +217,7 @@ bool IptablesBackend::may_have_drifted(std::uint64_t now) {
 bool IptablesBackend::has_canary() {
   netfilter::Ruleset rules;
   netfilter::SaveParser parser(rules, {});
-  const process::Outcome outcome =
+  const lib::ProgramResult outcome =
       kernel_->save(Table::kMangle, [&parser](std::string_view piece) { parser.append(piece); });
   if (!outcome.ok()) throw netfilter::failure_of(kernel_->tools().save, outcome);
   parser.finish();

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <fstream>
-#include <system_error>
 
+#include "lib/fd.hpp"
+#include "lib/number.hpp"
 #include "sluice/sdk/address.hpp"
 
 namespace sluice::iptables {
@@ -49,12 +49,10 @@ std::string_view word_behind(std::string_view line, std::string_view before) {
 
 std::optional<RecentClient> parse_recent(std::string_view line, abi::Family family, const Jiffies& clock) {
   const auto address = sdk::parse_address(std::string(word_behind(line, "src=")), family);
-  const std::string_view last_packet = word_behind(line, "last_seen: ");
-  unsigned long last = 0;
-  const auto [end, error] = std::from_chars(last_packet.data(), last_packet.data() + last_packet.size(), last);
-  if (!address || error != std::errc() || end != last_packet.data() + last_packet.size()) return std::nullopt;
+  const auto last = lib::parse_number<unsigned long>(word_behind(line, "last_seen: "));
+  if (!address || !last) return std::nullopt;
   // The counter may overflow, and kernel_clock() may lag behind it.
-  const unsigned long ticks = clock.now - last;
+  const unsigned long ticks = clock.now - *last;
   const bool in_future = ticks > ~0ul / 2;
   return RecentClient{*address, std::chrono::seconds(in_future ? 0 : ticks / clock.per_second)};
 }
@@ -79,16 +77,15 @@ std::size_t KernelRecentLists::capacity() {
 
 RecentLists::Added KernelRecentLists::add(const std::string& list, const std::vector<abi::Address>& clients,
                                           abi::Family family) {
-  const int file = ::open((kFolder + list).c_str(), O_WRONLY | O_CLOEXEC);
-  if (file < 0) return {clients.size(), errno};
+  const lib::Fd file(::open((kFolder + list).c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.valid()) return {clients.size(), errno};
   Added added;
   for (const abi::Address& client : clients) {
     const std::string line = "+" + sdk::to_string(client, family) + "\n";
-    if (::write(file, line.data(), line.size()) >= 0) continue;
+    if (::write(file.get(), line.data(), line.size()) >= 0) continue;
     ++added.failed;
     added.error = errno;
   }
-  ::close(file);
   return added;
 }
 

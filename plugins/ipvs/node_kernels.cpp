@@ -14,6 +14,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "lib/fd.hpp"
 #include "plugins/common/sockets/port_holder.hpp"
 #include "plugins/common/sockets/socket_table.hpp"
 #include "plugins/ipvs/links/netlink_links.hpp"
@@ -84,17 +85,16 @@ std::set<abi::Address> read_connected_addresses(abi::Family family) {
 
 // The source of a route to a documentation address. Sends nothing.
 std::optional<abi::Address> read_usual_source() {
-  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return std::nullopt;
+  const lib::Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket.valid()) return std::nullopt;
   sockaddr_in there{};
   there.sin_family = AF_INET;
   there.sin_port = htons(9);
   there.sin_addr.s_addr = htonl(0xC0000201);  // 192.0.2.1
   sockaddr_in here{};
   socklen_t size = sizeof(here);
-  const bool known = ::connect(socket, reinterpret_cast<const sockaddr*>(&there), sizeof(there)) == 0 &&
-                     ::getsockname(socket, reinterpret_cast<sockaddr*>(&here), &size) == 0;
-  ::close(socket);
+  const bool known = ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&there), sizeof(there)) == 0 &&
+                     ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&here), &size) == 0;
   if (!known) return std::nullopt;
   abi::Address address{};
   std::memcpy(address.bytes, &here.sin_addr, 4);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "lib/text.hpp"
 #include "plugins/common/netfilter/rule_text.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/service.hpp"
@@ -48,12 +49,6 @@ std::string_view name_of(abi::FrontendKind kind) {
 
 std::uint8_t bits(abi::Family family) { return static_cast<std::uint8_t>(sdk::address_bytes(family) * 8); }
 
-template <class T>
-void sort_unique(std::vector<T>& values) {
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-}
-
 class ServicePlanner {
  public:
   ServicePlanner(const PlanFacts& facts, const abi::ServicePort& port) : facts_(facts), port_(port) {
@@ -75,8 +70,8 @@ class ServicePlanner {
       entry.address = address;
       plan_.items.push_back({SetId::kIpvsAddresses, entry});
     }
-    sort_unique(plan_.items);
-    sort_unique(plan_.closed);
+    lib::sort_unique(plan_.items);
+    lib::sort_unique(plan_.closed);
     std::sort(plan_.external.begin(), plan_.external.end());
     return std::move(plan_);
   }
@@ -115,8 +110,8 @@ class ServicePlanner {
       }
       if (sdk::has(endpoint, abi::kEndpointOnThisNode)) add_hairpin(real);
     }
-    sort_unique(cluster);
-    sort_unique(local);
+    lib::sort_unique(cluster);
+    lib::sort_unique(local);
     const bool any = sdk::has(port_, abi::kHasAnyEndpoint) || !cluster.empty();
     none_local_ = local.empty() && any;
     plan_.no_local_internal = none_local_ && sdk::has(port_, abi::kInternalPolicyLocal);
@@ -291,7 +286,7 @@ PlanFacts plan_facts(abi::Family family, const abi::NodeFacts& node, const Setti
   for (const abi::Address& address : sdk::range<abi::Address>(node.node_port_addresses)) {
     if (!netfilter::is_loopback(family, address)) facts.node_port_addresses.push_back(address);
   }
-  sort_unique(facts.node_port_addresses);
+  lib::sort_unique(facts.node_port_addresses);
   return facts;
 }
 

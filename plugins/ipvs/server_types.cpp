@@ -5,22 +5,11 @@
 
 #include <string_view>
 
+#include "lib/protocol.hpp"
+
 namespace sluice::ipvs {
-namespace {
-
-const char* protocol_text(abi::Protocol protocol) noexcept {
-  switch (protocol) {
-    case abi::Protocol::kTcp: return "TCP";
-    case abi::Protocol::kUdp: return "UDP";
-    case abi::Protocol::kSctp: return "SCTP";
-  }
-  return "?";
-}
-
-}  // namespace
-
 std::string to_string(const ServerKey& key, abi::Family family) {
-  return sdk::host_port(key.address, family, key.port) + "/" + protocol_text(key.protocol);
+  return (sdk::host_port(key.address, family, key.port) + "/").append(lib::upper_protocol_name(key.protocol));
 }
 
 std::string to_string(const RealServer& server, abi::Family family) {

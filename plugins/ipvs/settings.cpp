@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
 
+#include "plugins/common/netfilter/rule_reader.hpp"
 #include "plugins/common/settings/values.hpp"
 #include "sluice/sdk/address.hpp"
 
@@ -56,20 +56,9 @@ struct FamilyPrefix {
 };
 
 std::optional<FamilyPrefix> parse_prefix(std::string_view text) {
-  const auto slash = text.find('/');
-  if (slash == std::string_view::npos) return std::nullopt;
-  const auto length = settings::parse_count(text.substr(slash + 1));
+  if (text.find('/') == std::string_view::npos) return std::nullopt;
   for (const abi::Family family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
-    const auto address = sdk::parse_address(std::string(text.substr(0, slash)), family);
-    if (!address) continue;
-    if (!length || *length > sdk::address_bytes(family) * 8) return std::nullopt;
-    FamilyPrefix out{family, {}};
-    out.prefix.address = *address;
-    out.prefix.length = static_cast<std::uint8_t>(*length);
-    for (std::size_t bit = *length; bit < sizeof(address->bytes) * 8; ++bit) {
-      out.prefix.address.bytes[bit / 8] &= static_cast<std::uint8_t>(~(0x80u >> bit % 8));
-    }
-    return out;
+    if (const auto prefix = netfilter::parse_prefix(text, family)) return FamilyPrefix{family, *prefix};
   }
   return std::nullopt;
 }

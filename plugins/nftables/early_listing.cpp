@@ -7,14 +7,14 @@
 #include <system_error>
 #include <utility>
 
-#include "plugins/common/process/signals_blocked.hpp"
+#include "lib/signals_blocked.hpp"
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::nftables {
 
 void EarlyListing::start() {
   forget();
-  const process::SignalsBlocked blocked;
+  const lib::SignalsBlocked blocked;
   try {
     thread_ = std::thread([this] {
       // The next listing meets the same failure and reports it.

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "lib/number.hpp"
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/nftables/layout/layout.hpp"
 #include "plugins/nftables/refusal_text.hpp"
@@ -127,8 +127,7 @@ const Rule* refused_rule(const Batch& batch, std::string_view what) {
   constexpr std::string_view kMiddle = " of chain ";
   const auto middle = what.find(kMiddle);
   if (!what.starts_with(kBegin) || middle == std::string_view::npos) return nullptr;
-  std::size_t number = 0;
-  std::from_chars(what.data() + kBegin.size(), what.data() + middle, number);
+  const auto number = lib::parse_number<std::size_t>(what.substr(kBegin.size(), middle - kBegin.size())).value_or(0);
   const std::string_view name = what.substr(middle + kMiddle.size());
   for (const ChainWrite& chain : batch.chains) {
     if (chain.spec.name == name && number >= 1 && number <= chain.spec.rules.size())

@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "lib/number.hpp"
 #include "plugins/common/settings/values.hpp"
 
 namespace sluice::nftables {
@@ -22,8 +23,8 @@ constexpr std::uint64_t kMostClients = 1048576;
 using Row = settings::Row<Settings>;
 
 Problem affinity_clients(std::string_view value, Settings& to) {
-  const auto read = settings::parse_count(value);
-  if (!read || *read < kFewestClients || *read > kMostClients) return kNotAllowed;
+  const auto read = lib::parse_number<std::uint64_t>(value, kFewestClients, kMostClients);
+  if (!read) return kNotAllowed;
   to.affinity_clients = static_cast<std::uint32_t>(*read);
   return kTaken;
 }

@@ -6,26 +6,21 @@
 #include <sys/resource.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <system_error>
 
-#include "plugins/common/sysctl/sysctl.hpp"
+#include "lib/number.hpp"
+#include "lib/sysctl.hpp"
 
 namespace sluice::userspace {
 namespace {
 
 // The kernel's limit of open files for any process.
 std::optional<rlim_t> read_nr_open() {
-  const auto text = sysctl::read("fs/nr_open");
-  if (!text) return std::nullopt;
-  rlim_t value = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (error != std::errc()) return std::nullopt;
-  return value;
+  const auto text = lib::Sysctl().read("fs/nr_open");
+  return text ? lib::parse_number<rlim_t>(*text) : std::nullopt;
 }
 
 std::string text_of(rlim_t limit) { return limit == RLIM_INFINITY ? "without limit" : std::to_string(limit); }
@@ -55,7 +50,7 @@ void raise_open_files(const sdk::Logger& log) {
 // 470 connections a second to one endpoint use up 28,000 ports. With 1 the kernel reuses such a port after a second if
 // both ends send timestamps, which rule out old packets (RFC 6191).
 void reuse_closing_ports(const sdk::Logger& log) {
-  const int failure = sysctl::ensure("net/ipv4/tcp_tw_reuse", "1");
+  const int failure = lib::Sysctl().ensure("net/ipv4/tcp_tw_reuse", "1").os_errno();
   if (failure == 0) return;
   log.warning(std::string("set net.ipv4.tcp_tw_reuse to 1: ") + std::strerror(failure) +
               "; more than some 400 short connections a second to one endpoint can run out of ports");

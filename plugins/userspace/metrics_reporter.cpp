@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "plugins/common/process/signals_blocked.hpp"
+#include "lib/signals_blocked.hpp"
 #include "plugins/userspace/relay/event_loop.hpp"
 #include "plugins/userspace/relay/statistics.hpp"
 #include "sluice/sdk/views.hpp"
@@ -92,7 +92,7 @@ MetricsReporter::MetricsReporter(abi::Host& host, abi::Family family, std::share
     reporters().members.push_back(this);
     reporters().engines.insert(engine_);
   }
-  const process::SignalsBlocked blocked;
+  const lib::SignalsBlocked blocked;
   thread_ = std::thread([this] { run(); });
 }
 

@@ -36,7 +36,7 @@ void probe_kernel(netfilter::Kernel& kernel, abi::Family family) {
 
 void probe_socket_mark(abi::Family family) {
   const std::uint32_t mark = netfilter::kRelayMarks[0];
-  Descriptor socket;
+  lib::Fd socket;
   int failure = open_endpoint_socket(sdk::socket_family(family), SOCK_DGRAM, 0, socket);
   if (failure == 0) failure = set_mark(socket.get(), mark);
   if (failure == 0) return;

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "lib/text.hpp"
 #include "plugins/userspace/relay/event_loop.hpp"
 #include "plugins/userspace/socket_address.hpp"
 #include "sluice/sdk/address.hpp"
@@ -84,8 +85,7 @@ std::string ServiceTable::update(const abi::ServicePort& port, const ClaimFacts&
     const auto claims = claims_of(frontend, port.key.protocol, facts);
     wanted.insert(wanted.end(), claims.begin(), claims.end());
   }
-  std::sort(wanted.begin(), wanted.end());
-  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  lib::sort_unique(wanted);
   claims_.set_wanted(id.first, entry.claims, wanted);
   entry.claims = std::move(wanted);
   note_addresses(entry, port);

@@ -3,16 +3,13 @@
 
 #include "plugins/userspace/setting_values.hpp"
 
+#include "lib/number.hpp"
 #include "plugins/common/settings/values.hpp"
 
 namespace sluice::userspace {
 namespace {
 
-std::optional<std::uint16_t> parse_port(std::string_view text) {
-  const auto value = settings::parse_count(text);
-  if (!value || *value > 65535) return std::nullopt;
-  return static_cast<std::uint16_t>(*value);
-}
+std::optional<std::uint16_t> parse_port(std::string_view text) { return lib::parse_number<std::uint16_t>(text); }
 
 }  // namespace
 

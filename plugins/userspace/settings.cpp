@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "lib/number.hpp"
 #include "plugins/common/settings/table.hpp"
 #include "plugins/common/settings/values.hpp"
 #include "plugins/userspace/setting_values.hpp"
@@ -27,7 +28,6 @@ constexpr std::string_view kDialTimeouts = "dialTimeouts";
 
 using settings::kNotAllowed;
 using settings::kTaken;
-using settings::parse_count;
 using settings::parse_duration;
 
 struct Context {
@@ -38,8 +38,8 @@ using Row = settings::Row<Context>;
 
 template <class T>
 const char* count(std::string_view value, T& out, std::uint64_t least, std::uint64_t most) {
-  const auto read = parse_count(value);
-  if (!read || *read < least || *read > most) return kNotAllowed;
+  const auto read = lib::parse_number<std::uint64_t>(value, least, most);
+  if (!read) return kNotAllowed;
   out = static_cast<T>(*read);
   return kTaken;
 }

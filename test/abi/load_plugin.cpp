@@ -20,7 +20,7 @@ void require(const plugin::Outcome& outcome, const plugin::BackendHandle& handle
 }
 
 void run(const std::shared_ptr<const plugin::Plugin>& plugin, abi::Family family) {
-  const base::SteadyClock clock;
+  const lib::SteadyClock clock;
   plugin::BackendSettings settings;
   settings.family = family;
   auto made = plugin::BackendHandle::create(plugin, settings, {}, nullptr, clock);

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "lib/protocol.hpp"
 #include "test/fuzz/target.hpp"
 
 namespace sluice::fuzz {
@@ -19,7 +20,7 @@ std::string joined(const Items& values) {
 }
 
 std::string port_text(base::Symbol name, model::Protocol protocol, std::uint16_t port) {
-  return std::string(name.text()) + "/" + std::string(model::protocol_name(protocol)) + "/" + std::to_string(port);
+  return std::string(name.text()) + "/" + std::string(lib::protocol_name(protocol)) + "/" + std::to_string(port);
 }
 
 std::string text_of(const model::Service& service) {
@@ -39,7 +40,7 @@ std::string text_of(const model::EndpointSlice& slice) {
   std::string out = "EndpointSlice " + slice.name.to_string() + " of " + slice.service.to_string();
   for (const auto& port : slice.ports) out += " port " + port_text(port.name, port.protocol, port.port);
   for (const auto& endpoint : slice.endpoints) {
-    out += " endpoint " + base::IpAddress::from_bytes(slice.family, endpoint.address.data()).to_string() + "/" +
+    out += " endpoint " + lib::IpAddress::from_bytes(slice.family, endpoint.address.data()).to_string() + "/" +
            std::string(endpoint.node.text()) + "/" + std::string(endpoint.zone_hints.text()) + "/" +
            std::string(endpoint.node_hints.text()) + "/" + std::to_string(endpoint.ready) +
            std::to_string(endpoint.serving) + std::to_string(endpoint.terminating);

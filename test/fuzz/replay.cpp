@@ -12,7 +12,7 @@
 #include <system_error>
 #include <vector>
 
-#include "core/base/files.hpp"
+#include "lib/files.hpp"
 #include "test/fuzz/target.hpp"
 
 namespace {
@@ -36,7 +36,7 @@ std::vector<fs::path> files_below(const fs::path& folder) {
 std::string replay(const Target& target, const std::vector<fs::path>& files) {
   if (files.empty()) return "there is no input";
   for (const fs::path& file : files) {
-    const auto input = sluice::base::read_file(file.string(), kLargestInput);
+    const auto input = sluice::lib::read_file(file.string(), kLargestInput);
     if (!input) return input.status().message();
     // Printed before the call, because a failing target does not return.
     std::fprintf(stderr, "%s: %s\n", target.name.data(), file.c_str());

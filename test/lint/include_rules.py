@@ -79,8 +79,7 @@ THIRD_PARTY = {
     "nlohmann/": ("core/config/render.cpp", "core/ctl/", "core/daemon/", "core/kube/events/", "core/kube/recording/", "core/lifecycle/",
                   "core/observe/", "core/ownership/", "core/reload/reload_result.", "test/unit/config/", "test/unit/ctl/",
                   "test/unit/daemon/", "test/unit/lifecycle/", "test/unit/observe/", "test/unit/ownership/", "test/precompiled.hpp"),
-    # The hash is part of the names of kube-proxy's chains.
-    "openssl/": ("core/base/sha256.cpp", "core/kube/", "test/unit/kube/", "plugins/common/netfilter/base32_hash.cpp"),
+    "openssl/": ("lib/sha256.cpp", "core/kube/", "test/unit/kube/"),
     "prometheus/": ("core/observe/metrics/", "test/unit/observe/"),
     "simdjson": ("core/kube/", "test/unit/kube/"),
     "yaml-cpp/": ("core/kube/", "core/config/", "core/ctl/output.cpp", "test/unit/kube/", "test/unit/config/"),

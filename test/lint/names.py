@@ -42,8 +42,8 @@ def kernel_objects(name, text):
 
 
 def locks(name, text):
-    """Core and plugins lock with the types that clang checks."""
-    if name.startswith(("core/", "plugins/")):
+    """Core, lib and plugins lock with the types that clang checks."""
+    if name.startswith(("core/", "lib/", "plugins/")) and name != "lib/mutex.hpp":
         for number, line in enumerate(text.splitlines(), 1):
             for found in LOCK.finditer(line):
                 yield f"{name}:{number}: std::{found.group(1)}; use the type of lib/mutex.hpp and name what it guards with SLUICE_GUARDED_BY"
@@ -52,7 +52,7 @@ def locks(name, text):
 RULES = {
     f"core spells a mode in {MODE_TABLE}cpp only": modes,
     "core and plugins take names of kernel objects from names/": kernel_objects,
-    "core and plugins lock with lib/mutex.hpp, so that clang checks it": locks,
+    "core, lib and plugins lock with lib/mutex.hpp, so that clang checks it": locks,
 }
 
 
@@ -74,6 +74,7 @@ BROKEN = [
     (locks, "core/base/a.hpp", "mutable std::mutex mutex_;\n"),
     (locks, "core/base/a.hpp", "std::shared_mutex mutex_;\n"),
     (locks, "core/store/a.cpp", "const std::lock_guard lock(mutex_);\n"),
+    (locks, "lib/a.hpp", "mutable std::mutex mutex_;\n"),
     (locks, "plugins/ipvs/a.cpp", "std::unique_lock lock(mutex);\n"),
     (locks, "plugins/ipvs/a.cpp", "std::condition_variable changed_;\n"),
 ]

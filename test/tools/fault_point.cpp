@@ -15,7 +15,7 @@
 
 namespace sluice::lifecycle {
 
-base::Status fault_point(Step step) {
+lib::Status fault_point(Step step) {
   const std::string here(step_name(step));
   std::string wanted;
   if (const char* fault = std::getenv("SLUICE_TEST_FAULT"); fault != nullptr) wanted = fault;
@@ -25,7 +25,7 @@ base::Status fault_point(Step step) {
     if (wanted.starts_with(here + ":")) std::ofstream(std::string(file) + ".done");
   }
   if (wanted == here + ":kill") raise(SIGKILL);
-  if (wanted == here + ":fail") return base::unavailable("a fault was asked for before step " + here);
+  if (wanted == here + ":fail") return lib::unavailable("a fault was asked for before step " + here);
   return {};
 }
 

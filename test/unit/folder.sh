@@ -14,9 +14,10 @@ case $folder in
   core/*) program=unit_tests tests=${folder#core/} ;;
   plugins/common | plugins/common/*) program=iptables_tests tests=iptables ;;
   plugins/*) program=${folder#plugins/} program=${program%%/*}_tests tests=${folder#plugins/} ;;
+  lib | lib/*) program=unit_tests tests=lib ;;
   names) program=unit_tests tests=cleanup ;;
   sdk | sdk/*) program=unit_tests tests=sdk ;;
-  *) echo "folder.sh: FOLDER is '$folder'; name names, or a folder below core/, plugins/ or sdk/" >&2; exit 2 ;;
+  *) echo "folder.sh: FOLDER is '$folder'; name lib or names, or a folder below core/, plugins/ or sdk/" >&2; exit 2 ;;
 esac
 tests=${tests%%/*}
 [ -d "$src/test/unit/$tests" ] || { echo "folder.sh: no unit tests for $folder: test/unit/$tests does not exist" >&2; exit 2; }

@@ -6,12 +6,12 @@
 
 #include <string>
 
-#include "core/base/status.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 
 std::string base64_encode(const std::string& bytes);
 // Fails unless `text` is base64. White space is skipped.
-base::Result<std::string> base64_decode(const std::string& text);
+lib::Result<std::string> base64_decode(const std::string& text);
 
 }  // namespace sluice::kube

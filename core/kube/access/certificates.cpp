@@ -10,7 +10,7 @@
 #include <ctime>
 
 #include "core/kube/access/pem_objects.hpp"
-#include "core/kube/decode/rfc3339.hpp"
+#include "lib/rfc3339.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -29,9 +29,9 @@ std::chrono::system_clock::time_point time_of(const ASN1_TIME* time) {
   return std::chrono::system_clock::from_time_t(::timegm(&parts));
 }
 
-base::Status wrong(const std::string& origin, const std::string& problem) {
+lib::Status wrong(const std::string& origin, const std::string& problem) {
   ERR_clear_error();
-  return base::invalid(origin + ": " + problem);
+  return lib::invalid(origin + ": " + problem);
 }
 
 }  // namespace
@@ -53,9 +53,9 @@ std::string describe_certificate(const std::string& origin, const std::string& p
                                  std::chrono::system_clock::time_point now) {
   const auto facts = certificate_facts(pem);
   if (!facts) return origin;
-  std::string validity = "valid until " + print_rfc3339(facts->not_after);
-  if (facts->not_after < now) validity = "expired at " + print_rfc3339(facts->not_after);
-  if (facts->not_before > now) validity = "not valid before " + print_rfc3339(facts->not_before);
+  std::string validity = "valid until " + lib::rfc3339(facts->not_after, lib::Fraction::none);
+  if (facts->not_after < now) validity = "expired at " + lib::rfc3339(facts->not_after, lib::Fraction::none);
+  if (facts->not_before > now) validity = "not valid before " + lib::rfc3339(facts->not_before, lib::Fraction::none);
   return origin + " (subject " + facts->subject + ", " + validity + ")";
 }
 
@@ -64,15 +64,15 @@ bool has_expired(const std::string& pem, std::chrono::system_clock::time_point n
   return facts && facts->not_after < now;
 }
 
-base::Status check_authorities(const std::string& pem, const std::string& origin) {
+lib::Status check_authorities(const std::string& pem, const std::string& origin) {
   const PemBio bio = pem_memory(pem);
   const PemCertificate first = next_certificate(bio.get());
   if (!first) return wrong(origin, "holds no CA certificate in PEM form");
   return {};
 }
 
-base::Status check_pair(const std::string& certificate_pem, const std::string& certificate_origin,
-                        const std::string& key_pem, const std::string& key_origin) {
+lib::Status check_pair(const std::string& certificate_pem, const std::string& certificate_origin,
+                       const std::string& key_pem, const std::string& key_origin) {
   const PemBio certificate_bio = pem_memory(certificate_pem);
   const PemCertificate certificate = next_certificate(certificate_bio.get());
   if (!certificate) return wrong(certificate_origin, "holds no certificate in PEM form");

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "core/base/status.hpp"
+#include "lib/status.hpp"
 
 struct x509_st;
 
@@ -31,8 +31,8 @@ std::string describe_certificate(const std::string& origin, const std::string& p
 bool has_expired(const std::string& pem, std::chrono::system_clock::time_point now);
 
 // The origins (file or field) are used in error messages.
-base::Status check_authorities(const std::string& pem, const std::string& origin);
-base::Status check_pair(const std::string& certificate_pem, const std::string& certificate_origin,
-                        const std::string& key_pem, const std::string& key_origin);
+lib::Status check_authorities(const std::string& pem, const std::string& origin);
+lib::Status check_pair(const std::string& certificate_pem, const std::string& certificate_origin,
+                       const std::string& key_pem, const std::string& key_origin);
 
 }  // namespace sluice::kube

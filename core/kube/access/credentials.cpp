@@ -14,12 +14,12 @@ constexpr std::string_view kBearer = "Bearer ";
 
 }  // namespace
 
-const base::Clock& Credentials::steady_clock() {
-  static const base::SteadyClock clock;
+const lib::Clock& Credentials::steady_clock() {
+  static const lib::SteadyClock clock;
   return clock;
 }
 
-Credentials::Credentials(ConnectionConfig config, const base::Clock& clock, CredentialObserver* observer)
+Credentials::Credentials(ConnectionConfig config, const lib::Clock& clock, CredentialObserver* observer)
     : config_(std::move(config)),
       tls_files_(config_.ca, config_.client_certificate, config_.client_key, observer),
       token_(config_.token, clock) {
@@ -28,16 +28,16 @@ Credentials::Credentials(ConnectionConfig config, const base::Clock& clock, Cred
         config_, clock, [] { return std::chrono::system_clock::now(); }, observer);
 }
 
-base::Status Credentials::check() {
+lib::Status Credentials::check() {
   if (!config_.server.tls) return {};
   if (const auto tls = tls_files_.read(); !tls) return tls.status();
   if (config_.token.given()) {
     if (const auto token = token_.token(); !token) return token.status();
   }
-  return exec_ == nullptr ? base::Status() : exec_->find().status();
+  return exec_ == nullptr ? lib::Status() : exec_->find().status();
 }
 
-base::Result<ConnectionSecrets> Credentials::load(const std::function<bool()>& stopped) {
+lib::Result<ConnectionSecrets> Credentials::load(const std::function<bool()>& stopped) {
   ConnectionSecrets out;
   // Credentials are sent over TLS only; plain HTTP would expose them.
   if (!config_.server.tls) return out;

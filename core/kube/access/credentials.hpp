@@ -12,13 +12,13 @@
 #include <optional>
 #include <string>
 
-#include "core/base/clock.hpp"
-#include "core/base/status.hpp"
 #include "core/kube/access/connection_config.hpp"
 #include "core/kube/access/credential_observer.hpp"
 #include "core/kube/access/exec_plugin.hpp"
 #include "core/kube/access/tls_files.hpp"
 #include "core/kube/access/token_file.hpp"
+#include "lib/clock.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 
@@ -32,18 +32,18 @@ struct ConnectionSecrets {
 class Credentials {
  public:
   // The clock and the observer (may be null) must outlive this object.
-  explicit Credentials(ConnectionConfig config, const base::Clock& clock = steady_clock(),
+  explicit Credentials(ConnectionConfig config, const lib::Clock& clock = steady_clock(),
                        CredentialObserver* observer = nullptr);
-  static const base::Clock& steady_clock();
+  static const lib::Clock& steady_clock();
 
   const ConnectionConfig& config() const { return config_; }
 
   // Checks that all configured credentials are usable. Finds the credential program, but does not run it.
-  base::Status check();
+  lib::Status check();
   // Returns the credentials for the next request. May run the program; returns early if `stopped` returns true.
-  base::Result<ConnectionSecrets> load(const std::function<bool()>& stopped = {});
+  lib::Result<ConnectionSecrets> load(const std::function<bool()>& stopped = {});
   // Only the TLS files, to compare with those of an open connection.
-  base::Result<TlsMaterial> tls_files() { return tls_files_.read(); }
+  lib::Result<TlsMaterial> tls_files() { return tls_files_.read(); }
   // The files were inconsistent or unreadable, probably because they are being replaced: check again soon.
   bool inconsistent() const { return tls_files_.inconsistent(); }
 

@@ -11,8 +11,8 @@
 #include "core/kube/access/certificates.hpp"
 #include "core/kube/decode/json_field.hpp"
 #include "core/kube/decode/json_text.hpp"
-#include "core/kube/decode/rfc3339.hpp"
 #include "core/kube/decode/text.hpp"
+#include "lib/rfc3339.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -56,18 +56,18 @@ std::string cluster_json(const ConnectionConfig& config, const std::string& ca_p
   return out + "}";
 }
 
-base::Status check_answer(const ExecCredential& answer) {
+lib::Status check_answer(const ExecCredential& answer) {
   if (answer.token.empty() && answer.certificate_pem.empty() && answer.key_pem.empty()) {
-    return base::invalid("status holds neither a token nor a client certificate");
+    return lib::invalid("status holds neither a token nor a client certificate");
   }
   if (answer.certificate_pem.empty() != answer.key_pem.empty()) {
-    return base::invalid("status holds only one of clientCertificateData and clientKeyData");
+    return lib::invalid("status holds only one of clientCertificateData and clientKeyData");
   }
   if (!answer.certificate_pem.empty()) {
     return check_pair(answer.certificate_pem, "status.clientCertificateData", answer.key_pem, "status.clientKeyData");
   }
   for (const char c : answer.token) {
-    if (c <= 0x20 || c >= 0x7f) return base::invalid("status.token holds characters a token cannot have");
+    if (c <= 0x20 || c >= 0x7f) return lib::invalid("status.token holds characters a token cannot have");
   }
   return {};
 }
@@ -88,10 +88,10 @@ std::string exec_info(const ConnectionConfig& config, const std::string& ca_pem)
   return out + "}";
 }
 
-base::Result<ExecCredential> parse_exec_credential(const std::string& json, const std::string& api_version) {
+lib::Result<ExecCredential> parse_exec_credential(const std::string& json, const std::string& api_version) {
   simdjson::dom::parser parser;
   simdjson::dom::element root;
-  if (parser.parse(json).get(root) != simdjson::SUCCESS) return base::invalid("it is not JSON");
+  if (parser.parse(json).get(root) != simdjson::SUCCESS) return lib::invalid("it is not JSON");
   FieldError error;
   const JsonField document(root, error);
   const JsonField kind = document.get("kind");
@@ -108,15 +108,15 @@ base::Result<ExecCredential> parse_exec_credential(const std::string& json, cons
   out.token = token.text();
   out.certificate_pem = certificate.text();
   out.key_pem = key.text();
-  if (document.failed()) return base::invalid(error.to_string());
-  if (kind_text != "ExecCredential") return base::invalid("its kind is " + in_quotes(kind_text));
+  if (document.failed()) return lib::invalid(error.to_string());
+  if (kind_text != "ExecCredential") return lib::invalid("its kind is " + in_quotes(kind_text));
   if (version_text != api_version) {
-    return base::invalid("its apiVersion is " + in_quotes(version_text) + ", but the kubeconfig says " + api_version);
+    return lib::invalid("its apiVersion is " + in_quotes(version_text) + ", but the kubeconfig says " + api_version);
   }
-  if (!status.present()) return base::invalid("status is missing");
+  if (!status.present()) return lib::invalid("status is missing");
   if (!expires_text.empty()) {
-    out.expires = parse_rfc3339(expires_text);
-    if (!out.expires) return base::invalid("status.expirationTimestamp is not a time");
+    out.expires = lib::parse_rfc3339(expires_text);
+    if (!out.expires) return lib::invalid("status.expirationTimestamp is not a time");
   }
   if (auto wrong = check_answer(out); !wrong.ok()) return wrong;
   return out;

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "core/base/status.hpp"
 #include "core/kube/access/connection_config.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 
@@ -24,6 +24,6 @@ struct ExecCredential {
 std::string exec_info(const ConnectionConfig& config, const std::string& ca_pem);
 
 // Errors name the field, never a value, which may be secret.
-base::Result<ExecCredential> parse_exec_credential(const std::string& json, const std::string& api_version);
+lib::Result<ExecCredential> parse_exec_credential(const std::string& json, const std::string& api_version);
 
 }  // namespace sluice::kube

@@ -41,7 +41,7 @@ std::string in_one_line(std::string text) {
 
 }  // namespace
 
-ExecPlugin::ExecPlugin(const ConnectionConfig& config, const base::Clock& clock, WallClock wall_clock,
+ExecPlugin::ExecPlugin(const ConnectionConfig& config, const lib::Clock& clock, WallClock wall_clock,
                        CredentialObserver* observer)
     : config_(config), clock_(clock), wall_clock_(std::move(wall_clock)), observer_(observer) {}
 
@@ -53,23 +53,23 @@ void ExecPlugin::called(int code, std::string_view status) const {
   if (observer_ != nullptr) observer_->exec_plugin_called(code, status);
 }
 
-base::Result<std::string> ExecPlugin::find() const {
+lib::Result<std::string> ExecPlugin::find() const {
   const ExecConfig& exec = *config_.exec;
   std::string path = exec.command;
   if (path.find('/') == std::string::npos) {
     const char* folders = std::getenv("PATH");
-    path = base::find_program(path, folders == nullptr ? "" : folders);
+    path = lib::find_program(path, folders == nullptr ? "" : folders);
   } else if (::access(path.c_str(), X_OK) != 0) {
     path.clear();
   }
   if (!path.empty()) return path;
   const std::string hint = in_one_line(exec.install_hint);
-  return base::Status(base::StatusCode::denied, exec.origin + ": the credential program " + exec.command +
+  return lib::Status(lib::StatusCode::denied, exec.origin + ": the credential program " + exec.command +
                                                     " is not there, or not executable; " +
                                                     (hint.empty() ? "install it" : "how to install it: " + hint));
 }
 
-base::Program ExecPlugin::program(const std::string& path, const std::string& ca_pem) const {
+lib::Program ExecPlugin::program(const std::string& path, const std::string& ca_pem) const {
   const ExecConfig& exec = *config_.exec;
   std::map<std::string, std::string> variables;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
@@ -80,28 +80,34 @@ base::Program ExecPlugin::program(const std::string& path, const std::string& ca
   for (const auto& [name, value] : exec.env) variables[name] = value;
   variables["KUBERNETES_EXEC_INFO"] = exec_info(config_, ca_pem);
 
-  base::Program out;
+  lib::Program out;
   out.arguments.push_back(path);
   out.arguments.insert(out.arguments.end(), exec.args.begin(), exec.args.end());
-  for (const auto& [name, value] : variables) out.environment.push_back(name + "=" + value);
+  out.environment.emplace();
+  for (const auto& [name, value] : variables) out.environment->push_back(name + "=" + value);
   out.timeout = kLimit;
+  out.output_limit = 1u << 20;
+  out.error_output_limit = 4096;
   return out;
 }
 
-base::Result<ExecCredential> ExecPlugin::run(const std::string& ca_pem, const std::function<bool()>& stopped) const {
+lib::Result<ExecCredential> ExecPlugin::run(const std::string& ca_pem, const std::function<bool()>& stopped) const {
   const auto path = find();
   if (!path) {
     called(kNotStarted, kNotFoundError);
     return path.status();
   }
   const std::string what = config_.exec->origin + ": the credential program " + config_.exec->command;
-  const auto result = base::run_program(program(*path, ca_pem), stopped);
+  auto result = lib::run_program(program(*path, ca_pem), stopped);
+  if (result && result->timed_out) {
+    result = lib::unavailable(*path + " has not ended after " + std::to_string(kLimit.count()) + " seconds");
+  }
   if (!result) {
     if (result.status().os_errno() == ECANCELED) return result.status();
     // Without an errno the program did run, and was killed because it exceeded its timeout or output limit.
     const bool ran = result.status().os_errno() == 0;
     called(ran ? kNoExitStatus : kNotStarted, ran ? kExecutionError : kNotFoundError);
-    return base::Status(base::StatusCode::denied, what + " returned no credential: " + result.status().message());
+    return lib::Status(lib::StatusCode::denied, what + " returned no credential: " + result.status().message());
   }
   const bool failed = result->signal != 0 || result->exit_code != 0;
   called(result->signal != 0 ? kNoExitStatus : result->exit_code, failed ? kExecutionError : kNoError);
@@ -109,22 +115,22 @@ base::Result<ExecCredential> ExecPlugin::run(const std::string& ca_pem, const st
   const std::string error_output = in_one_line(result->error_output);
   const std::string detail = error_output.empty() ? "" : "; standard error: " + in_quotes(error_output, 400);
   if (result->signal != 0) {
-    return base::Status(base::StatusCode::denied,
-                        what + " was killed by signal " + std::to_string(result->signal) + detail);
+    return lib::Status(lib::StatusCode::denied,
+                       what + " was killed by signal " + std::to_string(result->signal) + detail);
   }
   if (result->exit_code != 0) {
-    return base::Status(base::StatusCode::denied,
-                        what + " failed with exit status " + std::to_string(result->exit_code) + detail);
+    return lib::Status(lib::StatusCode::denied,
+                       what + " failed with exit status " + std::to_string(result->exit_code) + detail);
   }
   auto credential = parse_exec_credential(result->output, config_.exec->api_version);
   if (!credential) {
-    return base::Status(base::StatusCode::denied,
-                        what + " returned an invalid ExecCredential: " + credential.status().message() + detail);
+    return lib::Status(lib::StatusCode::denied,
+                       what + " returned an invalid ExecCredential: " + credential.status().message() + detail);
   }
   return credential;
 }
 
-base::Result<ExecCredential> ExecPlugin::credential(const std::string& ca_pem, const std::function<bool()>& stopped) {
+lib::Result<ExecCredential> ExecPlugin::credential(const std::string& ca_pem, const std::function<bool()>& stopped) {
   const lib::Lock lock(mutex_);
   if (last_ && (!last_->expires || wall_clock_() < renew_at_)) return *last_;
   if (failed_at_ && clock_.now() - *failed_at_ < kFailureShared) return failure_;

@@ -8,26 +8,26 @@
 #include <system_error>
 #include <utility>
 
-#include "core/base/files.hpp"
 #include "core/base/log.hpp"
 #include "core/kube/access/credentials.hpp"
 #include "core/kube/access/kubeconfig_reader.hpp"
 #include "core/kube/http/request_headers.hpp"
+#include "lib/files.hpp"
 
 namespace sluice::kube {
 namespace {
 
-base::Result<std::optional<ConnectionConfig>> load_kubeconfig(const std::string& path, bool master_given) {
-  const auto text = base::read_file(path, 16u << 20);
+lib::Result<std::optional<ConnectionConfig>> load_kubeconfig(const std::string& path, bool master_given) {
+  const auto text = lib::read_file(path, 16u << 20);
   if (!text) return text.status().prefixed("the kubeconfig");
   return read_kubeconfig(path, *text, master_given);
 }
 
-base::Result<ConnectionConfig> in_cluster(const ConnectionRequest& request) {
+lib::Result<ConnectionConfig> in_cluster(const ConnectionRequest& request) {
   const std::string host = request.environment("KUBERNETES_SERVICE_HOST");
   const std::string port = request.environment("KUBERNETES_SERVICE_PORT");
   if (host.empty() || port.empty()) {
-    return base::invalid(
+    return lib::invalid(
         "no kubeconfig is given and KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is not a "
         "pod; give --kubeconfig, or --manifests for a node without an API server");
   }
@@ -49,7 +49,7 @@ base::Result<ConnectionConfig> in_cluster(const ConnectionRequest& request) {
 }
 
 // Fails now for what the first connection would fail for.
-base::Result<ConnectionConfig> checked(ConnectionConfig config, const Environment& environment) {
+lib::Result<ConnectionConfig> checked(ConnectionConfig config, const Environment& environment) {
   if (!config.proxy) {
     auto proxy = proxy_from_environment(config.server, environment);
     if (!proxy) return proxy.status();
@@ -62,7 +62,7 @@ base::Result<ConnectionConfig> checked(ConnectionConfig config, const Environmen
 
 }  // namespace
 
-base::Result<ConnectionConfig> find_connection(const ConnectionRequest& request) {
+lib::Result<ConnectionConfig> find_connection(const ConnectionRequest& request) {
   const bool master_given = !request.master.empty();
   std::optional<ConnectionConfig> config;
   if (!request.kubeconfig.empty()) {
@@ -70,7 +70,7 @@ base::Result<ConnectionConfig> find_connection(const ConnectionRequest& request)
     if (!loaded) return loaded.status();
     config = std::move(*loaded);
     if (!config && !master_given && request.environment("KUBERNETES_SERVICE_HOST").empty()) {
-      return base::invalid(request.kubeconfig + ": clusters is empty; name a cluster, or give --master");
+      return lib::invalid(request.kubeconfig + ": clusters is empty; name a cluster, or give --master");
     }
   }
   if (master_given) {

@@ -8,9 +8,9 @@
 
 #include <string>
 
-#include "core/base/status.hpp"
 #include "core/kube/access/connection_config.hpp"
 #include "core/kube/access/proxy.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 
@@ -23,6 +23,6 @@ struct ConnectionRequest {
 
 // Reads all files once, so that unusable credentials fail at startup. Finds the credential program, but does not run
 // it. Errors name file, field, reason and remedy.
-base::Result<ConnectionConfig> find_connection(const ConnectionRequest& request);
+lib::Result<ConnectionConfig> find_connection(const ConnectionRequest& request);
 
 }  // namespace sluice::kube

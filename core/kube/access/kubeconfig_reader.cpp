@@ -159,16 +159,16 @@ class Reader {
 
 }  // namespace
 
-base::Result<std::optional<ConnectionConfig>> read_kubeconfig(const std::string& path, const std::string& text,
-                                                              bool master_given) {
+lib::Result<std::optional<ConnectionConfig>> read_kubeconfig(const std::string& path, const std::string& text,
+                                                             bool master_given) {
   try {
     return Reader(path, text, master_given).read();
   } catch (const KubeconfigWrong& wrong) {
-    return base::invalid(wrong.sentence);
+    return lib::invalid(wrong.sentence);
   } catch (const YAML::Exception& exception) {
     // Only the parser's message, never the line, which may hold a token.
-    return base::invalid(path + ": line " + std::to_string(exception.mark.line + 1) +
-                         " is not valid YAML: " + exception.msg + "; correct the file");
+    return lib::invalid(path + ": line " + std::to_string(exception.mark.line + 1) +
+                        " is not valid YAML: " + exception.msg + "; correct the file");
   }
 }
 

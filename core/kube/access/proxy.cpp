@@ -8,7 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/ip.hpp"
+#include "lib/ip.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -20,12 +21,6 @@ std::string lower(std::string_view text) {
   std::transform(out.begin(), out.end(), out.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return out;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
 int hex_digit(char c) {
@@ -54,7 +49,7 @@ std::optional<std::string> percent_decoded(std::string_view text) {
 
 bool is_loopback(const std::string& host) {
   if (host == "localhost") return true;
-  const auto address = base::IpAddress::parse(host);
+  const auto address = lib::IpAddress::parse(host);
   return address && address->is_loopback();
 }
 
@@ -74,14 +69,14 @@ std::pair<std::string, std::string> split_entry(const std::string& entry) {
 // Whether a NO_PROXY entry matches this server.
 bool covers(const std::string& entry, const ServerUrl& server) {
   if (entry == "*") return true;
-  const auto address = base::IpAddress::parse(server.host);
+  const auto address = lib::IpAddress::parse(server.host);
   if (entry.find('/') != std::string::npos) {
-    const auto network = base::IpPrefix::parse(entry);
+    const auto network = lib::IpPrefix::parse(entry);
     if (network) return address && network->contains(*address);
   }
   auto [name, port] = split_entry(entry);
   if (name.empty() || (!port.empty() && port != std::to_string(server.port))) return false;
-  if (const auto excepted = base::IpAddress::parse(name)) return address && *address == *excepted;
+  if (const auto excepted = lib::IpAddress::parse(name)) return address && *address == *excepted;
   if (name.starts_with("*.")) name.erase(0, 1);
   const std::string host = lower(server.host);
   // ".example" matches subdomains only, "example" also the domain itself.
@@ -92,7 +87,7 @@ bool covers(const std::string& entry, const ServerUrl& server) {
 bool excepted_by(std::string_view no_proxy, const ServerUrl& server) {
   while (!no_proxy.empty()) {
     const auto comma = no_proxy.find(',');
-    const std::string entry = lower(trimmed(no_proxy.substr(0, comma)));
+    const std::string entry = lower(lib::trimmed(no_proxy.substr(0, comma)));
     if (!entry.empty() && covers(entry, server)) return true;
     no_proxy.remove_prefix(comma == std::string_view::npos ? no_proxy.size() : comma + 1);
   }
@@ -108,9 +103,9 @@ std::string variable(std::string upper, const Environment& environment) {
 
 std::string Proxy::to_string() const { return "http://" + in_url(host) + ":" + std::to_string(port); }
 
-base::Result<Proxy> parse_proxy_url(const std::string& text, const std::string& origin) {
+lib::Result<Proxy> parse_proxy_url(const std::string& text, const std::string& origin) {
   const auto wrong = [&](const std::string& why) {
-    return base::invalid(origin + ": this is not the URL of a proxy: " + why + "; " + kForm);
+    return lib::invalid(origin + ": this is not the URL of a proxy: " + why + "; " + kForm);
   };
   Proxy out;
   out.origin = origin;
@@ -120,7 +115,7 @@ base::Result<Proxy> parse_proxy_url(const std::string& text, const std::string& 
   const std::string scheme = lower(rest.substr(0, scheme_end));
   rest.remove_prefix(scheme_end + 3);
   if (scheme == "https" || scheme == "socks5" || scheme == "socks5h") {
-    return base::Status(base::StatusCode::unsupported, origin + ": proxies of scheme " + scheme +
+    return lib::Status(lib::StatusCode::unsupported, origin + ": proxies of scheme " + scheme +
                                                            " are not supported, only http is; name an HTTP proxy");
   }
   if (scheme != "http") return wrong("the scheme is not http");
@@ -143,7 +138,7 @@ base::Result<Proxy> parse_proxy_url(const std::string& text, const std::string& 
   return out;
 }
 
-base::Result<std::optional<Proxy>> proxy_from_environment(const ServerUrl& server, const Environment& environment) {
+lib::Result<std::optional<Proxy>> proxy_from_environment(const ServerUrl& server, const Environment& environment) {
   const std::string name = variable(server.tls ? "HTTPS_PROXY" : "HTTP_PROXY", environment);
   std::string value = environment(name);
   if (value.empty() || is_loopback(server.host)) return std::optional<Proxy>();

@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
-#include "core/base/status.hpp"
 #include "core/kube/access/server_url.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 
@@ -29,9 +29,9 @@ struct Proxy {
 };
 
 // `origin` names the field or the variable. Errors begin with it and never contain the URL, which may hold a password.
-base::Result<Proxy> parse_proxy_url(const std::string& text, const std::string& origin);
+lib::Result<Proxy> parse_proxy_url(const std::string& text, const std::string& origin);
 
 // HTTPS_PROXY, HTTP_PROXY and NO_PROXY, or in lower case. Absent: connect directly.
-base::Result<std::optional<Proxy>> proxy_from_environment(const ServerUrl& server, const Environment& environment);
+lib::Result<std::optional<Proxy>> proxy_from_environment(const ServerUrl& server, const Environment& environment);
 
 }  // namespace sluice::kube

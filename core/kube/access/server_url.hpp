@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/status.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 
@@ -23,7 +23,7 @@ struct ServerUrl {
 };
 
 // The scheme may be missing, as kubectl allows ("10.0.0.1:8080" means http).
-base::Result<ServerUrl> parse_server_url(const std::string& text);
+lib::Result<ServerUrl> parse_server_url(const std::string& text);
 
 struct HostPort {
   std::string host;
@@ -31,7 +31,7 @@ struct HostPort {
 };
 
 // Parses "host", "host:port" or "[address]:port"; `port` is the default. The error has only the reason.
-base::Result<HostPort> parse_authority(std::string_view authority, std::uint16_t port);
+lib::Result<HostPort> parse_authority(std::string_view authority, std::uint16_t port);
 
 // The host for a URL: an IPv6 address in brackets, anything else unchanged.
 std::string in_url(const std::string& host);

@@ -5,25 +5,25 @@
 
 #include <utility>
 
-#include "core/base/files.hpp"
 #include "core/base/log.hpp"
 #include "core/kube/access/certificates.hpp"
+#include "lib/files.hpp"
 
 namespace sluice::kube {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = 1u << 20;
 
-base::Result<std::string> content_of(const Material& material, const char* what) {
+lib::Result<std::string> content_of(const Material& material, const char* what) {
   if (material.file.empty()) return material.inline_content;
-  auto content = base::read_file(material.file, kMaxFileBytes);
+  auto content = lib::read_file(material.file, kMaxFileBytes);
   if (!content) return content.status().prefixed(std::string("the ") + what);
   return content;
 }
 
 }  // namespace
 
-base::Status TlsFiles::read_ca() {
+lib::Status TlsFiles::read_ca() {
   if (!ca_.given()) return {};
   auto pem = content_of(ca_, "CA certificate");
   if (!pem) {
@@ -49,7 +49,7 @@ void TlsFiles::ca_reloaded(bool success, std::string_view reason) const {
   if (observer_ != nullptr && !ca_.file.empty() && !last_.ca_pem.empty()) observer_->ca_reloaded(success, reason);
 }
 
-base::Status TlsFiles::read_pair() {
+lib::Status TlsFiles::read_pair() {
   if (!certificate_.given()) return {};
   auto certificate = content_of(certificate_, "client certificate");
   if (!certificate) return certificate.status();
@@ -80,11 +80,11 @@ void TlsFiles::log_expiry() {
                                 " cannot be used; renew it, or correct this node's clock");
 }
 
-base::Result<TlsMaterial> TlsFiles::read() {
+lib::Result<TlsMaterial> TlsFiles::read() {
   const lib::Lock lock(mutex_);
-  const base::Status ca = read_ca();
+  const lib::Status ca = read_ca();
   if (!ca.ok() && last_.ca_pem.empty()) return ca;
-  const base::Status pair = read_pair();
+  const lib::Status pair = read_pair();
   if (!pair.ok() && last_.certificate_pem.empty()) return pair;
   if (ca.ok())
     ca_kept_.renewed("the CA certificate " + ca_.origin);

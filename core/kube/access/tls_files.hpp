@@ -8,11 +8,11 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/status.hpp"
 #include "core/kube/access/connection_config.hpp"
 #include "core/kube/access/credential_observer.hpp"
 #include "core/kube/access/kept_value_log.hpp"
 #include "lib/mutex.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 
@@ -38,14 +38,14 @@ class TlsFiles {
 
   // Fails only until the files were usable once. Later, files that are unreadable or do not match (a new certificate
   // with the old key) leave the previous content active.
-  base::Result<TlsMaterial> read();
+  lib::Result<TlsMaterial> read();
   // Whether the last read() kept previous content because of a problem: check again soon.
   bool inconsistent() const;
 
  private:
-  base::Status read_ca() SLUICE_REQUIRES(mutex_);
+  lib::Status read_ca() SLUICE_REQUIRES(mutex_);
   void ca_reloaded(bool success, std::string_view reason) const SLUICE_REQUIRES(mutex_);
-  base::Status read_pair() SLUICE_REQUIRES(mutex_);
+  lib::Status read_pair() SLUICE_REQUIRES(mutex_);
   void log_expiry() SLUICE_REQUIRES(mutex_);
 
   const Material ca_;

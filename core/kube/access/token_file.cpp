@@ -5,7 +5,8 @@
 
 #include <algorithm>
 
-#include "core/base/files.hpp"
+#include "lib/files.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -13,32 +14,25 @@ namespace {
 constexpr std::size_t kMaxTokenBytes = 1u << 20;
 constexpr auto kFresh = std::chrono::seconds(50);
 
-std::string trimmed(const std::string& text) {
-  constexpr const char* kSpace = " \t\r\n";
-  const auto begin = text.find_first_not_of(kSpace);
-  if (begin == std::string::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
-}
-
 }  // namespace
 
-base::Result<std::string> TokenFile::read() const {
+lib::Result<std::string> TokenFile::read() const {
   std::string text = source_.inline_content;
   if (!source_.file.empty()) {
-    auto content = base::read_file(source_.file, kMaxTokenBytes);
+    auto content = lib::read_file(source_.file, kMaxTokenBytes);
     if (!content) return content.status().prefixed("the token");
     text = std::move(*content);
   }
-  text = trimmed(text);
-  if (text.empty()) return base::invalid("the token " + source_.origin + " is empty");
+  text = std::string(lib::trimmed(text));
+  if (text.empty()) return lib::invalid("the token " + source_.origin + " is empty");
   const auto printable = [](char c) { return c > 0x20 && c < 0x7f; };
   if (!std::all_of(text.begin(), text.end(), printable)) {
-    return base::invalid("the token " + source_.origin + " holds characters a token cannot have");
+    return lib::invalid("the token " + source_.origin + " holds characters a token cannot have");
   }
   return text;
 }
 
-base::Result<std::string> TokenFile::token() {
+lib::Result<std::string> TokenFile::token() {
   const lib::Lock lock(mutex_);
   const auto now = clock_.now();
   if (fresh_until_ && now < *fresh_until_) return last_;

@@ -123,7 +123,7 @@ bool is_dns_subdomain(std::string_view text) {
 class Decoder::Parser {
  public:
   // The document is valid until the next call.
-  base::Result<simdjson::dom::element> parse(std::string_view json) {
+  lib::Result<simdjson::dom::element> parse(std::string_view json) {
     // Do not keep the large buffers of a rare huge object.
     constexpr std::size_t kKept = 1u << 20;
     giant_.reset();
@@ -132,8 +132,8 @@ class Decoder::Parser {
     simdjson::dom::element root;
     const auto code = parser->parse(json.data(), json.size()).get(root);
     if (code == simdjson::SUCCESS) return root;
-    return base::Status(base::StatusCode::unsupported,
-                        std::string("is not valid JSON: ") + simdjson::error_message(code));
+    return lib::Status(lib::StatusCode::unsupported,
+                       std::string("is not valid JSON: ") + simdjson::error_message(code));
   }
 
  private:
@@ -154,7 +154,7 @@ Decoded Decoder::object(model::ResourceKind kind, std::string_view json) {
   return decode_object(kind, kind_name(kind), root, error, options_, false);
 }
 
-base::Result<WatchEvent> Decoder::watch_event(model::ResourceKind kind, std::string_view json) {
+lib::Result<WatchEvent> Decoder::watch_event(model::ResourceKind kind, std::string_view json) {
   const auto document = parser_->parse(json);
   if (!document) return unreadable_event(kind, json, document.status().message());
   FieldError error;
@@ -163,7 +163,7 @@ base::Result<WatchEvent> Decoder::watch_event(model::ResourceKind kind, std::str
   WatchEvent out;
   out.type_text = type.text();
   out.type = event_type(out.type_text);
-  if (root.failed()) return base::invalid("a watch event: " + error.to_string());
+  if (root.failed()) return lib::invalid("a watch event: " + error.to_string());
 
   const JsonField object = root.get("object");
   switch (out.type) {
@@ -183,7 +183,7 @@ base::Result<WatchEvent> Decoder::watch_event(model::ResourceKind kind, std::str
     case WatchEvent::Type::added:
     case WatchEvent::Type::modified:
     case WatchEvent::Type::deleted: {
-      if (!object.present()) return base::invalid("a watch event has no object");
+      if (!object.present()) return lib::invalid("a watch event has no object");
       // Field paths in errors start at the object, as for listed objects.
       FieldError object_error;
       const JsonField own_root(object.value(), object_error);
@@ -194,7 +194,7 @@ base::Result<WatchEvent> Decoder::watch_event(model::ResourceKind kind, std::str
     case WatchEvent::Type::unknown:
       break;
   }
-  if (root.failed()) return base::invalid("a watch event: " + error.to_string());
+  if (root.failed()) return lib::invalid("a watch event: " + error.to_string());
   return out;
 }
 
@@ -202,8 +202,8 @@ Decoded Decoder::unreadable_object(model::ResourceKind kind, std::string_view te
   return identified(salvage_object(text), kind, kind_name(kind), std::move(problem));
 }
 
-base::Result<WatchEvent> Decoder::unreadable_event(model::ResourceKind kind, std::string_view text,
-                                                   std::string problem) const {
+lib::Result<WatchEvent> Decoder::unreadable_event(model::ResourceKind kind, std::string_view text,
+                                                  std::string problem) const {
   const SalvagedHead head = salvage_event(text);
   WatchEvent out;
   out.type_text = head.type;
@@ -212,7 +212,7 @@ base::Result<WatchEvent> Decoder::unreadable_event(model::ResourceKind kind, std
   const bool is_change = out.type == WatchEvent::Type::added || out.type == WatchEvent::Type::modified ||
                          out.type == WatchEvent::Type::deleted;
   if (!is_change || out.object.name.name.empty())
-    return base::Status(base::StatusCode::unsupported, "a watch event " + problem);
+    return lib::Status(lib::StatusCode::unsupported, "a watch event " + problem);
   return out;
 }
 
@@ -221,7 +221,7 @@ std::string_view Decoder::kind_name(model::ResourceKind kind) const {
   return model::resource_kind_name(kind);
 }
 
-base::Result<ListEnvelope> Decoder::list_envelope(std::string_view json) {
+lib::Result<ListEnvelope> Decoder::list_envelope(std::string_view json) {
   const auto document = parser_->parse(json);
   if (!document) return document.status().prefixed("the list");
   FieldError error;
@@ -234,7 +234,7 @@ base::Result<ListEnvelope> Decoder::list_envelope(std::string_view json) {
   out.kind = kind.text();
   out.resource_version = version.text();
   out.continue_token = token.text();
-  if (root.failed()) return base::invalid("the list: " + error.to_string());
+  if (root.failed()) return lib::invalid("the list: " + error.to_string());
   return out;
 }
 
@@ -248,7 +248,7 @@ std::optional<ApiStatus> Decoder::status(std::string_view json) {
   return decode_status(root);
 }
 
-base::Result<ObjectHead> Decoder::head(std::string_view json) {
+lib::Result<ObjectHead> Decoder::head(std::string_view json) {
   const auto document = parser_->parse(json);
   if (!document) return document.status();
   FieldError error;
@@ -264,12 +264,12 @@ base::Result<ObjectHead> Decoder::head(std::string_view json) {
   const JsonField labels = metadata.get("labels");
   const JsonField other_proxy = labels.get("service.kubernetes.io/service-proxy-name");
   const JsonField headless = labels.get("service.kubernetes.io/headless");
-  if (root.failed()) return base::invalid(error.to_string());
+  if (root.failed()) return lib::invalid(error.to_string());
   out.name.name = name.text();
   out.name.name_space = base::Symbol(name_space.text());
   out.other_proxy = other_proxy.present();
   out.headless = headless.present();
-  if (root.failed()) return base::invalid(error.to_string());
+  if (root.failed()) return lib::invalid(error.to_string());
   return out;
 }
 

@@ -13,8 +13,8 @@
 #include <variant>
 #include <vector>
 
-#include "core/base/status.hpp"
 #include "core/model/event.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 
@@ -101,15 +101,15 @@ class Decoder {
   Decoder& operator=(Decoder&&) noexcept;
 
   Decoded object(model::ResourceKind kind, std::string_view json);
-  base::Result<WatchEvent> watch_event(model::ResourceKind kind, std::string_view json);
+  lib::Result<WatchEvent> watch_event(model::ResourceKind kind, std::string_view json);
   // The same for text that is known to be invalid or incomplete because of `problem`: only finds the name, if that is
   // readable. A deletion needs only the name.
   Decoded unreadable_object(model::ResourceKind kind, std::string_view text, std::string problem) const;
-  base::Result<WatchEvent> unreadable_event(model::ResourceKind kind, std::string_view text, std::string problem) const;
-  base::Result<ListEnvelope> list_envelope(std::string_view json);
+  lib::Result<WatchEvent> unreadable_event(model::ResourceKind kind, std::string_view text, std::string problem) const;
+  lib::Result<ListEnvelope> list_envelope(std::string_view json);
   // Absent if the text is not a Status.
   std::optional<ApiStatus> status(std::string_view json);
-  base::Result<ObjectHead> head(std::string_view json);
+  lib::Result<ObjectHead> head(std::string_view json);
 
   // The `kind` field of objects that are decoded as this kind.
   std::string_view kind_name(model::ResourceKind kind) const;

@@ -4,7 +4,8 @@
 // discovery.k8s.io/v1 EndpointSlice (BEH 1.3). An invalid port or endpoint is ignored: the others still carry traffic.
 
 #include "core/kube/decode/decode_object.hpp"
-#include "core/kube/decode/rfc3339.hpp"
+#include "lib/protocol.hpp"
+#include "lib/rfc3339.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -20,7 +21,7 @@ base::Symbol read_hints(const JsonField& list) {
 
 void read_endpoint(const JsonField& entry, const DecodeContext& context, model::EndpointSlice& out) {
   const JsonField addresses = entry.get("addresses");
-  std::optional<base::IpAddress> address;
+  std::optional<lib::IpAddress> address;
   std::size_t index = 0;
   addresses.each([&](const JsonField& field) {
     // Only the first address has a defined meaning.
@@ -54,13 +55,13 @@ void read_endpoint(const JsonField& entry, const DecodeContext& context, model::
 
 // The API server rejects the same special addresses: an endpoint at a loopback address would expose local services of
 // every node.
-std::optional<base::IpAddress> read_endpoint_address(const JsonField& field, std::optional<base::Family> family,
-                                                     const DecodeContext& context) {
-  const auto address = base::IpAddress::parse(field.text());
+std::optional<lib::IpAddress> read_endpoint_address(const JsonField& field, std::optional<lib::Family> family,
+                                                    const DecodeContext& context) {
+  const auto address = lib::IpAddress::parse(field.text());
   const std::string_view special = address ? address->special_kind() : std::string_view();
   std::string why;
   if (!address || (family && address->family() != *family)) {
-    why = family ? " is not an " + std::string(base::family_name(*family)) + " address" : " is not an address";
+    why = family ? " is not an " + std::string(lib::family_name(*family)) + " address" : " is not an address";
   } else if (!special.empty()) {
     why = " is a special address (" + std::string(special) + ")";
   } else {
@@ -85,7 +86,7 @@ std::optional<model::SlicePort> decode_slice_port(const JsonField& entry, const 
     return std::nullopt;
   }
   out.name = base::Symbol(name_text);
-  if (!protocol.text().empty() && !model::parse_protocol(protocol.text(), out.protocol)) {
+  if (!protocol.text().empty() && !lib::parse_upper_protocol(protocol.text(), out.protocol)) {
     context.note(protocol, in_quotes(protocol.text()) + " is not a protocol (TCP, UDP, SCTP); the port is ignored");
     return std::nullopt;
   }
@@ -104,9 +105,9 @@ KindResult decode_endpoint_slice(const JsonField& root, const JsonField& metadat
   const JsonField type = root.get("addressType");
   const std::string_view type_text = type.text();
   if (type_text == "IPv4") {
-    out.family = base::Family::ipv4;
+    out.family = lib::Family::ipv4;
   } else if (type_text == "IPv6") {
-    out.family = base::Family::ipv6;
+    out.family = lib::Family::ipv6;
   } else if (type_text.empty()) {
     type.fail("is missing (IPv4, IPv6)");
   } else {
@@ -123,7 +124,7 @@ KindResult decode_endpoint_slice(const JsonField& root, const JsonField& metadat
 
   const JsonField annotations = metadata.get("annotations");
   const JsonField trigger = annotations.get("endpoints.kubernetes.io/last-change-trigger-time");
-  out.trigger_time = parse_rfc3339(trigger.text());
+  out.trigger_time = lib::parse_rfc3339(trigger.text());
   return out;
 }
 

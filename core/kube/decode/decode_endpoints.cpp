@@ -5,7 +5,7 @@
 // are no zones, no topology hints and no terminating endpoints.
 
 #include "core/kube/decode/decode_object.hpp"
-#include "core/kube/decode/rfc3339.hpp"
+#include "lib/rfc3339.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -26,7 +26,7 @@ void read_address(const JsonField& entry, bool ready, const DecodeContext& conte
   endpoint.node = base::Symbol(node.text());
   endpoint.ready = ready;
   endpoint.serving = ready;
-  (address->family() == base::Family::ipv4 ? out.ipv4 : out.ipv6).push_back(endpoint);
+  (address->family() == lib::Family::ipv4 ? out.ipv4 : out.ipv6).push_back(endpoint);
 }
 
 Subset read_subset(const JsonField& entry, const DecodeContext& context) {
@@ -48,14 +48,14 @@ Subset read_subset(const JsonField& entry, const DecodeContext& context) {
 KindResult decode_endpoints(const JsonField& root, const JsonField& metadata, const DecodeContext& context) {
   const JsonField annotations = metadata.get("annotations");
   const JsonField trigger = annotations.get("endpoints.kubernetes.io/last-change-trigger-time");
-  const auto trigger_time = parse_rfc3339(trigger.text());
+  const auto trigger_time = lib::parse_rfc3339(trigger.text());
 
   Slices out;
   std::size_t ipv4_slices = 0;
   std::size_t ipv6_slices = 0;
-  const auto add = [&](base::Family family, const Subset& subset, const std::vector<model::SliceEndpoint>& endpoints) {
+  const auto add = [&](lib::Family family, const Subset& subset, const std::vector<model::SliceEndpoint>& endpoints) {
     if (endpoints.empty() || subset.ports.empty()) return;
-    const bool is_ipv4 = family == base::Family::ipv4;
+    const bool is_ipv4 = family == lib::Family::ipv4;
     std::size_t& count = is_ipv4 ? ipv4_slices : ipv6_slices;
     model::EndpointSlice slice;
     slice.service = context.name;
@@ -70,8 +70,8 @@ KindResult decode_endpoints(const JsonField& root, const JsonField& metadata, co
   const JsonField subsets = root.get("subsets");
   subsets.each([&](const JsonField& entry) {
     const Subset subset = read_subset(entry, context);
-    add(base::Family::ipv4, subset, subset.ipv4);
-    add(base::Family::ipv6, subset, subset.ipv6);
+    add(lib::Family::ipv4, subset, subset.ipv4);
+    add(lib::Family::ipv6, subset, subset.ipv6);
   });
   return out;
 }

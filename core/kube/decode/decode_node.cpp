@@ -13,7 +13,7 @@ void read_address(const JsonField& entry, const DecodeContext& context, model::N
   const JsonField address = entry.get("address");
   const std::string_view type_text = type.text();
   if (type_text != "InternalIP" && type_text != "ExternalIP") return;
-  const auto ip = base::IpAddress::parse(address.text());
+  const auto ip = lib::IpAddress::parse(address.text());
   if (!ip) {
     context.note(address, in_quotes(address.text()) + " is not an IP address; ignored");
     return;
@@ -22,7 +22,7 @@ void read_address(const JsonField& entry, const DecodeContext& context, model::N
 }
 
 void read_pod_cidr(const JsonField& field, const DecodeContext& context, model::Node& out) {
-  if (const auto prefix = base::IpPrefix::parse(field.text())) {
+  if (const auto prefix = lib::IpPrefix::parse(field.text())) {
     out.pod_cidrs.push_back(*prefix);
   } else {
     context.note(field, in_quotes(field.text()) + " is not an IP prefix; ignored");

@@ -31,8 +31,8 @@ KindResult decode_service_cidr(const JsonField& root, const DecodeContext& conte
 std::optional<model::SlicePort> decode_slice_port(const JsonField& entry, const DecodeContext& context,
                                                   bool name_is_optional);
 // Absent, with a note, if an endpoint cannot have this address in this family.
-std::optional<base::IpAddress> read_endpoint_address(const JsonField& field, std::optional<base::Family> family,
-                                                     const DecodeContext& context);
+std::optional<lib::IpAddress> read_endpoint_address(const JsonField& field, std::optional<lib::Family> family,
+                                                    const DecodeContext& context);
 ApiStatus decode_status(const JsonField& root);
 
 // The API server's rules for names. Enforced here because the names end up in chain names and rule comments.

@@ -8,7 +8,9 @@
 #include <optional>
 
 #include "core/kube/decode/decode_object.hpp"
-#include "core/kube/decode/rfc3339.hpp"
+#include "lib/protocol.hpp"
+#include "lib/rfc3339.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -26,19 +28,19 @@ model::ServiceType read_type(const JsonField& type) {
   return model::ServiceType::cluster_ip;
 }
 
-void add_cluster_ip(const JsonField& field, std::optional<base::Family> family, model::Service& out) {
-  const auto address = base::IpAddress::parse(field.text());
+void add_cluster_ip(const JsonField& field, std::optional<lib::Family> family, model::Service& out) {
+  const auto address = lib::IpAddress::parse(field.text());
   if (!address) {
     field.fail(in_quotes(field.text()) + " is not an IP address");
   } else if (const auto special = address->special_kind(); !special.empty()) {
     field.fail(address->to_string() + " is a special address (" + std::string(special) +
                "), which no Service can have");
   } else if (family && address->family() != *family) {
-    field.fail(address->to_string() + " is not an " + std::string(base::family_name(*family)) +
+    field.fail(address->to_string() + " is not an " + std::string(lib::family_name(*family)) +
                " address, as spec.ipFamilies says at the same place");
   } else if (std::any_of(out.cluster_ips.begin(), out.cluster_ips.end(),
                          [&](const auto& other) { return other.family() == address->family(); })) {
-    field.fail("a second " + std::string(base::family_name(address->family())) +
+    field.fail("a second " + std::string(lib::family_name(address->family())) +
                " address; a Service has at most one of each family");
   } else {
     out.cluster_ips.push_back(*address);
@@ -46,14 +48,14 @@ void add_cluster_ip(const JsonField& field, std::optional<base::Family> family, 
 }
 
 // The families in the order of spec.ipFamilies; empty if the server is too old to set it.
-std::vector<base::Family> read_families(const JsonField& families) {
-  std::vector<base::Family> out;
+std::vector<lib::Family> read_families(const JsonField& families) {
+  std::vector<lib::Family> out;
   families.each([&](const JsonField& family) {
     const std::string_view text = family.text();
     if (text == "IPv4") {
-      out.push_back(base::Family::ipv4);
+      out.push_back(lib::Family::ipv4);
     } else if (text == "IPv6") {
-      out.push_back(base::Family::ipv6);
+      out.push_back(lib::Family::ipv6);
     } else {
       family.fail(in_quotes(text) + " is not an IP family (IPv4, IPv6)");
     }
@@ -91,7 +93,7 @@ void read_port(const JsonField& entry, model::Service& out) {
   const std::string_view name_text = name.text();
   if (!name_text.empty() && !is_dns_label(name_text)) name.fail(in_quotes(name_text) + " is not the name of a port");
   spec.name = base::Symbol(name_text);
-  if (protocol.present() && !protocol.text().empty() && !model::parse_protocol(protocol.text(), spec.protocol)) {
+  if (protocol.present() && !protocol.text().empty() && !lib::parse_upper_protocol(protocol.text(), spec.protocol)) {
     protocol.fail(in_quotes(protocol.text()) + " is not a protocol (TCP, UDP, SCTP)");
   }
   spec.port = port.port(false);
@@ -141,16 +143,9 @@ bool read_local(const JsonField& policy, const DecodeContext& context) {
   return false;
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n\v\f";
-  const auto begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
-}
-
 void read_source_ranges(const JsonField& ranges, model::Service& out) {
   ranges.each([&](const JsonField& range) {
-    const auto prefix = base::IpPrefix::parse(trimmed(range.text()));
+    const auto prefix = lib::IpPrefix::parse(lib::trimmed(range.text()));
     if (prefix) {
       out.source_ranges.push_back(*prefix);
     } else {
@@ -162,8 +157,8 @@ void read_source_ranges(const JsonField& ranges, model::Service& out) {
 
 // The API server rejects the same special addresses as external IPs. A load balancer may have a link-local one.
 void add_external(const JsonField& ip, bool link_local, const DecodeContext& context,
-                  std::vector<base::IpAddress>& out) {
-  const auto address = base::IpAddress::parse(ip.text());
+                  std::vector<lib::IpAddress>& out) {
+  const auto address = lib::IpAddress::parse(ip.text());
   const std::string_view special = address ? address->special_kind() : std::string_view();
   if (!address) {
     context.note(ip, in_quotes(ip.text()) + " is not an IP address; ignored");
@@ -190,7 +185,7 @@ KindResult decode_service(const JsonField& root, const JsonField& metadata, cons
   model::Service out;
   out.name = context.name;
   const JsonField created = metadata.get("creationTimestamp");
-  if (const auto at = parse_rfc3339(created.text())) {
+  if (const auto at = lib::parse_rfc3339(created.text())) {
     out.created = std::chrono::duration_cast<std::chrono::seconds>(at->time_since_epoch()).count();
   }
   const JsonField spec = root.get("spec");

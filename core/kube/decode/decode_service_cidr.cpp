@@ -14,7 +14,7 @@ KindResult decode_service_cidr(const JsonField& root, const DecodeContext& conte
   const JsonField spec = root.get("spec");
   const JsonField cidrs = spec.get("cidrs");
   cidrs.each([&](const JsonField& cidr) {
-    const auto prefix = base::IpPrefix::parse(cidr.text());
+    const auto prefix = lib::IpPrefix::parse(cidr.text());
     if (!prefix) {
       context.note(cidr, in_quotes(cidr.text()) + " is not an IP prefix; ignored");
     } else if (prefix->length() == 0) {

@@ -3,9 +3,9 @@
 
 #include "core/kube/events/event_document.hpp"
 
-#include <cstdio>
-#include <ctime>
 #include <nlohmann/json.hpp>
+
+#include "lib/rfc3339.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -18,17 +18,7 @@ constexpr std::size_t kMostWord = 128;   // reason, action, reporting instance
 constexpr std::size_t kMostNote = 1024;
 
 // MicroTime: six digits always.
-std::string micro_time(WallTime at) {
-  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(at.time_since_epoch()).count();
-  const std::time_t seconds = micros / 1'000'000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char day[32];
-  char out[48];
-  std::strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &parts);
-  std::snprintf(out, sizeof out, "%s.%06dZ", day, static_cast<int>(micros % 1'000'000));
-  return out;
-}
+std::string micro_time(WallTime at) { return lib::rfc3339(at, lib::Fraction::microseconds); }
 
 std::string word(std::string_view text) { return std::string(cut_text(text, kMostWord)); }
 

@@ -22,7 +22,7 @@ std::string named(const ClusterEvent& event) {
 
 }  // namespace
 
-EventRecorder::EventRecorder(EventRecorderOptions options, const base::Clock& clock)
+EventRecorder::EventRecorder(EventRecorderOptions options, const lib::Clock& clock)
     : options_(std::move(options)), clock_(clock), bucket_(options_.qps, options_.burst, clock.now()) {}
 
 EventRecorder::~EventRecorder() { stop(); }
@@ -64,7 +64,7 @@ void EventRecorder::set_transport(Transport* transport) {
   while (sending_) changed_.wait(mutex_);
 }
 
-void EventRecorder::drain(base::Clock::Duration at_most) {
+void EventRecorder::drain(lib::Clock::Duration at_most) {
   const auto until = std::chrono::steady_clock::now() + at_most;
   const lib::Lock lock(mutex_);
   closing_ = true;
@@ -94,10 +94,10 @@ void EventRecorder::run() {
   lib::UniqueLock lock(mutex_);
   for (;;) {
     const auto due = series_.next_due();
-    const bool none_due = due == base::Clock::Time::max();
+    const bool none_due = due == lib::Clock::Time::max();
     const auto until =
         std::chrono::steady_clock::now() +
-        (none_due ? base::Clock::Duration::zero() : std::max(due - clock_.now(), base::Clock::Duration::zero()));
+        (none_due ? lib::Clock::Duration::zero() : std::max(due - clock_.now(), lib::Clock::Duration::zero()));
     while (!closing_ && queue_.empty()) {
       if (none_due) {
         changed_.wait(mutex_);
@@ -178,7 +178,7 @@ void EventRecorder::write_with_retries(const EventWrite& write) {
 }
 
 // Returns false if drain() or stop() was called meanwhile.
-bool EventRecorder::pause(base::Clock::Duration time) {
+bool EventRecorder::pause(lib::Clock::Duration time) {
   const auto until = std::chrono::steady_clock::now() + time;
   while (!closing_ && changed_.wait_until(mutex_, until)) {
   }

@@ -12,11 +12,11 @@
 #include <thread>
 #include <utility>
 
-#include "core/base/clock.hpp"
 #include "core/kube/events/cluster_event.hpp"
 #include "core/kube/events/event_series.hpp"
 #include "core/kube/http/request_budget.hpp"
 #include "core/kube/http/transport.hpp"
+#include "lib/clock.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::kube {
@@ -43,7 +43,7 @@ struct EventStatistics {
 class EventRecorder {
  public:
   // The clock must outlive the recorder.
-  EventRecorder(EventRecorderOptions options, const base::Clock& clock);
+  EventRecorder(EventRecorderOptions options, const lib::Clock& clock);
   ~EventRecorder();  // stops
   EventRecorder(const EventRecorder&) = delete;
   EventRecorder& operator=(const EventRecorder&) = delete;
@@ -58,7 +58,7 @@ class EventRecorder {
   // is no longer used, which is soon if it is stopped. REQUIRES: started.
   void set_transport(Transport* transport);
   // [owner] Before shutdown: writes the queued events without retries, for at most `at_most`.
-  void drain(base::Clock::Duration at_most);
+  void drain(lib::Clock::Duration at_most);
   // [owner] Must be called after drain(), and after Transport::stop() if the server may not respond.
   void stop();
 
@@ -67,11 +67,11 @@ class EventRecorder {
  private:
   void run();
   void write_with_retries(const EventWrite& write);
-  bool pause(base::Clock::Duration time) SLUICE_REQUIRES(mutex_);
+  bool pause(lib::Clock::Duration time) SLUICE_REQUIRES(mutex_);
   void log_once(int status, bool given_up, const std::string& message);
 
   const EventRecorderOptions options_;
-  const base::Clock& clock_;
+  const lib::Clock& clock_;
 
   mutable lib::Mutex mutex_;
   lib::ConditionVariable changed_;

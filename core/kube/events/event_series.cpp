@@ -10,7 +10,7 @@
 namespace sluice::kube {
 
 std::optional<EventWrite> EventSeries::note(const ClusterEvent& event, std::chrono::system_clock::time_point wall,
-                                            base::Clock::Time now) {
+                                            lib::Clock::Time now) {
   auto found = known_.find(event);
   if (found != known_.end() && now - found->second.last_at >= kWindow) {
     known_.erase(found);
@@ -34,7 +34,7 @@ std::optional<EventWrite> EventSeries::note(const ClusterEvent& event, std::chro
   return write(event, series);
 }
 
-std::vector<EventWrite> EventSeries::due(base::Clock::Time now) {
+std::vector<EventWrite> EventSeries::due(lib::Clock::Time now) {
   std::vector<EventWrite> out;
   for (auto it = known_.begin(); it != known_.end();) {
     Series& series = it->second;
@@ -52,8 +52,8 @@ std::vector<EventWrite> EventSeries::due(base::Clock::Time now) {
   return out;
 }
 
-base::Clock::Time EventSeries::next_due() const {
-  auto out = base::Clock::Time::max();
+lib::Clock::Time EventSeries::next_due() const {
+  auto out = lib::Clock::Time::max();
   for (const auto& [event, series] : known_) out = std::min(out, due_at(series));
   return out;
 }
@@ -64,7 +64,7 @@ EventWrite EventSeries::write(const ClusterEvent& event, const Series& series) {
   return {event, series.name, series.first, series.last, series.count};
 }
 
-base::Clock::Time EventSeries::due_at(const Series& series) {
+lib::Clock::Time EventSeries::due_at(const Series& series) {
   const auto end = series.last_at + kWindow;
   return series.written < series.count ? std::min(end, series.written_at + kRefresh) : end;
 }

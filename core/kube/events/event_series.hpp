@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/clock.hpp"
 #include "core/kube/events/cluster_event.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::kube {
 
@@ -35,10 +35,10 @@ class EventSeries {
 
   // Adds an event. Returns what to write now, if anything. `wall` goes into the event, `now` is for deadlines.
   std::optional<EventWrite> note(const ClusterEvent& event, std::chrono::system_clock::time_point wall,
-                                 base::Clock::Time now);
+                                 lib::Clock::Time now);
   // Counts that are due to be written.
-  std::vector<EventWrite> due(base::Clock::Time now);
-  base::Clock::Time next_due() const;  // max() if there is none
+  std::vector<EventWrite> due(lib::Clock::Time now);
+  lib::Clock::Time next_due() const;  // max() if there is none
   // The event could not be written: the next one like it starts a new series.
   void forget(const ClusterEvent& event);
 
@@ -47,13 +47,13 @@ class EventSeries {
     std::string name;
     std::chrono::system_clock::time_point first;
     std::chrono::system_clock::time_point last;
-    base::Clock::Time last_at;
-    base::Clock::Time written_at;
+    lib::Clock::Time last_at;
+    lib::Clock::Time written_at;
     std::uint32_t count = 1;
     std::uint32_t written = 1;
   };
   static EventWrite write(const ClusterEvent& event, const Series& series);
-  static base::Clock::Time due_at(const Series& series);
+  static lib::Clock::Time due_at(const Series& series);
   void make_room();
 
   std::map<ClusterEvent, Series> known_;

@@ -15,11 +15,11 @@ namespace {
 // Keeps the beginning of the response body, which has the message.
 class AnswerSink final : public ResponseSink {
  public:
-  base::Status on_head(const ResponseHead& head) override {
+  lib::Status on_head(const ResponseHead& head) override {
     head_ = head;
     return {};
   }
-  base::Status on_body(std::string_view bytes) override {
+  lib::Status on_body(std::string_view bytes) override {
     body_ += bytes.substr(0, std::min(bytes.size(), kMost - body_.size()));
     return {};
   }
@@ -62,7 +62,7 @@ EventAnswer write_event(Transport& transport, const EventWrite& write, EventAtte
   AnswerSink sink;
   Request request = creates ? create_request(write, node_name) : series_request(write);
   request.again = attempt.again;
-  const base::Status status = transport.send(request, sink);
+  const lib::Status status = transport.send(request, sink);
   EventAnswer out;
   out.status = sink.head().status;
   out.retry_after = sink.head().retry_after;

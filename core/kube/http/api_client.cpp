@@ -14,17 +14,17 @@
 namespace sluice::kube {
 namespace {
 
-base::Status stopped_status() { return {base::StatusCode::unavailable, "stopped", ECANCELED}; }
+lib::Status stopped_status() { return {lib::StatusCode::unavailable, "stopped", ECANCELED}; }
 
 // ERESTART: not a failure; repeat the request.
-base::Status replaced_status() {
-  return {base::StatusCode::unavailable, "the client certificate has changed; reconnecting with it", ERESTART};
+lib::Status replaced_status() {
+  return {lib::StatusCode::unavailable, "the client certificate has changed; reconnecting with it", ERESTART};
 }
 
 }  // namespace
 
 ApiClient::ApiClient(ConnectionConfig config, ApiClientOptions options, ClientObserver& observer,
-                     const base::Clock& clock)
+                     const lib::Clock& clock)
     : credentials_(std::move(config), clock, &observer),
       options_(std::move(options)),
       host_(in_url(this->config().server.host) + ":" + std::to_string(this->config().server.port)),
@@ -37,7 +37,7 @@ ApiClient::~ApiClient() {
   keep(nullptr);
 }
 
-base::Status ApiClient::send(const Request& request, ResponseSink& sink) {
+lib::Status ApiClient::send(const Request& request, ResponseSink& sink) {
   const auto begun = clock_.now();
   if (!budget_.wait(request)) return stopped_status();
   observer_.waited(host_, request.method, std::chrono::duration<double>(clock_.now() - begun).count());
@@ -45,7 +45,7 @@ base::Status ApiClient::send(const Request& request, ResponseSink& sink) {
   AttemptSink first(sink, request, credentials_.renewable(), host_, observer_, clock_);
   const auto secrets = load_secrets();
   if (!secrets) return secrets.status();
-  base::Status status = attempt(request, *secrets, first);
+  lib::Status status = attempt(request, *secrets, first);
   const bool refused = status.ok() && first.refused();
   const bool replaced = status.os_errno() == ERESTART && !first.answered();
   if (!refused && !replaced) return status;
@@ -72,13 +72,13 @@ void ApiClient::stop() {
   for (const auto& one : running) one.exchange->end(stopped_status());
 }
 
-base::Result<ConnectionSecrets> ApiClient::load_secrets() {
+lib::Result<ConnectionSecrets> ApiClient::load_secrets() {
   auto out = credentials_.load([this] { return stopped(); });
   if (!out && stopped()) return stopped_status();
   return out;
 }
 
-base::Status ApiClient::attempt(const Request& request, const ConnectionSecrets& secrets, AttemptSink& sink) {
+lib::Status ApiClient::attempt(const Request& request, const ConnectionSecrets& secrets, AttemptSink& sink) {
   replace_tls(secrets.tls);
   const std::string& host = config().proxy ? config().proxy->host : config().server.host;
   const auto addresses = options_.resolver->resolve(host, options_.resolve_limit, [this] { return stopped(); });
@@ -94,10 +94,10 @@ base::Status ApiClient::attempt(const Request& request, const ConnectionSecrets&
   }
   const HttpOutcome outcome = wait(*exchange, request.watch, secrets.tls, sink);
   leave(exchange);
-  const base::Status status = status_of(outcome, *session, sink.answered());
+  const lib::Status status = status_of(outcome, *session, sink.answered());
   if (!status.ok()) {
     const bool reachable = status.os_errno() == ERESTART || status.os_errno() == ECANCELED;
-    const bool failed = status.code() == base::StatusCode::unavailable || status.code() == base::StatusCode::denied;
+    const bool failed = status.code() == lib::StatusCode::unavailable || status.code() == lib::StatusCode::denied;
     if (failed && !reachable) try_next_address();
     forget(session);
   }
@@ -119,17 +119,17 @@ HttpOutcome ApiClient::wait(HttpExchange& exchange, bool watch, const TlsMateria
   }
 }
 
-base::Status ApiClient::status_of(const HttpOutcome& outcome, const HttpSession& session, bool answered) const {
+lib::Status ApiClient::status_of(const HttpOutcome& outcome, const HttpSession& session, bool answered) const {
   if (!outcome.failure) return outcome.ended;
   if (stopped() || outcome.failure->code == ECANCELED) return stopped_status();
   return explain_failure(*outcome.failure, {config(), session.route(), session.material(), session.report(), answered},
                          std::chrono::system_clock::now());
 }
 
-void ApiClient::report(const std::vector<base::IpAddress>& addresses) {
+void ApiClient::report(const std::vector<lib::IpAddress>& addresses) {
   if (options_.sink == nullptr) return;
   const std::uint16_t port = config().proxy ? config().proxy->port : config().server.port;
-  std::vector<base::SocketAddress> out;
+  std::vector<lib::SocketAddress> out;
   for (const auto& address : addresses) out.push_back({address, port});
   std::sort(out.begin(), out.end());
   // Held during the call, so that reports arrive in order.
@@ -155,7 +155,7 @@ void ApiClient::replace_tls(const TlsMaterial& material) {
 
 // Lists share a session, whose idle connection serves the next page. A watch (with its own idle timeout) and a tunnel
 // through a proxy get a session for one request.
-std::shared_ptr<HttpSession> ApiClient::session_for(const Request& request, const base::IpAddress& address,
+std::shared_ptr<HttpSession> ApiClient::session_for(const Request& request, const lib::IpAddress& address,
                                                     const TlsMaterial& material) {
   const bool shared = !request.watch && !(config().proxy && config().server.tls);
   const lib::Lock lock(mutex_);
@@ -188,7 +188,7 @@ void ApiClient::keep(std::shared_ptr<HttpSession> session) {
   if (change != 0) observer_.pools_kept(change);
 }
 
-base::IpAddress ApiClient::pick(const std::vector<base::IpAddress>& addresses) const {
+lib::IpAddress ApiClient::pick(const std::vector<lib::IpAddress>& addresses) const {
   const lib::Lock lock(mutex_);
   return addresses[next_address_ % addresses.size()];
 }

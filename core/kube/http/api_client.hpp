@@ -13,8 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "core/base/clock.hpp"
-#include "core/base/ip.hpp"
 #include "core/kube/access/connection_config.hpp"
 #include "core/kube/access/credentials.hpp"
 #include "core/kube/http/attempt_sink.hpp"
@@ -24,6 +22,8 @@
 #include "core/kube/http/request_budget.hpp"
 #include "core/kube/http/transport.hpp"
 #include "core/model/event.hpp"
+#include "lib/clock.hpp"
+#include "lib/ip.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::kube {
@@ -49,14 +49,14 @@ struct ApiClientOptions {
 class ApiClient final : public Transport {
  public:
   // The observer and the clock must outlive the client.
-  ApiClient(ConnectionConfig config, ApiClientOptions options, ClientObserver& observer, const base::Clock& clock);
+  ApiClient(ConnectionConfig config, ApiClientOptions options, ClientObserver& observer, const lib::Clock& clock);
   ~ApiClient() override;
   ApiClient(const ApiClient&) = delete;
   ApiClient& operator=(const ApiClient&) = delete;
 
   // After a 401 the request is retried once with renewed credentials, if they can be renewed; a second 401 goes to the
   // sink. When the client certificate changes, running watches end as if the server had closed them.
-  base::Status send(const Request& request, ResponseSink& sink) override;
+  lib::Status send(const Request& request, ResponseSink& sink) override;
   void stop() override;
   std::string server() const override { return config().server.to_string(); }
 
@@ -69,17 +69,17 @@ class ApiClient final : public Transport {
   };
 
   const ConnectionConfig& config() const { return credentials_.config(); }
-  base::Result<ConnectionSecrets> load_secrets();
-  base::Status attempt(const Request& request, const ConnectionSecrets& secrets, AttemptSink& sink);
+  lib::Result<ConnectionSecrets> load_secrets();
+  lib::Status attempt(const Request& request, const ConnectionSecrets& secrets, AttemptSink& sink);
   HttpOutcome wait(HttpExchange& exchange, bool watch, const TlsMaterial& used, AttemptSink& sink);
-  base::Status status_of(const HttpOutcome& outcome, const HttpSession& session, bool answered) const;
+  lib::Status status_of(const HttpOutcome& outcome, const HttpSession& session, bool answered) const;
   void replace_tls(const TlsMaterial& material);
-  void report(const std::vector<base::IpAddress>& addresses);
-  std::shared_ptr<HttpSession> session_for(const Request& request, const base::IpAddress& address,
+  void report(const std::vector<lib::IpAddress>& addresses);
+  std::shared_ptr<HttpSession> session_for(const Request& request, const lib::IpAddress& address,
                                            const TlsMaterial& material);
   void keep(std::shared_ptr<HttpSession> session) SLUICE_REQUIRES(mutex_);
   void forget(const std::shared_ptr<HttpSession>& session);
-  base::IpAddress pick(const std::vector<base::IpAddress>& addresses) const;
+  lib::IpAddress pick(const std::vector<lib::IpAddress>& addresses) const;
   void try_next_address();
   bool enter(Running one);
   void leave(const std::shared_ptr<HttpExchange>& exchange);
@@ -89,7 +89,7 @@ class ApiClient final : public Transport {
   const ApiClientOptions options_;
   const std::string host_;  // for the observer
   ClientObserver& observer_;
-  const base::Clock& clock_;
+  const lib::Clock& clock_;
   RequestBudget budget_;
   mutable lib::Mutex mutex_;
   bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
@@ -97,7 +97,7 @@ class ApiClient final : public Transport {
   std::size_t next_address_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::shared_ptr<HttpSession> kept_ SLUICE_GUARDED_BY(mutex_);
   lib::Mutex reported_mutex_;
-  std::vector<base::SocketAddress> reported_ SLUICE_GUARDED_BY(reported_mutex_);
+  std::vector<lib::SocketAddress> reported_ SLUICE_GUARDED_BY(reported_mutex_);
 };
 
 }  // namespace sluice::kube

@@ -15,7 +15,7 @@ constexpr std::size_t kMaxRefusalBody = 64u << 10;
 }  // namespace
 
 AttemptSink::AttemptSink(ResponseSink& next, const Request& request, bool hold, const std::string& host,
-                         ClientObserver& observer, const base::Clock& clock)
+                         ClientObserver& observer, const lib::Clock& clock)
     : next_(next),
       request_(request),
       host_(host),
@@ -24,7 +24,7 @@ AttemptSink::AttemptSink(ResponseSink& next, const Request& request, bool hold, 
       begun_(clock.now()),
       hold_(hold) {}
 
-base::Status AttemptSink::on_head(const ResponseHead& head) {
+lib::Status AttemptSink::on_head(const ResponseHead& head) {
   answered_ = true;
   if (hold_ && head.status == kUnauthorized) {
     refusal_ = head;
@@ -36,7 +36,7 @@ base::Status AttemptSink::on_head(const ResponseHead& head) {
   return next_.on_head(head);
 }
 
-base::Status AttemptSink::on_body(std::string_view bytes) {
+lib::Status AttemptSink::on_body(std::string_view bytes) {
   if (refusal_) {
     refusal_body_ += bytes.substr(0, std::min(bytes.size(), kMaxRefusalBody - refusal_body_.size()));
     return {};
@@ -49,11 +49,11 @@ std::optional<std::chrono::milliseconds> AttemptSink::patience() const {
   return refusal_ ? std::nullopt : next_.patience();
 }
 
-base::Status AttemptSink::deliver() {
+lib::Status AttemptSink::deliver() {
   hold_ = false;
   const ResponseHead head = *std::exchange(refusal_, std::nullopt);
   if (auto status = on_head(head); !status.ok()) return status;
-  return refusal_body_.empty() ? base::Status() : on_body(refusal_body_);
+  return refusal_body_.empty() ? lib::Status() : on_body(refusal_body_);
 }
 
 void AttemptSink::discard() {

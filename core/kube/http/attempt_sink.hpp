@@ -11,9 +11,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/clock.hpp"
 #include "core/kube/http/client_observer.hpp"
 #include "core/kube/http/transport.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::kube {
 
@@ -22,19 +22,19 @@ class AttemptSink final : public ResponseSink {
   // The attempt begins now. `host` is passed to the observer. If `hold` is false, a 401 is forwarded at once. All
   // references must outlive this object.
   AttemptSink(ResponseSink& next, const Request& request, bool hold, const std::string& host, ClientObserver& observer,
-              const base::Clock& clock);
+              const lib::Clock& clock);
   ~AttemptSink() override { report(); }
   AttemptSink(const AttemptSink&) = delete;
   AttemptSink& operator=(const AttemptSink&) = delete;
 
-  base::Status on_head(const ResponseHead& head) override;
-  base::Status on_body(std::string_view bytes) override;
+  lib::Status on_head(const ResponseHead& head) override;
+  lib::Status on_body(std::string_view bytes) override;
   std::optional<std::chrono::milliseconds> patience() const override;
 
   bool answered() const { return answered_; }
   bool refused() const { return refusal_.has_value(); }
   // Forwards the 401 that was held back.
-  base::Status deliver();
+  lib::Status deliver();
   // Discards the response: another attempt follows.
   void discard();
 
@@ -45,8 +45,8 @@ class AttemptSink final : public ResponseSink {
   const Request& request_;
   const std::string& host_;
   ClientObserver& observer_;
-  const base::Clock& clock_;
-  const base::Clock::Time begun_;
+  const lib::Clock& clock_;
+  const lib::Clock::Time begun_;
   bool hold_;
   bool answered_ = false;
   std::optional<ResponseHead> refusal_;

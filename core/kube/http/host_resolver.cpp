@@ -18,7 +18,7 @@
 #include <thread>
 #include <utility>
 
-#include "core/base/fd.hpp"
+#include "lib/fd.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::kube {
@@ -28,18 +28,18 @@ constexpr auto kStopCheck = std::chrono::milliseconds(50);
 
 constexpr const char* kRemedy = "; check the name servers in /etc/resolv.conf, or use an IP address";
 
-std::vector<base::IpAddress> distinct_addresses(const addrinfo* list) {
-  std::vector<base::IpAddress> addresses;
+std::vector<lib::IpAddress> distinct_addresses(const addrinfo* list) {
+  std::vector<lib::IpAddress> addresses;
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
-    base::IpAddress address;
+    lib::IpAddress address;
     if (entry->ai_family == AF_INET) {
       sockaddr_in in{};
       std::memcpy(&in, entry->ai_addr, sizeof in);
-      address = base::IpAddress::from_bytes(base::Family::ipv4, &in.sin_addr);
+      address = lib::IpAddress::from_bytes(lib::Family::ipv4, &in.sin_addr);
     } else if (entry->ai_family == AF_INET6) {
       sockaddr_in6 in6{};
       std::memcpy(&in6, entry->ai_addr, sizeof in6);
-      address = base::IpAddress::from_bytes(base::Family::ipv6, &in6.sin6_addr);
+      address = lib::IpAddress::from_bytes(lib::Family::ipv6, &in6.sin6_addr);
     } else {
       continue;
     }
@@ -48,8 +48,8 @@ std::vector<base::IpAddress> distinct_addresses(const addrinfo* list) {
   return addresses;
 }
 
-base::Status failed_lookup(const std::string& host, const std::string& reason) {
-  return base::unavailable("the name " + host + " cannot be looked up: " + reason);
+lib::Status failed_lookup(const std::string& host, const std::string& reason) {
+  return lib::unavailable("the name " + host + " cannot be looked up: " + reason);
 }
 
 // One lookup; the fields are under the mutex of HostResolver::Shared.
@@ -108,10 +108,10 @@ std::size_t HostResolver::in_progress() const {
   return shared_->in_progress.size();
 }
 
-base::Result<std::vector<base::IpAddress>> HostResolver::resolve(const std::string& host,
-                                                                 std::chrono::milliseconds limit,
-                                                                 const std::function<bool()>& stopped) {
-  if (const auto literal = base::IpAddress::parse(host)) return std::vector{*literal};
+lib::Result<std::vector<lib::IpAddress>> HostResolver::resolve(const std::string& host,
+                                                               std::chrono::milliseconds limit,
+                                                               const std::function<bool()>& stopped) {
+  if (const auto literal = lib::IpAddress::parse(host)) return std::vector{*literal};
   lib::UniqueLock lock(shared_->mutex);
   std::shared_ptr<InProgress> lookup = shared_->find(host);
   if (lookup == nullptr) {
@@ -133,7 +133,7 @@ base::Result<std::vector<base::IpAddress>> HostResolver::resolve(const std::stri
     lock.unlock();
     const bool ends = stopped();
     lock.lock();
-    if (ends) return base::unavailable("stopped");
+    if (ends) return lib::unavailable("stopped");
     if (lookup->result) break;
     if (std::chrono::steady_clock::now() >= deadline) {
       lookup->timed_out = true;
@@ -143,15 +143,15 @@ base::Result<std::vector<base::IpAddress>> HostResolver::resolve(const std::stri
   }
   const LookupResult& found = *lookup->result;
   if (found.error != 0) return failed_lookup(host, ::gai_strerror(found.error));
-  if (found.addresses.empty()) return base::unavailable("the name " + host + " has no address");
+  if (found.addresses.empty()) return lib::unavailable("the name " + host + " has no address");
   return found.addresses;
 }
 
-base::Status probe_connect(const base::IpAddress& address, std::uint16_t port, std::chrono::milliseconds limit) {
-  const std::string action = "connect to " + base::host_port(address, port);
-  const bool v4 = address.family() == base::Family::ipv4;
-  const base::Fd fd(::socket(v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd.valid()) return base::errno_status(action, errno);
+lib::Status probe_connect(const lib::IpAddress& address, std::uint16_t port, std::chrono::milliseconds limit) {
+  const std::string action = "connect to " + lib::host_port(address, port);
+  const bool v4 = address.family() == lib::Family::ipv4;
+  const lib::Fd fd(::socket(v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd.valid()) return lib::errno_status(action, errno);
   sockaddr_storage storage{};
   socklen_t size = 0;
   if (v4) {
@@ -168,13 +168,13 @@ base::Status probe_connect(const base::IpAddress& address, std::uint16_t port, s
     std::memcpy(&storage, &in6, size = sizeof in6);
   }
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&storage), size) == 0) return {};
-  if (errno != EINPROGRESS) return base::errno_status(action, errno);
+  if (errno != EINPROGRESS) return lib::errno_status(action, errno);
   pollfd wait{fd.get(), POLLOUT, 0};
-  if (::poll(&wait, 1, static_cast<int>(limit.count())) <= 0) return base::errno_status(action, ETIMEDOUT);
+  if (::poll(&wait, 1, static_cast<int>(limit.count())) <= 0) return lib::errno_status(action, ETIMEDOUT);
   int error = 0;
   socklen_t error_size = sizeof error;
   if (::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &error_size) != 0) error = errno;
-  return error == 0 ? base::Status() : base::errno_status(action, error);
+  return error == 0 ? lib::Status() : lib::errno_status(action, error);
 }
 
 }  // namespace sluice::kube

@@ -13,14 +13,14 @@
 #include <string>
 #include <vector>
 
-#include "core/base/ip.hpp"
-#include "core/base/status.hpp"
+#include "lib/ip.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 
 struct LookupResult {
   int error = 0;  // of getaddrinfo(3)
-  std::vector<base::IpAddress> addresses;
+  std::vector<lib::IpAddress> addresses;
 };
 
 // Calls getaddrinfo(3); blocks as long as the name servers and NSS modules of the node take.
@@ -43,8 +43,8 @@ class HostResolver {
   // (called on this thread) returns true.
   // Callers with the same name share a lookup until one of them times out; the next caller then starts another. Fails
   // at once if kMostLookups are in progress.
-  base::Result<std::vector<base::IpAddress>> resolve(const std::string& host, std::chrono::milliseconds limit,
-                                                     const std::function<bool()>& stopped);
+  lib::Result<std::vector<lib::IpAddress>> resolve(const std::string& host, std::chrono::milliseconds limit,
+                                                   const std::function<bool()>& stopped);
 
   // The number of lookups in progress, each with a thread.
   std::size_t in_progress() const;
@@ -55,6 +55,6 @@ class HostResolver {
 };
 
 // Connects once, to find the error that the HTTP library does not report. Returns ok if the connection works.
-base::Status probe_connect(const base::IpAddress& address, std::uint16_t port, std::chrono::milliseconds limit);
+lib::Status probe_connect(const lib::IpAddress& address, std::uint16_t port, std::chrono::milliseconds limit);
 
 }  // namespace sluice::kube

@@ -18,7 +18,7 @@ std::string named(const ConnectionConfig& config) { return "the API server " + c
 
 std::string named_proxy(const Proxy& proxy) { return "the proxy " + proxy.to_string() + " of " + proxy.origin; }
 
-base::Status denied(std::string sentence) { return {base::StatusCode::denied, std::move(sentence)}; }
+lib::Status denied(std::string sentence) { return {lib::StatusCode::denied, std::move(sentence)}; }
 
 std::string tls_sentence(unsigned code, const std::string& words, const FailedConnection& connection,
                          std::chrono::system_clock::time_point now) {
@@ -41,25 +41,25 @@ std::string expiry_hint(const FailedConnection& connection, std::chrono::system_
 }
 
 // The library reports the status code of a proxy only at the end of its error text.
-base::Status proxy_refusal(const std::string& words, const ConnectionConfig& config) {
+lib::Status proxy_refusal(const std::string& words, const ConnectionConfig& config) {
   const auto behind = words.find_last_not_of("0123456789");
   const std::string number = behind == std::string::npos ? std::string() : words.substr(behind + 1);
   const std::string proxy = named_proxy(*config.proxy);
-  if (number.size() != 3) return base::unavailable(proxy + " sent a broken HTTP answer");
+  if (number.size() != 3) return lib::unavailable(proxy + " sent a broken HTTP answer");
   const std::string refused = proxy + " answers " + number + " when asked for " + named(config);
   if (number == "407") return denied(refused + "; give it a user name and password as http://user:password@host:port");
-  return base::unavailable(refused);
+  return lib::unavailable(refused);
 }
 
 }  // namespace
 
-base::Status unreachable(const ConnectionConfig& config, const std::string& reason) {
+lib::Status unreachable(const ConnectionConfig& config, const std::string& reason) {
   const std::string through = config.proxy ? " through " + named_proxy(*config.proxy) : std::string();
-  return base::unavailable("cannot reach " + named(config) + through + ": " + reason);
+  return lib::unavailable("cannot reach " + named(config) + through + ": " + reason);
 }
 
-base::Status explain_failure(const HttpFailure& failure, const FailedConnection& connection,
-                             std::chrono::system_clock::time_point now) {
+lib::Status explain_failure(const HttpFailure& failure, const FailedConnection& connection,
+                            std::chrono::system_clock::time_point now) {
   const ConnectionConfig& config = connection.config;
   const HttpRoute& route = connection.route;
   const std::string server = named(config);
@@ -71,7 +71,7 @@ base::Status explain_failure(const HttpFailure& failure, const FailedConnection&
   switch (failure.code) {
     case ETIME:
     case ETIMEDOUT:
-      return {base::StatusCode::unavailable,
+      return {lib::StatusCode::unavailable,
               server + " has sent nothing for " + std::to_string(failure.silence.count()) + " seconds", failure.code};
     case EHOSTUNREACH: {
       // The library also reports a refused connection with this code.
@@ -81,16 +81,16 @@ base::Status explain_failure(const HttpFailure& failure, const FailedConnection&
     }
     case 0:
       if (route.proxy && !connection.answered) return proxy_refusal(failure.text, config);
-      return base::unavailable(server + " sent a broken HTTP answer" +
-                               (failure.text.empty() ? "" : " (" + failure.text + ")"));
+      return lib::unavailable(server + " sent a broken HTTP answer" +
+                              (failure.text.empty() ? "" : " (" + failure.text + ")"));
     case 1:
     case 2:
     case ECONNABORTED:
-      return {base::StatusCode::unavailable, server + " has closed the connection" + expiry_hint(connection, now),
+      return {lib::StatusCode::unavailable, server + " has closed the connection" + expiry_hint(connection, now),
               ECONNRESET};
     default:
-      return {base::StatusCode::unavailable,
-              base::errno_status("the connection with " + server + " failed", failure.code).message() +
+      return {lib::StatusCode::unavailable,
+              lib::errno_status("the connection with " + server + " failed", failure.code).message() +
                   expiry_hint(connection, now),
               failure.code};
   }

@@ -7,11 +7,11 @@
 
 #include <chrono>
 
-#include "core/base/status.hpp"
 #include "core/kube/access/connection_config.hpp"
 #include "core/kube/access/tls_files.hpp"
 #include "core/kube/http/http_session.hpp"
 #include "core/kube/http/tls_context.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 
@@ -25,10 +25,10 @@ struct FailedConnection {
 
 // denied: TLS or credentials are the reason; unavailable: the network or the server. Connects again if the reason of a
 // failed connect is unknown.
-base::Status explain_failure(const HttpFailure& failure, const FailedConnection& connection,
-                             std::chrono::system_clock::time_point now);
+lib::Status explain_failure(const HttpFailure& failure, const FailedConnection& connection,
+                            std::chrono::system_clock::time_point now);
 
 // "cannot reach the API server …: reason", with the proxy when there is one.
-base::Status unreachable(const ConnectionConfig& config, const std::string& reason);
+lib::Status unreachable(const ConnectionConfig& config, const std::string& reason);
 
 }  // namespace sluice::kube

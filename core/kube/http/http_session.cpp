@@ -11,14 +11,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <exception>
 #include <stdexcept>
-#include <system_error>
 #include <vector>
 
 #include "core/kube/http/system_roots.hpp"
 #include "lib/mutex.hpp"
+#include "lib/number.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -52,10 +51,10 @@ class Exchange final : public HttpExchange {
       const auto silent_at = patience ? heard_ + *patience : Clock::time_point::max();
       if (!wait_for_change(std::min(silent_at, until))) {
         if (Clock::now() < silent_at) return std::nullopt;
-        give_up(base::unavailable("silent"));
+        give_up(lib::unavailable("silent"));
         return HttpOutcome{{}, HttpFailure{ETIME, {}, silence()}};
       }
-      base::Status ended = ended_;
+      lib::Status ended = ended_;
       if (ended.ok() && has_piece()) {
         ended = hand_over(sink);
         heard_ = Clock::now();
@@ -72,7 +71,7 @@ class Exchange final : public HttpExchange {
     }
   }
 
-  void end(base::Status reason) override {
+  void end(lib::Status reason) override {
     {
       const lib::Lock lock(mutex_);
       if (ended_.ok()) ended_ = std::move(reason);
@@ -137,7 +136,7 @@ class Exchange final : public HttpExchange {
   }
 
   // Passes the head or buffered bytes to the sink, without the lock.
-  base::Status hand_over(ResponseSink& sink) SLUICE_REQUIRES(mutex_) {
+  lib::Status hand_over(ResponseSink& sink) SLUICE_REQUIRES(mutex_) {
     if (!head_delivered_) {
       head_delivered_ = true;
       const ResponseHead head = *head_;
@@ -151,7 +150,7 @@ class Exchange final : public HttpExchange {
     return sink.on_body(bytes_);
   }
 
-  void give_up(const base::Status& reason) SLUICE_REQUIRES(mutex_) {
+  void give_up(const lib::Status& reason) SLUICE_REQUIRES(mutex_) {
     {
       const lib::Unlock unlock(mutex_);
       end(reason);
@@ -169,7 +168,7 @@ class Exchange final : public HttpExchange {
   // Of a write that waits for space in the buffer.
   std::optional<pplx::task_completion_event<void>> waiting_ SLUICE_GUARDED_BY(mutex_);
   bool finished_ SLUICE_GUARDED_BY(mutex_) = false;
-  base::Status ended_ SLUICE_GUARDED_BY(mutex_);  // not ok: the rest of the response is discarded
+  lib::Status ended_ SLUICE_GUARDED_BY(mutex_);  // not ok: the rest of the response is discarded
   std::exception_ptr failure_ SLUICE_GUARDED_BY(mutex_);
 
   pplx::cancellation_token_source cancel_;
@@ -227,13 +226,13 @@ class ExchangeBuffer final : public concurrency::streams::details::streambuf_sta
 };
 
 // Called before the library connects: it uses a socket that is already open.
-void tune_socket(void* handle, bool tls, base::Family family) {
+void tune_socket(void* handle, bool tls, lib::Family family) {
   // The library passes a TLS stream if the connection begins with TLS, else a socket.
   using Socket = boost::asio::ip::tcp::socket;
   Socket& socket =
       tls ? static_cast<boost::asio::ssl::stream<Socket&>*>(handle)->next_layer() : *static_cast<Socket*>(handle);
   boost::system::error_code failed;
-  socket.open(family == base::Family::ipv4 ? boost::asio::ip::tcp::v4() : boost::asio::ip::tcp::v6(), failed);
+  socket.open(family == lib::Family::ipv4 ? boost::asio::ip::tcp::v4() : boost::asio::ip::tcp::v6(), failed);
   if (failed) return;
   const auto set = [&](int level, int option, int value) {
     // Not fatal: without one of these options a dead peer is only detected later.
@@ -289,11 +288,9 @@ ResponseHead read_head(const http::http_response& response) {
   const auto& headers = response.headers();
   if (const auto it = headers.find("Content-Type"); it != headers.end()) out.content_type = it->second;
   if (const auto it = headers.find("Retry-After"); it != headers.end()) {
-    long seconds = 0;
-    const auto [end, error] = std::from_chars(it->second.data(), it->second.data() + it->second.size(), seconds);
-    if (error == std::errc() && end != it->second.data() && seconds >= 0) {
-      out.retry_after = std::chrono::seconds(std::min(seconds, 3600L));
-    }
+    std::string_view text = it->second;
+    const auto seconds = lib::take_number<long>(text);
+    if (seconds && *seconds >= 0) out.retry_after = std::chrono::seconds(std::min(*seconds, 3600L));
   }
   return out;
 }
@@ -316,7 +313,7 @@ void start_request(HttpClient& client, const HttpRoute& route, const Request& re
   add_headers(message.headers(), headers);
   // The library verifies this name and sends it as SNI; it must have no port and no brackets. An IP address that the
   // library connects to needs no header.
-  if (tunnels(route) || !base::IpAddress::parse(route.tls_name)) message.headers().add("Host", route.tls_name);
+  if (tunnels(route) || !lib::IpAddress::parse(route.tls_name)) message.headers().add("Host", route.tls_name);
   message.set_response_stream(
       concurrency::streams::streambuf<uint8_t>(std::make_shared<ExchangeBuffer>(exchange)).create_ostream());
   message.set_request_uri(web::uri(route.server.base_path + request.target()));

@@ -12,14 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/ip.hpp"
-#include "core/base/status.hpp"
 #include "core/kube/access/connection_config.hpp"
 #include "core/kube/access/proxy.hpp"
 #include "core/kube/access/server_url.hpp"
 #include "core/kube/access/tls_files.hpp"
 #include "core/kube/http/tls_context.hpp"
 #include "core/kube/http/transport.hpp"
+#include "lib/ip.hpp"
+#include "lib/status.hpp"
 
 namespace web::http::client {
 class http_client;
@@ -30,7 +30,7 @@ namespace sluice::kube {
 struct HttpRoute {
   ServerUrl server;
   // The address of the server or proxy. The library must never resolve a name, because that cannot be interrupted.
-  base::IpAddress address;
+  lib::IpAddress address;
   std::optional<Proxy> proxy;
   std::string tls_name;           // the name that the server certificate must have
   bool verify = true;             // verify the server certificate
@@ -48,7 +48,7 @@ struct HttpFailure {
 };
 
 struct HttpOutcome {
-  base::Status ended;                  // not ok: ended by the sink or by end()
+  lib::Status ended;                  // not ok: ended by the sink or by end()
   std::optional<HttpFailure> failure;  // of the connection
 };
 
@@ -62,7 +62,7 @@ class HttpExchange {
   // at `until` while it is in progress; a further call continues.
   virtual std::optional<HttpOutcome> wait(ResponseSink& sink, Clock::time_point until) = 0;
   // [any thread] Makes wait() return this status.
-  virtual void end(base::Status reason) = 0;
+  virtual void end(lib::Status reason) = 0;
 };
 
 // Connections over one route with the same certificates. Keeps idle ones for the next request. Thread-safe.

@@ -14,7 +14,7 @@ namespace {
 constexpr auto kNoticeable = std::chrono::seconds(1);
 constexpr auto kLogInterval = std::chrono::hours(1);
 
-std::optional<TokenBucket> make_bucket(const RequestBudgetOptions& options, base::Clock::Time now) {
+std::optional<TokenBucket> make_bucket(const RequestBudgetOptions& options, lib::Clock::Time now) {
   const RequestBudgetOptions kDefault;
   if (options.qps < 0) return std::nullopt;
   return TokenBucket(options.qps == 0 ? kDefault.qps : options.qps, options.burst > 0 ? options.burst : kDefault.burst,
@@ -23,18 +23,18 @@ std::optional<TokenBucket> make_bucket(const RequestBudgetOptions& options, base
 
 }  // namespace
 
-base::Clock::Duration TokenBucket::take(base::Clock::Time now) {
+lib::Clock::Duration TokenBucket::take(lib::Clock::Time now) {
   const std::chrono::duration<double> passed = now - counted_at_;
   counted_at_ = now;
   tokens_ = std::min(burst_, tokens_ + passed.count() * qps_) - 1;
-  if (tokens_ >= 0) return base::Clock::Duration::zero();
+  if (tokens_ >= 0) return lib::Clock::Duration::zero();
   // Bounded to a day, so that a tiny rate does not overflow.
   constexpr std::chrono::duration<double> kLongest = std::chrono::hours(24);
-  return std::chrono::duration_cast<base::Clock::Duration>(
+  return std::chrono::duration_cast<lib::Clock::Duration>(
       std::min(kLongest, std::chrono::duration<double>(-tokens_ / qps_)));
 }
 
-RequestBudget::RequestBudget(const RequestBudgetOptions& options, const base::Clock& clock)
+RequestBudget::RequestBudget(const RequestBudgetOptions& options, const lib::Clock& clock)
     : clock_(clock), bucket_(make_bucket(options, clock.now())) {}
 
 void RequestBudget::stop() {
@@ -57,7 +57,7 @@ bool RequestBudget::wait(const Request& request) {
   return !stopped_;
 }
 
-void RequestBudget::log_wait(base::Clock::Duration delay, const Request& request, base::Clock::Time now) {
+void RequestBudget::log_wait(lib::Clock::Duration delay, const Request& request, lib::Clock::Time now) {
   if (logged_at_ && now - *logged_at_ < kLogInterval) return;
   logged_at_ = now;
   const auto tenths = std::chrono::duration_cast<std::chrono::milliseconds>(delay).count() / 100;

@@ -9,8 +9,8 @@
 
 #include <optional>
 
-#include "core/base/clock.hpp"
 #include "core/kube/http/transport.hpp"
+#include "lib/clock.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::kube {
@@ -23,23 +23,23 @@ struct RequestBudgetOptions {
 class TokenBucket {
  public:
   // Full at first. REQUIRES: qps > 0, burst > 0.
-  TokenBucket(double qps, int burst, base::Clock::Time now)
+  TokenBucket(double qps, int burst, lib::Clock::Time now)
       : qps_(qps), burst_(burst), tokens_(burst), counted_at_(now) {}
 
   // Takes a token, reserving a future one if the bucket is empty, and returns the time until it is available.
-  base::Clock::Duration take(base::Clock::Time now);
+  lib::Clock::Duration take(lib::Clock::Time now);
 
  private:
   const double qps_;
   const double burst_;
   double tokens_;
-  base::Clock::Time counted_at_;
+  lib::Clock::Time counted_at_;
 };
 
 class RequestBudget {
  public:
   // The clock must outlive the budget.
-  RequestBudget(const RequestBudgetOptions& options, const base::Clock& clock);
+  RequestBudget(const RequestBudgetOptions& options, const lib::Clock& clock);
 
   // [any thread] Waits until the request may be sent. False if stop() was called first.
   bool wait(const Request& request);
@@ -47,14 +47,14 @@ class RequestBudget {
   void stop();
 
  private:
-  void log_wait(base::Clock::Duration delay, const Request& request, base::Clock::Time now) SLUICE_REQUIRES(mutex_);
+  void log_wait(lib::Clock::Duration delay, const Request& request, lib::Clock::Time now) SLUICE_REQUIRES(mutex_);
 
-  const base::Clock& clock_;
+  const lib::Clock& clock_;
   lib::Mutex mutex_;
   lib::ConditionVariable stop_changed_;
   bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
   std::optional<TokenBucket> bucket_ SLUICE_GUARDED_BY(mutex_);  // absent = no limit
-  std::optional<base::Clock::Time> logged_at_ SLUICE_GUARDED_BY(mutex_);
+  std::optional<lib::Clock::Time> logged_at_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::kube

@@ -63,9 +63,9 @@ HttpHeaders request_headers(const ConnectionConfig& config, const std::string& v
   return out;
 }
 
-base::Status check_impersonation(const Impersonation& impersonation) {
+lib::Status check_impersonation(const Impersonation& impersonation) {
   const auto wrong = [](const std::string& field) {
-    return base::invalid(field + " holds control characters, which no HTTP header can carry; remove them");
+    return lib::invalid(field + " holds control characters, which no HTTP header can carry; remove them");
   };
   if (!fits_header(impersonation.user)) return wrong("as");
   if (!fits_header(impersonation.uid)) return wrong("as-uid");

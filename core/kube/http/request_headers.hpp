@@ -6,9 +6,9 @@
 
 #include <string>
 
-#include "core/base/status.hpp"
 #include "core/kube/access/connection_config.hpp"
 #include "core/kube/http/http_session.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 
@@ -17,6 +17,6 @@ HttpHeaders request_headers(const ConnectionConfig& config, const std::string& v
                             const std::string& authorization);
 
 // Whether HTTP headers can carry the impersonation; the error names the field that they cannot.
-base::Status check_impersonation(const Impersonation& impersonation);
+lib::Status check_impersonation(const Impersonation& impersonation);
 
 }  // namespace sluice::kube

@@ -11,13 +11,13 @@
 
 #include "core/kube/access/certificates.hpp"
 #include "core/kube/access/pem_objects.hpp"
-#include "core/kube/decode/rfc3339.hpp"
 #include "core/kube/http/system_roots.hpp"
+#include "lib/rfc3339.hpp"
 
 namespace sluice::kube {
 namespace {
 
-base::Status trust(SSL_CTX* context, const Material& ca, const std::string& pem) {
+lib::Status trust(SSL_CTX* context, const Material& ca, const std::string& pem) {
   if (auto status = check_authorities(pem, ca.origin); !status.ok()) return status;
   const PemBio bio = pem_memory(pem);
   // A new store, because the context may already have the system's CAs.
@@ -30,7 +30,7 @@ base::Status trust(SSL_CTX* context, const Material& ca, const std::string& pem)
   return {};
 }
 
-base::Status identify(SSL_CTX* context, const TlsMaterial& material) {
+lib::Status identify(SSL_CTX* context, const TlsMaterial& material) {
   const std::string& certificate_origin = material.certificate_origin;
   if (auto status = check_pair(material.certificate_pem, certificate_origin, material.key_pem, material.key_origin);
       !status.ok()) {
@@ -41,7 +41,7 @@ base::Status identify(SSL_CTX* context, const TlsMaterial& material) {
   if (SSL_CTX_use_certificate(context, leaf.get()) != 1) {
     const std::string reason = tls_error_text(ERR_peek_last_error());
     ERR_clear_error();
-    return base::invalid(certificate_origin + ": the certificate is not usable for TLS: " + reason);
+    return lib::invalid(certificate_origin + ": the certificate is not usable for TLS: " + reason);
   }
   SSL_CTX_clear_chain_certs(context);
   while (const PemCertificate intermediate = next_certificate(certificates.get())) {
@@ -53,7 +53,7 @@ base::Status identify(SSL_CTX* context, const TlsMaterial& material) {
   if (SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
     const std::string reason = tls_error_text(ERR_peek_last_error());
     ERR_clear_error();
-    return base::invalid(material.key_origin + ": the key is not usable for TLS: " + reason);
+    return lib::invalid(material.key_origin + ": the key is not usable for TLS: " + reason);
   }
   return {};
 }
@@ -124,16 +124,18 @@ std::string VerifyReport::sentence(const ConnectionConfig& config) const {
       return "the server certificate is not made out to " + config.tls_name() +
              "; use an address it names, or set tls-server-name to a name it has";
     case X509_V_ERR_CERT_HAS_EXPIRED:
-      return whose + " has expired at " + print_rfc3339(not_after_) + "; renew it, or correct this node's clock";
+      return whose + " has expired at " + lib::rfc3339(not_after_, lib::Fraction::none) +
+             "; renew it, or correct this node's clock";
     case X509_V_ERR_CERT_NOT_YET_VALID:
-      return whose + " is not valid before " + print_rfc3339(not_before_) + "; correct this node's clock";
+      return whose + " is not valid before " + lib::rfc3339(not_before_, lib::Fraction::none) +
+             "; correct this node's clock";
     default:
       return std::string("the server certificate is rejected: ") + X509_verify_cert_error_string(error_);
   }
 }
 
-base::Status configure_tls(ssl_ctx_st* context, const ConnectionConfig& config, const TlsMaterial& material,
-                           std::shared_ptr<VerifyReport> report) {
+lib::Status configure_tls(ssl_ctx_st* context, const ConnectionConfig& config, const TlsMaterial& material,
+                          std::shared_ptr<VerifyReport> report) {
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   if (config.ca.given()) {
     if (auto status = trust(context, config.ca, material.ca_pem); !status.ok()) return status;

@@ -9,10 +9,10 @@
 #include <memory>
 #include <string>
 
-#include "core/base/status.hpp"
 #include "core/kube/access/connection_config.hpp"
 #include "core/kube/access/tls_files.hpp"
 #include "lib/mutex.hpp"
+#include "lib/status.hpp"
 
 struct ssl_ctx_st;
 
@@ -38,8 +38,8 @@ class VerifyReport {
 };
 
 // Sets up a fresh SSL_CTX. The context keeps `report` alive.
-base::Status configure_tls(ssl_ctx_st* context, const ConnectionConfig& config, const TlsMaterial& material,
-                           std::shared_ptr<VerifyReport> report);
+lib::Status configure_tls(ssl_ctx_st* context, const ConnectionConfig& config, const TlsMaterial& material,
+                          std::shared_ptr<VerifyReport> report);
 
 // OpenSSL's text for an error code; empty if it is not an OpenSSL code.
 std::string tls_error_text(unsigned long code);

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/status.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 
@@ -38,8 +38,8 @@ struct ResponseHead {
 class ResponseSink {
  public:
   virtual ~ResponseSink() = default;
-  virtual base::Status on_head(const ResponseHead& head) = 0;
-  virtual base::Status on_body(std::string_view bytes) = 0;
+  virtual lib::Status on_head(const ResponseHead& head) = 0;
+  virtual lib::Status on_body(std::string_view bytes) = 0;
   // A timeout for the next chunk of the body, if shorter than the transport's own. Called again after each chunk.
   virtual std::optional<std::chrono::milliseconds> patience() const { return std::nullopt; }
 };
@@ -51,7 +51,7 @@ class Transport {
   // (that error) or the connection failed: denied because of TLS or credentials, invalid because of local files, else
   // unavailable; os_errno is ETIMEDOUT if the peer is silent or unreachable, ETIME if the sink's patience expired,
   // ECANCELED after stop().
-  virtual base::Status send(const Request& request, ResponseSink& sink) = 0;
+  virtual lib::Status send(const Request& request, ResponseSink& sink) = 0;
   // [any thread] Ends all requests, including later ones.
   virtual void stop() = 0;
   // The server's URL, for messages.

@@ -75,7 +75,7 @@ class FileReader {
     // JSON is valid YAML, but the JSON parser is many times faster and supports all escapes.
     if (only_json || text_[first] == '{') {
       std::vector<std::string_view> documents;
-      const base::Status status = split_json(documents);
+      const lib::Status status = split_json(documents);
       if (status.ok() || only_json) {
         for (std::size_t i = 0; i < documents.size(); ++i)
           read_document({static_cast<int>(i) + 1, 0, "", documents[i]});
@@ -93,24 +93,24 @@ class FileReader {
 
  private:
   // Fails if the text is not JSON: YAML may start with a brace, too.
-  base::Status split_json(std::vector<std::string_view>& documents) {
+  lib::Status split_json(std::vector<std::string_view>& documents) {
     DocumentSplitter splitter(
         [&](std::string_view document) {
           const auto [envelope, is_list] = without_items(document);
           const auto head = decoder_.head(envelope);
-          if (!head && head.status().code() == base::StatusCode::unsupported) return head.status();
+          if (!head && head.status().code() == lib::StatusCode::unsupported) return head.status();
           documents.push_back(document);
-          return base::Status();
+          return lib::Status();
         },
         kMaxDocumentBytes);
     if (auto status = splitter.append(text_); !status.ok()) return status;
-    if (!splitter.at_boundary()) return base::invalid("the text ends in the middle of an object; complete the file");
+    if (!splitter.at_boundary()) return lib::invalid("the text ends in the middle of an object; complete the file");
     return {};
   }
 
   // The document without the items of a List, so that its size costs no memory.
   std::pair<std::string, bool> without_items(std::string_view document) {
-    ListSplitter splitter([](std::string_view) { return base::Status(); });
+    ListSplitter splitter([](std::string_view) { return lib::Status(); });
     if (splitter.append(document).ok() && splitter.items() != 0) {
       if (auto envelope = splitter.finish()) return {std::move(*envelope), true};
     }
@@ -136,7 +136,7 @@ class FileReader {
       auto head = decoder_.head(element);
       if (!head) {
         error(item, "", "is not a Kubernetes object: " + head.status().message());
-        return base::Status();
+        return lib::Status();
       }
       // Items of a typed list (ServiceList) may omit kind and apiVersion.
       if (head->kind.empty() && !item_kind.empty()) {
@@ -144,7 +144,7 @@ class FileReader {
         head->api_version = version_in_list(item_kind);
       }
       read_single(item, *head);
-      return base::Status();
+      return lib::Status();
     });
     const auto status = splitter.append(document.json);
     if (!status.ok()) error(document, "items", status.message());

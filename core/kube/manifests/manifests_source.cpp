@@ -14,8 +14,8 @@
 #include <system_error>
 #include <utility>
 
-#include "core/base/files.hpp"
 #include "core/base/log.hpp"
+#include "lib/files.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -52,16 +52,16 @@ std::string watched_folder(const std::string& path) {
 }
 
 // The manifest files at `path`, in order of precedence.
-base::Result<std::map<std::string, struct stat>> list_files(const std::string& path) {
+lib::Result<std::map<std::string, struct stat>> list_files(const std::string& path) {
   std::map<std::string, struct stat> out;
   struct stat data {};
-  if (::stat(path.c_str(), &data) != 0) return base::errno_status("cannot read manifests at " + path, errno);
+  if (::stat(path.c_str(), &data) != 0) return lib::errno_status("cannot read manifests at " + path, errno);
   if (S_ISREG(data.st_mode)) {
     out.emplace(path, data);
     return out;
   }
   if (!S_ISDIR(data.st_mode)) {
-    return base::invalid("cannot read manifests at " + path + ": it is neither a file nor a folder");
+    return lib::invalid("cannot read manifests at " + path + ": it is neither a file nor a folder");
   }
   std::error_code error;
   for (std::filesystem::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
@@ -69,7 +69,7 @@ base::Result<std::map<std::string, struct stat>> list_files(const std::string& p
     // stat() follows links, so a swapped link is a different file.
     if (::stat(it->path().c_str(), &data) == 0 && S_ISREG(data.st_mode)) out.emplace(it->path().string(), data);
   }
-  if (error) return base::errno_status("cannot read manifests in " + path, error.value());
+  if (error) return lib::errno_status("cannot read manifests in " + path, error.value());
   return out;
 }
 
@@ -100,8 +100,8 @@ std::vector<ManifestFileChange> ManifestsSource::read_changes(const std::map<std
     const Fingerprint current = fingerprint(data);
     const auto known = files_.find(path);
     if (known != files_.end() && known->second.fingerprint == current) continue;
-    const auto text = base::read_file(path, kMaxFileBytes);
-    if (!text && text.status().code() == base::StatusCode::not_found) continue;  // the next scan finds that it is gone
+    const auto text = lib::read_file(path, kMaxFileBytes);
+    if (!text && text.status().code() == lib::StatusCode::not_found) continue;  // the next scan finds that it is gone
     if (!text) {
       // Without a fingerprint the next scan retries, but does not log the same reason again.
       File& file = files_[path];
@@ -135,7 +135,7 @@ void ManifestsSource::log_content(const std::string& path, const ManifestContent
   for (const auto& skipped : content.skipped) base::log_debug(kComponent, skipped);
 }
 
-base::Status ManifestsSource::rescan() {
+lib::Status ManifestsSource::rescan() {
   // Changes during a scan can be read out of order: the removal of a file without the earlier creation of another. So
   // nothing is delivered until a scan finds no further changes.
   std::vector<ManifestFileChange> changes;
@@ -197,12 +197,12 @@ ManifestsStatus ManifestsSource::status() const {
   return status_;
 }
 
-base::Status ManifestsSource::start() {
-  stop_event_ = base::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!stop_event_.valid()) return base::errno_status("cannot create an eventfd", errno);
-  inotify_ = base::Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+lib::Status ManifestsSource::start() {
+  stop_event_ = lib::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!stop_event_.valid()) return lib::errno_status("cannot create an eventfd", errno);
+  inotify_ = lib::Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   if (!inotify_.valid()) {
-    base::log_warning(kComponent, base::errno_status("cannot watch " + path_, errno).message() +
+    base::log_warning(kComponent, lib::errno_status("cannot watch " + path_, errno).message() +
                                       "; polling every second instead (see fs.inotify.max_user_instances)");
   }
   // Watch before reading, so that no change is missed between the two.
@@ -273,7 +273,7 @@ std::vector<std::string> check_manifests(const std::string& path, const std::str
   std::vector<std::string> out;
   std::vector<ManifestFileChange> files;
   for (const auto& [file, data] : *found) {
-    const auto text = base::read_file(file, kMaxFileBytes);
+    const auto text = lib::read_file(file, kMaxFileBytes);
     if (!text) {
       out.push_back(text.status().message());
       continue;

@@ -17,11 +17,11 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/fd.hpp"
-#include "core/base/status.hpp"
 #include "core/kube/manifests/manifest_set.hpp"
 #include "core/model/event.hpp"
+#include "lib/fd.hpp"
 #include "lib/mutex.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 
@@ -41,13 +41,13 @@ class ManifestsSource {
   ManifestsSource& operator=(const ManifestsSource&) = delete;
 
   // Delivers the initial lists, then watches for changes in its own thread. Fails if the path cannot be read.
-  base::Status start();
+  lib::Status start();
   // Returns soon, unless the sink blocks.
   void stop();
 
   // Scans the files once and delivers the changes; the first call delivers the initial lists. Called by the source's
   // thread, and by tests instead of start().
-  base::Status rescan();
+  lib::Status rescan();
 
   ManifestsStatus status() const;  // any thread
 
@@ -85,9 +85,9 @@ class ManifestsSource {
   std::string folder_error_;
   std::uint64_t changes_ = 0;
 
-  base::Fd inotify_;
+  lib::Fd inotify_;
   int folder_watch_ = -1;
-  base::Fd stop_event_;
+  lib::Fd stop_event_;
   std::thread thread_;
 
   mutable lib::Mutex status_mutex_;

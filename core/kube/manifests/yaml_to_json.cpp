@@ -8,7 +8,6 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -16,10 +15,10 @@
 #include <map>
 #include <set>
 #include <sstream>
-#include <system_error>
 
 #include "core/kube/decode/json_text.hpp"
 #include "core/kube/manifests/yaml_events.hpp"
+#include "lib/number.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -78,11 +77,9 @@ std::string plain_to_json(const YAML::Mark& mark, const std::string& text) {
   }
   if (base != 0) {
     if (base != 10) digits.remove_prefix(2);
-    std::int64_t value = 0;
     const std::string signed_digits = (negative ? "-" : "") + std::string(digits);
-    const auto [end, error] =
-        std::from_chars(signed_digits.data(), signed_digits.data() + signed_digits.size(), value, base);
-    if (error != std::errc() || end != signed_digits.data() + signed_digits.size()) {
+    std::int64_t value = 0;
+    if (!lib::read_number(signed_digits, value, base)) {
       throw YamlRefused{mark, "the number " + text.substr(0, 40) + " is too large"};
     }
     return std::to_string(value);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/status.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 

@@ -7,22 +7,14 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "core/kube/decode/rfc3339.hpp"
+#include "lib/protocol.hpp"
+#include "lib/rfc3339.hpp"
 
 namespace sluice::kube {
 namespace {
 
 // Keeps fields in insertion order, for readers.
 using Json = nlohmann::ordered_json;
-
-std::string protocol_text(model::Protocol protocol) {
-  switch (protocol) {
-    case model::Protocol::tcp: return "TCP";
-    case model::Protocol::udp: return "UDP";
-    case model::Protocol::sctp: return "SCTP";
-  }
-  return "TCP";
-}
 
 const char* type_text(model::ServiceType type) {
   switch (type) {
@@ -63,7 +55,7 @@ Json service_ports(const std::vector<model::ServicePortSpec>& ports) {
   for (const auto& port : ports) {
     Json entry;
     if (!port.name.empty()) entry["name"] = std::string(port.name.text());
-    entry["protocol"] = protocol_text(port.protocol);
+    entry["protocol"] = lib::upper_protocol_name(port.protocol);
     entry["port"] = port.port;
     if (port.node_port != 0) entry["nodePort"] = port.node_port;
     out.push_back(std::move(entry));
@@ -101,7 +93,7 @@ Json to_json(const model::Service& service) {
   Json out = head(model::ResourceKind::service, service.name);
   if (service.created != 0) {
     const std::chrono::system_clock::time_point at{std::chrono::seconds(service.created)};
-    out["metadata"]["creationTimestamp"] = print_rfc3339(at);
+    out["metadata"]["creationTimestamp"] = lib::rfc3339(at, lib::Fraction::nanoseconds_or_none);
   }
   out["spec"] = service_spec(service);
   for (const auto& ip : service.load_balancer_ips) {
@@ -116,8 +108,9 @@ Json slice_ports(const std::vector<model::SlicePort>& ports) {
   Json out = Json::array();
   for (const auto& port : ports) {
     // An empty name is written, because a port without a name has another meaning.
-    out.push_back(
-        {{"name", std::string(port.name.text())}, {"protocol", protocol_text(port.protocol)}, {"port", port.port}});
+    out.push_back({{"name", std::string(port.name.text())},
+                   {"protocol", lib::upper_protocol_name(port.protocol)},
+                   {"port", port.port}});
   }
   return out;
 }
@@ -133,9 +126,9 @@ Json hints(base::Symbol packed) {
   return out;
 }
 
-Json endpoint(const model::SliceEndpoint& from, base::Family family) {
+Json endpoint(const model::SliceEndpoint& from, lib::Family family) {
   Json out;
-  out["addresses"] = Json::array({base::IpAddress::from_bytes(family, from.address.data()).to_string()});
+  out["addresses"] = Json::array({lib::IpAddress::from_bytes(family, from.address.data()).to_string()});
   Json& conditions = out["conditions"];
   conditions["ready"] = from.ready;
   if (!from.serving) conditions["serving"] = false;
@@ -151,9 +144,10 @@ Json to_json(const model::EndpointSlice& slice) {
   Json& metadata = out["metadata"];
   metadata["labels"]["kubernetes.io/service-name"] = slice.service.name;
   if (slice.trigger_time) {
-    metadata["annotations"]["endpoints.kubernetes.io/last-change-trigger-time"] = print_rfc3339(*slice.trigger_time);
+    metadata["annotations"]["endpoints.kubernetes.io/last-change-trigger-time"] =
+        lib::rfc3339(*slice.trigger_time, lib::Fraction::nanoseconds_or_none);
   }
-  out["addressType"] = std::string(base::family_name(slice.family));
+  out["addressType"] = std::string(lib::family_name(slice.family));
   out["ports"] = slice_ports(slice.ports);
   Json& endpoints = out["endpoints"] = Json::array();
   for (const auto& one : slice.endpoints) endpoints.push_back(endpoint(one, slice.family));
@@ -162,7 +156,7 @@ Json to_json(const model::EndpointSlice& slice) {
 
 // ---- Node ----
 
-void add_addresses(Json& out, const char* type, const std::vector<base::IpAddress>& addresses) {
+void add_addresses(Json& out, const char* type, const std::vector<lib::IpAddress>& addresses) {
   for (const auto& address : addresses) out.push_back({{"type", type}, {"address", address.to_string()}});
 }
 

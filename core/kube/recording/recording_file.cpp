@@ -21,43 +21,43 @@ namespace {
 constexpr std::string_view kKept = ".old";
 
 // Fails if there is a file that must not be renamed or replaced, because it is not a recording of this user.
-base::Status check_replaceable(const std::string& path) {
+lib::Status check_replaceable(const std::string& path) {
   const std::string what = "cannot record to " + path;
   struct stat data {};
   if (::lstat(path.c_str(), &data) != 0) {
-    return errno == ENOENT ? base::Status() : base::errno_status(what, errno);
+    return errno == ENOENT ? lib::Status() : lib::errno_status(what, errno);
   }
-  if (S_ISLNK(data.st_mode)) return base::invalid(what + ": it is a symbolic link; name the file itself");
-  if (!S_ISREG(data.st_mode)) return base::invalid(what + ": it is not a regular file");
+  if (S_ISLNK(data.st_mode)) return lib::invalid(what + ": it is a symbolic link; name the file itself");
+  if (!S_ISREG(data.st_mode)) return lib::invalid(what + ": it is not a regular file");
   // A full disk leaves an empty file.
   const bool ours = data.st_uid == ::geteuid() && (data.st_size == 0 || RecordingReader::open(path).ok());
-  if (!ours) return base::invalid(what + ": the file exists and is not a recording of this user; name another file");
+  if (!ours) return lib::invalid(what + ": the file exists and is not a recording of this user; name another file");
   return {};
 }
 
 }  // namespace
 
-base::Status check_recording_path(const std::string& path) {
+lib::Status check_recording_path(const std::string& path) {
   if (auto status = check_replaceable(path); !status.ok()) return status;
   if (auto status = check_replaceable(path + std::string(kKept)); !status.ok()) return status;
   const auto parent = std::filesystem::path(path).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
   if (::access(folder.c_str(), W_OK | X_OK) != 0) {
-    return base::errno_status("cannot record to " + path + ": folder " + folder, errno);
+    return lib::errno_status("cannot record to " + path + ": folder " + folder, errno);
   }
   return {};
 }
 
 RecordingFile::~RecordingFile() { close(); }
 
-base::Status RecordingFile::open() {
+lib::Status RecordingFile::open() {
   if (auto status = check_recording_path(path_); !status.ok()) return status;
   // Keep the previous recording: after a crash and restart, it has the events that led to the crash.
   if (::rename(path_.c_str(), (path_ + std::string(kKept)).c_str()) != 0 && errno != ENOENT) {
-    return base::errno_status("cannot rename " + path_, errno);
+    return lib::errno_status("cannot rename " + path_, errno);
   }
-  fd_ = base::Fd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd_.valid()) return base::errno_status("cannot record to " + path_, errno);
+  fd_ = lib::Fd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd_.valid()) return lib::errno_status("cannot record to " + path_, errno);
   thread_ = std::thread([this] { run(); });
   return {};
 }
@@ -98,7 +98,7 @@ void RecordingFile::run() {
   }
 }
 
-base::Status RecordingFile::write(const std::string& lines) {
+lib::Status RecordingFile::write(const std::string& lines) {
   std::size_t done = 0;
   while (done < lines.size()) {
     const ssize_t size = ::write(fd_.get(), lines.data() + done, lines.size() - done);
@@ -111,9 +111,9 @@ base::Status RecordingFile::write(const std::string& lines) {
     const lib::Lock lock(mutex_);
     bytes_ += whole;
     if (::ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0) {
-      base::log_warning("record", base::errno_status("cannot cut off the last line of " + path_, errno).message());
+      base::log_warning("record", lib::errno_status("cannot cut off the last line of " + path_, errno).message());
     }
-    return base::errno_status("cannot write", error);
+    return lib::errno_status("cannot write", error);
   }
   const lib::Lock lock(mutex_);
   bytes_ += lines.size();

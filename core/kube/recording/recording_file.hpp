@@ -10,15 +10,15 @@
 #include <string>
 #include <thread>
 
-#include "core/base/fd.hpp"
-#include "core/base/status.hpp"
+#include "lib/fd.hpp"
 #include "lib/mutex.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 
 // Checks that a recording can be made at `path`: there is no file, or an earlier recording of this user, which open()
 // renames to `path`.old. Changes nothing.
-base::Status check_recording_path(const std::string& path);
+lib::Status check_recording_path(const std::string& path);
 
 class RecordingFile {
  public:
@@ -35,7 +35,7 @@ class RecordingFile {
   RecordingFile& operator=(const RecordingFile&) = delete;
 
   // Creates a new file with mode 0600, without following symbolic links.
-  base::Status open();
+  lib::Status open();
   // [any thread] Appends complete lines. Never waits for the disk. Returns false if the recording has ended.
   bool append(const std::string& lines);
   // Writes the remaining lines; nothing can be appended afterwards.
@@ -46,12 +46,12 @@ class RecordingFile {
 
  private:
   void run();
-  base::Status write(const std::string& lines);
+  lib::Status write(const std::string& lines);
   void end(const std::string& reason);
 
   const std::string path_;
   const std::size_t backlog_;
-  base::Fd fd_;
+  lib::Fd fd_;
   std::thread thread_;
 
   mutable lib::Mutex mutex_;

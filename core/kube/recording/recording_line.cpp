@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "core/kube/decode/json_field.hpp"
-#include "core/kube/decode/rfc3339.hpp"
 #include "core/kube/decode/text.hpp"
 #include "core/kube/recording/encode.hpp"
+#include "lib/rfc3339.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -83,14 +83,14 @@ model::ObjectName read_name(const JsonField& object) {
   return {base::Symbol(name_space.text()), std::string(name.text())};
 }
 
-base::Clock::Duration read_time(const JsonField& ms, base::Clock::Duration before) {
+lib::Clock::Duration read_time(const JsonField& ms, lib::Clock::Duration before) {
   if (!ms.present()) return before;
   double value = 0;
   if (ms.value().get(value) != simdjson::SUCCESS || value < 0 || value > kMaxMilliseconds) {
     ms.fail("is not a number of milliseconds since the start");
     return before;
   }
-  return base::Clock::Duration(std::llround(value * 1e6));
+  return lib::Clock::Duration(std::llround(value * 1e6));
 }
 
 }  // namespace
@@ -101,11 +101,11 @@ std::string header_line(const RecordingHeader& header) {
   out["version"] = kRecordingVersion;
   out["program"] = header.program;
   out["node"] = header.node;
-  out["started"] = print_rfc3339(header.started);
+  out["started"] = lib::rfc3339(header.started, lib::Fraction::nanoseconds_or_none);
   return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::string event_line(base::Clock::Duration since_start, const std::string& body) {
+std::string event_line(lib::Clock::Duration since_start, const std::string& body) {
   char time[48];
   const long long us = std::chrono::duration_cast<std::chrono::microseconds>(since_start).count();
   std::snprintf(time, sizeof time, R"({"ms":%lld.%03d,)", us / 1000, static_cast<int>(us % 1000));
@@ -122,11 +122,11 @@ std::string event_body(const model::Event& event) {
 class RecordingLineParser::Parser {
  public:
   // The document is valid until the next call.
-  base::Result<simdjson::dom::element> parse(std::string_view json) {
+  lib::Result<simdjson::dom::element> parse(std::string_view json) {
     simdjson::dom::element root;
     const auto code = parser_.parse(json.data(), json.size()).get(root);
     if (code == simdjson::SUCCESS) return root;
-    return base::invalid(std::string("is not valid JSON: ") + simdjson::error_message(code));
+    return lib::invalid(std::string("is not valid JSON: ") + simdjson::error_message(code));
   }
 
  private:
@@ -136,8 +136,8 @@ class RecordingLineParser::Parser {
 RecordingLineParser::RecordingLineParser() : parser_(std::make_unique<Parser>()) {}
 RecordingLineParser::~RecordingLineParser() = default;
 
-base::Result<RecordingHeader> RecordingLineParser::header(std::string_view line) {
-  const base::Status no_header = base::invalid("does not begin with the header of a recording");
+lib::Result<RecordingHeader> RecordingLineParser::header(std::string_view line) {
+  const lib::Status no_header = lib::invalid("does not begin with the header of a recording");
   const auto document = parser_->parse(line);
   if (!document) return no_header;
   FieldError error;
@@ -154,20 +154,20 @@ base::Result<RecordingHeader> RecordingLineParser::header(std::string_view line)
   const auto number = version.integer();
   if (!number || *number < 1) version.fail("is not a version of the format");
   if (number && *number > kRecordingVersion) {
-    return base::Status(base::StatusCode::unsupported, "has version " + std::to_string(*number) +
+    return lib::Status(lib::StatusCode::unsupported, "has version " + std::to_string(*number) +
                                                            " of the format, written by " + in_quotes(out.program) +
                                                            "; this program reads up to version " +
                                                            std::to_string(kRecordingVersion));
   }
   out.node = node.text();
-  const auto time = parse_rfc3339(started.text());
+  const auto time = lib::parse_rfc3339(started.text());
   if (!time) started.fail("is not a time such as 2026-11-21T06:00:00Z");
-  if (root.failed()) return base::invalid(error.to_string());
+  if (root.failed()) return lib::invalid(error.to_string());
   out.started = *time;
   return out;
 }
 
-base::Result<RecordingLine> RecordingLineParser::line(std::string_view line, base::Clock::Duration before) {
+lib::Result<RecordingLine> RecordingLineParser::line(std::string_view line, lib::Clock::Duration before) {
   const auto document = parser_->parse(line);
   if (!document) return document.status();
   FieldError error;
@@ -184,7 +184,7 @@ base::Result<RecordingLine> RecordingLineParser::line(std::string_view line, bas
   if (!about_list && !object.present()) object.fail("is missing");
   read_kind(about_list ? kind : object_kind, out.kind);
   if (out.type == LineType::deleted || out.type == LineType::unusable) out.name = read_name(object);
-  if (root.failed()) return base::invalid(error.to_string());
+  if (root.failed()) return lib::invalid(error.to_string());
   return out;
 }
 

@@ -19,9 +19,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/clock.hpp"
-#include "core/base/status.hpp"
 #include "core/model/event.hpp"
+#include "lib/clock.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 
@@ -35,7 +35,7 @@ struct RecordingHeader {
 
 // Both include the newline.
 std::string header_line(const RecordingHeader& header);
-std::string event_line(base::Clock::Duration since_start, const std::string& body);
+std::string event_line(lib::Clock::Duration since_start, const std::string& body);
 
 // An event_line without its time, which is expensive to make.
 std::string event_body(const model::Event& event);
@@ -47,7 +47,7 @@ struct RecordingLine {
   LineType type = LineType::changed;
   model::ResourceKind kind = model::ResourceKind::service;
   model::ObjectName name;  // deleted and unusable
-  base::Clock::Duration since_start{};
+  lib::Clock::Duration since_start{};
 };
 
 // Keeps the parser's buffers between calls. Not thread-safe.
@@ -57,9 +57,9 @@ class RecordingLineParser {
   ~RecordingLineParser();
 
   // If the version is too new, the error names the program that wrote the recording.
-  base::Result<RecordingHeader> header(std::string_view line);
+  lib::Result<RecordingHeader> header(std::string_view line);
   // A line without a time gets the time `before` of the previous line.
-  base::Result<RecordingLine> line(std::string_view line, base::Clock::Duration before);
+  lib::Result<RecordingLine> line(std::string_view line, lib::Clock::Duration before);
 
  private:
   class Parser;

@@ -29,11 +29,11 @@ bool blank(std::string_view line) { return line.find_first_not_of(" \t\r") == st
 // Tracks which kinds of object have been listed completely.
 class Lists {
  public:
-  base::Status take(const RecordingLine& line) {
+  lib::Status take(const RecordingLine& line) {
     State& state = states_[static_cast<std::size_t>(line.kind)];
     if (line.type == LineType::list_begin) state.begun = true;  // an incomplete list starts again
     if (line.type != LineType::list_end) return {};
-    if (!std::exchange(state.begun, false)) return base::invalid("ends a list that was not begun");
+    if (!std::exchange(state.begun, false)) return lib::invalid("ends a list that was not begun");
     state.listed = true;
     return {};
   }
@@ -68,7 +68,7 @@ std::vector<std::string> object_problems(Decoder& decoder, const RecordingLine& 
 using LineVisitor = std::function<void(const RecordingLine& line, std::string_view text)>;
 
 // Reads to the end; fails at the first malformed line.
-base::Result<RecordingSummary> walk(RecordingReader& reader, const LineVisitor& visit) {
+lib::Result<RecordingSummary> walk(RecordingReader& reader, const LineVisitor& visit) {
   RecordingSummary out;
   RecordingLineParser parser;
   Lists lists;
@@ -98,22 +98,22 @@ base::Result<RecordingSummary> walk(RecordingReader& reader, const LineVisitor& 
 
 }  // namespace
 
-base::Result<RecordingReader> RecordingReader::open(const std::string& path) {
+lib::Result<RecordingReader> RecordingReader::open(const std::string& path) {
   // O_NONBLOCK: opening a named pipe must not block; it is rejected below.
-  base::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.valid()) return base::errno_status("cannot read the recording " + path, errno);
+  lib::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid()) return lib::errno_status("cannot read the recording " + path, errno);
   struct stat data {};
-  if (::fstat(fd.get(), &data) != 0) return base::errno_status("cannot read the recording " + path, errno);
-  if (!S_ISREG(data.st_mode)) return base::invalid("cannot read the recording " + path + ": it is not a regular file");
+  if (::fstat(fd.get(), &data) != 0) return lib::errno_status("cannot read the recording " + path, errno);
+  if (!S_ISREG(data.st_mode)) return lib::invalid("cannot read the recording " + path + ": it is not a regular file");
   RecordingReader out(path, std::move(fd));
   if (auto status = out.read_header(); !status.ok()) return status;
   return out;
 }
 
-base::Status RecordingReader::read_header() {
+lib::Status RecordingReader::read_header() {
   const auto line = next();
   if (!line) return line.status();
-  if (!*line) return base::invalid("the recording " + path_ + " is empty");
+  if (!*line) return lib::invalid("the recording " + path_ + " is empty");
   auto header = RecordingLineParser().header(**line);
   if (!header) return header.status().prefixed("the recording " + path_);
   header_ = std::move(*header);
@@ -121,11 +121,11 @@ base::Status RecordingReader::read_header() {
   return {};
 }
 
-base::Status RecordingReader::wrong(const std::string& problem) const {
-  return base::invalid(path_ + ":" + std::to_string(line_number_) + ": " + problem);
+lib::Status RecordingReader::wrong(const std::string& problem) const {
+  return lib::invalid(path_ + ":" + std::to_string(line_number_) + ": " + problem);
 }
 
-base::Result<std::optional<std::string_view>> RecordingReader::next() {
+lib::Result<std::optional<std::string_view>> RecordingReader::next() {
   std::size_t searched = 0;
   while (true) {
     const std::size_t found = buffer_.find('\n', begin_ + searched);
@@ -153,7 +153,7 @@ base::Result<std::optional<std::string_view>> RecordingReader::next() {
 }
 
 // Appends the next chunk of the file to the buffer.
-base::Status RecordingReader::fill() {
+lib::Status RecordingReader::fill() {
   buffer_.erase(0, begin_);
   begin_ = 0;
   std::size_t wanted = kPiece;
@@ -166,12 +166,12 @@ base::Status RecordingReader::fill() {
   } while (size < 0 && errno == EINTR);
   const int error = errno;
   buffer_.resize(kept + static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-  if (size < 0) return base::errno_status("cannot read the recording " + path_, error);
+  if (size < 0) return lib::errno_status("cannot read the recording " + path_, error);
   read_ += size;
   return {};
 }
 
-base::Status RecordingReader::rewind(off_t end) {
+lib::Status RecordingReader::rewind(off_t end) {
   end_ = end;
   read_ = position_ = 0;
   begin_ = line_number_ = 0;
@@ -180,7 +180,7 @@ base::Status RecordingReader::rewind(off_t end) {
   return header.status();
 }
 
-base::Result<RecordingSummary> scan_recording(RecordingReader& reader) {
+lib::Result<RecordingSummary> scan_recording(RecordingReader& reader) {
   auto summary = walk(reader, [](const RecordingLine&, std::string_view) {});
   if (!summary) return summary;
   if (auto status = reader.rewind(summary->end); !status.ok()) return status;

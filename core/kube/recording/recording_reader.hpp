@@ -12,38 +12,38 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/fd.hpp"
-#include "core/base/status.hpp"
 #include "core/kube/recording/recording_line.hpp"
+#include "lib/fd.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 
 class RecordingReader {
  public:
   // Opens the file and reads its header. Errors name the file.
-  static base::Result<RecordingReader> open(const std::string& path);
+  static lib::Result<RecordingReader> open(const std::string& path);
 
   const RecordingHeader& header() const { return header_; }
 
   // The next nonempty line, without its newline; valid until the next call. Absent at the end.
-  base::Result<std::optional<std::string_view>> next();
+  lib::Result<std::optional<std::string_view>> next();
   std::size_t line_number() const { return line_number_; }  // of the line that next() returned
   // The error "FILE:12: `problem`" for the line that next() returned.
-  base::Status wrong(const std::string& problem) const;
+  lib::Status wrong(const std::string& problem) const;
 
   // Whether the file ends within the line that next() returned (it has no newline).
   bool unfinished() const { return unfinished_; }
   // Goes back to the first line after the header. Reading then stops at `end`.
-  base::Status rewind(off_t end);
+  lib::Status rewind(off_t end);
   off_t position() const { return position_; }  // after the line that next() returned
 
  private:
-  RecordingReader(std::string path, base::Fd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
-  base::Status read_header();
-  base::Status fill();
+  RecordingReader(std::string path, lib::Fd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  lib::Status read_header();
+  lib::Status fill();
 
   std::string path_;
-  base::Fd fd_;
+  lib::Fd fd_;
   RecordingHeader header_;
   off_t end_ = 0;       // 0 = end of the file
   off_t read_ = 0;      // bytes read from the file
@@ -59,11 +59,11 @@ class RecordingReader {
 struct RecordingSummary {
   std::uint64_t events = 0;          // lines after the header
   off_t end = 0;                     // after the last valid line
-  base::Clock::Duration duration{};  // until the last event
+  lib::Clock::Duration duration{};  // until the last event
   std::string warning;               // about a truncated last line; else empty
 };
 // Fails at the first malformed line. Does not decode objects. Rewinds the reader to the first line.
-base::Result<RecordingSummary> scan_recording(RecordingReader& reader);
+lib::Result<RecordingSummary> scan_recording(RecordingReader& reader);
 
 // Reads and decodes the whole recording and returns all errors, for --check.
 std::vector<std::string> check_recording(const std::string& path);

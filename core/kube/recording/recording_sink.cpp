@@ -9,7 +9,7 @@
 
 namespace sluice::kube {
 
-base::Status RecordingSink::start(const RecordingHeader& header) {
+lib::Status RecordingSink::start(const RecordingHeader& header) {
   if (auto status = file_.open(); !status.ok()) return status;
   started_ = clock_.now();
   recording_ = file_.append(header_line(header));

@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <string>
 
-#include "core/base/clock.hpp"
 #include "core/kube/recording/recording_file.hpp"
 #include "core/kube/recording/recording_line.hpp"
 #include "core/model/event.hpp"
+#include "lib/clock.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::kube {
@@ -27,23 +27,23 @@ struct RecordingStatus {
 class RecordingSink final : public model::EventSink {
  public:
   // `next` receives every event, even if the file cannot be written. It and the clock must outlive the sink.
-  RecordingSink(std::string path, model::EventSink& next, const base::Clock& clock)
+  RecordingSink(std::string path, model::EventSink& next, const lib::Clock& clock)
       : file_(std::move(path)), next_(next), clock_(clock) {}
 
   // Creates the file and writes the header. Must be called before the source starts.
-  base::Status start(const RecordingHeader& header);
+  lib::Status start(const RecordingHeader& header);
   // Writes all events delivered so far and closes the file.
   void stop() { file_.close(); }
 
   void deliver(model::Event event) override;
-  void server_at(std::vector<base::SocketAddress> addresses) override { next_.server_at(std::move(addresses)); }
+  void server_at(std::vector<lib::SocketAddress> addresses) override { next_.server_at(std::move(addresses)); }
   RecordingStatus status() const;  // any thread
 
  private:
   RecordingFile file_;
   model::EventSink& next_;
-  const base::Clock& clock_;
-  base::Clock::Time started_{};
+  const lib::Clock& clock_;
+  lib::Clock::Time started_{};
   lib::Mutex order_;
   std::atomic<std::uint64_t> events_{0};
   std::atomic<bool> recording_{false};

@@ -17,7 +17,7 @@ ObjectProblems problems_of(model::ResourceKind kind) {
   return ObjectProblems(std::string(model::resource_kind_name(kind)));
 }
 
-std::string seconds_text(base::Clock::Duration duration) {
+std::string seconds_text(lib::Clock::Duration duration) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
   const std::string fraction = std::to_string(1000 + ms % 1000).substr(1);
   return std::to_string(ms / 1000) + "." + fraction + " s";
@@ -25,7 +25,7 @@ std::string seconds_text(base::Clock::Duration duration) {
 
 }  // namespace
 
-ReplaySource::ReplaySource(std::string path, ReplayOptions options, model::EventSink& sink, const base::Clock& clock,
+ReplaySource::ReplaySource(std::string path, ReplayOptions options, model::EventSink& sink, const lib::Clock& clock,
                            WallClock wall_clock)
     : path_(std::move(path)),
       options_(options),
@@ -37,7 +37,7 @@ ReplaySource::ReplaySource(std::string path, ReplayOptions options, model::Event
 
 ReplaySource::~ReplaySource() { stop(); }
 
-base::Status ReplaySource::open() {
+lib::Status ReplaySource::open() {
   auto reader = RecordingReader::open(path_);
   if (!reader) return reader.status();
   reader_.emplace(std::move(*reader));
@@ -52,7 +52,7 @@ base::Status ReplaySource::open() {
   return read_next();
 }
 
-base::Status ReplaySource::start() {
+lib::Status ReplaySource::start() {
   if (auto status = open(); !status.ok()) return status;
   thread_ = std::thread([this] { run(); });
   return {};
@@ -78,7 +78,7 @@ void ReplaySource::run() {
   }
 }
 
-std::optional<base::Clock::Duration> ReplaySource::step() {
+std::optional<lib::Clock::Duration> ReplaySource::step() {
   while (pending_ && !stopped_) {
     if (const auto wait = due(pending_->line) - clock_.now(); wait.count() > 0) return wait;
     deliver();
@@ -87,12 +87,12 @@ std::optional<base::Clock::Duration> ReplaySource::step() {
   return std::nullopt;
 }
 
-base::Clock::Time ReplaySource::due(const RecordingLine& line) const {
+lib::Clock::Time ReplaySource::due(const RecordingLine& line) const {
   if (options_.speed <= 0) return started_;
   const auto since_start = static_cast<double>(line.since_start.count()) / options_.speed;
   // Bounded to a century, because ten years slowed down a thousandfold would overflow.
   constexpr double kNever = 100 * 365.0 * 86400e9;
-  return started_ + base::Clock::Duration(static_cast<base::Clock::Duration::rep>(std::min(since_start, kNever)));
+  return started_ + lib::Clock::Duration(static_cast<lib::Clock::Duration::rep>(std::min(since_start, kNever)));
 }
 
 void ReplaySource::deliver() {
@@ -115,10 +115,10 @@ void ReplaySource::deliver() {
   }
 }
 
-base::Status ReplaySource::read_next() {
+lib::Status ReplaySource::read_next() {
   const auto text = reader_->next();
   if (!text) return text.status();
-  if (!*text) return delivered_ == summary_.events ? base::Status() : reader_->wrong("the file has become shorter");
+  if (!*text) return delivered_ == summary_.events ? lib::Status() : reader_->wrong("the file has become shorter");
   // open() has checked this line, but the file may have changed since.
   const auto line = parser_.line(**text, last_time_);
   if (!line) return reader_->wrong(line.status().message());

@@ -17,13 +17,13 @@
 #include <string>
 #include <thread>
 
-#include "core/base/clock.hpp"
-#include "core/base/status.hpp"
 #include "core/kube/decode/decode.hpp"
 #include "core/kube/recording/recording_reader.hpp"
 #include "core/kube/watch/object_problems.hpp"
 #include "core/model/event.hpp"
+#include "lib/clock.hpp"
 #include "lib/mutex.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 
@@ -45,21 +45,21 @@ class ReplaySource {
   using WallClock = std::function<std::chrono::system_clock::time_point()>;
 
   // The sink and the clock must outlive the source.
-  ReplaySource(std::string path, ReplayOptions options, model::EventSink& sink, const base::Clock& clock,
+  ReplaySource(std::string path, ReplayOptions options, model::EventSink& sink, const lib::Clock& clock,
                WallClock wall_clock = &std::chrono::system_clock::now);
   ~ReplaySource();
   ReplaySource(const ReplaySource&) = delete;
   ReplaySource& operator=(const ReplaySource&) = delete;
 
   // Reads every line, and fails if one is malformed. The replay starts now.
-  base::Status open();
+  lib::Status open();
   // Calls open(), then replays in its own thread.
-  base::Status start();
+  lib::Status start();
   // Returns soon, unless the sink blocks.
   void stop();
 
   // REQUIRES: open(). Delivers the events that are due. Returns the time until the next event; absent after the last.
-  std::optional<base::Clock::Duration> step();
+  std::optional<lib::Clock::Duration> step();
 
   const RecordingHeader& header() const { return reader_->header(); }  // REQUIRES: open()
   ReplayStatus status() const;                                         // any thread
@@ -71,17 +71,17 @@ class ReplaySource {
   };
 
   void run();
-  base::Status read_next();
+  lib::Status read_next();
   std::optional<model::Event> event_of(const RecordingLine& line, std::string_view text);
   std::optional<model::Event> changed(model::ResourceKind kind, std::string_view text);
-  base::Clock::Time due(const RecordingLine& line) const;
+  lib::Clock::Time due(const RecordingLine& line) const;
   void deliver();
   void end(const std::string& error);
 
   const std::string path_;
   const ReplayOptions options_;
   model::EventSink& sink_;
-  const base::Clock& clock_;
+  const lib::Clock& clock_;
   const WallClock wall_clock_;
 
   std::optional<RecordingReader> reader_;
@@ -89,8 +89,8 @@ class ReplaySource {
   Decoder decoder_;
   std::array<ObjectProblems, model::kResourceKinds.size()> problems_;
   RecordingSummary summary_;
-  base::Clock::Time started_{};
-  base::Clock::Duration last_time_{};
+  lib::Clock::Time started_{};
+  lib::Clock::Duration last_time_{};
   std::optional<Pending> pending_;
 
   std::atomic<std::uint64_t> delivered_{0};

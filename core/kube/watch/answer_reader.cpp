@@ -23,16 +23,16 @@ std::string too_large() { return "is larger than " + std::to_string(kMaxObjectBy
 
 }  // namespace
 
-base::Status cancelled_status() {
-  return {base::StatusCode::unavailable, "cancelled: the resource is no longer needed", ECANCELED};
+lib::Status cancelled_status() {
+  return {lib::StatusCode::unavailable, "cancelled: the resource is no longer needed", ECANCELED};
 }
 
-base::Status AnswerReader::on_head(const ResponseHead& head) {
+lib::Status AnswerReader::on_head(const ResponseHead& head) {
   if (cancelled()) return cancelled_status();
   head_ = head;
   if (head.status != 200) return {};
   if (!is_json(head.content_type)) {
-    failure_ = {base::StatusCode::unsupported,
+    failure_ = {lib::StatusCode::unsupported,
                 "the server answers in " + in_quotes(head.content_type) + " although JSON was asked for"};
   } else {
     begin();
@@ -40,7 +40,7 @@ base::Status AnswerReader::on_head(const ResponseHead& head) {
   return failure_;
 }
 
-base::Status AnswerReader::on_body(std::string_view bytes) {
+lib::Status AnswerReader::on_body(std::string_view bytes) {
   if (cancelled()) return cancelled_status();
   if (head_.status == 200) {
     failure_ = read(bytes);
@@ -58,7 +58,7 @@ ApiStatus AnswerReader::refusal() {
 }
 
 ListReader::ListReader(Decoder& decoder, model::ResourceKind kind, std::function<void()> begun,
-                       std::function<base::Status(Decoded)> visit)
+                       std::function<lib::Status(Decoded)> visit)
     : AnswerReader(decoder),
       kind_(kind),
       begun_(std::move(begun)),
@@ -68,34 +68,34 @@ ListReader::ListReader(Decoder& decoder, model::ResourceKind kind, std::function
                   return take(this->decoder().unreadable_object(kind_, start, too_large()));
                 }) {}
 
-base::Status ListReader::take(Decoded decoded) {
+lib::Status ListReader::take(Decoded decoded) {
   if (const auto* wrong = std::get_if<WrongKind>(&decoded.result)) {
-    return {base::StatusCode::unsupported, "the list holds a " + in_quotes(wrong->kind)};
+    return {lib::StatusCode::unsupported, "the list holds a " + in_quotes(wrong->kind)};
   }
   // Skipping an object without a readable name would remove it from the store.
   const auto* failed = std::get_if<Failed>(&decoded.result);
   if (!tolerant_ && failed != nullptr && failed->path.empty() && decoded.name.name.empty()) {
-    return base::invalid("items[" + std::to_string(splitter_.items()) + "] " + failed->problem);
+    return lib::invalid("items[" + std::to_string(splitter_.items()) + "] " + failed->problem);
   }
   return visit_(std::move(decoded));
 }
 
-base::Result<ListEnvelope> ListReader::finish() {
+lib::Result<ListEnvelope> ListReader::finish() {
   const auto text = splitter_.finish();
   if (!text) return text.status();
   auto envelope = decoder().list_envelope(*text);
   if (!envelope) return envelope;
   const std::string expected = std::string(decoder().kind_name(kind_)) + "List";
   if (envelope->kind != expected) {
-    return base::Status(base::StatusCode::unsupported,
-                        "the answer is a " + in_quotes(envelope->kind) + " and not a " + expected);
+    return lib::Status(lib::StatusCode::unsupported,
+                       "the answer is a " + in_quotes(envelope->kind) + " and not a " + expected);
   }
-  if (envelope->resource_version.empty()) return base::invalid("the list has no metadata.resourceVersion");
+  if (envelope->resource_version.empty()) return lib::invalid("the list has no metadata.resourceVersion");
   return envelope;
 }
 
 WatchReader::WatchReader(Decoder& decoder, model::ResourceKind kind, std::function<void()> begun,
-                         std::function<base::Status(WatchEvent)> visit, Patience patience)
+                         std::function<lib::Status(WatchEvent)> visit, Patience patience)
     : AnswerReader(decoder),
       begun_(std::move(begun)),
       patience_(std::move(patience)),

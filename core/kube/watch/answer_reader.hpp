@@ -18,7 +18,7 @@
 namespace sluice::kube {
 
 // ECANCELED: the resource is no longer needed.
-base::Status cancelled_status();
+lib::Status cancelled_status();
 
 class AnswerReader : public ResponseSink {
  public:
@@ -27,18 +27,18 @@ class AnswerReader : public ResponseSink {
   // Once `cancelled` is true, the next chunk ends the request with cancelled_status(). It must outlive the reader.
   void set_cancelled(const std::atomic<bool>& cancelled) { cancelled_ = &cancelled; }
 
-  base::Status on_head(const ResponseHead& head) final;
-  base::Status on_body(std::string_view bytes) final;
+  lib::Status on_head(const ResponseHead& head) final;
+  lib::Status on_body(std::string_view bytes) final;
 
   int http_status() const { return head_.status; }  // 0 = no response
   // Why reading was aborted; ok if it was not.
-  const base::Status& failure() const { return failure_; }
+  const lib::Status& failure() const { return failure_; }
   // The error that the server sent instead of 200.
   ApiStatus refusal();
 
  protected:
   virtual void begin() {}
-  virtual base::Status read(std::string_view bytes) = 0;
+  virtual lib::Status read(std::string_view bytes) = 0;
   Decoder& decoder() { return decoder_; }
 
  private:
@@ -48,7 +48,7 @@ class AnswerReader : public ResponseSink {
   const std::atomic<bool>* cancelled_ = nullptr;
   ResponseHead head_;
   std::string error_body_;
-  base::Status failure_;
+  lib::Status failure_;
 };
 
 // One page of a list.
@@ -56,21 +56,21 @@ class ListReader final : public AnswerReader {
  public:
   // `begun` is called when the response starts.
   ListReader(Decoder& decoder, model::ResourceKind kind, std::function<void()> begun,
-             std::function<base::Status(Decoded)> visit);
+             std::function<lib::Status(Decoded)> visit);
   // An object without a readable name fails the list, unless this is set: then it is handled like any invalid object.
   void set_tolerant(bool tolerant) { tolerant_ = tolerant; }
   // Fails unless the page is complete and of the right kind.
-  base::Result<ListEnvelope> finish();
+  lib::Result<ListEnvelope> finish();
 
  private:
   void begin() override { begun_(); }
-  base::Status read(std::string_view bytes) override { return splitter_.append(bytes); }
+  lib::Status read(std::string_view bytes) override { return splitter_.append(bytes); }
 
-  base::Status take(Decoded decoded);
+  lib::Status take(Decoded decoded);
 
   const model::ResourceKind kind_;
   std::function<void()> begun_;
-  std::function<base::Status(Decoded)> visit_;
+  std::function<lib::Status(Decoded)> visit_;
   bool tolerant_ = false;
   ListSplitter splitter_;
 };
@@ -80,13 +80,13 @@ class WatchReader final : public AnswerReader {
   using Patience = std::function<std::optional<std::chrono::milliseconds>()>;
 
   WatchReader(Decoder& decoder, model::ResourceKind kind, std::function<void()> begun,
-              std::function<base::Status(WatchEvent)> visit, Patience patience);
+              std::function<lib::Status(WatchEvent)> visit, Patience patience);
 
   std::optional<std::chrono::milliseconds> patience() const override { return patience_(); }
 
  private:
   void begin() override { begun_(); }
-  base::Status read(std::string_view bytes) override { return splitter_.append(bytes); }
+  lib::Status read(std::string_view bytes) override { return splitter_.append(bytes); }
 
   std::function<void()> begun_;
   Patience patience_;
@@ -99,7 +99,7 @@ class ProbeReader final : public AnswerReader {
   using AnswerReader::AnswerReader;
 
  private:
-  base::Status read(std::string_view) override { return {}; }
+  lib::Status read(std::string_view) override { return {}; }
 };
 
 }  // namespace sluice::kube

@@ -30,7 +30,7 @@ bool ApiSourceStatus::listed() const {
 
 class ReflectorThread {
  public:
-  ReflectorThread(const Resource& resource, Transport& transport, model::EventSink& sink, const base::Clock& clock,
+  ReflectorThread(const Resource& resource, Transport& transport, model::EventSink& sink, const lib::Clock& clock,
                   FailureLog& failures, StreamingSupport& streaming)
       : sink_(sink), reflector_(resource, {transport, sink_, clock, random_numbers(), failures, streaming}) {}
 
@@ -72,7 +72,7 @@ class ReflectorThread {
 };
 
 ApiSource::ApiSource(std::unique_ptr<Transport> transport, const ApiSourceOptions& options, model::EventSink& sink,
-                     const base::Clock& clock)
+                     const lib::Clock& clock)
     : transport_(std::move(transport)),
       sink_(sink),
       clock_(clock),

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "core/base/clock.hpp"
 #include "core/kube/http/transport.hpp"
 #include "core/kube/watch/failure_log.hpp"
 #include "core/kube/watch/reflector.hpp"
 #include "core/kube/watch/streaming_support.hpp"
 #include "core/model/event.hpp"
+#include "lib/clock.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::kube {
@@ -41,7 +41,7 @@ class ApiSource {
  public:
   // The sink and the clock must outlive the source.
   ApiSource(std::unique_ptr<Transport> transport, const ApiSourceOptions& options, model::EventSink& sink,
-            const base::Clock& clock);
+            const lib::Clock& clock);
   ~ApiSource();
   ApiSource(const ApiSource&) = delete;
   ApiSource& operator=(const ApiSource&) = delete;
@@ -65,7 +65,7 @@ class ApiSource {
 
   const std::unique_ptr<Transport> transport_;
   model::EventSink& sink_;
-  const base::Clock& clock_;
+  const lib::Clock& clock_;
   FailureLog failures_{"kube"};
   StreamingSupport streaming_;
 

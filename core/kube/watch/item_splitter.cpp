@@ -58,7 +58,7 @@ std::size_t ObjectScanner::scan(std::string_view text) {
   return text.size();
 }
 
-base::Status ObjectCutter::take(std::string_view& bytes, bool& done) {
+lib::Status ObjectCutter::take(std::string_view& bytes, bool& done) {
   const std::size_t used = scanner_.scan(bytes);
   const std::string_view part = bytes.substr(0, used);
   bytes.remove_prefix(used);
@@ -67,7 +67,7 @@ base::Status ObjectCutter::take(std::string_view& bytes, bool& done) {
   // Complete objects inside one chunk are visited without a copy.
   if (done && partial_.empty() && part.size() <= limit_) return visit_(part);
   if (auto status = keep(part); !status.ok() || !done) return status;
-  base::Status status = skipped_ != 0 ? visit_oversized() : visit_(partial_);
+  lib::Status status = skipped_ != 0 ? visit_oversized() : visit_(partial_);
   if (partial_.capacity() > kUsualRoom) {
     partial_ = std::string();
   } else {
@@ -76,7 +76,7 @@ base::Status ObjectCutter::take(std::string_view& bytes, bool& done) {
   return status;
 }
 
-base::Status ObjectCutter::keep(std::string_view part) {
+lib::Status ObjectCutter::keep(std::string_view part) {
   if (skipped_ == 0 && partial_.size() + part.size() <= limit_) {
     partial_ += part;
     return {};
@@ -85,7 +85,7 @@ base::Status ObjectCutter::keep(std::string_view part) {
   skipped_ = (is_first ? partial_.size() : skipped_) + part.size();
   if (!oversized_ || skipped_ > kMaxSkippedBytes) {
     const std::size_t most = oversized_ ? kMaxSkippedBytes : limit_;
-    return base::invalid("an object is larger than " + std::to_string(most >> 20) + " MiB");
+    return lib::invalid("an object is larger than " + std::to_string(most >> 20) + " MiB");
   }
   if (is_first) {
     if (partial_.size() < kKeptOfOversized) partial_ += part.substr(0, kKeptOfOversized - partial_.size());
@@ -95,12 +95,12 @@ base::Status ObjectCutter::keep(std::string_view part) {
   return {};
 }
 
-base::Status ObjectCutter::visit_oversized() {
+lib::Status ObjectCutter::visit_oversized() {
   skipped_ = 0;
   return oversized_(partial_);
 }
 
-base::Status DocumentSplitter::append(std::string_view bytes) {
+lib::Status DocumentSplitter::append(std::string_view bytes) {
   while (!bytes.empty()) {
     if (!inside_) {
       const char c = bytes.front();
@@ -108,7 +108,7 @@ base::Status DocumentSplitter::append(std::string_view bytes) {
         bytes.remove_prefix(1);
         continue;
       }
-      if (c != '{') return base::invalid("an object was expected, not " + shown(c));
+      if (c != '{') return lib::invalid("an object was expected, not " + shown(c));
       inside_ = true;
     }
     bool done = false;
@@ -118,9 +118,9 @@ base::Status DocumentSplitter::append(std::string_view bytes) {
   return {};
 }
 
-base::Status ListSplitter::append(std::string_view bytes) {
+lib::Status ListSplitter::append(std::string_view bytes) {
   while (!bytes.empty()) {
-    base::Status status;
+    lib::Status status;
     switch (place_) {
       case Place::envelope:
         status = consume_envelope(bytes);
@@ -138,7 +138,7 @@ base::Status ListSplitter::append(std::string_view bytes) {
   return {};
 }
 
-base::Status ListSplitter::consume_envelope(std::string_view& bytes) {
+lib::Status ListSplitter::consume_envelope(std::string_view& bytes) {
   while (!bytes.empty()) {
     const char c = bytes.front();
     if (depth_ == 0) {
@@ -146,13 +146,13 @@ base::Status ListSplitter::consume_envelope(std::string_view& bytes) {
         bytes.remove_prefix(1);
         continue;
       }
-      if (!envelope_.empty()) return base::invalid("there is more text behind the end of the list");
-      if (c != '{') return base::invalid("a list was expected, not " + shown(c));
+      if (!envelope_.empty()) return lib::invalid("there is more text behind the end of the list");
+      if (c != '{') return lib::invalid("a list was expected, not " + shown(c));
     }
     bytes.remove_prefix(1);
     if (envelope_.size() >= kMaxEnvelopeBytes) {
-      return base::invalid("the list has more than " + std::to_string(kMaxEnvelopeBytes >> 10) +
-                           " KiB beside its items");
+      return lib::invalid("the list has more than " + std::to_string(kMaxEnvelopeBytes >> 10) +
+                          " KiB beside its items");
     }
     envelope_ += c;
     if (in_string_) {
@@ -197,7 +197,7 @@ bool ListSplitter::last_key_is_items() const {
   return colon;
 }
 
-base::Status ListSplitter::consume_between(std::string_view& bytes) {
+lib::Status ListSplitter::consume_between(std::string_view& bytes) {
   const char c = bytes.front();
   if (is_json_space(c)) {
     bytes.remove_prefix(1);
@@ -220,10 +220,10 @@ base::Status ListSplitter::consume_between(std::string_view& bytes) {
     place_ = Place::envelope;
     return {};
   }
-  return base::invalid("items[" + std::to_string(items_) + "]: an object was expected, not " + shown(c));
+  return lib::invalid("items[" + std::to_string(items_) + "]: an object was expected, not " + shown(c));
 }
 
-base::Status ListSplitter::consume_item(std::string_view& bytes) {
+lib::Status ListSplitter::consume_item(std::string_view& bytes) {
   bool done = false;
   auto status = cutter_.take(bytes, done);
   if (status.ok() && done) {
@@ -233,9 +233,9 @@ base::Status ListSplitter::consume_item(std::string_view& bytes) {
   return status;
 }
 
-base::Result<std::string> ListSplitter::finish() const {
+lib::Result<std::string> ListSplitter::finish() const {
   if (place_ != Place::envelope || depth_ != 0 || envelope_.empty()) {
-    return base::unavailable("the list ended too early, after " + std::to_string(items_) + " complete items");
+    return lib::unavailable("the list ended too early, after " + std::to_string(items_) + " complete items");
   }
   return envelope_;
 }

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/status.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::kube {
 
@@ -20,7 +20,7 @@ inline constexpr std::size_t kMaxObjectBytes = 4u << 20;
 inline constexpr std::size_t kKeptOfOversized = 64u << 10;
 
 // Receives one complete object; the view is valid during the call. An error ends the parsing.
-using ObjectVisitor = std::function<base::Status(std::string_view object)>;
+using ObjectVisitor = std::function<lib::Status(std::string_view object)>;
 
 // Finds the end of one JSON object.
 class ObjectScanner {
@@ -46,11 +46,11 @@ class ObjectCutter {
       : visit_(std::move(visit)), oversized_(std::move(oversized)), limit_(limit) {}
 
   // Removes the object at the front of `bytes`, or its next part. Sets `done` if the object was complete and visited.
-  base::Status take(std::string_view& bytes, bool& done);
+  lib::Status take(std::string_view& bytes, bool& done);
 
  private:
-  base::Status keep(std::string_view part);
-  base::Status visit_oversized();
+  lib::Status keep(std::string_view part);
+  lib::Status visit_oversized();
 
   ObjectVisitor visit_;
   ObjectVisitor oversized_;
@@ -66,7 +66,7 @@ class DocumentSplitter {
   explicit DocumentSplitter(ObjectVisitor visit, std::size_t limit = kMaxObjectBytes, ObjectVisitor oversized = {})
       : cutter_(std::move(visit), limit, std::move(oversized)) {}
 
-  base::Status append(std::string_view bytes);
+  lib::Status append(std::string_view bytes);
   // Whether the text so far ends between two objects.
   bool at_boundary() const { return !inside_; }
 
@@ -82,17 +82,17 @@ class ListSplitter {
   explicit ListSplitter(ObjectVisitor visit, std::size_t limit = kMaxObjectBytes, ObjectVisitor oversized = {})
       : cutter_(std::move(visit), limit, std::move(oversized)) {}
 
-  base::Status append(std::string_view bytes);
+  lib::Status append(std::string_view bytes);
   // The list without its items; fails if the text is incomplete.
-  base::Result<std::string> finish() const;
+  lib::Result<std::string> finish() const;
   std::size_t items() const { return items_; }
 
  private:
   enum class Place { envelope, before_item, item, after_item };
 
-  base::Status consume_envelope(std::string_view& bytes);
-  base::Status consume_between(std::string_view& bytes);
-  base::Status consume_item(std::string_view& bytes);
+  lib::Status consume_envelope(std::string_view& bytes);
+  lib::Status consume_between(std::string_view& bytes);
+  lib::Status consume_item(std::string_view& bytes);
   bool last_key_is_items() const;
 
   ObjectCutter cutter_;

@@ -26,7 +26,7 @@ Reflector::Reflector(Resource resource, ReflectorContext context)
     : object_kind_(resource.object_kind),
       resource_(std::move(resource)),
       context_(std::move(context)),
-      backoff_(base::BackoffOptions{}, context_.clock, context_.random),
+      backoff_(lib::BackoffOptions{}, context_.clock, context_.random),
       relay_(resource_, context_.sink) {}
 
 milliseconds Reflector::step() {
@@ -72,7 +72,7 @@ void Reflector::report_refusal(const std::string& action, const ApiStatus& refus
   context_.failures.failed(refusal.code == 401 ? kConnection : action + resource_.plural, reason);
 }
 
-base::Status Reflector::send(Request request, AnswerReader& reader) {
+lib::Status Reflector::send(Request request, AnswerReader& reader) {
   if (cancelled_) return cancelled_status();
   reader.set_cancelled(cancelled_);
   request.again = std::exchange(again_, false);
@@ -91,7 +91,7 @@ milliseconds Reflector::wait_for(const ApiStatus& refusal) {
   return ++retry_after_count_ > kMaxRetryAfter ? std::max(requested, own_pace) : requested;
 }
 
-milliseconds Reflector::connection_failed(const base::Status& status) {
+milliseconds Reflector::connection_failed(const lib::Status& status) {
   counters_.connected = false;
   if (status.os_errno() == ECANCELED) return milliseconds(0);
   context_.streaming.unreachable();

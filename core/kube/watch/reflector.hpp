@@ -17,8 +17,6 @@
 #include <optional>
 #include <string>
 
-#include "core/base/backoff.hpp"
-#include "core/base/clock.hpp"
 #include "core/kube/decode/decode.hpp"
 #include "core/kube/http/transport.hpp"
 #include "core/kube/watch/answer_reader.hpp"
@@ -27,6 +25,8 @@
 #include "core/kube/watch/resource.hpp"
 #include "core/kube/watch/streaming_support.hpp"
 #include "core/model/event.hpp"
+#include "lib/backoff.hpp"
+#include "lib/clock.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::kube {
@@ -50,7 +50,7 @@ struct ReflectorStatus {
 struct ReflectorContext {
   Transport& transport;
   model::EventSink& sink;
-  const base::Clock& clock;
+  const lib::Clock& clock;
   std::function<double()> random;  // numbers in [0, 1)
   FailureLog& failures;            // may be shared
   StreamingSupport& streaming;     // may be shared
@@ -84,17 +84,17 @@ class Reflector {
 
   // reflector_watch.cpp
   Delay watch();
-  Delay watch_over(const base::Status& status, WatchReader& reader, base::Clock::Duration lasted);
+  Delay watch_over(const lib::Status& status, WatchReader& reader, lib::Clock::Duration lasted);
   Delay watch_refused(const ApiStatus& refusal, bool as_event);
   Delay watch_failed(const std::string& reason);
-  Delay watch_ended(const base::Status& status, base::Clock::Duration lasted);
-  Delay stream_over(const base::Status& status, WatchReader& reader, base::Clock::Duration lasted);
+  Delay watch_ended(const lib::Status& status, lib::Clock::Duration lasted);
+  Delay stream_over(const lib::Status& status, WatchReader& reader, lib::Clock::Duration lasted);
   Delay stream_refused(const ApiStatus& refusal);
   Delay stream_unsupported(const std::string& reason);
-  base::Status take_event(WatchEvent event);
-  base::Status take_change(WatchEvent event);
-  base::Status take_bookmark(const WatchEvent& event);
-  base::Status end_of_initial_events(const WatchEvent& event);
+  lib::Status take_event(WatchEvent event);
+  lib::Status take_change(WatchEvent event);
+  lib::Status take_bookmark(const WatchEvent& event);
+  lib::Status end_of_initial_events(const WatchEvent& event);
   void skip_event(const std::string& what);
   void watch_runs();
 
@@ -103,9 +103,9 @@ class Reflector {
   bool ask_discovery(const ApiStatus& refusal);
   std::string unusable_answer(const std::string& reason) const;
   void report_refusal(const std::string& action, const ApiStatus& refusal);
-  base::Status send(Request request, AnswerReader& reader);
+  lib::Status send(Request request, AnswerReader& reader);
   Delay wait_for(const ApiStatus& refusal);
-  Delay connection_failed(const base::Status& status);
+  Delay connection_failed(const lib::Status& status);
   void count_error(const std::string& reason);
   void count_usable(bool usable);
   void answered();
@@ -113,7 +113,7 @@ class Reflector {
   const std::string object_kind_;  // before a fallback
   Resource resource_;
   ReflectorContext context_;
-  base::Backoff backoff_;
+  lib::Backoff backoff_;
   Decoder decoder_;
   ObjectRelay relay_;
   std::atomic<bool> cancelled_{false};

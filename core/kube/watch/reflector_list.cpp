@@ -31,7 +31,7 @@ milliseconds Reflector::list() {
   };
   ListReader reader(decoder_, resource_.kind, begun, [this](Decoded decoded) {
     count_usable(relay_.listed(std::move(decoded)));
-    return base::Status();
+    return lib::Status();
   });
   reader.set_tolerant(broken_lists_ >= kMaxBrokenLists);
   const auto status = send(list_request(resource_, {list_version_, continue_token_, !unlimited_}), reader);

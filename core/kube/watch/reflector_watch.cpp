@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <system_error>
 #include <utility>
 
 #include "core/base/log.hpp"
 #include "core/kube/decode/text.hpp"
 #include "core/kube/watch/reflector.hpp"
 #include "core/kube/watch/refusal.hpp"
+#include "lib/number.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -30,16 +29,12 @@ constexpr double kMoreWatchSeconds = 300;
 
 // Whether `now` is an earlier resourceVersion than `before`. Versions are opaque, except that numbers increase.
 bool is_earlier_version(const std::string& before, const std::string& now) {
-  const auto number = [](const std::string& text, std::uint64_t& out) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-    return error == std::errc() && end == text.data() + text.size();
-  };
-  std::uint64_t old_number = 0;
-  std::uint64_t new_number = 0;
-  return number(before, old_number) && number(now, new_number) && new_number < old_number;
+  const auto old_number = lib::parse_number<std::uint64_t>(before);
+  const auto new_number = lib::parse_number<std::uint64_t>(now);
+  return old_number && new_number && *new_number < *old_number;
 }
 
-base::Status ends_with_error() { return base::unavailable("the watch ends with an error"); }
+lib::Status ends_with_error() { return lib::unavailable("the watch ends with an error"); }
 
 }  // namespace
 
@@ -80,7 +75,7 @@ void Reflector::watch_runs() {
 
 // ---- the end of a watch ----
 
-milliseconds Reflector::watch_over(const base::Status& status, WatchReader& reader, base::Clock::Duration lasted) {
+milliseconds Reflector::watch_over(const lib::Status& status, WatchReader& reader, lib::Clock::Duration lasted) {
   if (watch_error_) return watch_refused(*watch_error_, true);
   if (!reader.failure().ok()) {
     // Events after the error may be lost.
@@ -111,7 +106,7 @@ milliseconds Reflector::watch_refused(const ApiStatus& refusal, bool as_event) {
 }
 
 // The watch was accepted and has ended, normally or because the connection broke.
-milliseconds Reflector::watch_ended(const base::Status& status, base::Clock::Duration lasted) {
+milliseconds Reflector::watch_ended(const lib::Status& status, lib::Clock::Duration lasted) {
   if (status.os_errno() == ECANCELED) return kNow;
   // An idle timeout is reported as an error, because changes may have been delayed meanwhile.
   if (status.os_errno() == ETIMEDOUT) return connection_failed(status);
@@ -138,7 +133,7 @@ milliseconds Reflector::watch_failed(const std::string& reason) {
 
 // ---- the end of a streaming list before its initial events were complete ----
 
-milliseconds Reflector::stream_over(const base::Status& status, WatchReader& reader, base::Clock::Duration lasted) {
+milliseconds Reflector::stream_over(const lib::Status& status, WatchReader& reader, lib::Clock::Duration lasted) {
   if (watch_error_) return stream_refused(*watch_error_);
   if (no_initial_end_) return stream_unsupported("an ordinary bookmark comes before the end of the initial events");
   if (!reader.failure().ok()) {
@@ -180,7 +175,7 @@ milliseconds Reflector::stream_unsupported(const std::string& reason) {
 
 // ---- events ----
 
-base::Status Reflector::take_event(WatchEvent event) {
+lib::Status Reflector::take_event(WatchEvent event) {
   ++watch_events_;
   if (!initial_) ++counters_.events;
   switch (event.type) {
@@ -200,7 +195,7 @@ base::Status Reflector::take_event(WatchEvent event) {
   return take_change(std::move(event));
 }
 
-base::Status Reflector::take_change(WatchEvent event) {
+lib::Status Reflector::take_change(WatchEvent event) {
   if (const auto* wrong = std::get_if<WrongKind>(&event.object.result)) {
     skip_event("events about a " + in_quotes(wrong->kind));
     return {};
@@ -217,7 +212,7 @@ base::Status Reflector::take_change(WatchEvent event) {
   return {};
 }
 
-base::Status Reflector::take_bookmark(const WatchEvent& event) {
+lib::Status Reflector::take_bookmark(const WatchEvent& event) {
   if (is_earlier_version(watch_version_, event.object.resource_version)) {
     // After a restore from a backup, the server would send nothing until it reaches the version of this watch.
     watch_error_ = ApiStatus{410, "Expired", "the server was set back to an earlier version", {}, true};
@@ -228,12 +223,12 @@ base::Status Reflector::take_bookmark(const WatchEvent& event) {
 }
 
 // The initial events are complete: from now on this is an ordinary watch.
-base::Status Reflector::end_of_initial_events(const WatchEvent& event) {
+lib::Status Reflector::end_of_initial_events(const WatchEvent& event) {
   if (!event.initial_events_end) {
     no_initial_end_ = true;
     return ends_with_error();
   }
-  if (event.object.resource_version.empty()) return base::invalid("the initial events end without a resourceVersion");
+  if (event.object.resource_version.empty()) return lib::invalid("the initial events end without a resourceVersion");
   initial_ = false;
   list_done(event.object.resource_version);
   ++counters_.streamed;

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "core/base/clock.hpp"
+#include "lib/clock.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::kube {
@@ -21,7 +21,7 @@ bool streaming_lists_wanted(const std::function<std::string(const std::string& n
 class StreamingSupport {
  public:
   // If `wanted` is false, streaming lists are never used. The clock must outlive this object.
-  StreamingSupport(bool wanted, const base::Clock& clock) : wanted_(wanted), clock_(clock) {}
+  StreamingSupport(bool wanted, const lib::Clock& clock) : wanted_(wanted), clock_(clock) {}
 
   bool may_be_supported() const;
   // The server does not support streaming lists. Logs `reason` the first time.
@@ -30,9 +30,9 @@ class StreamingSupport {
 
  private:
   const bool wanted_;
-  const base::Clock& clock_;
+  const lib::Clock& clock_;
   mutable lib::Mutex mutex_;
-  std::optional<base::Clock::Time> unsupported_since_ SLUICE_GUARDED_BY(mutex_);
+  std::optional<lib::Clock::Time> unsupported_since_ SLUICE_GUARDED_BY(mutex_);
   bool logged_ SLUICE_GUARDED_BY(mutex_) = false;
 };
 

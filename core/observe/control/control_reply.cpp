@@ -12,9 +12,9 @@
 
 namespace sluice::observe {
 
-base::Result<std::shared_ptr<ReplyMailbox>> ReplyMailbox::make() {
-  base::Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.valid()) return base::errno_status("cannot create the reply queue of the control server", errno);
+lib::Result<std::shared_ptr<ReplyMailbox>> ReplyMailbox::make() {
+  lib::Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.valid()) return lib::errno_status("cannot create the reply queue of the control server", errno);
   return std::shared_ptr<ReplyMailbox>(new ReplyMailbox(std::move(wake)));
 }
 

@@ -11,9 +11,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "core/base/fd.hpp"
-#include "core/base/status.hpp"
+#include "lib/fd.hpp"
 #include "lib/mutex.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::observe {
 
@@ -27,16 +27,16 @@ class ReplyMailbox {
     std::uint64_t ticket = 0;
     MakeResult make;
   };
-  static base::Result<std::shared_ptr<ReplyMailbox>> make();
+  static lib::Result<std::shared_ptr<ReplyMailbox>> make();
 
   void put(Letter letter);  // any thread
   std::deque<Letter> take_all();
   int fd() const { return wake_.get(); }  // readable while the queue is not empty
 
  private:
-  explicit ReplyMailbox(base::Fd wake) : wake_(std::move(wake)) {}
+  explicit ReplyMailbox(lib::Fd wake) : wake_(std::move(wake)) {}
 
-  const base::Fd wake_;  // eventfd
+  const lib::Fd wake_;  // eventfd
   lib::Mutex mutex_;
   std::deque<Letter> letters_ SLUICE_GUARDED_BY(mutex_);
 };

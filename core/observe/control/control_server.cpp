@@ -21,7 +21,7 @@
 namespace sluice::observe {
 namespace {
 
-using base::Clock;
+using lib::Clock;
 
 constexpr int kControlBacklog = 16;
 constexpr std::chrono::seconds kControlAcceptPause{1};
@@ -42,53 +42,53 @@ std::string result_line(const std::string& what, Make&& make) {
   }
 }
 
-base::Result<sockaddr_un> socket_address(const std::string& path) {
+lib::Result<sockaddr_un> socket_address(const std::string& path) {
   sockaddr_un out{};
   out.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof out.sun_path) {
-    return base::invalid("invalid control socket path " + path + ": must be 1 to " +
-                         std::to_string(sizeof out.sun_path - 1) + " bytes");
+    return lib::invalid("invalid control socket path " + path + ": must be 1 to " +
+                        std::to_string(sizeof out.sun_path - 1) + " bytes");
   }
   std::memcpy(out.sun_path, path.data(), path.size());
   return out;
 }
 
-base::Fd unix_socket() { return base::Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
+lib::Fd unix_socket() { return lib::Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
 
-bool bind_to(const base::Fd& fd, const sockaddr_un& address) {
+bool bind_to(const lib::Fd& fd, const sockaddr_un& address) {
   return ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
 }  // namespace
 
-base::Status ControlServer::bind_socket() {
+lib::Status ControlServer::bind_socket() {
   const auto address = socket_address(path_);
   if (!address) return address.status();
   const std::string action = "cannot create the control socket " + path_;
   listener_ = unix_socket();
-  if (!listener_.valid()) return base::errno_status(action, errno);
+  if (!listener_.valid()) return lib::errno_status(action, errno);
   // Before bind(), so that the file never has another mode.
-  if (::fchmod(listener_.get(), 0600) != 0) return base::errno_status(action, errno);
+  if (::fchmod(listener_.get(), 0600) != 0) return lib::errno_status(action, errno);
   if (!bind_to(listener_, *address)) {
-    if (errno != EADDRINUSE) return base::errno_status(action, errno);
+    if (errno != EADDRINUSE) return lib::errno_status(action, errno);
     struct stat info {};
     if (::lstat(path_.c_str(), &info) == 0 && !S_ISSOCK(info.st_mode)) {
-      return base::invalid(action + ": the path exists and is not a socket; remove it");
+      return lib::invalid(action + ": the path exists and is not a socket; remove it");
     }
-    if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return base::errno_status(action, errno);
-    if (!bind_to(listener_, *address)) return base::errno_status(action, errno);
+    if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return lib::errno_status(action, errno);
+    if (!bind_to(listener_, *address)) return lib::errno_status(action, errno);
   }
-  if (::listen(listener_.get(), kControlBacklog) != 0) return base::errno_status(action, errno);
+  if (::listen(listener_.get(), kControlBacklog) != 0) return lib::errno_status(action, errno);
   return {};
 }
 
-base::Status ControlServer::start() {
-  wake_ = base::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake_.valid()) return base::errno_status("cannot start the control server", errno);
+lib::Status ControlServer::start() {
+  wake_ = lib::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_.valid()) return lib::errno_status("cannot start the control server", errno);
   auto mailbox = ReplyMailbox::make();
   if (!mailbox) return mailbox.status();
   mailbox_ = std::move(*mailbox);
-  if (base::Status status = bind_socket(); !status.ok()) {
+  if (lib::Status status = bind_socket(); !status.ok()) {
     listener_.reset();
     return status;
   }
@@ -127,7 +127,7 @@ void ControlServer::run() {
       timeout = static_cast<int>(std::clamp<std::int64_t>(wait, 0, 60'000));
     }
     if (::poll(waits.data(), waits.size(), timeout) < 0 && errno != EINTR) {
-      base::log_error("serve", "control socket closed: " + base::errno_status("poll", errno).message());
+      base::log_error("serve", "control socket closed: " + lib::errno_status("poll", errno).message());
       return;
     }
     if (waits[0].revents != 0) return;
@@ -149,7 +149,7 @@ void ControlServer::run() {
 
 void ControlServer::accept_clients(Time now) {
   for (;;) {
-    base::Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    lib::Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd.valid()) {
       // Out of descriptors or memory: the waiting connection would make poll() spin.
       if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) accept_from_ = now + kControlAcceptPause;

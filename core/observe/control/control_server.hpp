@@ -27,10 +27,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/clock.hpp"
-#include "core/base/fd.hpp"
-#include "core/base/status.hpp"
 #include "core/observe/control/control_reply.hpp"
+#include "lib/clock.hpp"
+#include "lib/fd.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::observe {
 
@@ -68,14 +68,14 @@ class ControlServer {
 
   // Creates the socket (mode 0600) and starts the thread. Replaces a socket at the path.
   // REQUIRES: no other process serves there, which the lock of the state directory ensures.
-  base::Status start();
+  lib::Status start();
   // Ends the thread, closes all clients, removes the socket. Not from a handler.
   void stop();
 
  private:
-  using Time = base::Clock::Time;
+  using Time = lib::Clock::Time;
   struct Client {
-    base::Fd fd;
+    lib::Fd fd;
     std::string input;        // at most request_limit
     std::string output;       // one answer; no input is read until it is written
     std::size_t written = 0;  // bytes of output
@@ -87,7 +87,7 @@ class ControlServer {
     Time deadline;
   };
 
-  base::Status bind_socket();
+  lib::Status bind_socket();
   void run();
   void accept_clients(Time now);
   void deliver_answers(Time now);
@@ -107,9 +107,9 @@ class ControlServer {
   const ControlOptions options_;
   std::map<std::string, Handler> handlers_;
   std::map<std::string, SlowHandler> slow_handlers_;
-  base::SteadyClock clock_;
-  base::Fd listener_;
-  base::Fd wake_;  // eventfd: written to by stop()
+  lib::SteadyClock clock_;
+  lib::Fd listener_;
+  lib::Fd wake_;  // eventfd: written to by stop()
   std::shared_ptr<ReplyMailbox> mailbox_;
   std::uint64_t last_ticket_ = 0;
   std::list<Client> clients_;

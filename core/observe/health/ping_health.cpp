@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
 #include <set>
 #include <utility>
 #include <vector>
+
+#include "lib/number.hpp"
 
 namespace sluice::observe {
 namespace {
@@ -19,8 +20,7 @@ std::string decoded(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     unsigned char byte = 0;
-    const char* const digits = text.data() + i + 1;
-    if (text[i] == '%' && i + 2 < text.size() && std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2) {
+    if (text[i] == '%' && i + 2 < text.size() && lib::read_number(text.substr(i + 1, 2), byte, 16)) {
       out += static_cast<char>(byte);
       i += 2;
     } else {

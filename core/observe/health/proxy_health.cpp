@@ -3,17 +3,20 @@
 
 #include "core/observe/health/proxy_health.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "lib/rfc3339.hpp"
+
 namespace sluice::observe {
 namespace {
 
 constexpr const char* kZeroTime = "0001-01-01T00:00:00Z";
+
+// Like Go's RFC3339Nano.
+std::string rfc3339_nano(WallTime time) { return lib::rfc3339(time, lib::Fraction::shortest); }
 
 // By hand, because a JSON library would sort the keys, and kube-proxy does not.
 std::string json_string(std::string_view text) { return "\"" + std::string(text) + "\""; }
@@ -40,7 +43,7 @@ HttpResponse health_answer(const ProxyHealth& health, bool about_node) {
   bool first = true;
   for (const auto& family : health.families) {
     if (!family.last_updated) continue;
-    body += std::string(first ? "" : ",") + json_string(base::family_name(family.family)) +
+    body += std::string(first ? "" : ",") + json_string(lib::family_name(family.family)) +
             ":{\"lastUpdated\":" + json_string(rfc3339_nano(*family.last_updated)) +
             ",\"healthy\":" + word(family_healthy(family, health.late)) + "}";
     first = false;
@@ -50,7 +53,7 @@ HttpResponse health_answer(const ProxyHealth& health, bool about_node) {
 
 }  // namespace
 
-bool family_healthy(const FamilyHealth& family, base::Clock::Duration late) {
+bool family_healthy(const FamilyHealth& family, lib::Clock::Duration late) {
   return !family.last_updated || !family.pending_for || *family.pending_for < late;
 }
 
@@ -63,7 +66,7 @@ HttpResponse healthz(const ProxyHealth& health) { return health_answer(health, t
 
 HttpResponse livez(const ProxyHealth& health) { return health_answer(health, false); }
 
-std::optional<base::Clock::Duration> oldest_pending(const FamilyHealth& family) {
+std::optional<lib::Clock::Duration> oldest_pending(const FamilyHealth& family) {
   return family.last_synced ? family.pending_for : family.running_for;
 }
 
@@ -73,7 +76,7 @@ HttpResponse readyz(const ProxyHealth& health) {
   for (const auto& family : health.families) {
     std::string reason = family.error;
     if (reason.empty() && !family.last_synced) reason = "no successful sync since the start";
-    nlohmann::ordered_json& one = families[std::string(base::family_name(family.family))];
+    nlohmann::ordered_json& one = families[std::string(lib::family_name(family.family))];
     one["ready"] = reason.empty();
     if (!reason.empty()) one["reason"] = reason;
     ready = ready && reason.empty();
@@ -94,27 +97,12 @@ HttpResponse sync_ages(const ProxyHealth& health) {
       std::snprintf(age, sizeof age, "%.3f", std::chrono::duration<double>(*pending).count());
       since = json_string(rfc3339_nano(health.now - std::chrono::duration_cast<WallTime::duration>(*pending)));
     }
-    body += std::string(first ? "" : ",") + json_string(base::family_name(family.family)) +
+    body += std::string(first ? "" : ",") + json_string(lib::family_name(family.family)) +
             ":{\"oldestPendingSeconds\":" + age + ",\"oldestPendingSince\":" + since +
             ",\"lastUpdated\":" + (family.last_synced ? json_string(rfc3339_nano(*family.last_synced)) : "null") + "}";
     first = false;
   }
   return answer(200, body + "}}\n");
-}
-
-std::string rfc3339_nano(WallTime time) {
-  const auto since = std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
-  const time_t seconds = static_cast<time_t>(since / 1'000'000'000);
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char date[32];
-  std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &parts);
-  char fraction[16];
-  std::snprintf(fraction, sizeof fraction, ".%09d", static_cast<int>(since % 1'000'000'000));
-  std::string out = std::string(date) + fraction;
-  out.erase(out.find_last_not_of('0') + 1);
-  if (out.back() == '.') out.pop_back();
-  return out + "Z";
 }
 
 }  // namespace sluice::observe

@@ -9,34 +9,34 @@
 #include <string>
 #include <vector>
 
-#include "core/base/clock.hpp"
-#include "core/base/ip.hpp"
 #include "core/observe/http/http_message.hpp"
+#include "lib/clock.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::observe {
 
 using WallTime = std::chrono::system_clock::time_point;
 
 struct FamilyHealth {
-  base::Family family = base::Family::ipv4;
+  lib::Family family = lib::Family::ipv4;
   std::optional<WallTime> last_updated{};              // nothing: its sync loop has not started; not listed then
-  std::optional<base::Clock::Duration> pending_for{};  // age of the oldest change that is not in the kernel
+  std::optional<lib::Clock::Duration> pending_for{};  // age of the oldest change that is not in the kernel
   std::optional<WallTime> last_synced{};               // last time that no change was pending; nothing: never
-  std::optional<base::Clock::Duration> running_for{};  // run time of its sync loop; nothing: not started
+  std::optional<lib::Clock::Duration> running_for{};  // run time of its sync loop; nothing: not started
   std::string error{};                                 // why its backend fails, or empty
 };
 
 // Age of the oldest pending change, or run time without a first sync.
-std::optional<base::Clock::Duration> oldest_pending(const FamilyHealth& family);
+std::optional<lib::Clock::Duration> oldest_pending(const FamilyHealth& family);
 
 struct ProxyHealth {
   std::vector<FamilyHealth> families;
-  base::Clock::Duration late;  // maximum age of a pending change of a healthy family
+  lib::Clock::Duration late;  // maximum age of a pending change of a healthy family
   bool node_eligible = false;  // the Node exists and is not being deleted
   WallTime now;
 };
 
-bool family_healthy(const FamilyHealth& family, base::Clock::Duration late);
+bool family_healthy(const FamilyHealth& family, lib::Clock::Duration late);
 // Whether all families are healthy; ignores the node.
 bool proxy_healthy(const ProxyHealth& health);
 
@@ -47,8 +47,5 @@ HttpResponse livez(const ProxyHealth& health);
 HttpResponse readyz(const ProxyHealth& health);
 // Age and time of the oldest pending change of each family.
 HttpResponse sync_ages(const ProxyHealth& health);
-
-// "2026-01-02T03:04:05.000000006Z", without trailing zeros, like Go's RFC3339Nano.
-std::string rfc3339_nano(WallTime time);
 
 }  // namespace sluice::observe

@@ -39,7 +39,7 @@ std::string body_text(const std::string& name_space, const std::string& name, st
 }
 
 struct Key {
-  base::Family family;
+  lib::Family family;
   std::string name_space;
   std::string name;
   std::string to_string() const { return name_space + "/" + name; }
@@ -50,7 +50,7 @@ struct Service {
   std::uint16_t port = 0;
   std::size_t local_endpoints = 0;
   const Key* key = nullptr;                                            // in the map that holds the Service
-  std::map<base::IpAddress, std::shared_ptr<HttpListener>> listeners;  // open ones
+  std::map<lib::IpAddress, std::shared_ptr<HttpListener>> listeners;  // open ones
   std::string problem;                                                 // why some are missing, or empty
 };
 
@@ -104,13 +104,13 @@ class ServiceHealthServer::Loop {
     open_later();
   }
 
-  void set_addresses(base::Family family, std::optional<std::vector<base::IpAddress>> addresses) {
-    auto& wanted = addresses_[base::family_index(family)];
-    std::set<base::IpAddress> now;
+  void set_addresses(lib::Family family, std::optional<std::vector<lib::IpAddress>> addresses) {
+    auto& wanted = addresses_[lib::family_index(family)];
+    std::set<lib::IpAddress> now;
     if (addresses) {
       now.insert(addresses->begin(), addresses->end());
     } else {
-      now.insert(base::IpAddress::any(family));
+      now.insert(lib::IpAddress::any(family));
     }
     if (stopped_ || now == wanted) return;
     wanted = std::move(now);
@@ -176,8 +176,8 @@ class ServiceHealthServer::Loop {
 
   // False: not open; the reason is logged.
   bool open(Service& service) {
-    std::map<base::IpAddress, ListenerPtr> opened;
-    for (const base::IpAddress& address : addresses_[base::family_index(service.key->family)]) {
+    std::map<lib::IpAddress, ListenerPtr> opened;
+    for (const lib::IpAddress& address : addresses_[lib::family_index(service.key->family)]) {
       if (service.listeners.contains(address)) continue;
       // The Service outlives its listeners, because it closes them when it is removed.
       auto listener =
@@ -200,9 +200,9 @@ class ServiceHealthServer::Loop {
     return true;
   }
 
-  void report(Service& service, const base::IpAddress& address, const error_code& error) {
+  void report(Service& service, const lib::IpAddress& address, const error_code& error) {
     std::string problem = "Service " + service.key->to_string() + ": cannot listen on health check node port " +
-                          base::host_port(address, service.port) + ": " + error.message() + "; ";
+                          lib::host_port(address, service.port) + ": " + error.message() + "; ";
     const Service* owner = error == net::error::address_in_use ? owner_of(service) : nullptr;
     if (owner != nullptr) {
       problem += "Service " + owner->key->to_string() + " has the port; give one of them another healthCheckNodePort";
@@ -236,7 +236,7 @@ class ServiceHealthServer::Loop {
   }
 
   void close_unwanted(Service& service) {
-    const auto& wanted = addresses_[base::family_index(service.key->family)];
+    const auto& wanted = addresses_[lib::family_index(service.key->family)];
     std::erase_if(service.listeners, [&](auto& entry) {
       if (wanted.contains(entry.first)) return false;
       close(*entry.second);
@@ -271,8 +271,8 @@ class ServiceHealthServer::Loop {
   net::steady_timer retry_{io_};
   HttpClients clients_;
   bool stopped_ = false;
-  std::array<std::set<base::IpAddress>, 2> addresses_{std::set{base::IpAddress::any(base::Family::ipv4)},
-                                                      std::set{base::IpAddress::any(base::Family::ipv6)}};
+  std::array<std::set<lib::IpAddress>, 2> addresses_{std::set{lib::IpAddress::any(lib::Family::ipv4)},
+                                                     std::set{lib::IpAddress::any(lib::Family::ipv6)}};
   std::map<Key, Service> services_;
   std::set<Key> incomplete_;  // Services whose port is not open
   bool opening_ = false;      // open_missing() is queued
@@ -288,13 +288,13 @@ void ServiceHealthServer::start() { loop_->start(); }
 
 void ServiceHealthServer::stop() { loop_->stop(); }
 
-void ServiceHealthServer::set(base::Family family, std::string name_space, std::string name, std::uint16_t port,
+void ServiceHealthServer::set(lib::Family family, std::string name_space, std::string name, std::uint16_t port,
                               std::size_t local_endpoints) {
   loop_->post([loop = loop_.get(), key = Key{family, std::move(name_space), std::move(name)}, port,
                local_endpoints]() mutable { loop->set(std::move(key), port, local_endpoints); });
 }
 
-void ServiceHealthServer::set_addresses(base::Family family, std::optional<std::vector<base::IpAddress>> addresses) {
+void ServiceHealthServer::set_addresses(lib::Family family, std::optional<std::vector<lib::IpAddress>> addresses) {
   loop_->post([loop = loop_.get(), family, addresses = std::move(addresses)]() mutable {
     loop->set_addresses(family, std::move(addresses));
   });

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/observe/http/http_limits.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::observe {
 
@@ -49,11 +49,11 @@ class ServiceHealthServer {
   // Port 0 removes the Service. If a port cannot be opened, the server reports it once for
   // each reason and retries; other Services are not affected. If two Services have the same
   // port, the first one keeps it.
-  void set(base::Family family, std::string name_space, std::string name, std::uint16_t port,
+  void set(lib::Family family, std::string name_space, std::string name, std::uint16_t port,
            std::size_t local_endpoints);
   // Addresses to listen on: nothing (the default) means every address of the family, an
   // empty list none. Connections to remaining addresses are kept.
-  void set_addresses(base::Family family, std::optional<std::vector<base::IpAddress>> addresses);
+  void set_addresses(lib::Family family, std::optional<std::vector<lib::IpAddress>> addresses);
 
   // A sentence for each Service whose port is not open, after all earlier calls of set()
   // have taken effect. REQUIRES: started, and stop() is not called concurrently.

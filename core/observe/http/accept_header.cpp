@@ -7,21 +7,17 @@
 #include <cstdlib>
 #include <utility>
 
+#include "lib/text.hpp"
+
 namespace sluice::observe {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
 
 // Calls `each` with the parts between the separators.
 template <class Each>
 void split(std::string_view text, char separator, Each each) {
   for (;;) {
     const auto end = text.find(separator);
-    each(trimmed(text.substr(0, end)));
+    each(lib::trimmed(text.substr(0, end)));
     if (end == std::string_view::npos) return;
     text.remove_prefix(end + 1);
   }
@@ -38,8 +34,8 @@ Weighted parse_clause(std::string_view text) {
   split(text, ';', [&](std::string_view part) {
     const auto at = part.find(std::exchange(first, false) ? '/' : '=');
     if (at == std::string_view::npos) return;
-    const std::string_view before = trimmed(part.substr(0, at));
-    const std::string_view after = trimmed(part.substr(at + 1));
+    const std::string_view before = lib::trimmed(part.substr(0, at));
+    const std::string_view after = lib::trimmed(part.substr(at + 1));
     if (part[at] == '/') {
       out.clause.type = before;
       out.clause.subtype = after;

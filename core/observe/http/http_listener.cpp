@@ -26,8 +26,8 @@ constexpr std::chrono::seconds kAcceptPause{1};
 
 error_code last_error() { return {errno, boost::system::system_category()}; }
 
-tcp::endpoint endpoint_of(const base::IpAddress& address, std::uint16_t port) {
-  if (address.family() == base::Family::ipv4) {
+tcp::endpoint endpoint_of(const lib::IpAddress& address, std::uint16_t port) {
+  if (address.family() == lib::Family::ipv4) {
     net::ip::address_v4::bytes_type bytes;
     std::copy_n(address.bytes().begin(), bytes.size(), bytes.begin());
     return {net::ip::address_v4(bytes), port};
@@ -42,7 +42,7 @@ HttpListener::HttpListener(net::io_context& io, HttpHandler handler)
 
 // Creates the socket itself, because sockets of Asio lack close-on-exec, and a child process
 // would keep the port open.
-error_code HttpListener::open(const base::IpAddress& address, std::uint16_t port, bool shared) {
+error_code HttpListener::open(const lib::IpAddress& address, std::uint16_t port, bool shared) {
   const tcp::endpoint where = endpoint_of(address, port);
   protocol_ = where.protocol();
   const int fd = ::socket(protocol_.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

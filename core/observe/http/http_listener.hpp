@@ -11,8 +11,8 @@
 #include <functional>
 #include <memory>
 
-#include "core/base/ip.hpp"
 #include "core/observe/http/http_message.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::observe {
 
@@ -24,7 +24,7 @@ class HttpListener : public std::enable_shared_from_this<HttpListener> {
   HttpListener(boost::asio::io_context& io, HttpHandler handler);
 
   // `shared`: another listener has the same port and shares it.
-  boost::system::error_code open(const base::IpAddress& address, std::uint16_t port, bool shared = false);
+  boost::system::error_code open(const lib::IpAddress& address, std::uint16_t port, bool shared = false);
   // Whether another listener of this user may bind the same port. REQUIRES: open.
   void share(bool on);
   // Passes new clients to `on_client` until close(). REQUIRES: open; owned by a shared_ptr; `on_client` outlives

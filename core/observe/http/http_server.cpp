@@ -29,7 +29,7 @@ using boost::system::error_code;
 // The implementation. Runs on the server's thread, except start and stop.
 class HttpServer::Loop {
  public:
-  Loop(std::string name, base::SocketAddress where, Handler handler, OnBindFailure on_bind_failure, HttpLimits limits)
+  Loop(std::string name, lib::SocketAddress where, Handler handler, OnBindFailure on_bind_failure, HttpLimits limits)
       : name_(std::move(name)),
         where_(where),
         handler_(std::move(handler)),
@@ -38,10 +38,10 @@ class HttpServer::Loop {
         io_(1),
         clients_(limits) {}
 
-  base::Status listen(bool shared) {
+  lib::Status listen(bool shared) {
     const auto failure = open_all(shared);
     if (!failure) return {};
-    return {base::StatusCode::unavailable, why_not(*failure)};
+    return {lib::StatusCode::unavailable, why_not(*failure)};
   }
 
   void start() {
@@ -78,19 +78,19 @@ class HttpServer::Loop {
   }
 
   struct Failure {
-    base::SocketAddress address;
+    lib::SocketAddress address;
     error_code error;
   };
 
   // All addresses or none, because a server on some of them would hide the error.
   std::optional<Failure> open_all(bool shared) {
-    std::vector<base::IpAddress> addresses{where_.address};
+    std::vector<lib::IpAddress> addresses{where_.address};
     if (where_.address.is_unspecified()) {
-      const bool v4 = where_.address.family() == base::Family::ipv4;
-      addresses.push_back(base::IpAddress::any(v4 ? base::Family::ipv6 : base::Family::ipv4));
+      const bool v4 = where_.address.family() == lib::Family::ipv4;
+      addresses.push_back(lib::IpAddress::any(v4 ? lib::Family::ipv6 : lib::Family::ipv4));
     }
     std::vector<std::shared_ptr<HttpListener>> opened;
-    for (const base::IpAddress& address : addresses) {
+    for (const lib::IpAddress& address : addresses) {
       auto listener = std::make_shared<HttpListener>(io_, handler_);
       const error_code error = listener->open(address, where_.port, shared);
       // A host without the other family still listens in this one.
@@ -151,7 +151,7 @@ class HttpServer::Loop {
   }
 
   const std::string name_;
-  const base::SocketAddress where_;
+  const lib::SocketAddress where_;
   const Handler handler_;
   const OnBindFailure on_bind_failure_;
   const HttpLimits limits_;
@@ -168,13 +168,13 @@ class HttpServer::Loop {
   std::thread thread_;
 };
 
-HttpServer::HttpServer(std::string name, base::SocketAddress where, Handler handler, OnBindFailure on_bind_failure,
+HttpServer::HttpServer(std::string name, lib::SocketAddress where, Handler handler, OnBindFailure on_bind_failure,
                        HttpLimits limits)
     : loop_(std::make_unique<Loop>(std::move(name), where, std::move(handler), std::move(on_bind_failure), limits)) {}
 
 HttpServer::~HttpServer() { stop(); }
 
-base::Status HttpServer::listen(bool shared) { return loop_->listen(shared); }
+lib::Status HttpServer::listen(bool shared) { return loop_->listen(shared); }
 
 void HttpServer::start() { loop_->start(); }
 

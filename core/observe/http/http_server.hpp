@@ -10,10 +10,10 @@
 #include <memory>
 #include <string>
 
-#include "core/base/ip.hpp"
-#include "core/base/status.hpp"
 #include "core/observe/http/http_limits.hpp"
 #include "core/observe/http/http_message.hpp"
+#include "lib/ip.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::observe {
 
@@ -26,7 +26,7 @@ class HttpServer {
   using OnBindFailure = std::function<void(const std::string&)>;
 
   // `name` is for the log. An unspecified address listens in both families, as in Go.
-  HttpServer(std::string name, base::SocketAddress where, Handler handler, OnBindFailure on_bind_failure,
+  HttpServer(std::string name, lib::SocketAddress where, Handler handler, OnBindFailure on_bind_failure,
              HttpLimits limits = {});
   ~HttpServer();  // stops
   HttpServer(const HttpServer&) = delete;
@@ -34,7 +34,7 @@ class HttpServer {
 
   // Binds the address or fails; connections wait until start(). Optional: start() listens if needed. `shared`: another
   // server has the port and shares it. REQUIRES: not started.
-  base::Status listen(bool shared = false);
+  lib::Status listen(bool shared = false);
   // Makes the first attempt to listen before it returns. Called at most once.
   void start();
   // [any thread, started] While `on`, listen(true) of another server may bind the same port, for example on 127.0.0.1

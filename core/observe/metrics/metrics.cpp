@@ -23,7 +23,7 @@
 namespace sluice::observe {
 namespace {
 
-prometheus::Labels family_label(base::Family family) { return {{"ip_family", std::string(base::family_name(family))}}; }
+prometheus::Labels family_label(lib::Family family) { return {{"ip_family", std::string(lib::family_name(family))}}; }
 
 // A fixed order, so that two scrapes differ only in values.
 void put_in_order(std::vector<prometheus::MetricFamily>& families) {
@@ -103,7 +103,7 @@ Metrics::Metrics() : recorded_(std::make_unique<Recorded>(registry_)) {
 
 Metrics::~Metrics() = default;
 
-void Metrics::conntrack_reconciled(base::Family family, double seconds, std::uint64_t deleted) {
+void Metrics::conntrack_reconciled(lib::Family family, double seconds, std::uint64_t deleted) {
   const prometheus::Labels labels = family_label(family);
   add(recorded_->conntrack_duration, labels).Observe(seconds);
   recorded_->conntrack_deleted.Add(labels).Increment(static_cast<double>(deleted));
@@ -120,7 +120,7 @@ void Metrics::answered_healthz(int code) { recorded_->healthz.Add({{"code", std:
 
 void Metrics::answered_livez(int code) { recorded_->livez.Add({{"code", std::to_string(code)}}).Increment(); }
 
-void Metrics::synced(base::Family family, const sync::SyncReport& report) {
+void Metrics::synced(lib::Family family, const sync::SyncReport& report) {
   const prometheus::Labels labels = family_label(family);
   add(recorded_->sync_duration, labels).Observe(report.seconds);
   add(report.full ? recorded_->full_duration : recorded_->partial_duration, labels).Observe(report.seconds);

@@ -19,12 +19,12 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/ip.hpp"
 #include "core/kube/http/client_observer.hpp"
 #include "core/observe/metrics/plugin_metrics.hpp"
 #include "core/observe/metrics/scrape_data.hpp"
 #include "core/reload/reload_result.hpp"
 #include "core/sync/sync_report.hpp"
+#include "lib/ip.hpp"
 #include "lib/mutex.hpp"
 
 namespace sluice::observe {
@@ -36,10 +36,10 @@ class Metrics final : public kube::ClientObserver {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  void conntrack_reconciled(base::Family family, double seconds, std::uint64_t deleted);
+  void conntrack_reconciled(lib::Family family, double seconds, std::uint64_t deleted);
   void answered_healthz(int code);
   void answered_livez(int code);
-  void synced(base::Family family, const sync::SyncReport& report);
+  void synced(lib::Family family, const sync::SyncReport& report);
   void reloaded(const reload::ReloadResult& result);
   void swapped(const std::string& from, const std::string& to, bool ok, double seconds, double longest_wait_seconds);
 

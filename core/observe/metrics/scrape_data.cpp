@@ -49,7 +49,7 @@ double number(std::uint64_t value) { return static_cast<double>(value); }
 void add_changes(const ScrapeData& in, Families& out) {
   double services = 0, slices = 0, pending_services = 0, pending_slices = 0;
   for (const auto& family : in.families) {
-    const auto i = base::family_index(family.family);
+    const auto i = lib::family_index(family.family);
     services += number(in.store.service_events);
     slices += number(in.store.slice_events[i]);
     pending_services = std::max(pending_services, number(in.store.pending_services[i]));
@@ -81,14 +81,14 @@ void add_events(const kube::EventStatistics& events, Families& out) {
 void add_families(const ScrapeData& in, Families& out) {
   const auto each = [&](std::string_view name, auto value) {
     for (const auto& family : in.families) {
-      out.add(name, value(family), {{"ip_family", std::string(base::family_name(family.family))}});
+      out.add(name, value(family), {{"ip_family", std::string(lib::family_name(family.family))}});
     }
   };
   using Family = ScrapeData::PerFamily;
   for (const auto& family : in.families) {
     if (!family.loop.last_queued) continue;
     out.add("kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds", unix_seconds(*family.loop.last_queued),
-            {{"ip_family", std::string(base::family_name(family.family))}});
+            {{"ip_family", std::string(lib::family_name(family.family))}});
   }
   each("sluice_backend_overdue", [](const Family& f) { return f.overdue ? 1.0 : 0.0; });
   each("sluice_backend_unwell", [](const Family& f) { return f.loop.unwell ? 1.0 : 0.0; });
@@ -97,7 +97,7 @@ void add_families(const ScrapeData& in, Families& out) {
   each("sluice_kernel_writes_total", [](const Family& f) { return number(f.loop.kernel_writes); });
   each("sluice_oldest_pending_change_age_seconds", [](const Family& f) { return f.oldest_pending_seconds; });
   each("sluice_service_ports",
-       [&](const Family& f) { return number(in.store.service_ports[base::family_index(f.family)]); });
+       [&](const Family& f) { return number(in.store.service_ports[lib::family_index(f.family)]); });
   each("sluice_service_ports_not_programmed", [](const Family& f) { return number(f.loop.not_programmed); });
   each("sluice_sync_failures_total", [](const Family& f) { return number(f.loop.failures); });
   each("sluice_sync_repairs_total", [](const Family& f) { return number(f.loop.repairs); });

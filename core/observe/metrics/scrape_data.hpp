@@ -12,18 +12,18 @@
 #include <string>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/config/settings.hpp"
 #include "core/kube/events/event_recorder.hpp"
 #include "core/observe/resource_status.hpp"
 #include "core/snapshot/store_statistics.hpp"
 #include "core/sync/loop_statistics.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::observe {
 
 struct ScrapeData {
   struct PerFamily {
-    base::Family family = base::Family::ipv4;
+    lib::Family family = lib::Family::ipv4;
     sync::LoopStatistics loop{};
     double oldest_pending_seconds = 0;
     bool overdue = false;

@@ -96,7 +96,7 @@ class Gathering {
   }
 
   static json failure(const Part& part, std::string sentence) {
-    return {{"family", base::family_name(part.view.family)}, {"error", std::move(sentence)}};
+    return {{"family", lib::family_name(part.view.family)}, {"error", std::move(sentence)}};
   }
 
   static json answer(const Part& part, const Request& request) {
@@ -166,11 +166,11 @@ std::vector<ServiceView> views_in(const json& request, const std::vector<Service
   const auto found = request.find("family");
   if (found == request.end()) return all;
   if (*found != json(4) && *found != json(6)) throw std::runtime_error("family must be 4 or 6");
-  const base::Family family = *found == json(4) ? base::Family::ipv4 : base::Family::ipv6;
+  const lib::Family family = *found == json(4) ? lib::Family::ipv4 : lib::Family::ipv6;
   for (const auto& view : all) {
     if (view.family == family) return {view};
   }
-  throw std::runtime_error(std::string(base::family_name(family)) + " is not served on this node");
+  throw std::runtime_error(std::string(lib::family_name(family)) + " is not served on this node");
 }
 
 }  // namespace

@@ -12,16 +12,16 @@
 #include <string>
 #include <vector>
 
-#include "core/base/ip.hpp"
 #include "core/observe/control/control_server.hpp"
 #include "core/snapshot/description.hpp"
 #include "core/sync/sync_loop.hpp"
+#include "lib/ip.hpp"
 
 namespace sluice::observe {
 
 // Sources of the answer for one family. The callbacks do nothing when the backend is gone.
 struct ServiceView {
-  base::Family family = base::Family::ipv4;
+  lib::Family family = lib::Family::ipv4;
   std::string backend;                                   // its id
   std::function<void(sync::SyncLoop::Inspect)> inspect;  // empty: the backend cannot read the kernel
   std::function<void(snapshot::DescribeRequest)> describe;

@@ -10,6 +10,7 @@
 
 #include "core/observe/services/given_line.hpp"
 #include "core/observe/services/kernel_lines.hpp"
+#include "lib/protocol.hpp"
 
 namespace sluice::observe {
 namespace {
@@ -61,11 +62,11 @@ json packed(base::Symbol names) {
   return out;
 }
 
-std::string address_of(const ExplainedEndpoint& one, base::Family family) {
-  return base::IpAddress::from_bytes(family, one.endpoint.address.data()).to_string();
+std::string address_of(const ExplainedEndpoint& one, lib::Family family) {
+  return lib::IpAddress::from_bytes(family, one.endpoint.address.data()).to_string();
 }
 
-json endpoint_json(const ExplainedEndpoint& one, base::Family family) {
+json endpoint_json(const ExplainedEndpoint& one, lib::Family family) {
   return {{"address", address_of(one, family)},
           {"port", one.endpoint.port},
           {"node", std::string(one.node.text())},
@@ -111,7 +112,7 @@ json port_json(const DescribedPort& described, const NodePortAddresses& node_por
   return {{"namespace", std::string(port.key.service.name_space.text())},
           {"service", port.key.service.name},
           {"port_name", std::string(port.key.port_name.text())},
-          {"protocol", std::string(model::protocol_name(port.key.protocol))},
+          {"protocol", std::string(lib::protocol_name(port.key.protocol))},
           {"progress", words(described.progress, kProgress).value},
           {"not_served", port.withheld},
           {"internal_traffic_policy", port.internal_local ? "Local" : "Cluster"},
@@ -124,7 +125,7 @@ json port_json(const DescribedPort& described, const NodePortAddresses& node_por
 }
 
 json head(const FamilyAnswer& answer) {
-  return {{"family", base::family_name(answer.family)},
+  return {{"family", lib::family_name(answer.family)},
           {"backend", answer.backend},
           {"view", answer.kernel != nullptr ? "kernel" : "given"},
           {"generation", answer.description.generation}};
@@ -155,8 +156,8 @@ void add_endpoint_rows(const DescribedPort& described, std::vector<std::string>&
                         [](const auto* one) { return !is_used(one->cluster) && !is_used(one->local); });
   for (std::size_t i = 0; i < std::min(rows.size(), kMaxEndpointRows); ++i) {
     const ExplainedEndpoint& one = *rows[i];
-    const auto address = base::IpAddress::from_bytes(described.explained.port.family, one.endpoint.address.data());
-    lines.push_back("  endpoint " + base::host_port(address, one.endpoint.port) +
+    const auto address = lib::IpAddress::from_bytes(described.explained.port.family, one.endpoint.address.data());
+    lines.push_back("  endpoint " + lib::host_port(address, one.endpoint.port) +
                     (one.node.empty() ? "" : " on node " + std::string(one.node.text())) + ": " + use_phrase(one));
   }
   if (rows.size() > kMaxEndpointRows) {
@@ -217,7 +218,7 @@ json services_document(const FamilyAnswer& answer, const ServiceQuery& query) {
   std::size_t endpoints = 0;
   for (const auto& described : answer.description.ports) endpoints += described.explained.endpoints.size();
   if (endpoints > kMaxDocumentEndpoints) {
-    return {{"family", base::family_name(answer.family)},
+    return {{"family", lib::family_name(answer.family)},
             {"error", std::to_string(endpoints) + " endpoints are too many for one document, which has at most " +
                           std::to_string(kMaxDocumentEndpoints) + "; ask for a namespace or for one Service"}};
   }

@@ -23,7 +23,7 @@ inline constexpr std::size_t kMaxEndpointRows = 20;
 inline constexpr std::size_t kMaxPortsWithRows = 10;
 
 struct FamilyAnswer {
-  base::Family family;
+  lib::Family family;
   const std::string& backend;
   const snapshot::Description& description;
   const std::vector<std::string>* kernel;  // lines of the backend; null: the kernel was not read

@@ -5,6 +5,9 @@
 
 #include <vector>
 
+#include "lib/protocol.hpp"
+#include "lib/text.hpp"
+
 namespace sluice::observe {
 namespace {
 
@@ -17,7 +20,7 @@ std::vector<std::string> list(const ServicePort& port, bool local) {
   std::vector<std::string> out;
   for (const Endpoint& endpoint : port.endpoints) {
     if (local ? !endpoint.in_local : !endpoint.in_cluster) continue;
-    out.push_back(base::host_port(base::IpAddress::from_bytes(port.family, endpoint.address.data()), endpoint.port));
+    out.push_back(lib::host_port(lib::IpAddress::from_bytes(port.family, endpoint.address.data()), endpoint.port));
   }
   return out;
 }
@@ -27,18 +30,12 @@ bool inside_differs(const ServicePort& port, const Frontend& frontend) {
   return frontend.kind != FrontendKind::cluster_ip && uses_local_list(port, frontend);
 }
 
-std::string joined(const std::vector<std::string>& texts) {
-  std::string out;
-  for (const std::string& text : texts) out += (out.empty() ? "" : ", ") + text;
-  return out;
-}
-
 std::string at(const NodePortAddresses& node_ports) {
   if (node_ports.every) return " at every address of this node";
   if (node_ports.addresses.empty()) return " at no address";
   std::vector<std::string> texts;
   for (const auto& address : node_ports.addresses) texts.push_back(address.to_string());
-  return " at " + joined(texts);
+  return " at " + lib::joined(texts);
 }
 
 }  // namespace
@@ -50,8 +47,8 @@ bool uses_local_list(const ServicePort& port, const Frontend& frontend) {
 std::string frontend_text(const ServicePort& port, const Frontend& frontend) {
   return port.key.to_string() + " " +
          (frontend.kind == FrontendKind::node_port ? ":" + std::to_string(frontend.port)
-                                                   : base::host_port(frontend.address, frontend.port)) +
-         "/" + std::string(model::protocol_name(port.key.protocol));
+                                                   : lib::host_port(frontend.address, frontend.port)) +
+         "/" + std::string(lib::protocol_name(port.key.protocol));
 }
 
 std::set<std::string> endpoints_for(const ServicePort& port, const Frontend& frontend) {
@@ -66,8 +63,8 @@ std::set<std::string> endpoints_for(const ServicePort& port, const Frontend& fro
 std::string given_line(const ServicePort& port, const Frontend& frontend, const NodePortAddresses& node_ports) {
   const bool internal = frontend.kind == FrontendKind::cluster_ip;
   const bool local = uses_local_list(port, frontend);
-  const std::string endpoints = joined(list(port, local));
-  const std::string inside = inside_differs(port, frontend) ? joined(list(port, false)) : std::string();
+  const std::string endpoints = lib::joined(list(port, local));
+  const std::string inside = inside_differs(port, frontend) ? lib::joined(list(port, false)) : std::string();
   const bool served = !endpoints.empty() || !inside.empty();
 
   std::string out = frontend_text(port, frontend);
@@ -83,7 +80,7 @@ std::string given_line(const ServicePort& port, const Frontend& frontend, const 
   if (frontend.kind == FrontendKind::load_balancer && !port.source_ranges.empty()) {
     std::vector<std::string> ranges;
     for (const auto& range : port.source_ranges) ranges.push_back(range.to_string());
-    out += "; only for " + joined(ranges);
+    out += "; only for " + lib::joined(ranges);
   }
   return out;
 }

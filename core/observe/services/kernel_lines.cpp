@@ -4,11 +4,10 @@
 #include "core/observe/services/kernel_lines.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
-#include <system_error>
 
-#include "core/base/ip.hpp"
+#include "lib/ip.hpp"
+#include "lib/number.hpp"
 
 namespace sluice::observe {
 namespace {
@@ -21,12 +20,10 @@ constexpr std::string_view kDrains = " (drains)";
 bool is_endpoint(std::string_view text) {
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos) return false;
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data() + colon + 1, text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size()) return false;
+  if (!lib::parse_number<std::uint16_t>(text.substr(colon + 1))) return false;
   std::string_view host = text.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  return base::IpAddress::parse(host).has_value();
+  return lib::IpAddress::parse(host).has_value();
 }
 
 // Calls `piece` for each part, separated by ", ", between " -> " and the next ";".

@@ -5,18 +5,18 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <system_error>
 #include <utility>
+
+#include "lib/number.hpp"
 
 namespace sluice::observe {
 namespace {
 
 constexpr std::size_t kMaxQueryLength = 512;  // bytes; a name, a namespace and a port name are 63 + 63 + 15 of them
 
-base::Status not_understood(std::string_view text) {
-  return base::invalid("invalid query '" + std::string(text.substr(0, kMaxQueryLength)) +
-                       "': use NAMESPACE/NAME[:PORT], NAMESPACE, NAME, IP, IP:PORT, [IPv6]:PORT or :NODEPORT");
+lib::Status not_understood(std::string_view text) {
+  return lib::invalid("invalid query '" + std::string(text.substr(0, kMaxQueryLength)) +
+                      "': use NAMESPACE/NAME[:PORT], NAMESPACE, NAME, IP, IP:PORT, [IPv6]:PORT or :NODEPORT");
 }
 
 // Removes "/tcp", "/udp" or "/sctp" from the end.
@@ -32,12 +32,7 @@ std::optional<model::Protocol> take_protocol(std::string_view& text) {
   return std::nullopt;
 }
 
-std::optional<std::uint16_t> parse_port(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size() || port == 0) return std::nullopt;
-  return port;
-}
+std::optional<std::uint16_t> parse_port(std::string_view text) { return lib::parse_number<std::uint16_t>(text, 1); }
 
 bool is_object_name(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
@@ -48,14 +43,14 @@ bool is_object_name(std::string_view text) {
 
 }  // namespace
 
-base::Result<ServiceQuery> ServiceQuery::parse(std::string_view text) {
+lib::Result<ServiceQuery> ServiceQuery::parse(std::string_view text) {
   ServiceQuery out;
   if (text.empty()) return out;
   if (text.size() > kMaxQueryLength) return not_understood(text);
   std::string_view rest = text;
   const auto protocol = take_protocol(rest);
   // Addresses and ports first, because the rest may be a name.
-  if (const auto address = base::IpAddress::parse(rest)) {
+  if (const auto address = lib::IpAddress::parse(rest)) {
     out.form_ = Address{*address, 0};
   } else if (const auto port = parse_port(rest.starts_with(':') ? rest.substr(1) : rest)) {
     out.form_ = NodePort{*port};
@@ -64,7 +59,7 @@ base::Result<ServiceQuery> ServiceQuery::parse(std::string_view text) {
     std::string_view host = rest.substr(0, colon);
     const bool brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
     if (brackets) host = host.substr(1, host.size() - 2);
-    if (const auto at = base::IpAddress::parse(host)) out.form_ = Address{*at, *parse_port(rest.substr(colon + 1))};
+    if (const auto at = lib::IpAddress::parse(host)) out.form_ = Address{*at, *parse_port(rest.substr(colon + 1))};
   }
   if (!out.everything()) {
     out.protocol_ = protocol;
@@ -147,7 +142,7 @@ bool ServiceQuery::wants_unwanted(std::string_view line) const {
   if (everything()) return true;
   if (const auto* address = std::get_if<Address>(&form_)) {
     const std::string text =
-        address->port == 0 ? address->address.to_string() : base::host_port(address->address, address->port);
+        address->port == 0 ? address->address.to_string() : lib::host_port(address->address, address->port);
     return line.find(text) != std::string_view::npos;
   }
   if (const auto* port = std::get_if<NodePort>(&form_)) {

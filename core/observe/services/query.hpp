@@ -9,8 +9,8 @@
 #include <string_view>
 #include <variant>
 
-#include "core/base/status.hpp"
 #include "core/snapshot/description.hpp"
+#include "lib/status.hpp"
 
 namespace sluice::observe {
 
@@ -24,7 +24,7 @@ class ServiceQuery {
   //   172.30.0.41:80, [fd00::1]:80        the same with a port; for a node port, an address of the node
   //   :30080, 30080                       a node port
   // The last two may end with "/tcp", "/udp" or "/sctp", as pages print them.
-  static base::Result<ServiceQuery> parse(std::string_view text);
+  static lib::Result<ServiceQuery> parse(std::string_view text);
 
   // Whether a service port of this Service may match, judged by name only.
   bool may_match(const model::ObjectName& service) const;
@@ -51,7 +51,7 @@ class ServiceQuery {
     std::string word;
   };
   struct Address {
-    base::IpAddress address;
+    lib::IpAddress address;
     std::uint16_t port = 0;  // 0: any
   };
   struct NodePort {
@@ -72,7 +72,7 @@ class ServiceQuery {
 // The addresses of this node that serve node ports; with `every`, all of them, and the list is empty.
 struct NodePortAddresses {
   bool every = false;
-  std::vector<base::IpAddress> addresses;  // sorted
+  std::vector<lib::IpAddress> addresses;  // sorted
 };
 NodePortAddresses node_port_addresses(const snapshot::NodeFacts* node);
 

@@ -11,8 +11,10 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
-#include <system_error>
 #include <utility>
+
+#include "lib/ip.hpp"
+#include "lib/number.hpp"
 
 namespace sluice::netfilter {
 namespace {
@@ -25,15 +27,8 @@ bool takes_one(std::string_view name) {
 }
 
 std::optional<std::uint32_t> number(std::string_view text) {
-  int base = 10;
-  if (text.starts_with("0x") || text.starts_with("0X")) {
-    text.remove_prefix(2);
-    base = 16;
-  }
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
+  const bool hexadecimal = text.starts_with("0x") || text.starts_with("0X");
+  return hexadecimal ? lib::parse_hex<std::uint32_t>(text.substr(2)) : lib::parse_number<std::uint32_t>(text);
 }
 
 struct Marked {
@@ -99,9 +94,7 @@ std::string address(std::string_view text) {
     if (!given) return std::string(text);
     length = *given;
   }
-  for (unsigned bit = length; bit < (ipv6 ? 128u : 32u); ++bit) {
-    bytes[bit / 8] = static_cast<unsigned char>(bytes[bit / 8] & ~(0x80u >> (bit % 8)));
-  }
+  lib::clear_host_bits(bytes.data(), ipv6 ? 16 : 4, length);
   inet_ntop(family, bytes.data(), host.data(), host.size());
   return std::string(host.data()) + "/" + std::to_string(length);
 }
@@ -121,10 +114,8 @@ std::string sorted_list(std::string_view list) {
 
 // The kernel keeps 31 bits of a probability; the tools print 10 or 11 digits of it.
 std::string probability(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0 && value <= 1)) return std::string(text);
-  return std::to_string(std::lround(value * 2147483648.0)) + "/2^31";
+  const auto value = lib::parse_number(text, 0.0, 1.0);
+  return value ? std::to_string(std::lround(*value * 2147483648.0)) + "/2^31" : std::string(text);
 }
 
 void append_word(std::string& out, std::string_view word) {

@@ -10,9 +10,10 @@
 #include <system_error>
 #include <utility>
 
+#include "lib/program.hpp"
+#include "lib/sysctl.hpp"
 #include "plugins/common/netfilter/restore_program.hpp"
 #include "plugins/common/netfilter/xtables_lock.hpp"
-#include "plugins/common/sysctl/sysctl.hpp"
 
 namespace sluice::netfilter {
 namespace {
@@ -33,12 +34,12 @@ bool contains_any(std::string_view text, std::initializer_list<std::string_view>
 
 // iptables-nft exits with the status of a lock problem whenever the kernel rejects something,
 // so the error text is checked as well.
-bool is_lock_problem(const process::Outcome& outcome) {
+bool is_lock_problem(const lib::ProgramResult& outcome) {
   return outcome.exit_code == kResourceProblem &&
          contains_any(outcome.error_output, {"xtables lock", "xtables.lock", "Resource temporarily unavailable"});
 }
 
-bool lacks_privilege(const process::Outcome& outcome) {
+bool lacks_privilege(const lib::ProgramResult& outcome) {
   return contains_any(outcome.error_output, {"you must be root", "Permission denied", "Operation not permitted"});
 }
 
@@ -49,8 +50,8 @@ const Tools& NodeKernel::tools() {
   return *tools_;
 }
 
-process::Outcome NodeKernel::save(std::optional<Table> only, const std::function<void(std::string_view)>& sink) {
-  process::Command command;
+lib::ProgramResult NodeKernel::save(std::optional<Table> only, const std::function<void(std::string_view)>& sink) {
+  lib::Program command;
   command.arguments = {tools().save};
   if (only) {
     command.arguments.emplace_back("-t");
@@ -61,13 +62,11 @@ process::Outcome NodeKernel::save(std::optional<Table> only, const std::function
   return run(command);
 }
 
-process::Outcome NodeKernel::run(const process::Command& command) {
-  try {
-    return process::run(command);
-  } catch (const std::system_error& caught) {
-    tools_.reset();  // removed or replaced at run time: find the tools again next time
-    throw sdk::Failure(abi::Code::kKernel, {}, caught.what(), caught.code().value());
-  }
+lib::ProgramResult NodeKernel::run(const lib::Program& command) {
+  auto result = lib::run_program(command);
+  if (result) return std::move(*result);
+  tools_.reset();  // removed or replaced at run time: find the tools again next time
+  throw sdk::Failure(abi::Code::kKernel, {}, result.status().message(), result.status().os_errno());
 }
 
 Restored NodeKernel::restore(std::string_view input) {
@@ -86,7 +85,7 @@ Restored NodeKernel::restore(std::string_view input) {
     if (tool_without_lock) throw sdk::Failure(abi::Code::kKernel, {}, caught.what(), caught.code().value());
   }
   if (!held) {
-    process::Outcome busy;
+    lib::ProgramResult busy;
     busy.exit_code = kResourceProblem;
     busy.error_output =
         "another program holds the xtables lock; waited " + std::to_string(lock.waited().count()) + " ms";
@@ -96,15 +95,12 @@ Restored NodeKernel::restore(std::string_view input) {
   return {run(restore_command(tools(), input)), lock.waited()};
 }
 
-process::Outcome NodeKernel::try_restore(std::string_view input) {
-  process::Command command = restore_command(tools(), input);
+lib::ProgramResult NodeKernel::try_restore(std::string_view input) {
+  lib::Program command = restore_command(tools(), input);
   command.scratch_network = true;
-  try {
-    return process::run(command);
-  } catch (const std::system_error& caught) {
-    if (caught.code().value() != EPERM) throw;
-  }
-  command.scratch_network = false;
+  auto result = lib::run_program(command);
+  if (result) return std::move(*result);
+  command.scratch_network = result.status().os_errno() != EPERM;
   return run(command);
 }
 
@@ -117,16 +113,18 @@ ForeignChanges& NodeKernel::foreign_changes() {
   return changes;
 }
 
-int NodeKernel::allow_localnet_routing() { return sysctl::ensure("net/ipv4/conf/all/route_localnet", "1"); }
+int NodeKernel::allow_localnet_routing() {
+  return lib::Sysctl().ensure("net/ipv4/conf/all/route_localnet", "1").os_errno();
+}
 
-sdk::Failure failure_of(const std::string& program, const process::Outcome& outcome) {
+sdk::Failure failure_of(const std::string& program, const lib::ProgramResult& outcome) {
   abi::Code code = abi::Code::kKernel;
   if (is_lock_problem(outcome)) code = abi::Code::kRetry;
   if (lacks_privilege(outcome)) code = abi::Code::kDenied;
   return {code, {}, explain(program, outcome)};
 }
 
-bool may_be_the_rules(const process::Outcome& outcome) {
+bool may_be_the_rules(const lib::ProgramResult& outcome) {
   if (outcome.timed_out || outcome.signal != 0 || outcome.exit_code <= 0) return false;
   if (is_lock_problem(outcome) || lacks_privilege(outcome)) return false;
   return !contains_any(outcome.error_output, {"Cannot allocate memory", "Memory allocation problem", "Out of memory"});

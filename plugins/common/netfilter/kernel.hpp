@@ -12,19 +12,19 @@
 #include <string>
 #include <string_view>
 
+#include "lib/program.hpp"
 #include "plugins/common/netfilter/accounting.hpp"
 #include "plugins/common/netfilter/foreign_changes.hpp"
 #include "plugins/common/netfilter/generation.hpp"
 #include "plugins/common/netfilter/restore.hpp"
 #include "plugins/common/netfilter/tools.hpp"
-#include "plugins/common/process/command.hpp"
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::netfilter {
 
 // The result of iptables-restore, and how long its start was delayed by the lock of another process.
 struct Restored {
-  process::Outcome outcome;
+  lib::ProgramResult outcome;
   std::chrono::milliseconds lock_wait{0};
 };
 
@@ -35,14 +35,14 @@ class Kernel {
   // Found on first use. Throws sdk::Failure if there are none.
   virtual const Tools& tools() = 0;
   // Passes the iptables-save output of all tables, or of one, to `sink` piece by piece.
-  virtual process::Outcome save(std::optional<Table> only, const std::function<void(std::string_view)>& sink) = 0;
+  virtual lib::ProgramResult save(std::optional<Table> only, const std::function<void(std::string_view)>& sink) = 0;
   // One run of iptables-restore --noflush. Waits some seconds for the lock of legacy
   // iptables. A timeout is reported like a timeout of the tool itself.
   virtual Restored restore(std::string_view input) = 0;
   // The same in a temporary network namespace, to probe what the kernel supports. Without
   // the privilege to create one it runs in the daemon's namespace, so the input must remove
   // all that it creates; iptables then leaves its empty built-in chains.
-  virtual process::Outcome try_restore(std::string_view input) = 0;
+  virtual lib::ProgramResult try_restore(std::string_view input) = 0;
   // Grows by one with every change of any process; empty if the kernel does not report it.
   virtual std::optional<std::uint32_t> generation() = 0;
   // Counts foreign changes; shared by the IP families of a node.
@@ -61,9 +61,9 @@ class NodeKernel final : public Kernel {
   explicit NodeKernel(abi::Family family) : family_(family) {}
 
   const Tools& tools() override;
-  process::Outcome save(std::optional<Table> only, const std::function<void(std::string_view)>& sink) override;
+  lib::ProgramResult save(std::optional<Table> only, const std::function<void(std::string_view)>& sink) override;
   Restored restore(std::string_view input) override;
-  process::Outcome try_restore(std::string_view input) override;
+  lib::ProgramResult try_restore(std::string_view input) override;
   std::optional<std::uint32_t> generation() override;
   ForeignChanges& foreign_changes() override;
   int allow_localnet_routing() override;
@@ -71,7 +71,7 @@ class NodeKernel final : public Kernel {
   std::optional<std::uint64_t> counted_packets(const std::string& name) override { return accounting_.packets(name); }
 
  private:
-  process::Outcome run(const process::Command& command);
+  lib::ProgramResult run(const lib::Program& command);
 
   abi::Family family_;
   std::optional<Tools> tools_;
@@ -81,9 +81,9 @@ class NodeKernel final : public Kernel {
 
 // The failure for an outcome: kRetry if the lock was held, kDenied for missing privilege,
 // otherwise kKernel.
-sdk::Failure failure_of(const std::string& program, const process::Outcome& outcome);
+sdk::Failure failure_of(const std::string& program, const lib::ProgramResult& outcome);
 
 // Whether the rules may have caused the failure, and not a lock, privilege, memory or a timeout.
-bool may_be_the_rules(const process::Outcome& outcome);
+bool may_be_the_rules(const lib::ProgramResult& outcome);
 
 }  // namespace sluice::netfilter

@@ -47,7 +47,7 @@ void KernelSession::list(SaveReader& reader) {
 
 void KernelSession::read(SaveReader& reader) {
   const Timed timed(tool_time_);
-  const process::Outcome outcome =
+  const lib::ProgramResult outcome =
       kernel_.save(std::nullopt, [&reader](std::string_view piece) { reader.append(piece); });
   if (!outcome.ok()) throw failure_of(kernel_.tools().save, outcome);
   reader.finish();

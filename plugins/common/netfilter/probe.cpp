@@ -30,8 +30,8 @@ std::string input_for(const std::vector<Need>& tried) {
 }
 
 // The result of the kernel; throws if the tool could not reach it.
-process::Outcome try_out(Kernel& kernel, const std::vector<Need>& needs) {
-  process::Outcome outcome;
+lib::ProgramResult try_out(Kernel& kernel, const std::vector<Need>& needs) {
+  lib::ProgramResult outcome;
   for (int count = 0; count < kTries; ++count) {
     outcome = kernel.try_restore(input_for(needs));
     if (outcome.ok() || may_be_the_rules(outcome)) return outcome;
@@ -43,7 +43,7 @@ process::Outcome try_out(Kernel& kernel, const std::vector<Need>& needs) {
 }  // namespace
 
 void probe_needs(Kernel& kernel, const std::vector<Need>& needs) {
-  const process::Outcome outcome = try_out(kernel, needs);
+  const lib::ProgramResult outcome = try_out(kernel, needs);
   if (outcome.ok()) return;
   std::string missing;
   for (const Need& need : needs) {

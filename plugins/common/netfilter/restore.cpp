@@ -3,9 +3,9 @@
 
 #include "plugins/common/netfilter/restore.hpp"
 
-#include <charconv>
-#include <system_error>
 #include <utility>
+
+#include "lib/number.hpp"
 
 namespace sluice::netfilter {
 
@@ -156,11 +156,9 @@ std::optional<std::size_t> failed_line(std::string_view error_output) {
   for (const std::string_view before : {std::string_view("at line: "), std::string_view("line ")}) {
     for (std::size_t at = error_output.find(before); at != std::string_view::npos;
          at = error_output.find(before, at + 1)) {
-      const std::string_view rest = error_output.substr(at + before.size());
-      std::size_t number = 0;
-      const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-      if (error != std::errc() || number == 0) continue;
-      const std::string_view behind = rest.substr(static_cast<std::size_t>(end - rest.data()));
+      std::string_view behind = error_output.substr(at + before.size());
+      const auto number = lib::take_number<std::size_t>(behind);
+      if (!number || *number == 0) continue;
       if (before == "at line: " || behind.starts_with(" failed") || behind.starts_with(":")) return number;
     }
   }

@@ -34,8 +34,8 @@ std::string in_one_line(std::string_view message) {
 
 }  // namespace
 
-process::Command restore_command(const Tools& tools, std::string_view input) {
-  process::Command command;
+lib::Program restore_command(const Tools& tools, std::string_view input) {
+  lib::Program command;
   command.arguments = {tools.restore};
   switch (tools.wait) {
     case RestoreWait::kSeconds:
@@ -51,7 +51,7 @@ process::Command restore_command(const Tools& tools, std::string_view input) {
   return command;
 }
 
-std::string explain(const std::string& program, const process::Outcome& outcome) {
+std::string explain(const std::string& program, const lib::ProgramResult& outcome) {
   const std::string name = program.substr(program.rfind('/') + 1);
   if (outcome.timed_out) return name + " did not end in time and was killed";
   if (outcome.signal != 0) return name + " was ended by signal " + std::to_string(outcome.signal);

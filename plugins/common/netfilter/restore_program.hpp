@@ -7,16 +7,16 @@
 #include <string>
 #include <string_view>
 
+#include "lib/program.hpp"
 #include "plugins/common/netfilter/tools.hpp"
-#include "plugins/common/process/command.hpp"
 
 namespace sluice::netfilter {
 
 // An iptables-restore --noflush that waits for the lock if this version can. Its timeout grows
 // with the number of lines. `input` outlives the command.
-process::Command restore_command(const Tools& tools, std::string_view input);
+lib::Program restore_command(const Tools& tools, std::string_view input);
 
 // Describes the failure of a program in one sentence without newlines.
-std::string explain(const std::string& program, const process::Outcome& outcome);
+std::string explain(const std::string& program, const lib::ProgramResult& outcome);
 
 }  // namespace sluice::netfilter

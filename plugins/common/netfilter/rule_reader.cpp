@@ -5,32 +5,19 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <system_error>
 #include <utility>
 
+#include "lib/ip.hpp"
+#include "lib/number.hpp"
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/service.hpp"
 
 namespace sluice::netfilter {
 namespace {
 
-template <class Number>
-std::optional<Number> whole_number(std::string_view text) noexcept {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 // "0x1000", as iptables-save prints marks.
 std::optional<std::uint32_t> hexadecimal(std::string_view text) noexcept {
-  if (!text.starts_with("0x")) return std::nullopt;
-  text.remove_prefix(2);
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return text.starts_with("0x") ? lib::parse_hex<std::uint32_t>(text.substr(2)) : std::nullopt;
 }
 
 // Matches without a condition of their own; their options are decoded.
@@ -40,7 +27,9 @@ constexpr std::array<std::string_view, 14> kMatches{"comment", "tcp",       "udp
 
 }  // namespace
 
-std::optional<std::uint16_t> parse_port(std::string_view text) noexcept { return whole_number<std::uint16_t>(text); }
+std::optional<std::uint16_t> parse_port(std::string_view text) noexcept {
+  return lib::parse_number<std::uint16_t>(text);
+}
 
 std::optional<abi::Protocol> parse_protocol(std::string_view text) noexcept {
   for (const abi::Protocol protocol : {abi::Protocol::kTcp, abi::Protocol::kUdp, abi::Protocol::kSctp}) {
@@ -56,16 +45,14 @@ std::optional<abi::Prefix> parse_prefix(std::string_view text, abi::Family famil
   if (!address) return std::nullopt;
   unsigned length = bits;
   if (slash < text.size()) {
-    const auto given = whole_number<unsigned>(text.substr(slash + 1));
-    if (!given || *given > bits) return std::nullopt;
+    const auto given = lib::parse_number(text.substr(slash + 1), 0u, bits);
+    if (!given) return std::nullopt;
     length = *given;
   }
   abi::Prefix prefix{};
   prefix.address = *address;
   prefix.length = static_cast<std::uint8_t>(length);
-  for (unsigned bit = length; bit < bits; ++bit) {
-    prefix.address.bytes[bit / 8] = static_cast<std::uint8_t>(prefix.address.bytes[bit / 8] & ~(0x80u >> (bit % 8)));
-  }
+  lib::clear_host_bits(prefix.address.bytes, sizeof(prefix.address.bytes), length);
   return prefix;
 }
 
@@ -211,7 +198,7 @@ RuleReader::Handler RuleReader::find_handler(std::string_view option) noexcept {
        }},
       {"--seconds",
        [](const Value& value, RuleFields& fields) {
-         const auto seconds = whole_number<std::uint32_t>(value.text);
+         const auto seconds = lib::parse_number<std::uint32_t>(value.text);
          fields.seconds = seconds.value_or(0);
          return seconds.has_value();
        }},
@@ -221,7 +208,7 @@ RuleReader::Handler RuleReader::find_handler(std::string_view option) noexcept {
       {"--mode", [](const Value& value, RuleFields&) { return value.text == "random"; }},
       {"--probability",
        [](const Value& value, RuleFields& fields) {
-         fields.probability = whole_number<double>(value.text);
+         fields.probability = lib::parse_number<double>(value.text);
          return fields.probability && *fields.probability >= 0 && *fields.probability <= 1 && !value.negated;
        }},
       {"--nfacct-name", kIgnored},  // counts, and matches every packet

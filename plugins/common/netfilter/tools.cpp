@@ -3,13 +3,12 @@
 
 #include "plugins/common/netfilter/tools.hpp"
 
-#include <charconv>
 #include <chrono>
 #include <fstream>
 #include <iterator>
-#include <system_error>
 #include <utility>
 
+#include "lib/number.hpp"
 #include "names/chains.hpp"
 #include "sluice/sdk/error.hpp"
 
@@ -24,14 +23,11 @@ std::string read_legacy_tables(abi::Family family) {
 
 std::optional<VersionLine> version_of(const std::string& program, const NodePrograms& node) {
   if (program.empty()) return std::nullopt;
-  try {
-    process::Command command;
-    command.arguments = {program, "--version"};
-    const process::Outcome outcome = node.run(command);
-    return outcome.ok() ? parse_version(outcome.output) : std::nullopt;
-  } catch (const std::system_error&) {
-    return std::nullopt;  // not executable for this process: treated as missing
-  }
+  lib::Program command;
+  command.arguments = {program, "--version"};
+  const auto outcome = node.run(command);
+  // A program that this process may not execute is treated as missing.
+  return outcome && outcome->ok() ? parse_version(outcome->output) : std::nullopt;
 }
 
 // Short, because the start of the backend waits for the result.
@@ -40,15 +36,12 @@ constexpr std::chrono::seconds kToolTimeout(3);
 // For iptables-nft, whose save command reads all tables even for one, and restarts when a rule changes meanwhile. With
 // many Services it would not end.
 bool has_chain(const Tools& tools, const char* table, std::string_view chain, const NodePrograms& node) {
-  process::Command command;
+  lib::Program command;
   command.arguments = {tools.program, "-t", table, "-S", std::string(chain)};
   command.timeout = kToolTimeout;
   command.on_output = [](std::string_view) {};
-  try {
-    return node.run(command).ok();
-  } catch (const std::system_error&) {
-    return false;  // the tool does not run: treated as empty
-  }
+  const auto outcome = node.run(command);
+  return outcome && outcome->ok();  // a tool that does not run is treated as empty
 }
 
 bool has_hint(const Tools& nft, const NodePrograms& node) {
@@ -60,18 +53,15 @@ bool has_hint(const Tools& nft, const NodePrograms& node) {
 class RuleScan {
  public:
   RuleScan(const std::string& save, const char* table, const NodePrograms& node) {
-    process::Command command;
+    lib::Program command;
     command.arguments = {save};
     if (table != nullptr) command.arguments.insert(command.arguments.end(), {"-t", table});
     command.timeout = kToolTimeout;
     command.on_output = [this](std::string_view piece) { append(piece); };
-    try {
-      const process::Outcome outcome = node.run(command);
-      timed_out_ = outcome.timed_out;
-      if (!timed_out_ && !outcome.ok()) note_permission_error(outcome.error_output);
-    } catch (const std::system_error&) {
-      return;  // the tool does not run: treated as empty
-    }
+    const auto outcome = node.run(command);
+    if (!outcome) return;  // the tool does not run: treated as empty
+    timed_out_ = outcome->timed_out;
+    if (!timed_out_ && !outcome->ok()) note_permission_error(outcome->error_output);
     line();
   }
 
@@ -251,21 +241,24 @@ class Choice {
 std::optional<VersionLine> parse_version(std::string_view text) {
   const std::size_t at = text.find(" v");
   if (at == std::string_view::npos) return std::nullopt;
-  const char* next = text.data() + at + 2;
-  const char* const end = text.data() + text.size();
+  std::string_view rest = text.substr(at + 2);
   VersionLine line{{}, text.find("(nf_tables)") != std::string_view::npos ? Variant::kNft : Variant::kLegacy};
   unsigned read = 0;
   for (unsigned* part : {&line.version.major, &line.version.minor, &line.version.patch}) {
-    const auto [stopped, error] = std::from_chars(next, end, *part);
-    if (error != std::errc()) break;
+    const auto number = lib::take_number<unsigned>(rest);
+    if (!number) break;
+    *part = *number;
     ++read;
-    if (stopped == end || *stopped != '.') break;
-    next = stopped + 1;
+    if (!rest.starts_with('.')) break;
+    rest.remove_prefix(1);
   }
   return read < 2 ? std::nullopt : std::optional(line);
 }
 
-NodePrograms NodePrograms::of_this_node() { return {&process::find_program, &process::run, &read_legacy_tables}; }
+NodePrograms NodePrograms::of_this_node() {
+  return {[](std::string_view name) { return lib::find_program(name); },
+          [](const lib::Program& program) { return lib::run_program(program); }, &read_legacy_tables};
+}
 
 Tools find_tools(abi::Family family, const NodePrograms& node) { return Choice(family, node).make(); }
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/common/process/command.hpp"
+#include "lib/program.hpp"
 #include "sluice/abi/types.hpp"
 
 namespace sluice::netfilter {
@@ -59,7 +59,7 @@ std::optional<VersionLine> parse_version(std::string_view text);
 // The node as far as the selection depends on it; replaced in tests.
 struct NodePrograms {
   std::function<std::string(std::string_view)> find_program;
-  std::function<process::Outcome(const process::Command&)> run;
+  std::function<lib::Result<lib::ProgramResult>(const lib::Program&)> run;
   // Names of the legacy tables in the kernel, one per line. Running the legacy tools would load
   // their kernel modules.
   std::function<std::string(abi::Family)> legacy_tables;

@@ -7,7 +7,6 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -32,31 +31,28 @@ XtablesLock::Place XtablesLock::default_place() {
 }
 
 bool XtablesLock::try_file() {
-  if (file_ < 0) file_ = open(place_.file.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
-  if (file_ < 0) fail("open the iptables lock " + place_.file);
-  if (flock(file_, LOCK_EX | LOCK_NB) == 0) return true;
+  if (!file_.valid()) file_ = lib::Fd(open(place_.file.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600));
+  if (!file_.valid()) fail("open the iptables lock " + place_.file);
+  if (flock(file_.get(), LOCK_EX | LOCK_NB) == 0) return true;
   if (errno != EWOULDBLOCK && errno != EINTR) fail("lock " + place_.file);
   return false;
 }
 
 bool XtablesLock::try_socket() {
-  if (place_.socket.empty() || socket_ >= 0) return true;
-  const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (made < 0) fail("make a socket for the iptables lock");
+  if (place_.socket.empty() || socket_.valid()) return true;
+  lib::Fd made(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!made.valid()) fail("make a socket for the iptables lock");
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   // Abstract: the first byte stays 0.
   const std::size_t size = std::min(place_.socket.size(), sizeof(address.sun_path) - 1);
   std::copy_n(place_.socket.data(), size, address.sun_path + 1);
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size);
-  if (bind(made, reinterpret_cast<const sockaddr*>(&address), length) == 0) {
-    socket_ = made;
+  if (bind(made.get(), reinterpret_cast<const sockaddr*>(&address), length) == 0) {
+    socket_ = std::move(made);
     return true;
   }
-  const int error = errno;
-  close(made);
-  errno = error;
-  if (error != EADDRINUSE) fail("take the iptables lock @" + place_.socket);
+  if (errno != EADDRINUSE) fail("take the iptables lock @" + place_.socket);
   return false;
 }
 
@@ -75,8 +71,8 @@ bool XtablesLock::acquire(std::chrono::milliseconds limit, std::chrono::millisec
 }
 
 void XtablesLock::release() noexcept {
-  if (file_ >= 0) close(std::exchange(file_, -1));
-  if (socket_ >= 0) close(std::exchange(socket_, -1));
+  file_.reset();
+  socket_.reset();
 }
 
 }  // namespace sluice::netfilter

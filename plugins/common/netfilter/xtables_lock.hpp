@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "lib/fd.hpp"
+
 namespace sluice::netfilter {
 
 class XtablesLock {
@@ -37,8 +39,8 @@ class XtablesLock {
   bool try_socket();
 
   Place place_;
-  int file_ = -1;
-  int socket_ = -1;
+  lib::Fd file_;
+  lib::Fd socket_;
   std::chrono::milliseconds waited_{0};
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "lib/number.hpp"
 #include "plugins/common/settings/values.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/nearest.hpp"
@@ -16,7 +17,7 @@ std::string_view name_of(std::string_view key) {
   const auto bracket = key.find('[');
   if (bracket == std::string_view::npos || !key.ends_with(']')) return key;
   const std::string_view index = key.substr(bracket + 1, key.size() - bracket - 2);
-  return parse_count(index) ? key.substr(0, bracket) : key;
+  return lib::parse_number<std::uint64_t>(index) ? key.substr(0, bracket) : key;
 }
 
 std::vector<std::pair<std::string, std::string>> in_order(const sdk::Options& options) {

@@ -5,14 +5,10 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <optional>
 #include <string_view>
 
 namespace sluice::settings {
-
-// Decimal digits only.
-std::optional<std::uint64_t> parse_count(std::string_view text);
 
 // "1m30s", "1.5h", "250ms", "0"; not negative, at most 292 years. Rounded up to milliseconds, so that only zero gives
 // 0.

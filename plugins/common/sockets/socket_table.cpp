@@ -5,27 +5,25 @@
 
 #include <netinet/tcp.h>
 
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <optional>
 #include <sstream>
-#include <system_error>
 
+#include "lib/number.hpp"
 #include "sluice/sdk/address.hpp"
 
 namespace sluice::sockets {
 namespace {
 
 // The kernel prints addresses as 32-bit words in host byte order.
-std::optional<abi::Address> parse_words(const std::string& hex) {
+std::optional<abi::Address> parse_words(std::string_view hex) {
   abi::Address address{};
   if (hex.size() % 8 != 0 || hex.size() / 2 > sizeof(address.bytes)) return std::nullopt;
   for (std::size_t at = 0; at < hex.size(); at += 8) {
-    std::uint32_t word = 0;
-    const auto [end, error] = std::from_chars(hex.data() + at, hex.data() + at + 8, word, 16);
-    if (error != std::errc() || end != hex.data() + at + 8) return std::nullopt;
-    std::memcpy(address.bytes + at / 2, &word, sizeof(word));
+    const auto word = lib::parse_hex<std::uint32_t>(hex.substr(at, 8));
+    if (!word) return std::nullopt;
+    std::memcpy(address.bytes + at / 2, &*word, sizeof(*word));
   }
   return address;
 }
@@ -44,10 +42,9 @@ std::optional<Socket> parse_row(const std::string& line) {
   const auto address = parse_words(local.substr(0, colon));
   if (!address) return std::nullopt;
   row.address = *address;
-  const char* const end = local.data() + local.size();
-  if (std::from_chars(local.data() + colon + 1, end, row.port, 16).ec != std::errc()) return std::nullopt;
-  if (std::from_chars(state.data(), state.data() + state.size(), row.state, 16).ec != std::errc()) return std::nullopt;
-  return row;
+  const bool complete =
+      lib::read_number(local.substr(colon + 1), row.port, 16) && lib::read_number(state, row.state, 16);
+  return complete ? std::optional(row) : std::nullopt;
 }
 
 }  // namespace

@@ -17,8 +17,8 @@
 #include <system_error>
 #include <utility>
 
+#include "lib/signals_blocked.hpp"
 #include "plugins/common/netlink/error.hpp"
-#include "plugins/common/process/signals_blocked.hpp"
 #include "plugins/ipvs/flows/forgotten_flow.hpp"
 #include "sluice/sdk/error.hpp"
 
@@ -49,15 +49,15 @@ void FlowKeeper::listen() {
 void FlowKeeper::start(const std::vector<ServerKey>& servers) {
   if (!events_ || running()) return;
   if (servers.empty()) return stop();
-  wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (wake_ < 0) return give_up("no eventfd: " + netlink::error_text(errno));
+  wake_ = lib::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_.valid()) return give_up("no eventfd: " + netlink::error_text(errno));
   requests_ = std::make_unique<netlink::Socket>(open_, "connection tracking");
   servers_ = {servers.begin(), servers.end()};
   buffer_.resize(kBuffer);
   restored_ = late_ = 0;
   failure_.clear();
   ending_ = false;
-  const process::SignalsBlocked blocked;
+  const lib::SignalsBlocked blocked;
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& caught) {
@@ -78,7 +78,7 @@ void FlowKeeper::stop(std::chrono::milliseconds linger) {
     std::this_thread::sleep_for(linger);
     ending_ = true;
     const std::uint64_t one = 1;
-    while (::write(wake_, &one, sizeof(one)) < 0 && errno == EINTR) {
+    while (::write(wake_.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
     }
     thread_.join();
     if (restored_ != 0) log_.info("restored conntrack entries that IPVS removed: " + std::to_string(restored_));
@@ -86,14 +86,14 @@ void FlowKeeper::stop(std::chrono::milliseconds linger) {
       log_.warning("conntrack entries that IPVS removed were not restored in time: " + std::to_string(late_));
     if (!failure_.empty()) log_.warning("connections may have been reset when ipvs mode retired: " + failure_);
   }
-  if (wake_ >= 0) ::close(std::exchange(wake_, -1));
+  wake_.reset();
   events_.reset();
   requests_.reset();
 }
 
 void FlowKeeper::run() {
   for (bool last = false; !last;) {
-    pollfd wait[] = {{wake_, POLLIN, 0}, {events_->descriptor(), POLLIN, 0}};
+    pollfd wait[] = {{wake_.get(), POLLIN, 0}, {events_->descriptor(), POLLIN, 0}};
     ::poll(wait, 2, -1);
     last = ending_;
     try {

@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "lib/fd.hpp"
 #include "plugins/common/netlink/socket.hpp"
 #include "plugins/ipvs/server_types.hpp"
 #include "sluice/sdk/logger.hpp"
@@ -62,7 +63,7 @@ class FlowKeeper {
   std::string failure_;         // the first one
   bool warned_ = false;
   std::atomic<bool> ending_{false};
-  int wake_ = -1;
+  lib::Fd wake_;
   std::thread thread_;
 };
 

@@ -10,10 +10,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
-#include <system_error>
 
-#include "plugins/common/process/command.hpp"
-#include "plugins/common/sysctl/sysctl.hpp"
+#include "lib/program.hpp"
+#include "lib/sysctl.hpp"
 
 namespace sluice::ipvs {
 namespace {
@@ -40,24 +39,26 @@ bool may_load_modules() {
 
 }  // namespace
 
-std::optional<std::string> RealNode::sysctl(const std::string& name) { return sysctl::read(name); }
+std::optional<std::string> RealNode::sysctl(const std::string& name) {
+  const auto value = lib::Sysctl().read(name);
+  return value ? std::optional(*value) : std::nullopt;
+}
 
-int RealNode::set_sysctl(const std::string& name, const std::string& value) { return sysctl::ensure(name, value); }
+int RealNode::set_sysctl(const std::string& name, const std::string& value) {
+  return lib::Sysctl().ensure(name, value).os_errno();
+}
 
 bool RealNode::has_module(const std::string& name) { return exists("/sys/module/" + name); }
 
 bool RealNode::modprobe(const std::vector<std::string>& arguments) {
-  const std::string program = process::find_program("modprobe");
+  const std::string program = lib::find_program("modprobe");
   if (program.empty()) return false;
-  process::Command command;
+  lib::Program command;
   command.arguments = {program};
   command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
   command.timeout = kLimit;
-  try {
-    return process::run(command).ok();
-  } catch (const std::system_error&) {
-    return false;
-  }
+  const auto result = lib::run_program(command);
+  return result && result->ok();
 }
 
 std::string RealNode::loading_is_forbidden() {
@@ -73,7 +74,7 @@ std::string RealNode::loading_is_forbidden() {
   // The kernel loads modules through its own helper, whatever the privileges of this process.
   const auto helper = sysctl("kernel/modprobe");
   if (helper && !helper->empty() && exists(*helper)) return {};
-  if (process::find_program("modprobe").empty()) return "there is no modprobe: load the modules on the node";
+  if (lib::find_program("modprobe").empty()) return "there is no modprobe: load the modules on the node";
   if (!may_load_modules()) return "this process lacks the capability CAP_SYS_MODULE: load the modules on the node";
   return {};
 }

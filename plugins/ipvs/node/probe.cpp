@@ -117,7 +117,7 @@ void check_set_types(SetKernel& kernel, abi::Family family, Findings& into) {
 
 void check_set_match(netfilter::Kernel& kernel, abi::Family family) {
   // In a separate namespace the set does not exist, and iptables says so: then it supports the match.
-  const process::Outcome outcome =
+  const lib::ProgramResult outcome =
       kernel.try_restore("*filter\n:SLUICE-PROBE - [0:0]\n-A SLUICE-PROBE -m set --match-set " + probe_set(family) +
                          " src -j RETURN\n-F SLUICE-PROBE\n-X SLUICE-PROBE\nCOMMIT\n");
   if (outcome.ok() || outcome.error_output.find("doesn't exist") != std::string::npos) return;

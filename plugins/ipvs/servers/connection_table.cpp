@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <fstream>
-#include <system_error>
 
+#include "lib/number.hpp"
+#include "lib/protocol.hpp"
 #include "sluice/sdk/address.hpp"
 
 namespace sluice::ipvs {
@@ -21,12 +21,6 @@ constexpr std::uint32_t kSettled = 5;
 // often enough (ConntrackReconciler::Options::max_scan_interval).
 constexpr std::uint32_t kQuiet = 30;
 
-template <class Number>
-bool parse_number(std::string_view text, int base, Number& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, base);
-  return !text.empty() && error == std::errc() && end == text.data() + text.size();
-}
-
 // IPv4: eight digits in written order; IPv6: the full form.
 bool parse_address(std::string_view text, abi::Family family, abi::Address& out) {
   if (family == abi::Family::kIpv6) {
@@ -34,20 +28,13 @@ bool parse_address(std::string_view text, abi::Family family, abi::Address& out)
     if (address) out = *address;
     return address.has_value();
   }
-  std::uint32_t number = 0;
-  if (text.size() != 8 || !parse_number(text, 16, number)) return false;
-  for (int i = 0; i < 4; ++i) out.bytes[i] = static_cast<std::uint8_t>(number >> (24 - 8 * i));
+  const auto number = lib::parse_hex<std::uint32_t>(text);
+  if (text.size() != 8 || !number) return false;
+  for (int i = 0; i < 4; ++i) out.bytes[i] = static_cast<std::uint8_t>(*number >> (24 - 8 * i));
   return true;
 }
 
 }  // namespace
-
-std::optional<abi::Protocol> parse_protocol(std::string_view text) {
-  if (text == "TCP") return abi::Protocol::kTcp;
-  if (text == "UDP") return abi::Protocol::kUdp;
-  if (text == "SCTP") return abi::Protocol::kSctp;
-  return std::nullopt;
-}
 
 std::optional<ServerConnection> parse_connection(std::string_view line, abi::Family family) {
   // Pro FromIP FPrt ToIP TPrt DestIP DPrt State Expires [PEName PEData]
@@ -60,14 +47,12 @@ std::optional<ServerConnection> parse_connection(std::string_view line, abi::Fam
     word = line.substr(begin, at - begin);
   }
   ServerConnection found;
-  const auto protocol = parse_protocol(words[0]);
-  if (!protocol || !parse_address(words[1], family, found.client) || !parse_number(words[2], 16, found.client_port) ||
-      !parse_address(words[3], family, found.server.address) || !parse_number(words[4], 16, found.server.port) ||
-      !parse_address(words[5], family, found.real.address) || !parse_number(words[6], 16, found.real.port) ||
-      !parse_number(words[8], 10, found.expires)) {
+  if (!lib::parse_upper_protocol(words[0], found.server.protocol) || !parse_address(words[1], family, found.client) ||
+      !lib::read_number(words[2], found.client_port, 16) || !parse_address(words[3], family, found.server.address) ||
+      !lib::read_number(words[4], found.server.port, 16) || !parse_address(words[5], family, found.real.address) ||
+      !lib::read_number(words[6], found.real.port, 16) || !lib::read_number(words[8], found.expires)) {
     return std::nullopt;
   }
-  found.server.protocol = *protocol;
   found.state = words[7];
   return found;
 }

@@ -33,9 +33,6 @@ std::optional<ServerConnection> parse_connection(std::string_view line, abi::Fam
 // (tcp_states in net/netfilter/ipvs/ip_vs_proto_tcp.c). A UDP flow is over after a quiet period.
 bool is_alive(const ServerConnection& connection, const IpvsTimeouts& timeouts);
 
-// As the kernel prints protocols: TCP, UDP or SCTP.
-std::optional<abi::Protocol> parse_protocol(std::string_view text);
-
 // Stops when the visitor or `more` returns false; `more` is called for each line and returns false when the time is
 // up. The kernel pages its list by counting from the first connection of all families and virtual servers, so
 // concurrent ends hide other connections and concurrent starts repeat some. Returns false if the list is incomplete.

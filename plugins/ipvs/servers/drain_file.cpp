@@ -9,11 +9,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <optional>
 #include <string_view>
-#include <system_error>
 
+#include "lib/fd.hpp"
+#include "lib/number.hpp"
+#include "lib/protocol.hpp"
+#include "plugins/common/netfilter/rule_reader.hpp"
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/ipvs/servers/connection_table.hpp"
 
@@ -22,44 +24,6 @@ namespace {
 
 constexpr std::size_t kMost = 16 << 20;  // bytes: a larger file is not ours
 
-class Descriptor {
- public:
-  explicit Descriptor(int number) noexcept : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const noexcept { return number_; }
-  bool good() const noexcept { return number_ >= 0; }
-
- private:
-  int number_;
-};
-
-template <class Number>
-std::optional<Number> parse_number(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// "10.0.0.1:80" or "[fd00::1]:80".
-std::optional<RealServer> parse_host_port(std::string_view text, abi::Family family) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  std::string_view host = text.substr(0, colon);
-  if (family == abi::Family::kIpv6) {
-    if (host.size() < 2 || host.front() != '[' || host.back() != ']') return std::nullopt;
-    host = host.substr(1, host.size() - 2);
-  }
-  const auto address = sdk::parse_address(std::string(host), family);
-  const auto port = parse_number<std::uint16_t>(text.substr(colon + 1));
-  if (!address || !port) return std::nullopt;
-  return RealServer{*address, *port};
-}
-
 std::optional<SavedDrain> parse_line(std::string_view line, abi::Family family) {
   const std::size_t first = line.find(' ');
   const std::size_t second = line.find(' ', first == std::string_view::npos ? first : first + 1);
@@ -67,12 +31,12 @@ std::optional<SavedDrain> parse_line(std::string_view line, abi::Family family) 
   const std::string_view server = line.substr(0, first);
   const std::size_t slash = server.rfind('/');
   if (slash == std::string_view::npos) return std::nullopt;
-  const auto at = parse_host_port(server.substr(0, slash), family);
-  const auto protocol = parse_protocol(server.substr(slash + 1));
-  const auto real = parse_host_port(line.substr(first + 1, second - first - 1), family);
-  const auto deadline = parse_number<std::int64_t>(line.substr(second + 1));
-  if (!at || !protocol || !real || !deadline || *deadline < 0) return std::nullopt;
-  return SavedDrain{{at->address, at->port, *protocol}, *real, *deadline};
+  const auto at = netfilter::parse_host_port(server.substr(0, slash), family);
+  abi::Protocol protocol{};
+  const auto real = netfilter::parse_host_port(line.substr(first + 1, second - first - 1), family);
+  const auto deadline = lib::parse_number<std::int64_t>(line.substr(second + 1), 0);
+  if (!at || !lib::parse_upper_protocol(server.substr(slash + 1), protocol) || !real || !deadline) return std::nullopt;
+  return SavedDrain{{at->address, at->port, protocol}, {real->address, real->port}, *deadline};
 }
 
 std::string because(int error) { return netlink::error_text(error); }
@@ -88,11 +52,11 @@ DrainFile::DrainFile(const std::string& folder, abi::Family family, sdk::Logger 
 std::vector<SavedDrain> DrainFile::load() const {
   std::vector<SavedDrain> drains;
   if (folder_.empty()) return drains;
-  const Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!file.good() && errno == ENOENT) return drains;
+  const lib::Fd file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file.valid() && errno == ENOENT) return drains;
   const std::string consequence = "; real servers that were draining start over with the full drain timeout";
   struct stat facts{};
-  if (!file.good() || ::fstat(file.get(), &facts) != 0) {
+  if (!file.valid() || ::fstat(file.get(), &facts) != 0) {
     log_.warning("cannot read " + path_ + ": " + because(errno) + consequence);
     return drains;
   }
@@ -154,8 +118,8 @@ std::string DrainFile::write(const std::string& text) const {
     return problem;
   };
   ::unlink(fresh.c_str());  // left by a crash
-  const Descriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file.good()) return failed("create");
+  const lib::Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.valid()) return failed("create");
   for (std::size_t written = 0; written < text.size();) {
     const ssize_t put = ::write(file.get(), text.data() + written, text.size() - written);
     if (put < 0 && errno == EINTR) continue;
@@ -164,8 +128,8 @@ std::string DrainFile::write(const std::string& text) const {
   }
   if (::fsync(file.get()) != 0) return failed("write");
   if (::rename(fresh.c_str(), path_.c_str()) != 0) return failed("rename");
-  const Descriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.good()) ::fsync(folder.get());
+  const lib::Fd folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.valid()) ::fsync(folder.get());
   return {};
 }
 

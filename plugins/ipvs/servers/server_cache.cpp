@@ -7,15 +7,12 @@
 #include <iterator>
 #include <utility>
 
+#include "lib/text.hpp"
+
 namespace sluice::ipvs {
 namespace {
 
 using List = std::vector<RealServer>;
-
-void sort_unique(List& list) {
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
-}
 
 bool contains(const List& list, const RealServer& server) {
   return std::binary_search(list.begin(), list.end(), server);
@@ -61,9 +58,9 @@ HeldServer held_server(const VirtualServer& attributes, const std::vector<RealSe
 
 void apply(RealChanges changes, HeldServer& held, const RealServers& wanted) {
   if (!changes.empty()) {
-    sort_unique(changes.normal);
-    sort_unique(changes.lowered);
-    sort_unique(changes.gone);
+    lib::sort_unique(changes.normal);
+    lib::sort_unique(changes.lowered);
+    lib::sort_unique(changes.gone);
     List grown;
     grown.reserve(held.real->size() + changes.normal.size());
     std::set_union(held.real->begin(), held.real->end(), changes.normal.begin(), changes.normal.end(),

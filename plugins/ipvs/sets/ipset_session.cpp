@@ -9,7 +9,6 @@
 #include <netinet/in.h>
 
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
@@ -18,18 +17,20 @@
 #include <exception>
 #include <memory>
 #include <new>
-#include <system_error>
 #include <type_traits>
 #include <vector>
 
-#include "lib/mutex.hpp"
+#include "lib/number.hpp"
+#include "lib/protocol.hpp"
 
 namespace sluice::ipvs {
-namespace {
 
 // No destructor runs for these: the plugin may be unloaded whenever it is not in use.
 constinit lib::Mutex session_mutex;
 static_assert(std::is_trivially_destructible_v<lib::Mutex>);
+
+namespace {
+
 struct ipset_session* session SLUICE_GUARDED_BY(session_mutex) = nullptr;
 unsigned users SLUICE_GUARDED_BY(session_mutex) = 0;
 
@@ -42,24 +43,9 @@ bool says(std::string_view text, int number) { return has(text, std::strerror(nu
 int print_port(char* buffer, unsigned length, const ipset_data* data, ipset_opt option, std::uint8_t environment) {
   const auto* const protocol = static_cast<const std::uint8_t*>(ipset_data_get(data, IPSET_OPT_PROTO));
   const auto* const port = static_cast<const std::uint16_t*>(ipset_data_get(data, IPSET_OPT_PORT));
-  const char* name = nullptr;
-  if (protocol != nullptr && port != nullptr) {
-    switch (*protocol) {
-      case IPPROTO_TCP:
-        name = "tcp";
-        break;
-      case IPPROTO_UDP:
-        name = "udp";
-        break;
-      case IPPROTO_SCTP:
-        name = "sctp";
-        break;
-      default:
-        break;
-    }
-  }
-  if (name == nullptr) return ipset_print_proto_port(buffer, length, data, option, environment);
-  return std::snprintf(buffer, length, "%s:%u", name, unsigned{*port});
+  const std::string_view name = protocol != nullptr && port != nullptr ? lib::protocol_name(*protocol) : "";
+  if (name.empty()) return ipset_print_proto_port(buffer, length, data, option, environment);
+  return std::snprintf(buffer, length, "%s:%u", name.data(), unsigned{*port});
 }
 
 // The list of types belongs to libipset; it is const for other users only.
@@ -113,14 +99,13 @@ bool is_no_element(std::string_view report) {
 // Takes "Error in line N:" from the front and returns N.
 std::size_t take_line(std::string_view& text) {
   constexpr std::string_view kBefore = "Error in line ";
-  if (text.substr(0, kBefore.size()) != kBefore) return 0;
-  std::size_t line = 0;
-  const char* const begin = text.data() + kBefore.size();
-  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), line);
-  if (error != std::errc()) return 0;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  if (!text.starts_with(kBefore)) return 0;
+  std::string_view rest = text.substr(kBefore.size());
+  const auto line = lib::take_number<std::size_t>(rest);
+  if (!line) return 0;
+  text = rest;
   while (!text.empty() && (text[0] == ':' || text[0] == ' ')) text.remove_prefix(1);
-  return line;
+  return *line;
 }
 
 }  // namespace
@@ -192,8 +177,6 @@ IpsetCommands::IpsetCommands(std::atomic<std::uint64_t>& waited) {
 
 IpsetCommands::~IpsetCommands() { session_mutex.unlock(); }
 
-// The constructor locks the mutex and the destructor unlocks it, so the caller of a method holds it.
-SLUICE_REQUIRES(session_mutex)
 IpsetReply IpsetCommands::open() {
   if (session != nullptr) {
     // Another process may have recreated a set since its type was cached.
@@ -211,7 +194,7 @@ IpsetReply IpsetCommands::open() {
   // missing entries removed, without an error.
   ipset_envopt_set(session, IPSET_ENV_EXIST);
   // Opens the socket and requests the protocol version. libipset does not set close-on-exec or expose the descriptor,
-  // but child processes do not inherit it: see SpawnActions of process/command.cpp and base/program.cpp.
+  // but child processes do not inherit it: see SpawnActions in lib/program.cpp.
   errno = 0;
   IpsetReply reply = outcome(ipset_cmd(session, IPSET_CMD_NONE, 0));
   // The kernel rejects messages to a missing subsystem this way.
@@ -220,7 +203,6 @@ IpsetReply IpsetCommands::open() {
   return reply;
 }
 
-SLUICE_REQUIRES(session_mutex)
 void IpsetCommands::close() noexcept {
   if (session == nullptr) return;
   ipset_session_fini(session);
@@ -228,12 +210,10 @@ void IpsetCommands::close() noexcept {
   replace_print(&print_port, &ipset_print_proto_port);
 }
 
-SLUICE_REQUIRES(session_mutex)
 void IpsetCommands::set(ipset_opt option, const void* value) noexcept {
   ipset_data_set(ipset_session_data(session), option, value);
 }
 
-SLUICE_REQUIRES(session_mutex)
 const ipset_type* IpsetCommands::type(IpsetCommand command, IpsetReply& reply) {
   ipset_session_lineno(session, 0);
   errno = 0;
@@ -242,10 +222,8 @@ const ipset_type* IpsetCommands::type(IpsetCommand command, IpsetReply& reply) {
   return reply.ok() ? found : nullptr;
 }
 
-SLUICE_REQUIRES(session_mutex)
 std::uint8_t IpsetCommands::family() const noexcept { return ipset_data_family(ipset_session_data(session)); }
 
-SLUICE_REQUIRES(session_mutex)
 IpsetReply IpsetCommands::run(IpsetCommand command, std::uint32_t line) {
   // Newer kernels report success for a missing set with this flag, which would count as a change.
   const bool strict = command == IPSET_CMD_DESTROY;
@@ -256,13 +234,11 @@ IpsetReply IpsetCommands::run(IpsetCommand command, std::uint32_t line) {
   return reply;
 }
 
-SLUICE_REQUIRES(session_mutex)
 IpsetReply IpsetCommands::commit() {
   errno = 0;
   return outcome(ipset_commit(session));
 }
 
-SLUICE_REQUIRES(session_mutex)
 IpsetReply IpsetCommands::list(const std::string& name, bool header_only,
                                const std::function<void(std::string_view)>& sink) {
   Output output{sink, nullptr};
@@ -282,7 +258,6 @@ IpsetReply IpsetCommands::list(const std::string& name, bool header_only,
 }
 
 // The status alone is not enough: it is 0 for some failures. Warnings are not failures.
-SLUICE_REQUIRES(session_mutex)
 IpsetReply IpsetCommands::outcome(int status) {
   const int os_errno = errno;
   IpsetReply reply;

@@ -15,6 +15,8 @@
 #include <string>
 #include <string_view>
 
+#include "lib/mutex.hpp"
+
 struct ipset_session;
 struct ipset_type;
 
@@ -49,6 +51,9 @@ struct IpsetReply {
 // From libipset's report. `os_errno`: errno of the last call, or 0. Pure except for strerror(3).
 IpsetReply classify_report(std::string_view report, int os_errno);
 
+// Held while an IpsetCommands exists.
+extern lib::Mutex session_mutex;
+
 // The session may stay open while one of these exists. Any thread.
 class IpsetUser {
  public:
@@ -60,33 +65,36 @@ class IpsetUser {
 
 // The locked session, for some commands. REQUIRES: an IpsetUser. Any thread, but one object per thread. Set the data
 // before the command, in any order, except that kFamily precedes addresses.
-class IpsetCommands {
+class SLUICE_SCOPED_CAPABILITY IpsetCommands {
  public:
   // Adds the nanoseconds spent waiting for the lock to `waited`.
-  explicit IpsetCommands(std::atomic<std::uint64_t>& waited);
-  ~IpsetCommands();
+  explicit IpsetCommands(std::atomic<std::uint64_t>& waited) SLUICE_ACQUIRE(session_mutex);
+  ~IpsetCommands() SLUICE_RELEASE();
   IpsetCommands(const IpsetCommands&) = delete;
   IpsetCommands& operator=(const IpsetCommands&) = delete;
 
   // Opens the session unless it is open. Call it first, and after a reply of kLost or kShortage.
-  IpsetReply open();
+  IpsetReply open() SLUICE_REQUIRES(session_mutex);
 
-  void set(ipset_opt option, const void* value) noexcept;
-  void set(ipset_opt option, const std::string& text) noexcept { set(option, text.c_str()); }
+  void set(ipset_opt option, const void* value) noexcept SLUICE_REQUIRES(session_mutex);
+  void set(ipset_opt option, const std::string& text) noexcept SLUICE_REQUIRES(session_mutex) {
+    set(option, text.c_str());
+  }
   // For CREATE by type name, for ADD and DEL from the kernel's answer about the set; null: see `reply`.
-  const ipset_type* type(IpsetCommand command, IpsetReply& reply);
+  const ipset_type* type(IpsetCommand command, IpsetReply& reply) SLUICE_REQUIRES(session_mutex);
   // The family type() found.
-  std::uint8_t family() const noexcept;
+  std::uint8_t family() const noexcept SLUICE_REQUIRES(session_mutex);
 
   // Sent at once. ADD and DEL with a `line` are batched and sent by commit(), or earlier when the message is full.
-  IpsetReply run(IpsetCommand command, std::uint32_t line = 0);
-  IpsetReply commit();
+  IpsetReply run(IpsetCommand command, std::uint32_t line = 0) SLUICE_REQUIRES(session_mutex);
+  IpsetReply commit() SLUICE_REQUIRES(session_mutex);
   // Passes libipset's listing of this set to `sink`, in pieces. Exceptions of `sink` propagate.
-  IpsetReply list(const std::string& name, bool header_only, const std::function<void(std::string_view)>& sink);
+  IpsetReply list(const std::string& name, bool header_only, const std::function<void(std::string_view)>& sink)
+      SLUICE_REQUIRES(session_mutex);
 
  private:
-  IpsetReply outcome(int status);
-  static void close() noexcept;
+  IpsetReply outcome(int status) SLUICE_REQUIRES(session_mutex);
+  static void close() noexcept SLUICE_REQUIRES(session_mutex);
   friend class IpsetUser;
 };
 

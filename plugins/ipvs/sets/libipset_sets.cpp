@@ -49,7 +49,7 @@ void check_name(const std::string& name) {
   }
 }
 
-void set_entry(IpsetCommands& commands, SetType type, const SetEntry& entry) {
+void set_entry(IpsetCommands& commands, SetType type, const SetEntry& entry) SLUICE_REQUIRES(session_mutex) {
   if (type != SetType::kPorts) commands.set(IPSET_OPT_IP, entry.address.bytes);
   if (type == SetType::kIp) return;
   commands.set(IPSET_OPT_PORT, &entry.port);
@@ -101,7 +101,7 @@ std::vector<SetEntry> LibipsetSets::entries(const std::string& name, SetType typ
 
 bool LibipsetSets::list(const std::string& name, bool header_only, Listing& listing) {
   check_name(name);
-  const IpsetReply reply = repeated([&](IpsetCommands& commands) {
+  const IpsetReply reply = repeated([&](IpsetCommands& commands) SLUICE_REQUIRES(session_mutex) {
     listing = Listing();
     ListingParser parser(listing);
     IpsetReply listed = commands.list(name, header_only, [&](std::string_view piece) { parser.append(piece); });
@@ -117,7 +117,7 @@ bool LibipsetSets::list(const std::string& name, bool header_only, Listing& list
 void LibipsetSets::create(const std::string& name, SetType type, std::uint32_t maxelem) {
   check_name(name);
   const auto number = static_cast<std::uint8_t>(sdk::socket_family(family_));
-  const IpsetReply reply = repeated([&](IpsetCommands& commands) {
+  const IpsetReply reply = repeated([&](IpsetCommands& commands) SLUICE_REQUIRES(session_mutex) {
     IpsetReply made;
     commands.set(IPSET_SETNAME, name);
     commands.set(IPSET_OPT_TYPENAME, std::string(type_name(type)));
@@ -153,8 +153,9 @@ std::vector<RefusedEntry> LibipsetSets::change(IpsetCommand command, const std::
   std::vector<RefusedEntry> refused;
   if (entries.empty()) return refused;
   check_name(name);
-  const IpsetReply reply =
-      repeated([&](IpsetCommands& commands) { return send(commands, command, name, type, entries, refused); });
+  const IpsetReply reply = repeated([&](IpsetCommands& commands) SLUICE_REQUIRES(session_mutex) {
+    return send(commands, command, name, type, entries, refused);
+  });
   if (reply.ok()) return refused;
   const bool adds = command == IPSET_CMD_ADD;
   const std::string entry = reply.line != 0 && reply.line <= entries.size()
@@ -223,7 +224,7 @@ void LibipsetSets::swap(const std::string& one, const std::string& other) {
 
 bool LibipsetSets::destroy(const std::string& name) {
   check_name(name);
-  const IpsetReply reply = repeated([&](IpsetCommands& commands) {
+  const IpsetReply reply = repeated([&](IpsetCommands& commands) SLUICE_REQUIRES(session_mutex) {
     commands.set(IPSET_SETNAME, name);
     return commands.run(IPSET_CMD_DESTROY);
   });

@@ -49,7 +49,8 @@ class LibipsetSets final : public SetKernel {
   std::vector<RefusedEntry> change(IpsetCommand command, const std::string& name, SetType type,
                                    const std::vector<SetEntry>& entries);
   IpsetReply send(IpsetCommands& commands, IpsetCommand command, const std::string& name, SetType type,
-                  const std::vector<SetEntry>& entries, std::vector<RefusedEntry>& refused);
+                  const std::vector<SetEntry>& entries, std::vector<RefusedEntry>& refused)
+      SLUICE_REQUIRES(session_mutex);
 
   abi::Family family_;
   IpsetUser user_;

@@ -3,9 +3,11 @@
 
 #include "plugins/ipvs/sets/set_listing.hpp"
 
-#include <charconv>
 #include <cstring>
-#include <system_error>
+
+#include "lib/ip.hpp"
+#include "lib/number.hpp"
+#include "plugins/common/netfilter/rule_reader.hpp"
 
 namespace sluice::ipvs {
 namespace {
@@ -33,39 +35,12 @@ bool labelled(std::string_view line, std::string_view label, std::string_view& v
   return true;
 }
 
-template <class Number>
-bool parse_number(std::string_view text, Number& number) noexcept {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
-}
-
 bool parse_set_address(std::string_view text, abi::Family family, abi::Address& address) noexcept {
   char buffer[INET6_ADDRSTRLEN];
   if (text.size() >= sizeof(buffer) || text.find('\0') != std::string_view::npos) return false;
   if (!text.empty()) std::memcpy(buffer, text.data(), text.size());
   buffer[text.size()] = '\0';
   return inet_pton(sdk::socket_family(family), buffer, address.bytes) == 1;
-}
-
-bool parse_protocol(std::string_view text, abi::Protocol& protocol) noexcept {
-  if (text == "tcp" || text == "6")
-    protocol = abi::Protocol::kTcp;
-  else if (text == "udp" || text == "17")
-    protocol = abi::Protocol::kUdp;
-  else if (text == "sctp" || text == "132")
-    protocol = abi::Protocol::kSctp;
-  else
-    return false;
-  return true;
-}
-
-// Bits after `length` are zero, as in the kernel.
-bool is_canonical(const abi::Address& address, unsigned length, std::size_t bytes) noexcept {
-  for (std::size_t i = 0; i < bytes; ++i) {
-    const unsigned bits = length > i * 8 ? length - static_cast<unsigned>(i) * 8 : 0;
-    if (bits < 8 && (address.bytes[i] & (0xffU >> bits)) != 0) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -80,24 +55,26 @@ std::optional<SetType> parse_type(std::string_view name) noexcept {
 
 std::optional<SetEntry> parse_entry(std::string_view text, SetType type, abi::Family family) noexcept {
   SetEntry entry;
-  if (type == SetType::kPorts) return parse_number(text, entry.port) ? std::optional(entry) : std::nullopt;
+  if (type == SetType::kPorts) return lib::read_number(text, entry.port) ? std::optional(entry) : std::nullopt;
   if (type == SetType::kIp) return parse_set_address(text, family, entry.address) ? std::optional(entry) : std::nullopt;
-  if (!parse_set_address(take(text, ','), family, entry.address) || !parse_protocol(take(text, ':'), entry.protocol)) {
-    return std::nullopt;
-  }
+  if (!parse_set_address(take(text, ','), family, entry.address)) return std::nullopt;
+  const auto protocol = netfilter::parse_protocol(take(text, ':'));
+  if (!protocol) return std::nullopt;
+  entry.protocol = *protocol;
   const bool has_other = text.find(',') != std::string_view::npos;
-  if (!parse_number(take(text, ','), entry.port) || has_other == (type == SetType::kIpPort)) return std::nullopt;
+  if (!lib::read_number(take(text, ','), entry.port) || has_other == (type == SetType::kIpPort)) return std::nullopt;
   if (type == SetType::kIpPort) return entry;
 
   const std::size_t bytes = sdk::address_bytes(family);
   entry.other_length = static_cast<std::uint8_t>(bytes * 8);
   const bool has_length = text.find('/') != std::string_view::npos;
   if (!parse_set_address(take(text, '/'), family, entry.other)) return std::nullopt;
-  if (has_length && (type == SetType::kIpPortIp || !parse_number(text, entry.other_length) ||
-                     entry.other_length > bytes * 8 || !is_canonical(entry.other, entry.other_length, bytes))) {
-    return std::nullopt;
-  }
-  return entry;
+  if (!has_length) return entry;
+  if (type == SetType::kIpPortIp || !lib::read_number(text, entry.other_length)) return std::nullopt;
+  abi::Address network = entry.other;
+  lib::clear_host_bits(network.bytes, sizeof(network.bytes), entry.other_length);
+  // The kernel lists addresses without host bits.
+  return entry.other_length <= bytes * 8 && network == entry.other ? std::optional(entry) : std::nullopt;
 }
 
 void ListingParser::append(std::string_view piece) {
@@ -149,7 +126,7 @@ void ListingParser::line(std::string_view text) {
     header(value);
   } else if (labelled(text, "Number of entries:", value)) {
     std::uint64_t count = 0;
-    if (parse_number(value, count)) {
+    if (lib::read_number(value, count)) {
       listing_.count = count;
       // Bounded, because the number comes from the kernel; the vector can grow beyond.
       listing_.entries.reserve(static_cast<std::size_t>(count < 1 << 20 ? count : 0));
@@ -169,7 +146,7 @@ void ListingParser::header(std::string_view options) {
       listing_.family = family == "inet" ? abi::Family::kIpv4 : family == "inet6" ? abi::Family::kIpv6 : abi::Family{};
     } else if (option == "maxelem") {
       std::uint32_t maxelem = 0;
-      if (parse_number(take_word(options), maxelem)) listing_.maxelem = maxelem;
+      if (lib::read_number(take_word(options), maxelem)) listing_.maxelem = maxelem;
     } else if (option == "timeout" || option == "netmask" || option == "bitmask") {
       listing_.options.append(" ").append(option).append(" ").append(take_word(options));
     } else if (option == "range") {

@@ -6,6 +6,8 @@
 #include <functional>
 #include <type_traits>
 
+#include "lib/protocol.hpp"
+
 namespace sluice::ipvs {
 namespace {
 
@@ -37,18 +39,6 @@ constexpr std::array<SetSpec, kSets> kSpecs = [] {
   for (std::size_t i = 0; i < kSets; ++i) specs[i] = {kOwnedSets[i].id, kOwnedSets[i].type, kComments[i]};
   return specs;
 }();
-
-const char* protocol_name(abi::Protocol protocol) noexcept {
-  switch (protocol) {
-    case abi::Protocol::kTcp:
-      return "tcp";
-    case abi::Protocol::kUdp:
-      return "udp";
-    case abi::Protocol::kSctp:
-      return "sctp";
-  }
-  return "?";
-}
 
 }  // namespace
 
@@ -93,7 +83,7 @@ std::string to_string(const SetEntry& entry, SetType type, abi::Family family) {
   if (type == SetType::kPorts) return std::to_string(entry.port);
   std::string text = sdk::to_string(entry.address, family);
   if (type == SetType::kIp) return text;
-  text.append(",").append(protocol_name(entry.protocol)).append(":").append(std::to_string(entry.port));
+  text.append(",").append(lib::protocol_name(entry.protocol)).append(":").append(std::to_string(entry.port));
   if (type == SetType::kIpPort) return text;
   text.append(",").append(sdk::to_string(entry.other, family));
   // A network of one address is printed without a length.

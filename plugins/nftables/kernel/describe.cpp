@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "lib/protocol.hpp"
 #include "plugins/nftables/kernel/encoder.hpp"
 
 namespace sluice::nftables {
@@ -23,17 +24,9 @@ abi::Address address_in(abi::Family family, const Key& key, std::size_t at) {
   return address;
 }
 
-const char* protocol_name(std::uint8_t number) {
-  switch (number) {
-    case 6:
-      return "tcp";
-    case 17:
-      return "udp";
-    case 132:
-      return "sctp";
-    default:
-      return "other";
-  }
+std::string protocol_name(std::uint8_t number) {
+  const std::string_view name = lib::protocol_name(number);
+  return std::string(name.empty() ? "other" : name);
 }
 
 // Cuts the ":0" of an endpoint with port 0.
@@ -78,7 +71,7 @@ std::string key_text(abi::Family family, const Record& record) {
       return "id " + std::to_string(word_at(key, 0) >> 16) + " slot " + std::to_string(last_word(key));
     case SetId::kAffinityEndpoints:
     case SetId::kAffinityLocalEndpoints:
-      return std::string(protocol_name(key.empty() ? 0 : key.data()[0])) + " token " + std::to_string(last_word(key));
+      return protocol_name(key.empty() ? 0 : key.data()[0]) + " token " + std::to_string(last_word(key));
   }
   return {};
 }

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "lib/signals_blocked.hpp"
 #include "plugins/common/netlink/error.hpp"
-#include "plugins/common/process/signals_blocked.hpp"
 
 namespace sluice::nftables {
 namespace {
@@ -35,19 +35,18 @@ NetlinkWatch::~NetlinkWatch() {
     thread_.join();
   }
   if (wire_) own_->leave(*wire_);
-  if (wake_ >= 0) ::close(wake_);
 }
 
 void NetlinkWatch::wake() noexcept {
   const std::uint64_t one = 1;
-  while (::write(wake_, &one, sizeof(one)) < 0 && errno == EINTR) {
+  while (::write(wake_.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
   }
 }
 
 void NetlinkWatch::start(Changed changed) {
   if (thread_.joinable()) return;
-  if (wake_ < 0) wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (wake_ < 0) netlink::fail(errno, "nf_tables", "cannot listen to changes of nf_tables: no eventfd");
+  if (!wake_.valid()) wake_ = lib::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_.valid()) netlink::fail(errno, "nf_tables", "cannot listen to changes of nf_tables: no eventfd");
   if (!wire_) {
     std::unique_ptr<netlink::Wire> wire = open_();
     // If the kernel cannot filter out our own writes, the reader does.
@@ -60,7 +59,7 @@ void NetlinkWatch::start(Changed changed) {
     wire_ = std::move(wire);
   }
   changed_ = std::move(changed);
-  const process::SignalsBlocked blocked;
+  const lib::SignalsBlocked blocked;
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& caught) {
@@ -74,7 +73,7 @@ void NetlinkWatch::run() {
   bool works = true;
   Clock::time_point first{};  // arrival of the change whose process is not known yet
   while (!ending_) {
-    pollfd wait[] = {{wake_, POLLIN, 0}, {works ? wire_->descriptor() : -1, POLLIN, 0}};
+    pollfd wait[] = {{wake_.get(), POLLIN, 0}, {works ? wire_->descriptor() : -1, POLLIN, 0}};
     int patience = works && listen_error_ == 0 ? -1 : static_cast<int>(kPause.count());
     if (reader_.changed()) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(first + kWaitForName - Clock::now());
@@ -84,7 +83,7 @@ void NetlinkWatch::run() {
     if (ending_) return;
     const bool before = reader_.changed();
     std::uint64_t calls = 0;
-    if (::read(wake_, &calls, sizeof(calls)) > 0 && missed_.exchange(false)) {
+    if (::read(wake_.get(), &calls, sizeof(calls)) > 0 && missed_.exchange(false)) {
       if (const int error = listen_error_; error != 0) {
         reader_.listening_failed(error);
       } else {

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "lib/fd.hpp"
 #include "plugins/common/netlink/wire.hpp"
 #include "plugins/nftables/kernel/event_reader.hpp"
 #include "plugins/nftables/kernel/own_senders.hpp"
@@ -48,7 +49,7 @@ class NetlinkWatch final : public TableWatch {
   std::atomic<bool> missed_{false};
   std::atomic<int> listen_error_{0};  // why there are no notifications; 0: there are
   std::atomic<bool> ending_{false};
-  int wake_ = -1;
+  lib::Fd wake_;
   std::thread thread_;
 };
 

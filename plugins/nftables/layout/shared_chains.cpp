@@ -3,12 +3,11 @@
 
 // Chains that Services share (BEH 7.3), and their names.
 
-#include <charconv>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
+#include "lib/number.hpp"
 #include "plugins/common/netfilter/base32_hash.hpp"
 #include "plugins/nftables/elements.hpp"
 #include "plugins/nftables/layout/pieces.hpp"
@@ -45,11 +44,9 @@ bool take_prefix(std::string_view& from, std::string_view prefix) {
 
 // Only in the format that chain_name() writes.
 std::optional<std::uint32_t> take_number(std::string_view& from) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(from.data(), from.data() + from.size(), number);
-  if (error != std::errc() || (from.front() == '0' && end - from.data() > 1)) return std::nullopt;
-  from.remove_prefix(static_cast<std::size_t>(end - from.data()));
-  return number;
+  const std::string_view before = from;
+  const auto number = lib::take_number<std::uint32_t>(from);
+  return before.starts_with('0') && before.size() - from.size() > 1 ? std::nullopt : number;
 }
 
 bool is_firewall_name(std::string_view name) {

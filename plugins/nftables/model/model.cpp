@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "lib/text.hpp"
 #include "plugins/nftables/model/describe.hpp"
 #include "plugins/nftables/model/model_state.hpp"
 
@@ -42,8 +43,7 @@ std::optional<std::string_view> Model::owner(const FrontendKey& frontend) const 
 std::vector<PortId> Model::take_gained() {
   std::vector<PortId> gained = std::move(state_->gained);
   state_->gained.clear();
-  std::sort(gained.begin(), gained.end());
-  gained.erase(std::unique(gained.begin(), gained.end()), gained.end());
+  lib::sort_unique(gained);
   std::erase_if(gained, [this](const PortId& id) { return !state_->find(id); });
   return gained;
 }

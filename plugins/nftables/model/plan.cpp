@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "lib/text.hpp"
 #include "plugins/common/netfilter/rule_text.hpp"
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/error.hpp"
@@ -18,12 +19,6 @@ namespace {
 
 // Limit of the slots of a list, and of the tokens of a service port.
 constexpr std::size_t kMaxEndpoints = 65535;
-
-template <class T>
-void sort_unique(std::vector<T>& values) {
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-}
 
 bool contains(const std::vector<EndpointAddress>& sorted, const EndpointAddress& endpoint) {
   return std::binary_search(sorted.begin(), sorted.end(), endpoint);
@@ -85,9 +80,9 @@ class ServicePlanner {
       }
       if (sdk::has(endpoint, abi::kEndpointOnThisNode)) here.push_back(address);
     }
-    sort_unique(plan_.cluster);
-    sort_unique(plan_.local);
-    sort_unique(here);
+    lib::sort_unique(plan_.cluster);
+    lib::sort_unique(plan_.local);
+    lib::sort_unique(here);
     limit_endpoints();
     for (const EndpointAddress& address : here) {
       if (contains(plan_.cluster, address) || contains(plan_.local, address)) plan_.hairpin.push_back(address);

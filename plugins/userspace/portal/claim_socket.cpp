@@ -46,9 +46,9 @@ bool overlap(const ClaimedAddress& one, const ClaimedAddress& other) noexcept {
          (sdk::is_unspecified(one.address) || sdk::is_unspecified(other.address) || one.address == other.address);
 }
 
-int open_claim_socket(abi::Family family, const ClaimedAddress& claimed, Descriptor& socket) {
+int open_claim_socket(abi::Family family, const ClaimedAddress& claimed, lib::Fd& socket) {
   const int type = (claimed.protocol == abi::Protocol::kUdp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
-  Descriptor made(::socket(sdk::socket_family(family), type, 0));
+  lib::Fd made(::socket(sdk::socket_family(family), type, 0));
   if (!made) return errno;
   if (family == abi::Family::kIpv6) {
     // An address may be tentative, or may just have been removed.
@@ -64,7 +64,7 @@ int open_claim_socket(abi::Family family, const ClaimedAddress& claimed, Descrip
   return 0;
 }
 
-ClaimedAddress claimed_by(const Descriptor& socket) {
+ClaimedAddress claimed_by(const lib::Fd& socket) {
   SocketAddress address;
   socklen_t size = SocketAddress::capacity();
   int type = 0;

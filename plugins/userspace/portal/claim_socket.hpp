@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "plugins/userspace/descriptor.hpp"
+#include "lib/fd.hpp"
 #include "sluice/abi/types.hpp"
 
 namespace sluice::userspace {
@@ -26,8 +26,8 @@ struct ClaimedAddress {
 bool overlap(const ClaimedAddress& one, const ClaimedAddress& other) noexcept;
 
 // 0 or an errno; EADDRINUSE: another socket has the port, possibly of this process.
-int open_claim_socket(abi::Family family, const ClaimedAddress& claimed, Descriptor& socket);
+int open_claim_socket(abi::Family family, const ClaimedAddress& claimed, lib::Fd& socket);
 // The address the socket is bound to. REQUIRES: a socket of open_claim_socket(), or a duplicate
-ClaimedAddress claimed_by(const Descriptor& socket);
+ClaimedAddress claimed_by(const lib::Fd& socket);
 
 }  // namespace sluice::userspace

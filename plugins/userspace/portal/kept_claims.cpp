@@ -4,10 +4,10 @@
 #include "plugins/userspace/portal/kept_claims.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <random>
-#include <system_error>
 #include <utility>
+
+#include "lib/number.hpp"
 
 namespace sluice::userspace {
 namespace {
@@ -39,14 +39,13 @@ std::optional<ClaimName> parse_claim_name(std::string_view text) {
   } else if (text.substr(0, kTcp.size()) != kTcp) {
     return std::nullopt;
   }
-  const char* const end = text.data() + text.size();
-  const auto [behind, error] = std::from_chars(text.data() + kTcp.size(), end, name.claimed.port);
-  if (error != std::errc() || behind == end) return std::nullopt;
-  std::string_view rest(behind + 1, static_cast<std::size_t>(end - behind - 1));
-  if (rest.size() < kDigits) return std::nullopt;
+  std::string_view rest = text.substr(kTcp.size());
+  const auto port = lib::take_number<std::uint16_t>(rest);
+  if (!port || rest.size() < 1 + kDigits) return std::nullopt;
+  name.claimed.port = *port;
+  rest.remove_prefix(1);
   for (std::size_t i = 0; i < kDigits / 2; ++i) {
-    const char* const two = rest.data() + 2 * i;
-    if (std::from_chars(two, two + 2, name.claimed.address.bytes[i], 16).ec != std::errc()) return std::nullopt;
+    if (!lib::read_number(rest.substr(2 * i, 2), name.claimed.address.bytes[i], 16)) return std::nullopt;
   }
   rest.remove_prefix(kDigits);
   if (rest.size() == 1 + kTagDigits) name.tag = rest.substr(1);
@@ -67,8 +66,8 @@ void KeptClaims::each_at(const ClaimedAddress& claimed, const Visit& visit) {
   }
 }
 
-Descriptor KeptClaims::find(const ClaimedAddress& claimed) {
-  Descriptor found;
+lib::Fd KeptClaims::find(const ClaimedAddress& claimed) {
+  lib::Fd found;
   if (kept_ == nullptr) return found;
   each_at(claimed, [&](const ClaimName& name) {
     if (found || !overlap(claimed, name.claimed)) return;

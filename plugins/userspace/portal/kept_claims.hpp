@@ -35,7 +35,7 @@ class KeptClaims {
   KeptClaims(abi::Family family, KeptSockets* kept);
 
   // A duplicate of a socket that overlaps `claimed`. None: no backend of this process holds the port.
-  Descriptor find(const ClaimedAddress& claimed);
+  lib::Fd find(const ClaimedAddress& claimed);
   // Whether another backend holds the same socket. `own` is the name that this backend gave it.
   bool is_shared(const ClaimedAddress& bound, int socket, const std::string& own);
   // The name for a socket received from another backend.

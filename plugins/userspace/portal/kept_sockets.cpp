@@ -84,9 +84,9 @@ std::string unfit_reason(int fd, const SocketNeeds& needs) {
   return {};
 }
 
-Descriptor KeptSockets::take(const std::string& name, const SocketNeeds& needs) {
+lib::Fd KeptSockets::take(const std::string& name, const SocketNeeds& needs) {
   if (store_ == nullptr) return {};
-  Descriptor socket(store_->take(sdk::view(name)));
+  lib::Fd socket(store_->take(sdk::view(name)));
   if (!socket) return {};
   std::string why = unfit_reason(socket.get(), needs);
   const int flags = fcntl(socket.get(), F_GETFL);
@@ -95,7 +95,7 @@ Descriptor KeptSockets::take(const std::string& name, const SocketNeeds& needs) 
   }
   if (why.empty()) return socket;
   if (unfit_reported_.insert(name).second) log_.warning("kept socket ignored: " + name + ": " + why);
-  socket.close();
+  socket.reset();
   drop(name);
   return {};
 }
@@ -116,7 +116,7 @@ void KeptSockets::drop(const std::string& name) {
 
 bool KeptSockets::holds(const std::string& name, int socket) const {
   if (store_ == nullptr) return false;
-  const Descriptor kept(store_->take(sdk::view(name)));
+  const lib::Fd kept(store_->take(sdk::view(name)));
   return kept && is_one(kept.get(), socket);
 }
 

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/userspace/descriptor.hpp"
+#include "lib/fd.hpp"
 #include "sluice/abi/descriptors.hpp"
 #include "sluice/sdk/logger.hpp"
 
@@ -42,7 +42,7 @@ class KeptSockets {
 
   // The socket kept under that name, made non-blocking. None if there is none, or if it does not match `needs`: then
   // its name is dropped and logged once.
-  Descriptor take(const std::string& name, const SocketNeeds& needs);
+  lib::Fd take(const std::string& name, const SocketNeeds& needs);
   // Keeps this socket under `name`, replacing any other. Logs the first failure, and does not fail.
   void keep(const std::string& name, int socket);
   void drop(const std::string& name);

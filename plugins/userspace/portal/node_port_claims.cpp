@@ -9,16 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "lib/protocol.hpp"
 #include "plugins/common/sockets/port_holder.hpp"
 #include "sluice/sdk/address.hpp"
 
 namespace sluice::userspace {
-namespace {
-
-const char* protocol_text(abi::Protocol protocol) { return protocol == abi::Protocol::kUdp ? "UDP" : "TCP"; }
-
-}  // namespace
-
 std::string NodePortClaims::claim(const ClaimedAddress& claimed, const std::string& owner) {
   if (const std::string* const other = holder(claimed); other != nullptr) {
     if (*other == owner) return {};
@@ -160,7 +155,7 @@ void NodePortClaims::release_socket(Held& held) {
     });
     if (!serves_another) kept_->drop(held.name, held.socket.get());
   }
-  held.socket.close();
+  held.socket.reset();
   held.name.clear();
   held.received = held.is_elsewhere = false;
 }
@@ -185,7 +180,7 @@ int NodePortClaims::hold(const ClaimedAddress& claimed, Held& held) {
 }
 
 std::string NodePortClaims::describe(const ClaimedAddress& claimed) const {
-  const std::string protocol = protocol_text(claimed.protocol);
+  const std::string protocol(lib::upper_protocol_name(claimed.protocol));
   if (sdk::is_unspecified(claimed.address)) return "node port " + std::to_string(claimed.port) + "/" + protocol;
   return "local address " + sdk::host_port(claimed.address, family_, claimed.port) + "/" + protocol;
 }

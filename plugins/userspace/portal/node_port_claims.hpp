@@ -11,7 +11,7 @@
 #include <set>
 #include <string>
 
-#include "plugins/userspace/descriptor.hpp"
+#include "lib/fd.hpp"
 #include "plugins/userspace/portal/claim_socket.hpp"
 #include "plugins/userspace/portal/kept_claims.hpp"
 #include "plugins/userspace/portal/kept_sockets.hpp"
@@ -58,7 +58,7 @@ class NodePortClaims {
   static constexpr unsigned kMaxSearches = 16;
   struct Held {
     std::string owner;
-    Descriptor socket;  // none if a claim of every address covers this one
+    lib::Fd socket;     // none if a claim of every address covers this one
     std::string name;   // under which `socket` is kept
     bool received;      // `socket` was received from another backend
     bool is_elsewhere;  // `socket` has other addresses, or there is none because a program has the port

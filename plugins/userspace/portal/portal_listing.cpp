@@ -3,8 +3,7 @@
 
 #include "plugins/userspace/portal/portal_listing.hpp"
 
-#include <charconv>
-
+#include "lib/number.hpp"
 #include "plugins/common/netfilter/save_parser.hpp"
 
 namespace sluice::userspace {
@@ -41,9 +40,7 @@ std::vector<std::string> words_of(std::string_view rule) {
 std::uint16_t port_of(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon != std::string_view::npos) text.remove_prefix(colon + 1);
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  return error == std::errc() && end == text.data() + text.size() ? port : std::uint16_t{0};
+  return lib::parse_number<std::uint16_t>(text).value_or(0);
 }
 
 }  // namespace

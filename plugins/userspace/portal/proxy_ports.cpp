@@ -89,7 +89,7 @@ std::uint64_t mix(std::uint64_t x) {
 
 bool is_free_udp_port(abi::Family family, std::uint16_t port) noexcept {
   const bool v6 = family == abi::Family::kIpv6;
-  const Descriptor socket(::socket(v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const lib::Fd socket(::socket(v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const int on = 1;
   if (!socket || (v6 && setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0)) return false;
   const SocketAddress any(family, abi::Address{}, port);
@@ -132,8 +132,8 @@ std::optional<ProxySockets> ProxyPortOpener::take(abi::Protocol protocol, const 
   ProxySockets opened;
   const bool udp = protocol == abi::Protocol::kUdp;
   for (unsigned i = 0; i < (udp ? udp_sockets_ : 1); ++i) {
-    Descriptor socket = kept_->take(kept_name(protocol, listener.local, listener.name, i),
-                                    {family_, protocol, address_, opened.port, !udp});
+    lib::Fd socket = kept_->take(kept_name(protocol, listener.local, listener.name, i),
+                                 {family_, protocol, address_, opened.port, !udp});
     if (!socket) continue;
     opened.port = port_of(socket.get());
     if (!may_use(opened.port)) return std::nullopt;
@@ -182,7 +182,7 @@ bool ProxyPortOpener::may_use(std::uint16_t port) const noexcept {
 
 std::optional<ProxySockets> ProxyPortOpener::try_port(abi::Protocol protocol, std::uint16_t port) const {
   ProxySockets opened;
-  const auto take = [&](std::optional<Descriptor> socket) {
+  const auto take = [&](std::optional<lib::Fd> socket) {
     if (!socket) return false;
     opened.port = port_of(socket->get());
     opened.sockets.push_back(std::move(*socket));
@@ -201,11 +201,11 @@ bool ProxyPortOpener::fill_group(ProxySockets& opened) const {
   // The first socket was bound without SO_REUSEPORT, or it might have joined a foreign group. Set it only now.
   if (udp_sockets_ > 1) set(opened.sockets.front().get(), SOL_SOCKET, SO_REUSEPORT, "SO_REUSEPORT");
   while (opened.sockets.size() < udp_sockets_) {
-    std::optional<Descriptor> socket = bound(SOCK_DGRAM, opened.port, true);
+    std::optional<lib::Fd> socket = bound(SOCK_DGRAM, opened.port, true);
     if (!socket) return false;
     opened.sockets.push_back(std::move(*socket));
   }
-  for (const Descriptor& socket : opened.sockets) {
+  for (const lib::Fd& socket : opened.sockets) {
     // Replies are sent from the address to which the datagram was sent.
     if (family_ == abi::Family::kIpv6) {
       set(socket.get(), IPPROTO_IPV6, IPV6_RECVPKTINFO, "IPV6_RECVPKTINFO");
@@ -216,18 +216,18 @@ bool ProxyPortOpener::fill_group(ProxySockets& opened) const {
   return true;
 }
 
-std::optional<Descriptor> ProxyPortOpener::listening_socket(std::uint16_t port) const {
-  std::optional<Descriptor> socket = bound(SOCK_STREAM, port, false);
+std::optional<lib::Fd> ProxyPortOpener::listening_socket(std::uint16_t port) const {
+  std::optional<lib::Fd> socket = bound(SOCK_STREAM, port, false);
   if (!socket) return std::nullopt;
   if (listen(socket->get(), kBacklog) == 0) return socket;
   if (errno == EADDRINUSE) return std::nullopt;
   fail(errno, "listen on proxy port " + std::to_string(port));
 }
 
-std::optional<Descriptor> ProxyPortOpener::bound(int type, std::uint16_t port, bool joins) const {
+std::optional<lib::Fd> ProxyPortOpener::bound(int type, std::uint16_t port, bool joins) const {
   const int fd = ::socket(sdk::socket_family(family_), type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) fail(errno, "open a socket for a proxy port");
-  Descriptor socket(fd);
+  lib::Fd socket(fd);
   reserve_descriptors(fd);
   if (family_ == abi::Family::kIpv6) set(fd, IPPROTO_IPV6, IPV6_V6ONLY, "IPV6_V6ONLY");
   if (joins) set(fd, SOL_SOCKET, SO_REUSEPORT, "SO_REUSEPORT");

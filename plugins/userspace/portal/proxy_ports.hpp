@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/userspace/descriptor.hpp"
+#include "lib/fd.hpp"
 #include "plugins/userspace/portal/kept_sockets.hpp"
 #include "plugins/userspace/portal/portal_plan.hpp"
 #include "plugins/userspace/settings.hpp"
@@ -19,7 +19,7 @@
 namespace sluice::userspace {
 
 struct ProxySockets {
-  std::vector<Descriptor> sockets;  // for Engine::serve()
+  std::vector<lib::Fd> sockets;     // for Engine::serve()
   std::vector<std::string> names;   // under which each is kept; empty if sockets are not kept
   std::uint16_t port = 0;
 };
@@ -58,8 +58,8 @@ class ProxyPortOpener {
   ProxySockets open_new(abi::Protocol protocol, std::uint16_t preferred);
   // Empty if `port` is in use. 0: the kernel chooses.
   std::optional<ProxySockets> try_port(abi::Protocol protocol, std::uint16_t port) const;
-  std::optional<Descriptor> bound(int type, std::uint16_t port, bool joins) const;
-  std::optional<Descriptor> listening_socket(std::uint16_t port) const;
+  std::optional<lib::Fd> bound(int type, std::uint16_t port, bool joins) const;
+  std::optional<lib::Fd> listening_socket(std::uint16_t port) const;
   ProxySockets search(abi::Protocol protocol);
 
   abi::Family family_;

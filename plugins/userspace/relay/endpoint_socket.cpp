@@ -14,8 +14,8 @@ int set_mark(int socket, std::uint32_t mark) noexcept {
   return setsockopt(socket, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) == 0 ? 0 : errno;
 }
 
-int open_endpoint_socket(int family, int type, std::uint32_t mark, Descriptor& out) noexcept {
-  Descriptor made(::socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+int open_endpoint_socket(int family, int type, std::uint32_t mark, lib::Fd& out) noexcept {
+  lib::Fd made(::socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!made) return errno;
   if (mark != 0) static_cast<void>(set_mark(made.get(), mark));
   out = std::move(made);

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "plugins/userspace/descriptor.hpp"
+#include "lib/fd.hpp"
 
 namespace sluice::userspace {
 
@@ -19,6 +19,6 @@ using RelayMark = std::atomic<std::uint32_t>;
 
 // Opens a non-blocking socket of type SOCK_STREAM or SOCK_DGRAM. 0 or an errno. If the kernel refuses the mark it is
 // ignored here: the probe of this backend fails in that case.
-[[nodiscard]] int open_endpoint_socket(int family, int type, std::uint32_t mark, Descriptor& out) noexcept;
+[[nodiscard]] int open_endpoint_socket(int family, int type, std::uint32_t mark, lib::Fd& out) noexcept;
 
 }  // namespace sluice::userspace

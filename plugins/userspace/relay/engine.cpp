@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "lib/mutex.hpp"
-#include "plugins/common/process/signals_blocked.hpp"
+#include "lib/signals_blocked.hpp"
 #include "plugins/userspace/relay/event_loop.hpp"
 #include "plugins/userspace/relay/tcp_relay.hpp"
 #include "plugins/userspace/relay/udp_relay.hpp"
@@ -101,7 +101,7 @@ Engine::Engine(const RelaySettings& settings) : state_(std::make_unique<State>(s
 Engine::~Engine() { state_->stop_threads(); }
 
 void Engine::State::start() {
-  const process::SignalsBlocked blocked;
+  const lib::SignalsBlocked blocked;
   try {
     for (std::size_t i = 0; i < workers.size(); ++i) {
       Worker& worker = *workers[i];
@@ -155,17 +155,17 @@ std::vector<Worker*> Engine::State::pick_workers(ServingId id, std::size_t count
   return out;
 }
 
-ServingId Engine::serve(std::vector<Descriptor> sockets, ListenerPtr listener) {
+ServingId Engine::serve(std::vector<lib::Fd> sockets, ListenerPtr listener) {
   const lib::Lock lock(state_->mutex);
   const ServingId id = ++state_->last_id;
   Serving& serving = state_->servings[id];
   serving.listener = listener;
-  for (const Descriptor& socket : sockets) serving.descriptors.push_back(socket.get());
+  for (const lib::Fd& socket : sockets) serving.descriptors.push_back(socket.get());
   if (listener->protocol() == abi::Protocol::kUdp) {
     serving.workers = state_->pick_workers(id, sockets.size());
     for (std::size_t i = 0; i < serving.workers.size(); ++i) {
       Worker& worker = *serving.workers[i];
-      const auto socket = std::make_shared<Descriptor>(std::move(sockets[i]));
+      const auto socket = std::make_shared<lib::Fd>(std::move(sockets[i]));
       post_watch(worker, state_->shared.conditions,
                  [&worker, id, socket, listener] { return worker.udp.serve(id, std::move(*socket), listener); });
     }

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/fd.hpp"
 #include "plugins/userspace/balancer/endpoint.hpp"
-#include "plugins/userspace/descriptor.hpp"
 #include "plugins/userspace/relay/listener.hpp"
 #include "plugins/userspace/relay/statistics.hpp"
 #include "plugins/userspace/settings.hpp"
@@ -49,7 +49,7 @@ class Engine {
 
   // Takes ownership of non-blocking sockets and starts serving them: one listening socket for TCP, udp_sockets() bound
   // sockets with IP_PKTINFO or IPV6_RECVPKTINFO for UDP.
-  ServingId serve(std::vector<Descriptor> sockets, ListenerPtr listener);
+  ServingId serve(std::vector<lib::Fd> sockets, ListenerPtr listener);
 
   // Its descriptors, valid until stop(): for keeping duplicates of them.
   std::vector<int> descriptors(ServingId id) const;

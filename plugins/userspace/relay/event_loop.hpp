@@ -18,9 +18,9 @@
 #include <thread>
 #include <vector>
 
+#include "lib/fd.hpp"
 #include "lib/mutex.hpp"
 #include "plugins/userspace/balancer/balancer.hpp"
-#include "plugins/userspace/descriptor.hpp"
 
 namespace sluice::userspace {
 
@@ -126,8 +126,8 @@ class EventLoop {
 
   std::vector<Slot> slots_;
   std::uint32_t free_slots_ = kNoSlot;
-  Descriptor epoll_;
-  Descriptor wake_fd_;
+  lib::Fd epoll_;
+  lib::Fd wake_fd_;
   Wake wake_{*this};
   Nanoseconds now_;
   bool stopping_ = false;

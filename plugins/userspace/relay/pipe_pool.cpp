@@ -46,8 +46,8 @@ std::unique_ptr<Pipe> PipePool::take(Nanoseconds now) noexcept {
     not_before_ = now + kPatience;
     return nullptr;
   }
-  pipe->read_end = Descriptor(fds[0]);
-  pipe->write_end = Descriptor(fds[1]);
+  pipe->read_end = lib::Fd(fds[0]);
+  pipe->write_end = lib::Fd(fds[1]);
   pipe->capacity = resize(fds[1], bytes_);
   open_.add();
   return pipe;

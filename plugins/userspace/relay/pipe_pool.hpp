@@ -7,15 +7,15 @@
 #include <cstddef>
 #include <memory>
 
+#include "lib/fd.hpp"
 #include "plugins/userspace/balancer/balancer.hpp"
-#include "plugins/userspace/descriptor.hpp"
 #include "plugins/userspace/relay/statistics.hpp"
 
 namespace sluice::userspace {
 
 struct Pipe {
-  Descriptor read_end;
-  Descriptor write_end;
+  lib::Fd read_end;
+  lib::Fd write_end;
   std::size_t capacity = 0;
   std::unique_ptr<Pipe> next;  // in the pool
 };

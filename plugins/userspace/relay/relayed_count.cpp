@@ -57,7 +57,7 @@ RelayedCount::Header& RelayedCount::header() noexcept { return *static_cast<Head
 
 bool RelayedCount::open_file(const std::string& folder, abi::Family family) {
   std::string path = folder + "/" + prefix_of(family) + "XXXXXX";
-  Descriptor file(mkostemp(path.data(), O_CLOEXEC));
+  lib::Fd file(mkostemp(path.data(), O_CLOEXEC));
   // Allocate the blocks now, since a later write to the mapping must not fail.
   const int error = !file ? errno
                     : flock(file.get(), LOCK_EX | LOCK_NB) != 0
@@ -102,7 +102,7 @@ RelayedNow RelayedCount::take_lost(const std::string& folder, abi::Family family
     if (at->path().filename().string().starts_with(prefix_of(family))) files.push_back(at->path());
   }
   for (const std::filesystem::path& path : files) {
-    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    const lib::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!file || flock(file.get(), LOCK_SH | LOCK_NB) != 0) continue;  // in use
     struct stat status {};
     Header header{};

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <string>
 
-#include "plugins/userspace/descriptor.hpp"
+#include "lib/fd.hpp"
 #include "plugins/userspace/relay/statistics.hpp"
 #include "sluice/abi/types.hpp"
 
@@ -64,7 +64,7 @@ class RelayedCount {
   const unsigned threads_;
   const std::size_t size_;
   std::string path_;
-  Descriptor file_;
+  lib::Fd file_;
   std::string problem_;
   void* memory_ = nullptr;
   ThreadCounts* thread_counts_ = nullptr;

@@ -72,7 +72,7 @@ void TcpAcceptor::stop(ServingId id, bool drain_queue) noexcept {
   if (watched->shared->watchers.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     while (drain_queue && accept_one(*watched, true)) {
     }
-    watched->shared->socket.close();
+    watched->shared->socket.reset();
   }
   relay_.loop().retire(std::move(watched));
 }
@@ -113,7 +113,7 @@ bool TcpAcceptor::accept_one(WatchedSocket& watched, bool drain_queue) noexcept 
   int error = 0;
   do {
     socklen_t size = SocketAddress::capacity();
-    Descriptor socket(accept4(watched.fd(), client.get(), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    lib::Fd socket(accept4(watched.fd(), client.get(), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (socket) {
       if (socket.get() >= reserve_from_) shortage(TcpShortage::kDescriptors, EMFILE);
       if (drain_queue) {
@@ -164,7 +164,7 @@ void TcpAcceptor::shortage(TcpShortage shortage, int error) noexcept {
 }
 
 bool TcpAcceptor::has_spare_descriptors() const noexcept {
-  const Descriptor lowest(eventfd(0, EFD_CLOEXEC));
+  const lib::Fd lowest(eventfd(0, EFD_CLOEXEC));
   return lowest && lowest.get() < reserve_from_;
 }
 

@@ -20,8 +20,8 @@ namespace sluice::userspace {
 
 // A listening socket that several threads watch. The last thread that stops closes it.
 struct TcpListenSocket {
-  TcpListenSocket(Descriptor given, unsigned watched_by) noexcept : socket(std::move(given)), watchers(watched_by) {}
-  Descriptor socket;
+  TcpListenSocket(lib::Fd given, unsigned watched_by) noexcept : socket(std::move(given)), watchers(watched_by) {}
+  lib::Fd socket;
   std::atomic<unsigned> watchers;
 };
 

@@ -19,7 +19,7 @@ namespace sluice::userspace {
 namespace {
 
 // Makes close() send a RST.
-void abort_on_close(const Descriptor& socket) noexcept {
+void abort_on_close(const lib::Fd& socket) noexcept {
   if (!socket) return;
   const linger at_once{1, 0};
   setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
@@ -27,7 +27,7 @@ void abort_on_close(const Descriptor& socket) noexcept {
 
 }  // namespace
 
-TcpConnection::TcpConnection(TcpRelay& relay, ListenerConnections& group, Descriptor client,
+TcpConnection::TcpConnection(TcpRelay& relay, ListenerConnections& group, lib::Fd client,
                              const abi::Address& address) noexcept
     : relay_(relay), group_(group), address_(address) {
   client_.socket = std::move(client);
@@ -180,8 +180,8 @@ void TcpConnection::end() noexcept {
   up_.drop(relay_.tools());
   down_.drop(relay_.tools());
   leave_endpoint();
-  client_.socket.close();
-  server_.socket.close();
+  client_.socket.reset();
+  server_.socket.reset();
   of_listener.unlink();
   waiting.unlink();
   relay_.ended(group_);

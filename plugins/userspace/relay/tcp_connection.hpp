@@ -25,7 +25,7 @@ using ConnectionHook = boost::intrusive::list_member_hook<boost::intrusive::link
 // Owns itself: passes itself to retire() when it ends.
 class TcpConnection final : public Retired, private Timer {
  public:
-  TcpConnection(TcpRelay& relay, ListenerConnections& group, Descriptor client, const abi::Address& address) noexcept;
+  TcpConnection(TcpRelay& relay, ListenerConnections& group, lib::Fd client, const abi::Address& address) noexcept;
   ~TcpConnection() override = default;
   TcpConnection(const TcpConnection&) = delete;
   TcpConnection& operator=(const TcpConnection&) = delete;

@@ -52,7 +52,7 @@ TcpShortage shortage_of(int error) noexcept {
 // EADDRNOTAVAIL means that local ports have run out, or that the node has no source address for the target, which is
 // then an unreachable endpoint. UDP has separate ports, so that connecting a UDP socket fails only in the second case.
 bool has_source_address(const SocketAddress& target, std::uint32_t mark) noexcept {
-  Descriptor probe;
+  lib::Fd probe;
   return open_endpoint_socket(target.family(), SOCK_DGRAM, mark, probe) != 0 ||
          connect(probe.get(), target.get(), target.size()) == 0 || errno != EADDRNOTAVAIL;
 }
@@ -125,7 +125,7 @@ int TcpConnection::attempt(Nanoseconds now) noexcept {
 // Returns false if the connection has ended.
 bool TcpConnection::attempt_failed(bool blame) noexcept {
   state_ = State::kWaiting;
-  server_.socket.close();
+  server_.socket.reset();
   relay_.statistics().dials_failed.add();
   if (blame) {
     group_.listener->balancer().dial_failed(endpoint_, relay_.loop().now());
@@ -144,7 +144,7 @@ bool TcpConnection::attempt_failed(bool blame) noexcept {
 
 // The client waits until the shortage ends; the endpoint does not count as failed.
 void TcpConnection::wait_for_node(int error) noexcept {
-  server_.socket.close();
+  server_.socket.reset();
   group_.listener->balancer().dial_abandoned(endpoint_);
   leave_endpoint();
   state_ = State::kWaiting;

@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "lib/fd.hpp"
 #include "plugins/userspace/balancer/balancer.hpp"
-#include "plugins/userspace/descriptor.hpp"
 #include "plugins/userspace/relay/pipe_pool.hpp"
 #include "plugins/userspace/relay/statistics.hpp"
 
@@ -23,7 +23,7 @@ inline constexpr std::uint32_t kStreamEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP |
 
 // A socket and its readiness, as reported by edge-triggered epoll.
 struct TcpEnd {
-  Descriptor socket;
+  lib::Fd socket;
   bool readable = false;
   bool writable = false;
   bool hung_up = false;  // the peer has sent FIN, or failed: a short read does not mean that the buffer is empty

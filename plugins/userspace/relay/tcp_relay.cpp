@@ -79,12 +79,12 @@ TcpRelay& TcpRelay::choose_relay() noexcept {
   return own > least_loaded_->load_.load(std::memory_order_relaxed) + own / 4 ? *least_loaded_ : *this;
 }
 
-void TcpRelay::place_connection(Descriptor client, const abi::Address& address, const ListenerPtr& listener) noexcept {
+void TcpRelay::place_connection(lib::Fd client, const abi::Address& address, const ListenerPtr& listener) noexcept {
   TcpRelay& there = choose_relay();
   there.load_.fetch_add(1, std::memory_order_relaxed);
   if (&there == this) return add_connection(std::move(client), address, listener);
   try {
-    const auto socket = std::make_shared<Descriptor>(std::move(client));
+    const auto socket = std::make_shared<lib::Fd>(std::move(client));
     there.loop_.post(
         [&there, socket, address, listener] { there.add_connection(std::move(*socket), address, listener); });
   } catch (const std::bad_alloc&) {
@@ -92,12 +92,12 @@ void TcpRelay::place_connection(Descriptor client, const abi::Address& address, 
   }
 }
 
-void TcpRelay::accept_here(Descriptor client, const abi::Address& address, const ListenerPtr& listener) noexcept {
+void TcpRelay::accept_here(lib::Fd client, const abi::Address& address, const ListenerPtr& listener) noexcept {
   load_.fetch_add(1, std::memory_order_relaxed);
   add_connection(std::move(client), address, listener);
 }
 
-void TcpRelay::add_connection(Descriptor client, const abi::Address& address, const ListenerPtr& listener) noexcept {
+void TcpRelay::add_connection(lib::Fd client, const abi::Address& address, const ListenerPtr& listener) noexcept {
   try {
     ListenerConnections& connections = listeners_.try_emplace(listener.get(), listener).first->second;
     auto* connection = new TcpConnection(*this, connections, std::move(client), address);

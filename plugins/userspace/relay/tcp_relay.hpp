@@ -50,8 +50,8 @@ class TcpRelay {
 
   // Assigns an accepted connection to this thread, or to a thread with a clearly lower load; accept_here() always to
   // this one.
-  void place_connection(Descriptor client, const abi::Address& address, const ListenerPtr& listener) noexcept;
-  void accept_here(Descriptor client, const abi::Address& address, const ListenerPtr& listener) noexcept;
+  void place_connection(lib::Fd client, const abi::Address& address, const ListenerPtr& listener) noexcept;
+  void accept_here(lib::Fd client, const abi::Address& address, const ListenerPtr& listener) noexcept;
 
   void endpoints_gone(const ListenerPtr& listener, std::span<const EndpointPtr> gone) noexcept;
   // All sockets of the listener are closed. `keep_connections`: established connections continue, whatever the
@@ -66,7 +66,7 @@ class TcpRelay {
   void pipes_used() noexcept;
 
  private:
-  void add_connection(Descriptor client, const abi::Address& address, const ListenerPtr& listener) noexcept;
+  void add_connection(lib::Fd client, const abi::Address& address, const ListenerPtr& listener) noexcept;
   void uncount() noexcept;
   TcpRelay& choose_relay() noexcept;
   Nanoseconds when_removed() const noexcept;

@@ -38,7 +38,7 @@ UdpRelay::State::~State() {
   flush();
   while (UdpClientTable::Entry* const entry = table.idle_longest()) drop(static_cast<Client&>(*entry));
   for (auto& [id, serving] : servings) {
-    serving->socket.close();
+    serving->socket.reset();
     loop.retire(std::move(serving));
   }
 }
@@ -49,7 +49,7 @@ UdpRelay::UdpRelay(EventLoop& loop, const RelaySettings& settings, std::size_t m
 
 UdpRelay::~UdpRelay() = default;
 
-int UdpRelay::serve(ServingId id, Descriptor socket, ListenerPtr listener) {
+int UdpRelay::serve(ServingId id, lib::Fd socket, ListenerPtr listener) {
   State& state = *state_;
   try {
     if (state.in == nullptr) state.in = std::make_unique<UdpBatch>();
@@ -84,7 +84,7 @@ void UdpRelay::stop(ServingId id, bool drain_queue) {
   while (UdpClientTable::Entry* const entry = state.table.any_of(id)) state.drop(static_cast<State::Client&>(*entry));
   // Closing does not remove it from epoll if the service manager has a duplicate.
   state.loop.remove(found->second->socket.get());
-  found->second->socket.close();
+  found->second->socket.reset();
   state.loop.retire(std::move(found->second));
   state.servings.erase(found);
 }
@@ -100,14 +100,14 @@ void UdpRelay::endpoints_gone(std::span<const EndpointPtr> gone) {
 void UdpRelay::State::fail(Client& client) noexcept {
   statistics.udp_errors.add();
   client.endpoint()->disconnected();
-  client.socket.close();
+  client.socket.reset();
   client.serving->listener->balancer().dial_failed(client.endpoint(), loop.now());
 }
 
 void UdpRelay::State::drop(Client& client) noexcept {
   if (client.socket) {
     client.endpoint()->disconnected();
-    client.socket.close();
+    client.socket.reset();
     if (!client.answered) client.serving->listener->balancer().dial_abandoned(client.endpoint());
   }
   table.erase(client);

@@ -24,7 +24,7 @@ class UdpRelay {
   UdpRelay& operator=(const UdpRelay&) = delete;
 
   // Takes ownership of one socket of the listener's group. 0 or an errno. REQUIRES: `id` is not served yet
-  [[nodiscard]] int serve(ServingId id, Descriptor socket, ListenerPtr listener);
+  [[nodiscard]] int serve(ServingId id, lib::Fd socket, ListenerPtr listener);
   // Stops reading from its socket, which another backend reads from now on. Replies are still sent from it.
   void stop_reading(ServingId id);
   // Closes its socket and drops its clients. `drain_queue`: relays queued datagrams before, unless reading was stopped.

@@ -22,12 +22,12 @@ namespace sluice::userspace {
 struct UdpRelay::State {
   // A listening socket. After stop() it exists until the end of the current batch of events.
   struct Serving final : EventHandler, Retired {
-    Serving(State& given, ServingId number, Descriptor given_socket, ListenerPtr given_listener) noexcept
+    Serving(State& given, ServingId number, lib::Fd given_socket, ListenerPtr given_listener) noexcept
         : relay(given), id(number), socket(std::move(given_socket)), listener(std::move(given_listener)) {}
     void on_events(std::uint32_t events) noexcept override;
     State& relay;
     const ServingId id;
-    Descriptor socket;
+    lib::Fd socket;
     const ListenerPtr listener;
     bool answers = false;  // an endpoint has replied at least once
     bool reading_stopped = false;
@@ -38,7 +38,7 @@ struct UdpRelay::State {
     explicit Client(Serving& given) noexcept : serving(&given) {}
     void on_events(std::uint32_t events) noexcept override;
     Serving* serving;
-    Descriptor socket;
+    lib::Fd socket;
     bool answered = false;  // success was reported to the balancer
   };
 

@@ -52,8 +52,8 @@ void prepare_udp_service_socket(int fd) noexcept {
   setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
 }
 
-int connect_udp(const SocketAddress& target, std::uint32_t mark, Descriptor& out) noexcept {
-  Descriptor fd;
+int connect_udp(const SocketAddress& target, std::uint32_t mark, lib::Fd& out) noexcept {
+  lib::Fd fd;
   if (const int failure = open_endpoint_socket(target.family(), SOCK_DGRAM, mark, fd); failure != 0) return failure;
   // Without IP_RECVERR the kernel does not report unreachable hosts.
   const int on = 1;

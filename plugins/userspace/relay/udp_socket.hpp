@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "plugins/userspace/descriptor.hpp"
+#include "lib/fd.hpp"
 #include "plugins/userspace/socket_address.hpp"
 
 namespace sluice::userspace {
@@ -15,7 +15,7 @@ namespace sluice::userspace {
 void prepare_udp_service_socket(int fd) noexcept;
 
 // Opens a non-blocking socket with this mark, connected to `target`, that also reports ICMP errors. 0 or an errno.
-[[nodiscard]] int connect_udp(const SocketAddress& target, std::uint32_t mark, Descriptor& out) noexcept;
+[[nodiscard]] int connect_udp(const SocketAddress& target, std::uint32_t mark, lib::Fd& out) noexcept;
 
 // Takes the pending error of a socket of connect_udp(); 0 if none concerns the endpoint.
 int take_udp_error(int fd) noexcept;

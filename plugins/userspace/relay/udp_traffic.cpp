@@ -170,7 +170,7 @@ int UdpRelay::State::connect(const EndpointPtr& endpoint, std::uint32_t mark, Cl
     int failure = connect_udp(endpoint->target(), mark, client.socket);
     if (failure == 0) failure = loop.add(client.socket.get(), EPOLLIN, &client);
     if (failure == 0) return 0;
-    client.socket.close();
+    client.socket.reset();
     if (connect_fault(failure) != UdpFault::kNode || evictions == kEvictions || !evict()) return failure;
   }
 }

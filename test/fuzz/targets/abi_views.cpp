@@ -8,8 +8,8 @@
 #include <cstring>
 #include <memory>
 
-#include "core/base/clock.hpp"
 #include "core/plugin/host_services.hpp"
+#include "lib/clock.hpp"
 #include "sluice/sdk/options.hpp"
 #include "sluice/sdk/service.hpp"
 #include "sluice/sdk/views.hpp"
@@ -78,7 +78,7 @@ void read_options(Input& in) {
 }
 
 void call_host(Input& in) {
-  const base::SteadyClock clock;
+  const lib::SteadyClock clock;
   std::string reported;
   plugin::HostServices host(
       "print",

@@ -37,7 +37,7 @@ Answer answer_of(std::string_view input) {
 
 // Delivers the body to a reader and returns the result as text.
 std::string deliver(kube::AnswerReader& reader, const Answer& answer, std::string_view sizes) {
-  base::Status status = reader.on_head(answer.head);
+  lib::Status status = reader.on_head(answer.head);
   for (const std::string_view piece : cut(answer.body, sizes)) {
     if (!status.ok()) break;
     status = reader.on_body(piece);
@@ -55,7 +55,7 @@ std::string read_list(const Answer& answer, std::string_view sizes) {
       [&](kube::Decoded decoded) {
         require_sound(decoded);
         result += describe_decoded(decoded) + "\n";
-        return base::Status();
+        return lib::Status();
       });
   const std::string ended = deliver(reader, answer, sizes);
   const auto envelope = reader.finish();
@@ -72,7 +72,7 @@ std::string read_watch(const Answer& answer, std::string_view sizes) {
       [&](kube::WatchEvent event) {
         require_sound(event.object);
         result += event.type_text + " " + describe_decoded(event.object) + "\n";
-        return base::Status();
+        return lib::Status();
       },
       [] { return std::nullopt; });
   const std::string ended = deliver(reader, answer, sizes);

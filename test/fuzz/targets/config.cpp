@@ -6,6 +6,7 @@
 #include "core/config/file.hpp"
 #include "core/config/validate.hpp"
 #include "core/config/values.hpp"
+#include "lib/duration.hpp"
 #include "test/fuzz/target.hpp"
 
 namespace sluice::fuzz {
@@ -24,7 +25,7 @@ FUZZ_TARGET(config) {
   FUZZ_REQUIRE(!settings.node_name.empty() && !settings.backend.empty(), "settings name the node and the backend");
   FUZZ_REQUIRE(settings.masquerade_bit >= 0 && settings.masquerade_bit < 32, "the mark is one bit");
   FUZZ_REQUIRE(settings.min_sync_period <= settings.sync_period, "the shorter period is the shorter one");
-  FUZZ_REQUIRE(config::parse_duration(config::print_duration(settings.sync_period)) == settings.sync_period,
+  FUZZ_REQUIRE(lib::parse_duration(config::print_duration(settings.sync_period)) == settings.sync_period,
                "a period can be printed and read");
 }
 

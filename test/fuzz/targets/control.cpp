@@ -15,8 +15,8 @@
 #include <memory>
 #include <stdexcept>
 
-#include "core/base/fd.hpp"
 #include "core/observe/control/control_server.hpp"
+#include "lib/fd.hpp"
 #include "test/fuzz/target.hpp"
 
 namespace sluice::fuzz {
@@ -32,7 +32,7 @@ class Server {
     server_ = std::make_unique<observe::ControlServer>(path_);
     server_->on("status", [](const nlohmann::json& request) { return request; });
     server_->on("fail", [](const nlohmann::json&) -> nlohmann::json { throw std::runtime_error("failed"); });
-    const base::Status started = server_->start();
+    const lib::Status started = server_->start();
     FUZZ_REQUIRE(started.ok(), "the server starts");
   }
   ~Server() {
@@ -44,7 +44,7 @@ class Server {
 
   // Sends everything, then reads until the server closes.
   std::string ask(std::string_view text) const {
-    const base::Fd client(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const lib::Fd client(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path_.data(), path_.size());

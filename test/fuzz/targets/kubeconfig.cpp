@@ -28,7 +28,7 @@ std::string with_secret(std::string_view text) {
   return out;
 }
 
-void require_discreet(const base::Status& status) {
+void require_discreet(const lib::Status& status) {
   FUZZ_REQUIRE(status.ok() || !status.message().empty(), "a refusal says why");
   FUZZ_REQUIRE(status.message().find(kSecret) == std::string::npos, "a refusal keeps secrets");
 }

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <string>
 
-#include "core/base/fd.hpp"
 #include "core/kube/recording/recording_line.hpp"
 #include "core/kube/recording/recording_reader.hpp"
+#include "lib/fd.hpp"
 #include "test/fuzz/target.hpp"
 
 namespace sluice::fuzz {
@@ -32,20 +32,20 @@ void require_header(kube::RecordingLineParser& parser, std::string_view line) {
 
 void require_lines(std::string_view text) {
   kube::RecordingLineParser parser;
-  base::Clock::Duration before{};
+  lib::Clock::Duration before{};
   for (std::size_t end = 0; !text.empty(); text.remove_prefix(end)) {
     const std::string_view line = text.substr(0, text.find('\n'));
     end = std::min(line.size() + 1, text.size());
     require_header(parser, line);
     const auto read = parser.line(line, before);
     if (!read) continue;
-    FUZZ_REQUIRE(read->since_start >= base::Clock::Duration::zero(), "no event is before the start");
+    FUZZ_REQUIRE(read->since_start >= lib::Clock::Duration::zero(), "no event is before the start");
     before = read->since_start;
   }
 }
 
 void require_file(std::string_view text) {
-  static const base::Fd file(memfd_create("recording", MFD_CLOEXEC));
+  static const lib::Fd file(memfd_create("recording", MFD_CLOEXEC));
   static const std::string path = "/proc/self/fd/" + std::to_string(file.get());
   const bool written = ftruncate(file.get(), 0) == 0 &&
                        pwrite(file.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());

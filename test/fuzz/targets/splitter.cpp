@@ -22,7 +22,7 @@ struct Cutting {
 template <class Splitter>
 std::string split(const Cutting& cutting, std::string_view sizes, std::string& output, Splitter& splitter) {
   for (const std::string_view piece : cut(cutting.text, sizes)) {
-    if (const base::Status status = splitter.append(piece); !status.ok()) {
+    if (const lib::Status status = splitter.append(piece); !status.ok()) {
       FUZZ_REQUIRE(!status.message().empty(), "a refusal says why");
       return output + "failed: " + status.message();
     }
@@ -36,7 +36,7 @@ std::string split_text(const Cutting& cutting, std::string_view sizes, bool list
     FUZZ_REQUIRE(object.size() >= 2 && object.front() == '{' && object.size() <= cutting.limit,
                  "an object begins with a brace and keeps to the limit");
     output.append("object ").append(object).append("\n");
-    return base::Status();
+    return lib::Status();
   };
   kube::ObjectVisitor oversized;
   if (cutting.passes_over) {
@@ -44,7 +44,7 @@ std::string split_text(const Cutting& cutting, std::string_view sizes, bool list
       FUZZ_REQUIRE(cutting.text.find(beginning) != std::string_view::npos, "the beginning is of the text");
       // Beyond the limit, the length of `beginning` depends on the pieces while the limit is below kKeptOfOversized.
       output.append("oversized ").append(beginning.substr(0, cutting.limit)).append("\n");
-      return base::Status();
+      return lib::Status();
     };
   }
   if (!list) {

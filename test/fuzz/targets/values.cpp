@@ -8,10 +8,11 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "core/base/ip.hpp"
 #include "core/kube/access/base64.hpp"
 #include "core/kube/access/server_url.hpp"
-#include "core/kube/decode/rfc3339.hpp"
+#include "lib/duration.hpp"
+#include "lib/ip.hpp"
+#include "lib/rfc3339.hpp"
 #include "sluice/sdk/address.hpp"
 #include "test/fuzz/target.hpp"
 
@@ -19,13 +20,13 @@ namespace sluice::fuzz {
 namespace {
 
 void addresses(std::string_view text) {
-  if (const auto address = base::IpAddress::parse(text)) {
-    FUZZ_REQUIRE(base::IpAddress::parse(address->to_string()) == address, "an address survives printing");
-    FUZZ_REQUIRE(base::IpPrefix(*address, base::family_bits(address->family())).contains(*address),
+  if (const auto address = lib::IpAddress::parse(text)) {
+    FUZZ_REQUIRE(lib::IpAddress::parse(address->to_string()) == address, "an address survives printing");
+    FUZZ_REQUIRE(lib::IpPrefix(*address, lib::family_bits(address->family())).contains(*address),
                  "an address is in the prefix of itself");
   }
-  if (const auto prefix = base::IpPrefix::parse(text)) {
-    FUZZ_REQUIRE(base::IpPrefix::parse(prefix->to_string()) == prefix, "a prefix survives printing");
+  if (const auto prefix = lib::IpPrefix::parse(text)) {
+    FUZZ_REQUIRE(lib::IpPrefix::parse(prefix->to_string()) == prefix, "a prefix survives printing");
     FUZZ_REQUIRE(prefix->contains(prefix->address()) && prefix->contains(*prefix), "a prefix holds itself");
   }
   for (const auto family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
@@ -38,11 +39,11 @@ void addresses(std::string_view text) {
 
 void times(std::string_view text) {
   using namespace std::chrono;
-  if (const auto duration = config::parse_duration(text)) {
-    FUZZ_REQUIRE(config::parse_duration(config::print_duration(*duration)) == duration, "a duration survives printing");
+  if (const auto duration = lib::parse_duration(text)) {
+    FUZZ_REQUIRE(lib::parse_duration(config::print_duration(*duration)) == duration, "a duration survives printing");
   }
-  if (const auto time = kube::parse_rfc3339(text)) {
-    FUZZ_REQUIRE(kube::parse_rfc3339(kube::print_rfc3339(*time)) == time, "a time survives printing");
+  if (const auto time = lib::parse_rfc3339(text)) {
+    FUZZ_REQUIRE(lib::parse_rfc3339(lib::rfc3339(*time, lib::Fraction::nanoseconds_or_none)) == time, "a time survives printing");
   }
 }
 

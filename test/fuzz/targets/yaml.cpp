@@ -13,7 +13,7 @@ namespace {
 bool is_json(kube::Decoder& decoder, const std::string& json) {
   // Only objects have a head; other valid JSON fails with a different code than invalid JSON.
   const auto head = decoder.head(json);
-  return head || head.status().code() != base::StatusCode::unsupported;
+  return head || head.status().code() != lib::StatusCode::unsupported;
 }
 
 FUZZ_TARGET(yaml) {

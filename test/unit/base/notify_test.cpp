@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <string>
 
-#include "core/base/fd.hpp"
+#include "lib/fd.hpp"
 
 namespace sluice::base {
 namespace notify_test {
@@ -42,7 +42,7 @@ class Listener {
   }
 
  private:
-  Fd socket_;
+  lib::Fd socket_;
 };
 
 class NotifyTest : public CppUnit::TestFixture {

@@ -45,7 +45,7 @@ class CleanupChainPlanTest : public CppUnit::TestFixture {
 
  public:
   static bool plan_of(const Selection& selection, std::string_view text, ChainPlan& into, std::size_t piece = 4096) {
-    ChainPlanner planner(selection, base::Family::ipv4);
+    ChainPlanner planner(selection, lib::Family::ipv4);
     for (; !text.empty(); text.remove_prefix(std::min(piece, text.size()))) planner.parse(text.substr(0, piece));
     return planner.finish(into);
   }
@@ -200,7 +200,7 @@ class CleanupChainPlanTest : public CppUnit::TestFixture {
 
   void removes_plain_jumps_to_claimed_chains() {
     Selection selection(0, 0);
-    CPPUNIT_ASSERT(selection.add(base::Family::ipv4, "iptables/nat/OTHER-*"));
+    CPPUNIT_ASSERT(selection.add(lib::Family::ipv4, "iptables/nat/OTHER-*"));
     CPPUNIT_ASSERT_EQUAL(std::string("-D nat PREROUTING -j OTHER-A\n-X nat OTHER-A\n-F OTHER-B by PREROUTING\n"),
                          planned(selection,
                                  "*nat\n:PREROUTING ACCEPT [0:0]\n:OTHER-A - [0:0]\n:OTHER-B - [0:0]\n"

@@ -40,7 +40,7 @@ class CleanupIpvsConnectionsTest : public CppUnit::TestFixture {
 
   static IpvsOwnership with(std::initializer_list<const char*> addresses) {
     IpvsOwnership out;
-    for (const char* address : addresses) out.bound(*base::IpAddress::parse(address));
+    for (const char* address : addresses) out.bound(*lib::IpAddress::parse(address));
     return out;
   }
 

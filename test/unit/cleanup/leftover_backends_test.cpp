@@ -15,7 +15,7 @@
 namespace sluice::cleanup {
 namespace leftover_backends_test {
 
-using base::Family;
+using lib::Family;
 using names::kIptables;
 using names::kIpvs;
 using names::kNftables;
@@ -29,7 +29,7 @@ ownership::Claim of(const char* backend, Family family, ownership::ClaimState st
 std::string text(const std::vector<LeftoverBackend>& all) {
   std::string out;
   for (const LeftoverBackend& one : all) {
-    out += one.backend + " " + std::string(base::family_name(one.family)) +
+    out += one.backend + " " + std::string(lib::family_name(one.family)) +
            (one.by == LeftoverBackend::By::plugin ? " plugin " : " remover ") + std::to_string(one.drain.count()) + " [";
     for (const auto& artifact : one.artifacts) out += (out.ends_with('[') ? "" : " ") + artifact;
     out += "]";

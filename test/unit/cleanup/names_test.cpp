@@ -20,7 +20,7 @@
 namespace sluice::cleanup {
 namespace names_test {
 
-using base::Family;
+using lib::Family;
 
 class CleanupNamesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(CleanupNamesTest);
@@ -39,7 +39,7 @@ class CleanupNamesTest : public CppUnit::TestFixture {
   }
 
   void removes_every_chain() {
-    for (const Family family : base::kFamilies) {
+    for (const Family family : lib::kFamilies) {
       const auto removed = [&](const auto& row, std::string_view table, const std::string& chain) {
         return removes(row, [&](const Selection& selection) { return selection.chain(family, table, chain); });
       };

@@ -13,7 +13,7 @@
 namespace sluice::cleanup {
 namespace selection_test {
 
-using base::Family;
+using lib::Family;
 using names::kIptables;
 using names::kIpvs;
 using names::kNftables;
@@ -126,13 +126,13 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
   void selects_claimed_virtual_servers() {
     Selection nothing(0, kIptables);
     CPPUNIT_ASSERT(!nothing.virtual_servers());
-    CPPUNIT_ASSERT(!nothing.add(base::Family::ipv4, "ipvs/other"));
-    CPPUNIT_ASSERT(!nothing.add(base::Family::ipv4, "ipvs/*"));
+    CPPUNIT_ASSERT(!nothing.add(lib::Family::ipv4, "ipvs/other"));
+    CPPUNIT_ASSERT(!nothing.add(lib::Family::ipv4, "ipvs/*"));
     CPPUNIT_ASSERT(!nothing.virtual_servers());
-    CPPUNIT_ASSERT(nothing.add(base::Family::ipv4, "ipvs/virtual-servers"));
+    CPPUNIT_ASSERT(nothing.add(lib::Family::ipv4, "ipvs/virtual-servers"));
     CPPUNIT_ASSERT(nothing.virtual_servers());
     Selection all(kAllModes, 0);
-    all.keep(base::Family::ipv6, "ipvs/virtual-servers");
+    all.keep(lib::Family::ipv6, "ipvs/virtual-servers");
     CPPUNIT_ASSERT(!all.virtual_servers());
   }
 

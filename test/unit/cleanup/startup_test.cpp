@@ -15,7 +15,7 @@
 namespace sluice::cleanup {
 namespace startup_test {
 
-using base::Family;
+using lib::Family;
 using namespace std::chrono_literals;
 
 // Replaces the removers and the node: records what it may remove, and fails `failures` times.

@@ -18,7 +18,7 @@
 namespace sluice::cleanup {
 namespace virtual_servers_test {
 
-base::IpAddress ip(const char* text) { return *base::IpAddress::parse(text); }
+lib::IpAddress ip(const char* text) { return *lib::IpAddress::parse(text); }
 SetEntry front(const char* address, std::uint8_t protocol, std::uint16_t port) {
   return {true, ip(address), protocol, port};
 }

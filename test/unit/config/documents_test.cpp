@@ -12,10 +12,10 @@
 #include <cstring>
 #include <set>
 
-#include "core/base/files.hpp"
 #include "core/config/flag_table.hpp"
 #include "core/config/option_readers.hpp"
 #include "core/config/validate.hpp"
+#include "lib/files.hpp"
 #include "test/unit/config/generated_part.hpp"
 #include "test/unit/config/problem_text.hpp"
 #include "test/unit/temporary_folder.hpp"
@@ -29,7 +29,7 @@ std::string path_of(const std::string& name) {
 }
 
 std::string read(const std::string& name) {
-  const auto text = base::read_file(path_of(name));
+  const auto text = lib::read_file(path_of(name));
   CPPUNIT_ASSERT_MESSAGE(text.status().message(), text.ok());
   return *text;
 }
@@ -115,7 +115,7 @@ void require_entries(const std::string& page, const std::vector<Entry>& entries)
       CPPUNIT_ASSERT_EQUAL_MESSAGE("run the unit tests with SLUICE_WRITE_DOCS=1", begin, text.substr(at, end - at));
     previous = at;
   }
-  if (write) CPPUNIT_ASSERT(base::write_file_atomically(path_of(page), text).ok());
+  if (write) CPPUNIT_ASSERT(lib::write_file_atomically(path_of(page), text).ok());
 }
 
 // Without fonts, and without the backslashes of troff before dashes.

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "core/base/files.hpp"
+#include "lib/files.hpp"
 
 namespace sluice::test {
 
@@ -18,14 +18,14 @@ inline void require_generated_part(const std::string& document, const std::strin
   const std::string end = "<!-- end of what is made -->\n";
   const char* source = std::getenv("SLUICE_SRCDIR");
   const std::string path = std::string(source == nullptr ? "." : source) + "/" + document;
-  const auto text = base::read_file(path);
+  const auto text = lib::read_file(path);
   CPPUNIT_ASSERT_MESSAGE(text.status().message(), text.ok());
   const auto mark = text->find(begin);
   const auto at = mark + begin.size();
   const auto until = mark == std::string::npos ? mark : text->find(end, at);
   CPPUNIT_ASSERT_MESSAGE(document + " lacks the marks", until != std::string::npos);
   if (std::getenv("SLUICE_WRITE_DOCS") != nullptr) {
-    CPPUNIT_ASSERT(base::write_file_atomically(path, text->substr(0, at) + part + text->substr(until)).ok());
+    CPPUNIT_ASSERT(lib::write_file_atomically(path, text->substr(0, at) + part + text->substr(until)).ok());
     return;
   }
   CPPUNIT_ASSERT_EQUAL_MESSAGE("run the unit tests with SLUICE_WRITE_DOCS=1", part, text->substr(at, until - at));

@@ -17,7 +17,7 @@ using S = const config::Settings&;
 std::string show(bool value) { return value ? "true" : "false"; }
 std::string show(int value) { return std::to_string(value); }
 std::string show(Duration value) { return go_duration(value); }
-std::string show(const std::optional<base::SocketAddress>& value) { return value ? value->to_string() : ""; }
+std::string show(const std::optional<lib::SocketAddress>& value) { return value ? value->to_string() : ""; }
 
 const std::string kNegative = " is negative; allowed: 0 or more";
 const std::string kNoAddress =

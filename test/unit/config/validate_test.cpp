@@ -62,7 +62,7 @@ std::string sorted(const std::string& lines) {
   return out;
 }
 
-base::IpPrefix prefix(const char* text) { return base::IpPrefix::parse(text).value(); }
+lib::IpPrefix prefix(const char* text) { return lib::IpPrefix::parse(text).value(); }
 
 class ValidateTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ValidateTest);
@@ -428,7 +428,7 @@ class ValidateTest : public CppUnit::TestFixture {
     HostEnvironment environment{{"iptables", "nftables"}, "h"};
     environment.choose_backend = [](const PluginSettings& plugins) {
       CPPUNIT_ASSERT_EQUAL(std::string("/lib/plugins"), plugins.folders.at(0));
-      return base::Result<BackendChoice>(BackendChoice{"nftables", "because"});
+      return lib::Result<BackendChoice>(BackendChoice{"nftables", "because"});
     };
     const Result r = validate_words({"--proxy-mode=auto", "--iptables-sync-period=9s"}, environment);
     CPPUNIT_ASSERT_EQUAL(std::string(), r.problems);
@@ -436,7 +436,7 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("because"), r.settings.backend_reason);
     CPPUNIT_ASSERT(r.settings.node_ports.primary && r.settings.sync_period == 9s);
     environment.choose_backend = [](const PluginSettings&) {
-      return base::Result<BackendChoice>(base::Status(base::StatusCode::unsupported, "nothing works"));
+      return lib::Result<BackendChoice>(lib::Status(lib::StatusCode::unsupported, "nothing works"));
     };
     CPPUNIT_ASSERT_EQUAL(std::string("E --proxy-mode: nothing works\n"),
                          validate_words({"--proxy-mode=auto"}, environment).problems);

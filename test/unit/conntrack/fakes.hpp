@@ -15,16 +15,16 @@
 
 namespace sluice::test {
 
-inline base::SocketAddress at(std::string_view text, std::uint16_t port) {
-  return {*base::IpAddress::parse(text), port};
+inline lib::SocketAddress at(std::string_view text, std::uint16_t port) {
+  return {*lib::IpAddress::parse(text), port};
 }
 
 inline conntrack::UdpPortKey udp_key(const std::string& name) {
   return {{base::Symbol("ns1"), name}, base::Symbol("dns")};
 }
 
-inline conntrack::UdpPortPtr udp_port(std::vector<base::SocketAddress> frontends, std::uint16_t node_port,
-                                      std::vector<base::SocketAddress> serving,
+inline conntrack::UdpPortPtr udp_port(std::vector<lib::SocketAddress> frontends, std::uint16_t node_port,
+                                      std::vector<lib::SocketAddress> serving,
                                       std::vector<std::uint16_t> relays = {}) {
   std::sort(frontends.begin(), frontends.end());
   std::sort(serving.begin(), serving.end());
@@ -40,12 +40,12 @@ class FakeConntrackTable : public conntrack::ConntrackTable {
   std::size_t visits = 0;
   std::size_t visits_of_everything = 0;
   int interruptions = 0;                      // the next visits that end half way
-  base::Status failure;                       // of each visit, if not ok
+  lib::Status failure;                       // of each visit, if not ok
   std::size_t whole_cheaper_from = SIZE_MAX;  // that many visits cost more than one full visit
 
   // Adds the flow of a client; `server`: the endpoint that the rules chose, or `to`.
-  conntrack::Flow& add(const base::SocketAddress& client, const base::SocketAddress& to,
-                       const base::SocketAddress& server) {
+  conntrack::Flow& add(const lib::SocketAddress& client, const lib::SocketAddress& to,
+                       const lib::SocketAddress& server) {
     flows.push_back({client, to, server, client, ++last_id_});
     return flows.back();
   }
@@ -53,7 +53,7 @@ class FakeConntrackTable : public conntrack::ConntrackTable {
     return std::any_of(flows.begin(), flows.end(), [&](const conntrack::Flow& flow) { return flow.id == id; });
   }
 
-  base::Status visit(base::Family, const conntrack::FlowQuery& query, const Visitor& visitor) override {
+  lib::Status visit(lib::Family, const conntrack::FlowQuery& query, const Visitor& visitor) override {
     ++visits;
     if (query.everything()) ++visits_of_everything;
     if (!failure.ok()) return failure;
@@ -62,13 +62,13 @@ class FakeConntrackTable : public conntrack::ConntrackTable {
     for (std::size_t i = 0; i < (cut ? now.size() / 2 : now.size()); ++i) {
       if (query.fits(now[i]) && !visitor(now[i])) return {};
     }
-    return cut ? base::errno_status("reading", EINTR) : base::Status();
+    return cut ? lib::errno_status("reading", EINTR) : lib::Status();
   }
 
-  conntrack::FlowQuery supported_query(base::Family, const conntrack::FlowQuery& query) const override { return query; }
-  bool is_whole_cheaper(base::Family, std::size_t number) const override { return number >= whole_cheaper_from; }
+  conntrack::FlowQuery supported_query(lib::Family, const conntrack::FlowQuery& query) const override { return query; }
+  bool is_whole_cheaper(lib::Family, std::size_t number) const override { return number >= whole_cheaper_from; }
 
-  base::Result<std::size_t> remove(base::Family, std::span<const conntrack::Flow> gone) override {
+  lib::Result<std::size_t> remove(lib::Family, std::span<const conntrack::Flow> gone) override {
     return std::erase_if(flows, [&](const conntrack::Flow& flow) {
       return std::any_of(gone.begin(), gone.end(), [&](const conntrack::Flow& one) { return one.id == flow.id; });
     });

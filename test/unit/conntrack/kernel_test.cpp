@@ -20,17 +20,17 @@
 #include <string>
 #include <thread>
 
-#include "core/base/fd.hpp"
 #include "core/conntrack/pass.hpp"
-#include "core/node/sysctl.hpp"
+#include "lib/fd.hpp"
+#include "lib/sysctl.hpp"
 #include "test/unit/conntrack/fakes.hpp"
 #include "test/unit/skip.hpp"
 
 namespace sluice::conntrack {
 namespace kernel_test {
 
-using base::Family;
-using base::SocketAddress;
+using lib::Family;
+using lib::SocketAddress;
 using test::at;
 
 struct Addresses {
@@ -96,11 +96,11 @@ class Loopback {
   Family family_;
   sockaddr_storage name_{};
   socklen_t size_ = sizeof name_;
-  base::Fd socket_;
+  lib::Fd socket_;
 };
 
 std::uint64_t buckets() {
-  const auto text = node::Sysctl().read("net/netfilter/nf_conntrack_buckets");
+  const auto text = lib::Sysctl().read("net/netfilter/nf_conntrack_buckets");
   CPPUNIT_ASSERT_EQUAL(std::string(), text.status().message());
   return std::stoull(*text);
 }
@@ -111,7 +111,7 @@ class CountingTable : public ConntrackTable {
   explicit CountingTable(ConntrackTable& of) : of_(of) {}
   std::size_t visits = 0;
 
-  base::Status visit(Family family, const FlowQuery& query, const Visitor& visitor) override {
+  lib::Status visit(Family family, const FlowQuery& query, const Visitor& visitor) override {
     ++visits;
     return of_.visit(family, query, visitor);
   }
@@ -121,7 +121,7 @@ class CountingTable : public ConntrackTable {
   bool is_whole_cheaper(Family family, std::size_t number) const override {
     return of_.is_whole_cheaper(family, number);
   }
-  base::Result<std::size_t> remove(Family family, std::span<const Flow> flows) override {
+  lib::Result<std::size_t> remove(Family family, std::span<const Flow> flows) override {
     return of_.remove(family, flows);
   }
 

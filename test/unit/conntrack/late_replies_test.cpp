@@ -23,18 +23,18 @@ class ConntrackLateRepliesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(only_the_opposite_untranslated_entry_matches);
   CPPUNIT_TEST_SUITE_END();
 
-  const base::SocketAddress vip_ = at("172.30.0.10", 53);
+  const lib::SocketAddress vip_ = at("172.30.0.10", 53);
   LateReplies late_;
-  const base::Clock::Time begin_ = base::Clock::Time(100s);
+  const lib::Clock::Time begin_ = lib::Clock::Time(100s);
 
-  static Flow entry(const base::SocketAddress& from, const base::SocketAddress& to, const base::SocketAddress& server) {
+  static Flow entry(const lib::SocketAddress& from, const lib::SocketAddress& to, const lib::SocketAddress& server) {
     Flow flow;
     flow.source = flow.reply_destination = from;
     flow.destination = to;
     flow.reply_source = server;
     return flow;
   }
-  void remove(std::uint16_t port, base::Clock::Time now) { late_.note(entry(at("10.0.0.2", port), vip_, vip_), now); }
+  void remove(std::uint16_t port, lib::Clock::Time now) { late_.note(entry(at("10.0.0.2", port), vip_, vip_), now); }
   bool matches(std::uint16_t port) const {
     const auto client = at("10.0.0.2", port);
     return late_.created(entry(vip_, client, client));
@@ -44,8 +44,8 @@ class ConntrackLateRepliesTest : public CppUnit::TestFixture {
   void scans_follow_a_removal_for_ten_seconds() {
     CPPUNIT_ASSERT(!late_.next_scan());
     remove(1, begin_);
-    for (const base::Clock::Duration delay : {base::Clock::Duration(300ms), base::Clock::Duration(1s),
-                                              base::Clock::Duration(3s), base::Clock::Duration(10s)}) {
+    for (const lib::Clock::Duration delay : {lib::Clock::Duration(300ms), lib::Clock::Duration(1s),
+                                             lib::Clock::Duration(3s), lib::Clock::Duration(10s)}) {
       CPPUNIT_ASSERT(late_.next_scan() == begin_ + delay);
       CPPUNIT_ASSERT(matches(1));
       late_.scanned(begin_ + delay - 1ms);

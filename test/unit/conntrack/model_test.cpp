@@ -23,7 +23,7 @@
 namespace sluice::conntrack {
 namespace model_test {
 
-using base::SocketAddress;
+using lib::SocketAddress;
 using test::at;
 
 struct Service {
@@ -185,7 +185,7 @@ class History {
     work_.merge(contents.work);
     if (work_.empty()) return check(table_.flows);
     const std::vector<Flow> before = table_.flows;
-    const auto pass = reconcile_conntrack(base::Family::ipv4, state_, work_, table_, std::atomic<bool>(false));
+    const auto pass = reconcile_conntrack(lib::Family::ipv4, state_, work_, table_, std::atomic<bool>(false));
     CPPUNIT_ASSERT(pass.ok() && !pass->partial);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(before.size() - table_.flows.size()), pass->deleted);
     work_ = {};
@@ -242,8 +242,8 @@ class History {
     }
   }
 
-  const base::IpAddress client_ = *base::IpAddress::parse("10.0.0.2");
-  const base::IpAddress node_ = *base::IpAddress::parse("192.168.0.2");
+  const lib::IpAddress client_ = *lib::IpAddress::parse("10.0.0.2");
+  const lib::IpAddress node_ = *lib::IpAddress::parse("192.168.0.2");
   std::mt19937 random_;
   std::vector<SocketAddress> addresses_;
   std::vector<SocketAddress> pods_;

@@ -37,10 +37,10 @@ class ConntrackOldBackendFlowsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(drops_flows_that_no_longer_exist);
   CPPUNIT_TEST_SUITE_END();
 
-  const base::SocketAddress vip_ = at("172.30.0.10", 53);
-  const base::SocketAddress e1_ = at("10.180.0.1", 53);
-  const base::SocketAddress e2_ = at("10.180.0.2", 53);
-  const base::SocketAddress here_ = at("192.168.0.2", 40001);
+  const lib::SocketAddress vip_ = at("172.30.0.10", 53);
+  const lib::SocketAddress e1_ = at("10.180.0.1", 53);
+  const lib::SocketAddress e2_ = at("10.180.0.2", 53);
+  const lib::SocketAddress here_ = at("192.168.0.2", 40001);
   ConntrackState state_;
   ConntrackWork work_;
   test::FakeConntrackTable table_;
@@ -50,7 +50,7 @@ class ConntrackOldBackendFlowsTest : public CppUnit::TestFixture {
     ++calls_;
     return servers_;
   }};
-  base::Clock::Time now_{};
+  lib::Clock::Time now_{};
 
  public:
   void setUp() override {
@@ -62,7 +62,7 @@ class ConntrackOldBackendFlowsTest : public CppUnit::TestFixture {
   }
 
  private:
-  std::uint32_t add(std::uint16_t client, const base::SocketAddress& server, bool redirected,
+  std::uint32_t add(std::uint16_t client, const lib::SocketAddress& server, bool redirected,
                     std::uint32_t remaining = 119) {
     Flow& flow = table_.add(at("10.0.0.2", client), vip_, server);
     flow.redirected = redirected;
@@ -72,7 +72,7 @@ class ConntrackOldBackendFlowsTest : public CppUnit::TestFixture {
   Flow& flow(std::uint32_t id) {
     return *std::find_if(table_.flows.begin(), table_.flows.end(), [&](const Flow& one) { return one.id == id; });
   }
-  void scan(base::Clock::Duration later = 400ms, bool everything = true) {
+  void scan(lib::Clock::Duration later = 400ms, bool everything = true) {
     now_ += later;
     ConntrackWork work;
     if (everything) {
@@ -82,7 +82,7 @@ class ConntrackOldBackendFlowsTest : public CppUnit::TestFixture {
     }
     old_backend_flows_.begin(now_, everything);
     const auto pass =
-        reconcile_conntrack(base::Family::ipv4, state_, work, table_, std::atomic<bool>(false), &old_backend_flows_);
+        reconcile_conntrack(lib::Family::ipv4, state_, work, table_, std::atomic<bool>(false), &old_backend_flows_);
     CPPUNIT_ASSERT(pass.ok());
     old_backend_flows_.end(!pass->partial);
   }

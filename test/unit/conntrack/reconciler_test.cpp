@@ -48,19 +48,19 @@ class WatchedTable : public ConntrackTable {
   };
 
   explicit WatchedTable(Shared& shared) : shared_(shared) {}
-  base::Status visit(base::Family family, const FlowQuery& query, const Visitor& visitor) override {
+  lib::Status visit(lib::Family family, const FlowQuery& query, const Visitor& visitor) override {
     std::unique_lock lock(shared_.mutex);
     ++shared_.entered;
     shared_.moved.notify_all();
     shared_.moved.wait(lock, [&] { return !shared_.blocked; });
     visiting_ = true;
-    base::Status status = shared_.table.visit(family, query, visitor);
+    lib::Status status = shared_.table.visit(family, query, visitor);
     visiting_ = false;
     return status;
   }
-  FlowQuery supported_query(base::Family, const FlowQuery& query) const override { return query; }
-  bool is_whole_cheaper(base::Family, std::size_t) const override { return false; }
-  base::Result<std::size_t> remove(base::Family family, std::span<const Flow> flows) override {
+  FlowQuery supported_query(lib::Family, const FlowQuery& query) const override { return query; }
+  bool is_whole_cheaper(lib::Family, std::size_t) const override { return false; }
+  lib::Result<std::size_t> remove(lib::Family family, std::span<const Flow> flows) override {
     std::unique_lock lock(shared_.mutex, std::defer_lock);
     if (!visiting_) lock.lock();
     return shared_.table.remove(family, flows);
@@ -94,10 +94,10 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(is_settled_if_the_kernel_denies_deletion);
   CPPUNIT_TEST_SUITE_END();
 
-  const base::SocketAddress vip_ = at("172.30.0.10", 53);
-  const base::SocketAddress e1_ = at("10.180.0.1", 53);
-  const base::SocketAddress e2_ = at("10.180.0.2", 53);
-  const base::SocketAddress e3_ = at("10.180.0.3", 53);
+  const lib::SocketAddress vip_ = at("172.30.0.10", 53);
+  const lib::SocketAddress e1_ = at("10.180.0.1", 53);
+  const lib::SocketAddress e2_ = at("10.180.0.2", 53);
+  const lib::SocketAddress e3_ = at("10.180.0.3", 53);
   std::optional<test::TemporaryFolder> folder_;
   std::optional<WatchedTable::Shared> shared_;
   std::size_t done_ = 0;  // under the mutex of shared_
@@ -257,7 +257,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
 
   void retries_a_failed_scan() {
     const auto stale = shared_->table.add(at("10.0.0.2", 1), vip_, e2_).id;
-    shared_->table.failure = base::errno_status("reading", ENOBUFS);
+    shared_->table.failure = lib::errno_status("reading", ENOBUFS);
     const auto reconciler = start(options());
     reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
     CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered >= 3; }));
@@ -267,7 +267,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
   }
 
   void missing_privileges_do_not_cause_frequent_retries() {
-    shared_->table.failure = base::errno_status("reading", EPERM);
+    shared_->table.failure = lib::errno_status("reading", EPERM);
     const auto reconciler = start(options());
     reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
     CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 1; }));
@@ -314,7 +314,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
 
   void keeps_flows_of_the_old_backend_until_they_are_quiet() {
     const auto here = at("192.168.0.2", 40001);
-    const auto flow = [&](std::uint16_t client, const base::SocketAddress& server) {
+    const auto flow = [&](std::uint16_t client, const lib::SocketAddress& server) {
       auto& made = shared_->table.add(at("10.0.0.2", client), vip_, server);
       made.remaining = 119;
       return made.id;
@@ -399,7 +399,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     auto with = options();
     with.reconciled = [this](double, std::uint64_t) {
       shared_->with([&](auto& s) {
-        if (done_++ == 0) s.table.failure = base::errno_status("reading", ENOBUFS);
+        if (done_++ == 0) s.table.failure = lib::errno_status("reading", ENOBUFS);
       });
     };
     const auto reconciler = start(std::move(with));
@@ -455,7 +455,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
   }
 
   void is_settled_if_the_kernel_denies_deletion() {
-    shared_->table.failure = base::errno_status("reading", EPERM);
+    shared_->table.failure = lib::errno_status("reading", EPERM);
     const auto reconciler = start(options());
     reconciler->set_old_backend({true, {40001}});
     reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
@@ -478,7 +478,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(reached(5));
     shared_->with([&](auto& s) {
       CPPUNIT_ASSERT(s.table.has(id));
-      s.table.failure = base::errno_status("reading", ENOBUFS);  // the last scan must be repeated
+      s.table.failure = lib::errno_status("reading", ENOBUFS);  // the last scan must be repeated
     });
     reconciler->set_old_backend({});
     // The first of two more scans may have begun before.

@@ -16,7 +16,7 @@
 namespace sluice::conntrack {
 namespace state_test {
 
-using base::SocketAddress;
+using lib::SocketAddress;
 using test::at;
 using test::udp_key;
 using test::udp_port;
@@ -244,7 +244,7 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     for (std::uint32_t i = 0; i < 2 * ConntrackWork::kMostRetired; ++i) {
       const std::array<std::uint8_t, 4> bytes{203, static_cast<std::uint8_t>(i >> 16),
                                               static_cast<std::uint8_t>(i >> 8), static_cast<std::uint8_t>(i)};
-      const SocketAddress frontend{base::IpAddress::from_bytes(base::Family::ipv4, bytes.data()), 53};
+      const SocketAddress frontend{lib::IpAddress::from_bytes(lib::Family::ipv4, bytes.data()), 53};
       (i % 2 == 0 ? work_ : more).note_retired(frontend);
     }
     CPPUNIT_ASSERT_EQUAL(ConntrackWork::kMostRetired, work_.retired().size());
@@ -324,7 +324,7 @@ class ConntrackStateTest : public CppUnit::TestFixture {
       for (std::uint16_t i = 0; i < 4; ++i) table.add({kClient.address, i}, kVip, kE2);
       table.add({kClient.address, 9}, kVip, kE1);
       table.interruptions = interruptions;
-      const auto pass = reconcile_conntrack(base::Family::ipv4, state_, work_, table, stop);
+      const auto pass = reconcile_conntrack(lib::Family::ipv4, state_, work_, table, stop);
       CPPUNIT_ASSERT(pass.ok());
       const bool partial = interruptions >= kConntrackAttempts;
       CPPUNIT_ASSERT_EQUAL(partial, pass->partial);
@@ -351,7 +351,7 @@ class ConntrackStateTest : public CppUnit::TestFixture {
       table.whole_cheaper_from = cheaper_from;
       for (const SocketAddress& to : {kVip, kExternal, kNodePort}) table.add(kClient, to, kE2);
       const auto kept = table.add(kClient, kElsewhere, kE2).id;
-      const auto pass = reconcile_conntrack(base::Family::ipv4, state_, work_, table, std::atomic<bool>(false));
+      const auto pass = reconcile_conntrack(lib::Family::ipv4, state_, work_, table, std::atomic<bool>(false));
       CPPUNIT_ASSERT(pass.ok());
       CPPUNIT_ASSERT_EQUAL(visits, table.visits);
       CPPUNIT_ASSERT_EQUAL(of_everything, table.visits_of_everything);
@@ -363,7 +363,7 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     work_.note_retired(kVip);
     test::FakeConntrackTable table;
     table.whole_cheaper_from = 0;
-    CPPUNIT_ASSERT(reconcile_conntrack(base::Family::ipv4, state_, work_, table, std::atomic<bool>(false)).ok());
+    CPPUNIT_ASSERT(reconcile_conntrack(lib::Family::ipv4, state_, work_, table, std::atomic<bool>(false)).ok());
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), table.visits);
     CPPUNIT_ASSERT_EQUAL(std::size_t(0), table.visits_of_everything);
   }
@@ -371,13 +371,13 @@ class ConntrackStateTest : public CppUnit::TestFixture {
   void a_kernel_that_ignores_filters_gets_a_full_visit_next() {
     class Table : public test::FakeConntrackTable {
      public:
-      FlowQuery supported_query(base::Family, const FlowQuery& query) const override {
+      FlowQuery supported_query(lib::Family, const FlowQuery& query) const override {
         return visits == 0 ? query : FlowQuery{};
       }
     };
     set(udp_port({kVip, kExternal}, 30053, {kE1}));
     Table table;
-    CPPUNIT_ASSERT(reconcile_conntrack(base::Family::ipv4, state_, work_, table, std::atomic<bool>(false)).ok());
+    CPPUNIT_ASSERT(reconcile_conntrack(lib::Family::ipv4, state_, work_, table, std::atomic<bool>(false)).ok());
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), table.visits);
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), table.visits_of_everything);
   }
@@ -386,17 +386,17 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     set(udp_port({kVip}, 0, {kE1}));
     test::FakeConntrackTable table;
     for (std::uint16_t i = 0; i < 100; ++i) table.add({kClient.address, i}, kVip, kE2);
-    const auto pass = reconcile_conntrack(base::Family::ipv4, state_, work_, table, std::atomic<bool>(true));
+    const auto pass = reconcile_conntrack(lib::Family::ipv4, state_, work_, table, std::atomic<bool>(true));
     CPPUNIT_ASSERT(pass.ok());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), pass->scanned);
   }
 
   void returns_the_failure_of_a_visit() {
     test::FakeConntrackTable table;
-    table.failure = base::errno_status("reading", EPERM);
+    table.failure = lib::errno_status("reading", EPERM);
     work_.note_everything();
-    const auto pass = reconcile_conntrack(base::Family::ipv4, state_, work_, table, std::atomic<bool>(false));
-    CPPUNIT_ASSERT(pass.status().code() == base::StatusCode::denied);
+    const auto pass = reconcile_conntrack(lib::Family::ipv4, state_, work_, table, std::atomic<bool>(false));
+    CPPUNIT_ASSERT(pass.status().code() == lib::StatusCode::denied);
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), table.visits);
   }
 };

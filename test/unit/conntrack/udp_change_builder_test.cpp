@@ -14,8 +14,8 @@
 namespace sluice::conntrack {
 namespace udp_change_builder_test {
 
-using base::Family;
-using base::IpAddress;
+using lib::Family;
+using lib::IpAddress;
 
 class UdpChangeBuilderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(UdpChangeBuilderTest);
@@ -47,7 +47,7 @@ class UdpChangeBuilderTest : public CppUnit::TestFixture {
     for (auto& port : ports) out.service_ports.push_back(std::make_shared<const store::ServicePort>(std::move(port)));
     return out;
   }
-  static std::string text(const std::vector<base::SocketAddress>& addresses) {
+  static std::string text(const std::vector<lib::SocketAddress>& addresses) {
     std::string out;
     for (const auto& address : addresses) out += address.to_string() + " ";
     return out;

@@ -154,7 +154,7 @@ class CtlTest : public CppUnit::TestFixture {
   }
 
   void times_out_if_the_daemon_does_not_reply() {
-    const base::Fd mute = test::bound_socket(folder_->path("control.sock"));
+    const lib::Fd mute = test::bound_socket(folder_->path("control.sock"));
     CPPUNIT_ASSERT_EQUAL(0, ::listen(mute.get(), 1));
     CPPUNIT_ASSERT_EQUAL(std::string("sluiced does not answer within 1 ms"),
                          send_request(folder_->path(), kStatus, 1ms).status().message());

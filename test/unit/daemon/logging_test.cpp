@@ -18,7 +18,7 @@
 #include <sstream>
 #include <thread>
 
-#include "core/base/fd.hpp"
+#include "lib/fd.hpp"
 #include "test/unit/temporary_folder.hpp"
 
 namespace sluice::daemon {
@@ -188,7 +188,7 @@ class LoggingTest : public CppUnit::TestFixture {
         std::fflush(nullptr);
         saved_[fd - 1] = ::dup(fd);
         const std::string file = folder_.write(std::to_string(fd), "");
-        const base::Fd opened(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+        const lib::Fd opened(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
         ::dup2(opened.get(), fd);
       }
     }

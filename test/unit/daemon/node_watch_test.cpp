@@ -13,7 +13,7 @@
 namespace sluice::daemon {
 namespace node_watch_test {
 
-using base::Family;
+using lib::Family;
 
 class NodeWatchTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NodeWatchTest);
@@ -31,8 +31,8 @@ class NodeWatchTest : public CppUnit::TestFixture {
   static model::Node node(const std::vector<const char*>& ips, const std::vector<const char*>& cidrs = {}) {
     model::Node out;
     out.name = "n";
-    for (const char* ip : ips) out.internal_ips.push_back(*base::IpAddress::parse(ip));
-    for (const char* cidr : cidrs) out.pod_cidrs.push_back(*base::IpPrefix::parse(cidr));
+    for (const char* ip : ips) out.internal_ips.push_back(*lib::IpAddress::parse(ip));
+    for (const char* cidr : cidrs) out.pod_cidrs.push_back(*lib::IpPrefix::parse(cidr));
     return out;
   }
   std::vector<std::string> update(const std::optional<model::Node>& node) {
@@ -107,17 +107,17 @@ class NodeWatchTest : public CppUnit::TestFixture {
   void case_134_the_bind_address_determines_the_primary_family() {
     node::LocalDetectorSettings settings;
     settings.mode = node::DetectLocalMode::node_cidr;
-    NodeWatch watch(*base::IpAddress::parse("fd00::5"));
+    NodeWatch watch(*lib::IpAddress::parse("fd00::5"));
     watch.update(node({}, {"fd00::/64"}), "n", settings, {Family::ipv6, Family::ipv4});
     CPPUNIT_ASSERT(watch.fatal().ok());
-    NodeWatch other(*base::IpAddress::parse("fd00::5"));
+    NodeWatch other(*lib::IpAddress::parse("fd00::5"));
     other.update(node({"192.168.0.2"}, {"10.0.0.0/24"}), "n", settings, {Family::ipv6, Family::ipv4});
     CPPUNIT_ASSERT(!other.fatal().ok());
   }
 
   void case_140_cluster_cidrs_are_checked_with_the_primary_family() {
     node::LocalDetectorSettings settings;
-    settings.cluster_cidrs.push_back(*base::IpPrefix::parse("fd00:10::/48"));
+    settings.cluster_cidrs.push_back(*lib::IpPrefix::parse("fd00:10::/48"));
     const std::vector<Family> both{Family::ipv4, Family::ipv6};
     CPPUNIT_ASSERT(watch_.update(node({"fd00::2"}), "n", settings, both).empty());
     NodeWatch other;

@@ -165,8 +165,8 @@ class ObservePathsTest : public CppUnit::TestFixture {
       metrics_ = metrics.port;
     }
     settings_.backend = "iptables";
-    settings_.serve.healthz = base::SocketAddress{test::address("127.0.0.1"), health_};
-    settings_.serve.metrics = base::SocketAddress{test::address("127.0.0.1"), metrics_};
+    settings_.serve.healthz = lib::SocketAddress{test::address("127.0.0.1"), health_};
+    settings_.serve.metrics = lib::SocketAddress{test::address("127.0.0.1"), metrics_};
     settings_.serve.profiling = true;
     settings_.kube_proxy_configuration = R"({"kind":"KubeProxyConfiguration"})";
     settings_.flags = {{"a", "1"}, {"b", ""}};
@@ -181,7 +181,7 @@ class ObservePathsTest : public CppUnit::TestFixture {
     ObserveSources sources;
     sources.families = [] {
       return std::vector<observe::FamilyHealth>{
-          {.family = base::Family::ipv4, .last_updated = std::chrono::system_clock::now()}};
+          {.family = lib::Family::ipv4, .last_updated = std::chrono::system_clock::now()}};
     };
     sources.metrics_text = [] { return std::string("a_metric 1\n"); };
     sources.answered_healthz = [](int) {};

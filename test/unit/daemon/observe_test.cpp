@@ -47,7 +47,7 @@ class ObserveTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
   config::Settings settings_;
-  std::optional<base::Clock::Duration> pending_;
+  std::optional<lib::Clock::Duration> pending_;
   std::vector<std::string> calls_;
   std::unique_ptr<test::CapturedLog> log_;
   std::unique_ptr<config::SettingsCell> cell_;
@@ -65,8 +65,8 @@ class ObserveTest : public CppUnit::TestFixture {
       metrics_ = metrics.port;
     }
     settings_.backend = "iptables";
-    settings_.serve.healthz = base::SocketAddress{address("127.0.0.1"), health_};
-    settings_.serve.metrics = base::SocketAddress{address("127.0.0.1"), metrics_};
+    settings_.serve.healthz = lib::SocketAddress{address("127.0.0.1"), health_};
+    settings_.serve.metrics = lib::SocketAddress{address("127.0.0.1"), metrics_};
     settings_.serve.profiling = true;
     settings_.kube_proxy_configuration = R"({"kind":"KubeProxyConfiguration"})";
     settings_.flags = {{"a", "1"}, {"b", ""}};
@@ -77,10 +77,10 @@ class ObserveTest : public CppUnit::TestFixture {
   }
 
  private:
-  base::Status start() {
+  lib::Status start() {
     ObserveSources sources;
     sources.families = [this] {
-      return std::vector<observe::FamilyHealth>{{base::Family::ipv4, std::chrono::system_clock::now(), pending_}};
+      return std::vector<observe::FamilyHealth>{{lib::Family::ipv4, std::chrono::system_clock::now(), pending_}};
     };
     sources.metrics_text = [] { return std::string("a_metric 1\n"); };
     sources.answered_healthz = [this](int code) { calls_.push_back("healthz " + std::to_string(code)); };
@@ -93,7 +93,7 @@ class ObserveTest : public CppUnit::TestFixture {
     observe_ = std::make_unique<Observe>(*cell_, std::move(sources));
     return observe_->start();
   }
-  base::Status prepare(const config::Settings& to) {
+  lib::Status prepare(const config::Settings& to) {
     CPPUNIT_ASSERT(observe_->concerned(*cell_->get(), to));
     return observe_->prepare(*cell_->get(), to);
   }
@@ -103,7 +103,7 @@ class ObserveTest : public CppUnit::TestFixture {
     cell_->set(std::make_shared<const config::Settings>(to));
     return observe_->commit().done;
   }
-  static base::SocketAddress at(const std::string& ip, std::uint16_t port) { return {address(ip), port}; }
+  static lib::SocketAddress at(const std::string& ip, std::uint16_t port) { return {address(ip), port}; }
   static std::string body(const std::string& answer) {
     const auto end = answer.find("\r\n\r\n");
     return end == std::string::npos ? answer : answer.substr(end + 4);
@@ -225,7 +225,7 @@ class ObserveTest : public CppUnit::TestFixture {
          {std::pair{health_, "FailedToStartProxierHealthcheck"}, std::pair{metrics_, "FailedToStartMetricServer"}}) {
       const test::HeldPort held(address("127.0.0.1"), port);
       calls_.clear();
-      const base::Status status = start();
+      const lib::Status status = start();
       CPPUNIT_ASSERT(!status.ok());
       CPPUNIT_ASSERT(holds(status.message(), "bindAddressHardFail"));
       CPPUNIT_ASSERT(calls_ == std::vector<std::string>{reason});
@@ -276,7 +276,7 @@ class ObserveTest : public CppUnit::TestFixture {
     reload(settings_);
     expect("200", status(ask(metrics_, "/metrics")));
     // The port is not shared with other processes.
-    const base::Fd thief = test::tcp_socket(test::Family::ipv4);
+    const lib::Fd thief = test::tcp_socket(test::Family::ipv4);
     const int on = 1;
     ::setsockopt(thief.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     const test::RawAddress taken(address("127.0.0.1"), metrics_);

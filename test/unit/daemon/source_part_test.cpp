@@ -14,7 +14,7 @@
 #include <mutex>
 #include <thread>
 
-#include "core/base/sha256.hpp"
+#include "lib/sha256.hpp"
 #include "test/unit/kube/event_recorder.hpp"
 #include "test/unit/patience.hpp"
 #include "test/unit/temporary_folder.hpp"
@@ -55,7 +55,7 @@ class Barrier {
 
 class NoTransport final : public kube::Transport {
  public:
-  base::Status send(const kube::Request&, kube::ResponseSink&) override { return base::unavailable("none"); }
+  lib::Status send(const kube::Request&, kube::ResponseSink&) override { return lib::unavailable("none"); }
   void stop() override {}
   std::string server() const override { return ""; }
 };
@@ -66,7 +66,7 @@ class RecordedSource final : public Source {
       : name_(std::move(name)), calls_(calls), sink_(sink) {}
   ~RecordedSource() override { calls_.push_back("~" + name_); }
 
-  base::Status start() override {
+  lib::Status start() override {
     calls_.push_back("start " + name_);
     if (step) step("start " + name_);
     if (!started.ok()) return started;
@@ -88,7 +88,7 @@ class RecordedSource final : public Source {
   }
   std::vector<std::string> files() const override { return named_files; }
 
-  base::Status started;
+  lib::Status started;
   std::vector<std::string> named_files;
   std::function<void(const std::string&)> step;
 
@@ -115,14 +115,14 @@ class SourcePartTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(status_does_not_wait_for_a_source_switch);
   CPPUNIT_TEST_SUITE_END();
 
-  const base::SteadyClock clock_{};
+  const lib::SteadyClock clock_{};
   std::unique_ptr<test::TemporaryFolder> folder_;
   std::unique_ptr<test::EventRecorder> sink_;
   Texts calls_;
   Texts check_errors_;
   std::vector<std::string> certificates_;
-  base::Status make_result_;
-  base::Status start_result_;
+  lib::Status make_result_;
+  lib::Status start_result_;
   std::function<void(const std::string&)> step_;
   std::unique_ptr<SourcePart> part_;
 
@@ -137,7 +137,7 @@ class SourcePartTest : public CppUnit::TestFixture {
     step_ = nullptr;
     part_ = std::make_unique<SourcePart>(
         SourcePart::Hooks{[this](const config::Settings& settings, bool cidrs, model::EventSink& sink) {
-                            using Made = base::Result<std::unique_ptr<Source>>;
+                            using Made = lib::Result<std::unique_ptr<Source>>;
                             if (!make_result_.ok()) return Made(make_result_);
                             calls_.push_back("make " + settings.source.master + (cidrs ? " with" : ""));
                             if (step_) step_("make " + settings.source.master);
@@ -219,7 +219,7 @@ class SourcePartTest : public CppUnit::TestFixture {
     const config::Settings a = start(with("a", folder_->write("k", "1")));
     folder_->write("ca", "2");
     CPPUNIT_ASSERT(part_->concerned(a, a));
-    make_result_ = base::invalid("ca is broken");
+    make_result_ = lib::invalid("ca is broken");
     CPPUNIT_ASSERT_EQUAL(std::string("source: ca is broken"), part_->prepare(a, a).message());
     CPPUNIT_ASSERT(part_->concerned(a, a));
     make_result_ = {};
@@ -232,7 +232,7 @@ class SourcePartTest : public CppUnit::TestFixture {
 
   void a_source_that_cannot_be_created_keeps_the_old_one() {
     const config::Settings a = start(with("a"));
-    make_result_ = base::invalid("no credentials");
+    make_result_ = lib::invalid("no credentials");
     const auto status = part_->prepare(a, with("b"));
     CPPUNIT_ASSERT_EQUAL(std::string("source: no credentials"), status.message());
     CPPUNIT_ASSERT(calls_.empty());
@@ -256,7 +256,7 @@ class SourcePartTest : public CppUnit::TestFixture {
 
   void a_failed_start_is_retried_at_the_next_reload() {
     const config::Settings a = start(with("a"));
-    start_result_ = base::invalid("no such folder");
+    start_result_ = lib::invalid("no such folder");
     CPPUNIT_ASSERT(part_->prepare(a, with("b")).ok());
     const auto done = part_->commit();
     CPPUNIT_ASSERT(done.done.empty());
@@ -304,13 +304,13 @@ class SourcePartTest : public CppUnit::TestFixture {
     const std::string kubeconfig = folder_->write("k", "1");
     certificates_ = {folder_->write("ca", "2"), folder_->path("missing")};
     const config::Settings a = start(with("a", kubeconfig));
-    CPPUNIT_ASSERT(part_->files() == (std::vector<reload::WatchedFile>{{folder_->path("ca"), base::sha256("2")},
-                                                                       {kubeconfig, base::sha256("1")},
+    CPPUNIT_ASSERT(part_->files() == (std::vector<reload::WatchedFile>{{folder_->path("ca"), lib::sha256("2")},
+                                                                       {kubeconfig, lib::sha256("1")},
                                                                        {folder_->path("missing"), ""}}));
     folder_->write("k", "3");
-    make_result_ = base::invalid("broken");
+    make_result_ = lib::invalid("broken");
     CPPUNIT_ASSERT(!part_->prepare(a, a).ok());
-    CPPUNIT_ASSERT(part_->files()[1] == (reload::WatchedFile{kubeconfig, base::sha256("1")}));
+    CPPUNIT_ASSERT(part_->files()[1] == (reload::WatchedFile{kubeconfig, lib::sha256("1")}));
   }
 
   // A step may take as long as the network, a file system, or a sink that is full.

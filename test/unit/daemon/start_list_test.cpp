@@ -19,7 +19,7 @@ class StartListTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(after_a_failure_nothing_starts_and_everything_stops);
   CPPUNIT_TEST_SUITE_END();
 
-  StartList::Part part(const std::string& name, const base::Status& status = {}) {
+  StartList::Part part(const std::string& name, const lib::Status& status = {}) {
     return {[this, name, status] {
               log_ += "+" + name;
               return status;
@@ -35,7 +35,7 @@ class StartListTest : public CppUnit::TestFixture {
   }
 
   void after_a_failure_nothing_starts_and_everything_stops() {
-    const StartList list({part("a"), part("b", base::unavailable("no room")), part("c")});
+    const StartList list({part("a"), part("b", lib::unavailable("no room")), part("c")});
     CPPUNIT_ASSERT_EQUAL(std::string("no room"), list.start().message());
     list.stop();
     CPPUNIT_ASSERT_EQUAL(std::string("+a+b-c-b-a"), log_);

@@ -23,7 +23,7 @@ class SupervisionTest : public CppUnit::TestFixture {
 
   Supervised now_;
 
-  static Supervised::PerFamily family(base::Family which, std::uint64_t generation) {
+  static Supervised::PerFamily family(lib::Family which, std::uint64_t generation) {
     Supervised::PerFamily out{which, {}, {}};
     out.loop.synced = generation != 0;
     out.loop.generation = generation;
@@ -38,7 +38,7 @@ class SupervisionTest : public CppUnit::TestFixture {
     now_.store.facts_known = true;
     now_.store.service_ports[0] = 12;
     now_.store.service_ports[1] = 8;
-    now_.families = {family(base::Family::ipv4, 3), family(base::Family::ipv6, 2)};
+    now_.families = {family(lib::Family::ipv4, 3), family(lib::Family::ipv6, 2)};
   }
 
   void status_while_waiting_for_the_source() {
@@ -51,7 +51,7 @@ class SupervisionTest : public CppUnit::TestFixture {
     assert_line("waiting for spec.podCIDRs of this node");
   }
   void status_before_the_first_sync() {
-    now_.families = {family(base::Family::ipv4, 0)};
+    now_.families = {family(lib::Family::ipv4, 0)};
     assert_line("IPv4: writing rules");
   }
   void status_after_a_sync_has_generations() {
@@ -70,7 +70,7 @@ class SupervisionTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!alive(now_));
   }
   void status_is_a_single_line() {
-    now_.families = {family(base::Family::ipv4, 1)};
+    now_.families = {family(lib::Family::ipv4, 1)};
     now_.families[0].loop.last_error = "line 1\nREADY=1";
     assert_line("IPv4: line 1 READY=1");
   }

@@ -48,21 +48,21 @@ FakeKernel::FakeKernel() {
   }
 }
 
-process::Outcome FakeKernel::ok() {
-  process::Outcome outcome;
+lib::ProgramResult FakeKernel::ok() {
+  lib::ProgramResult outcome;
   outcome.exit_code = 0;
   return outcome;
 }
 
-process::Outcome FakeKernel::fail(int code, const std::string& why) const {
-  process::Outcome outcome;
+lib::ProgramResult FakeKernel::fail(int code, const std::string& why) const {
+  lib::ProgramResult outcome;
   outcome.exit_code = code;
   outcome.error_output = why;
   return outcome;
 }
 
-process::Outcome FakeKernel::save(std::optional<netfilter::Table> only,
-                                  const std::function<void(std::string_view)>& sink) {
+lib::ProgramResult FakeKernel::save(std::optional<netfilter::Table> only,
+                                    const std::function<void(std::string_view)>& sink) {
   ++saves;
   std::string text;
   for (const auto& [table, chains] : tables) {
@@ -168,7 +168,7 @@ std::optional<std::uint64_t> FakeKernel::counted_packets(const std::string& name
   return found == counters.end() ? std::nullopt : std::optional(found->second);
 }
 
-process::Outcome FakeKernel::run(std::string_view input) {
+lib::ProgramResult FakeKernel::run(std::string_view input) {
   if (fail_next != 0) return fail(std::exchange(fail_next, 0), error_output);
   std::istringstream lines{std::string(input)};
   std::string line;
@@ -190,7 +190,7 @@ process::Outcome FakeKernel::run(std::string_view input) {
 }
 
 void FakeKernel::foreign(const std::string& input) {
-  const process::Outcome outcome = run(input);
+  const lib::ProgramResult outcome = run(input);
   if (!outcome.ok()) throw std::logic_error(outcome.error_output);
 }
 

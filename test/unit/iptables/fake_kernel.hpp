@@ -21,10 +21,10 @@ class FakeKernel final : public netfilter::Kernel {
   FakeKernel();
 
   const netfilter::Tools& tools() override { return tools_; }
-  process::Outcome save(std::optional<netfilter::Table> only,
-                        const std::function<void(std::string_view)>& sink) override;
+  lib::ProgramResult save(std::optional<netfilter::Table> only,
+                          const std::function<void(std::string_view)>& sink) override;
   netfilter::Restored restore(std::string_view input) override;
-  process::Outcome try_restore(std::string_view) override { return ok(); }
+  lib::ProgramResult try_restore(std::string_view) override { return ok(); }
   std::optional<std::uint32_t> generation() override {
     return tools_.variant == netfilter::Variant::kNft ? std::optional(*generation_) : std::nullopt;
   }
@@ -75,11 +75,11 @@ class FakeKernel final : public netfilter::Kernel {
   std::optional<std::set<std::string>> sets;
 
  private:
-  static process::Outcome ok();
-  process::Outcome fail(int code, const std::string& why) const;
+  static lib::ProgramResult ok();
+  lib::ProgramResult fail(int code, const std::string& why) const;
   // Returns the error message, or empty if the line was executed.
   std::string carry_out(Chains& chains, const std::string& line) const;
-  process::Outcome run(std::string_view input);
+  lib::ProgramResult run(std::string_view input);
   std::string name_line(std::string_view input, std::size_t number) const;
 
   netfilter::Tools tools_;

@@ -28,12 +28,12 @@ constexpr std::string_view kLocked =
 // A kernel whose try_restore() calls a function.
 class TryingKernel final : public Kernel {
  public:
-  explicit TryingKernel(std::function<process::Outcome(std::string_view)> answer) : answer_(std::move(answer)) {}
+  explicit TryingKernel(std::function<lib::ProgramResult(std::string_view)> answer) : answer_(std::move(answer)) {}
 
   const Tools& tools() override { return fake_.tools(); }
-  process::Outcome save(std::optional<Table>, const std::function<void(std::string_view)>&) override { return {}; }
+  lib::ProgramResult save(std::optional<Table>, const std::function<void(std::string_view)>&) override { return {}; }
   Restored restore(std::string_view input) override { return fake_.restore(input); }
-  process::Outcome try_restore(std::string_view input) override {
+  lib::ProgramResult try_restore(std::string_view input) override {
     ++tries;
     return answer_(input);
   }
@@ -46,12 +46,12 @@ class TryingKernel final : public Kernel {
   int tries = 0;
 
  private:
-  std::function<process::Outcome(std::string_view)> answer_;
+  std::function<lib::ProgramResult(std::string_view)> answer_;
   test::FakeKernel fake_;
 };
 
-process::Outcome ended(int status, std::string_view error_output = {}) {
-  process::Outcome outcome;
+lib::ProgramResult ended(int status, std::string_view error_output = {}) {
+  lib::ProgramResult outcome;
   outcome.exit_code = status;
   outcome.error_output = error_output;
   return outcome;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/common/process/command.hpp"
+#include "lib/program.hpp"
 #include "plugins/iptables/backend.hpp"
 #include "sluice/abi/affinity.hpp"
 #include "test/unit/iptables/fake_host.hpp"
@@ -110,11 +110,11 @@ class Tap {
 };
 
 // Runs a program found in PATH.
-inline process::Outcome call(const std::string& program, std::vector<std::string> arguments) {
-  process::Command command;
+inline lib::ProgramResult call(const std::string& program, std::vector<std::string> arguments) {
+  lib::Program command;
   command.arguments = std::move(arguments);
-  command.arguments.insert(command.arguments.begin(), process::find_program(program));
-  return process::run(command);
+  command.arguments.insert(command.arguments.begin(), lib::find_program(program));
+  return *lib::run_program(command);
 }
 
 // Checks refused service ports; adds to `tap`.

@@ -27,7 +27,7 @@ class Wrapper {
     folder_ = mkdtemp(name);
     for (const char* variant : {"", "-nft", "-legacy"}) {
       const std::string program = tool + variant + "-restore";
-      const std::string real = process::find_program(program);
+      const std::string real = lib::find_program(program);
       if (real.empty()) continue;
       std::ofstream(folder_ + "/" + program) << "#!/bin/sh\ninput=$(mktemp)\ncat >\"$input\"\nexec 3<\"$input\"\n"
                                              << "grep -qF -e \"${SLUICE_TEST_REFUSE:-no such text}\" \"$input\"\n"

@@ -36,8 +36,8 @@ class FakeNode {
     return {[this](std::string_view name) {
               return programs.contains(std::string(name)) ? "/sbin/" + std::string(name) : std::string();
             },
-            [this](const process::Command& command) {
-              process::Outcome outcome;
+            [this](const lib::Program& command) {
+              lib::ProgramResult outcome;
               outcome.exit_code = 0;
               const std::string name = command.arguments[0].substr(6);
               if (name == slow) {

@@ -22,7 +22,7 @@
 #include <thread>
 #include <vector>
 
-#include "plugins/common/process/command.hpp"
+#include "lib/program.hpp"
 #include "plugins/ipvs/sets/libipset_sets.hpp"
 #include "plugins/ipvs/sets/set_writer.hpp"
 #include "test/unit/patience.hpp"
@@ -36,11 +36,11 @@ using Clock = std::chrono::steady_clock;
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-process::Outcome call(const std::string& program, std::vector<std::string> arguments) {
-  process::Command command;
+lib::ProgramResult call(const std::string& program, std::vector<std::string> arguments) {
+  lib::Program command;
   command.arguments = std::move(arguments);
-  command.arguments.insert(command.arguments.begin(), process::find_program(program));
-  return process::run(command);
+  command.arguments.insert(command.arguments.begin(), lib::find_program(program));
+  return *lib::run_program(command);
 }
 // As another program would.
 std::string ipset(std::vector<std::string> arguments) { return call("ipset", std::move(arguments)).output; }

@@ -61,9 +61,9 @@ class TriedRules final : public netfilter::Kernel {
     if (no_tools) throw sdk::Failure(abi::Code::kUnsupported, "iptables", "there is no iptables; install it");
     return tools_;
   }
-  process::Outcome try_restore(std::string_view input) override {
+  lib::ProgramResult try_restore(std::string_view input) override {
     all += input;
-    process::Outcome out;
+    lib::ProgramResult out;
     out.exit_code = 0;
     for (const auto& [part, words] : refused) {
       if (input.find(part) == input.npos) continue;
@@ -72,7 +72,7 @@ class TriedRules final : public netfilter::Kernel {
     }
     return out;
   }
-  process::Outcome save(std::optional<netfilter::Table>, const std::function<void(std::string_view)>&) override {
+  lib::ProgramResult save(std::optional<netfilter::Table>, const std::function<void(std::string_view)>&) override {
     CPPUNIT_FAIL("the probe reads rules");
     return {};
   }

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/program.hpp"
 #include "plugins/common/netfilter/kernel.hpp"
-#include "plugins/common/process/command.hpp"
 #include "plugins/ipvs/rules/rule_writer.hpp"
 #include "sluice/sdk/error.hpp"
 #include "test/unit/ipvs/rule_text.hpp"
@@ -22,11 +22,11 @@ namespace {
 
 using ipvs::SetId;
 
-process::Outcome call(const std::string& program, std::vector<std::string> arguments) {
-  process::Command command;
+lib::ProgramResult call(const std::string& program, std::vector<std::string> arguments) {
+  lib::Program command;
   command.arguments = std::move(arguments);
-  command.arguments.insert(command.arguments.begin(), process::find_program(program));
-  return process::run(command);
+  command.arguments.insert(command.arguments.begin(), lib::find_program(program));
+  return *lib::run_program(command);
 }
 
 class Checks {
@@ -116,7 +116,7 @@ class Checks {
       } else {
         words.insert(words.end(), {"family", family_ == abi::Family::kIpv6 ? "inet6" : "inet"});
       }
-      const process::Outcome outcome = call("ipset", words);
+      const lib::ProgramResult outcome = call("ipset", words);
       if (!outcome.ok()) error_ = outcome.error_output;
       made = made && outcome.ok();
     }

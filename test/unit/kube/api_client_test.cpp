@@ -28,13 +28,13 @@ using namespace std::chrono_literals;
 // Keeps the response; other threads can wait for its head.
 class KeepingSink final : public ResponseSink {
  public:
-  base::Status on_head(const ResponseHead& head) override {
+  lib::Status on_head(const ResponseHead& head) override {
     const std::lock_guard lock(mutex_);
     heads.push_back(head.status);
     changed_.notify_all();
     return {};
   }
-  base::Status on_body(std::string_view bytes) override {
+  lib::Status on_body(std::string_view bytes) override {
     body += bytes;
     return {};
   }
@@ -53,12 +53,12 @@ class KeepingSink final : public ResponseSink {
 // Keeps the reported addresses of the server.
 class AddressSink final : public model::EventSink {
  public:
-  explicit AddressSink(std::vector<std::vector<base::SocketAddress>>& reported) : reported_(reported) {}
+  explicit AddressSink(std::vector<std::vector<lib::SocketAddress>>& reported) : reported_(reported) {}
   void deliver(model::Event) override {}
-  void server_at(std::vector<base::SocketAddress> addresses) override { reported_.push_back(std::move(addresses)); }
+  void server_at(std::vector<lib::SocketAddress> addresses) override { reported_.push_back(std::move(addresses)); }
 
  private:
-  std::vector<std::vector<base::SocketAddress>>& reported_;
+  std::vector<std::vector<lib::SocketAddress>>& reported_;
 };
 
 class ApiClientTest : public CppUnit::TestFixture {
@@ -125,7 +125,7 @@ class ApiClientTest : public CppUnit::TestFixture {
   }
 
   void addresses_are_reported_once_before_the_first_request() {
-    std::vector<std::vector<base::SocketAddress>> reported;
+    std::vector<std::vector<lib::SocketAddress>> reported;
     test::TlsServer server(server_pem_, [&](const test::ReceivedRequest&) {
       return test::ServerAnswer{reported.size() == 1 ? 200 : 500, "", false};
     });
@@ -137,7 +137,7 @@ class ApiClientTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT((sink.heads == std::vector<int>{200, 200, 200}));
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), reported.size());
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), reported[0].size());
-    CPPUNIT_ASSERT((reported[0][0] == base::SocketAddress{*base::IpAddress::parse("127.0.0.1"), server.port()}));
+    CPPUNIT_ASSERT((reported[0][0] == lib::SocketAddress{*lib::IpAddress::parse("127.0.0.1"), server.port()}));
   }
 
   void a_401_is_retried_with_a_renewed_token() {
@@ -186,12 +186,12 @@ class ApiClientTest : public CppUnit::TestFixture {
     options_.certificate_check = 20ms;
     ApiClient client(config, options_, noted_, clock_);
     KeepingSink first;
-    base::Status status;
+    lib::Status status;
     std::thread watch([&] { status = client.send({"/watch", {}, true}, first); });
     CPPUNIT_ASSERT(first.wait_for_head());
     write_certificate("two");
     watch.join();
-    CPPUNIT_ASSERT(status.code() == base::StatusCode::unavailable && status.os_errno() != ECANCELED);
+    CPPUNIT_ASSERT(status.code() == lib::StatusCode::unavailable && status.os_errno() != ECANCELED);
     KeepingSink second;
     CPPUNIT_ASSERT(client.send({"/list", {}, false}, second).ok());
     CPPUNIT_ASSERT_EQUAL(std::string("one"), server.requests().front().client);
@@ -207,7 +207,7 @@ class ApiClientTest : public CppUnit::TestFixture {
     KeepingSink list;
     CPPUNIT_ASSERT(client.send({"/list", {}, false}, list).ok());
     KeepingSink watched;
-    base::Status status;
+    lib::Status status;
     std::thread watch([&] { status = client.send({"/watch", {}, true}, watched); });
     CPPUNIT_ASSERT(watched.wait_for_head());
     write_certificate("two");
@@ -234,7 +234,7 @@ class ApiClientTest : public CppUnit::TestFixture {
     test::TlsServer server(server_pem_, echo);
     ApiClient client(config(server), options_, noted_, clock_);
     KeepingSink sink;
-    base::Status status;
+    lib::Status status;
     std::thread watch([&] { status = client.send({"/watch", {}, true}, sink); });
     CPPUNIT_ASSERT(sink.wait_for_head());
     client.stop();
@@ -251,7 +251,7 @@ class ApiClientTest : public CppUnit::TestFixture {
     KeepingSink sink;
     CPPUNIT_ASSERT(client.send({"/list", {}, false}, sink).ok());
     noted_.take();
-    base::Status status;
+    lib::Status status;
     std::thread waiting([&] { status = client.send({"/list", {}, false}, sink); });
     // No assertion, as the thread waits for stop().
     test::wait_until([&] { return log.text().find("limit") != std::string::npos; });
@@ -270,7 +270,7 @@ class ApiClientTest : public CppUnit::TestFixture {
     options_.resolve_limit = 0ms;
     ApiClient client(config, options_, noted_, clock_);
     KeepingSink sink;
-    base::Status status;
+    lib::Status status;
     for (std::size_t i = 0; i < 3 * HostResolver::kMostLookups; ++i) status = client.send({"/list", {}, false}, sink);
     CPPUNIT_ASSERT_EQUAL(
         std::string("cannot reach the API server https://api.test:6443: the name api.test cannot be looked "

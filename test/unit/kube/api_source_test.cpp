@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 // Has one object of each kind. A watch sends nothing until the test calls send_event().
 class Server final : public Transport {
  public:
-  base::Status send(const Request& request, ResponseSink& sink) override {
+  lib::Status send(const Request& request, ResponseSink& sink) override {
     std::unique_lock lock(mutex_);
     if (stopped_) return stopped();
     const std::string plural = request.path.substr(request.path.rfind('/') + 1);
@@ -75,7 +75,7 @@ class Server final : public Transport {
   }
 
  private:
-  static base::Status stopped() { return {base::StatusCode::unavailable, "stopped", ECANCELED}; }
+  static lib::Status stopped() { return {lib::StatusCode::unavailable, "stopped", ECANCELED}; }
   static std::string list(const std::string& plural) {
     const std::string items =
         plural == "servicecidrs" ? R"({"metadata":{"name":"a","resourceVersion":"4"},"spec":{"cidrs":["10.0.0.0/16"]}})" : "";
@@ -108,7 +108,7 @@ class ApiSourceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_cancelled_request_fails_with_the_next_chunk);
   CPPUNIT_TEST_SUITE_END();
 
-  const base::SteadyClock clock_{};
+  const lib::SteadyClock clock_{};
   std::unique_ptr<test::EventRecorder> sink_;
   std::unique_ptr<ApiSource> source_;
   Server* server_ = nullptr;
@@ -215,7 +215,7 @@ class ApiSourceTest : public CppUnit::TestFixture {
     // Each chunk is one event. The reflector is cancelled after the first.
     class Chunks final : public Transport {
      public:
-      base::Status send(const Request&, ResponseSink& sink) override {
+      lib::Status send(const Request&, ResponseSink& sink) override {
         ++requests;
         if (auto status = sink.on_head({200, "", {}}); !status.ok()) return status;
         for (const char* name : {"a", "b"}) {
@@ -230,7 +230,7 @@ class ApiSourceTest : public CppUnit::TestFixture {
       std::string server() const override { return "https://api"; }
 
       Reflector* reflector = nullptr;
-      base::Status last;
+      lib::Status last;
       int requests = 0;
     };
     Chunks chunks;

@@ -26,12 +26,12 @@ using namespace std::chrono_literals;
 class PickySink final : public ResponseSink {
  public:
   explicit PickySink(test::NotedObserver& noted) : noted_(noted) {}
-  base::Status on_head(const ResponseHead& head) override {
+  lib::Status on_head(const ResponseHead& head) override {
     received += std::to_string(head.status);
-    if (head.status == 410) return {base::StatusCode::denied, "refused by the sink"};
+    if (head.status == 410) return {lib::StatusCode::denied, "refused by the sink"};
     return {};
   }
-  base::Status on_body(std::string_view bytes) override {
+  lib::Status on_body(std::string_view bytes) override {
     reported_before_body = noted_.take();
     received += " " + std::string(bytes);
     return {};

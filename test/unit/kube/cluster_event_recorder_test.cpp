@@ -25,7 +25,7 @@ class Server final : public Transport {
  public:
   explicit Server(std::deque<int> statuses) : statuses_(std::move(statuses)) {}
 
-  base::Status send(const Request& request, ResponseSink& sink) override {
+  lib::Status send(const Request& request, ResponseSink& sink) override {
     std::unique_lock lock(mutex_);
     asked_.push_back(request.method + " " + request.path + (request.again ? " again" : ""));
     changed_.notify_all();
@@ -33,10 +33,10 @@ class Server final : public Transport {
     if (statuses_.size() > 1) statuses_.pop_front();
     if (status == kSilent) changed_.wait(lock, [this] { return stopped_; });
     if (held_) changed_.wait(lock, [this] { return stopped_ || !held_; });
-    if (stopped_) return {base::StatusCode::unavailable, "stopped", ECANCELED};
-    if (status == 0) return base::unavailable("connection refused");
+    if (stopped_) return {lib::StatusCode::unavailable, "stopped", ECANCELED};
+    if (status == 0) return lib::unavailable("connection refused");
     if (auto refused = sink.on_head({status, "application/json", retry_after}); !refused.ok()) return refused;
-    return status < 400 ? base::Status() : sink.on_body(R"({"kind":"Status","message":"because"})");
+    return status < 400 ? lib::Status() : sink.on_body(R"({"kind":"Status","message":"because"})");
   }
   void stop() override {
     const std::lock_guard lock(mutex_);
@@ -106,7 +106,7 @@ struct World {
     }));
   }
 
-  base::SteadyClock clock;
+  lib::SteadyClock clock;
   test::CapturedLog log;
   Server server;
   EventRecorder recorder;

@@ -4,7 +4,7 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
-#include "core/kube/decode/rfc3339.hpp"
+#include "lib/rfc3339.hpp"
 #include "test/unit/kube/decoding.hpp"
 
 namespace sluice::kube {
@@ -26,7 +26,7 @@ std::string problem(const std::string& members) {
 }
 
 std::string address(const model::EndpointSlice& slice, std::size_t index) {
-  return base::IpAddress::from_bytes(slice.family, slice.endpoints.at(index).address.data()).to_string();
+  return lib::IpAddress::from_bytes(slice.family, slice.endpoints.at(index).address.data()).to_string();
 }
 
 class DecodeEndpointSliceTest : public CppUnit::TestFixture {
@@ -51,7 +51,7 @@ class DecodeEndpointSliceTest : public CppUnit::TestFixture {
         "nodeName":"node-a","zone":"z","hints":{"forZones":[{"name":"zone-a"}],"forNodes":[{"name":"node-a"}]}}])");
     CPPUNIT_ASSERT_EQUAL(std::string("demo/web-1"), got.name.to_string());
     CPPUNIT_ASSERT_EQUAL(std::string("demo/web"), got.service.to_string());
-    CPPUNIT_ASSERT(got.family == base::Family::ipv6);
+    CPPUNIT_ASSERT(got.family == lib::Family::ipv6);
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), got.endpoints.size());
     CPPUNIT_ASSERT_EQUAL(std::string("fd00::1"), address(got, 0));
     CPPUNIT_ASSERT(!got.endpoints[0].ready && got.endpoints[0].serving && got.endpoints[0].terminating);
@@ -163,7 +163,7 @@ class DecodeEndpointSliceTest : public CppUnit::TestFixture {
                    std::chrono::milliseconds(500));
     CPPUNIT_ASSERT(*with("2026-11-21T00:11:20.123456789Z") - *with("2026-11-21T00:11:20Z") ==
                    std::chrono::nanoseconds(123456789));
-    CPPUNIT_ASSERT(*parse_rfc3339("1970-01-01T00:00:01Z") ==
+    CPPUNIT_ASSERT(*lib::parse_rfc3339("1970-01-01T00:00:01Z") ==
                    std::chrono::system_clock::time_point(std::chrono::seconds(1)));
     for (const char* bad : {"", "yesterday", "2026-11-21", "2026-11-21T00:11:20", "2026-13-01T00:00:00Z",
                             "2026-02-30T00:00:00Z", "2026-11-21T24:00:00Z", "2026-11-21T00:11:20.Z",

@@ -26,7 +26,7 @@ std::vector<model::EndpointSlice> slices(const std::string& subsets, const std::
 }
 
 std::string address(const model::EndpointSlice& slice, std::size_t index) {
-  return base::IpAddress::from_bytes(slice.family, slice.endpoints.at(index).address.data()).to_string();
+  return lib::IpAddress::from_bytes(slice.family, slice.endpoints.at(index).address.data()).to_string();
 }
 
 class DecodeEndpointsTest : public CppUnit::TestFixture {
@@ -64,7 +64,7 @@ class DecodeEndpointsTest : public CppUnit::TestFixture {
     const auto got = slices(R"([{"addresses":[{"ip":"fd00::1"},{"ip":"10.0.0.1"}],
         "notReadyAddresses":[{"ip":"fd00::2"}],"ports":[{"port":80}]}])");
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), got.size());
-    CPPUNIT_ASSERT(got[0].family == base::Family::ipv4 && got[1].family == base::Family::ipv6);
+    CPPUNIT_ASSERT(got[0].family == lib::Family::ipv4 && got[1].family == lib::Family::ipv6);
     CPPUNIT_ASSERT_EQUAL(std::string("demo/web-ipv6-0"), got[1].name.to_string());
     CPPUNIT_ASSERT_EQUAL(std::string("fd00::1"), address(got[1], 0));
     CPPUNIT_ASSERT_EQUAL(std::string("fd00::2"), address(got[1], 1));

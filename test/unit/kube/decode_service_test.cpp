@@ -12,7 +12,7 @@ namespace decode_service_test {
 using test::decode_service;
 using test::service_problem;
 
-std::string addresses(const std::vector<base::IpAddress>& list) {
+std::string addresses(const std::vector<lib::IpAddress>& list) {
   std::string out;
   for (const auto& address : list) out += (out.empty() ? "" : " ") + address.to_string();
   return out;

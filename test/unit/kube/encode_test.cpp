@@ -10,15 +10,15 @@
 
 #include <random>
 
-#include "core/kube/decode/rfc3339.hpp"
+#include "lib/rfc3339.hpp"
 #include "test/unit/kube/decoding.hpp"
 
 namespace sluice::kube {
 namespace encode_test {
 
-using base::Family;
-using base::IpAddress;
-using base::IpPrefix;
+using lib::Family;
+using lib::IpAddress;
+using lib::IpPrefix;
 using base::Symbol;
 
 constexpr int kObjects = 2000;
@@ -96,7 +96,7 @@ class Generator {
     out.name = "cidr-" + std::to_string(number(0, 99));
     for (int i = number(0, 3); i > 0; --i) {
       const Family chosen = family();
-      out.cidrs.push_back({address(chosen), number(1, base::family_bits(chosen))});
+      out.cidrs.push_back({address(chosen), number(1, lib::family_bits(chosen))});
     }
     return out;
   }
@@ -122,7 +122,7 @@ class Generator {
   }
   IpPrefix prefix() {
     const Family chosen = family();
-    return {address(chosen), number(0, base::family_bits(chosen))};
+    return {address(chosen), number(0, lib::family_bits(chosen))};
   }
   Symbol hints(const std::string& prefix) {
     std::vector<std::string> names;
@@ -153,7 +153,6 @@ class EncodeTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_slice_reads_as_kubernetes_writes_it);
   CPPUNIT_TEST(a_node_reads_as_kubernetes_writes_it);
   CPPUNIT_TEST(a_reference_has_only_metadata);
-  CPPUNIT_TEST(times_survive_a_round_trip_to_the_nanosecond);
   CPPUNIT_TEST_SUITE_END();
 
  public:
@@ -218,7 +217,7 @@ class EncodeTest : public CppUnit::TestFixture {
     endpoint.node = Symbol("node-1");
     endpoint.zone_hints = model::pack_names({"b", "a"});
     slice.endpoints = {endpoint};
-    slice.trigger_time = parse_rfc3339("2026-11-21T06:00:00Z");
+    slice.trigger_time = lib::parse_rfc3339("2026-11-21T06:00:00Z");
     CPPUNIT_ASSERT_EQUAL(
         std::string(
             R"({"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{"name":"web-1","namespace":"demo",)"
@@ -251,19 +250,6 @@ class EncodeTest : public CppUnit::TestFixture {
         encode_reference(model::ResourceKind::service, {Symbol("demo"), "web"}));
     CPPUNIT_ASSERT_EQUAL(std::string(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"node-1"}})"),
                          encode_reference(model::ResourceKind::node, {Symbol(), "node-1"}));
-  }
-
-  void times_survive_a_round_trip_to_the_nanosecond() {
-    for (const std::string text : {"1970-01-01T00:00:00Z", "2026-11-21T06:59:59.000000001Z",
-                                   "2024-02-29T23:59:59.999999999Z", "2199-12-31T23:59:59.5Z"}) {
-      const auto time = parse_rfc3339(text);
-      CPPUNIT_ASSERT_MESSAGE(text, time.has_value());
-      CPPUNIT_ASSERT_MESSAGE(text, parse_rfc3339(print_rfc3339(*time)) == time);
-    }
-    CPPUNIT_ASSERT_EQUAL(std::string("2026-11-21T06:59:59.000000001Z"),
-                         print_rfc3339(parse_rfc3339("2026-11-21T06:59:59.000000001Z").value()));
-    CPPUNIT_ASSERT_EQUAL(std::string("2026-11-21T06:59:59Z"),
-                         print_rfc3339(parse_rfc3339("2026-11-21T06:59:59Z").value()));
   }
 };
 

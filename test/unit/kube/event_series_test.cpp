@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using Wall = std::chrono::system_clock::time_point;
 
 const Wall kWall{std::chrono::microseconds(1'795'214'400'000'042)};  // 2026-11-20T22:40:00.000042Z
-const base::Clock::Time kNow{1h};
+const lib::Clock::Time kNow{1h};
 
 ClusterEvent starting() {
   return {ClusterEvent::Type::normal, "Starting", "StartKubeProxy", "a note", Regarding::node("node-a")};
@@ -115,7 +115,7 @@ class EventSeriesTest : public CppUnit::TestFixture {
     EventSeries series;
     series.note(starting(), kWall, kNow);
     CPPUNIT_ASSERT(series.due(kNow + EventSeries::kWindow).empty());
-    CPPUNIT_ASSERT(series.next_due() == base::Clock::Time::max());
+    CPPUNIT_ASSERT(series.next_due() == lib::Clock::Time::max());
     series.note(starting(), kWall, kNow);
     // Also if due() was not called meanwhile.
     CPPUNIT_ASSERT_EQUAL(1u, series.note(starting(), kWall + 6min, kNow + EventSeries::kWindow)->count);

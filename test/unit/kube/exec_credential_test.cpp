@@ -31,7 +31,7 @@ class ExecCredentialTest : public CppUnit::TestFixture {
     out.exec->api_version = kV1;
     return out;
   }
-  static base::Result<ExecCredential> parse(const std::string& status) {
+  static lib::Result<ExecCredential> parse(const std::string& status) {
     return parse_exec_credential(
         std::string(R"({"apiVersion":")") + kV1 + R"(","kind":"ExecCredential","status":)" + status + "}", kV1);
   }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/kube/access/certificates.hpp"
-#include "core/kube/decode/rfc3339.hpp"
+#include "lib/rfc3339.hpp"
 #include "test/unit/kube/noted_observer.hpp"
 #include "test/unit/kube/pem.hpp"
 #include "test/unit/sync/fake_clock.hpp"
@@ -78,7 +78,7 @@ class ExecPluginTest : public CppUnit::TestFixture {
   }
 
   void a_credential_is_renewed_shortly_before_it_expires() {
-    program(answer(",\"expirationTimestamp\":\"" + print_rfc3339(now_ + 1h) + "\""));
+    program(answer(",\"expirationTimestamp\":\"" + lib::rfc3339(now_ + 1h, lib::Fraction::nanoseconds_or_none) + "\""));
     auto plugin = this->plugin();
     CPPUNIT_ASSERT_EQUAL(std::string("t1"), plugin.credential("", {})->token);
     now_ += 1h - 11s;
@@ -199,7 +199,7 @@ class ExecPluginTest : public CppUnit::TestFixture {
   test::NotedObserver noted_;
   test::TemporaryFolder folder_;
   test::FakeClock clock_;
-  std::chrono::system_clock::time_point now_ = *parse_rfc3339("2026-11-21T00:00:00Z");
+  std::chrono::system_clock::time_point now_ = *lib::parse_rfc3339("2026-11-21T00:00:00Z");
   ConnectionConfig config_;
 };
 

@@ -28,7 +28,7 @@ class HangingLookup {
       std::unique_lock lock(shared->mutex);
       shared->hosts.push_back(host);
       if (shared->hosts.size() <= hanging) shared->changed.wait(lock, [&] { return shared->released; });
-      return {0, {*base::IpAddress::parse("192.0.2.7")}};
+      return {0, {*lib::IpAddress::parse("192.0.2.7")}};
     };
   }
   void release() {

@@ -41,7 +41,7 @@ class HostResolverTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_lookup_may_outlive_the_resolver);
   CPPUNIT_TEST_SUITE_END();
 
-  static std::string message(const base::Result<std::vector<base::IpAddress>>& got) {
+  static std::string message(const lib::Result<std::vector<lib::IpAddress>>& got) {
     return got ? "found " + got->at(0).to_string() : got.status().message();
   }
 
@@ -67,7 +67,7 @@ class HostResolverTest : public CppUnit::TestFixture {
                             "server, and no more are started; check the name servers in "
                             "/etc/resolv.conf, or use an IP address"),
           message(got));
-      CPPUNIT_ASSERT(got.status().code() == base::StatusCode::unavailable);
+      CPPUNIT_ASSERT(got.status().code() == lib::StatusCode::unavailable);
     }
     CPPUNIT_ASSERT_EQUAL(HostResolver::kMostLookups, resolver.in_progress());
     // There are exactly as many threads.

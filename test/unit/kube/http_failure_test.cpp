@@ -10,7 +10,7 @@
 
 #include <cerrno>
 
-#include "core/kube/decode/rfc3339.hpp"
+#include "lib/rfc3339.hpp"
 #include "test/unit/kube/pem.hpp"
 
 namespace sluice::kube {
@@ -37,7 +37,7 @@ class HttpFailureTest : public CppUnit::TestFixture {
   }
 
  private:
-  base::Status explain(int code, const std::string& words = "", bool answered = false) {
+  lib::Status explain(int code, const std::string& words = "", bool answered = false) {
     route_.server = config_.server;
     route_.proxy = config_.proxy;
     return explain_failure({code, words, std::chrono::seconds(40)}, {config_, route_, material_, report_, answered},
@@ -51,7 +51,7 @@ class HttpFailureTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(
         begin + "the server certificate is not signed by the CA of /etc/ca.crt; use the CA of this cluster",
         sentence(kVerifyFailed));
-    CPPUNIT_ASSERT(explain(kVerifyFailed).code() == base::StatusCode::denied);
+    CPPUNIT_ASSERT(explain(kVerifyFailed).code() == lib::StatusCode::denied);
     // The HTTP library compares the host name, and sets no error code.
     report_.set(X509_V_OK, 0, "CN=api", {}, {});
     config_.tls_server_name = "api.example";
@@ -61,7 +61,7 @@ class HttpFailureTest : public CppUnit::TestFixture {
   }
 
   void expired_certificates_are_named_with_subject_and_expiry() {
-    const auto end = *parse_rfc3339("2026-01-02T03:04:05Z");
+    const auto end = *lib::parse_rfc3339("2026-01-02T03:04:05Z");
     report_.set(X509_V_ERR_CERT_HAS_EXPIRED, 0, "CN=api", {}, end);
     CPPUNIT_ASSERT(
         sentence(kVerifyFailed)
@@ -105,7 +105,7 @@ class HttpFailureTest : public CppUnit::TestFixture {
                     "https://10.0.0.1:6443; give it a user name and password as "
                     "http://user:password@host:port"),
         refused.message());
-    CPPUNIT_ASSERT(refused.code() == base::StatusCode::denied);
+    CPPUNIT_ASSERT(refused.code() == lib::StatusCode::denied);
     CPPUNIT_ASSERT_EQUAL(std::string("the proxy http://10.0.0.9:3128 of proxy-url sent a broken HTTP answer"),
                          sentence(0, "Invalid HTTP status line during proxy connection"));
   }

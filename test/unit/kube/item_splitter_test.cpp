@@ -19,7 +19,7 @@ namespace item_splitter_test {
 
 struct Pieces {
   std::vector<std::string> objects;
-  base::Status status;
+  lib::Status status;
   std::string rest;  // of a list
 };
 
@@ -30,7 +30,7 @@ Pieces split_list(const std::string& text, Next&& next, std::size_t limit = kMax
   ListSplitter splitter(
       [&](std::string_view object) {
         out.objects.emplace_back(object);
-        return base::Status();
+        return lib::Status();
       },
       limit);
   for (std::size_t at = 0; at < text.size() && out.status.ok();) {
@@ -51,7 +51,7 @@ Pieces split_documents(const std::string& text, Next&& next, std::size_t limit =
   DocumentSplitter splitter(
       [&](std::string_view object) {
         out.objects.emplace_back(object);
-        return base::Status();
+        return lib::Status();
       },
       limit);
   for (std::size_t at = 0; at < text.size() && out.status.ok();) {
@@ -59,7 +59,7 @@ Pieces split_documents(const std::string& text, Next&& next, std::size_t limit =
     out.status = splitter.append(std::string_view(text).substr(at, size));
     at += size;
   }
-  if (out.status.ok() && !splitter.at_boundary()) out.status = base::unavailable("incomplete");
+  if (out.status.ok() && !splitter.at_boundary()) out.status = lib::unavailable("incomplete");
   return out;
 }
 
@@ -221,7 +221,7 @@ class ItemSplitterTest : public CppUnit::TestFixture {
       const auto note = [&](const char* what) {
         return [&visited, what](std::string_view object) {
           visited.push_back(what + std::string(object.substr(0, 6)));
-          return base::Status();
+          return lib::Status();
         };
       };
       const auto append = [&](auto& splitter, std::string_view text) {
@@ -244,10 +244,10 @@ class ItemSplitterTest : public CppUnit::TestFixture {
 
   void only_the_beginning_of_a_huge_object_is_kept() {
     std::size_t kept = 0;
-    DocumentSplitter documents([](std::string_view) { return base::Status(); }, kMaxObjectBytes,
+    DocumentSplitter documents([](std::string_view) { return lib::Status(); }, kMaxObjectBytes,
                                [&](std::string_view beginning) {
                                  kept = beginning.size();
-                                 return base::Status();
+                                 return lib::Status();
                                });
     const std::string piece(1u << 20, 'x');
     CPPUNIT_ASSERT(documents.append("{\"a\":\"").ok());
@@ -255,7 +255,7 @@ class ItemSplitterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(documents.append("\"}").ok());
     CPPUNIT_ASSERT_EQUAL(kKeptOfOversized, kept);
     // An object that never ends is an error nevertheless.
-    base::Status status = documents.append("{\"a\":\"");
+    lib::Status status = documents.append("{\"a\":\"");
     for (int i = 0; i < 300 && status.ok(); ++i) status = documents.append(piece);
     CPPUNIT_ASSERT_EQUAL(std::string("an object is larger than 256 MiB"), status.message());
   }
@@ -268,7 +268,7 @@ class ItemSplitterTest : public CppUnit::TestFixture {
     int visited = 0;
     ListSplitter splitter([&](std::string_view) {
       ++visited;
-      return base::invalid("enough");
+      return lib::invalid("enough");
     });
     CPPUNIT_ASSERT_EQUAL(std::string("enough"), splitter.append(R"({"items":[{},{},{}]})").message());
     CPPUNIT_ASSERT_EQUAL(1, visited);

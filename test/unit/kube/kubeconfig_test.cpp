@@ -59,16 +59,16 @@ class KubeconfigTest : public CppUnit::TestFixture {
         "clusters:\n- name: k\n  cluster: {" +
             cluster + "}\nusers:\n- name: u\n  user: {" + user + "}\n");
   }
-  base::Result<ConnectionConfig> load(const std::string& cluster, const std::string& user) {
+  lib::Result<ConnectionConfig> load(const std::string& cluster, const std::string& user) {
     request_.kubeconfig = config(cluster, user);
     return find_connection(request_);
   }
-  base::Result<ConnectionConfig> load_text(const std::string& text) {
+  lib::Result<ConnectionConfig> load_text(const std::string& text) {
     request_.kubeconfig = folder_.write("config", text);
     return find_connection(request_);
   }
   // The error without the random name of the folder.
-  std::string why(const base::Result<ConnectionConfig>& result) {
+  std::string why(const lib::Result<ConnectionConfig>& result) {
     std::string text = result.status().message();
     for (auto at = text.find(folder_.path()); at != std::string::npos; at = text.find(folder_.path()))
       text.replace(at, folder_.path().size() + 1, "");

@@ -43,7 +43,7 @@ class RecordingReaderTest : public CppUnit::TestFixture {
   // The error of a recording with this text, without the file name.
   std::string problem(const std::string& text) {
     auto reader = RecordingReader::open(file(text));
-    base::Status status = reader.status();
+    lib::Status status = reader.status();
     if (reader) status = scan_recording(*reader).status();
     std::string out = status.message();
     const std::string path = folder_.path("r.jsonl");
@@ -169,7 +169,7 @@ class RecordingReaderTest : public CppUnit::TestFixture {
     }
     CPPUNIT_ASSERT_EQUAL(std::string("the recording : started: is not a time such as 2026-11-21T06:00:00Z"),
                          problem(R"({"format":"sluice-recording","version":1,"started":"now"})"));
-    CPPUNIT_ASSERT(RecordingReader::open(folder_.path("none")).status().code() == base::StatusCode::not_found);
+    CPPUNIT_ASSERT(RecordingReader::open(folder_.path("none")).status().code() == lib::StatusCode::not_found);
     CPPUNIT_ASSERT_EQUAL("cannot read the recording " + folder_.path() + ": it is not a regular file",
                          RecordingReader::open(folder_.path()).status().message());
     // Opening this pipe would block, because it has no writer.

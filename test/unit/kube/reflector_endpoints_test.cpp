@@ -119,7 +119,7 @@ class ReflectorEndpointsTest : public CppUnit::TestFixture {
   void an_unreachable_server_is_retried() {
     EndpointsWorld world;
     world.refuse(404);
-    world.transport.expect({.status = 0, .body = "", .end = base::unavailable("refused")});
+    world.transport.expect({.status = 0, .body = "", .end = lib::unavailable("refused")});
     CPPUNIT_ASSERT_EQUAL(800L, world.step());
     world.refuse(404);
     CPPUNIT_ASSERT_EQUAL(std::string("/apis/discovery.k8s.io/v1"), world.transport.last_asked());

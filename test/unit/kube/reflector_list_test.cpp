@@ -14,7 +14,7 @@ namespace reflector_list_test {
 
 using test::ReflectorWorld;
 
-base::Status cut() { return {base::StatusCode::unavailable, "the connection broke", ECONNRESET}; }
+lib::Status cut() { return {lib::StatusCode::unavailable, "the connection broke", ECONNRESET}; }
 
 class ReflectorListTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ReflectorListTest);
@@ -257,12 +257,12 @@ class ReflectorListTest : public CppUnit::TestFixture {
     ReflectorWorld world;
     const long expected[] = {800, 1600, 3200, 6400, 12800, 25600, 30000, 30000};
     for (const long delay : expected) {
-      world.transport.expect({.status = 0, .body = "", .end = base::unavailable("refused")});
+      world.transport.expect({.status = 0, .body = "", .end = lib::unavailable("refused")});
       CPPUNIT_ASSERT_EQUAL(delay, world.step());
     }
     // Of eight failures with one reason, the first and the fourth are logged.
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), world.log.lines().size());
-    world.transport.expect({.status = 0, .body = "", .end = base::unavailable("another")});
+    world.transport.expect({.status = 0, .body = "", .end = lib::unavailable("another")});
     world.step();
     CPPUNIT_ASSERT_EQUAL(std::size_t(3), world.log.lines().size());
     world.transport.expect_list(ReflectorWorld::list("1", ""));
@@ -276,7 +276,7 @@ class ReflectorListTest : public CppUnit::TestFixture {
     ReflectorWorld world;
     world.random = 0.5;
     const auto fail = [&world] {
-      world.transport.expect({.status = 0, .body = "", .end = base::unavailable("refused")});
+      world.transport.expect({.status = 0, .body = "", .end = lib::unavailable("refused")});
       return world.step();
     };
     CPPUNIT_ASSERT_EQUAL(1200L, fail());
@@ -430,7 +430,7 @@ class ReflectorListTest : public CppUnit::TestFixture {
 
   void stop_is_not_a_failure() {
     ReflectorWorld world;
-    world.transport.expect({.status = 0, .body = "", .end = {base::StatusCode::unavailable, "stopped", ECANCELED}});
+    world.transport.expect({.status = 0, .body = "", .end = {lib::StatusCode::unavailable, "stopped", ECANCELED}});
     CPPUNIT_ASSERT_EQUAL(0L, world.step());
     CPPUNIT_ASSERT(world.log.lines().empty());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), world.reflector.status().errors);

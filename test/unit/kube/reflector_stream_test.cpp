@@ -18,7 +18,7 @@ namespace reflector_stream_test {
 using namespace std::chrono_literals;
 using test::ReflectorWorld;
 
-base::Status cut() { return {base::StatusCode::unavailable, "the connection broke", ECONNRESET}; }
+lib::Status cut() { return {lib::StatusCode::unavailable, "the connection broke", ECONNRESET}; }
 
 struct StreamWorld : ReflectorWorld {
   explicit StreamWorld(Resource resource = services_resource()) : ReflectorWorld(std::move(resource), true) {}
@@ -241,7 +241,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     StreamWorld world;
     world.transport.expect({.status = 200, .body = StreamWorld::added("a", "9"), .silence = 300s});
     CPPUNIT_ASSERT_EQUAL(0L, world.step());
-    CPPUNIT_ASSERT(world.clock.now() - base::Clock::Time() <= 20s);
+    CPPUNIT_ASSERT(world.clock.now() - lib::Clock::Time() <= 20s);
     world.transport.expect_list(StreamWorld::list("10", ""));
     CPPUNIT_ASSERT_EQUAL(0L, world.step());
     CPPUNIT_ASSERT(world.asked_for_list());
@@ -268,7 +268,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
 
   void a_connection_timeout_does_not_disable_streams() {
     StreamWorld world;
-    const base::Status dead{base::StatusCode::unavailable, "the server is silent", ETIMEDOUT};
+    const lib::Status dead{lib::StatusCode::unavailable, "the server is silent", ETIMEDOUT};
     CPPUNIT_ASSERT_EQUAL(800L, world.answer(StreamWorld::added("a", "9"), 9s, dead));
     world.stream_once();
     CPPUNIT_ASSERT(world.asked_for_stream());
@@ -308,7 +308,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
     world.refuse(422);
     world.transport.expect_list(StreamWorld::list("10", ""));
     world.step();
-    world.transport.expect({.status = 0, .body = "", .end = base::unavailable("refused")});
+    world.transport.expect({.status = 0, .body = "", .end = lib::unavailable("refused")});
     world.step();
     world.answer(StreamWorld::event("ERROR", StreamWorld::status(410, "Expired")), 2s);
     world.stream_once();
@@ -329,7 +329,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT(world.refuse(code) > 0);
       CPPUNIT_ASSERT(world.asked_for_stream());
     }
-    world.transport.expect({.status = 0, .body = "", .end = base::unavailable("refused")});
+    world.transport.expect({.status = 0, .body = "", .end = lib::unavailable("refused")});
     CPPUNIT_ASSERT(world.step() > 0);
     world.stream_once();
     CPPUNIT_ASSERT(world.asked_for_stream());
@@ -419,7 +419,7 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
   void stopping_a_stream_is_not_a_failure() {
     StreamWorld world;
     CPPUNIT_ASSERT_EQUAL(
-        0L, world.answer(StreamWorld::added("a", "9"), 5s, {base::StatusCode::unavailable, "stopped", ECANCELED}));
+        0L, world.answer(StreamWorld::added("a", "9"), 5s, {lib::StatusCode::unavailable, "stopped", ECANCELED}));
     CPPUNIT_ASSERT_EQUAL(std::size_t(0), world.logged().size());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), world.reflector.status().errors);
   }

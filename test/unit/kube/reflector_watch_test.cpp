@@ -15,7 +15,7 @@ namespace reflector_watch_test {
 using namespace std::chrono_literals;
 using test::ReflectorWorld;
 
-base::Status cut() { return {base::StatusCode::unavailable, "the connection broke", ECONNRESET}; }
+lib::Status cut() { return {lib::StatusCode::unavailable, "the connection broke", ECONNRESET}; }
 
 class ReflectorWatchTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ReflectorWatchTest);
@@ -52,7 +52,7 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
 
   // Responds to the next watch with these events, and does a step.
   static long watch(ReflectorWorld& world, const std::string& body, std::chrono::milliseconds lasts = 300s,
-                    base::Status end = {}) {
+                    lib::Status end = {}) {
     world.transport.expect({.status = 200, .body = body, .end = std::move(end), .lasts = lasts});
     return world.step();
   }
@@ -188,7 +188,7 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     ReflectorWorld world;
     world.list_once();
     for (const long delay : {800L, 1600L}) {
-      world.transport.expect({.status = 0, .body = "", .end = base::unavailable("refused")});
+      world.transport.expect({.status = 0, .body = "", .end = lib::unavailable("refused")});
       CPPUNIT_ASSERT_EQUAL(delay, world.step());
     }
     watch(world, "");
@@ -229,7 +229,7 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
   void a_watch_that_times_out_is_reported_and_not_connected() {
     ReflectorWorld world;
     world.list_once();
-    const base::Status silence{base::StatusCode::unavailable, "the server is silent", ETIMEDOUT};
+    const lib::Status silence{lib::StatusCode::unavailable, "the server is silent", ETIMEDOUT};
     const std::string event = ReflectorWorld::event("ADDED", ReflectorWorld::object("b", "11"));
     CPPUNIT_ASSERT_EQUAL(800L, watch(world, event, 40s, silence));
     CPPUNIT_ASSERT(!world.reflector.status().connected);
@@ -374,7 +374,7 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!world.reflector.status().connected);
     watch(world, "");
     CPPUNIT_ASSERT(world.reflector.status().connected);
-    world.transport.expect({.status = 0, .body = "", .end = base::unavailable("refused")});
+    world.transport.expect({.status = 0, .body = "", .end = lib::unavailable("refused")});
     world.step();
     CPPUNIT_ASSERT(!world.reflector.status().connected);
     CPPUNIT_ASSERT_EQUAL(std::string("refused"), world.reflector.status().last_error);

@@ -52,7 +52,7 @@ struct ReflectorWorld {
 
   // Responds to the next request with this body, which takes `lasts`, and does a step.
   long answer(const std::string& body, std::chrono::milliseconds lasts = std::chrono::seconds(300),
-              base::Status end = {}) {
+              lib::Status end = {}) {
     transport.expect({.status = 200, .body = body, .end = std::move(end), .lasts = lasts});
     return step();
   }

@@ -10,8 +10,8 @@
 
 #include <filesystem>
 
-#include "core/kube/decode/rfc3339.hpp"
 #include "core/kube/recording/recording_sink.hpp"
+#include "lib/rfc3339.hpp"
 #include "test/unit/kube/event_recorder.hpp"
 #include "test/unit/kube/recording_text.hpp"
 #include "test/unit/sync/fake_clock.hpp"
@@ -129,7 +129,7 @@ class ReplaySourceTest : public CppUnit::TestFixture {
     model::EndpointSlice slice;
     slice.name = {base::Symbol("demo"), "web-1"};
     slice.service = {base::Symbol("demo"), "web"};
-    slice.family = base::Family::ipv6;
+    slice.family = lib::Family::ipv6;
     slice.endpoints.resize(2);
     slice.endpoints[0].address[15] = 7;
     slice.endpoints[1].address[0] = 0xfd;
@@ -165,7 +165,7 @@ class ReplaySourceTest : public CppUnit::TestFixture {
         R"("annotations":{"endpoints.kubernetes.io/last-change-trigger-time":"2026-11-21T06:00:00.5Z"}},)"
         R"("addressType":"IPv4"}})"
         "\n";
-    const auto now = parse_rfc3339("2030-01-01T00:00:00Z").value();
+    const auto now = lib::parse_rfc3339("2030-01-01T00:00:00Z").value();
     ReplaySource source(file(listed_recording() + slice), {.speed = 0}, store_, clock_, [&] { return now; });
     CPPUNIT_ASSERT(source.open().ok());
     CPPUNIT_ASSERT(!source.step());
@@ -205,7 +205,7 @@ class ReplaySourceTest : public CppUnit::TestFixture {
   }
 
   void the_replay_has_its_own_thread_and_stops_at_once() {
-    const base::SteadyClock clock;
+    const lib::SteadyClock clock;
     ReplaySource source(file(listed_recording() + service_event("3600000", "MODIFIED", "b")), {}, store_, clock);
     CPPUNIT_ASSERT(source.start().ok());
     std::string delivered;

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/clock.hpp"
+#include "lib/clock.hpp"
 #include "test/unit/patience.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 
@@ -22,7 +22,7 @@ namespace request_budget_test {
 using namespace std::chrono_literals;
 
 // Stands still, and counts how often the budget reads it: once per request, under its lock.
-class CountingClock final : public base::Clock {
+class CountingClock final : public lib::Clock {
  public:
   Time now() const override {
     ++reads;
@@ -61,14 +61,14 @@ class RequestBudgetTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
   void a_burst_passes_and_the_next_request_waits() {
-    TokenBucket bucket(5, 10, base::Clock::Time());
-    for (int i = 0; i < 10; ++i) CPPUNIT_ASSERT(bucket.take(base::Clock::Time()) == 0ns);
-    CPPUNIT_ASSERT(bucket.take(base::Clock::Time()) == 200ms);
-    CPPUNIT_ASSERT(bucket.take(base::Clock::Time()) == 400ms);
+    TokenBucket bucket(5, 10, lib::Clock::Time());
+    for (int i = 0; i < 10; ++i) CPPUNIT_ASSERT(bucket.take(lib::Clock::Time()) == 0ns);
+    CPPUNIT_ASSERT(bucket.take(lib::Clock::Time()) == 200ms);
+    CPPUNIT_ASSERT(bucket.take(lib::Clock::Time()) == 400ms);
   }
 
   void tokens_are_refilled_up_to_the_burst() {
-    const base::Clock::Time begin{};
+    const lib::Clock::Time begin{};
     TokenBucket bucket(2, 3, begin);
     for (int i = 0; i < 3; ++i) bucket.take(begin);
     CPPUNIT_ASSERT(bucket.take(begin + 250ms) == 250ms);
@@ -79,7 +79,7 @@ class RequestBudgetTest : public CppUnit::TestFixture {
   }
 
   void requests_are_served_in_order() {
-    const base::Clock::Time begin{};
+    const lib::Clock::Time begin{};
     TokenBucket bucket(1, 1, begin);
     bucket.take(begin);
     const auto first = begin + bucket.take(begin);
@@ -89,9 +89,9 @@ class RequestBudgetTest : public CppUnit::TestFixture {
   }
 
   void a_tiny_rate_does_not_overflow() {
-    TokenBucket bucket(1e-300, 1, base::Clock::Time());
-    bucket.take(base::Clock::Time());
-    CPPUNIT_ASSERT(bucket.take(base::Clock::Time()) == 24h);
+    TokenBucket bucket(1e-300, 1, lib::Clock::Time());
+    bucket.take(lib::Clock::Time());
+    CPPUNIT_ASSERT(bucket.take(lib::Clock::Time()) == 24h);
   }
 
   void a_burst_passes_at_once() {

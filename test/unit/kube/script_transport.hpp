@@ -19,7 +19,7 @@ namespace sluice::test {
 struct ScriptedAnswer {
   int status = 200;  // 0 = no response, only `end`
   std::string body;
-  base::Status end = {};  // how the connection ends after the body
+  lib::Status end = {};  // how the connection ends after the body
   std::chrono::milliseconds lasts{0};
   std::string content_type = "application/json";
   std::optional<std::chrono::seconds> retry_after = {};
@@ -33,7 +33,7 @@ class ScriptTransport final : public kube::Transport {
   void expect(ScriptedAnswer answer) { answers_.push_back(std::move(answer)); }
   void expect_list(const std::string& body) { expect({.status = 200, .body = body}); }
 
-  base::Status send(const kube::Request& request, kube::ResponseSink& sink) override {
+  lib::Status send(const kube::Request& request, kube::ResponseSink& sink) override {
     if (answers_.empty()) throw std::logic_error("the script has no answer for " + request.target());
     asked_.push_back(request.target());
     last_again_ = request.again;
@@ -52,7 +52,7 @@ class ScriptTransport final : public kube::Transport {
     }
     if (const auto patience = sink.patience(); patience && *patience <= answer.silence) {
       clock_.advance(*patience);
-      return {base::StatusCode::unavailable, "nothing is sent", ETIME};
+      return {lib::StatusCode::unavailable, "nothing is sent", ETIME};
     }
     clock_.advance(answer.silence);
     return answer.end;

@@ -94,7 +94,7 @@ void TlsServer::accept_all() {
 }
 
 void TlsServer::serve(int socket) {
-  const base::Fd fd(socket);
+  const lib::Fd fd(socket);
   const timeval limit{0, kLookMilliseconds * 1000};
   const std::unique_ptr<SSL, decltype(&SSL_free)> tls(SSL_new(context_), SSL_free);
   SSL_set_fd(tls.get(), socket);

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/fd.hpp"
+#include "lib/fd.hpp"
 #include "test/unit/kube/pem.hpp"
 
 struct ssl_ctx_st;
@@ -50,7 +50,7 @@ class TlsServer {
 
   const std::function<ServerAnswer(const ReceivedRequest&)> answer_;
   ssl_ctx_st* context_;
-  base::Fd listener_;
+  lib::Fd listener_;
   std::uint16_t port_ = 0;
   std::atomic<bool> stopped_ = false;
   std::atomic<int> connections_ = 0;

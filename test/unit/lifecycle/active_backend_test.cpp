@@ -24,7 +24,7 @@ class ActiveBackendTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_first_sync_counts_only_in_a_family_that_is_awaited);
   CPPUNIT_TEST_SUITE_END();
 
-  static sync::LoopId loop(RunId run, base::Family family = base::Family::ipv4) { return {run, "any", family}; }
+  static sync::LoopId loop(RunId run, lib::Family family = lib::Family::ipv4) { return {run, "any", family}; }
 
   std::shared_ptr<BackendRun> run(RunId id) {
     abi::PluginEntry entry{};
@@ -43,7 +43,8 @@ class ActiveBackendTest : public CppUnit::TestFixture {
   std::string starting() const {
     std::string out;
     for (const auto& one : active_.starting()) {
-      out += std::to_string(one.loop.run) + " " + std::string(base::family_name(one.loop.family)) + " " + one.call + ", ";
+      out +=
+          std::to_string(one.loop.run) + " " + std::string(lib::family_name(one.loop.family)) + " " + one.call + ", ";
     }
     return out;
   }
@@ -65,7 +66,7 @@ class ActiveBackendTest : public CppUnit::TestFixture {
 
   void a_call_is_pending_until_the_next_one_of_its_loop() {
     active_.call_started({loop(1), "create"});
-    active_.call_started({loop(1, base::Family::ipv6), "create"});
+    active_.call_started({loop(1, lib::Family::ipv6), "create"});
     CPPUNIT_ASSERT_EQUAL(std::string("1 IPv4 create, 1 IPv6 create, "), starting());
     active_.call_started({loop(1), "probe"});
     CPPUNIT_ASSERT_EQUAL(std::string("1 IPv6 create, 1 IPv4 probe, "), starting());
@@ -80,7 +81,7 @@ class ActiveBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(0), active_.first_syncs().size());
   }
 
-  const base::SteadyClock clock_{};
+  const lib::SteadyClock clock_{};
   RunEnvironment environment_{clock_};
   observe::Metrics metrics_;
   kube::EventRecorder events_{{}, clock_};

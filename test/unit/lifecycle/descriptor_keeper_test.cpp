@@ -25,8 +25,8 @@
 namespace sluice::lifecycle {
 namespace descriptor_keeper_test {
 
-using base::Family;
-using base::Fd;
+using lib::Family;
+using lib::Fd;
 using namespace std::chrono_literals;
 
 Fd a_socket() { return Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
@@ -91,7 +91,7 @@ class Manager {
     const auto index = held.find(DescriptorIndex::kName);
     CPPUNIT_ASSERT(index != held.end());
     const auto name = DescriptorIndex(Fd(::dup(index->second.get()))).at(*DescriptorIndex::slot_of(slot));
-    return name ? name->backend + "/" + std::string(base::family_name(name->family)) + "/" + name->name : "none";
+    return name ? name->backend + "/" + std::string(lib::family_name(name->family)) + "/" + name->name : "none";
   }
   // No further message arrives.
   void assert_silent(std::chrono::milliseconds how_long = 50ms) {
@@ -191,7 +191,7 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(made->put(7, {"u", Family::ipv4, "m"}).ok());
     CPPUNIT_ASSERT((next.at(7) == KeptName{"u", Family::ipv4, "m"}));
     CPPUNIT_ASSERT(made->put(1, {std::string(306, 'b'), Family::ipv4, std::string(200, 'n')}).code() ==
-                   base::StatusCode::invalid);
+                   lib::StatusCode::invalid);
     CPPUNIT_ASSERT(made->put(1, {std::string(305, 'b'), Family::ipv4, std::string(200, 'n')}).ok());
     CPPUNIT_ASSERT((next.at(1) == KeptName{std::string(305, 'b'), Family::ipv4, std::string(200, 'n')}));
     CPPUNIT_ASSERT(DescriptorIndex::slot_of("s0") == 0u && DescriptorIndex::slot_of("s15999") == 15999u);
@@ -254,7 +254,7 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     const auto store = keeper.store_for("userspace", Family::ipv4);
     for (const std::string& name : {std::string(), std::string(201, 'a'), std::string("a b"), std::string("a:b"),
                                     std::string("a/b"), std::string("a\nb"), std::string("\xc3\xa4")}) {
-      CPPUNIT_ASSERT_MESSAGE(name, store->keep(name, mine.get()).code() == base::StatusCode::invalid);
+      CPPUNIT_ASSERT_MESSAGE(name, store->keep(name, mine.get()).code() == lib::StatusCode::invalid);
     }
     CPPUNIT_ASSERT(store->keep(std::string(200, 'a'), mine.get()).ok());
     CPPUNIT_ASSERT(!store->keep("closed", -1).ok());
@@ -568,7 +568,7 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     rlimit few = limit;
     few.rlim_cur = 0;
     CPPUNIT_ASSERT_EQUAL(0, ::setrlimit(RLIMIT_NOFILE, &few));
-    const base::Status refused = keeper.store_for("userspace", Family::ipv4)->keep("n", mine.get());
+    const lib::Status refused = keeper.store_for("userspace", Family::ipv4)->keep("n", mine.get());
     ::setrlimit(RLIMIT_NOFILE, &limit);
     CPPUNIT_ASSERT(!refused.ok());
     CPPUNIT_ASSERT_MESSAGE(refused.message(), refused.message().starts_with("cannot keep descriptor n: "));

@@ -117,7 +117,7 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!mapped("first"));
   }
 
-  const base::SteadyClock clock_{};
+  const lib::SteadyClock clock_{};
   RunEnvironment environment_{clock_};
   Retirement::Observer events_;  // ignored
   std::optional<test::ZooFolder> folder_;

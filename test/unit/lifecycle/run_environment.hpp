@@ -16,7 +16,7 @@ struct IgnoredEvents final : sync::SyncObserver {
 
 class RunEnvironment {
  public:
-  explicit RunEnvironment(const base::Clock& clock) : clock_(clock) {}
+  explicit RunEnvironment(const lib::Clock& clock) : clock_(clock) {}
 
   snapshot::StoreThread& store() { return store_; }
   std::shared_ptr<BackendRun> make(BackendRun::Settings settings) {
@@ -24,10 +24,10 @@ class RunEnvironment {
   }
 
  private:
-  const base::Clock& clock_;
+  const lib::Clock& clock_;
   IgnoredEvents events_;
   snapshot::StoreThread store_{
-      "N", {[](base::Family, const std::optional<model::Node>&, snapshot::SettingsStage) {
+      "N", {[](lib::Family, const std::optional<model::Node>&, snapshot::SettingsStage) {
         return std::optional(snapshot::NodeFacts());
       }}};
 };

@@ -15,7 +15,7 @@
 namespace sluice::lifecycle {
 namespace served_family_test {
 
-using base::Family;
+using lib::Family;
 
 class ServedFamilyTest : public CppUnit::TestFixture, public ServedFamilyObserver {
   CPPUNIT_TEST_SUITE(ServedFamilyTest);

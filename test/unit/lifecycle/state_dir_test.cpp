@@ -93,8 +93,8 @@ class StateDirTest : public CppUnit::TestFixture {
     OtherProcess other([&] { return first.open().ok(); });
     CPPUNIT_ASSERT(other.worked());
     StateDir second(folder_->path());
-    const base::Status refused = second.open();
-    CPPUNIT_ASSERT(refused.code() == base::StatusCode::unavailable);
+    const lib::Status refused = second.open();
+    CPPUNIT_ASSERT(refused.code() == lib::StatusCode::unavailable);
     CPPUNIT_ASSERT_EQUAL("state directory " + folder_->path() + " is in use by another sluiced (process " +
                              std::to_string(other.number()) + "); stop it or choose another with --state-dir",
                          refused.message());
@@ -129,7 +129,7 @@ class StateDirTest : public CppUnit::TestFixture {
     for (const int end : number) ::close(end);
     daemon.kill();
     StateDir second(folder_->path());
-    const base::Status opened = second.open();
+    const lib::Status opened = second.open();
     const bool lives = ::kill(of_program, SIGKILL) == 0;
     CPPUNIT_ASSERT_MESSAGE(opened.message(), opened.ok());
     CPPUNIT_ASSERT(lives);
@@ -137,7 +137,7 @@ class StateDirTest : public CppUnit::TestFixture {
 
   void a_file_instead_of_the_folder_is_an_error() {
     StateDir dir(folder_->write("file", ""));
-    const base::Status status = dir.open();
+    const lib::Status status = dir.open();
     CPPUNIT_ASSERT_EQUAL("state directory: cannot use folder " + folder_->path("file") + ": not a directory",
                          status.message());
     StateDir below(folder_->path("file/below"));
@@ -175,11 +175,11 @@ class StateDirTest : public CppUnit::TestFixture {
       StateDir dir(folder_->path());
       CPPUNIT_ASSERT(dir.open().ok());
       CPPUNIT_ASSERT(
-          dir.record({"iptables", base::Family::ipv4, ownership::ClaimState::serving, {}, {}, {"iptables/nat/A"}})
+          dir.record({"iptables", lib::Family::ipv4, ownership::ClaimState::serving, {}, {}, {"iptables/nat/A"}})
               .ok());
       CPPUNIT_ASSERT(
-          dir.record({"ipvs", base::Family::ipv4, ownership::ClaimState::retiring, {}, {}, {"link/l"}}).ok());
-      CPPUNIT_ASSERT(dir.forget("ipvs", base::Family::ipv4, ownership::ClaimState::retiring).ok());
+          dir.record({"ipvs", lib::Family::ipv4, ownership::ClaimState::retiring, {}, {}, {"link/l"}}).ok());
+      CPPUNIT_ASSERT(dir.forget("ipvs", lib::Family::ipv4, ownership::ClaimState::retiring).ok());
     }
     StateDir dir(folder_->path());
     CPPUNIT_ASSERT(dir.open().ok());
@@ -196,7 +196,7 @@ class StateDirTest : public CppUnit::TestFixture {
       threads.emplace_back([&dir, id = "backend-" + std::to_string(i)] {
         for (int j = 0; j < 5; ++j) {
           (void)dir.record(
-              {id, base::Family::ipv6, ownership::ClaimState::retiring, {}, {}, {"ipset/" + std::to_string(j)}});
+              {id, lib::Family::ipv6, ownership::ClaimState::retiring, {}, {}, {"ipset/" + std::to_string(j)}});
           (void)dir.claims();
         }
       });

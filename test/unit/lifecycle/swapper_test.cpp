@@ -29,7 +29,7 @@ namespace sluice::lifecycle {
 namespace swapper_test {
 
 using namespace std::chrono_literals;
-using base::Family;
+using lib::Family;
 using model::ResourceKind;
 
 constexpr auto kGenerous = 30s;
@@ -37,7 +37,7 @@ constexpr auto kGenerous = 30s;
 constexpr auto kCallTimeout = 2min;
 
 // The machine's clock, which a test may put forward, and which counts how often each thread reads it.
-class MovableClock final : public base::Clock {
+class MovableClock final : public lib::Clock {
  public:
   Time now() const override {
     const std::lock_guard lock(mutex_);
@@ -54,7 +54,7 @@ class MovableClock final : public base::Clock {
   }
 
  private:
-  const base::SteadyClock steady_{};
+  const lib::SteadyClock steady_{};
   mutable std::mutex mutex_;
   Duration ahead_{0};
   mutable std::map<std::thread::id, std::size_t> reads_;
@@ -295,7 +295,7 @@ class SwapperTest : public CppUnit::TestFixture,
     CPPUNIT_ASSERT_MESSAGE("never: " + what, there);
   }
 
-  SwapResult swap(base::Clock::Duration drain = 1h) {
+  SwapResult swap(lib::Clock::Duration drain = 1h) {
     config::Settings to;
     to.backend = "new";
     to.drain_timeout = drain;
@@ -303,11 +303,11 @@ class SwapperTest : public CppUnit::TestFixture,
   }
 
   // Swapper::Host
-  base::Result<std::shared_ptr<const plugin::Plugin>> load(const config::Settings&) override {
-    if (!loadable_) return base::not_found("plugin new.so does not exist");
+  lib::Result<std::shared_ptr<const plugin::Plugin>> load(const config::Settings&) override {
+    if (!loadable_) return lib::not_found("plugin new.so does not exist");
     return same_backend_ ? library<'o'>(kAll) : library<'n'>(kAll);
   }
-  base::Result<BackendRun::Settings> settings(const config::Settings&) override {
+  lib::Result<BackendRun::Settings> settings(const config::Settings&) override {
     BackendRun::Settings out;
     out.id = ++last_id_;
     out.loop = loop_options();
@@ -315,9 +315,9 @@ class SwapperTest : public CppUnit::TestFixture,
   }
   std::shared_ptr<BackendRun> make(BackendRun::Settings of_run) override { return environment_.make(std::move(of_run)); }
   std::shared_ptr<BackendRun> serving() const override { return serving_; }
-  base::Status arriving(const BackendRun& run, const Claims& claims) override {
+  lib::Status arriving(const BackendRun& run, const Claims& claims) override {
     note(run.plugin().id() + " arrives with " + claims[0].at(0));
-    return recording_fails_ ? base::unavailable("the disk is full") : base::Status();
+    return recording_fails_ ? lib::unavailable("the disk is full") : lib::Status();
   }
   void serve(std::shared_ptr<BackendRun> run, const Claims&) override {
     script_.call(run->plugin().id(), "serves", nullptr);

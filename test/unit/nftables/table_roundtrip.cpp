@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/common/process/command.hpp"
+#include "lib/program.hpp"
 #include "plugins/nftables/kernel/own_senders.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
 #include "plugins/nftables/kernel/table_watch.hpp"
@@ -44,11 +44,11 @@ struct Run {
   std::string output;
 };
 Run nft(std::vector<std::string> arguments, const std::string& input = {}) {
-  process::Command command;
+  lib::Program command;
   command.arguments = std::move(arguments);
-  command.arguments.insert(command.arguments.begin(), process::find_program("nft"));
+  command.arguments.insert(command.arguments.begin(), lib::find_program("nft"));
   command.input = std::move(input);
-  const process::Outcome outcome = process::run(command);
+  const lib::ProgramResult outcome = *lib::run_program(command);
   return {outcome.exit_code, outcome.output + outcome.error_output};
 }
 

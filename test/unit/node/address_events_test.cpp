@@ -148,7 +148,7 @@ class AddressEventsTest : public CppUnit::TestFixture {
       AddressMonitor::Options options;
       options.debounce = {1ms, 10ms};
       options.find_service_link = [&] { return link.load(); };
-      options.read = [&]() -> base::Result<InterfaceAddresses> {
+      options.read = [&]() -> lib::Result<InterfaceAddresses> {
         return InterfaceAddresses(static_cast<std::size_t>(reads++));
       };
       options.changed = [&](const InterfaceAddresses&) { changed.set_value(); };
@@ -179,7 +179,7 @@ class AddressEventsTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_MESSAGE(all.status().message(), all.ok());
       const auto has = [](const std::vector<InterfaceAddress>& in, const char* text) {
         return std::any_of(in.begin(), in.end(), [&](const InterfaceAddress& entry) {
-          return entry.address == *base::IpAddress::parse(text);
+          return entry.address == *lib::IpAddress::parse(text);
         });
       };
       CPPUNIT_ASSERT(has(*all, "10.9.0.1"));

@@ -44,7 +44,7 @@ class KernelSettingsTest : public CppUnit::TestFixture {
   void kernel(const std::string& name, const std::string& value) { root_->write(kFolder + name, value + "\n"); }
   std::string kernel(const std::string& name) { return root_->read(kFolder + name); }
   std::vector<std::string> apply(const ConntrackSettings& settings) {
-    return apply_conntrack_settings(settings, Sysctl(root_->path()), root_->path("sys"));
+    return apply_conntrack_settings(settings, lib::Sysctl(root_->path()), root_->path("sys"));
   }
   static ConntrackSettings nothing() {
     ConntrackSettings out;
@@ -145,7 +145,7 @@ class KernelSettingsTest : public CppUnit::TestFixture {
   }
 
   void bridge_netfilter_is_checked() {
-    const Sysctl sysctl(root_->path());
+    const lib::Sysctl sysctl(root_->path());
     CPPUNIT_ASSERT_EQUAL(std::string(), check_bridge_netfilter(sysctl, false));
     CPPUNIT_ASSERT(check_bridge_netfilter(sysctl, true).find("br_netfilter is not loaded") != std::string::npos);
     root_->write("net/bridge/bridge-nf-call-iptables", "0\n");

@@ -14,9 +14,9 @@
 namespace sluice::node {
 namespace node_facts_test {
 
-using base::Family;
-using base::IpAddress;
-using base::IpPrefix;
+using lib::Family;
+using lib::IpAddress;
+using lib::IpPrefix;
 
 IpAddress ip(const char* text) { return IpAddress::parse(text).value(); }
 IpPrefix prefix(const char* text) { return IpPrefix::parse(text).value(); }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests sysctls and family support with a fake /proc, and addresses and their monitor with the real kernel, read-only.
+// Tests family support with a fake /proc, and addresses and their monitor with the real kernel, read-only.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -13,20 +13,18 @@
 #include "core/node/address_monitor.hpp"
 #include "core/node/debounce.hpp"
 #include "core/node/family_support.hpp"
-#include "core/node/sysctl.hpp"
+#include "core/node/kernel_settings.hpp"
+#include "lib/sysctl.hpp"
 #include "test/unit/temporary_folder.hpp"
 
 namespace sluice::node {
 namespace node_kernel_test {
 
 using namespace std::chrono_literals;
-using base::Family;
+using lib::Family;
 
 class NodeKernelTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NodeKernelTest);
-  CPPUNIT_TEST(sysctls_are_read_without_the_newline);
-  CPPUNIT_TEST(sysctls_are_written_only_when_different);
-  CPPUNIT_TEST(missing_sysctl_is_reported_with_its_path);
   CPPUNIT_TEST(tcp_be_liberal_is_off_without_conntrack);
   CPPUNIT_TEST(ipv6_support_needs_kernel_and_sysctl);
   CPPUNIT_TEST(primary_family_is_first_and_must_be_supported);
@@ -44,33 +42,8 @@ class NodeKernelTest : public CppUnit::TestFixture {
   void setUp() override { proc_.emplace(); }
   void tearDown() override { proc_.reset(); }
 
-  void sysctls_are_read_without_the_newline() {
-    proc_->write("net/a/b", "1\t2\n");
-    CPPUNIT_ASSERT_EQUAL(std::string("1\t2"), *Sysctl(proc_->path()).read("net/a/b"));
-  }
-
-  void sysctls_are_written_only_when_different() {
-    const Sysctl sysctl(proc_->path());
-    proc_->write("net/a", "0\n");
-    CPPUNIT_ASSERT(sysctl.ensure("net/a", "1").ok());
-    CPPUNIT_ASSERT_EQUAL(std::string("1"), proc_->read("net/a"));
-    // An equal value is not written, so the newline is kept.
-    proc_->write("net/b", "1\n");
-    CPPUNIT_ASSERT(sysctl.ensure("net/b", "1").ok());
-    CPPUNIT_ASSERT_EQUAL(std::string("1\n"), proc_->read("net/b"));
-  }
-
-  void missing_sysctl_is_reported_with_its_path() {
-    const Sysctl sysctl(proc_->path());
-    CPPUNIT_ASSERT(sysctl.read("net/none").status().code() == base::StatusCode::not_found);
-    CPPUNIT_ASSERT(sysctl.ensure("net/none", "1").message().find(proc_->path("net/none")) != std::string::npos);
-    // A folder can be opened, but reading it fails.
-    proc_->write("net/x/y", "");
-    CPPUNIT_ASSERT(!sysctl.ensure("net/x", "1").ok());
-  }
-
   void tcp_be_liberal_is_off_without_conntrack() {
-    const Sysctl sysctl(proc_->path());
+    const lib::Sysctl sysctl(proc_->path());
     CPPUNIT_ASSERT(!*conntrack_tcp_be_liberal(sysctl));
     proc_->write("net/netfilter/nf_conntrack_tcp_be_liberal", "1\n");
     CPPUNIT_ASSERT(*conntrack_tcp_be_liberal(sysctl));
@@ -86,26 +59,26 @@ class NodeKernelTest : public CppUnit::TestFixture {
     proc_->write("sys/net/ipv6/conf/all/disable_ipv6", "0\n");
     CPPUNIT_ASSERT(check_ipv6(proc_->path()).ok());
     proc_->write("sys/net/ipv6/conf/all/disable_ipv6", "1\n");
-    CPPUNIT_ASSERT(check_ipv6(proc_->path()).code() == base::StatusCode::unsupported);
+    CPPUNIT_ASSERT(check_ipv6(proc_->path()).code() == lib::StatusCode::unsupported);
   }
 
   void primary_family_is_first_and_must_be_supported() {
-    const base::Status no(base::StatusCode::unsupported, "no such tool");
+    const lib::Status no(lib::StatusCode::unsupported, "no such tool");
     CPPUNIT_ASSERT((*choose_families(Family::ipv4, {}) == std::vector{Family::ipv4, Family::ipv6}));
     CPPUNIT_ASSERT((*choose_families(Family::ipv6, {}) == std::vector{Family::ipv6, Family::ipv4}));
-    CPPUNIT_ASSERT((*choose_families(Family::ipv4, {base::Status(), no}) == std::vector{Family::ipv4}));
+    CPPUNIT_ASSERT((*choose_families(Family::ipv4, {lib::Status(), no}) == std::vector{Family::ipv4}));
     CPPUNIT_ASSERT_EQUAL(std::string("the primary family of this node, IPv6, cannot be served: no such tool"),
-                         choose_families(Family::ipv6, {base::Status(), no}).status().message());
+                         choose_families(Family::ipv6, {lib::Status(), no}).status().message());
   }
 
   void bind_address_of_an_unserved_family_is_reported() {
-    const base::SocketAddress v6{*base::IpAddress::parse("fd00::1"), 10256};
+    const lib::SocketAddress v6{*lib::IpAddress::parse("fd00::1"), 10256};
     CPPUNIT_ASSERT_EQUAL(std::string("healthzBindAddress [fd00::1]:10256 is an IPv6 address, and this node serves no "
                                      "IPv6; name one of the other family"),
                          check_address_family("healthzBindAddress", v6, {Family::ipv4}));
     CPPUNIT_ASSERT_EQUAL(std::string(), check_address_family("x", v6, {Family::ipv4, Family::ipv6}));
     CPPUNIT_ASSERT_EQUAL(std::string(),
-                         check_address_family("x", {base::IpAddress::any(Family::ipv6), 10256}, {Family::ipv4}));
+                         check_address_family("x", {lib::IpAddress::any(Family::ipv6), 10256}, {Family::ipv4}));
   }
 
   void debounce_has_a_quiet_period_and_a_limit() {
@@ -139,7 +112,7 @@ class NodeKernelTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(addresses.status().message(), addresses.ok());
     CPPUNIT_ASSERT(std::is_sorted(addresses->begin(), addresses->end()));
     const auto loopback = std::find_if(addresses->begin(), addresses->end(), [](const InterfaceAddress& entry) {
-      return entry.address == base::IpAddress::loopback(Family::ipv4);
+      return entry.address == lib::IpAddress::loopback(Family::ipv4);
     });
     // A build container may have its loopback interface down, and then no address.
     if (loopback == addresses->end()) return;
@@ -150,9 +123,9 @@ class NodeKernelTest : public CppUnit::TestFixture {
   }
 
   void monitor_returns_current_addresses_and_stops() {
-    const InterfaceAddresses now{{base::IpAddress::loopback(Family::ipv4), 8, AddressScope::host, true, "lo"}};
+    const InterfaceAddresses now{{lib::IpAddress::loopback(Family::ipv4), 8, AddressScope::host, true, "lo"}};
     AddressMonitor::Options options;
-    options.read = [&]() -> base::Result<InterfaceAddresses> { return now; };
+    options.read = [&]() -> lib::Result<InterfaceAddresses> { return now; };
     options.changed = [](const InterfaceAddresses&) {};
     AddressMonitor monitor(options);
     const auto started = monitor.start();
@@ -164,7 +137,7 @@ class NodeKernelTest : public CppUnit::TestFixture {
 
   void monitor_start_fails_if_reading_fails() {
     AddressMonitor::Options options;
-    options.read = []() -> base::Result<InterfaceAddresses> { return base::unavailable("no netlink"); };
+    options.read = []() -> lib::Result<InterfaceAddresses> { return lib::unavailable("no netlink"); };
     AddressMonitor monitor(options);
     CPPUNIT_ASSERT_EQUAL(std::string("no netlink"), monitor.start().status().message());
   }

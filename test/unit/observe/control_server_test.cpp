@@ -98,7 +98,7 @@ class ControlServerTest : public CppUnit::TestFixture {
       requested_.notify_all();
       return ControlServer::Pending{timeout_, [] { return json("too late"); }};
     });
-    const base::Status started = server_->start();
+    const lib::Status started = server_->start();
     CPPUNIT_ASSERT_MESSAGE(started.message(), started.ok());
   }
 
@@ -297,7 +297,7 @@ class ControlServerTest : public CppUnit::TestFixture {
 
   // Such as a child of the dead daemon between fork and exec.
   void a_socket_that_another_process_still_has_open_is_replaced() {
-    const base::Fd left = test::bound_socket(path());
+    const lib::Fd left = test::bound_socket(path());
     CPPUNIT_ASSERT_EQUAL(0, ::listen(left.get(), 1));
     start();
     CPPUNIT_ASSERT_EQUAL(kAnswer, SocketPeer(path()).ask(kStatus));
@@ -313,8 +313,8 @@ class ControlServerTest : public CppUnit::TestFixture {
   }
 
   void invalid_paths_are_errors() {
-    CPPUNIT_ASSERT(ControlServer(folder_->path("none/control.sock")).start().code() == base::StatusCode::not_found);
-    CPPUNIT_ASSERT(ControlServer("/" + std::string(200, 'x')).start().code() == base::StatusCode::invalid);
+    CPPUNIT_ASSERT(ControlServer(folder_->path("none/control.sock")).start().code() == lib::StatusCode::not_found);
+    CPPUNIT_ASSERT(ControlServer("/" + std::string(200, 'x')).start().code() == lib::StatusCode::invalid);
   }
 
   void stopping_closes_clients_and_removes_the_socket() {

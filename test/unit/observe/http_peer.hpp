@@ -15,14 +15,14 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/fd.hpp"
-#include "core/base/ip.hpp"
+#include "lib/fd.hpp"
+#include "lib/ip.hpp"
 #include "test/unit/patience.hpp"
 
 namespace sluice::test {
 
-using base::Family;
-using base::IpAddress;
+using lib::Family;
+using lib::IpAddress;
 
 inline IpAddress address(const std::string& text) { return *IpAddress::parse(text); }
 
@@ -47,8 +47,8 @@ struct RawAddress {
   socklen_t size = 0;
 };
 
-inline base::Fd tcp_socket(Family family) {
-  return base::Fd(::socket(family == Family::ipv4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+inline lib::Fd tcp_socket(Family family) {
+  return lib::Fd(::socket(family == Family::ipv4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
 }
 
 inline bool loopback_works(Family family) {
@@ -69,7 +69,7 @@ struct HeldPort {
     ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound), &size);
     port = ntohs(bound.sin_port);
   }
-  base::Fd fd = tcp_socket(Family::ipv4);
+  lib::Fd fd = tcp_socket(Family::ipv4);
   std::uint16_t port = 0;
 };
 
@@ -125,7 +125,7 @@ class HttpPeer {
     return true;
   }
 
-  base::Fd fd_;
+  lib::Fd fd_;
   bool connected_ = false;
   std::string input_;
 };

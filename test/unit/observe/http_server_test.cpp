@@ -25,8 +25,8 @@
 namespace sluice::observe {
 namespace http_server_test {
 
-using base::Family;
-using base::IpAddress;
+using lib::Family;
+using lib::IpAddress;
 using namespace std::chrono_literals;
 using test::address;
 using test::ask;
@@ -79,7 +79,7 @@ class HttpServerTest : public CppUnit::TestFixture {
  private:
   std::uint16_t start(const std::string& where = "127.0.0.1", std::uint16_t port = free_port()) {
     server_ = std::make_unique<HttpServer>(
-        "test server", base::SocketAddress{address(where), port}, handler_, [this](const std::string&) { ++failures_; },
+        "test server", lib::SocketAddress{address(where), port}, handler_, [this](const std::string&) { ++failures_; },
         limits_);
     server_->start();
     return port;

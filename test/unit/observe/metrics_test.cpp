@@ -16,9 +16,9 @@
 #include <sstream>
 #include <thread>
 
-#include "core/base/files.hpp"
 #include "core/base/log.hpp"
 #include "core/observe/metrics/process_statistics.hpp"
+#include "lib/files.hpp"
 #include "test/unit/observe/metrics_text.hpp"
 
 namespace sluice::observe {
@@ -55,7 +55,7 @@ std::string type_name(prometheus::MetricType type) {
 
 ScrapeData two_families() {
   ScrapeData out;
-  for (const auto family : base::kFamilies) out.families.push_back({family, {}, 0, false});
+  for (const auto family : lib::kFamilies) out.families.push_back({family, {}, 0, false});
   return out;
 }
 
@@ -109,8 +109,8 @@ class MetricsTest : public CppUnit::TestFixture {
 
   void a_sync_counts_as_full_or_partial() {
     const auto at = std::chrono::system_clock::time_point(1'700'000'000'250ms);
-    metrics_.synced(base::Family::ipv4, {true, true, 0.5, 0.1, 0.3, 0.25, at, {}});
-    metrics_.synced(base::Family::ipv4, {false, true, 0.25, 0.1, 0.1, 0, at, {}});
+    metrics_.synced(lib::Family::ipv4, {true, true, 0.5, 0.1, 0.3, 0.25, at, {}});
+    metrics_.synced(lib::Family::ipv4, {false, true, 0.25, 0.1, 0.1, 0, at, {}});
     expect("2", "kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family=\"IPv4\"}");
     expect("0.75", "kubeproxy_sync_proxy_rules_duration_seconds_sum{ip_family=\"IPv4\"}");
     expect("0.5", "kubeproxy_sync_full_proxy_rules_duration_seconds_sum{ip_family=\"IPv4\"}");
@@ -125,7 +125,7 @@ class MetricsTest : public CppUnit::TestFixture {
   }
 
   void a_failed_sync_counts_without_a_new_timestamp() {
-    metrics_.synced(base::Family::ipv6, {false, false, 0.5, 0, 0, 0, std::chrono::system_clock::now(), {}});
+    metrics_.synced(lib::Family::ipv6, {false, false, 0.5, 0, 0, 0, std::chrono::system_clock::now(), {}});
     expect("1", "kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family=\"IPv6\"}");
     expect("1", "kubeproxy_sync_partial_proxy_rules_duration_seconds_count{ip_family=\"IPv6\"}");
     expect("absent", "kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family=\"IPv6\"}");
@@ -134,7 +134,7 @@ class MetricsTest : public CppUnit::TestFixture {
 
   void each_trigger_time_is_a_sample() {  // case 92
     const auto at = std::chrono::system_clock::now();
-    metrics_.synced(base::Family::ipv4, {false, true, 0, 0, 0, 0, at, {at - 500ms, at - 2s}});
+    metrics_.synced(lib::Family::ipv4, {false, true, 0, 0, 0, 0, at, {at - 500ms, at - 2s}});
     expect("2", "kubeproxy_network_programming_duration_seconds_count{ip_family=\"IPv4\"}");
     expect("2.5", "kubeproxy_network_programming_duration_seconds_sum{ip_family=\"IPv4\"}");
     expect("0", "kubeproxy_network_programming_duration_seconds_bucket{ip_family=\"IPv4\",le=\"0.25\"}");
@@ -144,7 +144,7 @@ class MetricsTest : public CppUnit::TestFixture {
 
   void buckets_match_kube_proxy() {
     const auto at = std::chrono::system_clock::now();
-    metrics_.synced(base::Family::ipv4, {true, true, 0, 0, 0, 1, at, {at}});
+    metrics_.synced(lib::Family::ipv4, {true, true, 0, 0, 0, 1, at, {at}});
     metrics_.waited("h", "GET", 0);
     std::map<std::string, std::string> bounds;
     std::istringstream lines(metrics_.text());
@@ -170,8 +170,8 @@ class MetricsTest : public CppUnit::TestFixture {
     metrics_.answered_healthz(200);
     metrics_.answered_healthz(503);
     metrics_.answered_livez(200);
-    metrics_.conntrack_reconciled(base::Family::ipv4, 0.5, 3);
-    metrics_.conntrack_reconciled(base::Family::ipv6, 0.5, 0);
+    metrics_.conntrack_reconciled(lib::Family::ipv4, 0.5, 3);
+    metrics_.conntrack_reconciled(lib::Family::ipv6, 0.5, 0);
     expect("2", "kubeproxy_proxy_healthz_total{code=\"200\"}");
     expect("1", "kubeproxy_proxy_healthz_total{code=\"503\"}");
     expect("1", "kubeproxy_proxy_livez_total{code=\"200\"}");
@@ -328,9 +328,9 @@ class MetricsTest : public CppUnit::TestFixture {
 
   void touch_everything() {
     const auto at = std::chrono::system_clock::now();
-    for (const bool full : {true, false}) metrics_.synced(base::Family::ipv4, {full, true, 0, 0, 0, 1, at, {at}});
+    for (const bool full : {true, false}) metrics_.synced(lib::Family::ipv4, {full, true, 0, 0, 0, 1, at, {at}});
     metrics_.swapped("iptables", "nftables", true, 0.2, 0.01);
-    metrics_.conntrack_reconciled(base::Family::ipv4, 0, 0);
+    metrics_.conntrack_reconciled(lib::Family::ipv4, 0, 0);
     metrics_.answered_healthz(200);
     metrics_.answered_livez(200);
     metrics_.answered(
@@ -380,7 +380,7 @@ class MetricsTest : public CppUnit::TestFixture {
       threads.emplace_back([this] {
         for (int i = 0; i < kEach; ++i) {
           metrics_.answered_healthz(200);
-          metrics_.synced(base::Family::ipv4, {false, true, 0, 0, 0, 1, std::chrono::system_clock::now(), {}});
+          metrics_.synced(lib::Family::ipv4, {false, true, 0, 0, 0, 1, std::chrono::system_clock::now(), {}});
           metrics_.plugin_sink().record("p", abi::MetricKind::kCounterAdd, "p_total", "", 1);
           if (i % 50 == 0) metrics_.text();
         }

@@ -27,7 +27,7 @@ class ReloadCommandTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(invalid_timeouts_are_rejected);
   CPPUNIT_TEST_SUITE_END();
 
-  const base::SteadyClock clock_{};
+  const lib::SteadyClock clock_{};
   std::unique_ptr<test::TemporaryFolder> folder_;
   config::SettingsCell settings_{config::Settings()};
   std::function<void(config::Settings&, config::Problems&)> found_;

@@ -16,7 +16,7 @@ enum State { ready_here, ready_elsewhere, terminating_here, ready_and_terminatin
 
 store::Endpoint endpoint(const std::string& address, State state, std::uint16_t port = 80) {
   store::Endpoint out;
-  out.address = base::IpAddress::parse(address)->bytes();
+  out.address = lib::IpAddress::parse(address)->bytes();
   out.port = port;
   out.local = state != ready_elsewhere;
   out.ready = state != terminating_here;

@@ -20,8 +20,8 @@
 namespace sluice::observe {
 namespace service_health_server_test {
 
-using base::Family;
-using base::IpAddress;
+using lib::Family;
+using lib::IpAddress;
 using namespace std::chrono_literals;
 using test::address;
 using test::ask;

@@ -47,7 +47,7 @@ class ServicesCommandTest : public CppUnit::TestFixture {
       out.ports = {described};
     request.done(std::move(out));
   }
-  static ServiceView view(base::Family family) {
+  static ServiceView view(lib::Family family) {
     ServiceView out;
     out.family = family;
     out.backend = "b";
@@ -57,7 +57,7 @@ class ServicesCommandTest : public CppUnit::TestFixture {
   }
   // IPv4 reads the kernel, and fails when asked for "shop/bad"; IPv6 cannot.
   static std::vector<ServiceView> both() {
-    std::vector<ServiceView> out{view(base::Family::ipv4), view(base::Family::ipv6)};
+    std::vector<ServiceView> out{view(lib::Family::ipv4), view(lib::Family::ipv6)};
     out[0].inspect = [](sync::SyncLoop::Inspect question) {
       CPPUNIT_ASSERT(question.wanted());
       plugin::InspectionOutcome outcome;
@@ -91,7 +91,7 @@ class ServicesCommandTest : public CppUnit::TestFixture {
   }
 
   void without_inspection_the_delivered_state_is_shown() {
-    serve({view(base::Family::ipv4)});
+    serve({view(lib::Family::ipv4)});
     CPPUNIT_ASSERT_EQUAL(
         std::string(R"({"families":[{"backend":"b","family":"IPv4","generation":7,)"
                     R"("lines":["shop/cart:http :30080/tcp at no address -> no endpoints"],"view":"given"}]})"),
@@ -164,7 +164,7 @@ class ServicesCommandTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(ask({{"family", 6}}).find("IPv4") == std::string::npos);
     CPPUNIT_ASSERT(ask({{"family", 4}}).find("IPv6") == std::string::npos);
     server_.reset();
-    serve({view(base::Family::ipv4)});
+    serve({view(lib::Family::ipv4)});
     CPPUNIT_ASSERT_EQUAL(std::string("sluiced says: services failed: IPv6 is not served on this node"),
                          ask({{"family", 6}}));
   }

@@ -32,7 +32,7 @@ class ServicesDocumentTest : public CppUnit::TestFixture {
   snapshot::Description description_;
   std::vector<std::string> kernel_;
 
-  static base::IpAddress ip(const std::string& text) { return base::IpAddress::parse(text).value(); }
+  static lib::IpAddress ip(const std::string& text) { return lib::IpAddress::parse(text).value(); }
   static store::ExplainedEndpoint endpoint(const std::string& address, Use cluster, Use local = Use::not_asked) {
     store::ExplainedEndpoint out;
     out.endpoint.address = ip(address).bytes();
@@ -59,7 +59,7 @@ class ServicesDocumentTest : public CppUnit::TestFixture {
   }
   std::string page(bool kernel = true, const std::string& query = "") {
     const std::string backend = "b";
-    const json answer = services_page({base::Family::ipv4, backend, description_, kernel ? &kernel_ : nullptr},
+    const json answer = services_page({lib::Family::ipv4, backend, description_, kernel ? &kernel_ : nullptr},
                                       *ServiceQuery::parse(query));
     CPPUNIT_ASSERT_EQUAL(std::string(kernel ? "kernel" : "given"), answer["view"].get<std::string>());
     std::string out;
@@ -68,7 +68,7 @@ class ServicesDocumentTest : public CppUnit::TestFixture {
   }
   json document(bool kernel = true) {
     const std::string backend = "b";
-    return services_document({base::Family::ipv4, backend, description_, kernel ? &kernel_ : nullptr},
+    return services_document({lib::Family::ipv4, backend, description_, kernel ? &kernel_ : nullptr},
                              *ServiceQuery::parse(""));
   }
 
@@ -166,7 +166,7 @@ class ServicesDocumentTest : public CppUnit::TestFixture {
 
   void a_document_has_everything() {
     auto& described = add("cart", {endpoint("10.1.0.1", Use::used, Use::not_on_this_node)});
-    described.explained.port.source_ranges = {base::IpPrefix::parse("203.0.113.0/25").value()};
+    described.explained.port.source_ranges = {lib::IpPrefix::parse("203.0.113.0/25").value()};
     described.explained.port.external_local = true;
     described.explained.port.has_any_endpoint = true;
     described.explained.port.affinity_seconds = 60;

@@ -24,7 +24,7 @@ class ServicesGivenLineTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(ipv6_has_brackets);
   CPPUNIT_TEST_SUITE_END();
 
-  static base::IpAddress ip(const char* text) { return base::IpAddress::parse(text).value(); }
+  static lib::IpAddress ip(const char* text) { return lib::IpAddress::parse(text).value(); }
   static ServicePort port(const std::string& name = "cart", const char* port_name = "http") {
     ServicePort out;
     out.key = {{base::Symbol("shop"), name}, base::Symbol(port_name), model::Protocol::tcp};
@@ -102,7 +102,7 @@ class ServicesGivenLineTest : public CppUnit::TestFixture {
     ServicePort p = port("cart", "");
     p.key.protocol = model::Protocol::udp;
     p.affinity_seconds = 10800;
-    p.source_ranges = {base::IpPrefix::parse("10.0.0.0/8").value(), base::IpPrefix::parse("192.0.2.0/24").value()};
+    p.source_ranges = {lib::IpPrefix::parse("10.0.0.0/8").value(), lib::IpPrefix::parse("192.0.2.0/24").value()};
     p.frontends = {{FrontendKind::cluster_ip, ip("172.30.0.41"), 53},
                    {FrontendKind::load_balancer, ip("192.0.2.9"), 53}};
     p.endpoints = {endpoint("10.1.0.1", true, true)};
@@ -144,7 +144,7 @@ class ServicesGivenLineTest : public CppUnit::TestFixture {
 
   void ipv6_has_brackets() {
     ServicePort p = port();
-    p.family = base::Family::ipv6;
+    p.family = lib::Family::ipv6;
     p.frontends = {{FrontendKind::cluster_ip, ip("fd00::1"), 80}};
     p.endpoints = {endpoint("fd01::1", true, true)};
     CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http [fd00::1]:80/tcp -> [fd01::1]:8080\n"), lines(p));

@@ -22,7 +22,7 @@ class ServicesQueryTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(unwanted_lines);
   CPPUNIT_TEST_SUITE_END();
 
-  static base::IpAddress ip(const char* text) { return base::IpAddress::parse(text).value(); }
+  static lib::IpAddress ip(const char* text) { return lib::IpAddress::parse(text).value(); }
   // shop/cart:http 172.30.0.41:80/tcp, external IP 192.0.2.1, node port 30080, endpoints 10.1.0.1:8080
   // and 10.1.0.2:8080, of which the second one is not used.
   static store::ExplainedPort cart() {
@@ -30,7 +30,7 @@ class ServicesQueryTest : public CppUnit::TestFixture {
     out.port.key = {{base::Symbol("shop"), "cart"}, base::Symbol("http"), model::Protocol::tcp};
     out.port.frontends = {{FrontendKind::cluster_ip, ip("172.30.0.41"), 80},
                           {FrontendKind::external_ip, ip("192.0.2.1"), 80},
-                          {FrontendKind::node_port, base::IpAddress::any(base::Family::ipv4), 30080}};
+                          {FrontendKind::node_port, lib::IpAddress::any(lib::Family::ipv4), 30080}};
     for (const char* address : {"10.1.0.1", "10.1.0.2"}) {
       store::ExplainedEndpoint endpoint;
       endpoint.endpoint.address = ip(address).bytes();
@@ -76,7 +76,7 @@ class ServicesQueryTest : public CppUnit::TestFixture {
     expect(false,
            {"172.30.0.42", "172.30.0.41:81", "10.1.0.1:80", "0.0.0.0", "0.0.0.0:30080", "fd00::1", "[fd00::1]:80"});
     auto port = cart();
-    port.port.family = base::Family::ipv6;
+    port.port.family = lib::Family::ipv6;
     port.port.frontends = {{FrontendKind::cluster_ip, ip("fd00::41"), 80}};
     port.endpoints.clear();
     CPPUNIT_ASSERT(query("fd00::41").matches(port, nullptr) && query("[fd00::41]:80").matches(port, nullptr));

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/fd.hpp"
+#include "lib/fd.hpp"
 #include "test/unit/patience.hpp"
 
 namespace sluice::test {
@@ -29,8 +29,8 @@ inline sockaddr_un unix_address(const std::string& path) {
 }
 
 // A bound socket at a path that does not listen yet; the file outlives it.
-inline base::Fd bound_socket(const std::string& path) {
-  base::Fd out(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+inline lib::Fd bound_socket(const std::string& path) {
+  lib::Fd out(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_un address = unix_address(path);
   CPPUNIT_ASSERT_EQUAL(0, ::bind(out.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
   return out;
@@ -81,7 +81,7 @@ class SocketPeer {
                            ::poll(&waits, 1, stretched_milliseconds(std::chrono::seconds(20))) == 1);
   }
 
-  base::Fd fd_;
+  lib::Fd fd_;
   std::string input_;
 };
 

@@ -15,7 +15,7 @@
 namespace sluice::ownership {
 namespace ownership_ledger_test {
 
-using base::Family;
+using lib::Family;
 using namespace std::chrono_literals;
 
 const std::chrono::system_clock::time_point kNoon = std::chrono::sys_days(std::chrono::year(2026) / 7 / 1) + 12h;
@@ -38,7 +38,7 @@ std::string text(const std::vector<Claim>& claims) {
   std::string out;
   for (const Claim& claim : claims) {
     out +=
-        claim.backend + " " + std::string(base::family_name(claim.family)) + " " + claim_state_name(claim.state) + " [";
+        claim.backend + " " + std::string(lib::family_name(claim.family)) + " " + claim_state_name(claim.state) + " [";
     for (const auto& artifact : claim.artifacts) out += (out.ends_with('[') ? "" : " ") + artifact;
     out += "]\n";
   }

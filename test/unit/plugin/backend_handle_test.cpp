@@ -14,12 +14,12 @@
 namespace sluice::plugin {
 namespace backend_handle_test {
 
-using base::StatusCode;
+using lib::StatusCode;
 using test::require_contains;
 using test::ZooFolder;
 
 // Advances by `step` whenever it is read, so that a test chooses the duration of a call.
-class SteppingClock final : public base::Clock {
+class SteppingClock final : public lib::Clock {
  public:
   Time now() const override { return now_ += step; }
   Duration step{0};
@@ -73,8 +73,8 @@ class BackendHandleTest : public CppUnit::TestFixture {
   SteppingClock clock_;
   Metrics metrics_;
 
-  base::Result<std::unique_ptr<BackendHandle>> try_make(const std::string& id, const BackendSettings& settings = {},
-                                                        HostCallbacks callbacks = {}) {
+  lib::Result<std::unique_ptr<BackendHandle>> try_make(const std::string& id, const BackendSettings& settings = {},
+                                                       HostCallbacks callbacks = {}) {
     folder_.add(id);
     auto plugin = load_plugin(folder_.request(id));
     CPPUNIT_ASSERT_EQUAL(std::string(), plugin.status().message());

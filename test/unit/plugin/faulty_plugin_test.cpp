@@ -33,14 +33,14 @@ class FaultyPluginTest : public CppUnit::TestFixture {
   using Options = std::vector<std::pair<std::string, std::string>>;
   ZooFolder zoo_;
   const fs::path state_ = zoo_.path().parent_path() / "state";
-  const base::SteadyClock clock_{};
+  const lib::SteadyClock clock_{};
 
  public:
   void setUp() override { fs::create_directory(state_); }
 
  private:
-  base::Result<std::unique_ptr<BackendHandle>> try_make(const Options& options, abi::Family family = abi::Family::kIpv4,
-                                                        bool old_backend = false) {
+  lib::Result<std::unique_ptr<BackendHandle>> try_make(const Options& options, abi::Family family = abi::Family::kIpv4,
+                                                       bool old_backend = false) {
     zoo_.add("faulty");
     auto plugin = load_plugin(zoo_.request("faulty"));
     CPPUNIT_ASSERT_EQUAL(std::string(), plugin.status().message());

@@ -16,8 +16,8 @@ namespace sluice::plugin {
 namespace file_checks_test {
 
 namespace fs = std::filesystem;
-using base::Status;
-using base::StatusCode;
+using lib::Status;
+using lib::StatusCode;
 using test::require_contains;
 using test::ZooFolder;
 

@@ -15,7 +15,7 @@
 namespace sluice::plugin {
 namespace host_services_test {
 
-class FixedClock final : public base::Clock {
+class FixedClock final : public lib::Clock {
  public:
   Time now() const override { return Time(std::chrono::seconds(7)); }
 };
@@ -33,9 +33,9 @@ class RecordedMetrics final : public MetricSink {
 // Keeps the descriptor numbers instead of duplicates.
 class RecordedDescriptors final : public DescriptorStore {
  public:
-  base::Status keep(std::string_view name, int fd) override {
+  lib::Status keep(std::string_view name, int fd) override {
     reported += "keep " + std::string(name) + " " + std::to_string(fd) + ";";
-    if (fd < 0) return {base::StatusCode::invalid, "it is not open", 9};
+    if (fd < 0) return {lib::StatusCode::invalid, "it is not open", 9};
     kept[std::string(name)] = fd;
     return {};
   }
@@ -59,7 +59,7 @@ class RecordedDescriptors final : public DescriptorStore {
 
 class ThrowingDescriptors final : public DescriptorStore {
  public:
-  base::Status keep(std::string_view, int) override { throw std::bad_alloc(); }
+  lib::Status keep(std::string_view, int) override { throw std::bad_alloc(); }
   int take(std::string_view) override { throw std::bad_alloc(); }
   void drop(std::string_view) override { throw std::bad_alloc(); }
   std::vector<std::string> names() override { throw std::bad_alloc(); }

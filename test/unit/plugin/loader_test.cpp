@@ -14,8 +14,8 @@
 #include <future>
 #include <thread>
 
-#include "core/base/sha256.hpp"
 #include "core/plugin/backend_handle.hpp"
+#include "lib/sha256.hpp"
 #include "test/unit/plugin/zoo_folder.hpp"
 
 namespace sluice::plugin {
@@ -23,8 +23,8 @@ namespace loader_test {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-using base::Status;
-using base::StatusCode;
+using lib::Status;
+using lib::StatusCode;
 using test::is_mapped;
 using test::require_contains;
 using test::ZooFolder;
@@ -188,12 +188,12 @@ class LoaderTest : public CppUnit::TestFixture {
   void plugin_has_the_hash_of_its_file() {
     const ZooFolder folder;
     const fs::path file = folder.add("good");
-    const std::string sum = base::file_sha256(file.string()).value();
+    const std::string sum = lib::file_sha256(file.string()).value();
     CPPUNIT_ASSERT_EQUAL(sum, load(folder.request("good"))->sha256());
     const auto plugin = load(with_copy(folder, "good"));
     CPPUNIT_ASSERT_EQUAL(sum, plugin->sha256());
     replace(folder, "good_newer");
-    CPPUNIT_ASSERT(base::file_sha256(file.string()).value() != plugin->sha256());
+    CPPUNIT_ASSERT(lib::file_sha256(file.string()).value() != plugin->sha256());
   }
 
   void two_versions_of_one_path_are_two_libraries() {
@@ -218,7 +218,7 @@ class LoaderTest : public CppUnit::TestFixture {
     const auto plugin = load(with_copy(folder, "good"));
     CPPUNIT_ASSERT(!is_mapped(file));
     fs::resize_file(file, 0);
-    const base::SteadyClock clock;
+    const lib::SteadyClock clock;
     auto backend = BackendHandle::create(plugin, {}, {}, nullptr, clock);
     CPPUNIT_ASSERT_EQUAL(std::string(), backend.status().message());
     CPPUNIT_ASSERT((*backend)->probe().ok());
@@ -241,7 +241,7 @@ class LoaderTest : public CppUnit::TestFixture {
     const ZooFolder folder;
     folder.add("good");
     auto plugin = load(with_copy(folder, "good"));
-    const base::SteadyClock clock;
+    const lib::SteadyClock clock;
     auto backend = BackendHandle::create(plugin, {}, {}, nullptr, clock);
     const Status status = unload_plugin(plugin, 0ms);
     CPPUNIT_ASSERT(status.code() == StatusCode::unavailable);
@@ -273,7 +273,7 @@ class LoaderTest : public CppUnit::TestFixture {
     auto plugin = load(with_copy(folder, "remembers_thread"));
     std::promise<void> used, go_on;
     std::thread thread([&, plugin]() mutable {
-      const base::SteadyClock clock;
+      const lib::SteadyClock clock;
       auto backend = BackendHandle::create(std::move(plugin), {}, {}, nullptr, clock);
       (*backend)->probe();
       backend->reset();

@@ -36,8 +36,8 @@ class LookupTest : public CppUnit::TestFixture {
   void unknown_id_lists_available_ids() {
     const ZooFolder folder;
     for (const char* file : {"nftables.so", "ipvs.so", "notes.txt", ".hidden.so"}) folder.write(file, "");
-    const base::Status status = find_plugin({"/nonexistent", folder.path()}, "dpu").status();
-    CPPUNIT_ASSERT(status.code() == base::StatusCode::not_found);
+    const lib::Status status = find_plugin({"/nonexistent", folder.path()}, "dpu").status();
+    CPPUNIT_ASSERT(status.code() == lib::StatusCode::not_found);
     CPPUNIT_ASSERT_EQUAL("backend 'dpu' is not installed in /nonexistent, " + folder.path().string() +
                              "; available: ipvs, nftables",
                          status.message());

@@ -16,15 +16,15 @@
 #include <string>
 #include <thread>
 
-#include "core/base/files.hpp"
 #include "core/plugin/loader.hpp"
+#include "lib/files.hpp"
 #include "test/unit/plugin/zoo_folder.hpp"
 
 namespace sluice::plugin {
 namespace private_copy_test {
 
 namespace fs = std::filesystem;
-using base::Status;
+using lib::Status;
 using test::require_contains;
 using test::ZooFolder;
 
@@ -47,13 +47,13 @@ class PrivateCopyTest : public CppUnit::TestFixture {
     const auto copy = PrivateCopy::make(file);
     CPPUNIT_ASSERT_EQUAL(std::string(), copy.status().message());
     zoo_.write("mine.so", "after");
-    CPPUNIT_ASSERT_EQUAL(std::string("before"), base::read_file(copy->path().string()).value());
+    CPPUNIT_ASSERT_EQUAL(std::string("before"), lib::read_file(copy->path().string()).value());
     CPPUNIT_ASSERT_EQUAL(std::string("/memfd:mine.so (deleted)"), fs::read_symlink(copy->path()).string());
   }
 
   void copy_is_read_only() {
     const auto copy = PrivateCopy::make(zoo_.add("good"));
-    const base::Fd open_to_write(open(copy->path().c_str(), O_RDWR | O_CLOEXEC));
+    const lib::Fd open_to_write(open(copy->path().c_str(), O_RDWR | O_CLOEXEC));
     CPPUNIT_ASSERT(open_to_write.valid());
     CPPUNIT_ASSERT_EQUAL(ssize_t{-1}, pwrite(open_to_write.get(), "x", 1, 0));
     CPPUNIT_ASSERT_EQUAL(EPERM, errno);
@@ -71,7 +71,7 @@ class PrivateCopyTest : public CppUnit::TestFixture {
     void end() {
       if (void* const was = mapped.exchange(nullptr); was != nullptr) munmap(was, 4096);
     }
-    base::Fd memory;
+    lib::Fd memory;
     std::atomic<void*> mapped = nullptr;
   };
 

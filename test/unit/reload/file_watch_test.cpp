@@ -19,8 +19,8 @@
 #include <memory>
 #include <mutex>
 
-#include "core/base/sha256.hpp"
 #include "core/reload/file_chain.hpp"
+#include "lib/sha256.hpp"
 #include "test/unit/patience.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 #include "test/unit/temporary_folder.hpp"
@@ -92,7 +92,7 @@ class FileWatchTest : public CppUnit::TestFixture {
   // test in between for as long as the quiet, and the watch would report an empty file.
   std::string put(const std::string& name, const std::string& text) const {
     const std::string where = path(name);
-    if (const base::Fd file(::open(where.c_str(), O_WRONLY | O_CLOEXEC)); file.valid()) {
+    if (const lib::Fd file(::open(where.c_str(), O_WRONLY | O_CLOEXEC)); file.valid()) {
       const auto size = static_cast<ssize_t>(text.size());
       CPPUNIT_ASSERT_EQUAL(size, ::pwrite(file.get(), text.data(), text.size(), 0));
       struct stat data {};
@@ -264,7 +264,7 @@ class FileWatchTest : public CppUnit::TestFixture {
   }
 
   void reports_a_file_in_a_folder_that_is_created_later() {
-    start({{path("a/b/c"), base::sha256("old")}, {put("barrier", "")}});
+    start({{path("a/b/c"), lib::sha256("old")}, {put("barrier", "")}});
     fs::create_directories(path("a/b"));
     expect_nothing_before("barrier");
     put("a/b/c", "old");
@@ -336,11 +336,11 @@ class FileWatchTest : public CppUnit::TestFixture {
   void compares_a_new_file_with_its_active_content() {
     put("one", "1");
     put("two", "2");
-    start({{path("one"), base::sha256("1")}});
-    watch_->follow({{path("one")}, {path("two"), base::sha256("before")}});
+    start({{path("one"), lib::sha256("1")}});
+    watch_->follow({{path("one")}, {path("two"), lib::sha256("before")}});
     expect("two");
     // A reported change is not reported again, whatever the active content is.
-    watch_->follow({{path("one")}, {path("two"), base::sha256("before")}});
+    watch_->follow({{path("one")}, {path("two"), lib::sha256("before")}});
     expect_nothing_before("one");
   }
 

@@ -28,7 +28,7 @@ class RecordingPart final : public ReloadPart {
     if (concerned_throws) throw std::runtime_error("cannot compare");
     return is_concerned;
   }
-  base::Status prepare(const config::Settings& from, const config::Settings& to) override {
+  lib::Status prepare(const config::Settings& from, const config::Settings& to) override {
     calls_.push_back(name_ + " prepare " + from.backend + " " + to.backend);
     if (on_prepare) on_prepare();
     return prepared;
@@ -43,7 +43,7 @@ class RecordingPart final : public ReloadPart {
   bool is_concerned = true;
   bool throws = false;
   bool concerned_throws = false;
-  base::Status prepared;
+  lib::Status prepared;
   std::function<void()> on_prepare;
 
  private:
@@ -72,7 +72,7 @@ class ReloaderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(hooks_run_before_and_after_a_reload);
   CPPUNIT_TEST_SUITE_END();
 
-  const base::SteadyClock clock_{};
+  const lib::SteadyClock clock_{};
   std::unique_ptr<test::CapturedLog> log_;
   std::unique_ptr<config::SettingsCell> settings_;
   std::vector<std::string> calls_;
@@ -159,7 +159,7 @@ class ReloaderTest : public CppUnit::TestFixture {
 
   void a_part_that_cannot_prepare_prevents_all_changes() {
     new_backend();
-    second_->prepared = base::invalid("second: no such thing");
+    second_->prepared = lib::invalid("second: no such thing");
     reloader_->start();
     const auto result = reload();
     CPPUNIT_ASSERT(result.outcome == ReloadOutcome::failed && !result.ok());
@@ -290,7 +290,7 @@ class ReloaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("why"), reload_json(during)["in_progress"]["trigger"].get<std::string>());
     const auto success = reloader_->status();
     CPPUNIT_ASSERT(success.last->ok() && success.last_success == success.last->at && !success.in_progress_since);
-    second_->prepared = base::invalid("no");
+    second_->prepared = lib::invalid("no");
     reload();
     const auto failure = reloader_->status();
     CPPUNIT_ASSERT(!failure.last->ok() && failure.last_success == success.last_success);
@@ -306,7 +306,7 @@ class ReloaderTest : public CppUnit::TestFixture {
     reload("why");
     CPPUNIT_ASSERT_EQUAL_MESSAGE(log_->text(), 1,
                                  lines_with("INFO sluice.app reload (why): first is done; second is done"));
-    first_->prepared = base::invalid("first: no");
+    first_->prepared = lib::invalid("first: no");
     reload("again");
     CPPUNIT_ASSERT_EQUAL_MESSAGE(
         log_->text(), 1,
@@ -349,7 +349,7 @@ class ReloaderTest : public CppUnit::TestFixture {
     new_backend();
     reloader_->start();
     reload();
-    first_->prepared = base::invalid("no");
+    first_->prepared = lib::invalid("no");
     reload();
     reloader_->stop();
     CPPUNIT_ASSERT(hooked_ == (Texts{"begun after 0", "success", "begun after 1", "failed"}));

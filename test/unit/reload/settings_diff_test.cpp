@@ -39,7 +39,7 @@ consteval std::size_t fields() {
 struct Three {
   int a;
   std::string b;
-  std::optional<base::SocketAddress> c;
+  std::optional<lib::SocketAddress> c;
 };
 static_assert(fields<Three>() == 3);
 
@@ -58,12 +58,12 @@ config::Settings usual() {
   config::Settings out;
   out.node_name = "node-1";
   out.backend = "nftables";
-  out.bind_address = *base::IpAddress::parse("10.0.0.1");
+  out.bind_address = *lib::IpAddress::parse("10.0.0.1");
   out.sections["nftables"].yaml = "a: 1";
   return out;
 }
 
-base::SocketAddress port(std::uint16_t number) { return {*base::IpAddress::parse("127.0.0.1"), number}; }
+lib::SocketAddress port(std::uint16_t number) { return {*lib::IpAddress::parse("127.0.0.1"), number}; }
 
 const std::vector<Row>& rows() {
   using enum SettingsPart;
@@ -86,7 +86,7 @@ const std::vector<Row>& rows() {
        "iptables.localhostNodePorts", backend},
       {"Settings", "masquerade_all", [](config::Settings& s) { s.masquerade_all = true; }, "masqueradeAll", backend},
       {"Settings", "masquerade_bit", [](config::Settings& s) { s.masquerade_bit = 15; }, "masqueradeBit", backend},
-      {"Settings", "bind_address", [](config::Settings& s) { s.bind_address = *base::IpAddress::parse("10.0.0.2"); },
+      {"Settings", "bind_address", [](config::Settings& s) { s.bind_address = *lib::IpAddress::parse("10.0.0.2"); },
        "bindAddress", backend},
       {"Settings", "sync_period", [](config::Settings& s) { s.sync_period *= 2; }, "syncPeriod", backend},
       {"Settings", "min_sync_period", [](config::Settings& s) { s.min_sync_period *= 2; }, "minSyncPeriod", backend},
@@ -247,14 +247,14 @@ class SettingsDiffTest : public CppUnit::TestFixture {
 
   void the_primary_family_cannot_change_live() {
     config::Settings six = usual();
-    six.bind_address = *base::IpAddress::parse("fd00::1");
+    six.bind_address = *lib::IpAddress::parse("fd00::1");
     const auto changes = settings_diff(usual(), six);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, changes.size());
     CPPUNIT_ASSERT_EQUAL(std::string("bindAddress: the primary family is IPv4 and cannot become IPv6 while it runs; "
                                      "restart sluiced (this closes only connections relayed in userspace mode)"),
                          refusals(changes).at(0));
     config::Settings any = usual();
-    any.bind_address = base::IpAddress::any(base::Family::ipv4);
+    any.bind_address = lib::IpAddress::any(lib::Family::ipv4);
     CPPUNIT_ASSERT(refusals(settings_diff(usual(), any)).empty());
   }
 

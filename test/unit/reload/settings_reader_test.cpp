@@ -52,7 +52,7 @@ class SettingsReaderTest : public CppUnit::TestFixture {
     };
     environment_.choose_backend = [this](const config::PluginSettings&) {
       ++choices_;
-      return base::Result<config::BackendChoice>(config::BackendChoice{choice_, "mode auto: it works"});
+      return lib::Result<config::BackendChoice>(config::BackendChoice{choice_, "mode auto: it works"});
     };
   }
   void tearDown() override { folder_.reset(); }

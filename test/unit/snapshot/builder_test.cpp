@@ -12,7 +12,7 @@
 namespace sluice::snapshot {
 namespace builder_test {
 
-using base::Family;
+using lib::Family;
 
 class BuilderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(BuilderTest);
@@ -93,7 +93,7 @@ class BuilderTest : public CppUnit::TestFixture {
   static model::Service service_in(const std::string& name_space, const std::string& cluster_ip) {
     auto out = test::service("web");
     out.name = test::object(name_space, "web");
-    out.cluster_ips = {*base::IpAddress::parse(cluster_ip)};
+    out.cluster_ips = {*lib::IpAddress::parse(cluster_ip)};
     return out;
   }
   void put_slice_in(const std::string& name_space, const std::string& address) {
@@ -140,7 +140,7 @@ class BuilderTest : public CppUnit::TestFixture {
   void address_takeover_is_one_transaction() {
     auto busy = service_in("busy", "172.30.0.1");
     auto calm = service_in("calm", "172.30.0.2");
-    busy.external_ips = {*base::IpAddress::parse("192.0.2.7")};
+    busy.external_ips = {*lib::IpAddress::parse("192.0.2.7")};
     store_.apply(model::Upsert{busy});
     store_.apply(model::Upsert{calm});
     delta();

@@ -28,21 +28,21 @@ class FlattenTest : public CppUnit::TestFixture {
     service.affinity_seconds = 10800;
     service.health_check_node_port = 30000;
     service.ports[0].node_port = 30001;
-    service.load_balancer_ips = {*base::IpAddress::parse("1.2.3.4")};
-    service.source_ranges = {*base::IpPrefix::parse("203.0.113.0/25")};
+    service.load_balancer_ips = {*lib::IpAddress::parse("1.2.3.4")};
+    service.source_ranges = {*lib::IpPrefix::parse("203.0.113.0/25")};
     store.apply(model::Upsert{service});
     store.apply(model::Upsert{test::slice("x", {{"10.180.0.1", "N"}, {"10.180.2.1", "M"}})});
-    Builder builder(base::Family::ipv4, store.service_names(base::Family::ipv4));
+    Builder builder(lib::Family::ipv4, store.service_names(lib::Family::ipv4));
     NodeFacts facts;
     facts.name = "N";
-    facts.node_ip = *base::IpAddress::parse("192.168.0.2");
+    facts.node_ip = *lib::IpAddress::parse("192.168.0.2");
     facts.masquerade_mark = 0x4000;
     facts.node_ports_match_all = false;
     facts.node_ports_on_localhost = true;
     facts.detector = DetectorKind::cidr;
-    facts.detector_cidr = *base::IpPrefix::parse("10.0.0.0/8");
-    facts.node_port_addresses = {*base::IpAddress::parse("192.168.0.2")};
-    facts.service_cidrs = {*base::IpPrefix::parse("172.30.0.0/16"), *base::IpPrefix::parse("172.31.0.0/17")};
+    facts.detector_cidr = *lib::IpPrefix::parse("10.0.0.0/8");
+    facts.node_port_addresses = {*lib::IpAddress::parse("192.168.0.2")};
+    facts.service_cidrs = {*lib::IpPrefix::parse("172.30.0.0/16"), *lib::IpPrefix::parse("172.31.0.0/17")};
     builder.set_node_facts({std::make_shared<const NodeFacts>(facts), 1});
     const Transaction transaction = builder.full(store);
     const FlatTransaction flat(transaction);
@@ -90,7 +90,7 @@ class FlattenTest : public CppUnit::TestFixture {
 
   void empty_arrays_are_null() {
     store::Store store("N");
-    Builder builder(base::Family::ipv6, {});
+    Builder builder(lib::Family::ipv6, {});
     builder.set_node_facts({std::make_shared<const NodeFacts>(), 1});
     const Transaction transaction = builder.full(store);
     const FlatTransaction flat(transaction);

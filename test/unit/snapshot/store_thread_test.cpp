@@ -22,17 +22,17 @@ namespace sluice::snapshot {
 namespace store_thread_test {
 
 using namespace std::chrono_literals;
-using base::Family;
+using lib::Family;
 using model::ResourceKind;
 
 constexpr auto kTestTimeout = 60s;
 
-model::ServiceCidr object(const std::string& cidr) { return {"a", {base::IpPrefix::parse(cidr).value()}}; }
+model::ServiceCidr object(const std::string& cidr) { return {"a", {lib::IpPrefix::parse(cidr).value()}}; }
 
 // A store thread of one family whose notifications can be awaited.
 class StoreHarness {
  public:
-  explicit StoreHarness(bool service_cidrs, base::Clock::Duration service_cidr_timeout = kTestTimeout)
+  explicit StoreHarness(bool service_cidrs, lib::Clock::Duration service_cidr_timeout = kTestTimeout)
       : thread_("N", {[this](Family, const std::optional<model::Node>&, SettingsStage of) {
                   NodeFacts facts;
                   facts.masquerade_all = of == SettingsStage::pending ? pending_ : running_;
@@ -96,7 +96,7 @@ class StoreHarness {
     auto service = test::service(name);
     // Each Service has its own cluster IP.
     service.cluster_ips = {
-        *base::IpAddress::parse("172.30.1." + std::to_string(static_cast<unsigned char>(name.at(0))))};
+        *lib::IpAddress::parse("172.30.1." + std::to_string(static_cast<unsigned char>(name.at(0))))};
     deliver(model::Upsert{service});
     std::vector<test::EndpointSpec> all;
     for (int i = 1; i <= endpoints; ++i) all.push_back({"10.180.0." + std::to_string(i)});
@@ -555,7 +555,7 @@ class StoreThreadTest : public CppUnit::TestFixture {
     StoreHarness harness(false);
     harness.list_other_resources();
     auto service = test::service("cart");
-    service.external_ips = {*base::IpAddress::parse("192.0.2.7")};
+    service.external_ips = {*lib::IpAddress::parse("192.0.2.7")};
     harness.deliver(model::Upsert{service});
     harness.put("shop");
     CPPUNIT_ASSERT_EQUAL(std::string("full cart/0 shop/0"), harness.take(harness.subscription()));

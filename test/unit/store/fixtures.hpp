@@ -20,7 +20,7 @@ inline model::ObjectName object(const std::string& name_space, const std::string
 inline model::Service service(const std::string& name = "svc1") {
   model::Service out;
   out.name = object("ns1", name);
-  out.cluster_ips = {*base::IpAddress::parse("172.30.0.41")};
+  out.cluster_ips = {*lib::IpAddress::parse("172.30.0.41")};
   out.ports = {{base::Symbol("p80"), model::Protocol::tcp, 80, 0}};
   return out;
 }
@@ -35,7 +35,7 @@ struct EndpointSpec {
 
 inline model::SliceEndpoint endpoint(const EndpointSpec& spec) {
   model::SliceEndpoint out;
-  const auto ip = *base::IpAddress::parse(spec.address);
+  const auto ip = *lib::IpAddress::parse(spec.address);
   out.address = ip.bytes();
   out.node = base::Symbol(spec.node);
   out.ready = spec.state == "ready";
@@ -53,7 +53,7 @@ inline model::EndpointSlice slice(const std::string& name, const std::vector<End
   out.service = object("ns1", service_name);
   out.ports = {{base::Symbol("p80"), model::Protocol::tcp, 80}};
   for (const auto& spec : endpoints) {
-    out.family = base::IpAddress::parse(spec.address)->family();
+    out.family = lib::IpAddress::parse(spec.address)->family();
     out.endpoints.push_back(endpoint(spec));
   }
   return out;

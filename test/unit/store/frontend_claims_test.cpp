@@ -22,7 +22,7 @@
 namespace sluice::store {
 namespace frontend_claims_test {
 
-using base::Family;
+using lib::Family;
 using model::ResourceKind;
 
 constexpr const char* kVictim = "172.30.0.1";
@@ -32,8 +32,8 @@ constexpr const char* kShared = "192.0.2.7";
 model::Service service(const std::string& name, const char* cluster_ip, const std::vector<const char*>& external = {},
                        std::int64_t created = 0) {
   model::Service out = test::service(name);
-  out.cluster_ips = {*base::IpAddress::parse(cluster_ip)};
-  for (const char* text : external) out.external_ips.push_back(*base::IpAddress::parse(text));
+  out.cluster_ips = {*lib::IpAddress::parse(cluster_ip)};
+  for (const char* text : external) out.external_ips.push_back(*lib::IpAddress::parse(text));
   out.created = created;
   return out;
 }
@@ -101,7 +101,7 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
     listed();
     put(service("victim", kVictim));
     auto thief = service("thief", kThief);
-    thief.load_balancer_ips = {*base::IpAddress::parse(kVictim)};
+    thief.load_balancer_ips = {*lib::IpAddress::parse(kVictim)};
     put(thief);
     same(kThief, frontends("thief"));
     same(kVictim, frontends("victim"));
@@ -210,7 +210,7 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
     store_.set_options({.external_ips = false});
     put(service("first", kVictim, {kShared}));
     auto balanced = service("balanced", kThief);
-    balanced.load_balancer_ips = {*base::IpAddress::parse(kShared)};
+    balanced.load_balancer_ips = {*lib::IpAddress::parse(kShared)};
     put(balanced);
     same("172.30.0.2 192.0.2.7", frontends("balanced"));
     store_.set_options({.external_ips = true});
@@ -230,7 +230,7 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
     auto victim = service("victim", kVictim);
     auto thief = service("thief", kThief);
     for (int i = 1; i < 8; ++i) {
-      victim.load_balancer_ips.push_back(*base::IpAddress::parse("192.0.2." + std::to_string(i)));
+      victim.load_balancer_ips.push_back(*lib::IpAddress::parse("192.0.2." + std::to_string(i)));
     }
     thief.load_balancer_ips = victim.load_balancer_ips;
     put(victim);
@@ -253,7 +253,7 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
     const auto some = [&](unsigned of) { return static_cast<int>(random() % of); };
     auto out = service("s" + std::to_string(number), ("172.30.0." + std::to_string(number)).c_str(), {}, some(3));
     for (int i = some(4); i > 0; --i) {
-      out.external_ips.push_back(*base::IpAddress::parse("172.30.0." + std::to_string(some(kServices + 2))));
+      out.external_ips.push_back(*lib::IpAddress::parse("172.30.0." + std::to_string(some(kServices + 2))));
     }
     if (some(6) == 0) out.type = model::ServiceType::external_name;
     if (some(3) == 0) out.ports[0].node_port = static_cast<std::uint16_t>(30000 + some(2));

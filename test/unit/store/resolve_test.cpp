@@ -14,9 +14,9 @@
 namespace sluice::store {
 namespace resolve_test {
 
-using base::Family;
-using base::IpAddress;
-using base::IpPrefix;
+using lib::Family;
+using lib::IpAddress;
+using lib::IpPrefix;
 
 class ResolveTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ResolveTest);

@@ -12,16 +12,16 @@
 namespace sluice::store {
 namespace service_cidr_set_test {
 
-using base::Family;
+using lib::Family;
 using model::ResourceKind;
 
 model::ServiceCidr object(const std::string& name, std::initializer_list<const char*> cidrs) {
   model::ServiceCidr out{name, {}};
-  for (const char* cidr : cidrs) out.cidrs.push_back(base::IpPrefix::parse(cidr).value());
+  for (const char* cidr : cidrs) out.cidrs.push_back(lib::IpPrefix::parse(cidr).value());
   return out;
 }
 
-std::string text(const std::vector<base::IpPrefix>& ranges) {
+std::string text(const std::vector<lib::IpPrefix>& ranges) {
   std::string out;
   for (const auto& range : ranges) out += (out.empty() ? "" : " ") + range.to_string();
   return out;

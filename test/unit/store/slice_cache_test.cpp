@@ -15,7 +15,7 @@ namespace slice_cache_test {
 using test::object;
 using test::slice;
 
-std::vector<Candidate> candidates(const SliceCache& cache, const std::string& service, base::Family family,
+std::vector<Candidate> candidates(const SliceCache& cache, const std::string& service, lib::Family family,
                                   const char* port, model::Protocol protocol, const char* node) {
   return SliceCache::candidates(cache.matches(object("ns1", service), family, {{base::Symbol(port), protocol}}).at(0),
                                 node);
@@ -39,8 +39,8 @@ class SliceCacheTest : public CppUnit::TestFixture {
 
   static std::vector<std::string> addresses(const SliceCache& cache, const std::string& service = "svc1") {
     std::vector<std::string> out;
-    for (const auto& c : candidates(cache, service, base::Family::ipv4, "p80", model::Protocol::tcp, "N")) {
-      out.push_back(base::IpAddress::from_bytes(base::Family::ipv4, c.address.data()).to_string());
+    for (const auto& c : candidates(cache, service, lib::Family::ipv4, "p80", model::Protocol::tcp, "N")) {
+      out.push_back(lib::IpAddress::from_bytes(lib::Family::ipv4, c.address.data()).to_string());
     }
     return out;
   }
@@ -64,7 +64,7 @@ class SliceCacheTest : public CppUnit::TestFixture {
       SliceCache cache;
       cache.upsert(slice(terminating_first ? "a" : "b", {{"10.0.1.1", "N", "terminating"}}));
       cache.upsert(slice(terminating_first ? "b" : "a", {{"10.0.1.1", "N", "ready"}}));
-      const auto merged = candidates(cache, "svc1", base::Family::ipv4, "p80", model::Protocol::tcp, "N");
+      const auto merged = candidates(cache, "svc1", lib::Family::ipv4, "p80", model::Protocol::tcp, "N");
       CPPUNIT_ASSERT_EQUAL(std::size_t(1), merged.size());
       CPPUNIT_ASSERT(merged[0].ready);
       CPPUNIT_ASSERT(!merged[0].terminating);
@@ -125,13 +125,13 @@ class SliceCacheTest : public CppUnit::TestFixture {
   void port_name_protocol_and_family_must_match() {
     SliceCache cache;
     cache.upsert(slice("a", {{"10.0.1.1"}}));
-    const auto find = [&](base::Family family, const char* port, model::Protocol protocol) {
+    const auto find = [&](lib::Family family, const char* port, model::Protocol protocol) {
       return candidates(cache, "svc1", family, port, protocol, "N").size();
     };
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), find(base::Family::ipv4, "p80", model::Protocol::tcp));
-    CPPUNIT_ASSERT_EQUAL(std::size_t(0), find(base::Family::ipv6, "p80", model::Protocol::tcp));
-    CPPUNIT_ASSERT_EQUAL(std::size_t(0), find(base::Family::ipv4, "", model::Protocol::tcp));
-    CPPUNIT_ASSERT_EQUAL(std::size_t(0), find(base::Family::ipv4, "p80", model::Protocol::udp));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), find(lib::Family::ipv4, "p80", model::Protocol::tcp));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), find(lib::Family::ipv6, "p80", model::Protocol::tcp));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), find(lib::Family::ipv4, "", model::Protocol::tcp));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), find(lib::Family::ipv4, "p80", model::Protocol::udp));
   }
 
   void own_node_is_local_and_empty_node_name_is_not() {  // case 91
@@ -139,7 +139,7 @@ class SliceCacheTest : public CppUnit::TestFixture {
     cache.upsert(slice("a", {{"10.0.1.1", "N"}, {"10.0.1.2", "M"}, {"10.0.1.3", ""}}));
     const auto local = [&](const char* node) {
       std::string out;
-      for (const auto& c : candidates(cache, "svc1", base::Family::ipv4, "p80", model::Protocol::tcp, node)) {
+      for (const auto& c : candidates(cache, "svc1", lib::Family::ipv4, "p80", model::Protocol::tcp, node)) {
         out += c.local ? 'l' : 'r';
       }
       return out;
@@ -156,16 +156,16 @@ class SliceCacheTest : public CppUnit::TestFixture {
     cache.upsert(changed);
     changed.endpoints.push_back(test::endpoint({"10.0.1.2"}));
     cache.upsert(changed);
-    CPPUNIT_ASSERT_EQUAL(std::size_t(2), cache.take_trigger_times(object("ns1", "svc1"), base::Family::ipv4).size());
-    CPPUNIT_ASSERT(cache.take_trigger_times(object("ns1", "svc1"), base::Family::ipv4).empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), cache.take_trigger_times(object("ns1", "svc1"), lib::Family::ipv4).size());
+    CPPUNIT_ASSERT(cache.take_trigger_times(object("ns1", "svc1"), lib::Family::ipv4).empty());
     auto old = slice("b", {{"10.0.1.3"}});
     old.trigger_time = std::chrono::system_clock::now() - std::chrono::hours(1);
     cache.upsert(old);
-    CPPUNIT_ASSERT(cache.take_trigger_times(object("ns1", "svc1"), base::Family::ipv4).empty());
+    CPPUNIT_ASSERT(cache.take_trigger_times(object("ns1", "svc1"), lib::Family::ipv4).empty());
     changed.endpoints.pop_back();
     cache.upsert(changed);
     cache.remove(object("ns1", "b"));
-    CPPUNIT_ASSERT(cache.take_trigger_times(object("ns1", "svc1"), base::Family::ipv4).empty());
+    CPPUNIT_ASSERT(cache.take_trigger_times(object("ns1", "svc1"), lib::Family::ipv4).empty());
   }
 
   void counts_endpoints() {

@@ -14,7 +14,7 @@
 namespace sluice::store {
 namespace store_test {
 
-using base::Family;
+using lib::Family;
 using model::ResourceKind;
 
 void list(Store& store, ResourceKind kind, std::vector<model::Event> content = {}) {
@@ -109,7 +109,7 @@ class StoreTest : public CppUnit::TestFixture {
     auto six = test::slice("six", {{"fd00::1"}});
     four.trigger_time = six.trigger_time = std::chrono::system_clock::now() + std::chrono::seconds(1);
     auto service = test::service();
-    service.cluster_ips.push_back(*base::IpAddress::parse("fd01::1"));
+    service.cluster_ips.push_back(*lib::IpAddress::parse("fd01::1"));
     store.apply(model::Upsert{service});
     store.apply(model::Upsert{four});
     store.apply(model::Upsert{six});
@@ -155,7 +155,7 @@ class StoreTest : public CppUnit::TestFixture {
   void enabling_external_ips_affects_services_that_have_some() {
     Store store("N", {.external_ips = false});
     auto with = test::service("with");
-    with.external_ips = {*base::IpAddress::parse("192.0.2.7")};
+    with.external_ips = {*lib::IpAddress::parse("192.0.2.7")};
     store.apply(model::Upsert{with});
     store.apply(model::Upsert{test::service("without")});
     store.take_changes(Family::ipv4);
@@ -187,7 +187,7 @@ class StoreTest : public CppUnit::TestFixture {
     auto other = test::service();
     other.name = test::object("ns2", "svc1");
     other.external_ips = other.cluster_ips;
-    other.cluster_ips = {*base::IpAddress::parse("172.30.0.42")};
+    other.cluster_ips = {*lib::IpAddress::parse("172.30.0.42")};
     store.apply(model::Upsert{other});
     CPPUNIT_ASSERT_EQUAL(std::string("ns2"), changed());
     store.apply(model::Remove{ResourceKind::service, other.name});
@@ -222,7 +222,7 @@ class StoreTest : public CppUnit::TestFixture {
     store.apply(model::Upsert{test::node("N", "a")});
     store.take_changes(Family::ipv4);
     auto node = test::node("N", "a");
-    node.internal_ips = {*base::IpAddress::parse("192.168.0.2")};
+    node.internal_ips = {*lib::IpAddress::parse("192.168.0.2")};
     store.apply(model::Upsert{node});
     CPPUNIT_ASSERT(!store.has_dirty(Family::ipv4));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), store.node_version());

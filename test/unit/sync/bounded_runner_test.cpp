@@ -40,7 +40,7 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
   test::FakeClock clock_;
   BoundedRunner runner_{{1s, 30s, 1h}, clock_};
 
-  void run(RunOutcome outcome = RunOutcome::done, base::Clock::Duration duration = 0s) {
+  void run(RunOutcome outcome = RunOutcome::done, lib::Clock::Duration duration = 0s) {
     CPPUNIT_ASSERT(runner_.due());
     runner_.started();
     clock_.advance(duration);
@@ -60,7 +60,7 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
 
   // Independent of the evaluation order in due().
   void first_request_is_due_on_a_running_clock() {
-    class RunningClock final : public base::Clock {
+    class RunningClock final : public lib::Clock {
      public:
       Time now() const override { return Time(++now_ * 1ns); }
 

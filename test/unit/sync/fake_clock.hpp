@@ -5,12 +5,12 @@
 
 #include <atomic>
 
-#include "core/base/clock.hpp"
+#include "lib/clock.hpp"
 
 namespace sluice::test {
 
 // A clock that only advance() moves. Any thread.
-class FakeClock final : public base::Clock {
+class FakeClock final : public lib::Clock {
  public:
   Time now() const override { return Time(Duration(now_.load())); }
   void advance(Duration by) { now_ += by.count(); }

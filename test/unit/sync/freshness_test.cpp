@@ -12,7 +12,7 @@ namespace freshness_test {
 
 using namespace std::chrono_literals;
 
-base::Clock::Time at(int second) { return base::Clock::Time(std::chrono::seconds(second)); }
+lib::Clock::Time at(int second) { return lib::Clock::Time(std::chrono::seconds(second)); }
 std::chrono::system_clock::time_point wall(int second) {
   return std::chrono::system_clock::time_point(std::chrono::seconds(second));
 }
@@ -28,7 +28,7 @@ class FreshnessTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
   Freshness fresh_;
-  void expect_pending(std::optional<base::Clock::Time> since) { CPPUNIT_ASSERT(fresh_.value().pending_since == since); }
+  void expect_pending(std::optional<lib::Clock::Time> since) { CPPUNIT_ASSERT(fresh_.value().pending_since == since); }
 
   void empty_before_the_loop_starts() {
     CPPUNIT_ASSERT(!fresh_.value().last_updated && !fresh_.value().begun);

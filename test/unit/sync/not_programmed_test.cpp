@@ -37,7 +37,7 @@ class NotProgrammedTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
   NotProgrammed not_programmed_;
-  base::Clock::Time now_{1h};
+  lib::Clock::Time now_{1h};
 
   static plugin::ServicePortName port_name(const char* name) { return {"shop", name, "http", abi::Protocol::kTcp}; }
   static plugin::ServicePortReports failed(std::initializer_list<const char*> names) {
@@ -77,7 +77,7 @@ class NotProgrammedTest : public CppUnit::TestFixture {
     add_withheld(delta, reports);
     not_programmed_.note(delta, reports, now_);
     CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http (taken) "), names());
-    CPPUNIT_ASSERT(not_programmed_.next_retry() == base::Clock::Time::max());
+    CPPUNIT_ASSERT(not_programmed_.next_retry() == lib::Clock::Time::max());
     // The backend serves it at its other addresses.
     plugin::ServicePortReports served;
     served.served = {port_name("cart")};
@@ -95,7 +95,7 @@ class NotProgrammedTest : public CppUnit::TestFixture {
     add_withheld(delta, reports);
     not_programmed_.note(delta, reports, now_);
     CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http (refused; taken) shop/till:http (taken) "), names());
-    CPPUNIT_ASSERT(not_programmed_.next_retry() != base::Clock::Time::max());
+    CPPUNIT_ASSERT(not_programmed_.next_retry() != lib::Clock::Time::max());
   }
 
   void delta_replaces_only_its_own_service_ports() {
@@ -145,7 +145,7 @@ class NotProgrammedTest : public CppUnit::TestFixture {
     not_programmed_.note(transaction, failed(names), now_);
   }
   // Expects one retry after exactly this delay.
-  void expect_retry_after(base::Clock::Duration delay) {
+  void expect_retry_after(lib::Clock::Duration delay) {
     CPPUNIT_ASSERT(not_programmed_.next_retry() == now_ + delay);
     CPPUNIT_ASSERT(!not_programmed_.retry_due(now_ + delay - 1ns));
     now_ += delay;
@@ -181,16 +181,16 @@ class NotProgrammedTest : public CppUnit::TestFixture {
   }
 
   void no_retry_without_failures() {
-    CPPUNIT_ASSERT(!not_programmed_.retry_due(base::Clock::Time::max()));
+    CPPUNIT_ASSERT(!not_programmed_.retry_due(lib::Clock::Time::max()));
     full({"cart"});
     full({});
-    CPPUNIT_ASSERT(not_programmed_.next_retry() == base::Clock::Time::max());
-    CPPUNIT_ASSERT(!not_programmed_.retry_due(base::Clock::Time::max()));
+    CPPUNIT_ASSERT(not_programmed_.next_retry() == lib::Clock::Time::max());
+    CPPUNIT_ASSERT(!not_programmed_.retry_due(lib::Clock::Time::max()));
     fail_two_service_ports();
     plugin::ServicePortReports served;
     served.served = {port_name("cart"), port_name("till")};
     not_programmed_.note(snapshot::Transaction(), served, now_);
-    CPPUNIT_ASSERT(not_programmed_.next_retry() == base::Clock::Time::max());
+    CPPUNIT_ASSERT(not_programmed_.next_retry() == lib::Clock::Time::max());
   }
 };
 

@@ -33,7 +33,7 @@ class RecentNamespacesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
   RecentNamespaces recent_{500ms};
-  base::Clock::Time now_{1h};
+  lib::Clock::Time now_{1h};
 
   void run(const std::string& changed, const std::string& removed = "") {
     snapshot::Transaction transaction;

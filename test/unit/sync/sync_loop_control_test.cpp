@@ -179,8 +179,8 @@ class SyncLoopControlTest : public SyncRig {
     options_.verify_every = 0s;
     script_.apply_answers = {abi::Code::kRetry};
     CPPUNIT_ASSERT(start().ok());
-    const base::Status status = within(loop_->apply_full());
-    CPPUNIT_ASSERT(status.code() == base::StatusCode::unavailable);
+    const lib::Status status = within(loop_->apply_full());
+    CPPUNIT_ASSERT(status.code() == lib::StatusCode::unavailable);
     CPPUNIT_ASSERT_EQUAL(std::string("backend scripted (IPv4): apply: scripted"), status.message());
     expect("full 1");
     std::this_thread::sleep_for(20ms);  // fixed time: it is not retried
@@ -199,7 +199,7 @@ class SyncLoopControlTest : public SyncRig {
     options_.intervals.retry = 1ms;
     script_.apply_answers = {abi::Code::kKernel};
     CPPUNIT_ASSERT(start().ok());
-    CPPUNIT_ASSERT(within(loop_->apply_full()).code() == base::StatusCode::kernel);
+    CPPUNIT_ASSERT(within(loop_->apply_full()).code() == lib::StatusCode::kernel);
     expect("full 1");
     expect("full 2");
   }
@@ -207,7 +207,7 @@ class SyncLoopControlTest : public SyncRig {
   void apply_full_without_a_cluster_is_unavailable() {
     not_listed_ = true;
     CPPUNIT_ASSERT(start().ok());
-    CPPUNIT_ASSERT(within(loop_->apply_full()).code() == base::StatusCode::unavailable);
+    CPPUNIT_ASSERT(within(loop_->apply_full()).code() == lib::StatusCode::unavailable);
     CPPUNIT_ASSERT(script_.calls.empty());
     not_listed_ = false;
     CPPUNIT_ASSERT(within(loop_->apply_full()).ok());

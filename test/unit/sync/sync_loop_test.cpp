@@ -215,10 +215,10 @@ class SyncLoopTest : public SyncRig {
 
   // With the default syncPeriod of 30 s, drift must be found and repaired within 30 s.
   void verify_interval_is_at_most_20_seconds() {
-    CPPUNIT_ASSERT(verify_interval(30s) == base::Clock::Duration(20s));
-    CPPUNIT_ASSERT(verify_interval(1h) == base::Clock::Duration(20s));
-    CPPUNIT_ASSERT(verify_interval(5s) == base::Clock::Duration(5s));
-    CPPUNIT_ASSERT(SyncLoop::Options().verify_every == base::Clock::Duration(20s));
+    CPPUNIT_ASSERT(verify_interval(30s) == lib::Clock::Duration(20s));
+    CPPUNIT_ASSERT(verify_interval(1h) == lib::Clock::Duration(20s));
+    CPPUNIT_ASSERT(verify_interval(5s) == lib::Clock::Duration(5s));
+    CPPUNIT_ASSERT(SyncLoop::Options().verify_every == lib::Clock::Duration(20s));
   }
 
   // A delta must not delay the next verify, or frequent changes would prevent the detection of drift.
@@ -263,7 +263,7 @@ class SyncLoopTest : public SyncRig {
 
   void failing_probe_fails_the_start() {
     script_.probe_answer = abi::Code::kUnsupported;
-    const base::Status status = start();
+    const lib::Status status = start();
     CPPUNIT_ASSERT(!status.ok());
     CPPUNIT_ASSERT(status.message().find("the kernel lacks something") != std::string::npos);
   }

@@ -130,7 +130,7 @@ class SyncRig : public CppUnit::TestFixture, public TransactionSource, public Sy
   }
 
  protected:
-  base::SteadyClock clock_;
+  lib::SteadyClock clock_;
   Script script_;
   std::uint64_t features_ = abi::kFeatureIpv4 | abi::kFeatureDelta;
   SyncLoop::Options options_{{0s, 1h, 2h}, 1h};
@@ -202,11 +202,11 @@ class SyncRig : public CppUnit::TestFixture, public TransactionSource, public Sy
     events_.push_back(event.reason + " " + event.note);
   }
   void note(const LoopId& loop) {
-    loops_.push_back(std::to_string(loop.run) + " " + loop.backend + " " + std::string(base::family_name(loop.family)));
+    loops_.push_back(std::to_string(loop.run) + " " + loop.backend + " " + std::string(lib::family_name(loop.family)));
   }
 
-  base::Status start() {
-    loop_ = std::make_unique<SyncLoop>(options_, LoopId{7, "scripted", base::Family::ipv4}, *this, *this, clock_);
+  lib::Status start() {
+    loop_ = std::make_unique<SyncLoop>(options_, LoopId{7, "scripted", lib::Family::ipv4}, *this, *this, clock_);
     const auto make = [this](plugin::HostCallbacks callbacks) {
       abi::PluginEntry entry{};
       entry.magic = abi::kMagic;

@@ -219,15 +219,15 @@ class BackendBench {
    public:
     explicit Shared(BackendBench& bench) : bench_(bench), kernel_(bench.kernel) {}
     const netfilter::Tools& tools() override { return kernel_.tools(); }
-    process::Outcome save(std::optional<netfilter::Table> only,
-                          const std::function<void(std::string_view)>& sink) override {
+    lib::ProgramResult save(std::optional<netfilter::Table> only,
+                            const std::function<void(std::string_view)>& sink) override {
       return kernel_.save(only, sink);
     }
     netfilter::Restored restore(std::string_view input) override {
       if (bench_.on_restore) bench_.on_restore(std::string(input));
       return kernel_.restore(input);
     }
-    process::Outcome try_restore(std::string_view input) override { return kernel_.try_restore(input); }
+    lib::ProgramResult try_restore(std::string_view input) override { return kernel_.try_restore(input); }
     std::optional<std::uint32_t> generation() override { return kernel_.generation(); }
     netfilter::ForeignChanges& foreign_changes() override { return kernel_.foreign_changes(); }
     int allow_localnet_routing() override { return kernel_.allow_localnet_routing(); }

@@ -134,13 +134,13 @@ class BackendClaimsTest : public CppUnit::TestFixture {
   }
 
   void a_node_port_held_by_a_program_is_retried() {
-    Descriptor program = test::bound(kV4, SOCK_STREAM, {}, node_port_);
+    lib::Fd program = test::bound(kV4, SOCK_STREAM, {}, node_port_);
     CPPUNIT_ASSERT_EQUAL(0, listen(program.get(), 1));
     ok(bench().full({service("svc1")}));
     CPPUNIT_ASSERT_EQUAL(conflict("is in use by this process; stop it, or give the Service another port"),
                          bench().host.failed["ns1/svc1:p80"]);
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, node_port_rules("ns1/svc1"));
-    program.close();
+    program.reset();
     ok(bench().full({service("svc1")}));
     CPPUNIT_ASSERT(bench().host.failed.empty());
     CPPUNIT_ASSERT(node_port_rules("ns1/svc1") > 0);
@@ -148,7 +148,7 @@ class BackendClaimsTest : public CppUnit::TestFixture {
   }
 
   void only_local_addresses_are_claimed() {
-    const Descriptor program = test::bound(kV4, SOCK_STREAM, test::loopback(kV4), node_port_);
+    const lib::Fd program = test::bound(kV4, SOCK_STREAM, test::loopback(kV4), node_port_);
     ServiceSpec here = service("svc1");
     here.node_port = 0;
     here.port = node_port_;
@@ -166,7 +166,7 @@ class BackendClaimsTest : public CppUnit::TestFixture {
   }
 
   void only_addresses_that_serve_node_ports_are_claimed() {
-    const Descriptor program = test::bound(kV4, SOCK_STREAM, *sdk::parse_address("127.0.0.2", kV4), node_port_);
+    const lib::Fd program = test::bound(kV4, SOCK_STREAM, *sdk::parse_address("127.0.0.2", kV4), node_port_);
     test::NodeSpec node;
     node.flags = abi::kNodePortsOnLocalhost;
     node.node_port_addresses = {"127.0.0.1"};

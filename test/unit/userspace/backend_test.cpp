@@ -176,7 +176,7 @@ class BackendTest : public CppUnit::TestFixture {
     ServiceSpec udp = named("svc1", {a.endpoint()});
     udp.protocol = abi::Protocol::kUdp;
     ok(bench().full({udp}));
-    const Descriptor client(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const lib::Fd client(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     const SocketAddress to(kV4, test::loopback(kV4), bench().port("ns1/svc1"));
     CPPUNIT_ASSERT_EQUAL(0, connect(client.get(), to.get(), to.size()));
     CPPUNIT_ASSERT_EQUAL('a', ask_again(client, SOCK_DGRAM, &a));

@@ -83,7 +83,7 @@ class ClaimsTest : public CppUnit::TestFixture {
   // The sender gets no error when the filter of a socket drops its datagrams, so the receive queue is checked.
   void datagrams_to_a_claimed_port_are_dropped() {
     CPPUNIT_ASSERT_EQUAL(std::string(), claims_.claim(udp_, "a/b"));
-    const Descriptor client = test::bound(kV4, SOCK_DGRAM, test::loopback(kV4), 0);
+    const lib::Fd client = test::bound(kV4, SOCK_DGRAM, test::loopback(kV4), 0);
     const SocketAddress to(kV4, test::loopback(kV4), port_);
     for (int i = 0; i < 8; ++i) {
       CPPUNIT_ASSERT_EQUAL(ssize_t{4}, sendto(client.get(), "text", 4, 0, to.get(), to.size()));
@@ -112,7 +112,7 @@ class ClaimsTest : public CppUnit::TestFixture {
   }
 
   void a_program_that_has_the_port_is_named() {
-    const Descriptor mine = test::bound(kV4, SOCK_STREAM, test::loopback(kV4), port_);
+    const lib::Fd mine = test::bound(kV4, SOCK_STREAM, test::loopback(kV4), port_);
     CPPUNIT_ASSERT_EQUAL(0, listen(mine.get(), 1));
     CPPUNIT_ASSERT_EQUAL(named("/TCP is in use by this process; stop it, or give the Service another port"),
                          claims_.claim(tcp_, "a/b"));
@@ -122,7 +122,7 @@ class ClaimsTest : public CppUnit::TestFixture {
   }
 
   void a_program_with_so_reuseaddr_is_detected() {
-    const Descriptor mine(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const lib::Fd mine(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const int on = 1;
     for (const int option : {SO_REUSEADDR, SO_REUSEPORT}) {
       CPPUNIT_ASSERT_EQUAL(0, setsockopt(mine.get(), SOL_SOCKET, option, &on, sizeof(on)));
@@ -153,7 +153,7 @@ class ClaimsTest : public CppUnit::TestFixture {
 
   void a_failed_claim_of_every_address_keeps_single_addresses() {
     CPPUNIT_ASSERT_EQUAL(std::string(), claims_.claim(one_, "a/one"));
-    const Descriptor mine = test::bound(kV4, SOCK_STREAM, *sdk::parse_address("127.0.0.2", kV4), port_);
+    const lib::Fd mine = test::bound(kV4, SOCK_STREAM, *sdk::parse_address("127.0.0.2", kV4), port_);
     CPPUNIT_ASSERT(mine);
     CPPUNIT_ASSERT(!claims_.claim(tcp_, "a/all").empty());
     CPPUNIT_ASSERT(!test::bound(kV4, SOCK_STREAM, one_.address, port_));
@@ -225,12 +225,12 @@ class ClaimsTest : public CppUnit::TestFixture {
   }
 
   void a_port_held_by_a_program_is_retried() {
-    Descriptor mine = test::bound(kV4, SOCK_STREAM, {}, port_);
+    lib::Fd mine = test::bound(kV4, SOCK_STREAM, {}, port_);
     book_.set_wanted("a/1", {}, {tcp_, udp_});
     CPPUNIT_ASSERT(book_.settle(false).empty());
     CPPUNIT_ASSERT(!book_.refusal(tcp_, "a/1").empty());
     CPPUNIT_ASSERT_EQUAL(std::string(), book_.refusal(udp_, "a/1"));
-    mine.close();
+    mine.reset();
     CPPUNIT_ASSERT(book_.settle(false).empty());
     CPPUNIT_ASSERT(Names{"a/1"} == book_.settle(true));
     CPPUNIT_ASSERT_EQUAL(std::string(), book_.refusal(tcp_, "a/1"));

@@ -36,10 +36,10 @@ struct Pair {
   Pair() {
     int fds[2];
     CPPUNIT_ASSERT_EQUAL(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds));
-    here = Descriptor(fds[0]);
-    there = Descriptor(fds[1]);
+    here = lib::Fd(fds[0]);
+    there = lib::Fd(fds[1]);
   }
-  Descriptor here, there;
+  lib::Fd here, there;
 };
 
 struct Object final : Retired {
@@ -137,8 +137,8 @@ class EventLoopTest : public CppUnit::TestFixture {
     bool called = false;
     auto reader = std::make_unique<Reader>([&](std::uint32_t) { called = true; });
     CPPUNIT_ASSERT_EQUAL(0, loop_.add(pair.here.get(), EPOLLIN | EPOLLET, reader.get()));
-    const Descriptor copy(dup(pair.here.get()));
-    pair.here.close();
+    const lib::Fd copy(dup(pair.here.get()));
+    pair.here.reset();
     reader.reset();
     // May have the memory address of the old handler.
     auto another = std::make_unique<Reader>([&](std::uint32_t) { called = true; });
@@ -154,8 +154,8 @@ class EventLoopTest : public CppUnit::TestFixture {
     int calls = 0;
     Reader reader([&](std::uint32_t) { ++calls; });
     CPPUNIT_ASSERT_EQUAL(0, loop_.add(first.here.get(), EPOLLIN | EPOLLET, &reader));
-    const Descriptor copy(dup(first.here.get()));
-    first.here.close();
+    const lib::Fd copy(dup(first.here.get()));
+    first.here.reset();
     CPPUNIT_ASSERT_EQUAL(0, loop_.add(second.here.get(), EPOLLIN | EPOLLET, &reader));
     CPPUNIT_ASSERT_EQUAL(ssize_t{1}, write(first.there.get(), "x", 1));
     CPPUNIT_ASSERT_EQUAL(ssize_t{1}, write(second.there.get(), "x", 1));

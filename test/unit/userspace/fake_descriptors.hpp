@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "plugins/userspace/descriptor.hpp"
+#include "lib/fd.hpp"
 #include "sluice/abi/descriptors.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/views.hpp"
@@ -40,12 +40,12 @@ class FakeDescriptors final : public abi::HostDescriptors {
     return found;
   }
 
-  std::map<std::string, userspace::Descriptor> kept;
+  std::map<std::string, lib::Fd> kept;
   std::size_t keeps = 0;
   bool refuses = false;
 
  private:
-  static userspace::Descriptor duplicate(int fd) { return userspace::Descriptor(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
+  static lib::Fd duplicate(int fd) { return lib::Fd(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 };
 
 }  // namespace sluice::test

@@ -36,8 +36,8 @@ const std::vector<std::string> kSame{"iptables/nat/KUBE-*", "iptables/filter/KUB
 void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
 void retries(abi::Code code) { CPPUNIT_ASSERT(code == abi::Code::kRetry); }
 
-Descriptor client_of(std::uint16_t port, int type) {
-  Descriptor client(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
+lib::Fd client_of(std::uint16_t port, int type) {
+  lib::Fd client(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
   const SocketAddress to(kV4, test::loopback(kV4), port);
   CPPUNIT_ASSERT_EQUAL(0, connect(client.get(), to.get(), to.size()));
   return client;
@@ -133,7 +133,7 @@ class HandoverTest : public CppUnit::TestFixture {
     ok(bench().full({named("svc1", {a.endpoint()})}));
     const std::uint16_t port = bench().port("ns1/svc1");
     bench().stop();
-    const Descriptor client = client_of(port, SOCK_STREAM);
+    const lib::Fd client = client_of(port, SOCK_STREAM);
     ok(bench().full({named("svc1", {a.endpoint()})}));
     CPPUNIT_ASSERT_EQUAL('a', ask_again(client, SOCK_STREAM, &a));
     CPPUNIT_ASSERT_EQUAL('a', ask(port, SOCK_STREAM, &a));
@@ -143,20 +143,20 @@ class HandoverTest : public CppUnit::TestFixture {
     const Server u('u', SOCK_DGRAM);
     ok(bench().full({udp(named("svc1", {u.endpoint()}))}));
     const std::uint16_t port = bench().port("ns1/svc1");
-    const Descriptor early = client_of(port, SOCK_DGRAM);
+    const lib::Fd early = client_of(port, SOCK_DGRAM);
     CPPUNIT_ASSERT_EQUAL('u', ask_again(early, SOCK_DGRAM, &u));
     bench().stop();
-    std::vector<Descriptor> clients;
+    std::vector<lib::Fd> clients;
     for (int i = 0; i < 8; ++i) {  // of either socket of the group
       clients.push_back(client_of(port, SOCK_DGRAM));
       CPPUNIT_ASSERT_EQUAL(ssize_t{1}, send(clients.back().get(), "?", 1, 0));
     }
     ok(bench().full({udp(named("svc1", {u.endpoint()}))}));
-    for (const Descriptor& client : clients) {
+    for (const lib::Fd& client : clients) {
       u.serve_one();
       (void)client;
     }
-    for (const Descriptor& client : clients) {
+    for (const lib::Fd& client : clients) {
       pollfd wait{client.get(), POLLIN, 0};
       CPPUNIT_ASSERT_EQUAL(1, poll(&wait, 1, test::stretched_milliseconds(std::chrono::seconds(10))));
     }
@@ -288,7 +288,7 @@ class HandoverTest : public CppUnit::TestFixture {
     spec.node_port = node_port_;
     test::NodeSpec node = at_loopback();
     ok(bench().full({spec}, node));
-    const Descriptor program = test::bound(kV4, SOCK_STREAM, *sdk::parse_address("127.0.0.2", kV4), node_port_);
+    const lib::Fd program = test::bound(kV4, SOCK_STREAM, *sdk::parse_address("127.0.0.2", kV4), node_port_);
     node.node_port_addresses = {"127.0.0.1", "127.0.0.2"};
     ok(bench().full({spec}, node));
     CPPUNIT_ASSERT(bench().host.failed.contains("ns1/svc1:p80"));
@@ -301,26 +301,26 @@ class HandoverTest : public CppUnit::TestFixture {
 
   void unfit_kept_sockets_are_ignored() {
     const auto listening = [](int type, const abi::Address& address) {
-      Descriptor made = test::bound(kV4, type, address, 0);
+      lib::Fd made = test::bound(kV4, type, address, 0);
       if (type == SOCK_STREAM) CPPUNIT_ASSERT_EQUAL(0, listen(made.get(), 1));
       return made;
     };
     const abi::Address here = test::loopback(kV4);
     const std::uint16_t low = test::free_port(kV4);
     struct Case {
-      Descriptor socket;
+      lib::Fd socket;
       std::string why;
     };
     std::vector<Case> cases;
-    cases.push_back({Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)), "not a socket"});
-    cases.push_back({Descriptor(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)), "it is of another address family"});
+    cases.push_back({lib::Fd(open("/dev/null", O_RDONLY | O_CLOEXEC)), "not a socket"});
+    cases.push_back({lib::Fd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)), "it is of another address family"});
     cases.push_back({listening(SOCK_DGRAM, here), "it is of another protocol"});
-    cases.push_back({Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), "it has no port"});
+    cases.push_back({lib::Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), "it has no port"});
     cases.push_back({test::bound(kV4, SOCK_STREAM, here, low), "it does not listen"});
-    Descriptor elsewhere = listening(SOCK_STREAM, *sdk::parse_address("127.0.0.9", kV4));
+    lib::Fd elsewhere = listening(SOCK_STREAM, *sdk::parse_address("127.0.0.9", kV4));
     const std::string other = "it is bound to 127.0.0.9:" + std::to_string(test::port_of(elsewhere));
     cases.push_back({std::move(elsewhere), other});
-    const Descriptor server = listening(SOCK_STREAM, here);
+    const lib::Fd server = listening(SOCK_STREAM, here);
     cases.push_back({client_of(test::port_of(server), SOCK_STREAM), "it is connected"});
     const std::string name = "tcp_cluster_ns1_svc1_p80";
     for (Case& one : cases) {
@@ -356,12 +356,12 @@ class HandoverTest : public CppUnit::TestFixture {
 
   void a_new_backend_shares_tcp_ports() {
     const Server a('a', SOCK_STREAM);
-    const Descriptor listener = test::bound(kV4, SOCK_STREAM, test::loopback(kV4), 0);
+    const lib::Fd listener = test::bound(kV4, SOCK_STREAM, test::loopback(kV4), 0);
     CPPUNIT_ASSERT_EQUAL(0, listen(listener.get(), 4));
     ok(bench().full({named("svc1", {{"127.0.0.1", test::port_of(listener), false, test::Condition::kReady}})}));
     const std::uint16_t port = bench().port("ns1/svc1");
-    const Descriptor client = client_of(port, SOCK_STREAM);
-    const Descriptor server(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const lib::Fd client = client_of(port, SOCK_STREAM);
+    const lib::Fd server(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     abi::Backend* const old = bench().detach();
     bench().flags = abi::kCreatePredecessorServes;
     ok(bench().full({named("svc1", {a.endpoint()})}));
@@ -386,7 +386,7 @@ class HandoverTest : public CppUnit::TestFixture {
     const Server n('n', SOCK_DGRAM);
     ok(bench().full({udp(named("svc1", {o.endpoint()}))}));
     const std::uint16_t before = bench().port("ns1/svc1");
-    const Descriptor client = client_of(before, SOCK_DGRAM);
+    const lib::Fd client = client_of(before, SOCK_DGRAM);
     CPPUNIT_ASSERT_EQUAL('o', ask_again(client, SOCK_DGRAM, &o));
     abi::Backend* const old = bench().detach();
     bench().flags = abi::kCreatePredecessorServes;
@@ -478,7 +478,7 @@ class HandoverTest : public CppUnit::TestFixture {
     const std::uint16_t low = test::free_port(kV4);
     bench().settings.proxy_ports = {low, low};
     ok(bench().full({udp(named("svc1", {o.endpoint()}))}));
-    const Descriptor client = client_of(low, SOCK_DGRAM);
+    const lib::Fd client = client_of(low, SOCK_DGRAM);
     abi::Backend* const old = bench().detach();
     bench().flags = abi::kCreatePredecessorServes;
     ok(bench().full({udp(named("svc1", {n.endpoint()}))}));

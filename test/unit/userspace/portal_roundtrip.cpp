@@ -21,10 +21,10 @@
 #include <string>
 #include <vector>
 
+#include "lib/fd.hpp"
+#include "lib/program.hpp"
 #include "plugins/common/netfilter/kernel_session.hpp"
-#include "plugins/common/process/command.hpp"
 #include "plugins/userspace/cleanup.hpp"
-#include "plugins/userspace/descriptor.hpp"
 #include "plugins/userspace/probe.hpp"
 #include "plugins/userspace/socket_address.hpp"
 #include "sluice/sdk/address.hpp"
@@ -35,17 +35,17 @@
 namespace sluice::test {
 namespace {
 
-using userspace::Descriptor;
+using lib::Fd;
 using userspace::Portal;
 using userspace::PortalWriter;
 using userspace::SocketAddress;
 
 // Runs a program found in PATH.
-process::Outcome call(const std::string& program, std::vector<std::string> arguments) {
-  process::Command command;
+lib::ProgramResult call(const std::string& program, std::vector<std::string> arguments) {
+  lib::Program command;
   command.arguments = std::move(arguments);
-  command.arguments.insert(command.arguments.begin(), process::find_program(program));
-  return process::run(command);
+  command.arguments.insert(command.arguments.begin(), lib::find_program(program));
+  return *lib::run_program(command);
 }
 
 class Checks {
@@ -234,10 +234,10 @@ class Checks {
   // The proxy port that the connection reaches; 0: none.
   std::uint16_t reached_port(const std::string& host, std::uint16_t port,
                              int patience = stretched_milliseconds(std::chrono::seconds(3))) {
-    std::vector<Descriptor> listeners;
+    std::vector<lib::Fd> listeners;
     std::vector<pollfd> arriving;
     for (std::uint16_t at = 40000; at < 40020; ++at) {
-      Descriptor made(socket(sdk::socket_family(family_), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+      lib::Fd made(socket(sdk::socket_family(family_), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
       const int on = 1;
       setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
       const SocketAddress any(family_, {}, at);
@@ -246,7 +246,7 @@ class Checks {
       arriving.push_back({made.get(), POLLIN, 0});
       listeners.push_back(std::move(made));
     }
-    const Descriptor client(socket(sdk::socket_family(family_), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const lib::Fd client(socket(sdk::socket_family(family_), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const SocketAddress to(family_, *sdk::parse_address(host, family_), port);
     if (connect(client.get(), to.get(), to.size()) != 0 && errno != EINPROGRESS)
       return report_reached(0, "cannot connect", errno);

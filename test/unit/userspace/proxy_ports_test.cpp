@@ -24,7 +24,7 @@ constexpr abi::Family kV6 = abi::Family::kIpv6;
 constexpr abi::Protocol kTcp = abi::Protocol::kTcp;
 constexpr abi::Protocol kUdp = abi::Protocol::kUdp;
 
-int option(const Descriptor& socket, int level, int name) {
+int option(const lib::Fd& socket, int level, int name) {
   int value = -1;
   socklen_t size = sizeof(value);
   CPPUNIT_ASSERT_EQUAL(0, getsockopt(socket.get(), level, name, &value, &size));
@@ -56,11 +56,11 @@ class ProxyPortsTest : public CppUnit::TestFixture {
     // Another process that runs these tests, such as a build with a sanitizer, begins elsewhere.
     const auto begin = static_cast<std::uint16_t>(21000 + getpid() % 150 * 61);
     for (std::uint16_t low = begin; low < 65000; low = static_cast<std::uint16_t>(low + size)) {
-      std::vector<Descriptor> held;
+      std::vector<lib::Fd> held;
       while (held.size() < size) {
         const auto port = static_cast<std::uint16_t>(low + held.size());
-        Descriptor tcp = test::bound(kV4, SOCK_STREAM, {}, port);
-        const Descriptor udp = test::bound(kV4, SOCK_DGRAM, {}, port);
+        lib::Fd tcp = test::bound(kV4, SOCK_STREAM, {}, port);
+        const lib::Fd udp = test::bound(kV4, SOCK_DGRAM, {}, port);
         if (!tcp || !udp) break;
         held.push_back(std::move(tcp));
       }
@@ -73,7 +73,7 @@ class ProxyPortsTest : public CppUnit::TestFixture {
   void without_a_range_the_kernel_chooses() {
     const ProxySockets opened = opener().open(kTcp, 0);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, opened.sockets.size());
-    const Descriptor& socket = opened.sockets.front();
+    const lib::Fd& socket = opened.sockets.front();
     CPPUNIT_ASSERT_EQUAL(opened.port, test::port_of(socket));
     CPPUNIT_ASSERT_EQUAL(1, option(socket, SOL_SOCKET, SO_ACCEPTCONN));
     CPPUNIT_ASSERT_EQUAL(1, option(socket, SOL_SOCKET, SO_REUSEADDR));
@@ -83,7 +83,7 @@ class ProxyPortsTest : public CppUnit::TestFixture {
   void a_udp_group_has_one_port() {
     const ProxySockets opened = opener().open(kUdp, 0);
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, opened.sockets.size());
-    for (const Descriptor& socket : opened.sockets) {
+    for (const lib::Fd& socket : opened.sockets) {
       CPPUNIT_ASSERT_EQUAL(opened.port, test::port_of(socket));
       CPPUNIT_ASSERT_EQUAL(1, option(socket, IPPROTO_IP, IP_PKTINFO));
     }
@@ -104,13 +104,13 @@ class ProxyPortsTest : public CppUnit::TestFixture {
   void a_group_spreads_clients() {
     const ProxySockets opened = opener().open(kUdp, 0);
     const SocketAddress to(kV4, test::loopback(kV4), opened.port);
-    std::vector<Descriptor> clients;
+    std::vector<lib::Fd> clients;
     for (int i = 0; i < 64; ++i) {
       clients.push_back(test::bound(kV4, SOCK_DGRAM, test::loopback(kV4), 0));
       CPPUNIT_ASSERT_EQUAL(ssize_t{1}, sendto(clients.back().get(), "x", 1, 0, to.get(), to.size()));
     }
     std::size_t reached = 0;
-    for (const Descriptor& socket : opened.sockets) {
+    for (const lib::Fd& socket : opened.sockets) {
       pollfd wait{socket.get(), POLLIN, 0};
       reached += poll(&wait, 1, 0) == 1 ? 1 : 0;
     }
@@ -156,7 +156,7 @@ class ProxyPortsTest : public CppUnit::TestFixture {
 
   void a_range_is_used_up_without_holes() {
     const PortRange range = free_range(6);
-    const Descriptor foreign = test::bound(kV4, SOCK_STREAM, {}, static_cast<std::uint16_t>(range.low + 2));
+    const lib::Fd foreign = test::bound(kV4, SOCK_STREAM, {}, static_cast<std::uint16_t>(range.low + 2));
     ProxyPortOpener opener = ProxyPortsTest::opener(kV4, 2, range);
     std::vector<ProxySockets> opened;
     for (int i = 0; i < 5; ++i) opened.push_back(opener.open(kTcp, 0));
@@ -231,7 +231,7 @@ class ProxyPortsTest : public CppUnit::TestFixture {
                          message);
     // A group is opened completely or not at all.
     CPPUNIT_ASSERT(opened.back().sockets.size() == 4);
-    const Descriptor next(dup(opened.back().sockets.back().get()));
+    const lib::Fd next(dup(opened.back().sockets.back().get()));
     CPPUNIT_ASSERT(next.get() <= 192);
   }
 };

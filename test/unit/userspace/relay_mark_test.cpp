@@ -65,7 +65,7 @@ void drop_capabilities() {
 }
 
 bool can_mark() {
-  Descriptor socket;
+  lib::Fd socket;
   CPPUNIT_ASSERT_EQUAL(0, open_endpoint_socket(AF_INET, SOCK_DGRAM, 0, socket));
   return set_mark(socket.get(), kFirst) == 0;
 }
@@ -112,7 +112,7 @@ class RelayMarkTest : public CppUnit::TestFixture {
     for (const int family : {AF_INET, AF_INET6}) {
       if (family == AF_INET6 && !test::has_ipv6()) continue;
       for (const int type : {SOCK_STREAM, SOCK_DGRAM}) {
-        Descriptor socket;
+        lib::Fd socket;
         CPPUNIT_ASSERT_EQUAL(0, open_endpoint_socket(family, type, kSecond, socket));
         CPPUNIT_ASSERT_EQUAL(kSecond, mark_of(socket.get()));
       }
@@ -125,7 +125,7 @@ class RelayMarkTest : public CppUnit::TestFixture {
     std::string text;
     std::thread([&] {
       drop_capabilities();
-      Descriptor socket;
+      lib::Fd socket;
       opened = open_endpoint_socket(AF_INET, SOCK_STREAM, kFirst, socket);
       try {
         probe_socket_mark(kV4);
@@ -143,11 +143,11 @@ class RelayMarkTest : public CppUnit::TestFixture {
   }
 
   // Opens a connection through the proxy and returns the mark of the relay's socket to the endpoint.
-  static std::uint32_t mark_of_next(std::uint16_t proxy_port, const Descriptor& endpoint) {
-    const Descriptor client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  static std::uint32_t mark_of_next(std::uint16_t proxy_port, const lib::Fd& endpoint) {
+    const lib::Fd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const SocketAddress to(kV4, test::loopback(kV4), proxy_port);
     CPPUNIT_ASSERT_EQUAL(0, connect(client.get(), to.get(), to.size()));
-    const Descriptor accepted(accept4(endpoint.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const lib::Fd accepted(accept4(endpoint.get(), nullptr, nullptr, SOCK_CLOEXEC));
     CPPUNIT_ASSERT(accepted);
     const std::uint16_t relays = peer_of(accepted.get());
     const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), closedir);
@@ -163,18 +163,18 @@ class RelayMarkTest : public CppUnit::TestFixture {
     return 0;
   }
 
-  static Descriptor listening() {
-    Descriptor socket = test::bound(kV4, SOCK_STREAM, test::loopback(kV4), 0);
+  static lib::Fd listening() {
+    lib::Fd socket = test::bound(kV4, SOCK_STREAM, test::loopback(kV4), 0);
     CPPUNIT_ASSERT_EQUAL(0, listen(socket.get(), 16));
     return socket;
   }
-  static ServiceSpec service(const std::string& name, const Descriptor& endpoint) {
+  static ServiceSpec service(const std::string& name, const lib::Fd& endpoint) {
     return test::named(name, {{"127.0.0.1", test::port_of(endpoint), false, test::Condition::kReady}});
   }
 
   void relayed_packets_are_marked() {
     if (!may_mark()) return;
-    const Descriptor endpoint = listening();
+    const lib::Fd endpoint = listening();
     const test::Server server('a', SOCK_DGRAM);
     ServiceSpec udp = test::named("svc2", {server.endpoint()});
     udp.protocol = abi::Protocol::kUdp;
@@ -186,7 +186,7 @@ class RelayMarkTest : public CppUnit::TestFixture {
 
   void the_mark_follows_the_masquerade_mark_without_gap() {
     if (!may_mark()) return;
-    const Descriptor endpoint = listening();
+    const lib::Fd endpoint = listening();
     CPPUNIT_ASSERT(bench().full({service("svc1", endpoint)}) == abi::Code::kOk);
     const std::uint16_t port = bench().port("ns1/svc1");
     CPPUNIT_ASSERT_EQUAL(kFirst, mark_of_next(port, endpoint));

@@ -143,13 +143,13 @@ class RelayedCountTest : public CppUnit::TestFixture {
   void a_backend_reports_lost_connections() {
     test::BackendBench bench;
     bench.state_dir = folder_;
-    const Descriptor listener = test::bound(kV4, SOCK_STREAM, test::loopback(kV4), 0);
+    const lib::Fd listener = test::bound(kV4, SOCK_STREAM, test::loopback(kV4), 0);
     CPPUNIT_ASSERT_EQUAL(0, listen(listener.get(), 4));
     const auto services =
         std::vector{test::named("svc1", {{"127.0.0.1", test::port_of(listener), false, test::Condition::kReady}})};
     CPPUNIT_ASSERT(bench.full(services) == abi::Code::kOk);
     CPPUNIT_ASSERT_EQUAL(0.0, bench.host.served().at(kLostTcp));
-    const Descriptor client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const lib::Fd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const SocketAddress to(kV4, test::loopback(kV4), bench.port("ns1/svc1"));
     CPPUNIT_ASSERT_EQUAL(0, connect(client.get(), to.get(), to.size()));
     pollfd wait{listener.get(), POLLIN, 0};

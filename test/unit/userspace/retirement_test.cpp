@@ -44,13 +44,12 @@ void retries(abi::Code code) { CPPUNIT_ASSERT(code == abi::Code::kRetry); }
 
 // A client and the connection of the relay at its endpoint.
 struct Path {
-  Path(std::uint16_t proxy_port, const Descriptor& listener)
-      : client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  Path(std::uint16_t proxy_port, const lib::Fd& listener) : client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const SocketAddress to(kV4, test::loopback(kV4), proxy_port);
     CPPUNIT_ASSERT_EQUAL(0, connect(client.get(), to.get(), to.size()));
     pollfd wait{listener.get(), POLLIN, 0};
     CPPUNIT_ASSERT_EQUAL(1, poll(&wait, 1, stretched_milliseconds(std::chrono::seconds(10))));
-    server = Descriptor(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    server = lib::Fd(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     CPPUNIT_ASSERT(works());
   }
   bool works() const {
@@ -66,12 +65,12 @@ struct Path {
     if (poll(&wait, 1, stretched_milliseconds(std::chrono::seconds(10))) != 1) return ETIMEDOUT;
     return recv(client.get(), &byte, 1, 0) == 0 ? 0 : errno;
   }
-  Descriptor client;
-  Descriptor server;
+  lib::Fd client;
+  lib::Fd server;
 };
 
-Descriptor udp_client(std::uint16_t proxy_port) {
-  Descriptor client(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+lib::Fd udp_client(std::uint16_t proxy_port) {
+  lib::Fd client(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const SocketAddress to(kV4, test::loopback(kV4), proxy_port);
   CPPUNIT_ASSERT_EQUAL(0, connect(client.get(), to.get(), to.size()));
   return client;
@@ -100,7 +99,7 @@ class RetirementTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
   std::unique_ptr<BackendBench> made_;
-  Descriptor listener_;
+  lib::Fd listener_;
 
  public:
   void setUp() override {
@@ -110,7 +109,7 @@ class RetirementTest : public CppUnit::TestFixture {
   }
   void tearDown() override {
     made_ = nullptr;
-    listener_.close();
+    listener_.reset();
   }
 
  private:
@@ -189,7 +188,7 @@ class RetirementTest : public CppUnit::TestFixture {
     ok(bench().full({named("svc1", {endpoint()})}));
     const std::uint16_t port = bench().port("ns1/svc1");
     const Path first(port, listener_);
-    const Descriptor waits(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const lib::Fd waits(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const SocketAddress to(kV4, test::loopback(kV4), port);
     CPPUNIT_ASSERT_EQUAL(0, connect(waits.get(), to.get(), to.size()));
     pollfd wait{listener_.get(), POLLIN, 0};
@@ -210,8 +209,8 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("1 TCP connection and 0 UDP flows are still relayed"),
                          std::string(bench().error.message));
     CPPUNIT_ASSERT_EQUAL(1.0, bench().host.served().at(kDrainingTcp));
-    path.client.close();
-    path.server.close();
+    path.client.reset();
+    path.server.reset();
     CPPUNIT_ASSERT(wait_until([&] { return retire(29) == abi::Code::kOk; }));
     CPPUNIT_ASSERT_EQUAL(0.0, bench().host.served().at(kDrainingTcp));
     CPPUNIT_ASSERT_EQUAL(0.0, bench().host.served().at(kLostTcp));
@@ -224,7 +223,7 @@ class RetirementTest : public CppUnit::TestFixture {
     udp.protocol = abi::Protocol::kUdp;
     ok(bench().full({named("svc1", {endpoint()}), udp}));
     const Path path(bench().port("ns1/svc1"), listener_);
-    const Descriptor client = udp_client(bench().port("ns1/svc2"));
+    const lib::Fd client = udp_client(bench().port("ns1/svc2"));
     CPPUNIT_ASSERT_EQUAL('u', ask_again(client, SOCK_DGRAM, &u));
     retries(retire(60));
     bench().host.pass(60);
@@ -315,7 +314,7 @@ class RetirementTest : public CppUnit::TestFixture {
     udp.protocol = abi::Protocol::kUdp;
     ok(bench().full({udp}));
     const std::uint16_t port = bench().port("ns1/svc1");
-    const Descriptor client = udp_client(port);
+    const lib::Fd client = udp_client(port);
     for (std::uint32_t second = 0; second < 10; ++second) {
       CPPUNIT_ASSERT_EQUAL('u', ask_again(client, SOCK_DGRAM, &u));
       retries(retire(60 - second));
@@ -344,7 +343,7 @@ class RetirementTest : public CppUnit::TestFixture {
     ServiceSpec udp = named("svc1", {u.endpoint()});
     udp.protocol = abi::Protocol::kUdp;
     ok(bench().full({udp}));
-    const Descriptor client = udp_client(bench().port("ns1/svc1"));
+    const lib::Fd client = udp_client(bench().port("ns1/svc1"));
     retries(retire(60));
     for (std::uint32_t i = 0; i < 5; ++i) {
       CPPUNIT_ASSERT_EQUAL('u', ask_again(client, SOCK_DGRAM, &u));
@@ -366,7 +365,7 @@ class RetirementTest : public CppUnit::TestFixture {
     ServiceSpec udp = named("svc1", {u.endpoint()});
     udp.protocol = abi::Protocol::kUdp;
     ok(bench().full({udp}));
-    const Descriptor client = udp_client(bench().port("ns1/svc1"));
+    const lib::Fd client = udp_client(bench().port("ns1/svc1"));
     CPPUNIT_ASSERT_EQUAL('u', ask_again(client, SOCK_DGRAM, &u));
     wait_for_the_end_of_flows();
     retries(retire(60));
@@ -380,7 +379,7 @@ class RetirementTest : public CppUnit::TestFixture {
   void the_other_family_is_not_affected() {
     if (!test::has_ipv6()) return;
     BackendBench six(abi::Family::kIpv6);
-    const Descriptor listener = test::bound(abi::Family::kIpv6, SOCK_STREAM, test::loopback(abi::Family::kIpv6), 0);
+    const lib::Fd listener = test::bound(abi::Family::kIpv6, SOCK_STREAM, test::loopback(abi::Family::kIpv6), 0);
     CPPUNIT_ASSERT_EQUAL(0, listen(listener.get(), 16));
     ServiceSpec spec;
     spec.cluster_ip = "fd00::41";

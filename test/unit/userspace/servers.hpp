@@ -34,7 +34,7 @@ class Server {
     userspace::SocketAddress client;
     socklen_t size = userspace::SocketAddress::capacity();
     if (type_ == SOCK_STREAM) {
-      const userspace::Descriptor connection(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      const lib::Fd connection(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       CPPUNIT_ASSERT_EQUAL(ssize_t{1}, send(connection.get(), &letter_, 1, MSG_NOSIGNAL));
       return;
     }
@@ -47,11 +47,11 @@ class Server {
  private:
   char letter_;
   int type_;
-  userspace::Descriptor socket_;
+  lib::Fd socket_;
 };
 
 // The letter a client receives while `server` serves; '-' if the connection is closed.
-inline char ask_again(const userspace::Descriptor& client, int type, const Server* server) {
+inline char ask_again(const lib::Fd& client, int type, const Server* server) {
   if (type == SOCK_DGRAM) CPPUNIT_ASSERT_EQUAL(ssize_t{1}, send(client.get(), "?", 1, 0));
   if (server != nullptr) server->serve_one();
   pollfd wait{client.get(), POLLIN, 0};
@@ -62,7 +62,7 @@ inline char ask_again(const userspace::Descriptor& client, int type, const Serve
 
 // The same for a new client of the proxy port; '-' also if the connection is refused.
 inline char ask(std::uint16_t proxy_port, int type, const Server* server) {
-  const userspace::Descriptor client(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
+  const lib::Fd client(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
   const userspace::SocketAddress to(abi::Family::kIpv4, loopback(abi::Family::kIpv4), proxy_port);
   if (connect(client.get(), to.get(), to.size()) != 0) return '-';
   return ask_again(client, type, server);

@@ -43,7 +43,7 @@ constexpr abi::Family kV4 = abi::Family::kIpv4;
 constexpr abi::Protocol kTcp = abi::Protocol::kTcp;
 constexpr abi::Protocol kUdp = abi::Protocol::kUdp;
 
-ino_t inode(const Descriptor& of) {
+ino_t inode(const lib::Fd& of) {
   struct stat found {};
   CPPUNIT_ASSERT_EQUAL(0, fstat(of.get(), &found));
   return found.st_ino;
@@ -165,12 +165,12 @@ class SharedClaimsTest : public CppUnit::TestFixture {
     ok(old().claim(one_, "a/b"));
     ok(mine().claim(tcp_, "a/b"));
     old().release_all();
-    Descriptor program = test::bound(kV4, SOCK_STREAM, two, port_);
+    lib::Fd program = test::bound(kV4, SOCK_STREAM, two, port_);
     CPPUNIT_ASSERT(program);
     mine().bind_own_sockets();
     CPPUNIT_ASSERT(!is_free(one_.address));
     ok(mine().claim(tcp_, "a/b"));
-    program.close();
+    program.reset();
     mine().bind_own_sockets();
     CPPUNIT_ASSERT(!is_free(two));
   }
@@ -179,7 +179,7 @@ class SharedClaimsTest : public CppUnit::TestFixture {
   void unkept_sockets_are_never_inspected_duplicated_or_closed() {
     for (const abi::Protocol protocol : {kTcp, kUdp}) {
       const ClaimedAddress what{{}, port_, protocol};
-      Descriptor foreign;
+      lib::Fd foreign;
       CPPUNIT_ASSERT_EQUAL(0, open_claim_socket(kV4, what, foreign));
       const ino_t before = inode(foreign);
       const WatchedDescriptor watched(foreign.get());
@@ -191,7 +191,7 @@ class SharedClaimsTest : public CppUnit::TestFixture {
       mine().release_all();
       CPPUNIT_ASSERT_EQUAL(0, watched.calls());
       CPPUNIT_ASSERT_EQUAL(before, inode(foreign));
-      foreign.close();
+      foreign.reset();
       CPPUNIT_ASSERT(is_free({}, protocol == kUdp ? SOCK_DGRAM : SOCK_STREAM));
     }
     // Proves that the counters work: they count the calls on a socket that the backend receives.

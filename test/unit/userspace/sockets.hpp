@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "plugins/userspace/descriptor.hpp"
+#include "lib/fd.hpp"
 #include "plugins/userspace/socket_address.hpp"
 #include "sluice/sdk/address.hpp"
 
@@ -23,14 +23,14 @@ inline abi::Address loopback(abi::Family family) {
 }
 
 inline bool has_ipv6() {
-  const userspace::Descriptor socket(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const lib::Fd socket(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const userspace::SocketAddress address(abi::Family::kIpv6, loopback(abi::Family::kIpv6), 0);
   return socket && bind(socket.get(), address.get(), address.size()) == 0;
 }
 
 // A bound socket, 0: of a port the kernel chooses. Empty: the port is in use.
-inline userspace::Descriptor bound(abi::Family family, int type, const abi::Address& address, std::uint16_t port) {
-  userspace::Descriptor socket(::socket(sdk::socket_family(family), type | SOCK_CLOEXEC, 0));
+inline lib::Fd bound(abi::Family family, int type, const abi::Address& address, std::uint16_t port) {
+  lib::Fd socket(::socket(sdk::socket_family(family), type | SOCK_CLOEXEC, 0));
   CPPUNIT_ASSERT(socket);
   const userspace::SocketAddress where(family, address, port);
   if (bind(socket.get(), where.get(), where.size()) == 0) return socket;
@@ -38,7 +38,7 @@ inline userspace::Descriptor bound(abi::Family family, int type, const abi::Addr
   return {};
 }
 
-inline std::uint16_t port_of(const userspace::Descriptor& socket) {
+inline std::uint16_t port_of(const lib::Fd& socket) {
   userspace::SocketAddress address;
   socklen_t size = userspace::SocketAddress::capacity();
   CPPUNIT_ASSERT_EQUAL(0, getsockname(socket.get(), address.get(), &size));
@@ -61,7 +61,7 @@ inline std::uint16_t free_port(abi::Family family) {
 
 // Connects to the loopback. Returns 0 or an errno.
 inline int connect_error(abi::Family family, std::uint16_t port) {
-  const userspace::Descriptor socket(::socket(sdk::socket_family(family), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const lib::Fd socket(::socket(sdk::socket_family(family), SOCK_STREAM | SOCK_CLOEXEC, 0));
   const userspace::SocketAddress where(family, loopback(family), port);
   return connect(socket.get(), where.get(), where.size()) == 0 ? 0 : errno;
 }

@@ -35,8 +35,8 @@ class TcpDialTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(families_with_equal_settings_share_an_engine);
   CPPUNIT_TEST_SUITE_END();
 
-  static void expect_served(const Descriptor& client, const Descriptor& upstream) {
-    const Descriptor server = accepted(upstream);
+  static void expect_served(const lib::Fd& client, const lib::Fd& upstream) {
+    const lib::Fd server = accepted(upstream);
     write_all(server, "here");
     CPPUNIT_ASSERT_EQUAL(std::string("here"), read_exactly(client, 4));
   }
@@ -56,7 +56,7 @@ class TcpDialTest : public CppUnit::TestFixture {
 
   void without_endpoints_a_client_is_accepted_and_closed() {
     Relayed relay({});
-    const Descriptor client = connected(relay.front);
+    const lib::Fd client = connected(relay.front);
     CPPUNIT_ASSERT_EQUAL(0, how_it_ended(client));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, relay.sum(&ThreadStatistics::refused_no_endpoint));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, relay.sum(&ThreadStatistics::dials));
@@ -64,19 +64,19 @@ class TcpDialTest : public CppUnit::TestFixture {
 
   void when_all_endpoints_refuse_the_client_is_closed() {
     Relayed relay({dead_endpoint(), dead_endpoint()});
-    const Descriptor client = connected(relay.front);
+    const lib::Fd client = connected(relay.front);
     CPPUNIT_ASSERT_EQUAL(0, how_it_ended(client));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, relay.sum(&ThreadStatistics::failed_all_dials));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{4}, relay.sum(&ThreadStatistics::dials_failed));
   }
 
   void dead_endpoints_are_hidden_while_one_answers() {
-    const Descriptor upstream = listening(abi::Family::kIpv6);
+    const lib::Fd upstream = listening(abi::Family::kIpv6);
     std::vector<SocketAddress> endpoints{name_of(upstream)};
     for (int i = 0; i < 7; ++i) endpoints.push_back(dead_endpoint(abi::Family::kIpv6));
     Relayed relay(endpoints, Relayed::one_thread(), abi::Family::kIpv6);
     for (int i = 0; i < 50; ++i) {
-      const Descriptor client = connected(relay.front);
+      const lib::Fd client = connected(relay.front);
       expect_served(client, upstream);
     }
     CPPUNIT_ASSERT(relay.sum(&ThreadStatistics::dials_failed) >= 7);
@@ -85,12 +85,12 @@ class TcpDialTest : public CppUnit::TestFixture {
 
   void a_silent_endpoint_costs_one_dial_timeout() {
     const SilentEndpoint silent;
-    const Descriptor upstream = listening(abi::Family::kIpv4);
+    const lib::Fd upstream = listening(abi::Family::kIpv4);
     RelaySettings settings = Relayed::one_thread();
     settings.dial_timeouts = {milliseconds(50), seconds(20)};
     Relayed relay({silent.address(), name_of(upstream)}, settings);
     for (int i = 0; i < 4; ++i) {
-      const Descriptor client = connected(relay.front);
+      const lib::Fd client = connected(relay.front);
       expect_served(client, upstream);
     }
     CPPUNIT_ASSERT(relay.sum(&ThreadStatistics::dials_failed) >= 1);
@@ -102,7 +102,7 @@ class TcpDialTest : public CppUnit::TestFixture {
     settings.dial_timeouts = {milliseconds(50), milliseconds(100)};
     Relayed relay({silent.address()}, settings);
     const auto begin = std::chrono::steady_clock::now();
-    const Descriptor client = connected(relay.front);
+    const lib::Fd client = connected(relay.front);
     CPPUNIT_ASSERT_EQUAL(0, how_it_ended(client));
     // No upper bound is needed: without dial timeouts the client would wait longer than its socket timeout.
     CPPUNIT_ASSERT(std::chrono::steady_clock::now() - begin >= milliseconds(149));
@@ -113,14 +113,14 @@ class TcpDialTest : public CppUnit::TestFixture {
 
   void what_the_client_sends_while_dialling_is_not_lost() {
     const SilentEndpoint silent;
-    const Descriptor upstream = listening(abi::Family::kIpv4);
+    const lib::Fd upstream = listening(abi::Family::kIpv4);
     Relayed relay({silent.address()}, patient());
-    const Descriptor client = connected(relay.front);
+    const lib::Fd client = connected(relay.front);
     write_all(client, "early");
     shutdown(client.get(), SHUT_WR);
     CPPUNIT_ASSERT(relay.becomes(&ThreadStatistics::dials, 1));
     relay.replace_endpoints({name_of(upstream)});
-    const Descriptor server = accepted(upstream);
+    const lib::Fd server = accepted(upstream);
     CPPUNIT_ASSERT_EQUAL(std::string("early"), read_exactly(server, 5));
     CPPUNIT_ASSERT_EQUAL(0, how_it_ended(server));
   }
@@ -128,7 +128,7 @@ class TcpDialTest : public CppUnit::TestFixture {
   void no_dial_for_a_client_that_has_gone() {
     const SilentEndpoint silent;
     Relayed relay({silent.address()}, patient());
-    Descriptor client = connected(relay.front);
+    lib::Fd client = connected(relay.front);
     CPPUNIT_ASSERT(relay.becomes(&ThreadStatistics::dials, 1));
     rig::reset(std::move(client));
     CPPUNIT_ASSERT(relay.becomes(&ThreadStatistics::open, 0));
@@ -136,11 +136,11 @@ class TcpDialTest : public CppUnit::TestFixture {
   }
 
   void a_client_reset_while_dialling_is_passed_on() {
-    const Descriptor upstream = listening(abi::Family::kIpv4);
+    const lib::Fd upstream = listening(abi::Family::kIpv4);
     Relayed relay({name_of(upstream)});
     for (int i = 0; i < 100; ++i) {
-      Descriptor client = connected(relay.front);
-      const Descriptor server = accepted(upstream);
+      lib::Fd client = connected(relay.front);
+      const lib::Fd server = accepted(upstream);
       rig::reset(std::move(client));
       CPPUNIT_ASSERT_EQUAL(ECONNRESET, how_it_ended(server));
     }
@@ -148,9 +148,9 @@ class TcpDialTest : public CppUnit::TestFixture {
 
   void an_endpoint_removed_while_dialled_is_replaced_at_once() {
     const SilentEndpoint silent;
-    const Descriptor upstream = listening(abi::Family::kIpv4);
+    const lib::Fd upstream = listening(abi::Family::kIpv4);
     Relayed relay({silent.address()}, patient());
-    const Descriptor client = connected(relay.front);
+    const lib::Fd client = connected(relay.front);
     CPPUNIT_ASSERT(relay.becomes(&ThreadStatistics::dials, 1));
     relay.replace_endpoints({name_of(upstream)});
     expect_served(client, upstream);
@@ -168,9 +168,9 @@ class TcpDialTest : public CppUnit::TestFixture {
       write_all(client, "x");
       CPPUNIT_ASSERT_EQUAL(std::string("x"), read_exactly(server, 1));
     }
-    Descriptor old, next;
+    lib::Fd old, next;
     Relayed relay;
-    Descriptor client, server;
+    lib::Fd client, server;
   };
 
   static void expect_alive(const Replaced& path) {
@@ -204,8 +204,8 @@ class TcpDialTest : public CppUnit::TestFixture {
 
   void connections_of_a_removed_endpoint_are_reset() {
     Replaced path(when_removed(WhenRemoved::kReset));
-    const Descriptor other = connected(path.relay.front);
-    const Descriptor other_server = accepted(path.old);
+    const lib::Fd other = connected(path.relay.front);
+    const lib::Fd other_server = accepted(path.old);
     // The remaining endpoint keeps its connections.
     path.relay.replace_endpoints({name_of(path.old), name_of(path.next)});
     expect_alive(path);
@@ -230,12 +230,12 @@ class TcpDialTest : public CppUnit::TestFixture {
   }
 
   void stopping_accepts_queued_connections() {
-    const Descriptor upstream = listening(abi::Family::kIpv4);
+    const lib::Fd upstream = listening(abi::Family::kIpv4);
     RelaySettings settings = Relayed::one_thread();
     settings.threads = 2;
     settings.max_connections = 1;  // so that the others stay in the accept queue
     Relayed relay({name_of(upstream)}, settings);
-    std::vector<Descriptor> clients;
+    std::vector<lib::Fd> clients;
     for (int i = 0; i < 5; ++i) clients.push_back(connected(relay.front));
     expect_served(clients.front(), upstream);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, relay.sum(&ThreadStatistics::accepted));
@@ -244,12 +244,12 @@ class TcpDialTest : public CppUnit::TestFixture {
   }
 
   void after_stopping_the_port_is_free() {
-    const Descriptor upstream = listening(abi::Family::kIpv4);
+    const lib::Fd upstream = listening(abi::Family::kIpv4);
     RelaySettings settings = Relayed::one_thread();
     settings.threads = 3;
     Relayed relay({name_of(upstream)}, settings);
     relay.engine->stop(relay.id);
-    const Descriptor again = new_socket(abi::Family::kIpv4);
+    const lib::Fd again = new_socket(abi::Family::kIpv4);
     CPPUNIT_ASSERT_EQUAL(0, bind(again.get(), relay.front.get(), relay.front.size()));
     relay.engine->stop(relay.id);  // a second call has no effect
   }
@@ -259,7 +259,7 @@ class TcpDialTest : public CppUnit::TestFixture {
     settings.when_removed = WhenRemoved::kReset;
     Replaced path(settings);
     path.relay.engine->stop({&path.relay.id, 1}, Engine::Ending::kRetired);
-    const Descriptor late = new_socket(abi::Family::kIpv4);
+    const lib::Fd late = new_socket(abi::Family::kIpv4);
     CPPUNIT_ASSERT(connect(late.get(), path.relay.front.get(), path.relay.front.size()) != 0);
     write_all(path.client, "more");
     CPPUNIT_ASSERT_EQUAL(std::string("more"), read_exactly(path.server, 4));
@@ -274,7 +274,7 @@ class TcpDialTest : public CppUnit::TestFixture {
       const SilentEndpoint silent;
       Replaced path(patient());
       path.relay.replace_endpoints({silent.address()});
-      const Descriptor dialling = connected(path.relay.front);
+      const lib::Fd dialling = connected(path.relay.front);
       CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::dials, 2));
       path.relay.engine.reset();
       // A reset, not an end of stream.

@@ -53,52 +53,52 @@ inline abi::Family family_of(const SocketAddress& address) {
 
 // The timeout of every wait. Does not depend on the load: reading that needs a file descriptor, and some tests leave
 // none.
-inline void set_patience(const Descriptor& socket) {
+inline void set_patience(const lib::Fd& socket) {
   const timeval patience{static_cast<time_t>(60 * sluice::test::slowness()), 0};
   setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
   setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 }
 
-inline SocketAddress name_of(const Descriptor& socket) {
+inline SocketAddress name_of(const lib::Fd& socket) {
   SocketAddress name;
   socklen_t size = SocketAddress::capacity();
   CPPUNIT_ASSERT_EQUAL(0, getsockname(socket.get(), name.get(), &size));
   return name;
 }
 
-inline Descriptor new_socket(abi::Family family, int flags = 0) {
-  Descriptor socket(::socket(family == abi::Family::kIpv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
+inline lib::Fd new_socket(abi::Family family, int flags = 0) {
+  lib::Fd socket(::socket(family == abi::Family::kIpv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
   CPPUNIT_ASSERT(static_cast<bool>(socket));
   set_patience(socket);
   return socket;
 }
 
-inline Descriptor listening(abi::Family family, int flags = 0, int backlog = 128) {
-  Descriptor socket = new_socket(family, flags);
+inline lib::Fd listening(abi::Family family, int flags = 0, int backlog = 128) {
+  lib::Fd socket = new_socket(family, flags);
   const SocketAddress any_port = loopback(family, 0);
   CPPUNIT_ASSERT_EQUAL(0, bind(socket.get(), any_port.get(), any_port.size()));
   CPPUNIT_ASSERT_EQUAL(0, listen(socket.get(), backlog));
   return socket;
 }
 
-inline Descriptor accepted(const Descriptor& upstream) {
-  Descriptor socket(accept4(upstream.get(), nullptr, nullptr, SOCK_CLOEXEC));
+inline lib::Fd accepted(const lib::Fd& upstream) {
+  lib::Fd socket(accept4(upstream.get(), nullptr, nullptr, SOCK_CLOEXEC));
   CPPUNIT_ASSERT(static_cast<bool>(socket));
   set_patience(socket);
   return socket;
 }
 
-inline Descriptor connected(const SocketAddress& where) {
-  Descriptor socket = new_socket(family_of(where));
+inline lib::Fd connected(const SocketAddress& where) {
+  lib::Fd socket = new_socket(family_of(where));
   CPPUNIT_ASSERT_EQUAL(0, connect(socket.get(), where.get(), where.size()));
   return socket;
 }
 
-inline void write_all(const Descriptor& socket, const std::string& text) {
+inline void write_all(const lib::Fd& socket, const std::string& text) {
   CPPUNIT_ASSERT_EQUAL(static_cast<ssize_t>(text.size()), send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL));
 }
 
-inline std::string read_exactly(const Descriptor& socket, std::size_t size) {
+inline std::string read_exactly(const lib::Fd& socket, std::size_t size) {
   std::string text(size, '\0');
   const ssize_t n = size == 0 ? 0 : recv(socket.get(), text.data(), size, MSG_WAITALL);
   text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
@@ -106,13 +106,13 @@ inline std::string read_exactly(const Descriptor& socket, std::size_t size) {
 }
 
 // 0 after the end of the stream, -1 if there is data, otherwise an errno.
-inline int how_it_ended(const Descriptor& socket) {
+inline int how_it_ended(const lib::Fd& socket) {
   char byte = 0;
   const ssize_t n = recv(socket.get(), &byte, 1, 0);
   return n > 0 ? -1 : n == 0 ? 0 : errno;
 }
 
-inline void reset(Descriptor socket) {
+inline void reset(lib::Fd socket) {
   const linger at_once{1, 0};
   setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
@@ -130,8 +130,8 @@ class SilentEndpoint {
   SocketAddress address() const { return name_of(upstream_); }
 
  private:
-  Descriptor upstream_;
-  std::vector<Descriptor> crowd_;
+  lib::Fd upstream_;
+  std::vector<lib::Fd> crowd_;
 };
 
 // An address without listener.
@@ -148,9 +148,9 @@ class Relayed {
         engine(std::make_unique<Engine>(settings)) {
     listener->balancer().set_endpoints(endpoints);
     listener->set_sends_proxy_header(sends_proxy_header);
-    Descriptor upstream = listening(family, SOCK_NONBLOCK);
+    lib::Fd upstream = listening(family, SOCK_NONBLOCK);
     front = name_of(upstream);
-    std::vector<Descriptor> sockets;
+    std::vector<lib::Fd> sockets;
     sockets.push_back(std::move(upstream));
     id = engine->serve(std::move(sockets), listener);
   }

@@ -28,7 +28,7 @@ class Bytes {
   std::uint64_t state_;
 };
 
-bool write_stream(const Descriptor& socket, std::uint64_t seed, std::size_t size, std::size_t largest) {
+bool write_stream(const lib::Fd& socket, std::uint64_t seed, std::size_t size, std::size_t largest) {
   Bytes bytes(seed);
   std::mt19937 random(static_cast<unsigned>(seed));
   std::string piece;
@@ -47,7 +47,7 @@ bool write_stream(const Descriptor& socket, std::uint64_t seed, std::size_t size
 }
 
 // The number of correct bytes up to the end of the stream.
-std::size_t read_stream(const Descriptor& socket, std::uint64_t seed, std::size_t largest) {
+std::size_t read_stream(const lib::Fd& socket, std::uint64_t seed, std::size_t largest) {
   Bytes bytes(seed);
   std::mt19937 random(static_cast<unsigned>(seed) + 1);
   std::string piece(largest, '\0');
@@ -93,10 +93,10 @@ class TcpRelayTest : public CppUnit::TestFixture {
       write_all(client, "x");
       CPPUNIT_ASSERT_EQUAL(std::string("x"), read_exactly(server, 1));
     }
-    Descriptor upstream;
+    lib::Fd upstream;
     Relayed relay;
-    Descriptor client;
-    Descriptor server;
+    lib::Fd client;
+    lib::Fd server;
   };
 
   static void both_ways(Path& path, std::size_t size, std::size_t largest) {
@@ -178,7 +178,7 @@ class TcpRelayTest : public CppUnit::TestFixture {
     write_all(path.server, "answer");
     CPPUNIT_ASSERT_EQUAL(std::string("answer"), read_exactly(path.client, 6));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, path.relay.sum(&ThreadStatistics::open));
-    path.server.close();
+    path.server.reset();
     CPPUNIT_ASSERT_EQUAL(0, how_it_ended(path.client));
     CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::open, 0));
   }
@@ -192,7 +192,7 @@ class TcpRelayTest : public CppUnit::TestFixture {
     write_all(path.client, "upload");
     CPPUNIT_ASSERT_EQUAL(std::string("upload"), read_exactly(path.server, 6));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, path.relay.sum(&ThreadStatistics::open));
-    path.client.close();
+    path.client.reset();
     CPPUNIT_ASSERT_EQUAL(0, how_it_ended(path.server));
     CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::open, 0));
   }
@@ -262,14 +262,14 @@ class TcpRelayTest : public CppUnit::TestFixture {
   void many_connections_leave_nothing_behind() {
     const std::size_t before = open_descriptors();
     {
-      const Descriptor upstream = listening(abi::Family::kIpv4);
+      const lib::Fd upstream = listening(abi::Family::kIpv4);
       RelaySettings settings = Relayed::one_thread();
       settings.threads = 2;
       Relayed relay({name_of(upstream)}, settings);
       const std::size_t idle = open_descriptors();
       for (int i = 0; i < 300; ++i) {
-        const Descriptor client = connected(relay.front);
-        const Descriptor server = accepted(upstream);
+        const lib::Fd client = connected(relay.front);
+        const lib::Fd server = accepted(upstream);
         write_all(client, "x");
         CPPUNIT_ASSERT_EQUAL(std::string("x"), read_exactly(server, 1));
       }
@@ -282,11 +282,11 @@ class TcpRelayTest : public CppUnit::TestFixture {
   }
 
   void connections_are_spread_over_threads() {
-    const Descriptor upstream = listening(abi::Family::kIpv4);
+    const lib::Fd upstream = listening(abi::Family::kIpv4);
     RelaySettings settings = Relayed::one_thread();
     settings.threads = 2;
     Relayed relay({name_of(upstream)}, settings);
-    std::vector<Descriptor> ends;
+    std::vector<lib::Fd> ends;
     for (int i = 0; i < 8; ++i) {
       ends.push_back(connected(relay.front));
       ends.push_back(accepted(upstream));

@@ -34,7 +34,7 @@ class FewDescriptors {
     few.rlim_cur = 200;
     CPPUNIT_ASSERT_EQUAL(0, setrlimit(RLIMIT_NOFILE, &few));
     for (;;) {
-      Descriptor one(fcntl(0, F_DUPFD_CLOEXEC, 0));
+      lib::Fd one(fcntl(0, F_DUPFD_CLOEXEC, 0));
       if (!one) break;
       taken_.push_back(std::move(one));
     }
@@ -47,7 +47,7 @@ class FewDescriptors {
 
  private:
   rlimit before_{};
-  std::vector<Descriptor> taken_;
+  std::vector<lib::Fd> taken_;
 };
 
 struct Reports {
@@ -80,11 +80,11 @@ class TcpShortageTest : public CppUnit::TestFixture {
       sluice::test::skip("the sanitizer needs descriptors of its own");
       return;
     }
-    const Descriptor listener = listening(abi::Family::kIpv4);
+    const lib::Fd listener = listening(abi::Family::kIpv4);
     Relayed relay({name_of(listener)});
     Reports reports;
     const std::uint64_t report = relay.engine->add_report(reports.callback());
-    const Descriptor client = new_socket(abi::Family::kIpv4);
+    const lib::Fd client = new_socket(abi::Family::kIpv4);
     {
       const FewDescriptors few(spare);
       CPPUNIT_ASSERT_EQUAL(0, connect(client.get(), relay.front.get(), relay.front.size()));
@@ -92,7 +92,7 @@ class TcpShortageTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT(relay.becomes(&ThreadStatistics::paused, 1));
       CPPUNIT_ASSERT_EQUAL(std::uint64_t{spare}, relay.sum(&ThreadStatistics::accepted));
     }
-    const Descriptor server = accepted(listener);
+    const lib::Fd server = accepted(listener);
     write_all(client, "hello");
     CPPUNIT_ASSERT_EQUAL(std::string("hello"), read_exactly(server, 5));
     CPPUNIT_ASSERT(wait_until([&] { return reports.count() == 2; }));
@@ -109,10 +109,10 @@ class TcpShortageTest : public CppUnit::TestFixture {
 
   // Writing rules and connections to the API server need some descriptors.
   void the_last_descriptors_are_reserved() {
-    const Descriptor listener = listening(abi::Family::kIpv4);
+    const lib::Fd listener = listening(abi::Family::kIpv4);
     const FewDescriptors few(170);
     Relayed relay({name_of(listener)});
-    std::vector<Descriptor> clients;
+    std::vector<lib::Fd> clients;
     // Each connection takes three: two in the relay, one in the client.
     while (relay.sum(&ThreadStatistics::paused) == 0) {
       clients.push_back(connected(relay.front));
@@ -121,7 +121,7 @@ class TcpShortageTest : public CppUnit::TestFixture {
       }));
       CPPUNIT_ASSERT(clients.size() < 100);
     }
-    std::vector<Descriptor> descriptors;
+    std::vector<lib::Fd> descriptors;
     for (int i = 0; i < 15; ++i) {
       descriptors.emplace_back(fcntl(0, F_DUPFD_CLOEXEC, 0));
       CPPUNIT_ASSERT(descriptors.back());
@@ -135,18 +135,18 @@ class TcpShortageTest : public CppUnit::TestFixture {
   }
 
   void clients_above_the_limit_wait() {
-    const Descriptor listener = listening(abi::Family::kIpv4);
+    const lib::Fd listener = listening(abi::Family::kIpv4);
     RelaySettings settings = Relayed::one_thread();
     settings.max_connections = 2;
     Relayed relay({name_of(listener)}, settings);
-    std::vector<Descriptor> clients;
+    std::vector<lib::Fd> clients;
     for (int i = 0; i < 20; ++i) clients.push_back(connected(relay.front));
-    for (Descriptor& client : clients) {
-      const Descriptor server = accepted(listener);
+    for (lib::Fd& client : clients) {
+      const lib::Fd server = accepted(listener);
       CPPUNIT_ASSERT(relay.sum(&ThreadStatistics::open) <= 2);
       write_all(server, "x");
       CPPUNIT_ASSERT_EQUAL(std::string("x"), read_exactly(client, 1));
-      client.close();
+      client.reset();
     }
     // Pauses less than a second (kQuiet) apart count once. A slow machine may exceed that.
     const std::uint64_t pauses = relay.sum(&ThreadStatistics::pauses_limit);
@@ -181,10 +181,10 @@ class TcpShortageTest : public CppUnit::TestFixture {
   }
 
   void without_pipes_bytes_are_copied() {
-    const Descriptor listener = listening(abi::Family::kIpv4);
+    const lib::Fd listener = listening(abi::Family::kIpv4);
     Relayed relay({name_of(listener)});
-    const Descriptor client = connected(relay.front);
-    const Descriptor server = accepted(listener);
+    const lib::Fd client = connected(relay.front);
+    const lib::Fd server = accepted(listener);
     write_all(client, "x");
     CPPUNIT_ASSERT_EQUAL(std::string("x"), read_exactly(server, 1));
     // The test starts no thread here: sanitizers need descriptors to start and end one.

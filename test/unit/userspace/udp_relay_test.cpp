@@ -407,8 +407,8 @@ class UdpRelayTest : public CppUnit::TestFixture {
     rlimit low = before;
     low.rlim_cur = descriptors() + 20;
     CPPUNIT_ASSERT_EQUAL(0, setrlimit(RLIMIT_NOFILE, &low));
-    std::vector<Descriptor> taken;
-    while (Descriptor one{dup(0)}) taken.push_back(std::move(one));
+    std::vector<lib::Fd> taken;
+    while (lib::Fd one{dup(0)}) taken.push_back(std::move(one));
     third.send(service, "lost");
     const bool dropped = wait_until([&] { return rig.statistics.udp_dropped_full.get() == 1; });
     taken.pop_back();
@@ -439,7 +439,7 @@ class UdpRelayTest : public CppUnit::TestFixture {
     endpoint.receive();
     int taken = -1;
     rig.stop(1, [&] {
-      const Descriptor again(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+      const lib::Fd again(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
       taken = bind(again.get(), service.get(), service.size());
     });
     CPPUNIT_ASSERT_EQUAL(0, taken);
@@ -464,8 +464,8 @@ class UdpRelayTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.statistics.udp_clients.get());
   }
 
-  static Descriptor open_upstream(int flags) {
-    Descriptor made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
+  static lib::Fd open_upstream(int flags) {
+    lib::Fd made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
     const SocketAddress where = at("127.0.0.1");
     CPPUNIT_ASSERT_EQUAL(0, bind(made.get(), where.get(), where.size()));
     CPPUNIT_ASSERT_EQUAL(0, listen(made.get(), 4));
@@ -490,7 +490,7 @@ class UdpRelayTest : public CppUnit::TestFixture {
     Engine engine(settings);
     Peer endpoint("127.0.0.1");
     const ListenerPtr listener = listener_of({endpoint.name()});
-    std::vector<Descriptor> sockets;
+    std::vector<lib::Fd> sockets;
     sockets.push_back(Peer::open(at("127.0.0.1")));
     const SocketAddress service = Peer::name_of(sockets.front().get());
     const ServingId id = engine.serve(std::move(sockets), listener);
@@ -502,15 +502,15 @@ class UdpRelayTest : public CppUnit::TestFixture {
       busy.set_value();
       release.get_future().wait();
     });
-    const Descriptor server = open_upstream(0);
-    std::vector<Descriptor> upstreams;
+    const lib::Fd server = open_upstream(0);
+    std::vector<lib::Fd> upstreams;
     upstreams.push_back(open_upstream(SOCK_NONBLOCK));
     const SocketAddress web = Peer::name_of(upstreams.front().get());
     auto tcp = std::make_shared<Listener>("shop/web", abi::Protocol::kTcp, abi::Family::kIpv4, ListenerKind::kCluster,
                                           BalancerSettings(), 1);
     tcp->balancer().set_endpoints(std::vector{Peer::name_of(server.get())});
     engine.serve(std::move(upstreams), tcp);
-    std::vector<Descriptor> beyond_the_limit;
+    std::vector<lib::Fd> beyond_the_limit;
     for (int i = 0; i < 2; ++i) {
       beyond_the_limit.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
       CPPUNIT_ASSERT_EQUAL(0, connect(beyond_the_limit.back().get(), web.get(), web.size()));

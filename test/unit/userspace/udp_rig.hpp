@@ -52,10 +52,10 @@ inline std::string text(const SocketAddress& address) {
 class Peer {
  public:
   explicit Peer(const std::string& address) : socket_(open(at(address))) {}
-  explicit Peer(Descriptor socket) : socket_(std::move(socket)) {}
+  explicit Peer(lib::Fd socket) : socket_(std::move(socket)) {}
 
-  static Descriptor open(const SocketAddress& where) {
-    Descriptor fd(socket(where.family(), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  static lib::Fd open(const SocketAddress& where) {
+    lib::Fd fd(socket(where.family(), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     CPPUNIT_ASSERT(fd);
     const int room = 1 << 20;
     setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
@@ -63,10 +63,10 @@ class Peer {
     return fd;
   }
   // disconnect() keeps a port that was bound by number, but not one that the kernel chose.
-  static Descriptor open_fixed(const SocketAddress& where) {
+  static lib::Fd open_fixed(const SocketAddress& where) {
     for (;;) {
       SocketAddress name = name_of(open(where).get());
-      Descriptor fd(socket(where.family(), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+      lib::Fd fd(socket(where.family(), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
       if (bind(fd.get(), name.get(), name.size()) == 0) return fd;
     }
   }
@@ -117,7 +117,7 @@ class Peer {
   }
 
  private:
-  Descriptor socket_;
+  lib::Fd socket_;
 };
 
 inline std::size_t descriptors() {
@@ -167,7 +167,7 @@ class Rig {
 
   // Returns the address of the service.
   SocketAddress serve(ServingId id, const ListenerPtr& listener, const std::string& address) {
-    Descriptor socket = Peer::open(at(address));
+    lib::Fd socket = Peer::open(at(address));
     const SocketAddress name = Peer::name_of(socket.get());
     int result = -1;
     do_there([&] { result = relay_->serve(id, std::move(socket), listener); });

@@ -1,0 +1,55 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/files.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+#include "lib/fd.hpp"
+
+namespace sluice::lib {
+
+Result<std::string> read_file(const std::string& path, std::size_t limit) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return errno_status("cannot read " + path, errno);
+  std::string out;
+  char buffer[16384];
+  for (;;) {
+    const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno_status("cannot read " + path, errno);
+    if (n == 0) return out;
+    if (out.size() + static_cast<std::size_t>(n) > limit) {
+      return invalid("cannot read " + path + ": larger than " + std::to_string(limit) + " bytes");
+    }
+    out.append(buffer, static_cast<std::size_t>(n));
+  }
+}
+
+Status write_file_atomically(const std::string& path, std::string_view content, unsigned mode) {
+  const std::string temporary = path + ".new";
+  {
+    const Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+    if (!fd.valid()) return errno_status("cannot write " + temporary, errno);
+    while (!content.empty()) {
+      const ssize_t n = ::write(fd.get(), content.data(), content.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return errno_status("cannot write " + temporary, errno);
+      content.remove_prefix(static_cast<std::size_t>(n));
+    }
+    if (::fsync(fd.get()) != 0) return errno_status("cannot write " + temporary, errno);
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return errno_status("cannot replace " + path, errno);
+  const auto folder = std::filesystem::path(path).parent_path();
+  const Fd dir(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (dir.valid() && ::fsync(dir.get()) != 0) return errno_status("cannot sync " + folder.string(), errno);
+  return {};
+}
+
+}  // namespace sluice::lib
