@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <thread>
 
 #include "test/unit/kube/event_recorder.hpp"
 #include "test/unit/patience.hpp"
@@ -105,6 +106,7 @@ class ApiSourceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(service_cidrs_can_be_restarted_before_the_old_watch_has_ended);
   CPPUNIT_TEST(service_cidrs_can_be_enabled_before_start);
   CPPUNIT_TEST(stop_does_not_wait_for_a_cancelled_watch);
+  CPPUNIT_TEST(service_cidrs_can_be_set_during_stop);
   CPPUNIT_TEST(a_cancelled_request_fails_with_the_next_chunk);
   CPPUNIT_TEST_SUITE_END();
 
@@ -209,6 +211,20 @@ class ApiSourceTest : public CppUnit::TestFixture {
     source_->stop();
     source_->set_service_cidrs(true);
     CPPUNIT_ASSERT_EQUAL(std::string("Service,EndpointSlice,Node"), kinds());
+  }
+
+  // The thread sanitizer judges it: stop() joins the threads of reflectors that set_service_cidrs() would destroy.
+  void service_cidrs_can_be_set_during_stop() {
+    for (int i = 0; i < 10; ++i) {
+      make(true);
+      source_->start();
+      server_->await_watch("servicecidrs");
+      std::thread setter([&] {
+        for (int n = 0; n < 20; ++n) source_->set_service_cidrs(n % 2 == 1);
+      });
+      source_->stop();
+      setter.join();
+    }
   }
 
   void a_cancelled_request_fails_with_the_next_chunk() {

@@ -9,10 +9,13 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <atomic>
+#include <cstddef>
 #include <future>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "core/plugin/loader.hpp"
@@ -32,6 +35,7 @@ class RetirementTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_library_is_unmapped_when_its_last_user_ends);
   CPPUNIT_TEST(a_swap_can_begin_during_the_wait_for_the_last_user);
   CPPUNIT_TEST(a_user_that_never_ends_holds_up_no_other_backend);
+  CPPUNIT_TEST(the_list_can_be_read_during_stop);
   CPPUNIT_TEST_SUITE_END();
 
  public:
@@ -115,6 +119,22 @@ class RetirementTest : public CppUnit::TestFixture {
     user.reset();
     CPPUNIT_ASSERT(logged("/first.so is unloaded: its last user has ended"));
     CPPUNIT_ASSERT(!mapped("first"));
+  }
+
+  // The thread sanitizer judges it.
+  void the_list_can_be_read_during_stop() {
+    start(1h);
+    auto run = make("first");
+    std::atomic<bool> done{false};
+    std::size_t reads = 0;
+    std::thread reader([&] {
+      while (!done) reads += retirement_->list().size() + 1;
+    });
+    retire(std::move(run));
+    retirement_->stop();
+    done = true;
+    reader.join();
+    CPPUNIT_ASSERT(reads > 0);
   }
 
   const lib::SteadyClock clock_{};
