@@ -235,11 +235,9 @@ class Checks {
   // False as long as the kernel has not noticed that the link is up, a moment after the command. Packets to the address
   // leave the node until then.
   bool is_own_address(const std::string& host) const {
-    const int made = socket(sdk::socket_family(family_), SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const Fd made(socket(sdk::socket_family(family_), SOCK_STREAM | SOCK_CLOEXEC, 0));
     const SocketAddress at(family_, *sdk::parse_address(host, family_), 0);
-    const bool bound = bind(made, at.get(), at.size()) == 0;
-    close(made);
-    return bound;
+    return bind(made.get(), at.get(), at.size()) == 0;
   }
   // The proxy port that the connection reaches; 0: none.
   std::uint16_t reached_port(const std::string& host, std::uint16_t port,
