@@ -4,7 +4,6 @@
 #include "core/node/address_monitor.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -24,8 +23,9 @@ int poll_timeout(lib::Clock::Time now, lib::Clock::Time due) {
 }  // namespace
 
 lib::Result<InterfaceAddresses> AddressMonitor::start() {
-  wake_ = lib::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake_.valid()) return lib::errno_status("cannot watch the addresses of this node", errno);
+  if (const int failure = stop_event_.open(); failure != 0) {
+    return lib::errno_status("cannot watch the addresses of this node", failure);
+  }
   if (const lib::Status status = events_.open(); !status.ok()) return status;
   lib::Result<InterfaceAddresses> addresses = options_.read();
   if (!addresses) return addresses;
@@ -36,15 +36,13 @@ lib::Result<InterfaceAddresses> AddressMonitor::start() {
 
 void AddressMonitor::stop() {
   if (!thread_.joinable()) return;
-  const std::uint64_t one = 1;
-  // Cannot fail: the counter is far from its limit.
-  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+  stop_event_.signal();
   thread_.join();
 }
 
 void AddressMonitor::run() {
   for (;;) {
-    pollfd waits[] = {{wake_.get(), POLLIN, 0}, {events_.descriptor(), POLLIN, 0}};
+    pollfd waits[] = {{stop_event_.descriptor(), POLLIN, 0}, {events_.descriptor(), POLLIN, 0}};
     // A closed socket is -1, which poll() skips: the retry subscribes again.
     const int ready = ::poll(waits, 2, poll_timeout(clock_.now(), debounce_.due()));
     if (ready < 0 && errno != EINTR) {

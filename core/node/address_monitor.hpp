@@ -14,8 +14,8 @@
 #include "core/node/addresses.hpp"
 #include "core/node/debounce.hpp"
 #include "lib/clock.hpp"
-#include "lib/fd.hpp"
 #include "lib/status.hpp"
+#include "lib/wake_up.hpp"
 
 namespace sluice::node {
 
@@ -54,7 +54,7 @@ class AddressMonitor {
   Debounce debounce_;
   InterfaceAddresses last_;
   AddressEvents events_;
-  lib::Fd wake_;  // eventfd: written to by stop()
+  lib::WakeUp stop_event_;
   std::thread thread_;
 };
 

@@ -6,10 +6,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
@@ -47,10 +45,10 @@ std::map<std::string, FileChain> chains_of(const auto& files) {
 FileWatch::~FileWatch() { stop(); }
 
 lib::Status FileWatch::start() {
-  wake_ = lib::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake_.valid()) return lib::errno_status("cannot watch files for changes", errno);
-  inotify_ = lib::Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  if (!inotify_.valid()) cannot_watch("files", errno);
+  if (const int failure = wake_.open(); failure != 0) {
+    return lib::errno_status("cannot watch files for changes", failure);
+  }
+  if (const int failure = inotify_.open(); failure != 0) cannot_watch("files", failure);
   const lib::Lock lock(mutex_);
   running_ = true;
   thread_ = std::thread([this] { run(); });
@@ -66,7 +64,7 @@ void FileWatch::stop() {
   }
   accepted_changed_.notify_all();
   if (!thread_.joinable()) return;
-  wake();
+  wake_.signal();
   thread_.join();
 }
 
@@ -76,7 +74,7 @@ void FileWatch::follow(std::vector<WatchedFile> files) {
   wanted_ = std::move(files);
   const auto version = ++wanted_version_;
   if (!running_) return;
-  wake();
+  wake_.signal();
   while (accepted_version_ < version && running_) accepted_changed_.wait(mutex_);
 }
 
@@ -85,14 +83,8 @@ void FileWatch::accept_current_content() {
   accept_content_ = true;
   const auto version = ++wanted_version_;
   if (!running_) return;
-  wake();
+  wake_.signal();
   while (accepted_version_ < version && running_) accepted_changed_.wait(mutex_);
-}
-
-void FileWatch::wake() const {
-  const std::uint64_t one = 1;
-  // Cannot fail: the counter is far from its end.
-  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
 }
 
 void FileWatch::run() {
@@ -126,36 +118,22 @@ void FileWatch::run() {
 
 // True if the timeout expired without an event.
 bool FileWatch::sleep(milliseconds at_most, bool& event) {
-  pollfd waiting[] = {{wake_.get(), POLLIN, 0}, {inotify_.get(), POLLIN, 0}};
+  pollfd waiting[] = {{wake_.descriptor(), POLLIN, 0}, {inotify_.descriptor(), POLLIN, 0}};
   const int ready = ::poll(waiting, 2, static_cast<int>(at_most.count()));
   if (ready == 0) return true;
-  if (waiting[0].revents != 0) {
-    std::uint64_t count = 0;
-    [[maybe_unused]] const ssize_t n = ::read(wake_.get(), &count, sizeof count);
-  }
-  if (waiting[1].revents != 0) event = drain();
+  if (waiting[0].revents != 0) wake_.drain();
+  if (waiting[1].revents != 0) event = inotify_.drain([this](const auto& one) { return concerns(one); });
   return false;
 }
 
-bool FileWatch::drain() {
-  alignas(inotify_event) char buffer[4096];
-  bool relevant = false;
-  for (;;) {
-    const ssize_t size = ::read(inotify_.get(), buffer, sizeof buffer);
-    if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) return relevant;
-    for (ssize_t at = 0; at < size;) {
-      const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
-      at += static_cast<ssize_t>(sizeof *event + event->len);
-      if ((event->mask & IN_Q_OVERFLOW) != 0) relevant = true;
-      const auto found = watches_.find(event->wd);
-      if (found == watches_.end()) continue;
-      const bool named = event->len != 0 && !found->second.empty();
-      // The name is padded with NUL.
-      if (!named || found->second.contains(event->name)) relevant = true;
-      if ((event->mask & IN_IGNORED) != 0) watches_.erase(found);
-    }
-  }
+// Whether the event is about one of the names.
+bool FileWatch::concerns(const lib::Inotify::Event& event) {
+  const auto found = watches_.find(event.watch);
+  if (found == watches_.end()) return false;
+  const auto& names = found->second;
+  const bool relevant = event.name.empty() || names.empty() || names.contains(std::string(event.name));
+  if ((event.mask & IN_IGNORED) != 0) watches_.erase(found);
+  return relevant;
 }
 
 // Applies the requests of follow() and accept_current_content(); false if there are none.
@@ -216,7 +194,7 @@ void FileWatch::arm() {
       if (!chain.file.empty()) watch(chain.file, kFile, {});
     }
     for (const auto& [descriptor, names] : before) {
-      if (!watches_.contains(descriptor)) ::inotify_rm_watch(inotify_.get(), descriptor);
+      if (!watches_.contains(descriptor)) inotify_.remove(descriptor);
     }
     auto now = chains_of(known_);
     if (now == chains) return;
@@ -225,11 +203,11 @@ void FileWatch::arm() {
 }
 
 void FileWatch::watch(const std::string& path, std::uint32_t mask, const std::set<std::string>& names) {
-  const int descriptor = ::inotify_add_watch(inotify_.get(), path.c_str(), mask | IN_DONT_FOLLOW | IN_MASK_ADD);
+  const int descriptor = inotify_.add(path, mask | IN_DONT_FOLLOW | IN_MASK_ADD);
   if (descriptor >= 0) {
     watches_[descriptor].insert(names.begin(), names.end());
-  } else if (errno != ENOENT && errno != ENOTDIR) {  // its folder reports these
-    cannot_watch(path, errno);
+  } else if (descriptor != -ENOENT && descriptor != -ENOTDIR) {  // its folder reports these
+    cannot_watch(path, -descriptor);
   }
 }
 

@@ -18,9 +18,10 @@
 #include <thread>
 #include <vector>
 
-#include "lib/fd.hpp"
+#include "lib/inotify.hpp"
 #include "lib/mutex.hpp"
 #include "lib/status.hpp"
+#include "lib/wake_up.hpp"
 
 namespace sluice::reload {
 
@@ -84,17 +85,15 @@ class FileWatch {
   void arm();
   void watch(const std::string& path, std::uint32_t mask, const std::set<std::string>& names);
   void cannot_watch(const std::string& path, int error);
-  // Whether an event was about one of the names.
-  bool drain();
+  bool concerns(const lib::Inotify::Event& event);
   std::vector<std::string> scan(bool new_ones_only);
   bool check(const std::string& path, Known& known);
   bool sleep(std::chrono::milliseconds at_most, bool& event);
-  void wake() const;
 
   const Changed changed_;
   const Options options_;
-  lib::Fd inotify_;
-  lib::Fd wake_;
+  lib::Inotify inotify_;
+  lib::WakeUp wake_;
 
   // Own thread only.
   std::map<std::string, Known> known_;

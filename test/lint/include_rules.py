@@ -83,6 +83,10 @@ THIRD_PARTY = {
     "prometheus/": ("core/observe/metrics/", "test/unit/observe/"),
     "simdjson": ("core/kube/", "test/unit/kube/"),
     "yaml-cpp/": ("core/kube/", "core/config/", "core/ctl/output.cpp", "test/unit/kube/", "test/unit/config/"),
+    # For the constants; the calls are in lib/inotify.cpp.
+    "sys/inotify.h": ("lib/inotify.cpp", "core/kube/manifests/", "core/reload/file_watch.cpp", "test/unit/lib/inotify_test.cpp"),
+    # tcp_acceptor.cpp only needs the lowest free descriptor.
+    "sys/eventfd.h": ("lib/wake_up.hpp", "plugins/userspace/relay/tcp_acceptor.cpp", "test/unit/"),
     # system_roots.cpp stands in for a function of OpenSSL and calls it.
     "dlfcn.h": ("core/plugin/", "core/kube/http/system_roots.cpp", "test/abi/", "test/unit/plugin/", "test/unit/plugin_library.hpp",
                 "test/unit/thread_check.cpp", "test/plugins/mutant", "test/tools/conformance_", "test/tools/netlinkfaults"),

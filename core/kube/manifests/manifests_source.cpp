@@ -4,7 +4,6 @@
 #include "core/kube/manifests/manifests_source.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/inotify.h>
 
 #include <algorithm>
@@ -198,11 +197,11 @@ ManifestsStatus ManifestsSource::status() const {
 }
 
 lib::Status ManifestsSource::start() {
-  stop_event_ = lib::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!stop_event_.valid()) return lib::errno_status("cannot create an eventfd", errno);
-  inotify_ = lib::Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  if (!inotify_.valid()) {
-    base::log_warning(kComponent, lib::errno_status("cannot watch " + path_, errno).message() +
+  if (const int failure = stop_event_.open(); failure != 0) {
+    return lib::errno_status("cannot create an eventfd", failure);
+  }
+  if (const int failure = inotify_.open(); failure != 0) {
+    base::log_warning(kComponent, lib::errno_status("cannot watch " + path_, failure).message() +
                                       "; polling every second instead (see fs.inotify.max_user_instances)");
   }
   // Watch before reading, so that no change is missed between the two.
@@ -214,7 +213,7 @@ lib::Status ManifestsSource::start() {
 
 void ManifestsSource::stop() {
   if (!thread_.joinable()) return;
-  ::eventfd_write(stop_event_.get(), 1);
+  stop_event_.signal();
   thread_.join();
 }
 
@@ -222,8 +221,8 @@ void ManifestsSource::watch_folder() {
   if (!inotify_.valid()) return;
   // Added again because the folder may have been replaced; for the same folder this has no effect. While the folder
   // does not exist, its parent is watched.
-  const int watch = ::inotify_add_watch(inotify_.get(), watched_folder(path_).c_str(), kWatchMask);
-  if (watch != folder_watch_ && folder_watch_ >= 0) ::inotify_rm_watch(inotify_.get(), folder_watch_);
+  const int watch = inotify_.add(watched_folder(path_), kWatchMask);
+  if (watch != folder_watch_ && folder_watch_ >= 0) inotify_.remove(folder_watch_);
   folder_watch_ = watch;
 }
 
@@ -231,32 +230,22 @@ void ManifestsSource::watch_folder() {
 bool ManifestsSource::drain_events() {
   const std::string own_name = std::filesystem::path(path_).filename().string();
   const bool folder = is_folder(path_);
-  bool concerned = false;
-  alignas(inotify_event) char buffer[16384];
-  while (true) {
-    const ssize_t size = ::read(inotify_.get(), buffer, sizeof buffer);
-    if (size <= 0) return concerned;
-    for (ssize_t at = 0; at < size;) {
-      const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
-      const std::string name = event->len > 0 ? event->name : "";
-      // "..data": the links through which kubelet swaps the content of a mounted ConfigMap.
-      concerned =
-          concerned || name.empty() || name.starts_with("..") || name == own_name || (folder && is_manifest_name(name));
-      at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
-    }
-  }
+  return inotify_.drain([&](const lib::Inotify::Event& event) {
+    const std::string name(event.name);
+    // "..data": the links through which kubelet swaps the content of a mounted ConfigMap.
+    return name.empty() || name.starts_with("..") || name == own_name || (folder && is_manifest_name(name));
+  });
 }
 
 void ManifestsSource::run() {
-  pollfd fds[2] = {{stop_event_.get(), POLLIN, 0}, {inotify_.get(), POLLIN, 0}};
-  const nfds_t count = inotify_.valid() ? 2 : 1;
+  pollfd fds[] = {{stop_event_.descriptor(), POLLIN, 0}, {inotify_.descriptor(), POLLIN, 0}};
   while (true) {
     const int timeout = folder_watch_ >= 0 ? kSlowPollMs : kNoWatchPollMs;
-    const int ready = ::poll(fds, count, timeout);
+    const int ready = ::poll(fds, 2, timeout);
     if (fds[0].revents != 0) return;
     if (ready > 0) {
       if (!drain_events()) continue;
-      for (int round = 0; round<kMaxQuietRounds&& ::poll(fds, count, kQuietMs)> 0; ++round) {
+      for (int round = 0; round < kMaxQuietRounds && ::poll(fds, 2, kQuietMs) > 0; ++round) {
         if (fds[0].revents != 0) return;
         drain_events();
       }

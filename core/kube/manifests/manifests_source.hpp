@@ -19,9 +19,10 @@
 
 #include "core/kube/manifests/manifest_set.hpp"
 #include "core/model/event.hpp"
-#include "lib/fd.hpp"
+#include "lib/inotify.hpp"
 #include "lib/mutex.hpp"
 #include "lib/status.hpp"
+#include "lib/wake_up.hpp"
 
 namespace sluice::kube {
 
@@ -85,9 +86,9 @@ class ManifestsSource {
   std::string folder_error_;
   std::uint64_t changes_ = 0;
 
-  lib::Fd inotify_;
+  lib::Inotify inotify_;
   int folder_watch_ = -1;
-  lib::Fd stop_event_;
+  lib::WakeUp stop_event_;
   std::thread thread_;
 
   mutable lib::Mutex status_mutex_;

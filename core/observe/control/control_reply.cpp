@@ -3,18 +3,16 @@
 
 #include "core/observe/control/control_reply.hpp"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <stdexcept>
 #include <utility>
 
 namespace sluice::observe {
 
 lib::Result<std::shared_ptr<ReplyMailbox>> ReplyMailbox::make() {
-  lib::Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.valid()) return lib::errno_status("cannot create the reply queue of the control server", errno);
+  lib::WakeUp wake;
+  if (const int failure = wake.open(); failure != 0) {
+    return lib::errno_status("cannot create the reply queue of the control server", failure);
+  }
   return std::shared_ptr<ReplyMailbox>(new ReplyMailbox(std::move(wake)));
 }
 
@@ -23,15 +21,11 @@ void ReplyMailbox::put(Letter letter) {
     const lib::Lock lock(mutex_);
     letters_.push_back(std::move(letter));
   }
-  const std::uint64_t one = 1;
-  // Cannot fail: the counter is far from its limit.
-  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+  wake_.signal();
 }
 
 std::deque<ReplyMailbox::Letter> ReplyMailbox::take_all() {
-  std::uint64_t count = 0;
-  // Only clears the eventfd; the count does not matter.
-  [[maybe_unused]] const ssize_t read = ::read(wake_.get(), &count, sizeof count);
+  wake_.drain();
   const lib::Lock lock(mutex_);
   return std::exchange(letters_, {});
 }

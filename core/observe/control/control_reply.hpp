@@ -11,9 +11,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "lib/fd.hpp"
 #include "lib/mutex.hpp"
 #include "lib/status.hpp"
+#include "lib/wake_up.hpp"
 
 namespace sluice::observe {
 
@@ -31,12 +31,12 @@ class ReplyMailbox {
 
   void put(Letter letter);  // any thread
   std::deque<Letter> take_all();
-  int fd() const { return wake_.get(); }  // readable while the queue is not empty
+  int fd() const { return wake_.descriptor(); }  // readable while the queue is not empty
 
  private:
-  explicit ReplyMailbox(lib::Fd wake) : wake_(std::move(wake)) {}
+  explicit ReplyMailbox(lib::WakeUp wake) : wake_(std::move(wake)) {}
 
-  const lib::Fd wake_;  // eventfd
+  const lib::WakeUp wake_;
   lib::Mutex mutex_;
   std::deque<Letter> letters_ SLUICE_GUARDED_BY(mutex_);
 };

@@ -4,7 +4,6 @@
 #include "core/observe/control/control_server.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -83,8 +82,9 @@ lib::Status ControlServer::bind_socket() {
 }
 
 lib::Status ControlServer::start() {
-  wake_ = lib::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake_.valid()) return lib::errno_status("cannot start the control server", errno);
+  if (const int failure = stop_event_.open(); failure != 0) {
+    return lib::errno_status("cannot start the control server", failure);
+  }
   auto mailbox = ReplyMailbox::make();
   if (!mailbox) return mailbox.status();
   mailbox_ = std::move(*mailbox);
@@ -98,9 +98,7 @@ lib::Status ControlServer::start() {
 
 void ControlServer::stop() {
   if (!thread_.joinable()) return;
-  const std::uint64_t one = 1;
-  // Cannot fail: the counter is far from its limit.
-  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+  stop_event_.signal();
   thread_.join();
   for (Client& client : clients_) forget_reply(client.reply);
   clients_.clear();
@@ -113,8 +111,9 @@ void ControlServer::run() {
     Time now = clock_.now();
     const bool accepting = accept_from_ <= now;
     Time due = accepting ? Time::max() : accept_from_;
-    std::vector<pollfd> waits{
-        {wake_.get(), POLLIN, 0}, {mailbox_->fd(), POLLIN, 0}, {accepting ? listener_.get() : -1, POLLIN, 0}};
+    std::vector<pollfd> waits{{stop_event_.descriptor(), POLLIN, 0},
+                              {mailbox_->fd(), POLLIN, 0},
+                              {accepting ? listener_.get() : -1, POLLIN, 0}};
     for (const Client& client : clients_) {
       // While a slow request is pending, only a disconnect matters, which poll() always reports.
       const int events = client.ticket != 0 ? 0 : client.output.empty() ? POLLIN : POLLOUT;

@@ -31,6 +31,7 @@
 #include "lib/clock.hpp"
 #include "lib/fd.hpp"
 #include "lib/status.hpp"
+#include "lib/wake_up.hpp"
 
 namespace sluice::observe {
 
@@ -109,7 +110,7 @@ class ControlServer {
   std::map<std::string, SlowHandler> slow_handlers_;
   lib::SteadyClock clock_;
   lib::Fd listener_;
-  lib::Fd wake_;  // eventfd: written to by stop()
+  lib::WakeUp stop_event_;
   std::shared_ptr<ReplyMailbox> mailbox_;
   std::uint64_t last_ticket_ = 0;
   std::list<Client> clients_;

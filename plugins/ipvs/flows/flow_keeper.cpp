@@ -7,8 +7,6 @@
 #include <linux/netfilter/nfnetlink_conntrack.h>
 #include <netlink/msg.h>
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -49,8 +47,7 @@ void FlowKeeper::listen() {
 void FlowKeeper::start(const std::vector<ServerKey>& servers) {
   if (!events_ || running()) return;
   if (servers.empty()) return stop();
-  wake_ = lib::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake_.valid()) return give_up("no eventfd: " + netlink::error_text(errno));
+  if (const int failure = wake_.open(); failure != 0) return give_up("no eventfd: " + netlink::error_text(failure));
   requests_ = std::make_unique<netlink::Socket>(open_, "connection tracking");
   servers_ = {servers.begin(), servers.end()};
   buffer_.resize(kBuffer);
@@ -77,23 +74,21 @@ void FlowKeeper::stop(std::chrono::milliseconds linger) {
   if (thread_.joinable()) {
     std::this_thread::sleep_for(linger);
     ending_ = true;
-    const std::uint64_t one = 1;
-    while (::write(wake_.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
-    }
+    wake_.signal();
     thread_.join();
     if (restored_ != 0) log_.info("restored conntrack entries that IPVS removed: " + std::to_string(restored_));
     if (late_ != 0)
       log_.warning("conntrack entries that IPVS removed were not restored in time: " + std::to_string(late_));
     if (!failure_.empty()) log_.warning("connections may have been reset when ipvs mode retired: " + failure_);
   }
-  wake_.reset();
+  wake_ = lib::WakeUp();
   events_.reset();
   requests_.reset();
 }
 
 void FlowKeeper::run() {
   for (bool last = false; !last;) {
-    pollfd wait[] = {{wake_.get(), POLLIN, 0}, {events_->descriptor(), POLLIN, 0}};
+    pollfd wait[] = {{wake_.descriptor(), POLLIN, 0}, {events_->descriptor(), POLLIN, 0}};
     ::poll(wait, 2, -1);
     last = ending_;
     try {

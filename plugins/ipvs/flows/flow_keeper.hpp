@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "lib/fd.hpp"
+#include "lib/wake_up.hpp"
 #include "plugins/common/netlink/socket.hpp"
 #include "plugins/ipvs/server_types.hpp"
 #include "sluice/sdk/logger.hpp"
@@ -63,7 +63,7 @@ class FlowKeeper {
   std::string failure_;         // the first one
   bool warned_ = false;
   std::atomic<bool> ending_{false};
-  lib::Fd wake_;
+  lib::WakeUp wake_;
   std::thread thread_;
 };
 

@@ -4,8 +4,6 @@
 #include "plugins/nftables/kernel/table_watch.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -31,29 +29,25 @@ NetlinkWatch::NetlinkWatch(abi::Family family, netlink::OpenWire open, std::shar
 NetlinkWatch::~NetlinkWatch() {
   if (thread_.joinable()) {
     ending_ = true;
-    wake();
+    wake_.signal();
     thread_.join();
   }
   if (wire_) own_->leave(*wire_);
 }
 
-void NetlinkWatch::wake() noexcept {
-  const std::uint64_t one = 1;
-  while (::write(wake_.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
-  }
-}
-
 void NetlinkWatch::start(Changed changed) {
   if (thread_.joinable()) return;
-  if (!wake_.valid()) wake_ = lib::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake_.valid()) netlink::fail(errno, "nf_tables", "cannot listen to changes of nf_tables: no eventfd");
+  // After a failed start, own_ may use it already.
+  if (const int failure = wake_.valid() ? 0 : wake_.open(); failure != 0) {
+    netlink::fail(failure, "nf_tables", "cannot listen to changes of nf_tables: no eventfd");
+  }
   if (!wire_) {
     std::unique_ptr<netlink::Wire> wire = open_();
     // If the kernel cannot filter out our own writes, the reader does.
     const int refused = own_->listen(*wire, [this](int error) {
       listen_error_ = error;
       missed_ = true;
-      wake();
+      wake_.signal();
     });
     if (refused != 0) netlink::fail(refused, "nf_tables", "cannot listen to changes of nf_tables");
     wire_ = std::move(wire);
@@ -73,7 +67,7 @@ void NetlinkWatch::run() {
   bool works = true;
   Clock::time_point first{};  // arrival of the change whose process is not known yet
   while (!ending_) {
-    pollfd wait[] = {{wake_.get(), POLLIN, 0}, {works ? wire_->descriptor() : -1, POLLIN, 0}};
+    pollfd wait[] = {{wake_.descriptor(), POLLIN, 0}, {works ? wire_->descriptor() : -1, POLLIN, 0}};
     int patience = works && listen_error_ == 0 ? -1 : static_cast<int>(kPause.count());
     if (reader_.changed()) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(first + kWaitForName - Clock::now());
@@ -82,8 +76,7 @@ void NetlinkWatch::run() {
     ::poll(wait, 2, patience);
     if (ending_) return;
     const bool before = reader_.changed();
-    std::uint64_t calls = 0;
-    if (::read(wake_.get(), &calls, sizeof(calls)) > 0 && missed_.exchange(false)) {
+    if (wake_.drain() && missed_.exchange(false)) {
       if (const int error = listen_error_; error != 0) {
         reader_.listening_failed(error);
       } else {

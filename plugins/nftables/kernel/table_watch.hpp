@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "lib/fd.hpp"
+#include "lib/wake_up.hpp"
 #include "plugins/common/netlink/wire.hpp"
 #include "plugins/nftables/kernel/event_reader.hpp"
 #include "plugins/nftables/kernel/own_senders.hpp"
@@ -38,7 +38,6 @@ class NetlinkWatch final : public TableWatch {
   // Reads all pending datagrams. Returns false after a socket error; run() then pauses before it reads again.
   bool drain(std::vector<char>& buffer);
   void report();
-  void wake() noexcept;
 
   netlink::OpenWire open_;
   std::shared_ptr<OwnSenders> own_;
@@ -49,7 +48,7 @@ class NetlinkWatch final : public TableWatch {
   std::atomic<bool> missed_{false};
   std::atomic<int> listen_error_{0};  // why there are no notifications; 0: there are
   std::atomic<bool> ending_{false};
-  lib::Fd wake_;
+  lib::WakeUp wake_;
   std::thread thread_;
 };
 

@@ -3,8 +3,6 @@
 
 #include "plugins/userspace/relay/event_loop.hpp"
 
-#include <sys/eventfd.h>
-
 #include <cerrno>
 #include <ctime>
 #include <new>
@@ -14,10 +12,8 @@
 namespace sluice::userspace {
 namespace {
 
-
-int checked(int fd, const char* what) {
-  if (fd < 0) throw std::system_error(errno, std::system_category(), what);
-  return fd;
+void throw_on(int failure, const char* what) {
+  if (failure != 0) throw std::system_error(failure, std::system_category(), what);
 }
 
 }  // namespace
@@ -28,12 +24,10 @@ Nanoseconds EventLoop::clock() noexcept {
   return static_cast<Nanoseconds>(now.tv_sec) * 1'000'000'000 + static_cast<Nanoseconds>(now.tv_nsec);
 }
 
-EventLoop::EventLoop()
-    : epoll_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
-      wake_fd_(checked(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd")),
-      now_(clock()) {
-  const int failure = add(wake_fd_.get(), EPOLLIN, &wake_);
-  if (failure != 0) throw std::system_error(failure, std::system_category(), "epoll_ctl");
+EventLoop::EventLoop() : epoll_(epoll_create1(EPOLL_CLOEXEC)), now_(clock()) {
+  throw_on(epoll_.valid() ? 0 : errno, "epoll_create1");
+  throw_on(wake_up_.open(), "eventfd");
+  throw_on(add(wake_up_.descriptor(), EPOLLIN, &on_wake_up_), "epoll_ctl");
 }
 
 EventLoop::~EventLoop() { free_retired(); }
@@ -107,19 +101,15 @@ void EventLoop::post(std::function<void()> work) {
     posted_.push_back(std::move(work));
   }
   if (!first) return;  // already woken
-  const std::uint64_t one = 1;
-  while (write(wake_fd_.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
-  }
+  wake_up_.signal();
 }
 
 void EventLoop::stop() {
   post([this] { stopping_ = true; });
 }
 
-void EventLoop::Wake::on_events(std::uint32_t) noexcept {
-  std::uint64_t count = 0;
-  while (read(loop.wake_fd_.get(), &count, sizeof(count)) < 0 && errno == EINTR) {
-  }
+void EventLoop::OnWakeUp::on_events(std::uint32_t) noexcept {
+  loop.wake_up_.drain();
   loop.run_posted();
 }
 

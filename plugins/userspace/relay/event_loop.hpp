@@ -20,6 +20,7 @@
 
 #include "lib/fd.hpp"
 #include "lib/mutex.hpp"
+#include "lib/wake_up.hpp"
 #include "plugins/userspace/balancer/balancer.hpp"
 
 namespace sluice::userspace {
@@ -111,8 +112,8 @@ class EventLoop {
     std::uint32_t generation = 0;
     std::uint32_t next_free = kNoSlot;
   };
-  struct Wake final : EventHandler {
-    explicit Wake(EventLoop& owner) noexcept : loop(owner) {}
+  struct OnWakeUp final : EventHandler {
+    explicit OnWakeUp(EventLoop& owner) noexcept : loop(owner) {}
     void on_events(std::uint32_t events) noexcept override;
     EventLoop& loop;
   };
@@ -127,8 +128,8 @@ class EventLoop {
   std::vector<Slot> slots_;
   std::uint32_t free_slots_ = kNoSlot;
   lib::Fd epoll_;
-  lib::Fd wake_fd_;
-  Wake wake_{*this};
+  lib::WakeUp wake_up_;
+  OnWakeUp on_wake_up_{*this};
   Nanoseconds now_;
   bool stopping_ = false;
   boost::intrusive::multiset<Timer, boost::intrusive::constant_time_size<false>> timers_;
