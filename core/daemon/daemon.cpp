@@ -45,8 +45,7 @@ Daemon::Daemon(config::Settings settings, reload::ReadSettings read_again, base:
       descriptors_(notifier_, std::move(passed)),
       backends_({state_dir_, delivery_.store(), reports_.metrics(), reports_.events(), reports_.service_health(),
                  descriptors_, clock_, node_name_}),
-      state_(settings_, reports_, delivery_, backends_, clock_),
-      servers_(state_dir_.control_socket(), settings_, reports_, state_),
+      servers_(state_dir_.control_socket(), settings_, reports_, delivery_, backends_, clock_),
       reloads_({settings_, notifier_, reports_, node_.kernel_part(), servers_.http(), delivery_, backends_, clock_},
                std::move(read_again)),
       parts_(parts()) {
@@ -77,7 +76,7 @@ lib::Status Daemon::run() {
   supervision.ready();
   std::optional<lib::Clock::Duration> watchdog = supervision.interval();
   for (;;) {
-    if (watchdog) supervision.report(state_.supervised());
+    if (watchdog) supervision.report(servers_.state().supervised());
     // A reload may have changed it.
     const bool wait_for_pod_cidrs = settings_.get()->local_detector.mode == node::DetectLocalMode::node_cidr;
     std::optional<lib::Clock::Duration> interval = watchdog;

@@ -17,7 +17,6 @@
 #include "core/daemon/reports.hpp"
 #include "core/daemon/servers.hpp"
 #include "core/daemon/start_list.hpp"
-#include "core/daemon/state_reader.hpp"
 #include "core/lifecycle/backends.hpp"
 #include "core/lifecycle/descriptor_keeper.hpp"
 #include "core/lifecycle/state_dir.hpp"
@@ -57,7 +56,6 @@ class Daemon {
   Delivery delivery_;
   lifecycle::DescriptorKeeper descriptors_;
   lifecycle::Backends backends_;
-  StateReader state_;
   Servers servers_;
   Reloads reloads_;
 

@@ -67,7 +67,7 @@ lib::Status Daemon::start_backend() {
 lib::Status Daemon::start_events() {
   if (auto status = delivery_.start_events(*settings_.get(), backends_.serving()->plugin()); !status.ok())
     return status;
-  state_.set_complete();
+  servers_.state().set_complete();
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "core/kube/events/event_recorder.hpp"
 #include "core/observe/health/service_health_server.hpp"
 #include "core/observe/metrics/metrics.hpp"
+#include "core/reload/reload_result.hpp"
 #include "lib/clock.hpp"
 
 namespace sluice::daemon {

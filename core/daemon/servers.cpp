@@ -12,8 +12,11 @@
 namespace sluice::daemon {
 
 Servers::Servers(const std::string& control_socket, const config::SettingsCell& settings, Reports& reports,
-                 const StateReader& state)
-    : reports_(reports), state_(state), control_(control_socket), http_(settings, sources()) {
+                 Delivery& delivery, const lifecycle::Backends& backends, const lib::Clock& clock)
+    : reports_(reports),
+      state_(settings, reports, delivery, backends, clock),
+      control_(control_socket),
+      http_(settings, sources()) {
   // Before the servers, which may start before the backend has started.
   reports_.metrics().set_scrape_source([this] { return state_.scrape_data(); });
   control_.on_slow("services", observe::ServicesCommand([this] { return state_.service_views(); }));
