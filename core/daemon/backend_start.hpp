@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <utility>
 
 #include "core/base/notify.hpp"
 #include "core/config/settings.hpp"

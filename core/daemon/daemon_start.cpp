@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // How the daemon starts, and in which order its parts stop.
+#include <chrono>
+#include <string>
 #include <tuple>
 
 #include "core/base/log.hpp"
