@@ -1,0 +1,69 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/daemon/delivery.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include "core/daemon/build_info.hpp"
+
+namespace sluice::daemon {
+namespace {
+
+// How long the shutdown waits for the last events.
+constexpr std::chrono::seconds kEventTimeout{2};
+
+}  // namespace
+
+Delivery::Delivery(const std::string& node_name, snapshot::StoreThread::Callbacks callbacks, NodeState& node,
+                   Reports& reports, const lib::Clock& clock)
+    : node_(node), reports_(reports), store_(node_name, std::move(callbacks)), source_(source_hooks(), store_, clock) {}
+
+SourcePart::Hooks Delivery::source_hooks() {
+  SourcePart::Hooks out;
+  out.make = [this](const config::Settings& settings, bool service_cidrs, model::EventSink& sink) {
+    return make_source(settings, service_cidrs, sink, reports_.metrics());
+  };
+  out.check = check_source;
+  out.switch_transport = [this](kube::Transport* transport) { reports_.events().set_transport(transport); };
+  out.version = kVersion;
+  return out;
+}
+
+lib::Status Delivery::start_events(const config::Settings& settings, const plugin::Plugin& plugin) {
+  if (auto status = source_.make(settings, plugin.has(abi::kFeatureServiceCidrs)); !status.ok()) return status;
+  reports_.events().start(source_.transport());
+  return {};
+}
+
+lib::Status Delivery::start(const config::Settings& settings, const plugin::Plugin& plugin) {
+  reports_.starting(kVersion);
+  store_.start(
+      {.families = node_.usable_families(),
+       .options = {.external_ips = settings.allow_external_ips, .service_cidrs = plugin.has(abi::kFeatureServiceCidrs)},
+       // A recording may have no ServiceCIDRs; manifest files are always complete.
+       .service_cidr_timeout = settings.source.kind == config::SourceKind::replay
+                                   ? lib::Clock::Duration(0)
+                                   : snapshot::StoreThread::kServiceCidrTimeout});
+  return source_.start();
+}
+
+void Delivery::stop_source() {
+  // Pending events are sent until a short timeout, in case the API server does not answer.
+  reports_.events().drain(kEventTimeout);
+  // Before the store, because a source may wait for room in its queue.
+  source_.stop();
+}
+
+void Delivery::set_service_cidrs(bool wanted, const config::Settings& settings) {
+  source_.set_service_cidrs(wanted);
+  store_.set_options({.external_ips = settings.allow_external_ips, .service_cidrs = wanted});
+}
+
+void Delivery::refresh() {
+  store_.promote_pending_settings();
+  store_.refresh_node_facts();
+}
+
+}  // namespace sluice::daemon

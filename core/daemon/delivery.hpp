@@ -1,0 +1,51 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Connects the source of Services with the store, from which backends take transactions. The store stops after the
+// backends, the source before the events, whose transport it owns.
+#pragma once
+
+#include <string>
+
+#include "core/config/settings.hpp"
+#include "core/daemon/node_state.hpp"
+#include "core/daemon/reports.hpp"
+#include "core/daemon/source_part.hpp"
+#include "core/lifecycle/backend_part.hpp"
+#include "core/plugin/loader.hpp"
+#include "core/snapshot/store_thread.hpp"
+#include "lib/clock.hpp"
+
+namespace sluice::daemon {
+
+class Delivery final : public lifecycle::BackendPart::Host {
+ public:
+  // All must outlive it.
+  Delivery(const std::string& node_name, snapshot::StoreThread::Callbacks callbacks, NodeState& node, Reports& reports,
+           const lib::Clock& clock);
+
+  snapshot::StoreThread& store() { return store_; }
+  SourcePart& source() { return source_; }
+
+  // Reads the credentials of the source, and starts the events, which use its transport. `plugin` is that of the active
+  // backend.
+  lib::Status start_events(const config::Settings& settings, const plugin::Plugin& plugin);
+  // Starts the store, then the source.
+  lib::Status start(const config::Settings& settings, const plugin::Plugin& plugin);
+  void stop_source();
+
+  // lifecycle::BackendPart::Host
+  lib::Status check(const config::Settings& settings) override { return node_.check(settings); }
+  void set_service_cidrs(bool wanted, const config::Settings& settings) override;
+  void refresh() override;
+
+ private:
+  SourcePart::Hooks source_hooks();
+
+  NodeState& node_;
+  Reports& reports_;
+  snapshot::StoreThread store_;
+  SourcePart source_;
+};
+
+}  // namespace sluice::daemon

@@ -1,0 +1,35 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/daemon/reports.hpp"
+
+#include <utility>
+
+#include "core/observe/events/node_events.hpp"
+
+namespace sluice::daemon {
+
+Reports::Reports(const std::string& node_name, const lib::Clock& clock, std::function<bool()> proxy_healthy)
+    : node_name_(node_name),
+      events_({.node_name = node_name}, clock),
+      service_health_(std::move(proxy_healthy), {},
+                      [this](const std::string& name_space, const std::string& name, const std::string& sentence) {
+                        events_.record(observe::service_health_event(name_space, name, sentence));
+                      }) {}
+
+void Reports::starting(const std::string& version) { events_.record(observe::starting_event(node_name_, version)); }
+
+void Reports::bind_failed(const std::string& reason, const std::string& sentence) {
+  events_.record(observe::bind_failed_event(node_name_, reason, sentence));
+}
+
+void Reports::kernel_settings_failed(const std::vector<std::string>& sentences) {
+  events_.record(observe::kernel_settings_event(node_name_, sentences));
+}
+
+void Reports::reloaded(const reload::ReloadResult& result) {
+  metrics_.reloaded(result);
+  if (result.outcome != reload::ReloadOutcome::unchanged) events_.record(observe::reload_event(node_name_, result));
+}
+
+}  // namespace sluice::daemon

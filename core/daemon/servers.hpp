@@ -1,0 +1,48 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The control socket, and the HTTP servers for health and metrics. They answer with the state of the other parts.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/config/settings_cell.hpp"
+#include "core/daemon/delivery.hpp"
+#include "core/daemon/observe.hpp"
+#include "core/daemon/reports.hpp"
+#include "core/daemon/state_reader.hpp"
+#include "core/lifecycle/backends.hpp"
+#include "core/observe/control/control_server.hpp"
+#include "core/reload/reloader.hpp"
+#include "lib/clock.hpp"
+
+namespace sluice::daemon {
+
+class Servers {
+ public:
+  // `control_socket` is a path. All must outlive it.
+  Servers(const std::string& control_socket, const config::SettingsCell& settings, Reports& reports, Delivery& delivery,
+          const lifecycle::Backends& backends, const lib::Clock& clock);
+
+  // Before start(): answers status and reload requests. The reloader must outlive the servers' threads.
+  void add_reloads(reload::Reloader& reloader);
+
+  // Later calls return the first result.
+  lib::Status start();
+  void stop();
+
+  Observe& http() { return http_; }
+  StateReader& state() { return state_; }
+
+ private:
+  ObserveSources sources();
+
+  Reports& reports_;
+  StateReader state_;
+  observe::ControlServer control_;
+  Observe http_;
+  std::optional<lib::Status> started_;
+};
+
+}  // namespace sluice::daemon
