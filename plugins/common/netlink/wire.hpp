@@ -1,48 +1,19 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Datagrams to and from the kernel. Tests replace this interface to simulate rare kernel errors.
+// Opens wires to the kernel, with errors as sdk::Failure. Tests open wires of their own.
 #pragma once
 
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
-#include <string_view>
+
+#include "lib/netlink/wire.hpp"
 
 namespace sluice::netlink {
 
-class Wire {
- public:
-  virtual ~Wire() = default;
-  // Sends one datagram, which may contain many requests. Returns 0 or an errno.
-  virtual int send(std::string_view datagram) noexcept = 0;
-  // Receives the next datagram of the kernel; ignores other senders. Returns its size, which is larger than `into` if
-  // it was truncated, or a negative errno: -EAGAIN after a timeout.
-  virtual long receive(std::span<char> into, std::chrono::milliseconds patience) noexcept = 0;
-  // The netlink port of this socket, which replies contain.
-  virtual std::uint32_t port() const noexcept = 0;
+using OpenWire = std::function<std::unique_ptr<lib::netlink::Wire>()>;
 
-  // Optional operations. Each returns 0 or an errno.
-  // Grows the send buffer for one datagram of this size, with CAP_NET_ADMIN beyond the system limit.
-  virtual int make_room(std::size_t bytes) noexcept;
-  // Joins or leaves a notification group.
-  virtual int listen(std::uint32_t group, bool on) noexcept;
-  // Drops notifications about changes by the sockets with these netlink ports, with a filter in the kernel. Replaces
-  // the ports of the last call. After an error nothing is dropped. Any thread.
-  virtual int ignore_senders(std::span<const std::uint32_t> ports) noexcept;
-  // Drops messages without this attribute. `header`: the size of the header between nlmsghdr and the attributes.
-  virtual int filter_by_attribute(std::uint16_t attribute, std::size_t header) noexcept;
-  // The descriptor to poll for input; -1: none.
-  virtual int descriptor() const noexcept { return -1; }
-};
-
-// A socket of this protocol (NETLINK_ROUTE, NETLINK_GENERIC, NETLINK_NETFILTER) in the network namespace of the calling thread.
-// Throws sdk::Failure.
-std::unique_ptr<Wire> open_kernel(int protocol);
-
-using OpenWire = std::function<std::unique_ptr<Wire>()>;
+// As lib::netlink::open_kernel(). Throws sdk::Failure.
+std::unique_ptr<lib::netlink::Wire> open_kernel(int protocol);
 
 }  // namespace sluice::netlink

@@ -43,7 +43,7 @@ class ChangeMonitor {
   std::chrono::milliseconds patience_;
   const OwnSenders no_senders_;  // empty: the daemon does not write while it reads
   EventReader events_;
-  std::unique_ptr<netlink::Wire> wire_;
+  std::unique_ptr<lib::netlink::Wire> wire_;
   std::vector<char> buffer_;
 };
 

@@ -44,7 +44,7 @@ class NetlinkWatch final : public TableWatch {
   std::shared_ptr<OwnSenders> own_;
   EventReader reader_;
   Changed changed_;
-  std::unique_ptr<netlink::Wire> wire_;
+  std::unique_ptr<lib::netlink::Wire> wire_;
   std::atomic<bool> armed_{true};
   std::atomic<bool> missed_{false};
   std::atomic<int> listen_error_{0};  // why there are no notifications; 0: there are

@@ -13,7 +13,7 @@
 #include <memory>
 #include <string>
 
-#include "plugins/common/netlink/message.hpp"
+#include "lib/netlink/message.hpp"
 #include "plugins/common/netlink/wire.hpp"
 #include "test/unit/ipvs/fake_server_kernel.hpp"
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "plugins/common/netlink/message.hpp"
+#include "lib/netlink/message.hpp"
 
 #include <linux/genetlink.h>
 #include <netlink/attr.h>
@@ -11,7 +11,7 @@
 #include <cstring>
 #include <new>
 
-namespace sluice::netlink {
+namespace sluice::lib::netlink {
 
 void FreeMessage::operator()(nl_msg* message) const noexcept { nlmsg_free(message); }
 
@@ -56,9 +56,11 @@ std::uint64_t number(const nlattr* attribute) noexcept {
   }
 }
 
+nlmsghdr* header(const Message& message) noexcept { return nlmsg_hdr(message.get()); }
+
 std::string_view bytes(const Message& message) noexcept {
-  const nlmsghdr* const header = nlmsg_hdr(message.get());
-  return {reinterpret_cast<const char*>(header), header->nlmsg_len};
+  const nlmsghdr* const encoded = header(message);
+  return {reinterpret_cast<const char*>(encoded), encoded->nlmsg_len};
 }
 
-}  // namespace sluice::netlink
+}  // namespace sluice::lib::netlink

@@ -12,8 +12,9 @@
 
 struct nl_msg;
 struct nlattr;
+struct nlmsghdr;
 
-namespace sluice::netlink {
+namespace sluice::lib::netlink {
 
 struct FreeMessage {
   void operator()(nl_msg* message) const noexcept;
@@ -43,6 +44,7 @@ nlattr* must(nlattr* nested);
 std::uint64_t number(const nlattr* attribute) noexcept;
 
 // The encoded message.
+nlmsghdr* header(const Message& message) noexcept;
 std::string_view bytes(const Message& message) noexcept;
 
-}  // namespace sluice::netlink
+}  // namespace sluice::lib::netlink
