@@ -69,7 +69,7 @@ THIRD_PARTY = {
     "cppunit/": ("test/unit/", "test/abi/", "test/precompiled.hpp"),
     "cpprest/": ("core/kube/http/",),
     "pplx/": ("core/kube/http/",),
-    "libmnl/": ("core/conntrack/", "plugins/nftables/layout/", "test/tools/", "test/unit/nftables/"),
+    "libmnl/": ("core/conntrack/message.", "plugins/nftables/layout/", "test/tools/", "test/unit/nftables/"),
     "libipset/": ("plugins/",),
     "libnftnl/": ("plugins/nftables/kernel/", "plugins/nftables/layout/", "test/tools/", "test/unit/nftables/"),
     "log4cplus/": ("core/base/log.cpp", "core/daemon/logging.cpp", "test/unit/plugin/captured_log.hpp", "test/unit/daemon/"),
