@@ -26,6 +26,7 @@
 namespace sluice::cleanup {
 namespace {
 
+using lib::netlink::inner;
 using lib::netlink::Message;
 using lib::netlink::must;
 using lib::netlink::Socket;
@@ -40,14 +41,7 @@ Message request(int command, int flags) {
 }
 
 std::string name_of(nlmsghdr* header) {
-  const nlattr* found = nlmsg_find_attr(header, sizeof(nfgenmsg), IPSET_ATTR_SETNAME);
-  if (found == nullptr || nla_len(found) <= 0) return {};
-  const auto* begin = static_cast<const char*>(nla_data(found));
-  return {begin, strnlen(begin, static_cast<std::size_t>(nla_len(found)))};
-}
-
-const nlattr* inner(const nlattr* nest, int type) {
-  return nla_find(static_cast<const nlattr*>(nla_data(nest)), nla_len(nest), type);
+  return std::string(lib::netlink::text(nlmsg_find_attr(header, sizeof(nfgenmsg), IPSET_ATTR_SETNAME)));
 }
 
 std::optional<lib::IpAddress> address_of(const nlattr* nest) {

@@ -51,10 +51,7 @@ int number_of(std::string_view name) {
 }
 
 std::string text_of(nlmsghdr* header, int attribute) {
-  const nlattr* found = nlmsg_find_attr(header, sizeof(nfgenmsg), attribute);
-  if (found == nullptr || nla_len(found) <= 0) return {};
-  const auto* begin = static_cast<const char*>(nla_data(found));
-  return {begin, strnlen(begin, static_cast<std::size_t>(nla_len(found)))};
+  return std::string(lib::netlink::text(nlmsg_find_attr(header, sizeof(nfgenmsg), attribute)));
 }
 
 struct NftTable {

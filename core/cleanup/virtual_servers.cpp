@@ -56,7 +56,7 @@ int remove(Socket& kernel, std::uint16_t family, const VirtualServer& server) {
 }
 
 const nlattr* inner(const nlattr* nest, int type, int size) {
-  const nlattr* found = nla_find(static_cast<const nlattr*>(nla_data(nest)), nla_len(nest), type);
+  const nlattr* found = lib::netlink::inner(nest, type);
   return found != nullptr && nla_len(found) >= size ? found : nullptr;
 }
 

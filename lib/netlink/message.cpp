@@ -7,7 +7,6 @@
 #include <netlink/attr.h>
 #include <netlink/msg.h>
 
-#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -54,6 +53,16 @@ std::uint64_t number(const nlattr* attribute) noexcept {
     case 8: return read(std::uint64_t{});
     default: return 0;
   }
+}
+
+const nlattr* inner(const nlattr* nest, int type) noexcept {
+  return nest != nullptr ? nla_find(static_cast<const nlattr*>(nla_data(nest)), nla_len(nest), type) : nullptr;
+}
+
+std::string_view text(const nlattr* attribute) noexcept {
+  if (attribute == nullptr || nla_len(attribute) <= 0) return {};
+  const auto* const begin = static_cast<const char*>(nla_data(attribute));
+  return {begin, strnlen(begin, static_cast<std::size_t>(nla_len(attribute)))};
 }
 
 nlmsghdr* header(const Message& message) noexcept { return nlmsg_hdr(message.get()); }

@@ -43,6 +43,12 @@ nlattr* must(nlattr* nested);
 // An integer attribute of any width, since kernel versions differ; 0 for null.
 std::uint64_t number(const nlattr* attribute) noexcept;
 
+// The attribute of this type in a nested one; null if it is missing or `nest` is null.
+const nlattr* inner(const nlattr* nest, int type) noexcept;
+
+// The text of an attribute, which may end with NUL; empty for null.
+std::string_view text(const nlattr* attribute) noexcept;
+
 // The encoded message.
 nlmsghdr* header(const Message& message) noexcept;
 std::string_view bytes(const Message& message) noexcept;

@@ -3,7 +3,6 @@
 
 #include "lib/netlink/socket.hpp"
 
-#include <netlink/attr.h>
 #include <netlink/msg.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "lib/netlink/error.hpp"
+#include "lib/netlink/message.hpp"
 
 namespace sluice::lib::netlink {
 namespace {
@@ -97,10 +97,7 @@ int Socket::answer(nlmsghdr* message) {
     const nlattr* const words = message->nlmsg_len > NLMSG_HDRLEN + skip
                                     ? nlmsg_find_attr(message, static_cast<int>(skip), NLMSGERR_ATTR_MSG)
                                     : nullptr;
-    if (words != nullptr && nla_len(words) > 0) {
-      const auto* const text = static_cast<const char*>(nla_data(words));
-      reason_.assign(text, std::find(text, text + nla_len(words), '\0'));
-    }
+    reason_ = text(words);
   }
   return error->error < 0 && error->error != INT_MIN ? -error->error : EPROTO;
 }

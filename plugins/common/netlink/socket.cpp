@@ -14,6 +14,12 @@ namespace sluice::netlink {
 
 using lib::netlink::Message;
 
+std::unique_ptr<lib::netlink::Wire> open_kernel(int protocol) {
+  auto wire = lib::netlink::open_kernel(protocol);
+  if (!wire) fail(wire.status().os_errno(), {}, "cannot open a netlink socket of protocol " + std::to_string(protocol));
+  return std::move(*wire);
+}
+
 Socket::Socket(int protocol, std::string what)
     : Socket([protocol] { return open_kernel(protocol); }, std::move(what)) {}
 

@@ -7,14 +7,20 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "lib/netlink/message.hpp"
 #include "lib/netlink/socket.hpp"
-#include "plugins/common/netlink/wire.hpp"
+#include "lib/netlink/wire.hpp"
 
 namespace sluice::netlink {
+
+using OpenWire = std::function<std::unique_ptr<lib::netlink::Wire>()>;
+
+// As lib::netlink::open_kernel(). Throws sdk::Failure.
+std::unique_ptr<lib::netlink::Wire> open_kernel(int protocol);
 
 // Where lib::netlink::Socket returns a status this throws sdk::Failure: kRetry for shortages and timeouts, otherwise the
 // code of code_of().

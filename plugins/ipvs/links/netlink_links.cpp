@@ -107,12 +107,8 @@ std::optional<LocalRoute> local_route_in(nlmsghdr* message, int index) {
 }
 
 std::string kind_of(nlmsghdr* message) {
-  nlattr* info = nlmsg_find_attr(message, sizeof(ifinfomsg), IFLA_LINKINFO);
-  if (info == nullptr) return {};
-  const nlattr* kind = nla_find(static_cast<const nlattr*>(nla_data(info)), nla_len(info), IFLA_INFO_KIND);
-  if (kind == nullptr) return {};
-  const char* text = static_cast<const char*>(nla_data(kind));
-  return {text, strnlen(text, static_cast<std::size_t>(nla_len(kind)))};
+  const nlattr* const info = nlmsg_find_attr(message, sizeof(ifinfomsg), IFLA_LINKINFO);
+  return std::string(lib::netlink::text(lib::netlink::inner(info, IFLA_INFO_KIND)));
 }
 
 // A single address of this link; this backend binds no other prefix length.

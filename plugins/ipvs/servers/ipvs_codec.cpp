@@ -147,10 +147,7 @@ std::optional<VirtualServer> decode_server(nlmsghdr* message, abi::Family family
   server.key.address = address_of(found[IPVS_SVC_ATTR_ADDR], family);
   server.key.port = port_of(found[IPVS_SVC_ATTR_PORT]);
   server.key.protocol = static_cast<abi::Protocol>(number(found[IPVS_SVC_ATTR_PROTOCOL]));
-  if (const nlattr* const name = found[IPVS_SVC_ATTR_SCHED_NAME]) {
-    const auto* const text = static_cast<const char*>(nla_data(name));
-    server.scheduler.assign(text, std::find(text, text + nla_len(name), '\0'));
-  }
+  if (const nlattr* const name = found[IPVS_SVC_ATTR_SCHED_NAME]) server.scheduler = lib::netlink::text(name);
   ip_vs_flags flags{};
   if (const nlattr* const attribute = found[IPVS_SVC_ATTR_FLAGS]) {
     std::memcpy(&flags, nla_data(attribute),

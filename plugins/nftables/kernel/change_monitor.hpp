@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/common/netlink/wire.hpp"
+#include "plugins/common/netlink/socket.hpp"
 #include "plugins/nftables/kernel/event_reader.hpp"
 #include "plugins/nftables/kernel/own_senders.hpp"
 #include "sluice/abi/types.hpp"

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/common/netlink/wire.hpp"
+#include "plugins/common/netlink/socket.hpp"
 #include "plugins/nftables/kernel/batch.hpp"
 #include "plugins/nftables/kernel/encoder.hpp"
 #include "plugins/nftables/kernel/own_senders.hpp"

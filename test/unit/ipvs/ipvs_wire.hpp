@@ -14,7 +14,7 @@
 #include <string>
 
 #include "lib/netlink/message.hpp"
-#include "plugins/common/netlink/wire.hpp"
+#include "plugins/common/netlink/socket.hpp"
 #include "test/unit/ipvs/fake_server_kernel.hpp"
 
 namespace sluice::ipvs {
