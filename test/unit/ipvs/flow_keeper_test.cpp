@@ -76,7 +76,7 @@ void put_side(nl_msg* message, int type, const Side& side, const Event& event) {
 std::string bytes_of(const Event& event) {
   nfgenmsg header{};
   header.nfgen_family = static_cast<std::uint8_t>(sdk::socket_family(event.family));
-  lib::netlink::Message owned = lib::netlink::make_message(static_cast<std::uint16_t>((NFNL_SUBSYS_CTNETLINK << 8) | event.type), 0, header);
+  auto owned = lib::netlink::make_message(static_cast<std::uint16_t>((NFNL_SUBSYS_CTNETLINK << 8) | event.type), 0, header);
   nl_msg* const message = owned.get();
   nlmsg_hdr(message)->nlmsg_pid = event.port;
   put_side(message, CTA_TUPLE_ORIG, event.sent, event);
