@@ -17,34 +17,31 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
 
-#include "core/cleanup/netlink_connection.hpp"
+#include "core/cleanup/netlink_request.hpp"
 
 namespace sluice::cleanup {
 namespace {
 
+using lib::netlink::inner;
+using lib::netlink::Message;
+using lib::netlink::must;
+using lib::netlink::Socket;
+
 // The oldest protocol version that all supported kernels accept.
 constexpr std::uint8_t kProtocol = 6;
 
-NetlinkMessage request(int command, int flags) {
+Message request(int command, int flags) {
   auto message = netfilter_message(NFNL_SUBSYS_IPSET, command, flags, AF_INET);
-  put_u8(message, IPSET_ATTR_PROTOCOL, kProtocol);
+  must(nla_put_u8(message.get(), IPSET_ATTR_PROTOCOL, kProtocol));
   return message;
 }
 
-std::string name_of(nlmsghdr& header) {
-  const nlattr* found = nlmsg_find_attr(&header, sizeof(nfgenmsg), IPSET_ATTR_SETNAME);
-  if (found == nullptr || nla_len(found) <= 0) return {};
-  const auto* begin = static_cast<const char*>(nla_data(found));
-  return {begin, strnlen(begin, static_cast<std::size_t>(nla_len(found)))};
-}
-
-const nlattr* inner(const nlattr* nest, int type) {
-  return nla_find(static_cast<const nlattr*>(nla_data(nest)), nla_len(nest), type);
+std::string name_of(nlmsghdr* header) {
+  return std::string(lib::netlink::text(nlmsg_find_attr(header, sizeof(nfgenmsg), IPSET_ATTR_SETNAME)));
 }
 
 std::optional<lib::IpAddress> address_of(const nlattr* nest) {
@@ -75,8 +72,8 @@ SetEntry entry_of(const nlattr* data) {
 }
 
 // The entries of one message; a large set takes several messages.
-void each_entry(nlmsghdr& header, const std::function<void(const SetEntry&)>& take) {
-  const nlattr* entries = nlmsg_find_attr(&header, sizeof(nfgenmsg), IPSET_ATTR_ADT);
+void each_entry(nlmsghdr* header, const std::function<void(const SetEntry&)>& take) {
+  const nlattr* entries = nlmsg_find_attr(header, sizeof(nfgenmsg), IPSET_ATTR_ADT);
   if (entries == nullptr) return;
   int rest = 0;
   const nlattr* one = nullptr;
@@ -102,21 +99,21 @@ std::string explain(int error) {
 constexpr int kBusyTries = 40;
 constexpr std::chrono::milliseconds kBusyPause(50);
 
-int destroy(NetlinkConnection& kernel, const std::string& name) {
+int destroy(Socket& kernel, const std::string& name) {
   auto message = request(IPSET_CMD_DESTROY, 0);
-  put_string(message, IPSET_ATTR_SETNAME, name);
-  return kernel.ask(message);
+  must(nla_put_string(message.get(), IPSET_ATTR_SETNAME, name.c_str()));
+  return ask(kernel, message);
 }
 
 }  // namespace
 
 void remove_sets(const Selection& selection, Removal& into) {
   std::vector<std::string> names;
-  NetlinkConnection kernel(NETLINK_NETFILTER);
+  Socket kernel(NETLINK_NETFILTER, "ipset");
   auto list = request(IPSET_CMD_LIST, NLM_F_DUMP);
   const std::uint32_t names_only = htonl(IPSET_FLAG_LIST_SETNAME);
-  if (nla_put_u32(list.get(), IPSET_ATTR_FLAGS | NLA_F_NET_BYTEORDER, names_only) != 0) throw std::bad_alloc();
-  const int failed = kernel.ask(list, [&](nlmsghdr& header) {
+  must(nla_put_u32(list.get(), IPSET_ATTR_FLAGS | NLA_F_NET_BYTEORDER, names_only));
+  const int failed = ask(kernel, list, [&](nlmsghdr* header) {
     if (std::string name = name_of(header); selection.set(name)) names.push_back(std::move(name));
   });
   if (failed != 0) {
@@ -142,8 +139,8 @@ void remove_sets(const Selection& selection, Removal& into) {
 
 void read_sets(const std::function<bool(std::string_view name)>& wanted,
                const std::function<void(std::string_view name, const SetEntry&)>& take) {
-  NetlinkConnection kernel(NETLINK_NETFILTER);
-  (void)kernel.ask(request(IPSET_CMD_LIST, NLM_F_DUMP), [&](nlmsghdr& header) {
+  Socket kernel(NETLINK_NETFILTER, "ipset");
+  (void)ask(kernel, request(IPSET_CMD_LIST, NLM_F_DUMP), [&](nlmsghdr* header) {
     const std::string name = name_of(header);
     if (wanted(name)) each_entry(header, [&](const SetEntry& entry) { take(name, entry); });
   });

@@ -12,17 +12,20 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/cleanup/netlink_connection.hpp"
+#include "core/cleanup/netlink_request.hpp"
 #include "names/objects.hpp"
 
 namespace sluice::cleanup {
 namespace {
 
-int remove(NetlinkConnection& kernel, unsigned index) {
+using lib::netlink::make_message;
+using lib::netlink::Socket;
+
+int remove(Socket& kernel, unsigned index) {
   ifinfomsg header{};
   header.ifi_family = AF_UNSPEC;
   header.ifi_index = static_cast<int>(index);
-  return kernel.ask(netlink_message(RTM_DELLINK, 0, &header, sizeof(header)));
+  return ask(kernel, make_message(RTM_DELLINK, 0, header));
 }
 
 }  // namespace
@@ -31,7 +34,7 @@ void remove_links(const Selection& selection, Removal& into) {
   for (const std::string& name : selection.links()) {
     const unsigned index = if_nametoindex(name.c_str());
     if (index == 0) continue;
-    NetlinkConnection kernel(NETLINK_ROUTE);
+    Socket kernel(NETLINK_ROUTE, "the links of this node");
     const int refused = remove(kernel, index);
     if (refused == ENODEV) continue;  // another process removed it first
     if (refused != 0) {

@@ -5,6 +5,7 @@
 
 #include <netinet/in.h>  // first: the kernel headers then omit what it defines
 
+#include <arpa/inet.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
@@ -17,11 +18,15 @@
 #include <cstring>
 #include <utility>
 
-#include "core/cleanup/netlink_connection.hpp"
+#include "core/cleanup/netlink_request.hpp"
 #include "names/objects.hpp"
 
 namespace sluice::cleanup {
 namespace {
+
+using lib::netlink::Message;
+using lib::netlink::must;
+using lib::netlink::Socket;
 
 struct FamilyName {
   int number;
@@ -45,11 +50,8 @@ int number_of(std::string_view name) {
   return NFPROTO_UNSPEC;
 }
 
-std::string text_of(nlmsghdr& header, int attribute) {
-  const nlattr* found = nlmsg_find_attr(&header, sizeof(nfgenmsg), attribute);
-  if (found == nullptr || nla_len(found) <= 0) return {};
-  const auto* begin = static_cast<const char*>(nla_data(found));
-  return {begin, strnlen(begin, static_cast<std::size_t>(nla_len(found)))};
+std::string text_of(nlmsghdr* header, int attribute) {
+  return std::string(lib::netlink::text(nlmsg_find_attr(header, sizeof(nfgenmsg), attribute)));
 }
 
 struct NftTable {
@@ -58,22 +60,29 @@ struct NftTable {
   std::string to_string() const { return std::string(family_of(family)) + " " + name; }
 };
 
-int find(NetlinkConnection& kernel, const Selection& selection, std::vector<NftTable>& into) {
-  return kernel.ask(netfilter_message(NFNL_SUBSYS_NFTABLES, NFT_MSG_GETTABLE, NLM_F_DUMP, NFPROTO_UNSPEC),
-                    [&](nlmsghdr& header) {
-                      const int family = static_cast<const nfgenmsg*>(nlmsg_data(&header))->nfgen_family;
-                      std::string name = text_of(header, NFTA_TABLE_NAME);
-                      if (selection.table(family_of(family), name)) into.push_back({family, std::move(name)});
-                    });
+int find(Socket& kernel, const Selection& selection, std::vector<NftTable>& into) {
+  return ask(kernel, netfilter_message(NFNL_SUBSYS_NFTABLES, NFT_MSG_GETTABLE, NLM_F_DUMP, NFPROTO_UNSPEC),
+             [&](nlmsghdr* header) {
+               const int family = static_cast<const nfgenmsg*>(nlmsg_data(header))->nfgen_family;
+               std::string name = text_of(header, NFTA_TABLE_NAME);
+               if (selection.table(family_of(family), name)) into.push_back({family, std::move(name)});
+             });
 }
 
-int remove(NetlinkConnection& kernel, const std::vector<NftTable>& tables) {
-  std::vector<NetlinkMessage> changes;
+int remove(Socket& kernel, const std::vector<NftTable>& tables) {
+  nfgenmsg frame{};
+  frame.res_id = htons(NFNL_SUBSYS_NFTABLES);
+  const Message begin = lib::netlink::make_message(NFNL_MSG_BATCH_BEGIN, 0, frame);
+  const Message end = lib::netlink::make_message(NFNL_MSG_BATCH_END, 0, frame);
+  std::vector<Message> messages;
+  std::vector<nlmsghdr*> changes;
   for (const NftTable& table : tables) {
-    changes.push_back(netfilter_message(NFNL_SUBSYS_NFTABLES, NFT_MSG_DELTABLE, 0, table.family));
-    put_string(changes.back(), NFTA_TABLE_NAME, table.name);
+    messages.push_back(netfilter_message(NFNL_SUBSYS_NFTABLES, NFT_MSG_DELTABLE, 0, table.family));
+    must(nla_put_string(messages.back().get(), NFTA_TABLE_NAME, table.name.c_str()));
+    changes.push_back(header(messages.back()));
   }
-  return kernel.commit(std::move(changes));
+  const auto answer = kernel.transact(header(begin), changes, header(end));
+  return answer ? *answer : answer.status().os_errno();
 }
 
 }  // namespace
@@ -83,7 +92,7 @@ void remove_tables(const Selection& selection, Removal& into) {
   std::vector<NftTable> tables;
   // Another process may remove a table between listing and removal: then try again.
   for (int pass = 0; pass < 3; ++pass) {
-    NetlinkConnection kernel(NETLINK_NETFILTER);
+    Socket kernel(NETLINK_NETFILTER, "nf_tables");
     tables.clear();
     failed = find(kernel, selection, tables);
     if (is_unsupported(failed) || (failed == 0 && tables.empty())) return;
@@ -107,9 +116,9 @@ void remove_tables(const Selection& selection, Removal& into) {
 
 std::vector<std::string> nft_chains(std::string_view family, const std::string& table) {
   std::vector<std::string> out;
-  NetlinkConnection kernel(NETLINK_NETFILTER);
+  Socket kernel(NETLINK_NETFILTER, "nf_tables");
   auto request = netfilter_message(NFNL_SUBSYS_NFTABLES, NFT_MSG_GETCHAIN, NLM_F_DUMP, number_of(family));
-  (void)kernel.ask(request, [&](nlmsghdr& header) {
+  (void)ask(kernel, request, [&](nlmsghdr* header) {
     if (text_of(header, NFTA_CHAIN_TABLE) == table) out.push_back(text_of(header, NFTA_CHAIN_NAME));
   });
   return out;

@@ -14,10 +14,9 @@
 
 #include <cerrno>
 #include <cstring>
-#include <new>
 
 #include "core/cleanup/names.hpp"
-#include "core/cleanup/netlink_connection.hpp"
+#include "core/cleanup/netlink_request.hpp"
 #include "core/node/addresses.hpp"
 #include "lib/protocol.hpp"
 #include "names/objects.hpp"
@@ -25,44 +24,39 @@
 namespace sluice::cleanup {
 namespace {
 
-NetlinkMessage generic_message(int family, int command, int version, int flags) {
-  genlmsghdr header{};
-  header.cmd = static_cast<std::uint8_t>(command);
-  header.version = static_cast<std::uint8_t>(version);
-  return netlink_message(family, flags, &header, sizeof(header));
-}
+using lib::netlink::make_generic;
+using lib::netlink::must;
+using lib::netlink::Socket;
 
 // The generic netlink family of IPVS; 0 if the kernel has none. The request loads the module if it exists, so call this
 // only if needed.
-int ipvs_family(NetlinkConnection& kernel) {
-  int number = 0;
-  auto request = generic_message(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 1, 0);
-  put_string(request, CTRL_ATTR_FAMILY_NAME, IPVS_GENL_NAME);
-  (void)kernel.ask(request, [&](nlmsghdr& header) {
-    const nlattr* id = nlmsg_find_attr(&header, sizeof(genlmsghdr), CTRL_ATTR_FAMILY_ID);
+std::uint16_t ipvs_family(Socket& kernel) {
+  std::uint16_t number = 0;
+  auto request = make_generic(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 1);
+  must(nla_put_string(request.get(), CTRL_ATTR_FAMILY_NAME, IPVS_GENL_NAME));
+  (void)ask(kernel, request, [&](nlmsghdr* header) {
+    const nlattr* id = nlmsg_find_attr(header, sizeof(genlmsghdr), CTRL_ATTR_FAMILY_ID);
     if (id != nullptr && nla_len(id) >= 2) number = nla_get_u16(id);
   });
   return number;
 }
 
-int remove(NetlinkConnection& kernel, int family, const VirtualServer& server) {
-  auto request = generic_message(family, IPVS_CMD_DEL_SERVICE, IPVS_GENL_VERSION, 0);
+int remove(Socket& kernel, std::uint16_t family, const VirtualServer& server) {
+  auto request = make_generic(family, IPVS_CMD_DEL_SERVICE, IPVS_GENL_VERSION);
   const bool v4 = server.address.family() == lib::Family::ipv4;
   nl_msg* message = request.get();
-  nlattr* service = nla_nest_start(message, IPVS_CMD_ATTR_SERVICE | NLA_F_NESTED);
+  nlattr* service = must(nla_nest_start(message, IPVS_CMD_ATTR_SERVICE | NLA_F_NESTED));
+  must(nla_put_u16(message, IPVS_SVC_ATTR_AF, v4 ? AF_INET : AF_INET6));
+  must(nla_put_u16(message, IPVS_SVC_ATTR_PROTOCOL, server.protocol));
   // The attribute always has the size of an IPv6 address.
-  if (service == nullptr || nla_put_u16(message, IPVS_SVC_ATTR_AF, v4 ? AF_INET : AF_INET6) != 0 ||
-      nla_put_u16(message, IPVS_SVC_ATTR_PROTOCOL, server.protocol) != 0 ||
-      nla_put(message, IPVS_SVC_ATTR_ADDR, 16, server.address.bytes().data()) != 0 ||
-      nla_put_u16(message, IPVS_SVC_ATTR_PORT, htons(server.port)) != 0) {
-    throw std::bad_alloc();
-  }
+  must(nla_put(message, IPVS_SVC_ATTR_ADDR, 16, server.address.bytes().data()));
+  must(nla_put_u16(message, IPVS_SVC_ATTR_PORT, htons(server.port)));
   nla_nest_end(message, service);
-  return kernel.ask(request);
+  return ask(kernel, request);
 }
 
 const nlattr* inner(const nlattr* nest, int type, int size) {
-  const nlattr* found = nla_find(static_cast<const nlattr*>(nla_data(nest)), nla_len(nest), type);
+  const nlattr* found = lib::netlink::inner(nest, type);
   return found != nullptr && nla_len(found) >= size ? found : nullptr;
 }
 
@@ -129,13 +123,13 @@ void remove_virtual_servers(Removal& into) {
     return;
   }
   if (ownership->empty()) return;
-  NetlinkConnection kernel(NETLINK_GENERIC);
-  const int family = ipvs_family(kernel);
+  Socket kernel(NETLINK_GENERIC, "IPVS");
+  const std::uint16_t family = ipvs_family(kernel);
   if (family == 0) return;
   std::vector<VirtualServer> ours;
   const int failed =
-      kernel.ask(generic_message(family, IPVS_CMD_GET_SERVICE, IPVS_GENL_VERSION, NLM_F_DUMP), [&](nlmsghdr& header) {
-        const nlattr* service = nlmsg_find_attr(&header, sizeof(genlmsghdr), IPVS_CMD_ATTR_SERVICE);
+      ask(kernel, make_generic(family, IPVS_CMD_GET_SERVICE, IPVS_GENL_VERSION, NLM_F_DUMP), [&](nlmsghdr* header) {
+        const nlattr* service = nlmsg_find_attr(header, sizeof(genlmsghdr), IPVS_CMD_ATTR_SERVICE);
         if (service == nullptr) return;
         const auto server = parse_virtual_server(service);
         if (server && ownership->is_ours(*server)) ours.push_back(*server);

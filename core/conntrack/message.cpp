@@ -5,12 +5,14 @@
 
 #include <arpa/inet.h>
 #include <endian.h>
+#include <libmnl/libmnl.h>
 #include <linux/netfilter/nf_conntrack_common.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_conntrack.h>
 #include <netinet/in.h>
 
 #include <array>
+#include <cstdint>
 
 namespace sluice::conntrack {
 namespace {
@@ -36,12 +38,9 @@ void put_address(nlmsghdr* message, std::uint16_t type, const lib::IpAddress& ad
   mnl_attr_put(message, type, address.family() == lib::Family::ipv4 ? 4 : 16, address.bytes().data());
 }
 
-nlmsghdr* put_header(void* buffer, std::uint16_t type, std::uint16_t flags, lib::Family family,
-                     std::uint32_t sequence) {
+nlmsghdr* put_header(void* buffer, std::uint16_t type, lib::Family family) {
   nlmsghdr* message = mnl_nlmsg_put_header(buffer);
   message->nlmsg_type = static_cast<std::uint16_t>((NFNL_SUBSYS_CTNETLINK << 8) | type);
-  message->nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
-  message->nlmsg_seq = sequence;
   auto* header = static_cast<nfgenmsg*>(mnl_nlmsg_put_extra_header(message, sizeof(nfgenmsg)));
   header->nfgen_family = family == lib::Family::ipv4 ? AF_INET : AF_INET6;
   header->version = NFNETLINK_V0;
@@ -119,9 +118,8 @@ bool read_tuple(const nlattr* attribute, lib::Family family, lib::SocketAddress&
 
 }  // namespace
 
-nlmsghdr* put_conntrack_dump(void* buffer, lib::Family family, const FlowQuery& query, bool filtered,
-                             std::uint32_t sequence) {
-  nlmsghdr* message = put_header(buffer, IPCTNL_MSG_CT_GET, NLM_F_DUMP, family, sequence);
+nlmsghdr* put_conntrack_dump(void* buffer, lib::Family family, const FlowQuery& query, bool filtered) {
+  nlmsghdr* message = put_header(buffer, IPCTNL_MSG_CT_GET, family);
   if (!filtered) {
     static_cast<nfgenmsg*>(mnl_nlmsg_get_payload(message))->nfgen_family = AF_UNSPEC;
     return message;
@@ -171,8 +169,8 @@ nlmsghdr* put_conntrack_dump(void* buffer, lib::Family family, const FlowQuery& 
   return message;
 }
 
-nlmsghdr* put_conntrack_delete(void* buffer, lib::Family family, const Flow& flow, std::uint32_t sequence) {
-  nlmsghdr* message = put_header(buffer, IPCTNL_MSG_CT_DELETE, 0, family, sequence);
+nlmsghdr* put_conntrack_delete(void* buffer, lib::Family family, const Flow& flow) {
+  nlmsghdr* message = put_header(buffer, IPCTNL_MSG_CT_DELETE, family);
   const TupleAttributes addresses = address_attributes(family);
   nlattr* tuple = mnl_attr_nest_start(message, CTA_TUPLE_ORIG);
   nlattr* ip = mnl_attr_nest_start(message, CTA_TUPLE_IP);

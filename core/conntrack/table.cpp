@@ -10,17 +10,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/conntrack/message.hpp"
+#include "lib/netlink/socket.hpp"
 #include "lib/number.hpp"
 #include "lib/sysctl.hpp"
 
 namespace sluice::conntrack {
 namespace {
 
-// The kernel sends at most 32 KiB at once.
-constexpr std::size_t kReceiveRoom = 32u << 10;
+using lib::netlink::Socket;
+
+constexpr char kWhat[] = "connection tracking";
 // The replies to that many removals fit into the default receive buffer of a socket, even if all of them fail.
 constexpr std::size_t kRemovalsAtOnce = 64;
 
@@ -35,84 +36,28 @@ lib::Status failure(lib::Family family, const char* what, int error) {
   return lib::errno_status(action, error);
 }
 
-class Socket {
- public:
-  Socket() : socket_(mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC)) {
-    if (socket_ != nullptr && mnl_socket_bind(socket_, 0, MNL_SOCKET_AUTOPID) != 0) {
-      error_ = errno;
-      mnl_socket_close(socket_);
-      socket_ = nullptr;
-    } else if (socket_ == nullptr) {
-      error_ = errno;
-    } else {
-      // Error replies without a copy of the request; kernels before 4.3 always send one.
-      int on = 1;
-      mnl_socket_setsockopt(socket_, NETLINK_CAP_ACK, &on, sizeof on);
-    }
-  }
-  ~Socket() {
-    if (socket_ != nullptr) mnl_socket_close(socket_);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-
-  int error() const { return error_; }
-  unsigned port() const { return mnl_socket_get_portid(socket_); }
-  // 0 or an errno.
-  int send(const void* data, std::size_t size) { return mnl_socket_sendto(socket_, data, size) < 0 ? errno : 0; }
-  // The bytes received, or a negative errno. Continues after a signal.
-  ssize_t receive(std::vector<char>& room) {
-    for (;;) {
-      const ssize_t got = mnl_socket_recvfrom(socket_, room.data(), room.size());
-      if (got >= 0) return got;
-      if (errno != EINTR) return -errno;
-    }
-  }
-
- private:
-  mnl_socket* socket_;
-  int error_ = 0;
-};
-
-// The errno of an NLMSG_ERROR; 0 for an acknowledgement.
-int error_of(const nlmsghdr* message) {
-  if (mnl_nlmsg_get_payload_len(message) < sizeof(nlmsgerr)) return EBADMSG;
-  return -static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(message))->error;
-}
-
 bool fits_ports(const FlowQuery& query, const Flow& flow) {
   return (query.destination_port == 0 || query.destination_port == flow.destination.port) &&
          (query.reply_source_port == 0 || query.reply_source_port == flow.reply_source.port);
 }
 
-int dump(lib::Family family, const FlowQuery& query, bool filtered, std::uint32_t sequence, bool& filter_ignored,
+int dump(lib::Family family, const FlowQuery& query, bool filtered, bool& filter_ignored,
          const ConntrackTable::Visitor& visitor) {
-  // One socket per visit, since a visit that ends early leaves unread data in it.
-  Socket socket;
-  if (socket.error() != 0) return socket.error();
+  // One socket per visit, since the visitor may call remove().
+  Socket socket(NETLINK_NETFILTER, kWhat);
   alignas(nlmsghdr) char request[kConntrackRequestRoom];
-  const nlmsghdr* message = put_conntrack_dump(request, family, query, filtered, sequence);
-  if (const int error = socket.send(message, message->nlmsg_len); error != 0) return error;
-
-  std::vector<char> room(kReceiveRoom);
-  bool interrupted = false;
-  for (;;) {
-    const ssize_t got = socket.receive(room);
-    if (got < 0) return static_cast<int>(-got);
-    int left = static_cast<int>(got);
-    for (const auto* at = reinterpret_cast<const nlmsghdr*>(room.data()); mnl_nlmsg_ok(at, left);
-         at = mnl_nlmsg_next(at, &left)) {
-      if (!mnl_nlmsg_seq_ok(at, sequence) || !mnl_nlmsg_portid_ok(at, socket.port())) continue;
-      // Read the rest anyway: a partial scan is better than none.
-      interrupted = interrupted || (at->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
-      if (at->nlmsg_type == NLMSG_DONE) return interrupted ? EINTR : 0;
-      if (at->nlmsg_type == NLMSG_ERROR) return error_of(at);
-      const auto flow = read_conntrack_entry(at);
-      if (!flow || flow->source.address.family() != family) continue;
-      if (filtered && !fits_ports(query, *flow)) filter_ignored = true;
-      if (!visitor(*flow)) return 0;
-    }
-  }
+  bool ended = false;
+  const auto take = [&](const nlmsghdr* message) {
+    const auto flow = read_conntrack_entry(message);
+    if (!flow || flow->source.address.family() != family) return true;
+    if (filtered && !fits_ports(query, *flow)) filter_ignored = true;
+    ended = !visitor(*flow);
+    return !ended;
+  };
+  // One try, since the visitor has seen what came before an error.
+  const Socket::DumpEnd end = socket.read_dump(put_conntrack_dump(request, family, query, filtered), take);
+  if (ended) return 0;
+  return end.error == 0 && end.interrupted ? EINTR : end.error;
 }
 
 std::optional<std::uint64_t> read_table_setting(std::string_view name) {
@@ -156,10 +101,10 @@ lib::Status KernelConntrackTable::visit(lib::Family family, const FlowQuery& que
     ++shown;
     return visitor(flow);
   };
-  int error = dump(family, query, filtered, ++sequence_, filter_ignored, counting);
+  int error = dump(family, query, filtered, filter_ignored, counting);
   if (filtered && (error == EOPNOTSUPP || error == EINVAL)) {
     // The kernel does not support the filter. If connection tracking is missing, the second attempt fails as well.
-    error = dump(family, query, false, ++sequence_, filter_ignored, counting);
+    error = dump(family, query, false, filter_ignored, counting);
     if (error == 0) filters_ = false;
   }
   if (filter_ignored) filters_ = false;
@@ -168,39 +113,21 @@ lib::Status KernelConntrackTable::visit(lib::Family family, const FlowQuery& que
 }
 
 lib::Result<std::size_t> KernelConntrackTable::remove(lib::Family family, std::span<const Flow> flows) {
-  Socket socket;
-  if (socket.error() != 0) return failure(family, "removing", socket.error());
-  std::vector<char> requests(kRemovalsAtOnce * kConntrackRequestRoom);
-  std::vector<char> room(kReceiveRoom);
+  Socket socket(NETLINK_NETFILTER, kWhat);
+  alignas(nlmsghdr) char request[kConntrackRequestRoom];
   std::size_t removed = 0;
   while (!flows.empty()) {
-    const std::size_t count = std::min(flows.size(), kRemovalsAtOnce);
-    std::size_t size = 0;
-    nlmsghdr* last = nullptr;
-    for (const Flow& flow : flows.first(count)) {
-      last = put_conntrack_delete(requests.data() + size, family, flow, ++sequence_);
-      size += MNL_ALIGN(last->nlmsg_len);
+    const auto some = flows.first(std::min(flows.size(), kRemovalsAtOnce));
+    const auto errors = socket.batch(
+        some.size(), [&](std::size_t index) { return put_conntrack_delete(request, family, some[index]); },
+        Socket::Acks::kLast);
+    if (!errors) return failure(family, "removing", errors.status().os_errno());
+    for (const int error : *errors) {
+      // ENOENT: the entry timed out, or the client created it again.
+      if (error != 0 && error != ENOENT) return failure(family, "removing", error);
+      removed += error == 0 ? 1 : 0;
     }
-    // The kernel replies to failures only; NLM_F_ACK on the last request marks the end.
-    last->nlmsg_flags = static_cast<std::uint16_t>(last->nlmsg_flags | NLM_F_ACK);
-    if (const int error = socket.send(requests.data(), size); error != 0) return failure(family, "removing", error);
-    std::size_t failed = 0;
-    for (bool waiting = true; waiting;) {
-      const ssize_t got = socket.receive(room);
-      if (got < 0) return failure(family, "removing", static_cast<int>(-got));
-      int left = static_cast<int>(got);
-      for (const auto* at = reinterpret_cast<const nlmsghdr*>(room.data()); mnl_nlmsg_ok(at, left);
-           at = mnl_nlmsg_next(at, &left)) {
-        if (at->nlmsg_type != NLMSG_ERROR) continue;
-        const int error = error_of(at);
-        // ENOENT: the entry timed out, or the client created it again.
-        if (error != 0 && error != ENOENT) return failure(family, "removing", error);
-        failed += error == 0 ? 0 : 1;
-        waiting = waiting && at->nlmsg_seq != sequence_;
-      }
-    }
-    removed += count - failed;
-    flows = flows.subspan(count);
+    flows = flows.subspan(some.size());
   }
   return removed;
 }

@@ -63,7 +63,6 @@ class KernelConntrackTable final : public ConntrackTable {
   std::array<std::uint64_t, 2> shown_{UINT64_MAX, UINT64_MAX};  // by family: flows of the last full visit
   // False for kernels before 5.8, which ignore filters.
   bool filters_ = true;
-  std::uint32_t sequence_ = 0;
 };
 
 }  // namespace sluice::conntrack

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "plugins/common/netfilter/kernel.hpp"
-#include "plugins/common/netlink/wire.hpp"
+#include "plugins/common/netlink/socket.hpp"
 #include "plugins/ipvs/links/link_kernel.hpp"
 #include "plugins/ipvs/port_clashes.hpp"
 #include "plugins/ipvs/servers/connection_table.hpp"

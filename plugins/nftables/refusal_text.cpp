@@ -5,8 +5,8 @@
 
 #include <cerrno>
 
+#include "lib/netlink/error.hpp"
 #include "plugins/common/netfilter/drift.hpp"
-#include "plugins/common/netlink/error.hpp"
 
 namespace sluice::nftables {
 namespace {
@@ -36,7 +36,7 @@ const char* meaning(int error) noexcept {
 }  // namespace
 
 std::string refusal_text(const Refusal& refusal) {
-  return "the kernel refuses " + refusal.what + ": " + netlink::error_text(refusal.error) + meaning(refusal.error);
+  return "the kernel refuses " + refusal.what + ": " + lib::netlink::error_text(refusal.error) + meaning(refusal.error);
 }
 
 std::string refusal_text(const std::vector<Refusal>& refusals) {

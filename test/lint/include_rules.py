@@ -69,11 +69,11 @@ THIRD_PARTY = {
     "cppunit/": ("test/unit/", "test/abi/", "test/precompiled.hpp"),
     "cpprest/": ("core/kube/http/",),
     "pplx/": ("core/kube/http/",),
-    "libmnl/": ("core/conntrack/", "plugins/nftables/layout/", "test/tools/", "test/unit/nftables/"),
+    "libmnl/": ("core/conntrack/message.", "plugins/nftables/layout/", "test/tools/", "test/unit/nftables/"),
     "libipset/": ("plugins/",),
     "libnftnl/": ("plugins/nftables/kernel/", "plugins/nftables/layout/", "test/tools/", "test/unit/nftables/"),
     "log4cplus/": ("core/base/log.cpp", "core/daemon/logging.cpp", "test/unit/plugin/captured_log.hpp", "test/unit/daemon/"),
-    "netlink/": ("core/node/", "core/cleanup/", "test/unit/cleanup/", "plugins/", "test/unit/ipvs/", "test/unit/node/",
+    "netlink/": ("core/node/", "core/cleanup/", "lib/netlink/", "test/unit/cleanup/", "plugins/", "test/unit/ipvs/", "test/unit/node/",
                  "test/fuzz/targets/ipvs"),
     # JSON is read with simdjson, which writes none.
     "nlohmann/": ("core/config/render.cpp", "core/ctl/", "core/daemon/", "core/kube/events/", "core/kube/recording/", "core/lifecycle/",

@@ -25,8 +25,8 @@ Message request(std::uint16_t type, std::uint16_t flags, const std::string& name
   nfgenmsg header{};
   header.nfgen_family = AF_UNSPEC;
   header.version = NFNETLINK_V0;
-  Message message = netlink::make_message(type, flags, header);
-  netlink::must(nla_put_string(message.get(), NFACCT_NAME, name.c_str()));
+  Message message = lib::netlink::make_message(type, flags, header);
+  lib::netlink::must(nla_put_string(message.get(), NFACCT_NAME, name.c_str()));
   return message;
 }
 
@@ -44,7 +44,7 @@ int Accounting::exchange(const Message& request, std::optional<std::uint64_t>& p
     return socket_.request(request, [&packets](nlmsghdr* answer) {
       if (answer->nlmsg_type != kNew) return;
       const nlattr* const counted = nlmsg_find_attr(answer, sizeof(nfgenmsg), NFACCT_PKTS);
-      if (counted != nullptr) packets = be64toh(netlink::number(counted));
+      if (counted != nullptr) packets = be64toh(lib::netlink::number(counted));
     });
   } catch (const sdk::Failure& failure) {
     return failure.os_errno() != 0 ? failure.os_errno() : EIO;

@@ -9,13 +9,13 @@
 #include <optional>
 #include <string>
 
-#include "plugins/common/netlink/message.hpp"
+#include "lib/netlink/message.hpp"
 #include "plugins/common/netlink/socket.hpp"
 
 namespace sluice::netfilter {
 
-using netlink::bytes;  // for tests
-using netlink::Message;
+using lib::netlink::bytes;  // for tests
+using lib::netlink::Message;
 
 // The netlink requests. Throw std::bad_alloc.
 Message ask_for_counter(const std::string& name);

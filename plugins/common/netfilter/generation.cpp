@@ -10,7 +10,7 @@
 #include <netlink/msg.h>
 #include <sys/socket.h>
 
-#include "plugins/common/netlink/message.hpp"
+#include "lib/netlink/message.hpp"
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::netfilter {
@@ -31,10 +31,10 @@ std::optional<std::uint32_t> GenerationReader::read() {
   header.version = NFNETLINK_V0;
   std::optional<std::uint32_t> generation;
   try {
-    const int error = socket_.request(netlink::make_message(kGetGeneration, 0, header), [&](nlmsghdr* answer) {
+    const int error = socket_.request(lib::netlink::make_message(kGetGeneration, 0, header), [&](nlmsghdr* answer) {
       if (answer->nlmsg_type != kNewGeneration) return;
       const nlattr* const id = nlmsg_find_attr(answer, sizeof(nfgenmsg), NFTA_GEN_ID);
-      if (id != nullptr) generation = ntohl(static_cast<std::uint32_t>(netlink::number(id)));
+      if (id != nullptr) generation = ntohl(static_cast<std::uint32_t>(lib::netlink::number(id)));
     });
     if (error != 0) return std::nullopt;
   } catch (const sdk::Failure&) {

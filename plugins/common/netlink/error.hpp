@@ -10,14 +10,11 @@
 
 namespace sluice::netlink {
 
-// ENOBUFS, ENOMEM, EAGAIN, EINTR, EBUSY, ETIMEDOUT: kRetry. EPERM, EACCES: kDenied. Errors of a kernel without the
+// Errors of lib::netlink::is_temporary(): kRetry. EPERM, EACCES: kDenied. Errors of a kernel without the
 // subsystem (EAFNOSUPPORT, EPROTONOSUPPORT, EOPNOTSUPP …): kUnsupported. All others: kKernel.
 abi::Code code_of(int error) noexcept;
 
-// "No buffer space available (ENOBUFS)".
-std::string error_text(int error);
-
-// Throws sdk::Failure with code_of(error) and the message "<what>: <error_text>", followed by "; <remedy>" unless that
+// Throws sdk::Failure with code_of(error) and the message "<what>: <error_text()>", followed by "; <remedy>" unless that
 // is empty. For missing privilege an empty remedy is replaced by a default one.
 [[noreturn]] void fail(int error, const std::string& object, const std::string& what, const std::string& remedy = {});
 

@@ -15,6 +15,11 @@
 
 namespace sluice::netlink {
 
+using lib::netlink::make_generic;
+using lib::netlink::Message;
+using lib::netlink::must;
+using lib::netlink::number;
+
 GenericFamily::GenericFamily(std::string name, std::string module)
     : name_(std::move(name)), module_(std::move(module)) {}
 

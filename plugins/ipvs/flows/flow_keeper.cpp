@@ -15,8 +15,8 @@
 #include <system_error>
 #include <utility>
 
+#include "lib/netlink/error.hpp"
 #include "lib/signals_blocked.hpp"
-#include "plugins/common/netlink/error.hpp"
 #include "plugins/ipvs/flows/forgotten_flow.hpp"
 #include "sluice/sdk/error.hpp"
 
@@ -38,7 +38,8 @@ void FlowKeeper::listen() {
     events_ = open_();
     // A busy node expires thousands of flows per second. If the kernel cannot filter those out, keep() ignores them.
     static_cast<void>(events_->filter_by_attribute(CTA_TIMEOUT, sizeof(nfgenmsg)));
-    if (const int refused = events_->listen(NFNLGRP_CONNTRACK_DESTROY, true); refused != 0) give_up(netlink::error_text(refused));
+    const int refused = events_->listen(NFNLGRP_CONNTRACK_DESTROY, true);
+    if (refused != 0) give_up(lib::netlink::error_text(refused));
   } catch (const sdk::Failure& failure) {
     give_up(failure.what());
   }
@@ -47,7 +48,7 @@ void FlowKeeper::listen() {
 void FlowKeeper::start(const std::vector<ServerKey>& servers) {
   if (!events_ || running()) return;
   if (servers.empty()) return stop();
-  if (const int failure = wake_.open(); failure != 0) return give_up("no eventfd: " + netlink::error_text(failure));
+  if (const int failure = wake_.open(); failure != 0) return give_up("no eventfd: " + lib::netlink::error_text(failure));
   requests_ = std::make_unique<netlink::Socket>(open_, "connection tracking");
   servers_ = {servers.begin(), servers.end()};
   buffer_.resize(kBuffer);
@@ -58,7 +59,7 @@ void FlowKeeper::start(const std::vector<ServerKey>& servers) {
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& caught) {
-    give_up("no thread: " + netlink::error_text(caught.code().value()));
+    give_up("no thread: " + lib::netlink::error_text(caught.code().value()));
   }
 }
 
@@ -107,7 +108,7 @@ bool FlowKeeper::read_all() {
     if (size == -EINTR) continue;
     if (size < 0) {
       if (failure_.empty())
-        failure_ = "conntrack notifications were lost: " + netlink::error_text(static_cast<int>(-size));
+        failure_ = "conntrack notifications were lost: " + lib::netlink::error_text(static_cast<int>(-size));
       if (size != -ENOBUFS) return false;
       continue;
     }
@@ -126,7 +127,7 @@ void FlowKeeper::restore(nlmsghdr* message) {
   } else if (refused == EEXIST) {
     ++late_;
   } else if (failure_.empty()) {
-    failure_ = "cannot restore a conntrack entry: " + netlink::error_text(refused);
+    failure_ = "cannot restore a conntrack entry: " + lib::netlink::error_text(refused);
   }
 }
 

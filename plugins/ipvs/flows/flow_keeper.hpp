@@ -55,7 +55,7 @@ class FlowKeeper {
   const abi::Family family_;
   sdk::Logger log_;
   std::set<ServerKey> servers_;
-  std::unique_ptr<netlink::Wire> events_;
+  std::unique_ptr<lib::netlink::Wire> events_;
   std::unique_ptr<netlink::Socket> requests_;
   std::vector<char> buffer_;
   std::size_t restored_ = 0;

@@ -20,7 +20,7 @@
 namespace sluice::ipvs {
 namespace {
 
-using netlink::must;
+using lib::netlink::must;
 template <std::size_t kMax>
 using Attributes = std::array<nlattr*, kMax + 1>;
 
@@ -159,12 +159,12 @@ std::optional<ForgottenFlow> read_forgotten(nlmsghdr* message, abi::Family famil
   return flow;
 }
 
-netlink::Message restore_request(const ForgottenFlow& flow, abi::Family family) {
+lib::netlink::Message restore_request(const ForgottenFlow& flow, abi::Family family) {
   nfgenmsg header{};
   header.nfgen_family = static_cast<std::uint8_t>(sdk::socket_family(family));
   header.version = NFNETLINK_V0;
-  netlink::Message owned =
-      netlink::make_message((NFNL_SUBSYS_CTNETLINK << 8) | IPCTNL_MSG_CT_NEW, NLM_F_CREATE | NLM_F_EXCL, header);
+  lib::netlink::Message owned =
+      lib::netlink::make_message((NFNL_SUBSYS_CTNETLINK << 8) | IPCTNL_MSG_CT_NEW, NLM_F_CREATE | NLM_F_EXCL, header);
   nl_msg* const message = owned.get();
   const RealServer service{flow.service.address, flow.service.port};
   const abi::Protocol protocol = flow.service.protocol;

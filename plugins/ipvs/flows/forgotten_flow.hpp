@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "plugins/common/netlink/message.hpp"
+#include "lib/netlink/message.hpp"
 #include "plugins/ipvs/server_types.hpp"
 
 struct nlmsghdr;
@@ -34,6 +34,6 @@ struct ForgottenFlow {
 std::optional<ForgottenFlow> read_forgotten(nlmsghdr* message, abi::Family family);
 
 // The kernel answers EEXIST if a packet has created a new entry meanwhile.
-netlink::Message restore_request(const ForgottenFlow& flow, abi::Family family);
+lib::netlink::Message restore_request(const ForgottenFlow& flow, abi::Family family);
 
 }  // namespace sluice::ipvs

@@ -16,6 +16,7 @@
 #include <set>
 #include <utility>
 
+#include "lib/netlink/error.hpp"
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/ipvs/server_types.hpp"
 #include "sluice/sdk/error.hpp"
@@ -28,14 +29,14 @@ std::size_t size_of(abi::Family family) { return family == abi::Family::kIpv4 ? 
 
 std::string count(std::size_t number) { return std::to_string(number) + (number == 1 ? " address" : " addresses"); }
 
-netlink::Message link_message(std::uint16_t type, std::uint16_t flags, int index) {
+lib::netlink::Message link_message(std::uint16_t type, std::uint16_t flags, int index) {
   ifinfomsg header{};
   header.ifi_family = AF_UNSPEC;
   header.ifi_index = index;
-  return netlink::make_message(type, flags, header);
+  return lib::netlink::make_message(type, flags, header);
 }
 
-netlink::Message address_message(std::uint16_t type, std::uint16_t flags, int index, abi::Family family,
+lib::netlink::Message address_message(std::uint16_t type, std::uint16_t flags, int index, abi::Family family,
                                  const abi::Address& address) {
   ifaddrmsg header{};
   header.ifa_family = number_of(family);
@@ -44,23 +45,23 @@ netlink::Message address_message(std::uint16_t type, std::uint16_t flags, int in
   header.ifa_flags = family == abi::Family::kIpv6 && type == RTM_NEWADDR ? IFA_F_NODAD : 0;
   header.ifa_scope = RT_SCOPE_UNIVERSE;
   header.ifa_index = static_cast<std::uint32_t>(index);
-  auto out = netlink::make_message(type, flags, header);
+  auto out = lib::netlink::make_message(type, flags, header);
   const int size = static_cast<int>(size_of(family));
-  netlink::must(nla_put(out.get(), IFA_LOCAL, size, address.bytes));
+  lib::netlink::must(nla_put(out.get(), IFA_LOCAL, size, address.bytes));
   // With IFA_ADDRESS the kernel also compares the prefix length on removal.
-  netlink::must(nla_put(out.get(), IFA_ADDRESS, size, address.bytes));
+  lib::netlink::must(nla_put(out.get(), IFA_ADDRESS, size, address.bytes));
   if (family == abi::Family::kIpv6 && type == RTM_NEWADDR) {
     // Deprecated forever: masquerading selects a source from all links, including this one, and would choose a
     // service address. Incoming packets are not affected.
     ifa_cacheinfo times{};
     times.ifa_valid = UINT32_MAX;
-    netlink::must(nla_put(out.get(), IFA_CACHEINFO, sizeof(times), &times));
+    lib::netlink::must(nla_put(out.get(), IFA_CACHEINFO, sizeof(times), &times));
   }
   return out;
 }
 
 // The local route of an address, as the kernel creates it; without `source`, any such route.
-netlink::Message local_route_message(std::uint16_t type, std::uint16_t flags, int index, const abi::Address& address,
+lib::netlink::Message local_route_message(std::uint16_t type, std::uint16_t flags, int index, const abi::Address& address,
                                      const abi::Address* source) {
   rtmsg header{};
   header.rtm_family = AF_INET;
@@ -69,10 +70,10 @@ netlink::Message local_route_message(std::uint16_t type, std::uint16_t flags, in
   header.rtm_protocol = RTPROT_KERNEL;
   header.rtm_scope = RT_SCOPE_HOST;
   header.rtm_type = RTN_LOCAL;
-  auto out = netlink::make_message(type, flags, header);
-  netlink::must(nla_put(out.get(), RTA_DST, 4, address.bytes));
-  netlink::must(nla_put_u32(out.get(), RTA_OIF, static_cast<std::uint32_t>(index)));
-  if (source != nullptr) netlink::must(nla_put(out.get(), RTA_PREFSRC, 4, source->bytes));
+  auto out = lib::netlink::make_message(type, flags, header);
+  lib::netlink::must(nla_put(out.get(), RTA_DST, 4, address.bytes));
+  lib::netlink::must(nla_put_u32(out.get(), RTA_OIF, static_cast<std::uint32_t>(index)));
+  if (source != nullptr) lib::netlink::must(nla_put(out.get(), RTA_PREFSRC, 4, source->bytes));
   return out;
 }
 
@@ -106,12 +107,8 @@ std::optional<LocalRoute> local_route_in(nlmsghdr* message, int index) {
 }
 
 std::string kind_of(nlmsghdr* message) {
-  nlattr* info = nlmsg_find_attr(message, sizeof(ifinfomsg), IFLA_LINKINFO);
-  if (info == nullptr) return {};
-  const nlattr* kind = nla_find(static_cast<const nlattr*>(nla_data(info)), nla_len(info), IFLA_INFO_KIND);
-  if (kind == nullptr) return {};
-  const char* text = static_cast<const char*>(nla_data(kind));
-  return {text, strnlen(text, static_cast<std::size_t>(nla_len(kind)))};
+  const nlattr* const info = nlmsg_find_attr(message, sizeof(ifinfomsg), IFLA_LINKINFO);
+  return std::string(lib::netlink::text(lib::netlink::inner(info, IFLA_INFO_KIND)));
 }
 
 // A single address of this link; this backend binds no other prefix length.
@@ -157,7 +154,7 @@ NetlinkLinks::NetlinkLinks(netlink::OpenWire open) : socket_(std::move(open), "t
 
 std::optional<LinkState> NetlinkLinks::find(const std::string& name) {
   auto message = link_message(RTM_GETLINK, 0, 0);
-  netlink::must(nla_put_string(message.get(), IFLA_IFNAME, name.c_str()));
+  lib::netlink::must(nla_put_string(message.get(), IFLA_IFNAME, name.c_str()));
   std::optional<LinkState> out;
   const int refused = socket_.request(message, [&](nlmsghdr* answer) {
     if (answer->nlmsg_type != RTM_NEWLINK || answer->nlmsg_len < NLMSG_LENGTH(sizeof(ifinfomsg))) return;
@@ -170,9 +167,9 @@ std::optional<LinkState> NetlinkLinks::find(const std::string& name) {
 
 void NetlinkLinks::create(const std::string& name) {
   auto message = link_message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0);
-  netlink::must(nla_put_string(message.get(), IFLA_IFNAME, name.c_str()));
-  nlattr* info = netlink::must(nla_nest_start(message.get(), IFLA_LINKINFO));
-  netlink::must(nla_put_string(message.get(), IFLA_INFO_KIND, "dummy"));
+  lib::netlink::must(nla_put_string(message.get(), IFLA_IFNAME, name.c_str()));
+  nlattr* info = lib::netlink::must(nla_nest_start(message.get(), IFLA_LINKINFO));
+  lib::netlink::must(nla_put_string(message.get(), IFLA_INFO_KIND, "dummy"));
   nla_nest_end(message.get(), info);
   ++messages_;
   const int refused = socket_.request(message);
@@ -204,7 +201,7 @@ std::vector<abi::Address> NetlinkLinks::addresses(int index, abi::Family family)
   header.ifa_index = static_cast<std::uint32_t>(index);
   std::vector<abi::Address> out;
   const int refused = socket_.dump(
-      netlink::make_message(RTM_GETADDR, 0, header), [&] { out.clear(); },
+      lib::netlink::make_message(RTM_GETADDR, 0, header), [&] { out.clear(); },
       [&](nlmsghdr* message) {
         if (const auto address = address_in(message, index, family)) out.push_back(*address);
       });
@@ -232,7 +229,7 @@ std::vector<RefusedAddress> NetlinkLinks::bind(int index, abi::Family family,
     if (answers[i] == 0 || answers[i] == EEXIST) continue;
     if (answers[i] == EADDRNOTAVAIL || answers[i] == EINVAL) {
       refused.push_back({addresses[i], "cannot bind " + sdk::to_string(addresses[i], family) + " to " + kLinkName + ": " +
-                                           netlink::error_text(answers[i])});
+                                           lib::netlink::error_text(answers[i])});
       continue;
     }
     if (failed++ == 0) first = i;
@@ -287,7 +284,7 @@ void NetlinkLinks::restore_source(int index, const std::vector<abi::Address>& ad
   rtmsg header{};
   header.rtm_family = AF_INET;
   const int refused = socket_.dump(
-      netlink::make_message(RTM_GETROUTE, 0, header), [&] { other.clear(); },
+      lib::netlink::make_message(RTM_GETROUTE, 0, header), [&] { other.clear(); },
       [&](nlmsghdr* message) {
         const auto route = local_route_in(message, index);
         if (route && route->source != route->address && ours.contains(route->address)) other.push_back(*route);

@@ -10,7 +10,7 @@
 #include <cstdio>
 
 #include "lib/mutex.hpp"
-#include "plugins/common/netlink/error.hpp"
+#include "lib/netlink/error.hpp"
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::ipvs {
@@ -31,7 +31,7 @@ std::string failure_text(const SysctlValue& wanted, int error) {
   if (error == ENOENT) {
     out += "there is no such setting (is the module ip_vs loaded?)";
   } else {
-    out += netlink::error_text(error);
+    out += lib::netlink::error_text(error);
   }
   return out + ", so " + wanted.why + "; set it on the node: sysctl -w " + dotted(wanted.name) + "=" + wanted.value;
 }

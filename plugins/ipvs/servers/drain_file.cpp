@@ -13,10 +13,10 @@
 #include <string_view>
 
 #include "lib/fd.hpp"
+#include "lib/netlink/error.hpp"
 #include "lib/number.hpp"
 #include "lib/protocol.hpp"
 #include "plugins/common/netfilter/rule_reader.hpp"
-#include "plugins/common/netlink/error.hpp"
 #include "plugins/ipvs/servers/connection_table.hpp"
 
 namespace sluice::ipvs {
@@ -39,7 +39,7 @@ std::optional<SavedDrain> parse_line(std::string_view line, abi::Family family) 
   return SavedDrain{{at->address, at->port, protocol}, {real->address, real->port}, *deadline};
 }
 
-std::string because(int error) { return netlink::error_text(error); }
+std::string because(int error) { return lib::netlink::error_text(error); }
 
 }  // namespace
 

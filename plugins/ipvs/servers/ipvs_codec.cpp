@@ -17,8 +17,8 @@
 namespace sluice::ipvs {
 namespace {
 
-using netlink::must;
-using netlink::number;
+using lib::netlink::must;
+using lib::netlink::number;
 
 // Both families: the kernel's union nf_inet_addr.
 constexpr int kAddressBytes = 16;
@@ -101,24 +101,24 @@ std::uint64_t counter(const nlattr* attribute) {
 
 }  // namespace
 
-netlink::Message ask_for_servers(std::uint16_t id) {
-  return netlink::make_generic(id, IPVS_CMD_GET_SERVICE, IPVS_GENL_VERSION);
+lib::netlink::Message ask_for_servers(std::uint16_t id) {
+  return lib::netlink::make_generic(id, IPVS_CMD_GET_SERVICE, IPVS_GENL_VERSION);
 }
 
-netlink::Message ask_for_real_servers(std::uint16_t id, const ServerKey& key, abi::Family family) {
-  netlink::Message message = netlink::make_generic(id, IPVS_CMD_GET_DEST, IPVS_GENL_VERSION);
+lib::netlink::Message ask_for_real_servers(std::uint16_t id, const ServerKey& key, abi::Family family) {
+  lib::netlink::Message message = lib::netlink::make_generic(id, IPVS_CMD_GET_DEST, IPVS_GENL_VERSION);
   nlattr* const nested = must(nla_nest_start(message.get(), IPVS_CMD_ATTR_SERVICE));
   put_key(message.get(), key, family);
   nla_nest_end(message.get(), nested);
   return message;
 }
 
-netlink::Message ask_for_timeouts(std::uint16_t id) {
-  return netlink::make_generic(id, IPVS_CMD_GET_CONFIG, IPVS_GENL_VERSION);
+lib::netlink::Message ask_for_timeouts(std::uint16_t id) {
+  return lib::netlink::make_generic(id, IPVS_CMD_GET_CONFIG, IPVS_GENL_VERSION);
 }
 
-netlink::Message encode(std::uint16_t id, const ServerCommand& command, abi::Family family) {
-  netlink::Message message = netlink::make_generic(id, command_of(command.kind), IPVS_GENL_VERSION);
+lib::netlink::Message encode(std::uint16_t id, const ServerCommand& command, abi::Family family) {
+  lib::netlink::Message message = lib::netlink::make_generic(id, command_of(command.kind), IPVS_GENL_VERSION);
   nlattr* const nested = must(nla_nest_start(message.get(), IPVS_CMD_ATTR_SERVICE));
   put_key(message.get(), command.server.key, family);
   if (command.kind == ServerCommandKind::kAddServer || command.kind == ServerCommandKind::kEditServer) {
@@ -129,8 +129,8 @@ netlink::Message encode(std::uint16_t id, const ServerCommand& command, abi::Fam
   return message;
 }
 
-netlink::Message encode(std::uint16_t id, const IpvsTimeouts& timeouts) {
-  netlink::Message message = netlink::make_generic(id, IPVS_CMD_SET_CONFIG, IPVS_GENL_VERSION);
+lib::netlink::Message encode(std::uint16_t id, const IpvsTimeouts& timeouts) {
+  lib::netlink::Message message = lib::netlink::make_generic(id, IPVS_CMD_SET_CONFIG, IPVS_GENL_VERSION);
   // The kernel keeps its value for zero.
   must(nla_put_u32(message.get(), IPVS_CMD_ATTR_TIMEOUT_TCP, timeouts.tcp));
   must(nla_put_u32(message.get(), IPVS_CMD_ATTR_TIMEOUT_TCP_FIN, timeouts.tcp_fin));
@@ -147,10 +147,7 @@ std::optional<VirtualServer> decode_server(nlmsghdr* message, abi::Family family
   server.key.address = address_of(found[IPVS_SVC_ATTR_ADDR], family);
   server.key.port = port_of(found[IPVS_SVC_ATTR_PORT]);
   server.key.protocol = static_cast<abi::Protocol>(number(found[IPVS_SVC_ATTR_PROTOCOL]));
-  if (const nlattr* const name = found[IPVS_SVC_ATTR_SCHED_NAME]) {
-    const auto* const text = static_cast<const char*>(nla_data(name));
-    server.scheduler.assign(text, std::find(text, text + nla_len(name), '\0'));
-  }
+  if (const nlattr* const name = found[IPVS_SVC_ATTR_SCHED_NAME]) server.scheduler = lib::netlink::text(name);
   ip_vs_flags flags{};
   if (const nlattr* const attribute = found[IPVS_SVC_ATTR_FLAGS]) {
     std::memcpy(&flags, nla_data(attribute),

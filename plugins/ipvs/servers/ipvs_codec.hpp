@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "plugins/common/netlink/message.hpp"
+#include "lib/netlink/message.hpp"
 #include "plugins/ipvs/servers/server_kernel.hpp"
 
 struct nlmsghdr;
@@ -15,11 +15,11 @@ struct nlmsghdr;
 namespace sluice::ipvs {
 
 // `id`: the generic netlink family number. Throw std::bad_alloc.
-netlink::Message ask_for_servers(std::uint16_t id);
-netlink::Message ask_for_real_servers(std::uint16_t id, const ServerKey& key, abi::Family family);
-netlink::Message ask_for_timeouts(std::uint16_t id);
-netlink::Message encode(std::uint16_t id, const ServerCommand& command, abi::Family family);
-netlink::Message encode(std::uint16_t id, const IpvsTimeouts& timeouts);
+lib::netlink::Message ask_for_servers(std::uint16_t id);
+lib::netlink::Message ask_for_real_servers(std::uint16_t id, const ServerKey& key, abi::Family family);
+lib::netlink::Message ask_for_timeouts(std::uint16_t id);
+lib::netlink::Message encode(std::uint16_t id, const ServerCommand& command, abi::Family family);
+lib::netlink::Message encode(std::uint16_t id, const IpvsTimeouts& timeouts);
 
 // Empty unless it is a virtual server of this family with address and port (not by firewall mark).
 std::optional<VirtualServer> decode_server(nlmsghdr* message, abi::Family family);

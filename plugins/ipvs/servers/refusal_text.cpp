@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "plugins/common/netlink/error.hpp"
+#include "lib/netlink/error.hpp"
 
 namespace sluice::ipvs {
 namespace {
@@ -55,7 +55,7 @@ std::string remedy(const ServerCommand& command, int error) {
 std::string refusal_text(const ServerCommand& command, int error, abi::Family family) {
   std::string text = std::string("cannot ") + action(command.kind) + " ";
   if (!of_server(command.kind)) text += "real server " + to_string(command.real, family) + " of ";
-  return text + "virtual server " + to_string(command.server.key, family) + ": " + netlink::error_text(error) + "; " +
+  return text + "virtual server " + to_string(command.server.key, family) + ": " + lib::netlink::error_text(error) + "; " +
          remedy(command, error);
 }
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/common/netlink/wire.hpp"
+#include "plugins/common/netlink/socket.hpp"
 #include "plugins/nftables/kernel/event_reader.hpp"
 #include "plugins/nftables/kernel/own_senders.hpp"
 #include "sluice/abi/types.hpp"
@@ -43,7 +43,7 @@ class ChangeMonitor {
   std::chrono::milliseconds patience_;
   const OwnSenders no_senders_;  // empty: the daemon does not write while it reads
   EventReader events_;
-  std::unique_ptr<netlink::Wire> wire_;
+  std::unique_ptr<lib::netlink::Wire> wire_;
   std::vector<char> buffer_;
 };
 

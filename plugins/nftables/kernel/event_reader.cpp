@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "plugins/common/netlink/error.hpp"
+#include "lib/netlink/error.hpp"
 #include "plugins/nftables/kernel/attributes.hpp"
 #include "plugins/nftables/kernel/encoder.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
@@ -54,7 +54,7 @@ void EventReader::missed() {
 }
 
 void EventReader::listening_failed(int error) {
-  add(0, "may be changed unnoticed, as the kernel refuses notifications of nf_tables: " + netlink::error_text(error));
+  add(0, "may be changed unnoticed, as the kernel refuses notifications of nf_tables: " + lib::netlink::error_text(error));
   complete_ = true;
 }
 

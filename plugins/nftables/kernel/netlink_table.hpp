@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/common/netlink/wire.hpp"
+#include "plugins/common/netlink/socket.hpp"
 #include "plugins/nftables/kernel/own_senders.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
 #include "plugins/nftables/kernel/table_reader.hpp"

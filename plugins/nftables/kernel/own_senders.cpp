@@ -29,7 +29,7 @@ void OwnSenders::closing(std::uint32_t port) noexcept {
   update_filters();
 }
 
-int OwnSenders::listen(netlink::Wire& wire, Missed missed) {
+int OwnSenders::listen(lib::netlink::Wire& wire, Missed missed) {
   const lib::Lock lock(mutex_);
   listeners_.push_back({&wire, std::move(missed), 0});
   wire.ignore_senders(ports_);
@@ -38,12 +38,12 @@ int OwnSenders::listen(netlink::Wire& wire, Missed missed) {
   return error;
 }
 
-void OwnSenders::leave(const netlink::Wire& wire) noexcept {
+void OwnSenders::leave(const lib::netlink::Wire& wire) noexcept {
   const lib::Lock lock(mutex_);
   std::erase_if(listeners_, [&](const Listener& listener) { return listener.wire == &wire; });
 }
 
-void OwnSenders::listen_again(netlink::Wire& wire) noexcept {
+void OwnSenders::listen_again(lib::netlink::Wire& wire) noexcept {
   const lib::Lock lock(mutex_);
   for (Listener& listener : listeners_) {
     if (listener.wire != &wire || listener.error == 0) continue;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lib/mutex.hpp"
-#include "plugins/common/netlink/wire.hpp"
+#include "lib/netlink/wire.hpp"
 
 namespace sluice::nftables {
 
@@ -29,10 +29,10 @@ class OwnSenders {
   void closing(std::uint32_t port) noexcept;
   // Starts notifications on `wire`, except for our own writes. The wire is used until leave(). Returns 0, or an errno
   // if it failed.
-  int listen(netlink::Wire& wire, Missed missed);
-  void leave(const netlink::Wire& wire) noexcept;
+  int listen(lib::netlink::Wire& wire, Missed missed);
+  void leave(const lib::netlink::Wire& wire) noexcept;
   // Retries if notifications were refused earlier.
-  void listen_again(netlink::Wire& wire) noexcept;
+  void listen_again(lib::netlink::Wire& wire) noexcept;
   bool has_listener() const noexcept;
   // Switches notifications of all listeners off or on. A listener that cannot be switched on again is called.
   void set_listening(bool on) noexcept;
@@ -41,7 +41,7 @@ class OwnSenders {
 
  private:
   struct Listener {
-    netlink::Wire* wire = nullptr;
+    lib::netlink::Wire* wire = nullptr;
     Missed missed;
     int error = 0;  // why there are no notifications; 0: there are
   };

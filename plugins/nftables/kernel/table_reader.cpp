@@ -16,8 +16,8 @@
 #include <new>
 #include <utility>
 
+#include "lib/netlink/message.hpp"
 #include "plugins/common/netlink/error.hpp"
-#include "plugins/common/netlink/message.hpp"
 #include "plugins/nftables/kernel/attributes.hpp"
 #include "plugins/nftables/kernel/encoder.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
@@ -30,9 +30,9 @@ namespace {
 // another shape, so the table is replaced.
 constexpr std::uint32_t kForeignShape = ~std::uint32_t{0};
 
-netlink::Message request(abi::Family family, int message, std::uint16_t flags, std::string_view attributes) {
+lib::netlink::Message request(abi::Family family, int message, std::uint16_t flags, std::string_view attributes) {
   const std::string body = make_request_body(family, attributes);
-  return netlink::make_message(message_type(message), flags, body.data(), body.size());
+  return lib::netlink::make_message(message_type(message), flags, body.data(), body.size());
 }
 
 std::string names(std::uint16_t type, std::string_view name, std::uint16_t second = 0, std::string_view second_name = {}) {

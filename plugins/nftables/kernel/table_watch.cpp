@@ -42,7 +42,7 @@ void NetlinkWatch::start(Changed changed) {
     netlink::fail(failure, "nf_tables", "cannot listen to changes of nf_tables: no eventfd");
   }
   if (!wire_) {
-    std::unique_ptr<netlink::Wire> wire = open_();
+    std::unique_ptr<lib::netlink::Wire> wire = open_();
     // If the kernel cannot filter out our own writes, the reader does.
     const int refused = own_->listen(*wire, [this](int error) {
       listen_error_ = error;

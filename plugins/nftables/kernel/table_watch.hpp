@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lib/wake_up.hpp"
-#include "plugins/common/netlink/wire.hpp"
+#include "plugins/common/netlink/socket.hpp"
 #include "plugins/nftables/kernel/event_reader.hpp"
 #include "plugins/nftables/kernel/own_senders.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
@@ -43,7 +43,7 @@ class NetlinkWatch final : public TableWatch {
   std::shared_ptr<OwnSenders> own_;
   EventReader reader_;
   Changed changed_;
-  std::unique_ptr<netlink::Wire> wire_;
+  std::unique_ptr<lib::netlink::Wire> wire_;
   std::atomic<bool> armed_{true};
   std::atomic<bool> missed_{false};
   std::atomic<int> listen_error_{0};  // why there are no notifications; 0: there are

@@ -14,6 +14,7 @@
 #include <span>
 #include <utility>
 
+#include "lib/netlink/error.hpp"
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/nftables/kernel/attributes.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
@@ -42,7 +43,7 @@ TransactionSocket::TransactionSocket(abi::Family family, netlink::OpenWire open,
 
 void TransactionSocket::open() {
   if (wire_) return;
-  std::unique_ptr<netlink::Wire> wire = open_();
+  std::unique_ptr<lib::netlink::Wire> wire = open_();
   own_->opened(wire->port());
   wire_ = std::move(wire);
 }
@@ -138,12 +139,12 @@ TransactionSocket::Answers TransactionSocket::exchange(const Encoded& encoded) {
     } else if (size < 0) {
       why = size == -EAGAIN ? ETIMEDOUT : static_cast<int>(-size);
       words = size == -EAGAIN ? "no answer came within " + std::to_string(patience_.count()) + " ms"
-                              : netlink::error_text(why);
+                              : lib::netlink::error_text(why);
     }
     close();  // late answers must not be read by the next transaction
     // One refusal proves that nothing was committed.
     if (!answers.refused.empty() || answers.whole != 0) return answers;
-    if (lost) throw_unknown_result(ENOBUFS, "answers were lost, " + netlink::error_text(ENOBUFS));
+    if (lost) throw_unknown_result(ENOBUFS, "answers were lost, " + lib::netlink::error_text(ENOBUFS));
     throw_unknown_result(why, words);
   }
 }

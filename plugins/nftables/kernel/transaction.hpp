@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/common/netlink/wire.hpp"
+#include "plugins/common/netlink/socket.hpp"
 #include "plugins/nftables/kernel/batch.hpp"
 #include "plugins/nftables/kernel/encoder.hpp"
 #include "plugins/nftables/kernel/own_senders.hpp"
@@ -70,7 +70,7 @@ class TransactionSocket {
   netlink::OpenWire open_;
   std::shared_ptr<OwnSenders> own_;
   std::chrono::milliseconds patience_;
-  std::unique_ptr<netlink::Wire> wire_;
+  std::unique_ptr<lib::netlink::Wire> wire_;
   std::vector<char> buffer_;
   std::uint32_t sequence_ = 0;
   std::uint64_t bytes_ = 0;

@@ -35,7 +35,7 @@ abi::Family family_of(Input& in) { return in.flag() ? abi::Family::kIpv6 : abi::
 
 // A wire that receives datagrams from the input: for each a choice byte, its size in units of four bytes, and its
 // bytes. An odd choice makes all of its messages replies to the last request. After the last one receive() times out.
-class Answers final : public netlink::Wire {
+class Answers final : public lib::netlink::Wire {
  public:
   explicit Answers(Input& in) : in_(in) {}
 
@@ -82,7 +82,7 @@ void attempt(const Call& call) {
 
 void require_same(const ipvs::VirtualServer& server, abi::Family family) {
   if (server.scheduler.size() >= 16) return;  // no kernel has such a name
-  const netlink::Message again = ipvs::encode(1, {ipvs::ServerCommandKind::kAddServer, server, {}, 1}, family);
+  const lib::netlink::Message again = ipvs::encode(1, {ipvs::ServerCommandKind::kAddServer, server, {}, 1}, family);
   const auto read = ipvs::decode_server(nlmsg_hdr(again.get()), family);
   FUZZ_REQUIRE(read && read->key == server.key && read->same_attributes(server), "what is read can be written");
   FUZZ_REQUIRE(is_one_line(ipvs::to_string(server.key, family)), "a virtual server is printed on one line");

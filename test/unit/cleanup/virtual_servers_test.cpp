@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-#include "core/cleanup/netlink_connection.hpp"
+#include "lib/netlink/message.hpp"
 
 namespace sluice::cleanup {
 namespace virtual_servers_test {
@@ -110,7 +110,7 @@ class CleanupVirtualServersTest : public CppUnit::TestFixture {
   }
 
   void parses_the_reply_of_the_kernel() {
-    auto message = netlink_message(100, 0, nullptr, 0);
+    auto message = lib::netlink::make_message(100, 0, nullptr, 0);
     nlattr* nest = nla_nest_start(message.get(), IPVS_CMD_ATTR_SERVICE);
     const std::uint8_t address[16] = {172, 30, 0, 41};
     nla_put_u16(message.get(), IPVS_SVC_ATTR_AF, AF_INET);
@@ -122,7 +122,7 @@ class CleanupVirtualServersTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(server.has_value());
     CPPUNIT_ASSERT_EQUAL(std::string("172.30.0.41:80/TCP"), server->to_string());
 
-    auto by_mark = netlink_message(100, 0, nullptr, 0);
+    auto by_mark = lib::netlink::make_message(100, 0, nullptr, 0);
     nest = nla_nest_start(by_mark.get(), IPVS_CMD_ATTR_SERVICE);
     nla_put_u16(by_mark.get(), IPVS_SVC_ATTR_AF, AF_INET);
     nla_put_u32(by_mark.get(), IPVS_SVC_ATTR_FWMARK, 7);

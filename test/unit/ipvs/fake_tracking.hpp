@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "plugins/common/netlink/wire.hpp"
+#include "lib/netlink/wire.hpp"
 
 namespace sluice::test {
 
@@ -51,7 +51,7 @@ struct Tracking {
   }
 };
 
-class TrackingWire final : public netlink::Wire {
+class TrackingWire final : public lib::netlink::Wire {
  public:
   explicit TrackingWire(std::shared_ptr<Tracking> tracking) : tracking_(std::move(tracking)) {}
   ~TrackingWire() override {

@@ -76,7 +76,7 @@ void put_side(nl_msg* message, int type, const Side& side, const Event& event) {
 std::string bytes_of(const Event& event) {
   nfgenmsg header{};
   header.nfgen_family = static_cast<std::uint8_t>(sdk::socket_family(event.family));
-  netlink::Message owned = netlink::make_message(static_cast<std::uint16_t>((NFNL_SUBSYS_CTNETLINK << 8) | event.type), 0, header);
+  auto owned = lib::netlink::make_message(static_cast<std::uint16_t>((NFNL_SUBSYS_CTNETLINK << 8) | event.type), 0, header);
   nl_msg* const message = owned.get();
   nlmsg_hdr(message)->nlmsg_pid = event.port;
   put_side(message, CTA_TUPLE_ORIG, event.sent, event);
@@ -92,7 +92,7 @@ std::string bytes_of(const Event& event) {
     nla_nest_end(message, tcp);
     nla_nest_end(message, info);
   }
-  return std::string(netlink::bytes(owned));
+  return std::string(lib::netlink::bytes(owned));
 }
 
 std::optional<ForgottenFlow> read(const Event& event) {
@@ -157,7 +157,7 @@ class FlowKeeperTest : public CppUnit::TestFixture {
     return text;
   }
   static std::string request(const ForgottenFlow& flow, abi::Family family) {
-    const netlink::Message message = ipvs::restore_request(flow, family);
+    const lib::netlink::Message message = ipvs::restore_request(flow, family);
     const nlmsghdr* const header = nlmsg_hdr(message.get());
     CPPUNIT_ASSERT_EQUAL((NFNL_SUBSYS_CTNETLINK << 8) | IPCTNL_MSG_CT_NEW, static_cast<int>(header->nlmsg_type));
     CPPUNIT_ASSERT_EQUAL(NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL, static_cast<int>(header->nlmsg_flags));

@@ -16,15 +16,15 @@
 namespace sluice::ipvs {
 namespace {
 
-using netlink::Message;
-using netlink::must;
+using lib::netlink::Message;
+using lib::netlink::must;
 
 std::string finished(const Message& message, std::uint32_t sequence, int flags) {
   nlmsghdr* const header = nlmsg_hdr(message.get());
   header->nlmsg_seq = sequence;
   header->nlmsg_pid = kWirePort;
   header->nlmsg_flags = static_cast<std::uint16_t>(flags);
-  std::string text(netlink::bytes(message));
+  std::string text(lib::netlink::bytes(message));
   text.resize(NLMSG_ALIGN(text.size()));
   return text;
 }
@@ -36,7 +36,7 @@ int af_of(const abi::Address& address) {
                                                                                                           : AF_INET;
 }
 
-class IpvsWire final : public netlink::Wire {
+class IpvsWire final : public lib::netlink::Wire {
  public:
   explicit IpvsWire(IpvsLine& line) : line_(line) {
     ++line_.opened;
@@ -94,7 +94,7 @@ class IpvsWire final : public netlink::Wire {
     const nlattr* const name = nlmsg_find_attr(header, GENL_HDRLEN, CTRL_ATTR_FAMILY_NAME);
     if (name == nullptr || std::string(static_cast<const char*>(nla_data(name))) != "IPVS") return EINVAL;
     if (line_.id == 0) return ENOENT;
-    const Message answer = netlink::make_generic(GENL_ID_CTRL, CTRL_CMD_NEWFAMILY, 2);
+    const Message answer = lib::netlink::make_generic(GENL_ID_CTRL, CTRL_CMD_NEWFAMILY, 2);
     must(nla_put_u16(answer.get(), CTRL_ATTR_FAMILY_ID, line_.id));
     push(finished(answer, header->nlmsg_seq, 0));
     return 0;
@@ -150,14 +150,14 @@ class IpvsWire final : public netlink::Wire {
     const auto* const generic = static_cast<const genlmsghdr*>(nlmsg_data(header));
     if (generic->cmd == IPVS_CMD_SET_CONFIG) {
       const auto value = [&](int type) {
-        return static_cast<std::uint32_t>(netlink::number(nlmsg_find_attr(header, GENL_HDRLEN, type)));
+        return static_cast<std::uint32_t>(lib::netlink::number(nlmsg_find_attr(header, GENL_HDRLEN, type)));
       };
       line_.kernel.set_timeouts(
           {value(IPVS_CMD_ATTR_TIMEOUT_TCP), value(IPVS_CMD_ATTR_TIMEOUT_TCP_FIN), value(IPVS_CMD_ATTR_TIMEOUT_UDP)});
       return 0;
     }
     if (generic->cmd == IPVS_CMD_GET_CONFIG) {
-      const Message answer = netlink::make_generic(line_.id, IPVS_CMD_SET_CONFIG, 1);
+      const Message answer = lib::netlink::make_generic(line_.id, IPVS_CMD_SET_CONFIG, 1);
       must(nla_put_u32(answer.get(), IPVS_CMD_ATTR_TIMEOUT_TCP, line_.kernel.set_to.tcp));
       must(nla_put_u32(answer.get(), IPVS_CMD_ATTR_TIMEOUT_TCP_FIN, line_.kernel.set_to.tcp_fin));
       must(nla_put_u32(answer.get(), IPVS_CMD_ATTR_TIMEOUT_UDP, line_.kernel.set_to.udp));
@@ -208,7 +208,7 @@ class IpvsWire final : public netlink::Wire {
   }
 
   std::string encode_server(const VirtualServer& server, std::uint32_t sequence) const {
-    const Message message = netlink::make_generic(line_.id, IPVS_CMD_NEW_SERVICE, 1);
+    const Message message = lib::netlink::make_generic(line_.id, IPVS_CMD_NEW_SERVICE, 1);
     nlattr* const nested = must(nla_nest_start(message.get(), IPVS_CMD_ATTR_SERVICE));
     const int af = af_of(server.key.address);
     const ip_vs_flags flags{server.flags | IP_VS_SVC_F_HASHED, ~std::uint32_t{0}};
@@ -226,7 +226,7 @@ class IpvsWire final : public netlink::Wire {
 
   // A foreign one without address and port.
   std::string firewall_mark(std::uint32_t sequence) const {
-    const Message message = netlink::make_generic(line_.id, IPVS_CMD_NEW_SERVICE, 1);
+    const Message message = lib::netlink::make_generic(line_.id, IPVS_CMD_NEW_SERVICE, 1);
     nlattr* const nested = must(nla_nest_start(message.get(), IPVS_CMD_ATTR_SERVICE));
     must(nla_put_u16(message.get(), IPVS_SVC_ATTR_AF, AF_INET));
     must(nla_put_u32(message.get(), IPVS_SVC_ATTR_FWMARK, 7));
@@ -236,7 +236,7 @@ class IpvsWire final : public netlink::Wire {
   }
 
   std::string encode_real(const RealServerState& state, std::uint32_t sequence) const {
-    const Message message = netlink::make_generic(line_.id, IPVS_CMD_NEW_DEST, 1);
+    const Message message = lib::netlink::make_generic(line_.id, IPVS_CMD_NEW_DEST, 1);
     nlattr* const nested = must(nla_nest_start(message.get(), IPVS_CMD_ATTR_DEST));
     must(nla_put(message.get(), IPVS_DEST_ATTR_ADDR, 16, state.server.address.bytes));
     must(nla_put_u16(message.get(), IPVS_DEST_ATTR_PORT, htons(state.server.port)));
@@ -264,14 +264,14 @@ std::string acknowledgement(std::uint32_t sequence, int error, const std::string
   body.error = -error;
   body.msg.nlmsg_len = sizeof(body.msg);
   body.msg.nlmsg_seq = sequence;
-  const Message message = netlink::make_message(NLMSG_ERROR, 0, body);
+  const Message message = lib::netlink::make_message(NLMSG_ERROR, 0, body);
   if (!reason.empty()) must(nla_put_string(message.get(), NLMSGERR_ATTR_MSG, reason.c_str()));
   return finished(message, sequence, NLM_F_CAPPED | (reason.empty() ? 0 : NLM_F_ACK_TLVS));
 }
 
 std::string done(std::uint32_t sequence, int error) {
   const int body = -error;
-  return finished(netlink::make_message(NLMSG_DONE, 0, body), sequence, NLM_F_MULTI);
+  return finished(lib::netlink::make_message(NLMSG_DONE, 0, body), sequence, NLM_F_MULTI);
 }
 
 nlmsghdr* first_message(std::string& datagram) { return reinterpret_cast<nlmsghdr*>(datagram.data()); }

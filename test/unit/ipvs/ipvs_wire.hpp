@@ -13,8 +13,8 @@
 #include <memory>
 #include <string>
 
-#include "plugins/common/netlink/message.hpp"
-#include "plugins/common/netlink/wire.hpp"
+#include "lib/netlink/message.hpp"
+#include "plugins/common/netlink/socket.hpp"
 #include "test/unit/ipvs/fake_server_kernel.hpp"
 
 namespace sluice::ipvs {

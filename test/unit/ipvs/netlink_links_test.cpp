@@ -95,7 +95,7 @@ struct Kernel {
   std::deque<std::string> waiting;
 };
 
-class FakeWire final : public netlink::Wire {
+class FakeWire final : public lib::netlink::Wire {
  public:
   explicit FakeWire(Kernel& kernel) : kernel_(kernel) {}
 
@@ -149,9 +149,9 @@ std::string address_answer(int index, int length, const abi::Address& address, F
   header.ifa_family = family == Family::kIpv4 ? AF_INET : AF_INET6;
   header.ifa_index = static_cast<unsigned>(index);
   header.ifa_prefixlen = static_cast<std::uint8_t>(length);
-  auto message = netlink::make_message(RTM_NEWADDR, 0, header);
-  netlink::must(nla_put(message.get(), attribute, family == Family::kIpv4 ? 4 : 16, address.bytes));
-  return std::string(netlink::bytes(message));
+  auto message = lib::netlink::make_message(RTM_NEWADDR, 0, header);
+  lib::netlink::must(nla_put(message.get(), attribute, family == Family::kIpv4 ? 4 : 16, address.bytes));
+  return std::string(lib::netlink::bytes(message));
 }
 
 std::string route_answer(int index, const abi::Address& to, const abi::Address& from, int length = 32,
@@ -161,23 +161,23 @@ std::string route_answer(int index, const abi::Address& to, const abi::Address& 
   header.rtm_dst_len = static_cast<std::uint8_t>(length);
   header.rtm_table = table;
   header.rtm_type = type;
-  auto message = netlink::make_message(RTM_NEWROUTE, 0, header);
-  netlink::must(nla_put(message.get(), RTA_DST, 4, to.bytes));
-  netlink::must(nla_put(message.get(), RTA_PREFSRC, 4, from.bytes));
-  netlink::must(nla_put_u32(message.get(), RTA_OIF, static_cast<std::uint32_t>(index)));
-  return std::string(netlink::bytes(message));
+  auto message = lib::netlink::make_message(RTM_NEWROUTE, 0, header);
+  lib::netlink::must(nla_put(message.get(), RTA_DST, 4, to.bytes));
+  lib::netlink::must(nla_put(message.get(), RTA_PREFSRC, 4, from.bytes));
+  lib::netlink::must(nla_put_u32(message.get(), RTA_OIF, static_cast<std::uint32_t>(index)));
+  return std::string(lib::netlink::bytes(message));
 }
 
 std::string link_answer(int index, const std::string& kind) {
   ifinfomsg header{};
   header.ifi_index = index;
-  auto message = netlink::make_message(RTM_NEWLINK, 0, header);
+  auto message = lib::netlink::make_message(RTM_NEWLINK, 0, header);
   if (!kind.empty()) {
-    nlattr* info = netlink::must(nla_nest_start(message.get(), IFLA_LINKINFO));
-    netlink::must(nla_put_string(message.get(), IFLA_INFO_KIND, kind.c_str()));
+    nlattr* info = lib::netlink::must(nla_nest_start(message.get(), IFLA_LINKINFO));
+    lib::netlink::must(nla_put_string(message.get(), IFLA_INFO_KIND, kind.c_str()));
     nla_nest_end(message.get(), info);
   }
-  return std::string(netlink::bytes(message));
+  return std::string(lib::netlink::bytes(message));
 }
 
 class NetlinkLinksTest : public CppUnit::TestFixture {

@@ -212,7 +212,7 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
     NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
     for (std::uint16_t i = 0; i < 20; ++i) servers.execute({add(i)});
     Socket socket(line_.opener(), "IPVS", kShort);
-    const netlink::Message all = ask_for_servers(line_.id);
+    const lib::netlink::Message all = ask_for_servers(line_.id);
     std::size_t taken = 0;
     const auto dump = [&](Socket::InterruptibleDump& loose) {
       return socket.dump(all, [&] { taken = 0; }, [&](nlmsghdr*) { ++taken; }, &loose);
@@ -271,16 +271,16 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
     const ifinfomsg header{};
     std::size_t links = 0;
     CPPUNIT_ASSERT_EQUAL(0, socket.dump(
-                                netlink::make_message(RTM_GETLINK, 0, header), [&] { links = 0; },
+                                lib::netlink::make_message(RTM_GETLINK, 0, header), [&] { links = 0; },
                                 [&](nlmsghdr* message) { links += message->nlmsg_type == RTM_NEWLINK ? 1 : 0; }));
     CPPUNIT_ASSERT(links >= 1);
     ifinfomsg loopback{};
     loopback.ifi_index = 1;
-    CPPUNIT_ASSERT_EQUAL(0, socket.request(netlink::make_message(RTM_GETLINK, 0, loopback)));
+    CPPUNIT_ASSERT_EQUAL(0, socket.request(lib::netlink::make_message(RTM_GETLINK, 0, loopback)));
     const std::vector<int> results = socket.batch(500, [&](std::size_t i) {
       ifinfomsg link{};
       link.ifi_index = i % 8 == 0 ? 1 : 1'000'000;
-      return netlink::make_message(RTM_GETLINK, 0, link);
+      return lib::netlink::make_message(RTM_GETLINK, 0, link);
     });
     for (std::size_t i = 0; i < results.size(); ++i) CPPUNIT_ASSERT_EQUAL(i % 8 == 0 ? 0 : ENODEV, results[i]);
   }
@@ -288,11 +288,11 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
   // The end of a dump has none and is skipped.
   void filters_messages_by_attribute() {
     const auto answers = [](std::uint16_t attribute) {
-      const std::unique_ptr<netlink::Wire> wire = netlink::open_kernel(NETLINK_ROUTE);
+      const std::unique_ptr<lib::netlink::Wire> wire = netlink::open_kernel(NETLINK_ROUTE);
       CPPUNIT_ASSERT_EQUAL(0, wire->filter_by_attribute(attribute, sizeof(ifinfomsg)));
       const ifinfomsg header{};
-      const netlink::Message request = netlink::make_message(RTM_GETLINK, NLM_F_DUMP, header);
-      CPPUNIT_ASSERT_EQUAL(0, wire->send(netlink::bytes(request)));
+      const lib::netlink::Message request = lib::netlink::make_message(RTM_GETLINK, NLM_F_DUMP, header);
+      CPPUNIT_ASSERT_EQUAL(0, wire->send(lib::netlink::bytes(request)));
       std::vector<char> buffer(1 << 16);
       std::size_t count = 0;
       while (wire->receive(std::span<char>(buffer), std::chrono::milliseconds(20)) > 0) ++count;

@@ -112,7 +112,7 @@ class Checks {
   void flush() {
     netlink::Socket socket(NETLINK_GENERIC, "IPVS");
     netlink::GenericFamily ipvs("IPVS", "ip_vs");
-    if (socket.request(netlink::make_generic(ipvs.id(socket), IPVS_CMD_FLUSH, IPVS_GENL_VERSION)) != 0) std::abort();
+    if (socket.request(lib::netlink::make_generic(ipvs.id(socket), IPVS_CMD_FLUSH, IPVS_GENL_VERSION)) != 0) std::abort();
   }
 
   // Virtual and real servers are addresses of the loopback link.
@@ -122,15 +122,15 @@ class Checks {
     up.ifi_index = 1;
     up.ifi_flags = IFF_UP;
     up.ifi_change = IFF_UP;
-    bool good = socket.request(netlink::make_message(RTM_NEWLINK, 0, up)) == 0;
+    bool good = socket.request(lib::netlink::make_message(RTM_NEWLINK, 0, up)) == 0;
     for (const abi::Address& one : {key(1).address, real(1).address, real(2).address}) {
       ifaddrmsg header{};
       header.ifa_family = static_cast<std::uint8_t>(sdk::socket_family(family_));
       header.ifa_prefixlen = six() ? 128 : 32;
       header.ifa_flags = IFA_F_NODAD;
       header.ifa_index = 1;
-      const netlink::Message message = netlink::make_message(RTM_NEWADDR, NLM_F_CREATE, header);
-      netlink::must(nla_put(message.get(), IFA_LOCAL, static_cast<int>(sdk::address_bytes(family_)), one.bytes));
+      const lib::netlink::Message message = lib::netlink::make_message(RTM_NEWADDR, NLM_F_CREATE, header);
+      lib::netlink::must(nla_put(message.get(), IFA_LOCAL, static_cast<int>(sdk::address_bytes(family_)), one.bytes));
       good = socket.request(message) == 0 && good;
     }
     check(good, "the loopback link takes the addresses of the test");

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint16_t kType = NFNL_SUBSYS_NFTABLES << 8;
 
-class NftWire final : public netlink::Wire {
+class NftWire final : public lib::netlink::Wire {
  public:
   explicit NftWire(NftLine& line) : line_(line) {
     ++line_.opened;

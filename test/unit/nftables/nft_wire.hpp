@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/common/netlink/wire.hpp"
+#include "plugins/common/netlink/socket.hpp"
 
 namespace sluice::nftables {
 

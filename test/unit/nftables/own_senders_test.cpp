@@ -57,7 +57,7 @@ class OwnSendersTest : public CppUnit::TestFixture {
     ~Listener() { own.leave(*wire); }
     OwnSenders& own;
     NftLine line;
-    std::unique_ptr<netlink::Wire> wire;
+    std::unique_ptr<lib::netlink::Wire> wire;
     std::string heard;
     int refusal = 0;
     std::vector<int> missed;

@@ -15,7 +15,7 @@
 #include <thread>
 #include <utility>
 
-#include "plugins/common/netlink/wire.hpp"
+#include "plugins/common/netlink/socket.hpp"
 #include "plugins/nftables/kernel/netlink_table.hpp"
 #include "plugins/nftables/kernel/own_senders.hpp"
 #include "sluice/sdk/error.hpp"

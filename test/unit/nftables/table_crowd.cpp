@@ -48,7 +48,7 @@ struct Hooks {
   std::function<void()> before_part;  // of a dump
   std::uint64_t dumps = 0;
 };
-class HookedWire final : public netlink::Wire {
+class HookedWire final : public lib::netlink::Wire {
  public:
   explicit HookedWire(Hooks& hooks) : hooks_(hooks), wire_(netlink::open_kernel(NETLINK_NETFILTER)) {}
   int send(std::string_view datagram) noexcept override {
@@ -72,14 +72,14 @@ class HookedWire final : public netlink::Wire {
 
  private:
   Hooks& hooks_;
-  std::unique_ptr<netlink::Wire> wire_;
+  std::unique_ptr<lib::netlink::Wire> wire_;
   bool dumping_ = false;
 };
 
 netlink::OpenWire hooked(Hooks& hooks) {
   return [&hooks] { return std::make_unique<HookedWire>(hooks); };
 }
-std::unique_ptr<netlink::Wire> plain() { return netlink::open_kernel(NETLINK_NETFILTER); }
+std::unique_ptr<lib::netlink::Wire> plain() { return netlink::open_kernel(NETLINK_NETFILTER); }
 
 ElementWrite service(Family family, std::uint32_t n, bool remove = false) {
   FrontendKey key;

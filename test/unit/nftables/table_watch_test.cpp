@@ -73,7 +73,7 @@ struct Line {
   }
 };
 
-class ListenerWire final : public netlink::Wire {
+class ListenerWire final : public lib::netlink::Wire {
  public:
   explicit ListenerWire(std::shared_ptr<Line> line) : line_(std::move(line)) {}
   int send(std::string_view) noexcept override { return EOPNOTSUPP; }

@@ -12,7 +12,9 @@
 #include <span>
 #include <string_view>
 
-namespace sluice::netlink {
+#include "lib/status.hpp"
+
+namespace sluice::lib::netlink {
 
 class Wire {
  public:
@@ -40,9 +42,8 @@ class Wire {
 };
 
 // A socket of this protocol (NETLINK_ROUTE, NETLINK_GENERIC, NETLINK_NETFILTER) in the network namespace of the calling thread.
-// Throws sdk::Failure.
-std::unique_ptr<Wire> open_kernel(int protocol);
+Result<std::unique_ptr<Wire>> open_kernel(int protocol);
 
-using OpenWire = std::function<std::unique_ptr<Wire>()>;
+using OpenWire = std::function<Result<std::unique_ptr<Wire>>()>;
 
-}  // namespace sluice::netlink
+}  // namespace sluice::lib::netlink

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "plugins/common/netlink/wire.hpp"
+#include "lib/netlink/wire.hpp"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -17,10 +17,10 @@
 #include <climits>
 #include <cstddef>
 #include <new>
+#include <string>
+#include <utility>
 
-#include "plugins/common/netlink/error.hpp"
-
-namespace sluice::netlink {
+namespace sluice::lib::netlink {
 namespace {
 
 // Holds the acknowledgements of a window of requests, and the parts of a dump until they are read.
@@ -30,12 +30,14 @@ constexpr std::size_t kMostPorts = 16;  // to ignore; a process has one per addr
 
 class KernelWire final : public Wire {
  public:
-  explicit KernelWire(int protocol) : socket_(nl_socket_alloc()) {
+  KernelWire() : socket_(nl_socket_alloc()) {
     if (!socket_) throw std::bad_alloc();
+  }
+
+  // 0 or an errno.
+  int connect(int protocol) noexcept {
     errno = 0;
-    if (nl_connect(socket_.get(), protocol) != 0) {
-      fail(errno != 0 ? errno : EPROTONOSUPPORT, {}, "cannot open a netlink socket of protocol " + std::to_string(protocol));
-    }
+    if (nl_connect(socket_.get(), protocol) != 0) return errno != 0 ? errno : EPROTONOSUPPORT;
     const int descriptor = nl_socket_get_fd(socket_.get());
     set(descriptor, SOL_SOCKET, SO_SNDBUF, kSendBuffer);
     if (!set(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, kReceiveBuffer)) set(descriptor, SOL_SOCKET, SO_RCVBUF, kReceiveBuffer);
@@ -44,6 +46,7 @@ class KernelWire final : public Wire {
     set(descriptor, SOL_NETLINK, NETLINK_CAP_ACK, 1);
     set(descriptor, SOL_NETLINK, NETLINK_EXT_ACK, 1);
     if (protocol == NETLINK_ROUTE) set(descriptor, SOL_NETLINK, NETLINK_GET_STRICT_CHK, 1);
+    return 0;
   }
 
   int send(std::string_view datagram) noexcept override {
@@ -152,6 +155,12 @@ int Wire::listen(std::uint32_t, bool) noexcept { return EOPNOTSUPP; }
 int Wire::filter_by_attribute(std::uint16_t, std::size_t) noexcept { return EOPNOTSUPP; }
 int Wire::ignore_senders(std::span<const std::uint32_t>) noexcept { return EOPNOTSUPP; }
 
-std::unique_ptr<Wire> open_kernel(int protocol) { return std::make_unique<KernelWire>(protocol); }
+Result<std::unique_ptr<Wire>> open_kernel(int protocol) {
+  auto wire = std::make_unique<KernelWire>();
+  if (const int error = wire->connect(protocol); error != 0) {
+    return errno_status("cannot open a netlink socket of protocol " + std::to_string(protocol), error);
+  }
+  return std::unique_ptr<Wire>(std::move(wire));
+}
 
-}  // namespace sluice::netlink
+}  // namespace sluice::lib::netlink

@@ -12,8 +12,9 @@
 
 struct nl_msg;
 struct nlattr;
+struct nlmsghdr;
 
-namespace sluice::netlink {
+namespace sluice::lib::netlink {
 
 struct FreeMessage {
   void operator()(nl_msg* message) const noexcept;
@@ -42,7 +43,14 @@ nlattr* must(nlattr* nested);
 // An integer attribute of any width, since kernel versions differ; 0 for null.
 std::uint64_t number(const nlattr* attribute) noexcept;
 
+// The attribute of this type in a nested one; null if it is missing or `nest` is null.
+const nlattr* inner(const nlattr* nest, int type) noexcept;
+
+// The text of an attribute, which may end with NUL; empty for null.
+std::string_view text(const nlattr* attribute) noexcept;
+
 // The encoded message.
+nlmsghdr* header(const Message& message) noexcept;
 std::string_view bytes(const Message& message) noexcept;
 
-}  // namespace sluice::netlink
+}  // namespace sluice::lib::netlink

@@ -1,17 +1,16 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "plugins/common/netlink/message.hpp"
+#include "lib/netlink/message.hpp"
 
 #include <linux/genetlink.h>
 #include <netlink/attr.h>
 #include <netlink/msg.h>
 
-#include <algorithm>
 #include <cstring>
 #include <new>
 
-namespace sluice::netlink {
+namespace sluice::lib::netlink {
 
 void FreeMessage::operator()(nl_msg* message) const noexcept { nlmsg_free(message); }
 
@@ -56,9 +55,21 @@ std::uint64_t number(const nlattr* attribute) noexcept {
   }
 }
 
-std::string_view bytes(const Message& message) noexcept {
-  const nlmsghdr* const header = nlmsg_hdr(message.get());
-  return {reinterpret_cast<const char*>(header), header->nlmsg_len};
+const nlattr* inner(const nlattr* nest, int type) noexcept {
+  return nest != nullptr ? nla_find(static_cast<const nlattr*>(nla_data(nest)), nla_len(nest), type) : nullptr;
 }
 
-}  // namespace sluice::netlink
+std::string_view text(const nlattr* attribute) noexcept {
+  if (attribute == nullptr || nla_len(attribute) <= 0) return {};
+  const auto* const begin = static_cast<const char*>(nla_data(attribute));
+  return {begin, strnlen(begin, static_cast<std::size_t>(nla_len(attribute)))};
+}
+
+nlmsghdr* header(const Message& message) noexcept { return nlmsg_hdr(message.get()); }
+
+std::string_view bytes(const Message& message) noexcept {
+  const nlmsghdr* const encoded = header(message);
+  return {reinterpret_cast<const char*>(encoded), encoded->nlmsg_len};
+}
+
+}  // namespace sluice::lib::netlink
