@@ -232,8 +232,8 @@ class Checks {
   bool is_dropped(const std::string& host, std::uint16_t port) {
     return reached_port(host, port, 100) == 0;  // fixed time: no answer
   }
-  // False as long as the kernel has not noticed that the link is up, a moment after the command. Packets to the address
-  // leave the node until then.
+  // False until the kernel notices that the link is up, which is after the command. Packets to the address leave the node
+  // until then.
   bool is_own_address(const std::string& host) const {
     const Fd made(socket(sdk::socket_family(family_), SOCK_STREAM | SOCK_CLOEXEC, 0));
     const SocketAddress at(family_, *sdk::parse_address(host, family_), 0);
