@@ -63,6 +63,8 @@ void ConntrackReconciler::set_writing(bool writing) {
     } else {
       writes_ended_ = writes_begun_;
     }
+    // Each write would wake the thread twice otherwise.
+    if (writing || !awaits_write_) return;
   }
   filled_.notify_one();
 }
@@ -159,7 +161,9 @@ bool ConntrackReconciler::update_state() {
   {
     const lib::Lock lock(mutex_);
     const std::uint64_t write = writes_begun_;
+    awaits_write_ = true;
     while (!stopping_ && !pending_old_backend_ && writes_ended_ < write) filled_.wait(mutex_);
+    awaits_write_ = false;
     if (stopping_ || pending_old_backend_) return false;
     contents = mailbox_.take();
   }

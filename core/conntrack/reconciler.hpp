@@ -114,6 +114,7 @@ class ConntrackReconciler {
   bool stated_serves_ SLUICE_GUARDED_BY(mutex_) = false;     // the last statement
   std::uint64_t writes_begun_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::uint64_t writes_ended_ SLUICE_GUARDED_BY(mutex_) = 0;
+  bool awaits_write_ SLUICE_GUARDED_BY(mutex_) = false;  // the thread waits for the end of a write
   std::uint64_t last_end_ SLUICE_GUARDED_BY(mutex_) = 0;     // how many statements ended a `serves`
   std::uint64_t settled_end_ SLUICE_GUARDED_BY(mutex_) = 0;  // the last one after which all flows were scanned
 
