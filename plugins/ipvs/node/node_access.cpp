@@ -61,7 +61,7 @@ bool RealNode::modprobe(const std::vector<std::string>& arguments) {
   return result && result->ok();
 }
 
-std::string RealNode::loading_is_forbidden() {
+std::string RealNode::why_modules_cannot_load() {
   if (sysctl("kernel/modules_disabled") == "1") {
     return "kernel.modules_disabled is 1, so no module can be loaded until the next boot";
   }

@@ -23,7 +23,7 @@ class NodeAccess {
   // by itself.
   virtual bool modprobe(const std::vector<std::string>& arguments) = 0;
   // Why this process cannot load an existing module, as a sentence; empty if nothing prevents it.
-  virtual std::string loading_is_forbidden() = 0;
+  virtual std::string why_modules_cannot_load() = 0;
 };
 
 // The running node. Any thread.
@@ -33,7 +33,7 @@ class RealNode final : public NodeAccess {
   int set_sysctl(const std::string& name, const std::string& value) override;
   bool has_module(const std::string& name) override;
   bool modprobe(const std::vector<std::string>& arguments) override;
-  std::string loading_is_forbidden() override;
+  std::string why_modules_cannot_load() override;
 };
 
 }  // namespace sluice::ipvs

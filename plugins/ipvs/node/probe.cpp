@@ -39,7 +39,7 @@ class Findings {
   void add(abi::Code code, const std::string& sentence) {
     if (std::find(sentences_.begin(), sentences_.end(), sentence) != sentences_.end()) return;
     sentences_.push_back(sentence);
-    // A shortage says nothing about the node: any other code takes precedence.
+    // kRetry (ENOBUFS, ENOMEM, a broken dump) says nothing about the node: any other code takes precedence.
     if (code_ == abi::Code::kOk || code_ == abi::Code::kRetry) code_ = code;
     if (code == abi::Code::kUnsupported) module_may_be_missing_ = true;
   }
@@ -49,7 +49,7 @@ class Findings {
     std::string text = "this node cannot run mode ipvs: ";
     for (const std::string& sentence : sentences_) text += (&sentence == &sentences_.front() ? "" : "; ") + sentence;
     if (module_may_be_missing_) {
-      if (const std::string why = node.loading_is_forbidden(); !why.empty()) text += "; " + why;
+      if (const std::string why = node.why_modules_cannot_load(); !why.empty()) text += "; " + why;
     }
     throw sdk::Failure(code_, "node", text);
   }
@@ -67,9 +67,9 @@ ServerKey probe_key(abi::Family family) {
 }
 
 void check_scheduler(ServerKernel& kernel, const std::string& scheduler, abi::Family family) {
-  const auto there = kernel.servers();
+  const auto servers = kernel.servers();
   const ServerKey key = probe_key(family);
-  const bool in_use = std::any_of(there.begin(), there.end(), [&](const VirtualServer& each) {
+  const bool in_use = std::any_of(servers.begin(), servers.end(), [&](const VirtualServer& each) {
     return each.scheduler == scheduler && !(each.key == key);
   });
   if (in_use) return;
@@ -110,7 +110,7 @@ void check_set_types(SetKernel& kernel, abi::Family family, Findings& into) {
       failures.push_back(failure);
     }
   }
-  // All types fail for the same reason.
+  // If every type failed, they have one cause, such as a kernel without ipset: report it once.
   if (failures.size() == std::size(kTypes)) failures.resize(1, failures.front());
   for (const sdk::Failure& failure : failures) into.add(failure.code(), failure.what());
 }
@@ -145,7 +145,7 @@ std::vector<netfilter::Need> needs(abi::Family family, bool random_fully) {
 }
 
 void check_dummy_link(LinkKernel& kernel, abi::Family family) {
-  if (const auto there = kernel.find(kLinkName); there && there->kind == "dummy") return;
+  if (const auto link = kernel.find(kLinkName); link && link->kind == "dummy") return;
   const std::string name = family == abi::Family::kIpv4 ? "sluice-probe4" : "sluice-probe6";
   kernel.create(name);
   if (const auto made = kernel.find(name)) kernel.remove(made->index);
@@ -157,6 +157,8 @@ void probe_node(const Kernels& kernels, const Settings& settings, abi::Family fa
   Modules().load(settings, node);
   Findings findings;
   findings.check([&] { check_scheduler(kernels.servers, settings.scheduler, family); });
+  // In this order: check_set_match() tests a rule with the set that check_set_types() leaves; then the set is destroyed.
+  // If probe_needs() throws, the set match is not tested.
   check_set_types(kernels.sets, family, findings);
   findings.check([&] {
     netfilter::probe_needs(kernels.rules, needs(family, kernels.rules.tools().has_random_fully()));

@@ -52,7 +52,7 @@ class FakeNode final : public NodeAccess {
     loaded.push_back(line);
     return true;
   }
-  std::string loading_is_forbidden() override { return forbidden; }
+  std::string why_modules_cannot_load() override { return forbidden; }
 };
 
 }  // namespace sluice::ipvs
