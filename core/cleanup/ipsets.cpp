@@ -26,9 +26,9 @@
 namespace sluice::cleanup {
 namespace {
 
-using lib::netlink::inner;
 using lib::netlink::Message;
 using lib::netlink::must;
+using lib::netlink::nested_attribute;
 using lib::netlink::Socket;
 
 // The oldest protocol version that all supported kernels accept.
@@ -41,14 +41,14 @@ Message request(int command, int flags) {
 }
 
 std::string name_of(nlmsghdr* header) {
-  return std::string(lib::netlink::text(nlmsg_find_attr(header, sizeof(nfgenmsg), IPSET_ATTR_SETNAME)));
+  return std::string(lib::netlink::string_attribute(nlmsg_find_attr(header, sizeof(nfgenmsg), IPSET_ATTR_SETNAME)));
 }
 
 std::optional<lib::IpAddress> address_of(const nlattr* nest) {
-  if (const nlattr* v4 = inner(nest, IPSET_ATTR_IPADDR_IPV4); v4 != nullptr && nla_len(v4) == 4) {
+  if (const nlattr* v4 = nested_attribute(nest, IPSET_ATTR_IPADDR_IPV4); v4 != nullptr && nla_len(v4) == 4) {
     return lib::IpAddress::from_bytes(lib::Family::ipv4, nla_data(v4));
   }
-  if (const nlattr* v6 = inner(nest, IPSET_ATTR_IPADDR_IPV6); v6 != nullptr && nla_len(v6) == 16) {
+  if (const nlattr* v6 = nested_attribute(nest, IPSET_ATTR_IPADDR_IPV6); v6 != nullptr && nla_len(v6) == 16) {
     return lib::IpAddress::from_bytes(lib::Family::ipv6, nla_data(v6));
   }
   return std::nullopt;
@@ -56,16 +56,17 @@ std::optional<lib::IpAddress> address_of(const nlattr* nest) {
 
 SetEntry entry_of(const nlattr* data) {
   SetEntry out;
-  if (const nlattr* ip = inner(data, IPSET_ATTR_IP)) {
+  if (const nlattr* ip = nested_attribute(data, IPSET_ATTR_IP)) {
     if (const auto address = address_of(ip)) {
       out.has_address = true;
       out.address = *address;
     }
   }
-  if (const nlattr* port = inner(data, IPSET_ATTR_PORT); port != nullptr && nla_len(port) >= 2) {
+  if (const nlattr* port = nested_attribute(data, IPSET_ATTR_PORT); port != nullptr && nla_len(port) >= 2) {
     out.port = ntohs(nla_get_u16(port));
   }
-  if (const nlattr* protocol = inner(data, IPSET_ATTR_PROTO); protocol != nullptr && nla_len(protocol) >= 1) {
+  if (const nlattr* protocol = nested_attribute(data, IPSET_ATTR_PROTO);
+      protocol != nullptr && nla_len(protocol) >= 1) {
     out.protocol = nla_get_u8(protocol);
   }
   return out;

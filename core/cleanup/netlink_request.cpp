@@ -20,7 +20,7 @@ lib::netlink::Message netfilter_message(int subsystem, int type, int flags, int 
 }
 
 int ask(lib::netlink::Socket& kernel, const lib::netlink::Message& request, const lib::netlink::Socket::Take& take) {
-  nlmsghdr* const message = header(request);
+  nlmsghdr* const message = header_of(request);
   if ((message->nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP) {
     const auto answer = kernel.request(message, take);
     return answer ? *answer : answer.status().os_errno();

@@ -51,7 +51,7 @@ int number_of(std::string_view name) {
 }
 
 std::string text_of(nlmsghdr* header, int attribute) {
-  return std::string(lib::netlink::text(nlmsg_find_attr(header, sizeof(nfgenmsg), attribute)));
+  return std::string(lib::netlink::string_attribute(nlmsg_find_attr(header, sizeof(nfgenmsg), attribute)));
 }
 
 struct NftTable {
@@ -79,9 +79,9 @@ int remove(Socket& kernel, const std::vector<NftTable>& tables) {
   for (const NftTable& table : tables) {
     messages.push_back(netfilter_message(NFNL_SUBSYS_NFTABLES, NFT_MSG_DELTABLE, 0, table.family));
     must(nla_put_string(messages.back().get(), NFTA_TABLE_NAME, table.name.c_str()));
-    changes.push_back(header(messages.back()));
+    changes.push_back(header_of(messages.back()));
   }
-  const auto answer = kernel.transact(header(begin), changes, header(end));
+  const auto answer = kernel.transact(header_of(begin), changes, header_of(end));
   return answer ? *answer : answer.status().os_errno();
 }
 

@@ -55,8 +55,8 @@ int remove(Socket& kernel, std::uint16_t family, const VirtualServer& server) {
   return ask(kernel, request);
 }
 
-const nlattr* inner(const nlattr* nest, int type, int size) {
-  const nlattr* found = lib::netlink::inner(nest, type);
+const nlattr* nested_attribute(const nlattr* nest, int type, int size) {
+  const nlattr* found = lib::netlink::nested_attribute(nest, type);
   return found != nullptr && nla_len(found) >= size ? found : nullptr;
 }
 
@@ -104,10 +104,10 @@ lib::Result<IpvsOwnership> read_ipvs_ownership() {
 }
 
 std::optional<VirtualServer> parse_virtual_server(const nlattr* service) {
-  const nlattr* af = inner(service, IPVS_SVC_ATTR_AF, 2);
-  const nlattr* protocol = inner(service, IPVS_SVC_ATTR_PROTOCOL, 2);
-  const nlattr* address = inner(service, IPVS_SVC_ATTR_ADDR, 4);
-  const nlattr* port = inner(service, IPVS_SVC_ATTR_PORT, 2);
+  const nlattr* af = nested_attribute(service, IPVS_SVC_ATTR_AF, 2);
+  const nlattr* protocol = nested_attribute(service, IPVS_SVC_ATTR_PROTOCOL, 2);
+  const nlattr* address = nested_attribute(service, IPVS_SVC_ATTR_ADDR, 4);
+  const nlattr* port = nested_attribute(service, IPVS_SVC_ATTR_PORT, 2);
   if (af == nullptr || protocol == nullptr || address == nullptr || port == nullptr) return std::nullopt;
   const bool v4 = nla_get_u16(af) == AF_INET;
   if (!v4 && nla_len(address) < 16) return std::nullopt;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What errno values of netlink requests mean.
+// Errno values of netlink requests and other system calls: whether to retry, and their text.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace sluice::lib::netlink {
 // Whether a repetition may succeed: ENOBUFS, ENOMEM, EAGAIN, EINTR, EBUSY, ETIMEDOUT.
 bool is_temporary(int error) noexcept;
 
-// "No buffer space available (ENOBUFS)".
+// Description and name of a positive errno, such as "No buffer space available (ENOBUFS)". Any thread.
 std::string error_text(int error);
 
 }  // namespace sluice::lib::netlink

@@ -39,7 +39,7 @@ nlattr* must(nlattr* nested) {
   return nested;
 }
 
-std::uint64_t number(const nlattr* attribute) noexcept {
+std::uint64_t integer_attribute(const nlattr* attribute) noexcept {
   if (attribute == nullptr) return 0;
   const void* const data = nla_data(attribute);
   const auto read = [data](auto value) {
@@ -55,20 +55,20 @@ std::uint64_t number(const nlattr* attribute) noexcept {
   }
 }
 
-const nlattr* inner(const nlattr* nest, int type) noexcept {
+const nlattr* nested_attribute(const nlattr* nest, int type) noexcept {
   return nest != nullptr ? nla_find(static_cast<const nlattr*>(nla_data(nest)), nla_len(nest), type) : nullptr;
 }
 
-std::string_view text(const nlattr* attribute) noexcept {
+std::string_view string_attribute(const nlattr* attribute) noexcept {
   if (attribute == nullptr || nla_len(attribute) <= 0) return {};
   const auto* const begin = static_cast<const char*>(nla_data(attribute));
   return {begin, strnlen(begin, static_cast<std::size_t>(nla_len(attribute)))};
 }
 
-nlmsghdr* header(const Message& message) noexcept { return nlmsg_hdr(message.get()); }
+nlmsghdr* header_of(const Message& message) noexcept { return nlmsg_hdr(message.get()); }
 
-std::string_view bytes(const Message& message) noexcept {
-  const nlmsghdr* const encoded = header(message);
+std::string_view bytes_of(const Message& message) noexcept {
+  const nlmsghdr* const encoded = header_of(message);
   return {reinterpret_cast<const char*>(encoded), encoded->nlmsg_len};
 }
 

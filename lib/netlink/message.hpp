@@ -40,17 +40,18 @@ void must(int result);
 // The same for nla_nest_start.
 nlattr* must(nlattr* nested);
 
-// An integer attribute of any width, since kernel versions differ; 0 for null.
-std::uint64_t number(const nlattr* attribute) noexcept;
+// An integer attribute of 1, 2, 4 or 8 bytes, since widths differ between kernel versions, as its bytes are stored: the
+// caller converts attributes in network byte order. 0 for null and for other sizes.
+std::uint64_t integer_attribute(const nlattr* attribute) noexcept;
 
 // The attribute of this type in a nested one; null if it is missing or `nest` is null.
-const nlattr* inner(const nlattr* nest, int type) noexcept;
+const nlattr* nested_attribute(const nlattr* nest, int type) noexcept;
 
-// The text of an attribute, which may end with NUL; empty for null.
-std::string_view text(const nlattr* attribute) noexcept;
+// A string attribute without its NUL, which is optional; empty for null.
+std::string_view string_attribute(const nlattr* attribute) noexcept;
 
-// The encoded message.
-nlmsghdr* header(const Message& message) noexcept;
-std::string_view bytes(const Message& message) noexcept;
+// The encoded message; it belongs to `message`.
+nlmsghdr* header_of(const Message& message) noexcept;
+std::string_view bytes_of(const Message& message) noexcept;
 
 }  // namespace sluice::lib::netlink

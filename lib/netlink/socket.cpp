@@ -27,22 +27,22 @@ Status unknown(int error, std::string message) {
 }  // namespace
 
 Socket::Socket(int protocol, std::string what)
-    : Socket([protocol] { return open_kernel(protocol); }, std::move(what)) {}
+    : Socket([protocol] { return open_raw_socket(protocol); }, std::move(what)) {}
 
-Socket::Socket(OpenWire open, std::string what, std::chrono::milliseconds patience)
-    : open_(std::move(open)), what_(std::move(what)), patience_(patience), buffer_(kFirstBuffer) {}
+Socket::Socket(OpenRawSocket open, std::string what, std::chrono::milliseconds timeout)
+    : open_(std::move(open)), what_(std::move(what)), timeout_(timeout), buffer_(kFirstBuffer) {}
 
 Socket::~Socket() = default;
 
 Status Socket::open() {
-  if (wire_) return {};
-  auto wire = open_();
-  if (!wire) return give_up(wire.status());
-  wire_ = std::move(*wire);
+  if (raw_socket_) return {};
+  auto raw_socket = open_();
+  if (!raw_socket) return give_up(raw_socket.status());
+  raw_socket_ = std::move(*raw_socket);
   return {};
 }
 
-void Socket::close() noexcept { wire_.reset(); }
+void Socket::close() noexcept { raw_socket_.reset(); }
 
 Status Socket::give_up(const Status& status) {
   close();
@@ -56,7 +56,7 @@ Status Socket::give_up(int error, const std::string& why) {
 std::uint32_t Socket::stamp(nlmsghdr* message, int flags) {
   if (++sequence_ == 0) ++sequence_;  // notifications have 0
   message->nlmsg_seq = sequence_;
-  message->nlmsg_pid = wire_->port();
+  message->nlmsg_pid = raw_socket_->port_id();
   message->nlmsg_flags = static_cast<std::uint16_t>(message->nlmsg_flags | NLM_F_REQUEST | flags);
   return sequence_;
 }
@@ -69,7 +69,7 @@ std::uint32_t Socket::append(std::string& datagram, nlmsghdr* message, int flags
 }
 
 Status Socket::send(std::string_view datagram) {
-  const int error = wire_->send(datagram);
+  const int error = raw_socket_->send(datagram);
   if (error != 0) return give_up(error, "sending " + std::to_string(datagram.size()) + " bytes: " + error_text(error));
   ++datagrams_;
   return {};
@@ -77,7 +77,7 @@ Status Socket::send(std::string_view datagram) {
 
 long Socket::receive() {
   long size = -EINTR;
-  while (size == -EINTR) size = wire_->receive(std::span<char>(buffer_), patience_);
+  while (size == -EINTR) size = raw_socket_->receive(std::span<char>(buffer_), timeout_);
   if (size > static_cast<long>(buffer_.size())) {
     buffer_.resize(static_cast<std::size_t>(size));  // for the next try
     return -ENOBUFS;
@@ -97,7 +97,7 @@ int Socket::answer(nlmsghdr* message) {
     const nlattr* const words = message->nlmsg_len > NLMSG_HDRLEN + skip
                                     ? nlmsg_find_attr(message, static_cast<int>(skip), NLMSGERR_ATTR_MSG)
                                     : nullptr;
-    reason_ = text(words);
+    reason_ = string_attribute(words);
   }
   return error->error < 0 && error->error != INT_MIN ? -error->error : EPROTO;
 }
@@ -107,14 +107,14 @@ Status Socket::take_answers(std::uint32_t first, std::span<int> answers, const T
     const long size = receive();
     if (size == -EAGAIN) {
       return give_up(ETIMEDOUT, std::to_string(missing) + " of " + std::to_string(answers.size()) +
-                                    " requests were not answered within " + std::to_string(patience_.count()) + " ms");
+                                    " requests were not answered within " + std::to_string(timeout_.count()) + " ms");
     }
     if (size < 0) return give_up(static_cast<int>(-size), "receiving an answer: " + error_text(static_cast<int>(-size)));
     int left = static_cast<int>(size);
     auto* message = reinterpret_cast<nlmsghdr*>(buffer_.data());
     for (; nlmsg_ok(message, left); message = nlmsg_next(message, &left)) {
       const std::size_t index = message->nlmsg_seq - first;
-      if (message->nlmsg_pid != wire_->port() || index >= answers.size()) continue;
+      if (message->nlmsg_pid != raw_socket_->port_id() || index >= answers.size()) continue;
       if (message->nlmsg_type == NLMSG_OVERRUN) return give_up(ENOBUFS, "the kernel reports lost replies (NLMSG_OVERRUN)");
       if (message->nlmsg_type == NLMSG_ERROR) {
         if (answers[index] == kMissing) --missing;
@@ -240,7 +240,7 @@ Socket::DumpEnd Socket::read_dump(nlmsghdr* message, const Visit& visit, const s
     int left = static_cast<int>(size);
     auto* part = reinterpret_cast<nlmsghdr*>(buffer_.data());
     for (; nlmsg_ok(part, left); part = nlmsg_next(part, &left)) {
-      if (part->nlmsg_pid != wire_->port() || part->nlmsg_seq != number) continue;
+      if (part->nlmsg_pid != raw_socket_->port_id() || part->nlmsg_seq != number) continue;
       if ((part->nlmsg_flags & NLM_F_DUMP_INTR) != 0) end.interrupted = true;
       if (part->nlmsg_type == NLMSG_OVERRUN) return ended(ENOBUFS, Broken::kAgain, "replies were lost");
       if (part->nlmsg_type == NLMSG_ERROR) return refused(answer(part));

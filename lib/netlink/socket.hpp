@@ -16,14 +16,14 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/netlink/wire.hpp"
+#include "lib/netlink/raw_socket.hpp"
 #include "lib/status.hpp"
 
 namespace sluice::lib::netlink {
 
-// Opens its wire on first use, in the current network namespace, and reopens it after any error, so that a late reply
-// is never taken for the reply to another request. Requests are messages of any library; their number, their port and
-// the flags NLM_F_REQUEST, NLM_F_ACK and NLM_F_DUMP are set here.
+// Opens its raw socket on first use, in the current network namespace, and reopens it after any error, so that a late
+// reply is never taken for the reply to another request. Requests are messages of any library; their sequence number,
+// their port ID and the flags NLM_F_REQUEST, NLM_F_ACK and NLM_F_DUMP are set here.
 //
 // A refusal of the kernel is an errno. A status means that the result is unknown; its os_errno() is the reason,
 // ETIMEDOUT after a timeout.
@@ -52,7 +52,7 @@ class Socket {
   // Which requests of a batch the kernel acknowledges. It reports each refusal in any case.
   enum class Acks { kEach, kLast };
 
-  static constexpr std::chrono::milliseconds kPatience{5000};  // timeout for one reply
+  static constexpr std::chrono::milliseconds kTimeout{5000};  // timeout for one reply
   static constexpr int kTries = 5;                             // of a dump
   // Requests in one datagram. Each acknowledgement takes up to 1 KiB of the receive buffer, whose default is at least
   // 208 KiB.
@@ -61,7 +61,7 @@ class Socket {
 
   // `what` names the subsystem in error messages: "IPVS".
   Socket(int protocol, std::string what);
-  Socket(OpenWire open, std::string what, std::chrono::milliseconds patience = kPatience);
+  Socket(OpenRawSocket open, std::string what, std::chrono::milliseconds timeout = kTimeout);
   ~Socket();
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
@@ -98,7 +98,7 @@ class Socket {
  private:
   Status open();
   void close() noexcept;
-  // Appends the message to the datagram and returns its number. REQUIRES: the wire is open.
+  // Appends the message to the datagram and returns its sequence number. REQUIRES: the raw socket is open.
   std::uint32_t append(std::string& datagram, nlmsghdr* message, int flags);
   std::uint32_t stamp(nlmsghdr* message, int flags);
   Status send(std::string_view datagram);
@@ -107,14 +107,14 @@ class Socket {
   // `whole` a refusal ends it.
   Status take_answers(std::uint32_t first, std::span<int> answers, const Take& take, bool whole = false);
   int answer(nlmsghdr* message);
-  // Closes the wire.
+  // Closes the raw socket.
   Status give_up(const Status& status);
   Status give_up(int error, const std::string& why);
 
-  OpenWire open_;
+  OpenRawSocket open_;
   std::string what_;
-  std::chrono::milliseconds patience_;
-  std::unique_ptr<Wire> wire_;
+  std::chrono::milliseconds timeout_;
+  std::unique_ptr<RawSocket> raw_socket_;
   std::vector<char> buffer_;
   std::string reason_;
   std::uint32_t sequence_ = 0;

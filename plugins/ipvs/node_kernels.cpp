@@ -124,7 +124,7 @@ NodeKernels node_kernels(abi::Family family) {
   kernels.sockets.holder = [family](abi::Protocol protocol, const sockets::Listener& listener) {
     return sockets::find_port_holder(family, protocol, listener.address, listener.port);
   };
-  kernels.tracking = [] { return netlink::open_kernel(NETLINK_NETFILTER); };
+  kernels.tracking = [] { return netlink::open_raw_socket(NETLINK_NETFILTER); };
   return kernels;
 }
 

@@ -41,7 +41,7 @@ struct NodeKernels {
   // The source of this node's packets to other hosts; empty without a default route. IPv4.
   std::function<std::optional<abi::Address>()> usual_source;
   PortClashes::Sockets sockets;
-  netlink::OpenWire tracking;  // opens connection tracking; empty: not available
+  netlink::OpenRawSocket tracking;  // opens connection tracking; empty: not available
 };
 
 // Access to this node. Sends no request yet.

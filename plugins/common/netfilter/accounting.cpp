@@ -36,7 +36,8 @@ Message ask_for_counter(const std::string& name) { return request(kGet, NLM_F_AC
 
 Message make_counter(const std::string& name) { return request(kNew, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, name); }
 
-Accounting::Accounting() : socket_([] { return netlink::open_kernel(NETLINK_NETFILTER); }, "nfacct", kAccountingTimeout) {}
+Accounting::Accounting()
+    : socket_([] { return netlink::open_raw_socket(NETLINK_NETFILTER); }, "nfacct", kAccountingTimeout) {}
 
 int Accounting::exchange(const Message& request, std::optional<std::uint64_t>& packets) {
   try {
@@ -44,7 +45,7 @@ int Accounting::exchange(const Message& request, std::optional<std::uint64_t>& p
     return socket_.request(request, [&packets](nlmsghdr* answer) {
       if (answer->nlmsg_type != kNew) return;
       const nlattr* const counted = nlmsg_find_attr(answer, sizeof(nfgenmsg), NFACCT_PKTS);
-      if (counted != nullptr) packets = be64toh(lib::netlink::number(counted));
+      if (counted != nullptr) packets = be64toh(lib::netlink::integer_attribute(counted));
     });
   } catch (const sdk::Failure& failure) {
     return failure.os_errno() != 0 ? failure.os_errno() : EIO;

@@ -14,7 +14,7 @@
 
 namespace sluice::netfilter {
 
-using lib::netlink::bytes;  // for tests
+using lib::netlink::bytes_of;  // for tests
 using lib::netlink::Message;
 
 // The netlink requests. Throw std::bad_alloc.

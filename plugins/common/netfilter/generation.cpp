@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds kGenerationTimeout{1000};  // without an ans
 }  // namespace
 
 GenerationReader::GenerationReader()
-    : socket_([] { return netlink::open_kernel(NETLINK_NETFILTER); }, "nf_tables", kGenerationTimeout) {}
+    : socket_([] { return netlink::open_raw_socket(NETLINK_NETFILTER); }, "nf_tables", kGenerationTimeout) {}
 
 std::optional<std::uint32_t> GenerationReader::read() {
   nfgenmsg header{};
@@ -34,7 +34,7 @@ std::optional<std::uint32_t> GenerationReader::read() {
     const int error = socket_.request(lib::netlink::make_message(kGetGeneration, 0, header), [&](nlmsghdr* answer) {
       if (answer->nlmsg_type != kNewGeneration) return;
       const nlattr* const id = nlmsg_find_attr(answer, sizeof(nfgenmsg), NFTA_GEN_ID);
-      if (id != nullptr) generation = ntohl(static_cast<std::uint32_t>(lib::netlink::number(id)));
+      if (id != nullptr) generation = ntohl(static_cast<std::uint32_t>(lib::netlink::integer_attribute(id)));
     });
     if (error != 0) return std::nullopt;
   } catch (const sdk::Failure&) {

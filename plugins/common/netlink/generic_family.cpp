@@ -15,10 +15,10 @@
 
 namespace sluice::netlink {
 
+using lib::netlink::integer_attribute;
 using lib::netlink::make_generic;
 using lib::netlink::Message;
 using lib::netlink::must;
-using lib::netlink::number;
 
 GenericFamily::GenericFamily(std::string name, std::string module)
     : name_(std::move(name)), module_(std::move(module)) {}
@@ -30,7 +30,9 @@ std::uint16_t GenericFamily::id(Socket& socket) {
   std::uint16_t id = 0;
   const int error = socket.request(ask, [&id](nlmsghdr* answer) {
     const nlattr* const attribute = nlmsg_find_attr(answer, GENL_HDRLEN, CTRL_ATTR_FAMILY_ID);
-    if (answer->nlmsg_type == GENL_ID_CTRL && attribute != nullptr) id = static_cast<std::uint16_t>(number(attribute));
+    if (answer->nlmsg_type == GENL_ID_CTRL && attribute != nullptr) {
+      id = static_cast<std::uint16_t>(integer_attribute(attribute));
+    }
   });
   if (error == ENOENT || (error == 0 && id == 0)) {
     throw sdk::Failure(abi::Code::kUnsupported, module_,

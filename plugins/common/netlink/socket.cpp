@@ -14,18 +14,20 @@ namespace sluice::netlink {
 
 using lib::netlink::Message;
 
-std::unique_ptr<lib::netlink::Wire> open_kernel(int protocol) {
-  auto wire = lib::netlink::open_kernel(protocol);
-  if (!wire) fail(wire.status().os_errno(), {}, "cannot open a netlink socket of protocol " + std::to_string(protocol));
-  return std::move(*wire);
+std::unique_ptr<lib::netlink::RawSocket> open_raw_socket(int protocol) {
+  auto raw_socket = lib::netlink::open_raw_socket(protocol);
+  if (!raw_socket) {
+    fail(raw_socket.status().os_errno(), {}, "cannot open a netlink socket of protocol " + std::to_string(protocol));
+  }
+  return std::move(*raw_socket);
 }
 
 Socket::Socket(int protocol, std::string what)
-    : Socket([protocol] { return open_kernel(protocol); }, std::move(what)) {}
+    : Socket([protocol] { return open_raw_socket(protocol); }, std::move(what)) {}
 
-Socket::Socket(OpenWire open, std::string what, std::chrono::milliseconds patience)
-    : Base([open = std::move(open)] { return lib::Result<std::unique_ptr<lib::netlink::Wire>>(open()); }, std::move(what),
-           patience) {}
+Socket::Socket(OpenRawSocket open, std::string what, std::chrono::milliseconds timeout)
+    : Base([open = std::move(open)] { return lib::Result<std::unique_ptr<lib::netlink::RawSocket>>(open()); },
+           std::move(what), timeout) {}
 
 template <class T>
 T Socket::value(lib::Result<T> result) const {
@@ -34,17 +36,17 @@ T Socket::value(lib::Result<T> result) const {
   throw sdk::Failure(code_of(status.os_errno()), what(), status.message(), status.os_errno());
 }
 
-int Socket::request(const Message& message, const Take& take) { return value(Base::request(header(message), take)); }
+int Socket::request(const Message& message, const Take& take) { return value(Base::request(header_of(message), take)); }
 
 int Socket::dump(const Message& message, const std::function<void()>& begin, const Take& take, InterruptibleDump* loose) {
-  return value(Base::dump(header(message), begin, take, loose));
+  return value(Base::dump(header_of(message), begin, take, loose));
 }
 
 std::vector<int> Socket::batch(std::size_t count, const std::function<Message(std::size_t index)>& make) {
   Message message;
   return value(Base::batch(count, [&](std::size_t index) {
     message = make(index);
-    return header(message);
+    return header_of(message);
   }));
 }
 

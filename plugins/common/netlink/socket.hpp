@@ -12,15 +12,15 @@
 #include <vector>
 
 #include "lib/netlink/message.hpp"
+#include "lib/netlink/raw_socket.hpp"
 #include "lib/netlink/socket.hpp"
-#include "lib/netlink/wire.hpp"
 
 namespace sluice::netlink {
 
-using OpenWire = std::function<std::unique_ptr<lib::netlink::Wire>()>;
+using OpenRawSocket = std::function<std::unique_ptr<lib::netlink::RawSocket>()>;
 
-// As lib::netlink::open_kernel(). Throws sdk::Failure.
-std::unique_ptr<lib::netlink::Wire> open_kernel(int protocol);
+// As lib::netlink::open_raw_socket(). Throws sdk::Failure.
+std::unique_ptr<lib::netlink::RawSocket> open_raw_socket(int protocol);
 
 // Where lib::netlink::Socket returns a status this throws sdk::Failure: kRetry for shortages and timeouts, otherwise the
 // code of code_of().
@@ -31,7 +31,7 @@ class Socket : private lib::netlink::Socket {
   using Base::datagrams;
   using Base::InterruptibleDump;
   using Base::kDatagram;
-  using Base::kPatience;
+  using Base::kTimeout;
   using Base::kTries;
   using Base::kWindow;
   using Base::reason;
@@ -39,7 +39,7 @@ class Socket : private lib::netlink::Socket {
   using Base::Take;
 
   Socket(int protocol, std::string what);
-  Socket(OpenWire open, std::string what, std::chrono::milliseconds patience = kPatience);
+  Socket(OpenRawSocket open, std::string what, std::chrono::milliseconds timeout = kTimeout);
 
   [[nodiscard]] int request(const lib::netlink::Message& message, const Take& take = {});
   [[nodiscard]] int dump(const lib::netlink::Message& message, const std::function<void()>& begin, const Take& take,

@@ -27,7 +27,7 @@ constexpr std::size_t kBuffer = 64 * 1024;
 
 }  // namespace
 
-FlowKeeper::FlowKeeper(netlink::OpenWire open, abi::Family family, sdk::Logger log)
+FlowKeeper::FlowKeeper(netlink::OpenRawSocket open, abi::Family family, sdk::Logger log)
     : open_(std::move(open)), family_(family), log_(log) {}
 
 FlowKeeper::~FlowKeeper() { stop(); }
@@ -38,7 +38,7 @@ void FlowKeeper::listen() {
     events_ = open_();
     // A busy node expires thousands of flows per second. If the kernel cannot filter those out, keep() ignores them.
     static_cast<void>(events_->filter_by_attribute(CTA_TIMEOUT, sizeof(nfgenmsg)));
-    const int refused = events_->listen(NFNLGRP_CONNTRACK_DESTROY, true);
+    const int refused = events_->set_membership(NFNLGRP_CONNTRACK_DESTROY, true);
     if (refused != 0) give_up(lib::netlink::error_text(refused));
   } catch (const sdk::Failure& failure) {
     give_up(failure.what());

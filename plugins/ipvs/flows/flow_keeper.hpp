@@ -31,7 +31,7 @@ namespace sluice::ipvs {
 class FlowKeeper {
  public:
   // Empty `open`: nothing is restored.
-  FlowKeeper(netlink::OpenWire open, abi::Family family, sdk::Logger log);
+  FlowKeeper(netlink::OpenRawSocket open, abi::Family family, sdk::Logger log);
   ~FlowKeeper();
   FlowKeeper(const FlowKeeper&) = delete;
   FlowKeeper& operator=(const FlowKeeper&) = delete;
@@ -51,11 +51,11 @@ class FlowKeeper {
   bool read_all();
   void restore(nlmsghdr* message);
 
-  netlink::OpenWire open_;
+  netlink::OpenRawSocket open_;
   const abi::Family family_;
   sdk::Logger log_;
   std::set<ServerKey> servers_;
-  std::unique_ptr<lib::netlink::Wire> events_;
+  std::unique_ptr<lib::netlink::RawSocket> events_;
   std::unique_ptr<netlink::Socket> requests_;
   std::vector<char> buffer_;
   std::size_t restored_ = 0;

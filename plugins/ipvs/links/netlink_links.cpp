@@ -108,7 +108,7 @@ std::optional<LocalRoute> local_route_in(nlmsghdr* message, int index) {
 
 std::string kind_of(nlmsghdr* message) {
   const nlattr* const info = nlmsg_find_attr(message, sizeof(ifinfomsg), IFLA_LINKINFO);
-  return std::string(lib::netlink::text(lib::netlink::inner(info, IFLA_INFO_KIND)));
+  return std::string(lib::netlink::string_attribute(lib::netlink::nested_attribute(info, IFLA_INFO_KIND)));
 }
 
 // A single address of this link; this backend binds no other prefix length.
@@ -150,7 +150,7 @@ std::optional<abi::Address> address_in(nlmsghdr* message, int index, abi::Family
 
 NetlinkLinks::NetlinkLinks() : socket_(NETLINK_ROUTE, "the links of this node") {}
 
-NetlinkLinks::NetlinkLinks(netlink::OpenWire open) : socket_(std::move(open), "the links of this node") {}
+NetlinkLinks::NetlinkLinks(netlink::OpenRawSocket open) : socket_(std::move(open), "the links of this node") {}
 
 std::optional<LinkState> NetlinkLinks::find(const std::string& name) {
   auto message = link_message(RTM_GETLINK, 0, 0);

@@ -17,7 +17,7 @@ namespace sluice::ipvs {
 class NetlinkLinks final : public LinkKernel {
  public:
   NetlinkLinks();
-  explicit NetlinkLinks(netlink::OpenWire open);
+  explicit NetlinkLinks(netlink::OpenRawSocket open);
 
   std::optional<LinkState> find(const std::string& name) override;
   void create(const std::string& name) override;

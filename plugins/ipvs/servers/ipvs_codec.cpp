@@ -17,8 +17,8 @@
 namespace sluice::ipvs {
 namespace {
 
+using lib::netlink::integer_attribute;
 using lib::netlink::must;
-using lib::netlink::number;
 
 // Both families: the kernel's union nf_inet_addr.
 constexpr int kAddressBytes = 16;
@@ -32,7 +32,9 @@ abi::Address address_of(const nlattr* attribute, abi::Family family) {
   return address;
 }
 
-std::uint16_t port_of(const nlattr* attribute) { return ntohs(static_cast<std::uint16_t>(number(attribute))); }
+std::uint16_t port_of(const nlattr* attribute) {
+  return ntohs(static_cast<std::uint16_t>(integer_attribute(attribute)));
+}
 
 void put_key(nl_msg* message, const ServerKey& key, abi::Family family) {
   must(nla_put_u16(message, IPVS_SVC_ATTR_AF, static_cast<std::uint16_t>(sdk::socket_family(family))));
@@ -95,7 +97,7 @@ bool parse(nlmsghdr* message, std::uint8_t command, int outer, std::array<nlattr
 
 // Kernel counters are signed and may be negative for a short time, which means none.
 std::uint64_t counter(const nlattr* attribute) {
-  const std::uint64_t value = number(attribute);
+  const std::uint64_t value = integer_attribute(attribute);
   return value > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()) ? 0 : value;
 }
 
@@ -141,13 +143,17 @@ lib::netlink::Message encode(std::uint16_t id, const IpvsTimeouts& timeouts) {
 std::optional<VirtualServer> decode_server(nlmsghdr* message, abi::Family family) {
   std::array<nlattr*, IPVS_SVC_ATTR_MAX + 1> found;
   if (!parse(message, IPVS_CMD_NEW_SERVICE, IPVS_CMD_ATTR_SERVICE, found)) return std::nullopt;
-  if (number(found[IPVS_SVC_ATTR_AF]) != static_cast<std::uint64_t>(sdk::socket_family(family))) return std::nullopt;
+  if (integer_attribute(found[IPVS_SVC_ATTR_AF]) != static_cast<std::uint64_t>(sdk::socket_family(family))) {
+    return std::nullopt;
+  }
   if (found[IPVS_SVC_ATTR_ADDR] == nullptr || found[IPVS_SVC_ATTR_PORT] == nullptr) return std::nullopt;
   VirtualServer server;
   server.key.address = address_of(found[IPVS_SVC_ATTR_ADDR], family);
   server.key.port = port_of(found[IPVS_SVC_ATTR_PORT]);
-  server.key.protocol = static_cast<abi::Protocol>(number(found[IPVS_SVC_ATTR_PROTOCOL]));
-  if (const nlattr* const name = found[IPVS_SVC_ATTR_SCHED_NAME]) server.scheduler = lib::netlink::text(name);
+  server.key.protocol = static_cast<abi::Protocol>(integer_attribute(found[IPVS_SVC_ATTR_PROTOCOL]));
+  if (const nlattr* const name = found[IPVS_SVC_ATTR_SCHED_NAME]) {
+    server.scheduler = lib::netlink::string_attribute(name);
+  }
   ip_vs_flags flags{};
   if (const nlattr* const attribute = found[IPVS_SVC_ATTR_FLAGS]) {
     std::memcpy(&flags, nla_data(attribute),
@@ -156,7 +162,7 @@ std::optional<VirtualServer> decode_server(nlmsghdr* message, abi::Family family
   server.flags = flags.flags & ~std::uint32_t{IP_VS_SVC_F_HASHED};
   // Only persistent ones use the timeout; elsewhere a leftover value is not a difference.
   if ((server.flags & kPersistent) != 0) {
-    server.persistence_seconds = static_cast<std::uint32_t>(number(found[IPVS_SVC_ATTR_TIMEOUT]));
+    server.persistence_seconds = static_cast<std::uint32_t>(integer_attribute(found[IPVS_SVC_ATTR_TIMEOUT]));
   }
   return server;
 }
@@ -166,7 +172,7 @@ std::optional<IpvsTimeouts> decode_timeouts(nlmsghdr* message) {
   if (static_cast<const genlmsghdr*>(nlmsg_data(message))->cmd != IPVS_CMD_SET_CONFIG) return std::nullopt;
   const auto seconds = [&](int attribute) {
     const nlattr* const found = nlmsg_find_attr(message, GENL_HDRLEN, attribute);
-    return found == nullptr ? 0 : static_cast<std::uint32_t>(number(found));
+    return found == nullptr ? 0 : static_cast<std::uint32_t>(integer_attribute(found));
   };
   return IpvsTimeouts{seconds(IPVS_CMD_ATTR_TIMEOUT_TCP), seconds(IPVS_CMD_ATTR_TIMEOUT_TCP_FIN),
                       seconds(IPVS_CMD_ATTR_TIMEOUT_UDP)};
@@ -177,12 +183,15 @@ std::optional<RealServerState> decode_real_server(nlmsghdr* message, abi::Family
   if (!parse(message, IPVS_CMD_NEW_DEST, IPVS_CMD_ATTR_DEST, found)) return std::nullopt;
   if (found[IPVS_DEST_ATTR_ADDR] == nullptr || found[IPVS_DEST_ATTR_PORT] == nullptr) return std::nullopt;
   const nlattr* const af = found[IPVS_DEST_ATTR_ADDR_FAMILY];
-  if (af != nullptr && number(af) != static_cast<std::uint64_t>(sdk::socket_family(family))) return std::nullopt;
+  if (af != nullptr && integer_attribute(af) != static_cast<std::uint64_t>(sdk::socket_family(family))) {
+    return std::nullopt;
+  }
   RealServerState state;
   state.server.address = address_of(found[IPVS_DEST_ATTR_ADDR], family);
   state.server.port = port_of(found[IPVS_DEST_ATTR_PORT]);
-  state.weight = static_cast<std::int32_t>(number(found[IPVS_DEST_ATTR_WEIGHT]));
-  state.masquerades = (number(found[IPVS_DEST_ATTR_FWD_METHOD]) & IP_VS_CONN_F_FWD_MASK) == IP_VS_CONN_F_MASQ;
+  state.weight = static_cast<std::int32_t>(integer_attribute(found[IPVS_DEST_ATTR_WEIGHT]));
+  state.masquerades =
+      (integer_attribute(found[IPVS_DEST_ATTR_FWD_METHOD]) & IP_VS_CONN_F_FWD_MASK) == IP_VS_CONN_F_MASQ;
   state.connections = counter(found[IPVS_DEST_ATTR_ACTIVE_CONNS]) + counter(found[IPVS_DEST_ATTR_INACT_CONNS]);
   return state;
 }

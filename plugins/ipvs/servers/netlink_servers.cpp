@@ -16,8 +16,8 @@ namespace sluice::ipvs {
 NetlinkServers::NetlinkServers(abi::Family family)
     : family_(family), socket_(NETLINK_GENERIC, "IPVS"), ipvs_("IPVS", "ip_vs") {}
 
-NetlinkServers::NetlinkServers(abi::Family family, netlink::OpenWire open, std::chrono::milliseconds patience)
-    : family_(family), socket_(std::move(open), "IPVS", patience), ipvs_("IPVS", "ip_vs") {}
+NetlinkServers::NetlinkServers(abi::Family family, netlink::OpenRawSocket open, std::chrono::milliseconds timeout)
+    : family_(family), socket_(std::move(open), "IPVS", timeout), ipvs_("IPVS", "ip_vs") {}
 
 // A module that is reloaded gets another family number. The old one yields ENOENT, as does a missing scheduler, so
 // the request is repeated if all commands failed that way.

@@ -13,7 +13,7 @@ namespace sluice::ipvs {
 class NetlinkServers final : public ServerKernel {
  public:
   explicit NetlinkServers(abi::Family family);
-  NetlinkServers(abi::Family family, netlink::OpenWire open, std::chrono::milliseconds patience);
+  NetlinkServers(abi::Family family, netlink::OpenRawSocket open, std::chrono::milliseconds timeout);
 
   std::vector<VirtualServer> servers() override;
   std::vector<RealServerState> real_servers(const ServerKey& key) override;

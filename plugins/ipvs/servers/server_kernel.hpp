@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Access to IPVS; tests replace it, or the netlink wire below it.
+// Access to IPVS; tests replace it, or the netlink socket below it (lib::netlink::RawSocket).
 #pragma once
 
 #include <cstdint>

@@ -18,9 +18,9 @@ constexpr int kMaxDatagrams = 256;                 // a process that writes with
 
 }  // namespace
 
-ChangeMonitor::ChangeMonitor(abi::Family family, const netlink::OpenWire& open, std::chrono::milliseconds patience)
-    : patience_(patience), events_(family, no_senders_), wire_(open()), buffer_(kMonitorBuffer) {
-  const int error = wire_->listen(NFNLGRP_NFTABLES, true);
+ChangeMonitor::ChangeMonitor(abi::Family family, const netlink::OpenRawSocket& open, std::chrono::milliseconds timeout)
+    : timeout_(timeout), events_(family, no_senders_), socket_(open()), buffer_(kMonitorBuffer) {
+  const int error = socket_->set_membership(NFNLGRP_NFTABLES, true);
   if (error != 0) netlink::fail(error, "nf_tables", "cannot listen to changes of nf_tables while a table is read");
 }
 
@@ -33,7 +33,7 @@ bool ChangeMonitor::poll() {
 // The kernel sends the changes of a transaction before its generation.
 bool ChangeMonitor::untouched(std::uint32_t generation) {
   using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + patience_;
+  const auto end = Clock::now() + timeout_;
   while (!events_.changed()) {
     const std::uint32_t received = events_.generation();
     if (received != 0 && static_cast<std::int32_t>(received - generation) >= 0) return true;
@@ -50,8 +50,8 @@ std::string ChangeMonitor::take() {
   return events_.take();
 }
 
-bool ChangeMonitor::receive(std::chrono::milliseconds patience) {
-  const long size = wire_->receive(std::span<char>(buffer_), patience);
+bool ChangeMonitor::receive(std::chrono::milliseconds timeout) {
+  const long size = socket_->receive(std::span<char>(buffer_), timeout);
   if (size == -EAGAIN) return false;
   if (size == -EINTR) return true;
   if (size >= 0 && size <= static_cast<long>(buffer_.size())) {

@@ -21,7 +21,7 @@ namespace sluice::nftables {
 class ChangeMonitor {
  public:
   // Starts to listen. Throws sdk::Failure.
-  ChangeMonitor(abi::Family family, const netlink::OpenWire& open, std::chrono::milliseconds patience);
+  ChangeMonitor(abi::Family family, const netlink::OpenRawSocket& open, std::chrono::milliseconds timeout);
   ChangeMonitor(const ChangeMonitor&) = delete;
   ChangeMonitor& operator=(const ChangeMonitor&) = delete;
 
@@ -38,12 +38,12 @@ class ChangeMonitor {
 
  private:
   // Reads one datagram. Returns false if none came in time.
-  bool receive(std::chrono::milliseconds patience);
+  bool receive(std::chrono::milliseconds timeout);
 
-  std::chrono::milliseconds patience_;
+  std::chrono::milliseconds timeout_;
   const OwnSenders no_senders_;  // empty: the daemon does not write while it reads
   EventReader events_;
-  std::unique_ptr<lib::netlink::Wire> wire_;
+  std::unique_ptr<lib::netlink::RawSocket> socket_;
   std::vector<char> buffer_;
 };
 

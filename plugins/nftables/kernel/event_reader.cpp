@@ -58,10 +58,10 @@ void EventReader::listening_failed(int error) {
   complete_ = true;
 }
 
-void EventReader::add(std::uint32_t port, std::string what) {
+void EventReader::add(std::uint32_t port_id, std::string what) {
   if (changes_++ != 0) return;
   first_ = std::move(what);
-  port_ = port;
+  port_id_ = port_id;
 }
 
 void EventReader::take(const nlmsghdr* message) {
@@ -71,7 +71,7 @@ void EventReader::take(const nlmsghdr* message) {
   const std::string_view attributes = attributes_of(message);
   if (kind == NFT_MSG_NEWGEN) {
     generation_ = be32_of(find_attribute(attributes, NFTA_GEN_ID));
-    if (changes_ == 0 || complete_ || message->nlmsg_pid != port_) return;
+    if (changes_ == 0 || complete_ || message->nlmsg_pid != port_id_) return;
     const std::string name = text(find_attribute(attributes, NFTA_GEN_PROC_NAME));
     const std::uint32_t process = be32_of(find_attribute(attributes, NFTA_GEN_PROC_PID));
     if (process != 0)
@@ -138,7 +138,7 @@ void EventReader::forget() noexcept {
   changes_ = 0;
   first_.clear();
   process_.clear();
-  port_ = 0;
+  port_id_ = 0;
   complete_ = false;
 }
 

@@ -41,7 +41,7 @@ class EventReader {
 
  private:
   void take(const nlmsghdr* message);
-  void add(std::uint32_t port, std::string what);
+  void add(std::uint32_t port_id, std::string what);
 
   std::uint8_t family_;
   const OwnSenders& own_;
@@ -49,7 +49,7 @@ class EventReader {
   std::size_t changes_ = 0;
   std::string first_;
   std::string process_;
-  std::uint32_t port_ = 0;  // netlink port of the first change
+  std::uint32_t port_id_ = 0;  // port ID (nlmsg_pid) of the first change
   bool complete_ = false;
   std::uint32_t generation_ = 0;
   bool chains_changed_ = false;

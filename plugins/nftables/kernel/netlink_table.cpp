@@ -31,9 +31,9 @@ std::uint64_t count_writes(const Batch& batch) {
 
 }  // namespace
 
-NetlinkTable::NetlinkTable(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSenders> own,
-                           std::chrono::milliseconds patience)
-    : own_(std::move(own)), transactions_(family, open, own_, patience), reader_(family, open, patience) {}
+NetlinkTable::NetlinkTable(abi::Family family, netlink::OpenRawSocket open, std::shared_ptr<OwnSenders> own,
+                           std::chrono::milliseconds timeout)
+    : own_(std::move(own)), transactions_(family, open, own_, timeout), reader_(family, open, timeout) {}
 
 Listing NetlinkTable::list() {
   const lib::Lock lock(one_at_a_time);

@@ -20,16 +20,16 @@ namespace sluice::nftables {
 class NetlinkTable final : public TableKernel {
  public:
   // Timeout of one answer. The kernel completes a transaction within send().
-  static constexpr std::chrono::milliseconds kPatience{5000};
+  static constexpr std::chrono::milliseconds kTimeout{5000};
   // From this number of writes in one transaction on, notifications are switched off meanwhile: the kernel builds one
   // for each element before it filters them. Adding 100,000 elements (6.18, CPU time of the sender, median and best
   // of 7) takes 609 and 380 ms with a listener, 337 and 204 ms without. The cost is two requests for the generation.
   static constexpr std::uint64_t kMuteThreshold = 2000;
 
-  // `open` opens NETLINK_NETFILTER wires: one to write, one to read, and a third during a listing. `own` receives the
-  // port of the writer.
-  NetlinkTable(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSenders> own,
-               std::chrono::milliseconds patience = kPatience);
+  // `open` opens NETLINK_NETFILTER sockets: one to write, one to read, and a third during a listing. `own` receives the
+  // port ID of the writer.
+  NetlinkTable(abi::Family family, netlink::OpenRawSocket open, std::shared_ptr<OwnSenders> own,
+               std::chrono::milliseconds timeout = kTimeout);
 
   Listing list() override;
   std::uint32_t generation() override;

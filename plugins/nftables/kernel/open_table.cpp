@@ -27,7 +27,7 @@ std::shared_ptr<OwnSenders> shared_senders() {
 
 Table open_table(abi::Family family) {
   const std::shared_ptr<OwnSenders> own = shared_senders();
-  const netlink::OpenWire open = [] { return netlink::open_kernel(NETLINK_NETFILTER); };
+  const netlink::OpenRawSocket open = [] { return netlink::open_raw_socket(NETLINK_NETFILTER); };
   return {std::make_unique<NetlinkTable>(family, open, own), std::make_unique<NetlinkWatch>(family, open, own)};
 }
 

@@ -123,8 +123,8 @@ bool same_shape(const SetSpec& a, const SetSpec& b) noexcept {
          a.data_size == b.data_size && a.counters == b.counters;
 }
 
-TableReader::TableReader(abi::Family family, netlink::OpenWire open, std::chrono::milliseconds patience)
-    : family_(family), open_(open), patience_(patience), socket_(std::move(open), kNfTables, patience) {}
+TableReader::TableReader(abi::Family family, netlink::OpenRawSocket open, std::chrono::milliseconds timeout)
+    : family_(family), open_(open), timeout_(timeout), socket_(std::move(open), kNfTables, timeout) {}
 
 std::uint32_t TableReader::generation() {
   std::uint32_t generation = 0;
@@ -323,13 +323,13 @@ Listing TableReader::list() {
     ~Leave() { change_monitor.reset(); }
   };
   const Leave leave{change_monitor_};
-  const auto end = Clock::now() + std::min(kTryFor, patience_);
+  const auto end = Clock::now() + std::min(kTryFor, timeout_);
   std::string last;
   int attempt = 0;
   for (; attempt < kTries || Clock::now() < end; ++attempt) {
     change_monitor_.reset();
     try {
-      change_monitor_ = std::make_unique<ChangeMonitor>(family_, open_, patience_);
+      change_monitor_ = std::make_unique<ChangeMonitor>(family_, open_, timeout_);
     } catch (const sdk::Failure& failure) {
       last = failure.what();  // without it, only a listing within one generation is consistent
     }

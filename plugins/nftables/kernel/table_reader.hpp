@@ -25,7 +25,7 @@ class TableReader {
   static constexpr std::chrono::milliseconds kTryFor{1000};  // minimum duration of the attempts
   static constexpr int kChainTries = 10;  // attempts if any transaction interrupts the dump of the chains
 
-  TableReader(abi::Family family, netlink::OpenWire open, std::chrono::milliseconds patience);
+  TableReader(abi::Family family, netlink::OpenRawSocket open, std::chrono::milliseconds timeout);
 
   // A consistent listing of the table. Throws sdk::Failure, kRetry if other processes keep changing it. Changes of
   // other tables do no harm, unless the notifications of one transaction overflow the socket.
@@ -55,8 +55,8 @@ class TableReader {
   bool dump(int message, std::string_view attributes, const Begin& begin, const Take& take, bool* interrupted = nullptr);
 
   abi::Family family_;
-  netlink::OpenWire open_;
-  std::chrono::milliseconds patience_;
+  netlink::OpenRawSocket open_;
+  std::chrono::milliseconds timeout_;
   netlink::Socket socket_;
   std::unique_ptr<ChangeMonitor> change_monitor_;  // during list()
   bool chains_in_doubt_ = false;  // the chains are valid unless a chain of another table was added or removed

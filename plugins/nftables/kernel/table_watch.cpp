@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds kPause{1000};
 
 }  // namespace
 
-NetlinkWatch::NetlinkWatch(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSenders> own)
+NetlinkWatch::NetlinkWatch(abi::Family family, netlink::OpenRawSocket open, std::shared_ptr<OwnSenders> own)
     : open_(std::move(open)), own_(std::move(own)), reader_(family, *own_) {}
 
 NetlinkWatch::~NetlinkWatch() {
@@ -32,7 +32,7 @@ NetlinkWatch::~NetlinkWatch() {
     wake_.signal();
     thread_.join();
   }
-  if (wire_) own_->leave(*wire_);
+  if (socket_) own_->leave(*socket_);
 }
 
 void NetlinkWatch::start(Changed changed) {
@@ -41,16 +41,16 @@ void NetlinkWatch::start(Changed changed) {
   if (const int failure = wake_.valid() ? 0 : wake_.open(); failure != 0) {
     netlink::fail(failure, "nf_tables", "cannot listen to changes of nf_tables: no eventfd");
   }
-  if (!wire_) {
-    std::unique_ptr<lib::netlink::Wire> wire = open_();
+  if (!socket_) {
+    std::unique_ptr<lib::netlink::RawSocket> socket = open_();
     // If the kernel cannot filter out our own writes, the reader does.
-    const int refused = own_->listen(*wire, [this](int error) {
+    const int refused = own_->listen(*socket, [this](int error) {
       listen_error_ = error;
       missed_ = true;
       wake_.signal();
     });
     if (refused != 0) netlink::fail(refused, "nf_tables", "cannot listen to changes of nf_tables");
-    wire_ = std::move(wire);
+    socket_ = std::move(socket);
   }
   changed_ = std::move(changed);
   const lib::SignalsBlocked blocked;
@@ -67,13 +67,13 @@ void NetlinkWatch::run() {
   bool works = true;
   Clock::time_point first{};  // arrival of the change whose process is not known yet
   while (!ending_) {
-    pollfd wait[] = {{wake_.descriptor(), POLLIN, 0}, {works ? wire_->descriptor() : -1, POLLIN, 0}};
-    int patience = works && listen_error_ == 0 ? -1 : static_cast<int>(kPause.count());
+    pollfd wait[] = {{wake_.descriptor(), POLLIN, 0}, {works ? socket_->descriptor() : -1, POLLIN, 0}};
+    int timeout = works && listen_error_ == 0 ? -1 : static_cast<int>(kPause.count());
     if (reader_.changed()) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(first + kWaitForName - Clock::now());
-      patience = static_cast<int>(std::max<long>(0, left.count()));
+      timeout = static_cast<int>(std::max<long>(0, left.count()));
     }
-    ::poll(wait, 2, patience);
+    ::poll(wait, 2, timeout);
     if (ending_) return;
     const bool before = reader_.changed();
     if (wake_.drain() && missed_.exchange(false)) {
@@ -84,7 +84,7 @@ void NetlinkWatch::run() {
       }
     }
     // Before the report, so that a listing made because of it covers the time without notifications.
-    if (listen_error_ != 0) own_->listen_again(*wire_);
+    if (listen_error_ != 0) own_->listen_again(*socket_);
     works = drain(buffer);
     if (!before && reader_.changed()) first = Clock::now();
     if (reader_.complete() || (reader_.changed() && Clock::now() >= first + kWaitForName)) report();
@@ -93,7 +93,7 @@ void NetlinkWatch::run() {
 
 bool NetlinkWatch::drain(std::vector<char>& buffer) {
   for (;;) {
-    const long size = wire_->receive(std::span<char>(buffer), std::chrono::milliseconds(0));
+    const long size = socket_->receive(std::span<char>(buffer), std::chrono::milliseconds(0));
     if (size == -EAGAIN) return true;
     if (size == -EINTR) continue;
     if (size > static_cast<long>(buffer.size())) {

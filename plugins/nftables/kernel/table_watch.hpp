@@ -25,7 +25,7 @@ class NetlinkWatch final : public TableWatch {
   // The kernel sends the name of the process after the change. After this timeout the change is reported without it.
   static constexpr std::chrono::milliseconds kWaitForName{500};
 
-  NetlinkWatch(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSenders> own);
+  NetlinkWatch(abi::Family family, netlink::OpenRawSocket open, std::shared_ptr<OwnSenders> own);
   ~NetlinkWatch() override;
   NetlinkWatch(const NetlinkWatch&) = delete;
   NetlinkWatch& operator=(const NetlinkWatch&) = delete;
@@ -39,11 +39,11 @@ class NetlinkWatch final : public TableWatch {
   bool drain(std::vector<char>& buffer);
   void report();
 
-  netlink::OpenWire open_;
+  netlink::OpenRawSocket open_;
   std::shared_ptr<OwnSenders> own_;
   EventReader reader_;
   Changed changed_;
-  std::unique_ptr<lib::netlink::Wire> wire_;
+  std::unique_ptr<lib::netlink::RawSocket> socket_;
   std::atomic<bool> armed_{true};
   std::atomic<bool> missed_{false};
   std::atomic<int> listen_error_{0};  // why there are no notifications; 0: there are

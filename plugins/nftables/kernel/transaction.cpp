@@ -37,15 +37,15 @@ bool is_retryable(int error) { return error == EAGAIN || error == EINTR || error
 
 }  // namespace
 
-TransactionSocket::TransactionSocket(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSenders> own,
-                                     std::chrono::milliseconds patience)
-    : family_(family), open_(std::move(open)), own_(std::move(own)), patience_(patience), buffer_(kAnswerBuffer) {}
+TransactionSocket::TransactionSocket(abi::Family family, netlink::OpenRawSocket open, std::shared_ptr<OwnSenders> own,
+                                     std::chrono::milliseconds timeout)
+    : family_(family), open_(std::move(open)), own_(std::move(own)), timeout_(timeout), buffer_(kAnswerBuffer) {}
 
 void TransactionSocket::open() {
-  if (wire_) return;
-  std::unique_ptr<lib::netlink::Wire> wire = open_();
-  own_->opened(wire->port());
-  wire_ = std::move(wire);
+  if (socket_) return;
+  std::unique_ptr<lib::netlink::RawSocket> socket = open_();
+  own_->opened(socket->port_id());
+  socket_ = std::move(socket);
 }
 
 // The kernel increments the generation and then sends notifications, both under a lock that each batch takes. An
@@ -64,15 +64,15 @@ void TransactionSocket::flush_notifications() {
   }
   batch[0].header.nlmsg_type = NFNL_MSG_BATCH_BEGIN;
   batch[1].header.nlmsg_type = NFNL_MSG_BATCH_END;
-  const int error = wire_->send({reinterpret_cast<const char*>(batch), sizeof(batch)});
+  const int error = socket_->send({reinterpret_cast<const char*>(batch), sizeof(batch)});
   if (error == 0) return;
   close();
   netlink::fail(error, kNfTables, "cannot send to nf_tables");
 }
 
 void TransactionSocket::close() noexcept {
-  if (wire_) own_->closing(wire_->port());
-  wire_.reset();
+  if (socket_) own_->closing(socket_->port_id());
+  socket_.reset();
 }
 
 std::vector<Refusal> TransactionSocket::run(const Batch& batch, const std::string& table, Mode mode) {
@@ -106,8 +106,8 @@ TransactionSocket::Answers TransactionSocket::send_with_retry(const Batch& batch
 // message is always acknowledged (Encoder::run), so silence is never success.
 TransactionSocket::Answers TransactionSocket::exchange(const Encoded& encoded) {
   open();
-  int error = wire_->make_room(encoded.bytes.size());
-  if (error == 0) error = wire_->send(encoded.bytes);
+  int error = socket_->grow_send_buffer(encoded.bytes.size());
+  if (error == 0) error = socket_->send(encoded.bytes);
   if (error != 0) {
     close();
     if (error == EMSGSIZE) {
@@ -124,7 +124,7 @@ TransactionSocket::Answers TransactionSocket::exchange(const Encoded& encoded) {
   Answers answers;
   bool lost = false;  // some answers; earlier ones can still be read
   for (;;) {
-    const long size = wire_->receive(std::span<char>(buffer_), lost ? std::chrono::milliseconds(0) : patience_);
+    const long size = socket_->receive(std::span<char>(buffer_), lost ? std::chrono::milliseconds(0) : timeout_);
     if (size == -EINTR) continue;
     if (size == -ENOBUFS && !lost) {
       lost = true;
@@ -138,7 +138,7 @@ TransactionSocket::Answers TransactionSocket::exchange(const Encoded& encoded) {
       if (got == Read::kAll && !lost) return answers;
     } else if (size < 0) {
       why = size == -EAGAIN ? ETIMEDOUT : static_cast<int>(-size);
-      words = size == -EAGAIN ? "no answer came within " + std::to_string(patience_.count()) + " ms"
+      words = size == -EAGAIN ? "no answer came within " + std::to_string(timeout_.count()) + " ms"
                               : lib::netlink::error_text(why);
     }
     close();  // late answers must not be read by the next transaction
@@ -161,7 +161,7 @@ TransactionSocket::Read TransactionSocket::read(std::string_view datagram, const
 
 // Returns true for the last answer.
 bool TransactionSocket::take(const nlmsghdr* message, const Encoded& encoded, Answers& answers) {
-  if (message->nlmsg_type != NLMSG_ERROR || message->nlmsg_pid != wire_->port()) return false;
+  if (message->nlmsg_type != NLMSG_ERROR || message->nlmsg_pid != socket_->port_id()) return false;
   const std::uint32_t part = message->nlmsg_seq - encoded.first;
   const bool whole = message->nlmsg_seq == encoded.first - 1;
   if (!whole && part >= encoded.parts.size()) return false;

@@ -28,9 +28,9 @@ class TransactionSocket {
   // Maximum number of elements that are sent one by one to find the refused ones.
   static constexpr std::size_t kMostAlone = 4096;
 
-  // `own` receives the port; it must not be null.
-  TransactionSocket(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSenders> own,
-                    std::chrono::milliseconds patience);
+  // `own` receives the port ID of the socket; it must not be null.
+  TransactionSocket(abi::Family family, netlink::OpenRawSocket open, std::shared_ptr<OwnSenders> own,
+                    std::chrono::milliseconds timeout);
   ~TransactionSocket() { close(); }
   TransactionSocket(const TransactionSocket&) = delete;
   TransactionSocket& operator=(const TransactionSocket&) = delete;
@@ -67,10 +67,10 @@ class TransactionSocket {
                                      const Answers& answers);
 
   abi::Family family_;
-  netlink::OpenWire open_;
+  netlink::OpenRawSocket open_;
   std::shared_ptr<OwnSenders> own_;
-  std::chrono::milliseconds patience_;
-  std::unique_ptr<lib::netlink::Wire> wire_;
+  std::chrono::milliseconds timeout_;
+  std::unique_ptr<lib::netlink::RawSocket> socket_;
   std::vector<char> buffer_;
   std::uint32_t sequence_ = 0;
   std::uint64_t bytes_ = 0;

@@ -33,9 +33,9 @@ using ipvs::NetlinkServers;
 
 abi::Family family_of(Input& in) { return in.flag() ? abi::Family::kIpv6 : abi::Family::kIpv4; }
 
-// A wire that receives datagrams from the input: for each a choice byte, its size in units of four bytes, and its
+// A socket that receives datagrams from the input: for each a choice byte, its size in units of four bytes, and its
 // bytes. An odd choice makes all of its messages replies to the last request. After the last one receive() times out.
-class Answers final : public lib::netlink::Wire {
+class Answers final : public lib::netlink::RawSocket {
  public:
   explicit Answers(Input& in) : in_(in) {}
 
@@ -53,19 +53,19 @@ class Answers final : public lib::netlink::Wire {
     int left = static_cast<int>(bytes.size());
     auto* message = reinterpret_cast<nlmsghdr*>(into.data());
     for (std::uint32_t i = asked_; ours && nlmsg_ok(message, left); message = nlmsg_next(message, &left)) {
-      message->nlmsg_pid = port();
+      message->nlmsg_pid = port_id();
       message->nlmsg_seq = (message->nlmsg_flags & NLM_F_MULTI) != 0 ? asked_ : i++;
     }
     return static_cast<long>(bytes.size());
   }
-  std::uint32_t port() const noexcept override { return 7; }
+  std::uint32_t port_id() const noexcept override { return 7; }
 
  private:
   Input& in_;
   std::uint32_t asked_ = 0;
 };
 
-netlink::OpenWire wire_from(Input& in) {
+netlink::OpenRawSocket socket_from(Input& in) {
   return [&in] { return std::make_unique<Answers>(in); };
 }
 
@@ -110,7 +110,7 @@ FUZZ_TARGET(ipvs_answers) {
   Input in(input);
   const abi::Family family = family_of(in);
   const std::size_t count = in.below(200);
-  NetlinkServers kernel(family, wire_from(in), std::chrono::milliseconds(1));
+  NetlinkServers kernel(family, socket_from(in), std::chrono::milliseconds(1));
   attempt([&] {
     for (const auto& server : kernel.servers()) require_same(server, family);
   });
@@ -127,7 +127,7 @@ FUZZ_TARGET(ipvs_answers) {
 FUZZ_TARGET(link_answers) {
   Input in(input);
   const abi::Family family = family_of(in);
-  NetlinkLinks kernel(wire_from(in));
+  NetlinkLinks kernel(socket_from(in));
   attempt([&] { kernel.find(ipvs::kLinkName); });
   attempt([&] { kernel.addresses(1, family); });
   attempt([&] { kernel.bind(1, family, {abi::Address{}, abi::Address{}}); });

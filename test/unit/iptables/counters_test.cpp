@@ -44,8 +44,8 @@ class CountersTest : public CppUnit::TestFixture {
   void requests_match_the_kernel_interface() {
     const auto bytes = [](const netfilter::Message& message) {
       std::vector<unsigned> made;
-      for (const char byte : netfilter::bytes(message)) made.push_back(static_cast<unsigned char>(byte));
-      std::fill(made.begin() + 8, made.begin() + 16, 0u);  // sequence and port, which are set on sending
+      for (const char byte : netfilter::bytes_of(message)) made.push_back(static_cast<unsigned char>(byte));
+      std::fill(made.begin() + 8, made.begin() + 16, 0u);  // sequence number and port ID, which are set on sending
       return made;
     };
     // length; type: subsystem 7, message; flags; then the family, the version, and the name as attribute 1.

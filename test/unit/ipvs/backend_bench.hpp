@@ -227,7 +227,7 @@ class IpvsBench {
   bool connections_readable = true;
   std::set<abi::Address> connected;  // source addresses of connections of this node
   std::optional<abi::Address> usual_source;
-  netlink::OpenWire tracking;        // of backends created later
+  netlink::OpenRawSocket tracking;        // of backends created later
   bool predecessor_serves = false;   // of the next backend object
 
  private:

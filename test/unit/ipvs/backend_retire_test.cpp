@@ -264,7 +264,7 @@ class IpvsRetireTest : public IpvsFixture {
     const auto tracking = std::make_shared<Tracking>();
     IpvsBench bench;
     put_server(bench, bench.key("203.0.113.9", 80));
-    bench.tracking = [tracking] { return std::make_unique<TrackingWire>(tracking); };
+    bench.tracking = [tracking] { return std::make_unique<TrackingSocket>(tracking); };
     bench.restart();
     ok(bench, bench.full(services()));
     CPPUNIT_ASSERT_EQUAL(0, tracking->listening);

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/netlink/wire.hpp"
+#include "lib/netlink/raw_socket.hpp"
 
 namespace sluice::test {
 
@@ -51,10 +51,10 @@ struct Tracking {
   }
 };
 
-class TrackingWire final : public lib::netlink::Wire {
+class TrackingSocket final : public lib::netlink::RawSocket {
  public:
-  explicit TrackingWire(std::shared_ptr<Tracking> tracking) : tracking_(std::move(tracking)) {}
-  ~TrackingWire() override {
+  explicit TrackingSocket(std::shared_ptr<Tracking> tracking) : tracking_(std::move(tracking)) {}
+  ~TrackingSocket() override {
     const std::lock_guard lock(tracking_->mutex);
     if (listens_) --tracking_->listening;
   }
@@ -66,7 +66,7 @@ class TrackingWire final : public lib::netlink::Wire {
     header->nlmsg_len = static_cast<std::uint32_t>(answer_.size());
     header->nlmsg_type = NLMSG_ERROR;
     header->nlmsg_seq = reinterpret_cast<const nlmsghdr*>(datagram.data())->nlmsg_seq;
-    header->nlmsg_pid = port();
+    header->nlmsg_pid = port_id();
     static_cast<nlmsgerr*>(nlmsg_data(header))->error = -tracking_->answer;
     return 0;
   }
@@ -84,8 +84,8 @@ class TrackingWire final : public lib::netlink::Wire {
     bytes.copy(into.data(), into.size());
     return static_cast<long>(bytes.size());
   }
-  std::uint32_t port() const noexcept override { return 4711; }
-  int listen(std::uint32_t group, bool on) noexcept override {
+  std::uint32_t port_id() const noexcept override { return 4711; }
+  int set_membership(std::uint32_t group, bool on) noexcept override {
     const std::lock_guard lock(tracking_->mutex);
     if (group != NFNLGRP_CONNTRACK_DESTROY || !on) return EINVAL;
     if (tracking_->refusal != 0) return tracking_->refusal;

@@ -92,7 +92,7 @@ std::string bytes_of(const Event& event) {
     nla_nest_end(message, tcp);
     nla_nest_end(message, info);
   }
-  return std::string(lib::netlink::bytes(owned));
+  return std::string(lib::netlink::bytes_of(owned));
 }
 
 std::optional<ForgottenFlow> read(const Event& event) {
@@ -144,8 +144,8 @@ class FlowKeeperTest : public CppUnit::TestFixture {
   std::shared_ptr<Tracking> tracking_ = std::make_shared<Tracking>();
   FakeHost host_;
 
-  netlink::OpenWire open() {
-    return [this] { return std::make_unique<TrackingWire>(tracking_); };
+  netlink::OpenRawSocket open() {
+    return [this] { return std::make_unique<TrackingSocket>(tracking_); };
   }
   ipvs::FlowKeeper keeper() { return {open(), abi::Family::kIpv4, sdk::Logger(&host_)}; }
   void wait_read() {

@@ -95,9 +95,9 @@ struct Kernel {
   std::deque<std::string> waiting;
 };
 
-class FakeWire final : public lib::netlink::Wire {
+class FakeRawSocket final : public lib::netlink::RawSocket {
  public:
-  explicit FakeWire(Kernel& kernel) : kernel_(kernel) {}
+  explicit FakeRawSocket(Kernel& kernel) : kernel_(kernel) {}
 
   int send(std::string_view datagram) noexcept override {
     ++kernel_.datagrams;
@@ -109,7 +109,7 @@ class FakeWire final : public lib::netlink::Wire {
       for (std::string& each : kernel_.dump(request)) {
         auto* header = reinterpret_cast<nlmsghdr*>(each.data());
         header->nlmsg_seq = message->nlmsg_seq;
-        header->nlmsg_pid = port();
+        header->nlmsg_pid = port_id();
         if ((request.flags & NLM_F_DUMP) == NLM_F_DUMP) header->nlmsg_flags |= NLM_F_MULTI;
         kernel_.waiting.push_back(each);
       }
@@ -121,7 +121,7 @@ class FakeWire final : public lib::netlink::Wire {
       header->nlmsg_type = dump && refused == 0 ? NLMSG_DONE : NLMSG_ERROR;
       header->nlmsg_flags = dump && refused == 0 ? NLM_F_MULTI : 0;
       header->nlmsg_seq = message->nlmsg_seq;
-      header->nlmsg_pid = port();
+      header->nlmsg_pid = port_id();
       auto* error = static_cast<nlmsgerr*>(nlmsg_data(header));
       error->error = -refused;
       error->msg = *message;
@@ -138,7 +138,7 @@ class FakeWire final : public lib::netlink::Wire {
     return static_cast<long>(next.size());
   }
 
-  std::uint32_t port() const noexcept override { return 4711; }
+  std::uint32_t port_id() const noexcept override { return 4711; }
 
  private:
   Kernel& kernel_;
@@ -151,7 +151,7 @@ std::string address_answer(int index, int length, const abi::Address& address, F
   header.ifa_prefixlen = static_cast<std::uint8_t>(length);
   auto message = lib::netlink::make_message(RTM_NEWADDR, 0, header);
   lib::netlink::must(nla_put(message.get(), attribute, family == Family::kIpv4 ? 4 : 16, address.bytes));
-  return std::string(lib::netlink::bytes(message));
+  return std::string(lib::netlink::bytes_of(message));
 }
 
 std::string route_answer(int index, const abi::Address& to, const abi::Address& from, int length = 32,
@@ -165,7 +165,7 @@ std::string route_answer(int index, const abi::Address& to, const abi::Address& 
   lib::netlink::must(nla_put(message.get(), RTA_DST, 4, to.bytes));
   lib::netlink::must(nla_put(message.get(), RTA_PREFSRC, 4, from.bytes));
   lib::netlink::must(nla_put_u32(message.get(), RTA_OIF, static_cast<std::uint32_t>(index)));
-  return std::string(lib::netlink::bytes(message));
+  return std::string(lib::netlink::bytes_of(message));
 }
 
 std::string link_answer(int index, const std::string& kind) {
@@ -177,7 +177,7 @@ std::string link_answer(int index, const std::string& kind) {
     lib::netlink::must(nla_put_string(message.get(), IFLA_INFO_KIND, kind.c_str()));
     nla_nest_end(message.get(), info);
   }
-  return std::string(lib::netlink::bytes(message));
+  return std::string(lib::netlink::bytes_of(message));
 }
 
 class NetlinkLinksTest : public CppUnit::TestFixture {
@@ -199,7 +199,7 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
   Kernel kernel_;
-  NetlinkLinks links_{[this] { return std::make_unique<FakeWire>(kernel_); }};
+  NetlinkLinks links_{[this] { return std::make_unique<FakeRawSocket>(kernel_); }};
 
   static std::string bytes(const std::string& text) {
     return std::string(reinterpret_cast<const char*>(v4(text).bytes), 4);

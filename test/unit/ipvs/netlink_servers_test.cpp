@@ -10,7 +10,7 @@
 #include <random>
 
 #include "plugins/ipvs/servers/server_writer.hpp"
-#include "test/unit/ipvs/ipvs_wire.hpp"
+#include "test/unit/ipvs/ipvs_socket.hpp"
 #include "test/unit/ipvs/server_rig.hpp"
 
 namespace sluice::ipvs {
@@ -40,7 +40,7 @@ class NetlinkServersTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(names_the_missing_module);
   CPPUNIT_TEST(sets_timeouts);
   CPPUNIT_TEST(counts_messages_that_change_something);
-  CPPUNIT_TEST(a_writer_converges_over_a_broken_wire);
+  CPPUNIT_TEST(a_writer_converges_over_a_broken_socket);
   CPPUNIT_TEST_SUITE_END();
 
  public:
@@ -66,7 +66,7 @@ class NetlinkServersTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(reals_found[0].server == two && reals_found[1].server == one);
     CPPUNIT_ASSERT_EQUAL(0, reals_found[0].weight);
     CPPUNIT_ASSERT_EQUAL(1, reals_found[1].weight);
-    // Without those of persistence templates, of which the wire has nine.
+    // Without those of persistence templates, of which IpvsSocket reports nine.
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{77}, reals_found[0].connections);
     CPPUNIT_ASSERT(reals_found[0].masquerades);
     servers.execute({command(ServerCommandKind::kDeleteReal, kKeySix, one)});
@@ -165,7 +165,7 @@ class NetlinkServersTest : public CppUnit::TestFixture {
 
   // Every fault at every position of the exchange: after the usual reaction (refresh, then everything again) the
   // kernel holds what is wanted, and nothing is removed in between.
-  void a_writer_converges_over_a_broken_wire() {
+  void a_writer_converges_over_a_broken_socket() {
     std::mt19937 random(4242);
     std::size_t broken = 0;
     for (unsigned round = 0; round < 400; ++round) {
@@ -182,7 +182,7 @@ class NetlinkServersTest : public CppUnit::TestFixture {
       writer.put(all);
       const unsigned kind = round % 7;
       auto skip = random() % 6;
-      line_.corrupt = [&](std::deque<WireItem>& items) {
+      line_.corrupt = [&](std::deque<IpvsItem>& items) {
         if (items.empty() || skip-- != 0) return;
         // The kernel reports ENOBUFS if it loses a part of a dump: only the end may be missing silently.
         const std::size_t at = kind == 1 || kind == 4 ? items.size() - 1 : random() % items.size();

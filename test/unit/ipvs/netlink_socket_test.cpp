@@ -17,13 +17,13 @@
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/ipvs/servers/ipvs_codec.hpp"
 #include "plugins/ipvs/servers/netlink_servers.hpp"
-#include "test/unit/ipvs/ipvs_wire.hpp"
+#include "test/unit/ipvs/ipvs_socket.hpp"
 
 namespace sluice::ipvs {
 namespace netlink_socket_test {
 
 using netlink::Socket;
-using Items = std::deque<WireItem>;
+using Items = std::deque<IpvsItem>;
 constexpr std::chrono::milliseconds kShort{1};
 
 ServerKey key_of(std::uint16_t port) { return {*sdk::parse_address("10.0.0.1", abi::Family::kIpv4), port, abi::Protocol::kTcp}; }
@@ -53,7 +53,7 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(ignores_messages_of_other_senders);
   CPPUNIT_TEST(a_missing_answer_is_an_unknown_result);
   CPPUNIT_TEST(lost_or_truncated_answers_are_unknown_results);
-  CPPUNIT_TEST(opens_its_wire_again_after_each_failure);
+  CPPUNIT_TEST(opens_its_socket_again_after_each_failure);
   CPPUNIT_TEST(goes_on_receiving_after_a_signal);
   CPPUNIT_TEST(repeats_a_dump_that_was_broken);
   CPPUNIT_TEST(gives_up_a_dump_that_is_always_broken);
@@ -109,7 +109,7 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
       const std::uint32_t sequence = first_message(items.front().bytes)->nlmsg_seq;
       std::string late = acknowledgement(sequence - 1, EINVAL);
       std::string foreign = acknowledgement(sequence, EINVAL);
-      first_message(foreign)->nlmsg_pid = kWirePort + 1;
+      first_message(foreign)->nlmsg_pid = kIpvsPortId + 1;
       std::string notification = acknowledgement(0, EINVAL);
       // One in a separate datagram, two before the answer.
       items.front().bytes = foreign + notification + items.front().bytes;
@@ -148,7 +148,7 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(EEXIST, servers.execute({add(80)}).front());
   }
 
-  void opens_its_wire_again_after_each_failure() {
+  void opens_its_socket_again_after_each_failure() {
     NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
     servers.servers();
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, line_.opened);
@@ -288,14 +288,14 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
   // The end of a dump has none and is skipped.
   void filters_messages_by_attribute() {
     const auto answers = [](std::uint16_t attribute) {
-      const std::unique_ptr<lib::netlink::Wire> wire = netlink::open_kernel(NETLINK_ROUTE);
-      CPPUNIT_ASSERT_EQUAL(0, wire->filter_by_attribute(attribute, sizeof(ifinfomsg)));
+      const std::unique_ptr<lib::netlink::RawSocket> socket = netlink::open_raw_socket(NETLINK_ROUTE);
+      CPPUNIT_ASSERT_EQUAL(0, socket->filter_by_attribute(attribute, sizeof(ifinfomsg)));
       const ifinfomsg header{};
       const lib::netlink::Message request = lib::netlink::make_message(RTM_GETLINK, NLM_F_DUMP, header);
-      CPPUNIT_ASSERT_EQUAL(0, wire->send(lib::netlink::bytes(request)));
+      CPPUNIT_ASSERT_EQUAL(0, socket->send(lib::netlink::bytes_of(request)));
       std::vector<char> buffer(1 << 16);
       std::size_t count = 0;
-      while (wire->receive(std::span<char>(buffer), std::chrono::milliseconds(20)) > 0) ++count;
+      while (socket->receive(std::span<char>(buffer), std::chrono::milliseconds(20)) > 0) ++count;
       return count;
     };
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, answers(0x3000));

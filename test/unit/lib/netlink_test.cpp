@@ -29,7 +29,7 @@ namespace netlink_test {
 
 using netlink::Socket;
 
-constexpr std::uint32_t kPort = 4711;
+constexpr std::uint32_t kPortId = 4711;
 constexpr std::uint16_t kObject = 0x100;
 constexpr std::chrono::milliseconds kShort{20};
 
@@ -39,7 +39,7 @@ std::string message(std::uint16_t type, std::uint16_t flags, std::uint32_t numbe
   header.nlmsg_type = type;
   header.nlmsg_flags = flags;
   header.nlmsg_seq = number;
-  header.nlmsg_pid = kPort;
+  header.nlmsg_pid = kPortId;
   nlmsgerr payload{};
   payload.error = body;
   std::string out(reinterpret_cast<const char*>(&header), sizeof(header));
@@ -57,9 +57,9 @@ struct Kernel {
   std::deque<std::string> to_read;
 };
 
-class FakeWire final : public netlink::Wire {
+class FakeRawSocket final : public netlink::RawSocket {
  public:
-  explicit FakeWire(Kernel& kernel) : kernel_(kernel) {
+  explicit FakeRawSocket(Kernel& kernel) : kernel_(kernel) {
     ++kernel_.opened;
     kernel_.to_read.clear();
   }
@@ -92,7 +92,7 @@ class FakeWire final : public netlink::Wire {
     next.copy(into.data(), into.size());
     return static_cast<long>(next.size());
   }
-  std::uint32_t port() const noexcept override { return kPort; }
+  std::uint32_t port_id() const noexcept override { return kPortId; }
 
  private:
   Kernel& kernel_;
@@ -194,19 +194,23 @@ class NetlinkTest : public CppUnit::TestFixture {
   }
 
   void errors_of_opening_are_values() {
-    Socket socket([] { return Result<std::unique_ptr<netlink::Wire>>(errno_status("no wire", EPERM)); }, "a test", kShort);
+    const netlink::OpenRawSocket failing = [] {
+      return Result<std::unique_ptr<netlink::RawSocket>>(errno_status("no socket", EPERM));
+    };
+    Socket socket(failing, "a test", kShort);
     nlmsghdr ask = request(kObject);
     const Status status = socket.request(&ask).status();
     CPPUNIT_ASSERT_EQUAL(EPERM, status.os_errno());
-    CPPUNIT_ASSERT_EQUAL(std::string("the exchange with a test failed: no wire: Operation not permitted"), status.message());
+    CPPUNIT_ASSERT_EQUAL(std::string("the exchange with a test failed: no socket: Operation not permitted"),
+                         status.message());
     const auto end = read(socket, ask, 99);
     CPPUNIT_ASSERT_EQUAL(EPERM, end.error);
     CPPUNIT_ASSERT_EQUAL(status.message(), end.why);
   }
 
  private:
-  netlink::OpenWire opener() {
-    return [this] { return Result<std::unique_ptr<netlink::Wire>>(std::make_unique<FakeWire>(kernel_)); };
+  netlink::OpenRawSocket opener() {
+    return [this] { return Result<std::unique_ptr<netlink::RawSocket>>(std::make_unique<FakeRawSocket>(kernel_)); };
   }
   // Three objects, the flags in the second.
   void fill_dump(std::uint16_t flags) {

@@ -19,7 +19,7 @@
 #include "plugins/nftables/kernel/encoder.hpp"
 #include "plugins/nftables/layout/layout.hpp"
 #include "sluice/sdk/error.hpp"
-#include "test/unit/nftables/nft_wire.hpp"
+#include "test/unit/nftables/nft_socket.hpp"
 
 namespace sluice::nftables {
 namespace netlink_table_test {

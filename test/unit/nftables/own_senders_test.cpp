@@ -16,7 +16,7 @@
 
 #include "plugins/nftables/kernel/netlink_table.hpp"
 #include "sluice/sdk/error.hpp"
-#include "test/unit/nftables/nft_wire.hpp"
+#include "test/unit/nftables/nft_socket.hpp"
 
 namespace sluice::nftables {
 namespace own_senders_test {
@@ -47,17 +47,17 @@ class OwnSendersTest : public CppUnit::TestFixture {
  public:
   // A listener, with what it receives.
   struct Listener {
-    explicit Listener(OwnSenders& senders) : own(senders), wire(line.opener()()) {
+    explicit Listener(OwnSenders& senders) : own(senders), socket(line.opener()()) {
       line.joined = [this](std::uint32_t group, bool on) {
         heard += group == NFNLGRP_NFTABLES ? (on ? "+" : "-") : "?";
         return on ? refusal : 0;
       };
-      CPPUNIT_ASSERT_EQUAL(0, own.listen(*wire, [this](int error) { missed.push_back(error); }));
+      CPPUNIT_ASSERT_EQUAL(0, own.listen(*socket, [this](int error) { missed.push_back(error); }));
     }
-    ~Listener() { own.leave(*wire); }
+    ~Listener() { own.leave(*socket); }
     OwnSenders& own;
     NftLine line;
-    std::unique_ptr<lib::netlink::Wire> wire;
+    std::unique_ptr<lib::netlink::RawSocket> socket;
     std::string heard;
     int refusal = 0;
     std::vector<int> missed;
@@ -92,22 +92,22 @@ class OwnSendersTest : public CppUnit::TestFixture {
 
   void filters_all_senders_of_this_process() {
     NftLine line;
-    line.port = kNftPort + 1;
+    line.port_id = kNftPortId + 1;
     auto other = std::make_unique<NetlinkTable>(Family::kIpv6, line.opener(), own_, kShort);
     Listener listener(*own_);
     CPPUNIT_ASSERT(table_.commit(elements(1)).empty());
     CPPUNIT_ASSERT(other->commit(elements(1)).empty());
-    CPPUNIT_ASSERT((listener.line.filtered_ports == std::vector<std::uint32_t>{kNftPort, kNftPort + 1}));
-    // A closed port may be reused by another process, so it is unregistered before.
-    line_.closed = [this] { closed_while_ours_ = own_->contains(kNftPort); };
+    CPPUNIT_ASSERT((listener.line.filtered_port_ids == std::vector<std::uint32_t>{kNftPortId, kNftPortId + 1}));
+    // The port ID of a closed socket may be reused by another process, so it is unregistered before.
+    line_.closed = [this] { closed_while_ours_ = own_->contains(kNftPortId); };
     line_.spoil = [](std::deque<NftItem>& items) { items.clear(); };
     CPPUNIT_ASSERT_THROW(table_.commit(elements(1)), sdk::Failure);
     line_.closed = {};
     CPPUNIT_ASSERT(!closed_while_ours_);
-    CPPUNIT_ASSERT(!own_->contains(kNftPort) && own_->contains(kNftPort + 1));
-    CPPUNIT_ASSERT(listener.line.filtered_ports == std::vector<std::uint32_t>{kNftPort + 1});
+    CPPUNIT_ASSERT(!own_->contains(kNftPortId) && own_->contains(kNftPortId + 1));
+    CPPUNIT_ASSERT(listener.line.filtered_port_ids == std::vector<std::uint32_t>{kNftPortId + 1});
     other.reset();
-    CPPUNIT_ASSERT(listener.line.filtered_ports.empty());
+    CPPUNIT_ASSERT(listener.line.filtered_port_ids.empty());
   }
 
   void reports_failed_listeners() {
@@ -117,13 +117,13 @@ class OwnSendersTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(failing.missed == std::vector<int>{EPERM});
     CPPUNIT_ASSERT(table_.commit(elements(5000)).empty());  // reported once
     own_->missed();
-    own_->listen_again(*failing.wire);
+    own_->listen_again(*failing.socket);
     CPPUNIT_ASSERT(failing.missed == std::vector<int>{EPERM});
     CPPUNIT_ASSERT(well.missed == std::vector<int>{0});
     failing.refusal = 0;
-    own_->listen_again(*well.wire);
-    own_->listen_again(*failing.wire);
-    own_->listen_again(*failing.wire);
+    own_->listen_again(*well.socket);
+    own_->listen_again(*failing.socket);
+    own_->listen_again(*failing.socket);
     CPPUNIT_ASSERT((failing.missed == std::vector<int>{EPERM, 0}));  // changes in the meantime are unknown
     CPPUNIT_ASSERT(well.missed == std::vector<int>{0});
     failing.refusal = ENOMEM;

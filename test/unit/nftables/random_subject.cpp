@@ -194,7 +194,7 @@ std::string Subject::take_refused() { return std::exchange(refused_, {}); }
 
 std::unique_ptr<nftables::TableKernel> open_foreign_table(abi::Family family) {
   return std::make_unique<nftables::NetlinkTable>(
-      family, [] { return netlink::open_kernel(NETLINK_NETFILTER); }, std::make_shared<nftables::OwnSenders>());
+      family, [] { return netlink::open_raw_socket(NETLINK_NETFILTER); }, std::make_shared<nftables::OwnSenders>());
 }
 
 }  // namespace sluice::test

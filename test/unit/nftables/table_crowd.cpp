@@ -48,9 +48,9 @@ struct Hooks {
   std::function<void()> before_part;  // of a dump
   std::uint64_t dumps = 0;
 };
-class HookedWire final : public lib::netlink::Wire {
+class HookedSocket final : public lib::netlink::RawSocket {
  public:
-  explicit HookedWire(Hooks& hooks) : hooks_(hooks), wire_(netlink::open_kernel(NETLINK_NETFILTER)) {}
+  explicit HookedSocket(Hooks& hooks) : hooks_(hooks), socket_(netlink::open_raw_socket(NETLINK_NETFILTER)) {}
   int send(std::string_view datagram) noexcept override {
     nlmsghdr header{};
     std::memcpy(&header, datagram.data(), sizeof(header));
@@ -59,27 +59,27 @@ class HookedWire final : public lib::netlink::Wire {
     if (dumping_) ++hooks_.dumps;
     // Not before an empty batch.
     if (batch && datagram.size() > 2 * NLMSG_SPACE(sizeof(nfgenmsg)) && hooks_.before_batch) hooks_.before_batch();
-    return wire_->send(datagram);
+    return socket_->send(datagram);
   }
-  long receive(std::span<char> into, milliseconds patience) noexcept override {
+  long receive(std::span<char> into, milliseconds timeout) noexcept override {
     if (dumping_ && hooks_.before_part) hooks_.before_part();
-    return wire_->receive(into, patience);
+    return socket_->receive(into, timeout);
   }
-  std::uint32_t port() const noexcept override { return wire_->port(); }
-  int make_room(std::size_t bytes) noexcept override { return wire_->make_room(bytes); }
-  int listen(std::uint32_t group, bool on) noexcept override { return wire_->listen(group, on); }
-  int descriptor() const noexcept override { return wire_->descriptor(); }
+  std::uint32_t port_id() const noexcept override { return socket_->port_id(); }
+  int grow_send_buffer(std::size_t bytes) noexcept override { return socket_->grow_send_buffer(bytes); }
+  int set_membership(std::uint32_t group, bool on) noexcept override { return socket_->set_membership(group, on); }
+  int descriptor() const noexcept override { return socket_->descriptor(); }
 
  private:
   Hooks& hooks_;
-  std::unique_ptr<lib::netlink::Wire> wire_;
+  std::unique_ptr<lib::netlink::RawSocket> socket_;
   bool dumping_ = false;
 };
 
-netlink::OpenWire hooked(Hooks& hooks) {
-  return [&hooks] { return std::make_unique<HookedWire>(hooks); };
+netlink::OpenRawSocket hooked(Hooks& hooks) {
+  return [&hooks] { return std::make_unique<HookedSocket>(hooks); };
 }
-std::unique_ptr<lib::netlink::Wire> plain() { return netlink::open_kernel(NETLINK_NETFILTER); }
+std::unique_ptr<lib::netlink::RawSocket> plain() { return netlink::open_raw_socket(NETLINK_NETFILTER); }
 
 ElementWrite service(Family family, std::uint32_t n, bool remove = false) {
   FrontendKey key;
@@ -115,7 +115,7 @@ Batch whole_table(Family family, std::uint32_t elements) {
 class ForeignWriter {
  public:
   explicit ForeignWriter(Family family)
-      : family_(family), socket_(family, plain, std::make_shared<OwnSenders>(), NetlinkTable::kPatience) {
+      : family_(family), socket_(family, plain, std::make_shared<OwnSenders>(), NetlinkTable::kTimeout) {
     Batch batch;
     batch.create_table = true;
     batch.create_sets = {set_spec(family, SetId::kServiceIps)};

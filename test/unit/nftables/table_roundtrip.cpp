@@ -295,7 +295,8 @@ class Checks {
   void makes_a_dry_run() {
     ReportQueue reports;
     // A watch that does not filter our own writes.
-    NetlinkWatch other(family_, [] { return netlink::open_kernel(NETLINK_NETFILTER); }, std::make_shared<OwnSenders>());
+    NetlinkWatch other(
+        family_, [] { return netlink::open_raw_socket(NETLINK_NETFILTER); }, std::make_shared<OwnSenders>());
     other.start([&](const std::string& sentence) { reports.add(sentence); });
     const std::uint32_t before = table_.kernel->list().generation;
     Batch batch = everything();

@@ -24,34 +24,35 @@
 #include "plugins/nftables/kernel/encoder.hpp"
 #include "plugins/nftables/kernel/event_reader.hpp"
 #include "sluice/sdk/error.hpp"
-#include "test/unit/nftables/nft_wire.hpp"
+#include "test/unit/nftables/nft_socket.hpp"
 #include "test/unit/patience.hpp"
 
 namespace sluice::nftables {
 namespace table_watch_test {
 
 using abi::Family;
-constexpr std::uint32_t kForeignPort = 99, kOwnPort = 7;
+constexpr std::uint32_t kForeignPortId = 99, kOwnPortId = 7;
 
-std::string event(int kind, std::uint32_t port, Family family, const std::vector<std::pair<std::uint16_t, std::string>>& names) {
+std::string event(int kind, std::uint32_t port_id, Family family,
+                  const std::vector<std::pair<std::uint16_t, std::string>>& names) {
   std::string attributes;
   for (const auto& [type, name] : names) AttributeWriter(attributes).put_text(type, name);
-  return netlink_message(message_type(kind), 0, 0, port, make_request_body(family, attributes));
+  return netlink_message(message_type(kind), 0, 0, port_id, make_request_body(family, attributes));
 }
-std::string chain_gone(std::uint32_t port, Family family = Family::kIpv4, const std::string& table = kTableName) {
-  return event(NFT_MSG_DELCHAIN, port, family, {{NFTA_CHAIN_TABLE, table}, {NFTA_CHAIN_NAME, "services"}});
+std::string chain_gone(std::uint32_t port_id, Family family = Family::kIpv4, const std::string& table = kTableName) {
+  return event(NFT_MSG_DELCHAIN, port_id, family, {{NFTA_CHAIN_TABLE, table}, {NFTA_CHAIN_NAME, "services"}});
 }
 std::string element_gone(const std::string& set) {
-  return event(NFT_MSG_DELSETELEM, kForeignPort, Family::kIpv4,
+  return event(NFT_MSG_DELSETELEM, kForeignPortId, Family::kIpv4,
                {{NFTA_SET_ELEM_LIST_TABLE, kTableName}, {NFTA_SET_ELEM_LIST_SET, set}});
 }
-std::string generation(std::uint32_t port) {
+std::string generation(std::uint32_t port_id) {
   std::string attributes;
   AttributeWriter put(attributes);
   put.put_be32(NFTA_GEN_ID, 5);
   put.put_be32(NFTA_GEN_PROC_PID, 123);
   put.put_text(NFTA_GEN_PROC_NAME, "nft");
-  return netlink_message(message_type(NFT_MSG_NEWGEN), 0, 0, port, make_request_body(Family::kIpv4, attributes));
+  return netlink_message(message_type(NFT_MSG_NEWGEN), 0, 0, port_id, make_request_body(Family::kIpv4, attributes));
 }
 
 // Notifications from tests.
@@ -73,9 +74,9 @@ struct Line {
   }
 };
 
-class ListenerWire final : public lib::netlink::Wire {
+class ListenerSocket final : public lib::netlink::RawSocket {
  public:
-  explicit ListenerWire(std::shared_ptr<Line> line) : line_(std::move(line)) {}
+  explicit ListenerSocket(std::shared_ptr<Line> line) : line_(std::move(line)) {}
   int send(std::string_view) noexcept override { return EOPNOTSUPP; }
   long receive(std::span<char> into, std::chrono::milliseconds) noexcept override {
     const std::lock_guard lock(line_->mutex);
@@ -88,8 +89,8 @@ class ListenerWire final : public lib::netlink::Wire {
     item.bytes.copy(into.data(), into.size());
     return static_cast<long>(item.bytes.size());
   }
-  std::uint32_t port() const noexcept override { return 1; }
-  int listen(std::uint32_t, bool on) noexcept override { return on ? line_->refusal.load() : 0; }
+  std::uint32_t port_id() const noexcept override { return 1; }
+  int set_membership(std::uint32_t, bool on) noexcept override { return on ? line_->refusal.load() : 0; }
   // Called before each wait.
   int descriptor() const noexcept override {
     const std::lock_guard lock(line_->mutex);
@@ -112,42 +113,42 @@ class TableWatchTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
  public:
-  void setUp() override { own_->opened(kOwnPort); }
+  void setUp() override { own_->opened(kOwnPortId); }
 
   void names_the_change_and_the_process() {
     EventReader reader(Family::kIpv4, *own_);
-    reader.read(chain_gone(kForeignPort));
+    reader.read(chain_gone(kForeignPortId));
     CPPUNIT_ASSERT(reader.changed() && !reader.complete());
-    reader.read(generation(kForeignPort + 1));  // of another transaction
+    reader.read(generation(kForeignPortId + 1));  // of another transaction
     CPPUNIT_ASSERT(!reader.complete());
-    reader.read(generation(kForeignPort));
+    reader.read(generation(kForeignPortId));
     CPPUNIT_ASSERT(reader.complete());
     CPPUNIT_ASSERT_EQUAL(std::string("table ip kube-proxy: chain services was removed by nft (pid 123)"), reader.take());
     CPPUNIT_ASSERT(!reader.changed());
     reader.read(element_gone("endpoints") + element_gone("endpoints") + element_gone("cluster-ips") +
-                generation(kForeignPort));
+                generation(kForeignPortId));
     CPPUNIT_ASSERT_EQUAL(
         std::string("table ip kube-proxy: an element of endpoints was removed, with 2 more changes, by nft (pid 123)"),
         reader.take());
-    reader.read(event(NFT_MSG_DELTABLE, kForeignPort, Family::kIpv4, {{NFTA_TABLE_NAME, kTableName}}));
+    reader.read(event(NFT_MSG_DELTABLE, kForeignPortId, Family::kIpv4, {{NFTA_TABLE_NAME, kTableName}}));
     CPPUNIT_ASSERT_EQUAL(std::string("table ip kube-proxy was removed"), reader.take());
   }
 
   void ignores_other_tables_and_own_changes() {
     EventReader reader(Family::kIpv4, *own_);
-    reader.read(chain_gone(kOwnPort) + generation(kOwnPort));
-    reader.read(chain_gone(kForeignPort, Family::kIpv6) + chain_gone(kForeignPort, Family::kIpv4, "other"));
-    reader.read(element_gone("affinity") + generation(kForeignPort));
+    reader.read(chain_gone(kOwnPortId) + generation(kOwnPortId));
+    reader.read(chain_gone(kForeignPortId, Family::kIpv6) + chain_gone(kForeignPortId, Family::kIpv4, "other"));
+    reader.read(element_gone("affinity") + generation(kForeignPortId));
     CPPUNIT_ASSERT(!reader.changed());
-    own_->closing(kOwnPort);  // the port may belong to another process now
-    own_->opened(kOwnPort + 1);
-    reader.read(chain_gone(kOwnPort));
+    own_->closing(kOwnPortId);  // the port ID may belong to another process now
+    own_->opened(kOwnPortId + 1);
+    reader.read(chain_gone(kOwnPortId));
     CPPUNIT_ASSERT(reader.changed());
   }
 
   void lost_notifications_count_as_a_change() {
     EventReader reader(Family::kIpv6, *own_);
-    reader.read(chain_gone(kForeignPort, Family::kIpv6).substr(0, 25));
+    reader.read(chain_gone(kForeignPortId, Family::kIpv6).substr(0, 25));
     CPPUNIT_ASSERT_EQUAL(std::string("table ip6 kube-proxy may have been changed, as notifications were lost"), reader.take());
     reader.missed();
     CPPUNIT_ASSERT(reader.complete());
@@ -158,7 +159,7 @@ class TableWatchTest : public CppUnit::TestFixture {
     std::mt19937 random(3);
     std::size_t total_size = 0;
     for (int i = 0; i < 20000; ++i) {
-      std::string bytes = chain_gone(kForeignPort) + element_gone("endpoints") + generation(kForeignPort);
+      std::string bytes = chain_gone(kForeignPortId) + element_gone("endpoints") + generation(kForeignPortId);
       for (int k = 0; k < 3; ++k) bytes[random() % bytes.size()] ^= static_cast<char>(1 << random() % 8);
       bytes.resize(random() % (bytes.size() + 1));
       reader.read(bytes);
@@ -169,13 +170,13 @@ class TableWatchTest : public CppUnit::TestFixture {
 
   void reports_once_until_rearmed() {
     const auto line = std::make_shared<Line>();
-    NetlinkWatch watch(Family::kIpv4, [&] { return std::make_unique<ListenerWire>(line); }, own_);
+    NetlinkWatch watch(Family::kIpv4, [&] { return std::make_unique<ListenerSocket>(line); }, own_);
     watch.start([this](const std::string& sentence) { report(sentence); });
     watch.start({});
-    line->put(chain_gone(kOwnPort) + generation(kOwnPort));
-    line->put(chain_gone(kForeignPort) + generation(kForeignPort));
+    line->put(chain_gone(kOwnPortId) + generation(kOwnPortId));
+    line->put(chain_gone(kForeignPortId) + generation(kForeignPortId));
     CPPUNIT_ASSERT_EQUAL(std::string("table ip kube-proxy: chain services was removed by nft (pid 123)"), next());
-    line->put(chain_gone(kForeignPort) + generation(kForeignPort));
+    line->put(chain_gone(kForeignPortId) + generation(kForeignPortId));
     CPPUNIT_ASSERT(test::wait_until([&] { return is_done(*line); }));
     watch.rearm();
     line->put({}, ENOBUFS);
@@ -187,13 +188,13 @@ class TableWatchTest : public CppUnit::TestFixture {
         next());
     watch.rearm();
     // After a timeout, the change is reported without the process.
-    line->put(chain_gone(kForeignPort));
+    line->put(chain_gone(kForeignPortId));
     CPPUNIT_ASSERT_EQUAL(std::string("table ip kube-proxy: chain services was removed"), next());
   }
 
   void reports_failure_to_listen() {
     const auto line = std::make_shared<Line>();
-    NetlinkWatch watch(Family::kIpv4, [&] { return std::make_unique<ListenerWire>(line); }, own_);
+    NetlinkWatch watch(Family::kIpv4, [&] { return std::make_unique<ListenerSocket>(line); }, own_);
     line->refusal = EPERM;
     CPPUNIT_ASSERT_THROW(watch.start({}), sdk::Failure);
     line->refusal = 0;
@@ -215,7 +216,7 @@ class TableWatchTest : public CppUnit::TestFixture {
         std::string("table ip kube-proxy may have been changed by another process while many elements were written"),
         next());
     watch.rearm();
-    line->put(chain_gone(kForeignPort) + generation(kForeignPort));
+    line->put(chain_gone(kForeignPortId) + generation(kForeignPortId));
     CPPUNIT_ASSERT_EQUAL(std::string("table ip kube-proxy: chain services was removed by nft (pid 123)"), next());
   }
 

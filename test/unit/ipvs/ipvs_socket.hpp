@@ -19,28 +19,28 @@
 
 namespace sluice::ipvs {
 
-struct WireItem {
+struct IpvsItem {
   std::string bytes;
   int error = 0;  // instead of bytes
 };
 
-// State that survives closing and reopening a wire.
+// State that survives closing and reopening a socket.
 struct IpvsLine {
   FakeServerKernel kernel;
   std::uint16_t id = 0x20;        // family number; 0: none
   std::size_t in_datagram = 3;    // messages of a dump per datagram
   int send_error = 0;             // of the next send
-  std::function<void(std::deque<WireItem>&)> corrupt;  // receives the answers to each datagram
+  std::function<void(std::deque<IpvsItem>&)> corrupt;  // receives the answers to each datagram
   std::uint64_t opened = 0;
   std::uint64_t datagrams = 0;    // to the kernel
   std::size_t most_requests = 0;  // in one of them
-  std::deque<WireItem> queue;
+  std::deque<IpvsItem> queue;
 
-  netlink::OpenWire opener();
+  netlink::OpenRawSocket opener();
 };
 
 // Built from parts that tests also use directly.
-inline constexpr std::uint32_t kWirePort = 4711;
+inline constexpr std::uint32_t kIpvsPortId = 4711;
 std::string acknowledgement(std::uint32_t sequence, int error, const std::string& reason = {});
 std::string done(std::uint32_t sequence, int error = 0);
 // The first header of a datagram.

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/netlink/wire.hpp"
+#include "lib/netlink/raw_socket.hpp"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -23,14 +23,15 @@
 namespace sluice::lib::netlink {
 namespace {
 
-// Holds the acknowledgements of a window of requests, and the parts of a dump until they are read.
+// Holds the acknowledgements of one datagram of requests (Socket::kWindow), and the parts of a dump, until they are
+// read.
 constexpr int kReceiveBuffer = 1 << 20;
 constexpr int kSendBuffer = 256 << 10;
-constexpr std::size_t kMostPorts = 16;  // to ignore; a process has one per address family
+constexpr std::size_t kMaxPortIds = 16;  // to ignore; a process has one per address family
 
-class KernelWire final : public Wire {
+class LibnlSocket final : public RawSocket {
  public:
-  KernelWire() : socket_(nl_socket_alloc()) {
+  LibnlSocket() : socket_(nl_socket_alloc()) {
     if (!socket_) throw std::bad_alloc();
   }
 
@@ -60,8 +61,8 @@ class KernelWire final : public Wire {
     }
   }
 
-  long receive(std::span<char> into, std::chrono::milliseconds patience) noexcept override {
-    const auto end = std::chrono::steady_clock::now() + patience;
+  long receive(std::span<char> into, std::chrono::milliseconds timeout) noexcept override {
+    const auto end = std::chrono::steady_clock::now() + timeout;
     for (;;) {
       sockaddr_nl from{};
       socklen_t size = sizeof(from);
@@ -77,36 +78,36 @@ class KernelWire final : public Wire {
     }
   }
 
-  std::uint32_t port() const noexcept override { return nl_socket_get_local_port(socket_.get()); }
+  std::uint32_t port_id() const noexcept override { return nl_socket_get_local_port(socket_.get()); }
 
-  int make_room(std::size_t bytes) noexcept override {
+  int grow_send_buffer(std::size_t bytes) noexcept override {
     // The kernel doubles the given size and uses a part of it for itself.
     const std::size_t wanted = bytes + kSendBuffer;
     if (wanted > INT_MAX / 2) return EMSGSIZE;
     const int size = static_cast<int>(wanted);
-    if (size <= room_) return 0;
+    if (size <= send_buffer_) return 0;
     if (!set(descriptor(), SOL_SOCKET, SO_SNDBUFFORCE, size) && !set(descriptor(), SOL_SOCKET, SO_SNDBUF, size)) return errno;
-    room_ = size;
+    send_buffer_ = size;
     return 0;
   }
 
-  int listen(std::uint32_t group, bool on) noexcept override {
+  int set_membership(std::uint32_t group, bool on) noexcept override {
     return set(descriptor(), SOL_NETLINK, on ? NETLINK_ADD_MEMBERSHIP : NETLINK_DROP_MEMBERSHIP, static_cast<int>(group))
                ? 0
                : errno;
   }
 
-  int ignore_senders(std::span<const std::uint32_t> ports) noexcept override {
-    int error = ports.size() > kMostPorts ? E2BIG : 0;
-    if (error == 0 && !ports.empty()) {
-      // A notification has the port of the socket that caused the change in nlmsg_pid. All messages of a datagram have
-      // the same one.
-      std::array<sock_filter, kMostPorts + 3> program;
+  int ignore_senders(std::span<const std::uint32_t> port_ids) noexcept override {
+    int error = port_ids.size() > kMaxPortIds ? E2BIG : 0;
+    if (error == 0 && !port_ids.empty()) {
+      // A notification has the port ID of the socket that caused the change in nlmsg_pid. All messages of a datagram
+      // have the same one.
+      std::array<sock_filter, kMaxPortIds + 3> program;
       std::size_t size = 0;
       program[size++] = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(nlmsghdr, nlmsg_pid));
-      for (std::size_t i = 0; i < ports.size(); ++i) {
-        const auto to_end = static_cast<std::uint8_t>(ports.size() - i);
-        program[size++] = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(ports[i]), to_end, 0);
+      for (std::size_t i = 0; i < port_ids.size(); ++i) {
+        const auto to_end = static_cast<std::uint8_t>(port_ids.size() - i);
+        program[size++] = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(port_ids[i]), to_end, 0);
       }
       program[size++] = BPF_STMT(BPF_RET | BPF_K, UINT_MAX);
       program[size++] = BPF_STMT(BPF_RET | BPF_K, 0);
@@ -145,22 +146,22 @@ class KernelWire final : public Wire {
     void operator()(nl_sock* socket) const noexcept { nl_socket_free(socket); }
   };
   std::unique_ptr<nl_sock, Close> socket_;
-  int room_ = 0;
+  int send_buffer_ = 0;
 };
 
 }  // namespace
 
-int Wire::make_room(std::size_t) noexcept { return 0; }
-int Wire::listen(std::uint32_t, bool) noexcept { return EOPNOTSUPP; }
-int Wire::filter_by_attribute(std::uint16_t, std::size_t) noexcept { return EOPNOTSUPP; }
-int Wire::ignore_senders(std::span<const std::uint32_t>) noexcept { return EOPNOTSUPP; }
+int RawSocket::grow_send_buffer(std::size_t) noexcept { return 0; }
+int RawSocket::set_membership(std::uint32_t, bool) noexcept { return EOPNOTSUPP; }
+int RawSocket::filter_by_attribute(std::uint16_t, std::size_t) noexcept { return EOPNOTSUPP; }
+int RawSocket::ignore_senders(std::span<const std::uint32_t>) noexcept { return EOPNOTSUPP; }
 
-Result<std::unique_ptr<Wire>> open_kernel(int protocol) {
-  auto wire = std::make_unique<KernelWire>();
-  if (const int error = wire->connect(protocol); error != 0) {
+Result<std::unique_ptr<RawSocket>> open_raw_socket(int protocol) {
+  auto socket = std::make_unique<LibnlSocket>();
+  if (const int error = socket->connect(protocol); error != 0) {
     return errno_status("cannot open a netlink socket of protocol " + std::to_string(protocol), error);
   }
-  return std::unique_ptr<Wire>(std::move(wire));
+  return std::unique_ptr<RawSocket>(std::move(socket));
 }
 
 }  // namespace sluice::lib::netlink

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "test/unit/nftables/nft_wire.hpp"
+#include "test/unit/nftables/nft_socket.hpp"
 
 #include <arpa/inet.h>
 #include <linux/netfilter/nf_tables.h>
@@ -19,14 +19,14 @@ namespace {
 
 constexpr std::uint16_t kType = NFNL_SUBSYS_NFTABLES << 8;
 
-class NftWire final : public lib::netlink::Wire {
+class NftSocket final : public lib::netlink::RawSocket {
  public:
-  explicit NftWire(NftLine& line) : line_(line) {
+  explicit NftSocket(NftLine& line) : line_(line) {
     ++line_.opened;
     line_.queue.clear();
   }
 
-  ~NftWire() override {
+  ~NftSocket() override {
     if (line_.closed) line_.closed();
   }
 
@@ -53,13 +53,13 @@ class NftWire final : public lib::netlink::Wire {
     return static_cast<long>(item.bytes.size());
   }
 
-  std::uint32_t port() const noexcept override { return line_.port; }
-  int listen(std::uint32_t group, bool on) noexcept override {
+  std::uint32_t port_id() const noexcept override { return line_.port_id; }
+  int set_membership(std::uint32_t group, bool on) noexcept override {
     listens_ = on;
     return line_.joined ? line_.joined(group, on) : 0;
   }
-  int ignore_senders(std::span<const std::uint32_t> ports) noexcept override {
-    line_.filtered_ports.assign(ports.begin(), ports.end());
+  int ignore_senders(std::span<const std::uint32_t> port_ids) noexcept override {
+    line_.filtered_port_ids.assign(port_ids.begin(), port_ids.end());
     return 0;
   }
 
@@ -79,7 +79,7 @@ class NftWire final : public lib::netlink::Wire {
       AttributeWriter(bytes).put(NLMSGERR_ATTR_OFFS, &offset, sizeof(offset));
       flags |= NLM_F_ACK_TLVS;
     }
-    return netlink_message(NLMSG_ERROR, flags, sequence, line_.port, bytes);
+    return netlink_message(NLMSG_ERROR, flags, sequence, line_.port_id, bytes);
   }
 
   void transaction(std::string_view datagram, std::deque<NftItem>& answers) {
@@ -121,11 +121,11 @@ class NftWire final : public lib::netlink::Wire {
       const nfgenmsg extra{};
       std::string body(reinterpret_cast<const char*>(&extra), sizeof(extra));
       AttributeWriter(body).put_be32(NFTA_GEN_ID, line_.next_generation ? line_.next_generation() : line_.generation);
-      answers.push_back({netlink_message(kType | NFT_MSG_NEWGEN, 0, sequence, line_.port, body), 0});
+      answers.push_back({netlink_message(kType | NFT_MSG_NEWGEN, 0, sequence, line_.port_id, body), 0});
       answers.push_back({answer(sequence, 0), 0});
     } else if (kind == NFT_MSG_GETTABLE) {
       for (const std::string& body : line_.kept[NFT_MSG_NEWTABLE]) {
-        answers.push_back({netlink_message(kType | NFT_MSG_NEWTABLE, 0, sequence, line_.port, body), 0});
+        answers.push_back({netlink_message(kType | NFT_MSG_NEWTABLE, 0, sequence, line_.port_id, body), 0});
       }
       answers.push_back({answer(sequence, line_.kept[NFT_MSG_NEWTABLE].empty() ? ENOENT : 0), 0});
     } else {
@@ -138,10 +138,10 @@ class NftWire final : public lib::netlink::Wire {
           continue;
         }
         const auto type = static_cast<std::uint16_t>(kType | new_kind);
-        answers.push_back({netlink_message(type, NLM_F_MULTI, sequence, line_.port, body), 0});
+        answers.push_back({netlink_message(type, NLM_F_MULTI, sequence, line_.port_id, body), 0});
       }
       const int none = 0;
-      answers.push_back({netlink_message(NLMSG_DONE, NLM_F_MULTI, sequence, line_.port,
+      answers.push_back({netlink_message(NLMSG_DONE, NLM_F_MULTI, sequence, line_.port_id,
                                          {reinterpret_cast<const char*>(&none), sizeof(none)}),
                          0});
     }
@@ -153,18 +153,18 @@ class NftWire final : public lib::netlink::Wire {
 
 }  // namespace
 
-netlink::OpenWire NftLine::opener() {
-  return [this] { return std::make_unique<NftWire>(*this); };
+netlink::OpenRawSocket NftLine::opener() {
+  return [this] { return std::make_unique<NftSocket>(*this); };
 }
 
-std::string netlink_message(std::uint16_t type, std::uint16_t flags, std::uint32_t sequence, std::uint32_t port,
+std::string netlink_message(std::uint16_t type, std::uint16_t flags, std::uint32_t sequence, std::uint32_t port_id,
                             std::string_view body) {
   nlmsghdr header{};
   header.nlmsg_len = static_cast<std::uint32_t>(NLMSG_HDRLEN + body.size());
   header.nlmsg_type = type;
   header.nlmsg_flags = flags;
   header.nlmsg_seq = sequence;
-  header.nlmsg_pid = port;
+  header.nlmsg_pid = port_id;
   std::string bytes(reinterpret_cast<const char*>(&header), sizeof(header));
   bytes += body;
   bytes.resize(NLMSG_ALIGN(bytes.size()));

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "test/unit/ipvs/ipvs_wire.hpp"
+#include "test/unit/ipvs/ipvs_socket.hpp"
 
 #include <arpa/inet.h>
 #include <linux/genetlink.h>
@@ -22,9 +22,9 @@ using lib::netlink::must;
 std::string finished(const Message& message, std::uint32_t sequence, int flags) {
   nlmsghdr* const header = nlmsg_hdr(message.get());
   header->nlmsg_seq = sequence;
-  header->nlmsg_pid = kWirePort;
+  header->nlmsg_pid = kIpvsPortId;
   header->nlmsg_flags = static_cast<std::uint16_t>(flags);
-  std::string text(lib::netlink::bytes(message));
+  std::string text(lib::netlink::bytes_of(message));
   text.resize(NLMSG_ALIGN(text.size()));
   return text;
 }
@@ -36,9 +36,9 @@ int af_of(const abi::Address& address) {
                                                                                                           : AF_INET;
 }
 
-class IpvsWire final : public lib::netlink::Wire {
+class IpvsSocket final : public lib::netlink::RawSocket {
  public:
-  explicit IpvsWire(IpvsLine& line) : line_(line) {
+  explicit IpvsSocket(IpvsLine& line) : line_(line) {
     ++line_.opened;
     line_.queue.clear();
   }
@@ -60,21 +60,21 @@ class IpvsWire final : public lib::netlink::Wire {
 
   long receive(std::span<char> into, std::chrono::milliseconds) noexcept override {
     if (line_.queue.empty()) return -EAGAIN;  // without waiting: no more answers can arrive
-    const WireItem item = line_.queue.front();
+    const IpvsItem item = line_.queue.front();
     line_.queue.pop_front();
     if (item.error != 0) return -item.error;
     std::memcpy(into.data(), item.bytes.data(), std::min(into.size(), item.bytes.size()));
     return static_cast<long>(item.bytes.size());
   }
 
-  std::uint32_t port() const noexcept override { return kWirePort; }
+  std::uint32_t port_id() const noexcept override { return kIpvsPortId; }
 
  private:
   void push(std::string bytes) { line_.queue.push_back({std::move(bytes), 0}); }
 
   void serve(nlmsghdr* header) {
     const std::uint32_t sequence = header->nlmsg_seq;
-    if (header->nlmsg_pid != kWirePort || (header->nlmsg_flags & NLM_F_REQUEST) == 0) return;
+    if (header->nlmsg_pid != kIpvsPortId || (header->nlmsg_flags & NLM_F_REQUEST) == 0) return;
     const bool dump = (header->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
     int error = 0;
     if (header->nlmsg_type == GENL_ID_CTRL) {
@@ -150,7 +150,7 @@ class IpvsWire final : public lib::netlink::Wire {
     const auto* const generic = static_cast<const genlmsghdr*>(nlmsg_data(header));
     if (generic->cmd == IPVS_CMD_SET_CONFIG) {
       const auto value = [&](int type) {
-        return static_cast<std::uint32_t>(lib::netlink::number(nlmsg_find_attr(header, GENL_HDRLEN, type)));
+        return static_cast<std::uint32_t>(lib::netlink::integer_attribute(nlmsg_find_attr(header, GENL_HDRLEN, type)));
       };
       line_.kernel.set_timeouts(
           {value(IPVS_CMD_ATTR_TIMEOUT_TCP), value(IPVS_CMD_ATTR_TIMEOUT_TCP_FIN), value(IPVS_CMD_ATTR_TIMEOUT_UDP)});
@@ -255,8 +255,8 @@ class IpvsWire final : public lib::netlink::Wire {
 
 }  // namespace
 
-netlink::OpenWire IpvsLine::opener() {
-  return [this] { return std::make_unique<IpvsWire>(*this); };
+netlink::OpenRawSocket IpvsLine::opener() {
+  return [this] { return std::make_unique<IpvsSocket>(*this); };
 }
 
 std::string acknowledgement(std::uint32_t sequence, int error, const std::string& reason) {

@@ -24,9 +24,9 @@ struct NftItem {
   int error = 0;  // instead of bytes
 };
 
-inline constexpr std::uint32_t kNftPort = 4712;
+inline constexpr std::uint32_t kNftPortId = 4712;
 
-// The state that outlives a wire.
+// The state that outlives a socket.
 struct NftLine {
   std::uint32_t generation = 1;
   std::function<std::uint32_t()> next_generation;  // replaces generation, if set
@@ -38,9 +38,9 @@ struct NftLine {
   std::function<void(std::deque<NftItem>&)> spoil;          // may change the answers to each datagram
   std::function<int(std::uint32_t group, bool on)> joined;  // returns 0 or an errno
   std::deque<NftItem> notifications;                        // for sockets that have joined the group
-  std::function<void()> closed;                             // called when a wire is closed
-  std::uint32_t port = kNftPort;
-  std::vector<std::uint32_t> filtered_ports;     // of the last filter
+  std::function<void()> closed;                             // called when a socket is closed
+  std::uint32_t port_id = kNftPortId;
+  std::vector<std::uint32_t> filtered_port_ids;  // of the last filter
   std::map<int, std::vector<std::string>> kept;  // committed messages by kind
   std::uint64_t opened = 0;
   std::uint64_t transactions = 0;  // including those without an end message
@@ -48,10 +48,10 @@ struct NftLine {
   std::uint64_t dumps = 0;
   std::deque<NftItem> queue;
 
-  netlink::OpenWire opener();
+  netlink::OpenRawSocket opener();
 };
 
-std::string netlink_message(std::uint16_t type, std::uint16_t flags, std::uint32_t sequence, std::uint32_t port,
+std::string netlink_message(std::uint16_t type, std::uint16_t flags, std::uint32_t sequence, std::uint32_t port_id,
                             std::string_view body);
 
 }  // namespace sluice::nftables
