@@ -47,7 +47,7 @@ struct FlowQuery {
            (!reply_source || *reply_source == flow.reply_source.address) &&
            (reply_source_port == 0 || reply_source_port == flow.reply_source.port);
   }
-  bool everything() const { return *this == FlowQuery(); }
+  bool all_flows() const { return *this == FlowQuery(); }
   bool operator==(const FlowQuery&) const = default;
 };
 

@@ -28,55 +28,56 @@ bool waits_for_reply(const Flow& flow) {
 
 }  // namespace
 
-void OldBackendFlows::set(bool serves, std::vector<std::uint16_t> relays, bool kernel) {
-  std::sort(relays.begin(), relays.end());
-  if (serves && (kernel || relays.empty())) {
-    collecting_ = collecting_ || ipvs_ != Ipvs::kOldBackend;
-    ipvs_ = Ipvs::kOldBackend;
-  } else if (ipvs_ == Ipvs::kOldBackend) {
-    ipvs_ = Ipvs::kEnded;
+void OldBackendFlows::set_old_backends(OldBackends old_backends) {
+  const bool serve = old_backends.serve;
+  if (serve && (old_backends.ipvs || old_backends.relay_ports.empty())) {
+    collecting_ = collecting_ || ipvs_flow_owner_ != IpvsFlowOwner::kOldBackend;
+    ipvs_flow_owner_ = IpvsFlowOwner::kOldBackend;
+  } else if (ipvs_flow_owner_ == IpvsFlowOwner::kOldBackend) {
+    ipvs_flow_owner_ = IpvsFlowOwner::kEndedBackend;
   }
-  serves_ = serves;
-  relays_ = serves ? std::move(relays) : std::vector<std::uint16_t>();
+  serves_ = serve;
+  relay_ports_ = serve ? std::move(old_backends.relay_ports) : std::vector<std::uint16_t>();
+  std::sort(relay_ports_.begin(), relay_ports_.end());
 }
 
-void OldBackendFlows::begin(lib::Clock::Time now, bool everything) {
+void OldBackendFlows::begin(lib::Clock::Time now, bool full) {
   now_ = now;
-  everything_ = everything;
+  full_ = full;
   found_ = false;
   any_virtual_servers_.reset();
   ++scan_;
 }
 
 void OldBackendFlows::end(bool complete) {
-  if (!complete || !everything_) return;
+  if (!complete || !full_) return;
   std::erase_if(tracked_, [this](const auto& one) { return one.second.scan != scan_; });
   collecting_ = false;
-  if (ipvs_ == Ipvs::kEnded && !found_) ipvs_ = Ipvs::kActive;
+  if (ipvs_flow_owner_ == IpvsFlowOwner::kEndedBackend && !found_) ipvs_flow_owner_ = IpvsFlowOwner::kActiveBackend;
   if (!serves_) tracked_.clear();
 }
 
 bool OldBackendFlows::keep_ipvs_flow(const Flow& flow) {
-  switch (ipvs_) {
-    case Ipvs::kOldBackend:
+  switch (ipvs_flow_owner_) {
+    case IpvsFlowOwner::kOldBackend:
       return !(collecting_ || is_of_old_backend(flow)) || !is_quiet(flow);
-    case Ipvs::kEnded:
+    case IpvsFlowOwner::kEndedBackend:
       if (collecting_ || is_of_old_backend(flow)) {
         found_ = true;
         return false;
       }
       break;
-    case Ipvs::kActive:
+    case IpvsFlowOwner::kActiveBackend:
       break;
   }
   // An earlier daemon that used IPVS may have ended before this one started; then the flow has no server any more.
-  if (!everything_) return true;
+  if (!full_) return true;
   if (!any_virtual_servers_) any_virtual_servers_ = virtual_servers_().value_or(true);
   return *any_virtual_servers_;
 }
 
 bool OldBackendFlows::keep_relayed_flow(const Flow& flow) {
-  return std::binary_search(relays_.begin(), relays_.end(), flow.reply_source.port) && !is_quiet(flow);
+  return std::binary_search(relay_ports_.begin(), relay_ports_.end(), flow.reply_source.port) && !is_quiet(flow);
 }
 
 bool OldBackendFlows::is_of_old_backend(const Flow& flow) const {

@@ -16,21 +16,30 @@
 
 namespace sluice::conntrack {
 
+// How the old backends of one family still serve UDP flows: one statement for all of them.
+struct OldBackends {
+  bool serve = false;                      // at least one of them
+  std::vector<std::uint16_t> relay_ports;  // of this node, in host byte order, from which their process replies
+  // IPVS of one of them serves: its flows have no DNAT, and an endpoint replies. If `serve` is true and there are no
+  // relay ports, IPVS is assumed.
+  bool ipvs = false;
+};
+
 class OldBackendFlows {
  public:
-  // Whether IPVS has virtual servers in this network namespace; nullopt: unknown. Called once per scan, and only if
-  // IPVS serves flows.
+  // Whether IPVS has virtual servers in this network namespace; nullopt: unknown. Called at most once per full scan, at
+  // the first IPVS flow that belongs to no old backend, and not while IPVS of an old backend serves.
   using VirtualServers = std::function<std::optional<bool>()>;
   explicit OldBackendFlows(VirtualServers virtual_servers) : virtual_servers_(std::move(virtual_servers)) {}
 
-  // See ConntrackReconciler::set_old_backend().
-  void set(bool serves, std::vector<std::uint16_t> relays, bool kernel = false);
-  // The old backend serves flows, or its flows are not deleted yet.
-  bool needs_scans() const { return serves_ || ipvs_ == Ipvs::kEnded; }
+  // Replaces the previous statement.
+  void set_old_backends(OldBackends old_backends);
+  // Old backends serve flows, or their flows are not deleted yet.
+  bool needs_scans() const { return serves_ || ipvs_flow_owner_ == IpvsFlowOwner::kEndedBackend; }
   bool serves() const { return serves_; }
 
-  // Brackets of a scan; `everything`: it covers all flows.
-  void begin(lib::Clock::Time now, bool everything);
+  // Brackets of a scan; `full`: it covers all flows.
+  void begin(lib::Clock::Time now, bool full);
   void end(bool complete);
   // Whether to keep a flow to an endpoint that IPVS translates.
   bool keep_ipvs_flow(const Flow& flow);
@@ -38,11 +47,10 @@ class OldBackendFlows {
   bool keep_relayed_flow(const Flow& flow);
 
  private:
-  // The owner of the IPVS flows.
-  enum class Ipvs {
-    kActive,      // the active backend or another program: the flows are valid
-    kOldBackend,  // the old backend, which still serves
-    kEnded,  // the old backend, which has ended; until a scan finds none of its flows, since deleted ones may reverse
+  enum class IpvsFlowOwner {
+    kActiveBackend,  // or another program: the flows are valid
+    kOldBackend,     // still serves
+    kEndedBackend,   // an old backend that has ended, until a scan finds none of its flows: deleted ones may reverse
   };
   struct TrackedFlow {
     lib::SocketAddress source;
@@ -57,20 +65,21 @@ class OldBackendFlows {
 
   VirtualServers virtual_servers_;
   bool serves_ = false;
-  std::vector<std::uint16_t> relays_;
-  Ipvs ipvs_ = Ipvs::kActive;
+  std::vector<std::uint16_t> relay_ports_;
+  IpvsFlowOwner ipvs_flow_owner_ = IpvsFlowOwner::kActiveBackend;
   // Until a full scan has recorded the flows of IPVS. Later flows do not belong to the old backend: perhaps it did not
   // use IPVS, and the active backend does.
   bool collecting_ = false;
   std::unordered_map<std::uint32_t, TrackedFlow> tracked_;  // of the old backend, by flow id
   lib::Clock::Time now_;
   std::uint64_t scan_ = 0;
-  bool everything_ = false;
+  bool full_ = false;
   bool found_ = false;  // this scan found flows of an old backend that has ended
   std::optional<bool> any_virtual_servers_;
 };
 
-// Reads /proc/net/ip_vs.
+// Reads /proc/thread-self/net/ip_vs: the network namespace of the calling thread. /proc/net shows that of the main
+// thread.
 std::optional<bool> has_virtual_servers();
 
 }  // namespace sluice::conntrack

@@ -69,11 +69,11 @@ void ConntrackReconciler::set_writing(bool writing) {
   filled_.notify_one();
 }
 
-void ConntrackReconciler::set_old_backend(OldBackend old_backend) {
+void ConntrackReconciler::set_old_backends(OldBackends old_backends) {
   {
     const lib::Lock lock(mutex_);
-    if (std::exchange(stated_serves_, old_backend.serves) && !old_backend.serves) ++last_end_;
-    pending_old_backend_ = std::move(old_backend);
+    if (std::exchange(stated_serve_, old_backends.serve) && !old_backends.serve) ++last_end_;
+    pending_old_backends_ = std::move(old_backends);
   }
   filled_.notify_one();
 }
@@ -98,13 +98,13 @@ void ConntrackReconciler::run() {
     const Time now = clock_.now();
     if (full_scan_at_ && now >= *full_scan_at_) {
       full_scan_at_.reset();
-      work_.note_everything();
+      work_.note_full_scan();
     }
     if ((old_backend_flows_.needs_scans() && now >= next_scan_) ||
         now >= late_replies_.next_scan().value_or(Time::max())) {
-      work_.note_everything();
+      work_.note_full_scan();
     }
-    if (!stopping_ && state_known_ && !work_.empty() && now >= not_before_) pass();
+    if (!stopping_ && state_known_ && !work_.empty() && now >= not_before_) scan();
   }
 }
 
@@ -115,26 +115,25 @@ ConntrackReconciler::Updates ConntrackReconciler::wait() {
   if (state_known_ && late_replies_.next_scan()) due = std::min(due, std::max(*late_replies_.next_scan(), not_before_));
   if (state_known_ && !work_.empty()) due = std::min(due, not_before_);
   const lib::Lock lock(mutex_);
-  while (!stopping_ && mailbox_.empty() && !pending_old_backend_) {
+  while (!stopping_ && mailbox_.empty() && !pending_old_backends_) {
     if (due == Time::max()) {
       filled_.wait(mutex_);
     } else if (!filled_.wait_until(mutex_, due)) {
       break;
     }
   }
-  return {mailbox_.take(), std::exchange(pending_old_backend_, std::nullopt), last_end_};
+  return {mailbox_.take(), std::exchange(pending_old_backends_, std::nullopt), last_end_};
 }
 
 void ConntrackReconciler::accept(Updates updates) {
-  if (updates.old_backend) {
-    old_backend_flows_.set(updates.old_backend->serves, std::move(updates.old_backend->relays),
-                           updates.old_backend->kernel);
+  if (updates.old_backends) {
+    old_backend_flows_.set_old_backends(std::move(*updates.old_backends));
     next_scan_ = clock_.now();
   }
   if (updates.end != end_) {
     end_ = updates.end;
     // The old backend waits for this scan before it closes its sockets.
-    work_.note_everything();
+    work_.note_full_scan();
     not_before_ = clock_.now();
   }
   accept(std::move(updates.contents), work_);
@@ -148,37 +147,37 @@ void ConntrackReconciler::accept(ConntrackMailbox::Contents contents, ConntrackW
   state_known_ = true;
   const Time now = clock_.now();
   if (!last_full_scan_ || now - *last_full_scan_ >= options_.full_scan_interval) {
-    work.note_everything();
+    work.note_full_scan();
   } else {
     full_scan_at_ = *last_full_scan_ + options_.full_scan_interval;
   }
 }
 
 // Waits for the end of a write in progress and applies all changes since the begin of the scan. False if the scan must
-// start again: a statement about the old backend precedes the changes that follow it.
+// start again: a statement about old backends precedes the changes that follow it.
 bool ConntrackReconciler::update_state() {
   ConntrackMailbox::Contents contents;
   {
     const lib::Lock lock(mutex_);
     const std::uint64_t write = writes_begun_;
     awaits_write_ = true;
-    while (!stopping_ && !pending_old_backend_ && writes_ended_ < write) filled_.wait(mutex_);
+    while (!stopping_ && !pending_old_backends_ && writes_ended_ < write) filled_.wait(mutex_);
     awaits_write_ = false;
-    if (stopping_ || pending_old_backend_) return false;
+    if (stopping_ || pending_old_backends_) return false;
     contents = mailbox_.take();
   }
   accept(std::move(contents), later_work_);
   return true;
 }
 
-void ConntrackReconciler::pass() {
-  const bool everything = work_.everything();
-  if (everything) full_scan_at_.reset();
+void ConntrackReconciler::scan() {
+  const bool full = work_.full_scan();
+  if (full) full_scan_at_.reset();
   next_scan_ = clock_.now() + options_.scan_interval;
   ConntrackWork work_of_changes;
   if (!state_.empty() || work_.has_retired()) {
     const Time begin = clock_.now();
-    old_backend_flows_.begin(begin, everything);
+    old_backend_flows_.begin(begin, full);
     const auto result = reconcile_conntrack(options_.family, state_, work_, *table_, stopping_, &old_backend_flows_,
                                             &late_replies_, begin, [this] { return update_state(); });
     const auto took = clock_.now() - begin;
@@ -187,7 +186,7 @@ void ConntrackReconciler::pass() {
                                     std::max(options_.scan_interval, options_.max_scan_interval));
     const bool complete = result && !result->partial && !result->aborted && !stopping_;
     old_backend_flows_.end(complete);
-    if (complete && everything) {
+    if (complete && full) {
       late_replies_.scanned(begin);
       settle();
     }
@@ -203,24 +202,24 @@ void ConntrackReconciler::pass() {
     if (base::log_enabled(base::LogLevel::debug, "conntrack")) {
       base::log_debug("conntrack",
                       name() + ": " + std::to_string(result->deleted) + " of " + std::to_string(result->scanned) +
-                          " flows removed" + (everything ? ", full scan" : "") +
+                          " flows removed" + (full ? ", full scan" : "") +
                           (result->partial ? ", table changed meanwhile" : "") + ", " + std::to_string(seconds) + " s");
     }
   } else {
-    old_backend_flows_.begin(clock_.now(), everything);
+    old_backend_flows_.begin(clock_.now(), full);
     old_backend_flows_.end(true);  // there are no flows
-    if (everything) {
+    if (full) {
       late_replies_.scanned(clock_.now());
       settle();
     }
   }
-  if (everything) {
+  if (full) {
     last_full_scan_ = clock_.now();
   }
   work_ = std::move(work_of_changes);
   // The next process must find the frontends whose flows the next scan removes.
   if (!work_.has_retired()) save_frontends();
-  if (!settled()) work_.note_everything();
+  if (!settled()) work_.note_full_scan();
 }
 
 void ConntrackReconciler::failed(const lib::Status& status) {
@@ -229,7 +228,7 @@ void ConntrackReconciler::failed(const lib::Status& status) {
   if (hopeless) {
     // This may last forever, so the recorded work must not grow.
     work_ = {};
-    work_.note_everything();
+    work_.note_full_scan();
     settle();
   }
   if (!failing_) {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/conntrack/mailbox.hpp"
-#include "core/conntrack/pass.hpp"
+#include "core/conntrack/scan.hpp"
 #include "lib/clock.hpp"
 #include "lib/mutex.hpp"
 
@@ -60,26 +60,18 @@ class ConntrackReconciler {
   // adds afterwards.
   void set_writing(bool writing);
 
-  // [any thread] States whether an old backend still serves UDP flows of this family, and replaces the previous
-  // statement. `relays`: ports of this node, in host byte order, at which its process replies. `kernel`: IPVS of the
-  // old backend still serves; its flows have no DNAT, and an endpoint replies. If `serves` is true and both are unset,
-  // IPVS may still serve.
+  // [any thread] States how old backends still serve UDP flows of this family, and replaces the previous statement.
   //
   // While an old backend serves, its flows stay until they are quiet. A quiet flow is deleted, so that its next packet
   // meets the rules of the new backend. Quiet: no packet for 300 ms, or for 3 s if a reply is pending. If the kernel
   // does not count packets (net.netfilter.nf_conntrack_acct), no packet for one to three seconds. A flow to an endpoint
-  // or Service that is gone is deleted at once. `serves` false: the remaining flows of the old backend are deleted.
+  // or Service that is gone is deleted at once. `serve` false: the remaining flows of old backends are deleted.
   //
-  // Must be called before put() of what the new backend serves, and with `serves` false before the old backend removes
+  // Must be called before put() of what the new backend serves, and with `serve` false before the old backend removes
   // its kernel state; otherwise packets are lost in between. Not needed for backends whose rules only choose the
   // endpoint once (iptables, nftables): their flows continue without them.
-  struct OldBackend {
-    bool serves = false;
-    std::vector<std::uint16_t> relays;
-    bool kernel = false;
-  };
-  void set_old_backend(OldBackend old_backend);
-  // [any thread] False from a set_old_backend() that ends a `serves` until the flows of the old backend are deleted.
+  void set_old_backends(OldBackends old_backends);
+  // [any thread] False from a set_old_backends() that clears `serve` until the flows of the old backend are deleted.
   // True if they cannot be deleted because the kernel denies it; the log has a warning then.
   bool settled() const;
 
@@ -87,14 +79,14 @@ class ConntrackReconciler {
   void run();
   struct Updates {
     ConntrackMailbox::Contents contents;
-    std::optional<OldBackend> old_backend;
+    std::optional<OldBackends> old_backends;
     std::uint64_t end = 0;
   };
   Updates wait();
   void accept(Updates updates);
   void accept(ConntrackMailbox::Contents contents, ConntrackWork& work);
   bool update_state();
-  void pass();
+  void scan();
   void failed(const lib::Status& status);
   void load_frontends();
   void save_frontends();
@@ -110,12 +102,12 @@ class ConntrackReconciler {
   mutable lib::Mutex mutex_;
   lib::ConditionVariable filled_;
   ConntrackMailbox mailbox_ SLUICE_GUARDED_BY(mutex_);
-  std::optional<OldBackend> pending_old_backend_ SLUICE_GUARDED_BY(mutex_);
-  bool stated_serves_ SLUICE_GUARDED_BY(mutex_) = false;     // the last statement
+  std::optional<OldBackends> pending_old_backends_ SLUICE_GUARDED_BY(mutex_);
+  bool stated_serve_ SLUICE_GUARDED_BY(mutex_) = false;      // of the last statement
   std::uint64_t writes_begun_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::uint64_t writes_ended_ SLUICE_GUARDED_BY(mutex_) = 0;
   bool awaits_write_ SLUICE_GUARDED_BY(mutex_) = false;  // the thread waits for the end of a write
-  std::uint64_t last_end_ SLUICE_GUARDED_BY(mutex_) = 0;     // how many statements ended a `serves`
+  std::uint64_t last_end_ SLUICE_GUARDED_BY(mutex_) = 0;     // how many statements cleared `serve`
   std::uint64_t settled_end_ SLUICE_GUARDED_BY(mutex_) = 0;  // the last one after which all flows were scanned
 
   // Own thread.

@@ -21,19 +21,19 @@ namespace {
 
 using lib::netlink::Socket;
 
-constexpr char kWhat[] = "connection tracking";
+constexpr char kSubsystem[] = "connection tracking";
 // The replies to that many removals fit into the default receive buffer of a socket, even if all of them fail.
 constexpr std::size_t kRemovalsAtOnce = 64;
 
-lib::Status failure(lib::Family family, const char* what, int error) {
-  std::string action = std::string(what) + " tracked " + std::string(lib::family_name(family)) + " flows";
-  if (error == EPERM || error == EACCES) action += " (CAP_NET_ADMIN is needed)";
+lib::Status failure(lib::Family family, const char* action, int error) {
+  std::string what = std::string(action) + " tracked " + std::string(lib::family_name(family)) + " flows";
+  if (error == EPERM || error == EACCES) what += " (CAP_NET_ADMIN is needed)";
   // Errors of a kernel without nf_conntrack_netlink.
   if (error == EINVAL || error == EOPNOTSUPP || error == EPROTONOSUPPORT) {
     return {lib::StatusCode::unsupported,
-            lib::errno_status(action + " (is module nf_conntrack_netlink there?)", error).message(), error};
+            lib::errno_status(what + " (is module nf_conntrack_netlink there?)", error).message(), error};
   }
-  return lib::errno_status(action, error);
+  return lib::errno_status(what, error);
 }
 
 bool fits_ports(const FlowQuery& query, const Flow& flow) {
@@ -41,10 +41,10 @@ bool fits_ports(const FlowQuery& query, const Flow& flow) {
          (query.reply_source_port == 0 || query.reply_source_port == flow.reply_source.port);
 }
 
-int dump(lib::Family family, const FlowQuery& query, bool filtered, bool& filter_ignored,
-         const ConntrackTable::Visitor& visitor) {
-  // One socket per visit, since the visitor may call remove().
-  Socket socket(NETLINK_NETFILTER, kWhat);
+int dump_flows(lib::Family family, const FlowQuery& query, bool filtered, bool& filter_ignored,
+               const ConntrackTable::Visitor& visitor) {
+  // One socket per dump, since the visitor may call remove().
+  Socket socket(NETLINK_NETFILTER, kSubsystem);
   alignas(nlmsghdr) char request[kConntrackRequestRoom];
   bool ended = false;
   const auto take = [&](const nlmsghdr* message) {
@@ -70,9 +70,9 @@ std::optional<std::uint64_t> count_buckets() { return read_table_setting("net/ne
 
 }  // namespace
 
-// Whether the table is small enough for filtered dumps.
+// Whether to request filtered dumps: the kernel supports filters and the table is small enough.
 bool KernelConntrackTable::filtering() const {
-  if (!filters_) return false;
+  if (!supports_filters_) return false;
   const auto count = count_entries();
   return count && *count <= most_filtered_;
 }
@@ -85,35 +85,35 @@ FlowQuery KernelConntrackTable::supported_query(lib::Family family, const FlowQu
   return {std::nullopt, query.destination_port, std::nullopt, query.reply_source_port};
 }
 
-bool KernelConntrackTable::is_whole_cheaper(lib::Family family, std::size_t visits) const {
+bool KernelConntrackTable::is_full_dump_cheaper(lib::Family family, std::size_t filtered_dumps) const {
   const auto entries = count_entries();
   const auto buckets = count_buckets();
   if (!entries || !buckets) return false;
-  const std::uint64_t copied = std::min(*entries, shown_[lib::family_index(family)]);
-  return *buckets + copied * buckets_per_entry_ <= visits * *buckets;
+  const std::uint64_t copied = std::min(*entries, flows_of_full_dump_[lib::family_index(family)]);
+  return *buckets + copied * buckets_per_entry_ <= filtered_dumps * *buckets;
 }
 
-lib::Status KernelConntrackTable::visit(lib::Family family, const FlowQuery& query, const Visitor& visitor) {
+lib::Status KernelConntrackTable::dump(lib::Family family, const FlowQuery& query, const Visitor& visitor) {
   bool filter_ignored = false;
   const bool filtered = filtering();
-  std::uint64_t shown = 0;
+  std::uint64_t count = 0;
   const auto counting = [&](const Flow& flow) {
-    ++shown;
+    ++count;
     return visitor(flow);
   };
-  int error = dump(family, query, filtered, filter_ignored, counting);
+  int error = dump_flows(family, query, filtered, filter_ignored, counting);
   if (filtered && (error == EOPNOTSUPP || error == EINVAL)) {
     // The kernel does not support the filter. If connection tracking is missing, the second attempt fails as well.
-    error = dump(family, query, false, filter_ignored, counting);
-    if (error == 0) filters_ = false;
+    error = dump_flows(family, query, false, filter_ignored, counting);
+    if (error == 0) supports_filters_ = false;
   }
-  if (filter_ignored) filters_ = false;
-  if (error == 0 && query.everything()) shown_[lib::family_index(family)] = shown;
+  if (filter_ignored) supports_filters_ = false;
+  if (error == 0 && query.all_flows()) flows_of_full_dump_[lib::family_index(family)] = count;
   return error == 0 ? lib::Status() : failure(family, "reading", error);
 }
 
 lib::Result<std::size_t> KernelConntrackTable::remove(lib::Family family, std::span<const Flow> flows) {
-  Socket socket(NETLINK_NETFILTER, kWhat);
+  Socket socket(NETLINK_NETFILTER, kSubsystem);
   alignas(nlmsghdr) char request[kConntrackRequestRoom];
   std::size_t removed = 0;
   while (!flows.empty()) {

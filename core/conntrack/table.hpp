@@ -16,20 +16,20 @@ namespace sluice::conntrack {
 
 class ConntrackTable {
  public:
-  // Returning false ends the visit.
+  // Returning false ends the dump.
   using Visitor = std::function<bool(const Flow&)>;
   virtual ~ConntrackTable() = default;
 
   // Passes the UDP flows of zone 0 that match, and perhaps more, to the visitor. Flows may come and go, and remove()
-  // may be called, meanwhile. A status with os_errno() EINTR: the table changed, so the visit may have missed flows.
-  virtual lib::Status visit(lib::Family family, const FlowQuery& query, const Visitor& visitor) = 0;
+  // may be called, meanwhile. A status with os_errno() EINTR: the table changed, so the dump may have missed flows.
+  virtual lib::Status dump(lib::Family family, const FlowQuery& query, const Visitor& visitor) = 0;
 
-  // The narrowest query that this table supports and that includes `query`. One visit is enough for all queries with
+  // The narrowest query that this table supports and that includes `query`. One dump is enough for all queries with
   // the same result.
   virtual FlowQuery supported_query(lib::Family family, const FlowQuery& query) const = 0;
 
-  // Whether one visit of all flows costs less than this number of visits with filters.
-  virtual bool is_whole_cheaper(lib::Family family, std::size_t visits) const = 0;
+  // Whether one dump of all flows costs less than this number of dumps with filters.
+  virtual bool is_full_dump_cheaper(lib::Family family, std::size_t filtered_dumps) const = 0;
 
   // Removes these entries; returns the number that still existed.
   virtual lib::Result<std::size_t> remove(lib::Family family, std::span<const Flow> flows) = 0;
@@ -48,11 +48,11 @@ class KernelConntrackTable final : public ConntrackTable {
   explicit KernelConntrackTable(std::uint64_t most_filtered = kMostFiltered,
                                 std::uint64_t buckets_per_entry = kBucketsPerEntry)
       : most_filtered_(most_filtered), buckets_per_entry_(buckets_per_entry) {}
-  lib::Status visit(lib::Family family, const FlowQuery& query, const Visitor& visitor) override;
+  lib::Status dump(lib::Family family, const FlowQuery& query, const Visitor& visitor) override;
   FlowQuery supported_query(lib::Family family, const FlowQuery& query) const override;
-  // Compares one walk plus the copies with `visits` walks. A visit of all flows copies about as many entries as the
-  // last one did, and at most those of this network namespace. False if the kernel does not report the numbers.
-  bool is_whole_cheaper(lib::Family family, std::size_t visits) const override;
+  // Compares one walk plus the copies with `filtered_dumps` walks. A dump of all flows copies about as many entries as
+  // the last one did, and at most those of this network namespace. False if the kernel does not report the numbers.
+  bool is_full_dump_cheaper(lib::Family family, std::size_t filtered_dumps) const override;
   lib::Result<std::size_t> remove(lib::Family family, std::span<const Flow> flows) override;
 
  private:
@@ -60,9 +60,10 @@ class KernelConntrackTable final : public ConntrackTable {
 
   const std::uint64_t most_filtered_;
   const std::uint64_t buckets_per_entry_;
-  std::array<std::uint64_t, 2> shown_{UINT64_MAX, UINT64_MAX};  // by family: flows of the last full visit
-  // False for kernels before 5.8, which ignore filters.
-  bool filters_ = true;
+  // By family: the number of flows in the last full dump.
+  std::array<std::uint64_t, 2> flows_of_full_dump_{UINT64_MAX, UINT64_MAX};
+  // Whether the kernel supports filters: false after a dump that ignored the filter (kernels before 5.8) or refused it.
+  bool supports_filters_ = true;
 };
 
 }  // namespace sluice::conntrack

@@ -16,9 +16,9 @@ bool holds(const std::vector<T>& sorted, const T& one) {
 }  // namespace
 
 void ConntrackWork::query(const FlowQuery& query) {
-  if (everything_ || std::find(queries_.begin(), queries_.end(), query) != queries_.end()) return;
+  if (full_scan_ || std::find(queries_.begin(), queries_.end(), query) != queries_.end()) return;
   if (queries_.size() == kMostQueries) {
-    everything_ = true;
+    full_scan_ = true;
     queries_.clear();
   } else {
     queries_.push_back(query);
@@ -65,8 +65,8 @@ void ConntrackWork::note(const UdpPort* before, const UdpPort* after) {
 }
 
 void ConntrackWork::merge(const ConntrackWork& other) {
-  if (other.everything_) {
-    everything_ = true;
+  if (other.full_scan_) {
+    full_scan_ = true;
     queries_.clear();
   }
   for (const auto& one : other.queries_) query(one);
@@ -78,7 +78,7 @@ void ConntrackWork::merge(const ConntrackWork& other) {
 }
 
 std::vector<FlowQuery> ConntrackWork::queries() const {
-  if (everything_) return {FlowQuery{}};
+  if (full_scan_) return {FlowQuery{}};
   return queries_;
 }
 

@@ -14,7 +14,7 @@ namespace sluice::conntrack {
 
 class ConntrackWork {
  public:
-  // Each filtered dump walks the whole table of the kernel. For more queries one scan of all UDP flows is cheaper
+  // Each filtered dump walks the whole table of the kernel. For more queries one dump of all UDP flows is cheaper
   // (docs/decisions/0018).
   static constexpr std::size_t kMostQueries = 8;
   // As long as scans fail, tenants can add retired addresses. Flows to further ones stay until they time out; about 1.5
@@ -23,13 +23,13 @@ class ConntrackWork {
 
   // Adds the queries for flows that the change of a service port may have left stale. Null: the port does not exist.
   void note(const UdpPort* before, const UdpPort* after);
-  void note_everything() { everything_ = true; }
+  void note_full_scan() { full_scan_ = true; }
   void note_retired(const lib::SocketAddress& frontend);
   void note_retired_node_port(std::uint16_t port);
   void merge(const ConntrackWork& other);
 
-  bool empty() const { return !everything_ && queries_.empty(); }
-  bool everything() const { return everything_; }
+  bool empty() const { return !full_scan_ && queries_.empty(); }
+  bool full_scan() const { return full_scan_; }
   // The queries that cover all stale flows; one query for all flows if there are too many.
   std::vector<FlowQuery> queries() const;
 
@@ -41,7 +41,7 @@ class ConntrackWork {
  private:
   void query(const FlowQuery& query);
 
-  bool everything_ = false;
+  bool full_scan_ = false;
   std::vector<FlowQuery> queries_;
   std::set<lib::SocketAddress> retired_;
   std::set<std::uint16_t> retired_node_ports_;

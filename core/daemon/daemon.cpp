@@ -57,8 +57,9 @@ Daemon::Daemon(config::Settings settings, reload::ReadSettings read_again, base:
 Daemon::~Daemon() { parts_.stop(); }
 
 NodeState::Hooks Daemon::node_hooks() {
-  return {.changed = [this] { delivery_.store().refresh_node_facts(); },
-          .kernel_settings_failed = [this](const auto& sentences) { reports_.kernel_settings_failed(sentences); }};
+  return {
+      .changed = [this] { delivery_.store().refresh_node_facts(); },
+      .conntrack_settings_failed = [this](const auto& sentences) { reports_.conntrack_settings_failed(sentences); }};
 }
 
 snapshot::StoreThread::Callbacks Daemon::store_callbacks() {

@@ -40,7 +40,7 @@ std::vector<std::string> KernelPart::apply(const config::Settings& settings) {
     std::string all;
     for (const auto& sentence : out) all += (all.empty() ? "" : "; ") + sentence;
     base::log_warning("node", all);
-    if (hooks_.failed) hooks_.failed(out);
+    if (hooks_.conntrack_settings_failed) hooks_.conntrack_settings_failed(out);
   }
   if (const auto sentence = node::check_bridge_netfilter(sysctl, on_bridge(settings)); !sentence.empty()) {
     base::log_warning("node", sentence);

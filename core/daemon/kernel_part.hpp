@@ -17,8 +17,9 @@ namespace sluice::daemon {
 class KernelPart final : public reload::ReloadPart {
  public:
   struct Hooks {
-    // Reports the failures as an event; they are logged, too.
-    std::function<void(const std::vector<std::string>& sentences)> failed;
+    // [thread of apply() or commit()] Conntrack sysctls that could not be written. OOM score and bridge netfilter are
+    // only logged.
+    std::function<void(const std::vector<std::string>& sentences)> conntrack_settings_failed;
     // [reload thread] The node facts about connection tracking may have changed.
     std::function<void()> changed;
     std::string proc_sys = "/proc/sys";

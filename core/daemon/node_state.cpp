@@ -52,9 +52,9 @@ node::AddressMonitor::Options NodeState::monitor_options() {
 
 KernelPart::Hooks NodeState::kernel_hooks() {
   KernelPart::Hooks out;
-  out.failed = hooks_.kernel_settings_failed;
+  out.conntrack_settings_failed = hooks_.conntrack_settings_failed;
   out.changed = [this] {
-    read_conntrack_settings();
+    read_conntrack_tcp_liberal();
     hooks_.changed();
   };
   return out;
@@ -67,7 +67,7 @@ lib::Status NodeState::start_address_monitor() {
   return {};
 }
 
-void NodeState::read_conntrack_settings() {
+void NodeState::read_conntrack_tcp_liberal() {
   const auto liberal = node::conntrack_tcp_be_liberal(lib::Sysctl());
   if (!liberal) base::log_warning("node", liberal.status().message());
   conntrack_tcp_liberal_ = liberal.ok() && *liberal;

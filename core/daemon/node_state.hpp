@@ -27,8 +27,9 @@ class NodeState {
   struct Hooks {
     // [address monitor, reload thread] The node facts may have changed.
     std::function<void()> changed;
-    // Reports kernel settings that could not be written as an event; they are logged, too.
-    std::function<void(const std::vector<std::string>& sentences)> kernel_settings_failed;
+    // [main thread, reload thread] Conntrack sysctls that could not be written. OOM score and bridge netfilter are only
+    // logged.
+    std::function<void(const std::vector<std::string>& sentences)> conntrack_settings_failed;
   };
 
   // The settings must outlive it.
@@ -40,9 +41,11 @@ class NodeState {
   void apply_kernel_settings() { kernel_part_.apply(*settings_.get()); }
   KernelPart& kernel_part() { return kernel_part_; }
 
-  // Before the store starts.
-  void read_conntrack_settings();
-  // Chooses the address families to use from what the backend supports, by family_index.
+  // [thread of BackendStart, later reload thread] Reads nf_conntrack_tcp_be_liberal.
+  void read_conntrack_tcp_liberal();
+  // [thread of BackendStart] Chooses the address families to use. `support`, by family_index: the results of
+  // check_ipv6(), the features of the plugin, and create and probe of the backend. Fails if the primary family is not
+  // supported.
   lib::Status choose_families(const config::Settings& settings, const std::array<lib::Status, 2>& support);
   // The primary family first.
   const std::vector<lib::Family>& usable_families() const { return usable_families_; }

@@ -23,7 +23,7 @@ void Reports::bind_failed(const std::string& reason, const std::string& sentence
   events_.record(observe::bind_failed_event(node_name_, reason, sentence));
 }
 
-void Reports::kernel_settings_failed(const std::vector<std::string>& sentences) {
+void Reports::conntrack_settings_failed(const std::vector<std::string>& sentences) {
   events_.record(observe::kernel_settings_event(node_name_, sentences));
 }
 

@@ -29,7 +29,7 @@ class Reports {
   void starting(const std::string& version);
   // `reason` is kube-proxy's event reason.
   void bind_failed(const std::string& reason, const std::string& sentence);
-  void kernel_settings_failed(const std::vector<std::string>& sentences);
+  void conntrack_settings_failed(const std::vector<std::string>& sentences);
   // Also counts the reload.
   void reloaded(const reload::ReloadResult& result);
 

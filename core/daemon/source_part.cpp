@@ -58,7 +58,7 @@ kube::Transport* SourcePart::transport() {
 }
 
 void SourcePart::set_service_cidrs(bool wanted) {
-  const lib::Lock no_replacement(wanted_mutex_);
+  const lib::Lock no_replacement(service_cidrs_mutex_);
   std::shared_ptr<Source> source;
   {
     const lib::Lock lock(mutex_);
@@ -69,8 +69,8 @@ void SourcePart::set_service_cidrs(bool wanted) {
   if (source) source->set_service_cidrs(wanted);
 }
 
-SourcePart::Now SourcePart::now() const {
-  Now out;
+SourceStatus SourcePart::status() const {
+  SourceStatus out;
   std::shared_ptr<Source> source;
   {
     const lib::Lock lock(mutex_);
@@ -128,8 +128,8 @@ bool SourcePart::needs_new_source(const Running& current, const config::Settings
   return known != current.files.end() && digests_of({known->first}) != Digests{*known};
 }
 
-// Files are read without the lock, which now() takes, because reading may hang. Only commit() changes running_, on this
-// thread.
+// Files are read without the lock, which status() takes, because reading may hang. Only commit() changes running_, on
+// this thread.
 bool SourcePart::concerned(const config::Settings& from, const config::Settings& to) const {
   const Running current = running();
   if (needs_new_source(current, from, to)) return true;
@@ -138,7 +138,8 @@ bool SourcePart::concerned(const config::Settings& from, const config::Settings&
   return digests_of(files) != current.files;
 }
 
-// The client reads changed certificates itself, so that they need validation, but no new source.
+// The Kubernetes client reads changed certificates itself. They are validated by making a source, which is discarded;
+// only the digests are kept.
 lib::Status SourcePart::prepare(const config::Settings& from, const config::Settings& to) {
   const bool replace = needs_new_source(running(), from, to);
   if (replace && hooks_.check) {
@@ -167,7 +168,7 @@ reload::Committed SourcePart::commit() {
   const std::string detail = next.source->detail();
   const std::shared_ptr<Source> source = next.source;
   {
-    const lib::Lock no_set_service_cidrs(wanted_mutex_);
+    const lib::Lock no_set_service_cidrs(service_cidrs_mutex_);
     bool service_cidrs = false;
     {
       const lib::Lock lock(mutex_);

@@ -25,6 +25,14 @@
 
 namespace sluice::daemon {
 
+// A copy for any thread.
+struct SourceStatus {
+  config::SourceKind kind = config::SourceKind::in_cluster;
+  std::string detail;
+  std::vector<observe::ResourceStatus> resources;
+  std::optional<kube::RecordingStatus> recording;  // nothing without --record
+};
+
 class SourcePart final : public reload::ReloadPart {
  public:
   struct Hooks {
@@ -38,13 +46,6 @@ class SourcePart final : public reload::ReloadPart {
     std::function<void(kube::Transport*)> switch_transport;
     std::string version;  // for the header of a recording
   };
-  // A copy for status.
-  struct Now {
-    config::SourceKind kind = config::SourceKind::in_cluster;
-    std::string detail;
-    std::vector<observe::ResourceStatus> resources;
-    std::optional<kube::RecordingStatus> recording;  // nothing without --record
-  };
 
   // `sink` and the clock must outlive it.
   SourcePart(Hooks hooks, model::EventSink& sink, const lib::Clock& clock);
@@ -52,17 +53,18 @@ class SourcePart final : public reload::ReloadPart {
   SourcePart(const SourcePart&) = delete;
   SourcePart& operator=(const SourcePart&) = delete;
 
-  // [owner] Creates the first source. Call make(), then transport(), then start(). Errors are those of Source.
+  // [main thread] Creates the first source. Call make(), then transport(), then start(). Errors are those of Source.
   lib::Status make(const config::Settings& settings, bool service_cidrs);
   lib::Status start();
-  // [owner, after the reloader has stopped] Nothing is delivered afterwards; transport() stays valid, but is stopped.
+  // [main thread, after the reloader has stopped] Nothing is delivered afterwards; transport() stays valid, but is
+  // stopped.
   void stop();
   kube::Transport* transport();
 
   // [any thread] Applies to this source and to later ones. May wait for the sink, and for a replacement.
   void set_service_cidrs(bool wanted);
   // [any thread] Never waits for a source, or for a replacement.
-  Now now() const;
+  SourceStatus status() const;
   // [any thread] The files whose change needs a reload, with the digests of the content in use.
   std::vector<reload::WatchedFile> files() const;
 
@@ -95,8 +97,8 @@ class SourcePart final : public reload::ReloadPart {
   std::optional<Running> prepared_;  // reload thread; without a source, only the files have changed
 
   // Held during Source::set_service_cidrs(), to exclude a replacement. Taken before mutex_.
-  lib::Mutex wanted_mutex_;
-  // Held only for copies, because a scrape takes it.
+  lib::Mutex service_cidrs_mutex_;
+  // Held only for copies, because a metrics scrape locks it.
   mutable lib::Mutex mutex_;
   Running running_ SLUICE_GUARDED_BY(mutex_);
   bool service_cidrs_ SLUICE_GUARDED_BY(mutex_) = false;  // changes under both mutexes

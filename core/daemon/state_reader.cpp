@@ -63,7 +63,7 @@ observe::ScrapeData StateReader::scrape_data() const {
     return out;
   }
   out.store = delivery_.store().statistics();
-  out.resources = delivery_.source().now().resources;
+  out.resources = delivery_.source().status().resources;
   const auto now = clock_.now();
   const auto serving = backends_.serving();
   for (const auto& of : serving->families()) {
@@ -92,7 +92,7 @@ nlohmann::json StateReader::status(const reload::ReloadStatus& reload) const {
   in.node_name = node_name_;
   in.plugin = &serving->plugin();
   in.store = delivery_.store().published();
-  SourcePart::Now source = delivery_.source().now();
+  SourceStatus source = delivery_.source().status();
   in.source_kind = source.kind;
   in.source = std::move(source.detail);
   in.resources = std::move(source.resources);
@@ -152,7 +152,7 @@ std::vector<observe::ServiceView> StateReader::service_views() const {
 
 Supervised StateReader::supervised() const {
   Supervised out;
-  const SourcePart::Now source = delivery_.source().now();
+  const SourceStatus source = delivery_.source().status();
   out.source = source.kind == config::SourceKind::manifests ? "manifests in " : "the API server ";
   if (source.kind == config::SourceKind::replay) out.source = "the recording ";
   out.source += source.detail;

@@ -41,8 +41,8 @@ class ActiveBackend::Family final : public ServedFamilyObserver {
   }
   void flows(conntrack::UdpChange change) override { conntrack_.put(std::move(change)); }
   void writing(bool begins) override { conntrack_.set_writing(begins); }
-  void old_backend(conntrack::ConntrackReconciler::OldBackend statement) override {
-    conntrack_.set_old_backend(std::move(statement));
+  void old_backends(conntrack::OldBackends statement) override {
+    conntrack_.set_old_backends(std::move(statement));
   }
 
  private:

@@ -43,28 +43,28 @@ void ServedFamily::relays(RunId id, plugin::RelayedPort port) {
   const bool relayed = run.flows.relays_any();
   run.flows.relays({{base::Symbol(port.name_space), std::move(port.service)}, base::Symbol(port.port_name)},
                    std::move(port.ports));
-  if (id == serving_ || !run.serves_established || run.kernel || !relayed || run.flows.relays_any()) return;
+  if (id == serving_ || !run.serves_established || run.with_ipvs || !relayed || run.flows.relays_any()) return;
   run.serves_established = false;
   report_old_backends();
 }
 
-void ServedFamily::serve(RunId id, bool kernel) {
+void ServedFamily::serve(RunId id, bool with_ipvs) {
   const lib::Lock lock(mutex_);
   if (const auto before = runs_.find(serving_); before != runs_.end()) {
     before->second.has_served = before->second.serves_established = true;
   }
   serving_ = id;
   Run& run = runs_[id];
-  run.kernel = kernel;
+  run.with_ipvs = with_ipvs;
   // Before the flows: the old backend still serves some of them.
   report_old_backends();
   for (const auto& transaction : std::exchange(run.waiting, {})) take(run, transaction);
 }
 
-void ServedFamily::inherit(RunId id, bool kernel) {
+void ServedFamily::inherit(RunId id, bool with_ipvs) {
   const lib::Lock lock(mutex_);
   Run& run = runs_[id];
-  run.kernel = kernel;
+  run.with_ipvs = with_ipvs;
   run.has_served = run.serves_established = true;
   report_old_backends();
 }
@@ -86,16 +86,16 @@ void ServedFamily::gone(RunId id) {
 }
 
 void ServedFamily::report_old_backends() {
-  conntrack::ConntrackReconciler::OldBackend out;
+  conntrack::OldBackends out;
   for (const auto& [id, run] : runs_) {
     if (id == serving_ || !run.serves_established) continue;
-    out.serves = true;
-    out.kernel = out.kernel || run.kernel;
+    out.serve = true;
+    out.ipvs = out.ipvs || run.with_ipvs;
     const auto ports = run.flows.relay_ports();
-    out.relays.insert(out.relays.end(), ports.begin(), ports.end());
+    out.relay_ports.insert(out.relay_ports.end(), ports.begin(), ports.end());
   }
-  lib::sort_unique(out.relays);
-  observer_.old_backend(std::move(out));
+  lib::sort_unique(out.relay_ports);
+  observer_.old_backends(std::move(out));
 }
 
 }  // namespace sluice::lifecycle

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/conntrack/reconciler.hpp"
+#include "core/conntrack/old_backend_flows.hpp"
 #include "core/conntrack/udp_change_builder.hpp"
 #include "core/lifecycle/backend_run.hpp"
 #include "core/observe/health/service_health_counts.hpp"
@@ -32,7 +32,7 @@ class ServedFamilyObserver {
   virtual void flows(conntrack::UdpChange change) = 0;
   // The active backend begins to write rules, or that has ended.
   virtual void writing(bool begins) = 0;
-  virtual void old_backend(conntrack::ConntrackReconciler::OldBackend statement) = 0;
+  virtual void old_backends(conntrack::OldBackends statement) = 0;
 };
 
 class ServedFamily {
@@ -46,10 +46,10 @@ class ServedFamily {
   void applied(RunId run, const snapshot::Transaction& transaction);
   // See HostCallbacks::relays. A retiring backend that withdraws its last port serves no UDP flow any more.
   void relays(RunId run, plugin::RelayedPort port);
-  // The run becomes active; the old backend keeps its established connections. `kernel`: it serves with IPVS.
-  void serve(RunId run, bool kernel = false);
+  // The run becomes active; the old backend keeps its established connections. `with_ipvs`: it serves with IPVS.
+  void serve(RunId run, bool with_ipvs = false);
   // The run stands for leftover state of an earlier process that still serves established connections.
-  void inherit(RunId run, bool kernel = false);
+  void inherit(RunId run, bool with_ipvs = false);
   // The run is about to end: its flows may move to the active backend.
   void ending(RunId run);
   // The run serves no connections any more.
@@ -58,7 +58,7 @@ class ServedFamily {
  private:
   struct Run {
     conntrack::UdpChangeBuilder flows;
-    bool kernel = false;
+    bool with_ipvs = false;
     bool has_served = false;
     bool serves_established = false;
     std::vector<snapshot::Transaction> waiting;  // until it serves: the last full transaction and later deltas

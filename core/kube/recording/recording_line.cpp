@@ -136,7 +136,7 @@ class RecordingLineParser::Parser {
 RecordingLineParser::RecordingLineParser() : parser_(std::make_unique<Parser>()) {}
 RecordingLineParser::~RecordingLineParser() = default;
 
-lib::Result<RecordingHeader> RecordingLineParser::header(std::string_view line) {
+lib::Result<RecordingHeader> RecordingLineParser::parse_header(std::string_view line) {
   const lib::Status no_header = lib::invalid("does not begin with the header of a recording");
   const auto document = parser_->parse(line);
   if (!document) return no_header;
@@ -167,7 +167,7 @@ lib::Result<RecordingHeader> RecordingLineParser::header(std::string_view line) 
   return out;
 }
 
-lib::Result<RecordingLine> RecordingLineParser::line(std::string_view line, lib::Clock::Duration before) {
+lib::Result<RecordingLine> RecordingLineParser::parse_line(std::string_view line, lib::Clock::Duration before) {
   const auto document = parser_->parse(line);
   if (!document) return document.status();
   FieldError error;

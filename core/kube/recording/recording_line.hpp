@@ -51,15 +51,19 @@ struct RecordingLine {
 };
 
 // Keeps the parser's buffers between calls. Not thread-safe.
+//
+// Errors are predicates ("is not valid JSON: …"), with the field before them if there is one ("started: is not a time
+// …"). They do not name the file: the caller prefixes its path.
 class RecordingLineParser {
  public:
   RecordingLineParser();
   ~RecordingLineParser();
 
-  // If the version is too new, the error names the program that wrote the recording.
-  lib::Result<RecordingHeader> header(std::string_view line);
+  // `program` and `node` may be missing; they are empty then. If the version is too new, the error names the program
+  // that wrote the recording.
+  lib::Result<RecordingHeader> parse_header(std::string_view line);
   // A line without a time gets the time `before` of the previous line.
-  lib::Result<RecordingLine> line(std::string_view line, lib::Clock::Duration before);
+  lib::Result<RecordingLine> parse_line(std::string_view line, lib::Clock::Duration before);
 
  private:
   class Parser;

@@ -77,7 +77,7 @@ lib::Result<RecordingSummary> walk(RecordingReader& reader, const LineVisitor& v
     const auto text = reader.next();
     if (!text) return text.status();
     if (!*text) break;
-    const auto line = parser.line(**text, out.duration);
+    const auto line = parser.parse_line(**text, out.duration);
     if (!line && reader.unfinished()) {
       out.warning = reader.wrong("the last line is truncated and is ignored").message();
       break;
@@ -114,7 +114,7 @@ lib::Status RecordingReader::read_header() {
   const auto line = next();
   if (!line) return line.status();
   if (!*line) return lib::invalid("the recording " + path_ + " is empty");
-  auto header = RecordingLineParser().header(**line);
+  auto header = RecordingLineParser().parse_header(**line);
   if (!header) return header.status().prefixed("the recording " + path_);
   header_ = std::move(*header);
   first_line_ = position_;

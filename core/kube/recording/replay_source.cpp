@@ -120,7 +120,7 @@ lib::Status ReplaySource::read_next() {
   if (!text) return text.status();
   if (!*text) return delivered_ == summary_.events ? lib::Status() : reader_->wrong("the file has become shorter");
   // open() has checked this line, but the file may have changed since.
-  const auto line = parser_.line(**text, last_time_);
+  const auto line = parser_.parse_line(**text, last_time_);
   if (!line) return reader_->wrong(line.status().message());
   last_time_ = line->since_start;
   pending_ = Pending{*line, event_of(*line, **text)};

@@ -17,14 +17,14 @@ namespace sluice::fuzz {
 namespace {
 
 void require_header(kube::RecordingLineParser& parser, std::string_view line) {
-  const auto header = parser.header(line);
+  const auto header = parser.parse_header(line);
   if (!header) {
     FUZZ_REQUIRE(!header.status().message().empty(), "a refusal of the header says why");
     return;
   }
   std::string printed = kube::header_line(*header);
   printed.pop_back();
-  const auto again = parser.header(printed);
+  const auto again = parser.parse_header(printed);
   FUZZ_REQUIRE(again && again->node == header->node && again->program == header->program &&
                    again->started == header->started,
                "a header survives printing");
@@ -37,7 +37,7 @@ void require_lines(std::string_view text) {
     const std::string_view line = text.substr(0, text.find('\n'));
     end = std::min(line.size() + 1, text.size());
     require_header(parser, line);
-    const auto read = parser.line(line, before);
+    const auto read = parser.parse_line(line, before);
     if (!read) continue;
     FUZZ_REQUIRE(read->since_start >= lib::Clock::Duration::zero(), "no event is before the start");
     before = read->since_start;

@@ -37,11 +37,11 @@ inline conntrack::UdpPortPtr udp_port(std::vector<lib::SocketAddress> frontends,
 class FakeConntrackTable : public conntrack::ConntrackTable {
  public:
   std::vector<conntrack::Flow> flows;
-  std::size_t visits = 0;
-  std::size_t visits_of_everything = 0;
-  int interruptions = 0;                      // the next visits that end half way
-  lib::Status failure;                       // of each visit, if not ok
-  std::size_t whole_cheaper_from = SIZE_MAX;  // that many visits cost more than one full visit
+  std::size_t dumps = 0;
+  std::size_t full_dumps = 0;
+  int interruptions = 0;                          // the next dumps that end half way
+  lib::Status failure;                           // of each dump, if not ok
+  std::size_t full_dump_cheaper_from = SIZE_MAX;  // that many dumps cost more than one full dump
 
   // Adds the flow of a client; `server`: the endpoint that the rules chose, or `to`.
   conntrack::Flow& add(const lib::SocketAddress& client, const lib::SocketAddress& to,
@@ -53,9 +53,9 @@ class FakeConntrackTable : public conntrack::ConntrackTable {
     return std::any_of(flows.begin(), flows.end(), [&](const conntrack::Flow& flow) { return flow.id == id; });
   }
 
-  lib::Status visit(lib::Family, const conntrack::FlowQuery& query, const Visitor& visitor) override {
-    ++visits;
-    if (query.everything()) ++visits_of_everything;
+  lib::Status dump(lib::Family, const conntrack::FlowQuery& query, const Visitor& visitor) override {
+    ++dumps;
+    if (query.all_flows()) ++full_dumps;
     if (!failure.ok()) return failure;
     const bool cut = interruptions > 0 && interruptions-- > 0;
     const std::vector<conntrack::Flow> now = flows;
@@ -66,7 +66,7 @@ class FakeConntrackTable : public conntrack::ConntrackTable {
   }
 
   conntrack::FlowQuery supported_query(lib::Family, const conntrack::FlowQuery& query) const override { return query; }
-  bool is_whole_cheaper(lib::Family, std::size_t number) const override { return number >= whole_cheaper_from; }
+  bool is_full_dump_cheaper(lib::Family, std::size_t number) const override { return number >= full_dump_cheaper_from; }
 
   lib::Result<std::size_t> remove(lib::Family, std::span<const conntrack::Flow> gone) override {
     return std::erase_if(flows, [&](const conntrack::Flow& flow) {

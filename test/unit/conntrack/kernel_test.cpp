@@ -20,7 +20,7 @@
 #include <string>
 #include <thread>
 
-#include "core/conntrack/pass.hpp"
+#include "core/conntrack/scan.hpp"
 #include "lib/fd.hpp"
 #include "lib/sysctl.hpp"
 #include "test/unit/conntrack/fakes.hpp"
@@ -55,7 +55,7 @@ bool insert(const std::string& protocol, const SocketAddress& source, const Sock
 
 std::vector<Flow> flows(ConntrackTable& table, Family family, const FlowQuery& query) {
   std::vector<Flow> out;
-  const auto status = table.visit(family, query, [&](const Flow& flow) {
+  const auto status = table.dump(family, query, [&](const Flow& flow) {
     out.push_back(flow);
     return true;
   });
@@ -105,21 +105,21 @@ std::uint64_t buckets() {
   return std::stoull(*text);
 }
 
-// Counts the visits of a pass; each is one dump.
+// Counts the dumps of a scan.
 class CountingTable : public ConntrackTable {
  public:
   explicit CountingTable(ConntrackTable& of) : of_(of) {}
-  std::size_t visits = 0;
+  std::size_t dumps = 0;
 
-  lib::Status visit(Family family, const FlowQuery& query, const Visitor& visitor) override {
-    ++visits;
-    return of_.visit(family, query, visitor);
+  lib::Status dump(Family family, const FlowQuery& query, const Visitor& visitor) override {
+    ++dumps;
+    return of_.dump(family, query, visitor);
   }
   FlowQuery supported_query(Family family, const FlowQuery& query) const override {
     return of_.supported_query(family, query);
   }
-  bool is_whole_cheaper(Family family, std::size_t number) const override {
-    return of_.is_whole_cheaper(family, number);
+  bool is_full_dump_cheaper(Family family, std::size_t number) const override {
+    return of_.is_full_dump_cheaper(family, number);
   }
   lib::Result<std::size_t> remove(Family family, std::span<const Flow> flows) override {
     return of_.remove(family, flows);
@@ -135,8 +135,8 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(counts_packets_by_direction);
   CPPUNIT_TEST(reads_a_large_table_without_a_filter);
   CPPUNIT_TEST(removes_only_the_given_entry);
-  CPPUNIT_TEST(a_pass_removes_only_stale_entries);
-  CPPUNIT_TEST(a_pass_reads_a_table_of_few_entries_once);
+  CPPUNIT_TEST(a_scan_removes_only_stale_entries);
+  CPPUNIT_TEST(a_scan_reads_a_table_of_few_entries_once);
   CPPUNIT_TEST(entries_that_are_not_copied_cost_nothing);
   CPPUNIT_TEST(removes_many_entries_in_batches);
   CPPUNIT_TEST_SUITE_END();
@@ -240,8 +240,8 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
       KernelConntrackTable filtered(4);
       KernelConntrackTable whole(3);
       const FlowQuery query{std::nullopt, 0, a.e1.address, a.e1.port};
-      CPPUNIT_ASSERT(!filtered.supported_query(a.family, query).everything());
-      CPPUNIT_ASSERT(whole.supported_query(a.family, query).everything());
+      CPPUNIT_ASSERT(!filtered.supported_query(a.family, query).all_flows());
+      CPPUNIT_ASSERT(whole.supported_query(a.family, query).all_flows());
       CPPUNIT_ASSERT_EQUAL(std::size_t(2), flows(whole, a.family, {}).size());
       // The dump is not filtered and returns more flows than match.
       CPPUNIT_ASSERT_EQUAL(std::size_t(2), flows(whole, a.family, query).size());
@@ -249,7 +249,7 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
                            flows(filtered, a.family, filtered.supported_query(a.family, query)).size());
       // Once the table is smaller, the kernel filters again.
       std::system("conntrack -D -p tcp >/dev/null 2>&1; conntrack -D -p tcp -f ipv6 >/dev/null 2>&1");
-      CPPUNIT_ASSERT(!whole.supported_query(a.family, query).everything());
+      CPPUNIT_ASSERT(!whole.supported_query(a.family, query).all_flows());
       std::system("conntrack -F >/dev/null 2>&1");
     });
   }
@@ -272,7 +272,7 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
     });
   }
 
-  void a_pass_removes_only_stale_entries() {
+  void a_scan_removes_only_stale_entries() {
     isolated([](const Addresses& a) {
       CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
       CPPUNIT_ASSERT(insert("udp", client(a, 2), a.vip, a.e2));
@@ -287,10 +287,10 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
         UdpChange change;
         change.ports.emplace_back(test::udp_key("svc1"), test::udp_port({a.vip}, 0, {a.e1}));
         state.apply(change, work);
-        if (!filtered) work.note_everything();
-        const auto pass = reconcile_conntrack(a.family, state, work, table, std::atomic<bool>(false));
-        CPPUNIT_ASSERT_EQUAL(std::string(), pass.status().message());
-        CPPUNIT_ASSERT_EQUAL(std::uint64_t(filtered ? 2 : 0), pass->deleted);
+        if (!filtered) work.note_full_scan();
+        const auto scan = reconcile_conntrack(a.family, state, work, table, std::atomic<bool>(false));
+        CPPUNIT_ASSERT_EQUAL(std::string(), scan.status().message());
+        CPPUNIT_ASSERT_EQUAL(std::uint64_t(filtered ? 2 : 0), scan->deleted);
       }
       const auto left = flows(table, a.family, {});
       CPPUNIT_ASSERT_EQUAL(std::size_t(2), left.size());
@@ -301,9 +301,9 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
   }
 
   // A walk over the kernel's buckets takes more time than copies of a few entries.
-  void a_pass_reads_a_table_of_few_entries_once() {
+  void a_scan_reads_a_table_of_few_entries_once() {
     isolated([](const Addresses& a) {
-      CPPUNIT_ASSERT(KernelConntrackTable().is_whole_cheaper(a.family, 2));
+      CPPUNIT_ASSERT(KernelConntrackTable().is_full_dump_cheaper(a.family, 2));
       for (const bool few : {true, false}) {
         CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.vip));
         CPPUNIT_ASSERT(insert("udp", client(a, 2), a.vip, a.e1));
@@ -318,10 +318,10 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
         change.ports.emplace_back(test::udp_key("svc1"), test::udp_port({a.vip, other_port}, 30053, {a.e1}));
         state.apply(change, work);
         CPPUNIT_ASSERT_EQUAL(std::size_t(3), work.queries().size());
-        const auto pass = reconcile_conntrack(a.family, state, work, table, std::atomic<bool>(false));
-        CPPUNIT_ASSERT_EQUAL(std::string(), pass.status().message());
-        CPPUNIT_ASSERT_EQUAL(std::size_t(few ? 1 : 3), table.visits);
-        CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), pass->deleted);
+        const auto scan = reconcile_conntrack(a.family, state, work, table, std::atomic<bool>(false));
+        CPPUNIT_ASSERT_EQUAL(std::string(), scan.status().message());
+        CPPUNIT_ASSERT_EQUAL(std::size_t(few ? 1 : 3), table.dumps);
+        CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), scan->deleted);
         CPPUNIT_ASSERT_EQUAL(std::size_t(2), flows(kernel, a.family, {}).size());
         std::system("conntrack -F >/dev/null 2>&1");
       }
@@ -338,21 +338,21 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT(insert("udp", client(other, 4), other.vip, other.e1));
       // A copy takes as long as half a walk: two copies and a walk as long as two walks, four as long as three.
       KernelConntrackTable table(KernelConntrackTable::kMostFiltered, buckets() / 2);
-      CPPUNIT_ASSERT(!table.is_whole_cheaper(a.family, 2) && table.is_whole_cheaper(a.family, 3));
-      // A partial visit does not update the count.
+      CPPUNIT_ASSERT(!table.is_full_dump_cheaper(a.family, 2) && table.is_full_dump_cheaper(a.family, 3));
+      // A partial dump does not update the count.
       CPPUNIT_ASSERT_EQUAL(std::size_t(0), flows(table, a.family, {std::nullopt, 54, std::nullopt, 0}).size());
-      CPPUNIT_ASSERT(!table.is_whole_cheaper(a.family, 2));
+      CPPUNIT_ASSERT(!table.is_full_dump_cheaper(a.family, 2));
       CPPUNIT_ASSERT_EQUAL(std::size_t(2), flows(table, a.family, {}).size());
-      CPPUNIT_ASSERT(table.is_whole_cheaper(a.family, 2) && !table.is_whole_cheaper(other.family, 2));
-      // The next visit of all flows shows that there are more.
+      CPPUNIT_ASSERT(table.is_full_dump_cheaper(a.family, 2) && !table.is_full_dump_cheaper(other.family, 2));
+      // The next dump of all flows shows that there are more.
       CPPUNIT_ASSERT(insert("udp", client(a, 5), a.vip, a.e1));
-      CPPUNIT_ASSERT(table.is_whole_cheaper(a.family, 2));
+      CPPUNIT_ASSERT(table.is_full_dump_cheaper(a.family, 2));
       CPPUNIT_ASSERT_EQUAL(std::size_t(3), flows(table, a.family, {}).size());
-      CPPUNIT_ASSERT(!table.is_whole_cheaper(a.family, 2));
+      CPPUNIT_ASSERT(!table.is_full_dump_cheaper(a.family, 2));
       // The number of entries limits the count.
       std::system("conntrack -F >/dev/null 2>&1");
       CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
-      CPPUNIT_ASSERT(table.is_whole_cheaper(a.family, 2));
+      CPPUNIT_ASSERT(table.is_full_dump_cheaper(a.family, 2));
       std::system("conntrack -F >/dev/null 2>&1");
     });
   }

@@ -3,7 +3,7 @@
 
 // Thousands of random histories of UDP Services against a model: clients send, endpoints come, drain and go, Services
 // and their addresses change, a backend relays at ports that change, changes are merged, the process restarts. After
-// each pass all stale flows, and no others, are removed from the table.
+// each scan all stale flows, and no others, are removed from the table.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -15,7 +15,7 @@
 #include <unordered_set>
 
 #include "core/conntrack/mailbox.hpp"
-#include "core/conntrack/pass.hpp"
+#include "core/conntrack/scan.hpp"
 #include "test/unit/conntrack/fakes.hpp"
 #include "test/unit/repetitions.hpp"
 #include "test/unit/require.hpp"
@@ -73,14 +73,14 @@ class History {
       // The client keeps using its tracked flow, whatever the rules are.
     }
     if (one_of(20) == 0) put_full();
-    table_.whole_cheaper_from = one_of(4) == 0 ? 2 : SIZE_MAX;
+    table_.full_dump_cheaper_from = one_of(4) == 0 ? 2 : SIZE_MAX;
     if (one_of(15) == 0) table_.interruptions = static_cast<int>(one_of(kConntrackAttempts));
     reconcile();
     if (one_of(10) == 0) restart();
   }
 
-  std::size_t scans() const { return table_.visits; }
-  std::size_t full_scans() const { return table_.visits_of_everything; }
+  std::size_t dumps() const { return table_.dumps; }
+  std::size_t full_dumps() const { return table_.full_dumps; }
 
  private:
   unsigned one_of(std::size_t count) { return static_cast<unsigned>(random_() % count); }
@@ -185,9 +185,9 @@ class History {
     work_.merge(contents.work);
     if (work_.empty()) return check(table_.flows);
     const std::vector<Flow> before = table_.flows;
-    const auto pass = reconcile_conntrack(lib::Family::ipv4, state_, work_, table_, std::atomic<bool>(false));
-    CPPUNIT_ASSERT(pass.ok() && !pass->partial);
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(before.size() - table_.flows.size()), pass->deleted);
+    const auto scan = reconcile_conntrack(lib::Family::ipv4, state_, work_, table_, std::atomic<bool>(false));
+    CPPUNIT_ASSERT(scan.ok() && !scan->partial);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(before.size() - table_.flows.size()), scan->deleted);
     work_ = {};
     frontends_text_ = state_.serialize_frontends();
     check(before);
@@ -215,11 +215,11 @@ class History {
     state_ = {};
     work_ = {};
     CPPUNIT_ASSERT(ConntrackState::parse_frontends(frontends_text_, work_).ok());
-    work_.note_everything();
+    work_.note_full_scan();
     put_full();
   }
 
-  // `before`: the table before the pass.
+  // `before`: the table before the scan.
   void check(const std::vector<Flow>& before) {
     std::unordered_set<std::uint32_t> existing;
     for (const Flow& flow : table_.flows) existing.insert(flow.id);
@@ -265,20 +265,20 @@ class ConntrackModelTest : public CppUnit::TestFixture {
  public:
   void removes_stale_flows_of_random_histories() {
     const unsigned histories = test::repetitions(3'000, 100'000);
-    std::size_t scans = 0;
-    std::size_t everything = 0;
+    std::size_t dumps = 0;
+    std::size_t full_dumps = 0;
     for (unsigned seed = 1; seed <= histories; ++seed) {
       try {
         History history(seed);
         for (int i = 0; i < 30; ++i) history.step();
-        scans += history.scans();
-        everything += history.full_scans();
+        dumps += history.dumps();
+        full_dumps += history.full_dumps();
       } catch (const CppUnit::Exception& failure) {
         CPPUNIT_FAIL("history " + std::to_string(seed) + ": " + failure.what());
       }
     }
-    // The test is only meaningful if it runs both full and filtered scans.
-    CPPUNIT_ASSERT(everything > scans / 100 && everything < scans / 2);
+    // The test is only meaningful if it runs both full and filtered dumps.
+    CPPUNIT_ASSERT(full_dumps > dumps / 100 && full_dumps < dumps / 2);
   }
 };
 

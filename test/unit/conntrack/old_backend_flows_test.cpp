@@ -8,7 +8,7 @@
 
 #include <atomic>
 
-#include "core/conntrack/pass.hpp"
+#include "core/conntrack/scan.hpp"
 #include "test/unit/conntrack/fakes.hpp"
 
 namespace sluice::conntrack {
@@ -72,24 +72,24 @@ class ConntrackOldBackendFlowsTest : public CppUnit::TestFixture {
   Flow& flow(std::uint32_t id) {
     return *std::find_if(table_.flows.begin(), table_.flows.end(), [&](const Flow& one) { return one.id == id; });
   }
-  void scan(lib::Clock::Duration later = 400ms, bool everything = true) {
+  void scan(lib::Clock::Duration later = 400ms, bool full = true) {
     now_ += later;
     ConntrackWork work;
-    if (everything) {
-      work.note_everything();
+    if (full) {
+      work.note_full_scan();
     } else {
       work.note(nullptr, udp_port({vip_}, 0, {e1_}).get());
     }
-    old_backend_flows_.begin(now_, everything);
-    const auto pass =
+    old_backend_flows_.begin(now_, full);
+    const auto result =
         reconcile_conntrack(lib::Family::ipv4, state_, work, table_, std::atomic<bool>(false), &old_backend_flows_);
-    CPPUNIT_ASSERT(pass.ok());
-    old_backend_flows_.end(!pass->partial);
+    CPPUNIT_ASSERT(result.ok());
+    old_backend_flows_.end(!result->partial);
   }
 
   // A flow with a packet each second has 119 or 118 seconds left, right after a packet 120.
   void detects_quiet_flows_by_their_remaining_time() {
-    old_backend_flows_.set(true, {40001});
+    old_backend_flows_.set_old_backends({true, {40001}});
     const auto id = add(1, here_, true, 119);
     for (const std::uint32_t remaining : {119u, 118u, 120u, 119u, 119u, 120u, 119u}) {
       flow(id).remaining = remaining;
@@ -111,7 +111,7 @@ class ConntrackOldBackendFlowsTest : public CppUnit::TestFixture {
   }
 
   void detects_quiet_flows_earlier_by_counted_packets() {
-    old_backend_flows_.set(true, {40001});
+    old_backend_flows_.set_old_backends({true, {40001}});
     const auto id = add(1, here_, true, 119);
     for (std::uint64_t packets = 2; packets < 10; packets += 2) {
       flow(id).packets = packets;
@@ -132,7 +132,7 @@ class ConntrackOldBackendFlowsTest : public CppUnit::TestFixture {
 
   // A reply on an overloaded node takes longer than 300 ms.
   void a_flow_with_a_pending_reply_is_not_quiet() {
-    old_backend_flows_.set(true, {40001});
+    old_backend_flows_.set_old_backends({true, {40001}});
     const auto first = add(1, here_, true, 119), later = add(2, here_, true, 119);
     flow(first).packets = 1;
     flow(later).packets = 9;
@@ -152,7 +152,7 @@ class ConntrackOldBackendFlowsTest : public CppUnit::TestFixture {
   }
 
   void a_one_way_flow_has_no_pending_reply() {
-    old_backend_flows_.set(true, {40001});
+    old_backend_flows_.set_old_backends({true, {40001}});
     const auto repeats = add(1, here_, true, 119), one_way = add(2, here_, true, 119);
     flow(repeats).packets = 3;
     flow(one_way).packets = 4;
@@ -164,7 +164,7 @@ class ConntrackOldBackendFlowsTest : public CppUnit::TestFixture {
 
   // The kernel reuses ids.
   void an_entry_with_a_reused_id_starts_over() {
-    old_backend_flows_.set(true, {40001});
+    old_backend_flows_.set_old_backends({true, {40001}});
     const auto id = add(1, here_, true, 119);
     scan();
     flow(id).source = at("10.0.0.2", 7);
@@ -177,7 +177,7 @@ class ConntrackOldBackendFlowsTest : public CppUnit::TestFixture {
   }
 
   void keeps_relayed_flows_of_the_old_backend() {
-    old_backend_flows_.set(true, {40001, 39999});
+    old_backend_flows_.set_old_backends({true, {40001, 39999}});
     const auto id = add(1, here_, true);
     const auto other_port = add(2, at("192.168.0.2", 40000), true);
     const auto other_node = add(3, at("192.168.0.3", 40001), true);
@@ -193,20 +193,20 @@ class ConntrackOldBackendFlowsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!table_.has(id) && table_.has(direct) && table_.has(through));
     const auto late = add(6, here_, true);
     scan();
-    old_backend_flows_.set(false, {});
+    old_backend_flows_.set_old_backends({});
     scan();
     CPPUNIT_ASSERT(!table_.has(late) && table_.has(direct) && table_.has(through));
   }
 
   void keeps_ipvs_flows_of_the_old_backend() {
-    old_backend_flows_.set(true, {});
+    old_backend_flows_.set_old_backends({true, {}});
     const auto id = add(1, e1_, false), direct = add(2, e1_, true), quiet = add(3, e1_, false);
     scan();
     flow(quiet).remaining = 117;
     flow(direct).remaining = 1;
     scan();
     CPPUNIT_ASSERT(table_.has(id) && table_.has(direct) && !table_.has(quiet));
-    old_backend_flows_.set(false, {});
+    old_backend_flows_.set_old_backends({});
     scan(400ms, false);  // a filtered scan does not delete it
     scan();
     CPPUNIT_ASSERT(!table_.has(id) && table_.has(direct));
@@ -219,19 +219,19 @@ class ConntrackOldBackendFlowsTest : public CppUnit::TestFixture {
 
   // Two old backends, one of which relays.
   void keeps_ipvs_and_relayed_flows_of_two_old_backends() {
-    old_backend_flows_.set(true, {40001}, true);
+    old_backend_flows_.set_old_backends({true, {40001}, true});
     const auto id = add(1, e1_, false), quiet = add(2, e1_, false), relayed = add(3, here_, true);
     scan();
     flow(quiet).remaining = 117;
     scan();
     CPPUNIT_ASSERT(table_.has(id) && !table_.has(quiet) && table_.has(relayed));
     // The other backend becomes an old backend later.
-    old_backend_flows_.set(true, {}, true);
+    old_backend_flows_.set_old_backends({true, {}, true});
     scan();
-    old_backend_flows_.set(true, {40001}, true);
+    old_backend_flows_.set_old_backends({true, {40001}, true});
     scan();
     CPPUNIT_ASSERT(table_.has(id));
-    old_backend_flows_.set(true, {40001}, false);  // the backend with IPVS ends
+    old_backend_flows_.set_old_backends({true, {40001}, false});  // the backend with IPVS ends
     const auto other = add(4, here_, true);
     scan();
     CPPUNIT_ASSERT(!table_.has(id) && table_.has(other));
@@ -250,14 +250,14 @@ class ConntrackOldBackendFlowsTest : public CppUnit::TestFixture {
     const auto unrelated = table_.add(e1_, at("10.0.0.2", 9), at("10.0.0.2", 9)).id;  // an endpoint as client
     const auto of_other = reversed(8);
     flow(of_other).source = e2_;
-    old_backend_flows_.set(true, {}, true);
+    old_backend_flows_.set_old_backends({true, {}, true});
     const auto first = add(1, e1_, false), quiet = reversed(2);
     scan();
     CPPUNIT_ASSERT(table_.has(quiet));
     flow(quiet).remaining = 117;
     scan();
     CPPUNIT_ASSERT(table_.has(first) && !table_.has(quiet));
-    old_backend_flows_.set(false, {});
+    old_backend_flows_.set_old_backends({});
     scan();
     CPPUNIT_ASSERT(!table_.has(first) && old_backend_flows_.needs_scans());
     const auto second = reversed(1);
@@ -273,15 +273,15 @@ class ConntrackOldBackendFlowsTest : public CppUnit::TestFixture {
 
   // If it is unknown whether the old backend uses IPVS.
   void ipvs_flows_of_the_new_backend_are_kept() {
-    old_backend_flows_.set(true, {});
+    old_backend_flows_.set_old_backends({true, {}});
     scan();
     const auto id = add(1, e1_, false), quiet = add(2, e1_, false);
-    old_backend_flows_.set(true, {});  // repeated statement
+    old_backend_flows_.set_old_backends({true, {}});  // repeated statement
     scan();
     flow(quiet).remaining = 100;
     scan();
     CPPUNIT_ASSERT(table_.has(quiet));
-    old_backend_flows_.set(false, {});
+    old_backend_flows_.set_old_backends({});
     scan();
     scan();
     CPPUNIT_ASSERT(table_.has(id) && table_.has(quiet));
@@ -313,18 +313,18 @@ class ConntrackOldBackendFlowsTest : public CppUnit::TestFixture {
   }
 
   void removes_flows_to_removed_endpoints_at_once() {
-    old_backend_flows_.set(true, {});
+    old_backend_flows_.set_old_backends({true, {}});
     const auto id = add(1, e2_, false);
     scan();
     CPPUNIT_ASSERT(!table_.has(id));
-    old_backend_flows_.set(true, {40001});
+    old_backend_flows_.set_old_backends({true, {40001}});
     const auto other = add(2, e2_, true);
     scan();
     CPPUNIT_ASSERT(!table_.has(other));
   }
 
   void drops_flows_that_no_longer_exist() {
-    old_backend_flows_.set(true, {40001});
+    old_backend_flows_.set_old_backends({true, {40001}});
     const auto id = add(1, here_, true, 119);
     scan();
     const std::vector<Flow> kept = std::exchange(table_.flows, {});

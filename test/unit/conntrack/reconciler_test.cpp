@@ -24,7 +24,7 @@ using test::at;
 using test::udp_key;
 using test::udp_port;
 
-// Counts visits and returns flows; the test observes it from another thread.
+// Counts dumps and returns flows; the test observes it from another thread.
 class WatchedTable : public ConntrackTable {
  public:
   struct Shared {
@@ -48,27 +48,27 @@ class WatchedTable : public ConntrackTable {
   };
 
   explicit WatchedTable(Shared& shared) : shared_(shared) {}
-  lib::Status visit(lib::Family family, const FlowQuery& query, const Visitor& visitor) override {
+  lib::Status dump(lib::Family family, const FlowQuery& query, const Visitor& visitor) override {
     std::unique_lock lock(shared_.mutex);
     ++shared_.entered;
     shared_.moved.notify_all();
     shared_.moved.wait(lock, [&] { return !shared_.blocked; });
-    visiting_ = true;
-    lib::Status status = shared_.table.visit(family, query, visitor);
-    visiting_ = false;
+    dumping_ = true;
+    lib::Status status = shared_.table.dump(family, query, visitor);
+    dumping_ = false;
     return status;
   }
   FlowQuery supported_query(lib::Family, const FlowQuery& query) const override { return query; }
-  bool is_whole_cheaper(lib::Family, std::size_t) const override { return false; }
+  bool is_full_dump_cheaper(lib::Family, std::size_t) const override { return false; }
   lib::Result<std::size_t> remove(lib::Family family, std::span<const Flow> flows) override {
     std::unique_lock lock(shared_.mutex, std::defer_lock);
-    if (!visiting_) lock.lock();
+    if (!dumping_) lock.lock();
     return shared_.table.remove(family, flows);
   }
 
  private:
   Shared& shared_;
-  bool visiting_ = false;  // [thread of the reconciler] it holds the lock then
+  bool dumping_ = false;  // [thread of the reconciler] it holds the lock then
 };
 
 class ConntrackReconcilerTest : public CppUnit::TestFixture {
@@ -120,8 +120,8 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     out.ports.emplace_back(udp_key("svc1"), std::move(port));
     return out;
   }
-  bool reached(std::size_t passes) {
-    return shared_->wait([&](auto&) { return done_ >= passes; });
+  bool reached(std::size_t scans) {
+    return shared_->wait([&](auto&) { return done_ >= scans; });
   }
 
  public:
@@ -148,8 +148,8 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(reached(2));
     shared_->with([&](auto& s) {
       CPPUNIT_ASSERT(!s.table.has(kept));
-      CPPUNIT_ASSERT_EQUAL(std::size_t(1), s.table.visits_of_everything);
-      CPPUNIT_ASSERT_EQUAL(std::size_t(2), s.table.visits);
+      CPPUNIT_ASSERT_EQUAL(std::size_t(1), s.table.full_dumps);
+      CPPUNIT_ASSERT_EQUAL(std::size_t(2), s.table.dumps);
     });
   }
 
@@ -182,7 +182,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(reached(1));
     reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
     CPPUNIT_ASSERT(reached(2));
-    shared_->with([](auto& s) { CPPUNIT_ASSERT_EQUAL(std::size_t(2), s.table.visits_of_everything); });
+    shared_->with([](auto& s) { CPPUNIT_ASSERT_EQUAL(std::size_t(2), s.table.full_dumps); });
   }
 
   void keeps_flows_to_an_endpoint_added_during_the_scan() {
@@ -208,7 +208,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     reconciler->set_writing(true);
     reconciler->put(change(true, udp_port({vip_}, 0, {e1_, e2_})));
     // The scan has read all flows, of which `left` is valid, and waits before it removes the other one.
-    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.table.visits == 1; }));
+    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.table.dumps == 1; }));
     reconciler->put(change(false, udp_port({vip_}, 0, {e2_})));
     reconciler->set_writing(false);
     CPPUNIT_ASSERT(shared_->wait([&](auto& s) { return !s.table.has(stale) && !s.table.has(left); }));
@@ -220,7 +220,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     const auto reconciler = start(options());
     reconciler->set_writing(true);
     reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
-    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.table.visits == 1; }));
+    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.table.dumps == 1; }));
     std::this_thread::sleep_for(50ms);  // fixed time: the thread removes nothing meanwhile
     shared_->with([&](auto& s) { CPPUNIT_ASSERT(s.table.has(stale) && s.table.has(kept)); });
     // The write had this result.
@@ -232,7 +232,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     reconciler->set_writing(true);
     shared_->with([&](auto& s) { s.table.add(at("10.0.0.2", 3), vip_, e1_); });
     reconciler->put(change(false, udp_port({vip_}, 0, {e2_})));
-    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.table.visits == 2; }));
+    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.table.dumps == 2; }));
     reconciler->stop();
   }
 
@@ -248,7 +248,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     all.node_ports = std::make_shared<const NodePortScope>(NodePortScope{{here.address}, false, {here.address}});
     reconciler->put(std::move(all));
     CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 1; }));
-    reconciler->set_old_backend({true, {here.port}});
+    reconciler->set_old_backends({true, {here.port}});
     shared_->with([](auto& s) { s.blocked = false; });
     CPPUNIT_ASSERT(shared_->wait([&](auto& s) { return !s.table.has(stale); }));
     CPPUNIT_ASSERT(reached(2));
@@ -323,7 +323,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     auto with = options();
     with.scan_interval = 5ms;
     const auto reconciler = start(std::move(with));
-    reconciler->set_old_backend({true, {40001}});
+    reconciler->set_old_backends({true, {40001}});
     UdpChange all = change(true, udp_port({vip_}, 0, {e1_}));
     all.node_ports = std::make_shared<const NodePortScope>(NodePortScope{{here.address}, false, {here.address}});
     reconciler->put(std::move(all));
@@ -335,19 +335,19 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(shared_->wait([&](auto& s) { return !s.table.has(quiet); }));
     shared_->with([&](auto& s) { CPPUNIT_ASSERT(s.table.has(busy)); });
     // The old backend has ended: its last flow is removed, and then the table is not read any more.
-    reconciler->set_old_backend({});
+    reconciler->set_old_backends({});
     CPPUNIT_ASSERT(shared_->wait([&](auto& s) { return !s.table.has(busy); }));
-    std::size_t visits = 0;
+    std::size_t dumps = 0;
     int unchanged = 0;
     CPPUNIT_ASSERT(test::wait_until([&] {
       shared_->with([&](auto& s) {
-        unchanged = visits == s.table.visits ? unchanged + 1 : 0;
-        visits = s.table.visits;
+        unchanged = dumps == s.table.dumps ? unchanged + 1 : 0;
+        dumps = s.table.dumps;
       });
       return unchanged >= 5;
     }));
     std::this_thread::sleep_for(100ms);  // fixed time: twenty times the interval of the scans, and none of them
-    shared_->with([&](auto& s) { CPPUNIT_ASSERT(s.table.visits <= visits + 1); });
+    shared_->with([&](auto& s) { CPPUNIT_ASSERT(s.table.dumps <= dumps + 1); });
   }
 
   // However long one scan takes: the drain of the old backend depends on it.
@@ -370,7 +370,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     with.max_scan_interval = 20ms;
     shared_->blocked = true;
     const auto reconciler = start(std::move(with));
-    reconciler->set_old_backend({true, {}});
+    reconciler->set_old_backends({true, {}});
     reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
     CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 1; }));
     std::this_thread::sleep_for(scan);  // fixed time: the time of the scan
@@ -408,7 +408,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 1; }));
     // During a scan that began with the old backend. That scan does not count, nor do those that fail after it and one
     // that the kernel interrupts.
-    reconciler->set_old_backend({});
+    reconciler->set_old_backends({});
     CPPUNIT_ASSERT(!reconciler->settled());
     shared_->with([](auto& s) { s.blocked = false; });
     CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered >= 4; }));
@@ -423,7 +423,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
   // With a flow that the old backend relays at port 40001.
   void serve_after_old_backend(ConntrackReconciler& reconciler) const {
     const auto here = at("192.168.0.2", 40001);
-    reconciler.set_old_backend({true, {here.port}});
+    reconciler.set_old_backends({true, {here.port}});
     UdpChange all = change(true, udp_port({vip_}, 0, {e1_}));
     all.node_ports = std::make_shared<const NodePortScope>(NodePortScope{{here.address}, false, {here.address}});
     reconciler.put(std::move(all));
@@ -446,7 +446,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     const auto reconciler = start(options());
     serve_after_old_backend(*reconciler);
     CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 1; }));
-    reconciler->set_old_backend({});
+    reconciler->set_old_backends({});
     std::this_thread::sleep_for(scan);  // fixed time: the time of the scan
     const auto end = std::chrono::steady_clock::now();
     shared_->with([](auto& s) { s.blocked = false; });
@@ -457,9 +457,9 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
   void is_settled_if_the_kernel_denies_deletion() {
     shared_->table.failure = lib::errno_status("reading", EPERM);
     const auto reconciler = start(options());
-    reconciler->set_old_backend({true, {40001}});
+    reconciler->set_old_backends({true, {40001}});
     reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
-    reconciler->set_old_backend({});
+    reconciler->set_old_backends({});
     CPPUNIT_ASSERT(test::wait_until([&] { return reconciler->settled(); }));
   }
 
@@ -473,14 +473,14 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     with.scan_interval = 5ms;
     with.virtual_servers = [] { return std::optional<bool>(true); };
     const auto reconciler = start(std::move(with));
-    reconciler->set_old_backend({true, {}});
+    reconciler->set_old_backends({true, {}});
     reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
     CPPUNIT_ASSERT(reached(5));
     shared_->with([&](auto& s) {
       CPPUNIT_ASSERT(s.table.has(id));
       s.table.failure = lib::errno_status("reading", ENOBUFS);  // the last scan must be repeated
     });
-    reconciler->set_old_backend({});
+    reconciler->set_old_backends({});
     // The first of two more scans may have begun before.
     std::size_t entered = 0;
     shared_->with([&](auto& s) { entered = s.entered; });

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The decision which flows are stale, the queries that find them, and passes over a table that changes meanwhile.
+// The decision which flows are stale, the queries that find them, and scans of a table that changes meanwhile.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -10,7 +10,7 @@
 #include <atomic>
 
 #include "core/conntrack/mailbox.hpp"
-#include "core/conntrack/pass.hpp"
+#include "core/conntrack/scan.hpp"
 #include "test/unit/conntrack/fakes.hpp"
 
 namespace sluice::conntrack {
@@ -47,11 +47,11 @@ class ConntrackStateTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(keeps_the_work_of_a_superseded_state);
   CPPUNIT_TEST(serializes_frontends);
   CPPUNIT_TEST(rejects_malformed_frontends_with_the_line);
-  CPPUNIT_TEST(retries_interrupted_visits_and_then_accepts_a_partial_pass);
-  CPPUNIT_TEST(a_pass_visits_all_flows_once_if_that_costs_less);
-  CPPUNIT_TEST(a_kernel_that_ignores_filters_gets_a_full_visit_next);
-  CPPUNIT_TEST(stop_ends_a_pass);
-  CPPUNIT_TEST(returns_the_failure_of_a_visit);
+  CPPUNIT_TEST(retries_interrupted_dumps_and_then_accepts_a_partial_scan);
+  CPPUNIT_TEST(a_scan_dumps_all_flows_once_if_that_costs_less);
+  CPPUNIT_TEST(a_kernel_that_ignores_filters_gets_a_full_dump_next);
+  CPPUNIT_TEST(stop_ends_a_scan);
+  CPPUNIT_TEST(returns_the_failure_of_a_dump);
   CPPUNIT_TEST_SUITE_END();
 
   ConntrackState state_;
@@ -236,7 +236,7 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     work_ = {};
     set(udp_port({kVip}, 0, {}));
     CPPUNIT_ASSERT((work_.queries() == std::vector{FlowQuery{}}));
-    CPPUNIT_ASSERT(work_.everything());
+    CPPUNIT_ASSERT(work_.full_scan());
   }
 
   void retired_addresses_are_bounded() {
@@ -250,7 +250,7 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(ConntrackWork::kMostRetired, work_.retired().size());
     work_.merge(more);
     CPPUNIT_ASSERT_EQUAL(ConntrackWork::kMostRetired, work_.retired().size());
-    CPPUNIT_ASSERT(work_.everything());
+    CPPUNIT_ASSERT(work_.full_scan());
   }
 
   void keeps_the_work_of_a_superseded_state() {
@@ -314,90 +314,90 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(ConntrackState::parse_frontends(header, work_).ok());
   }
 
-  void retries_interrupted_visits_and_then_accepts_a_partial_pass() {
+  void retries_interrupted_dumps_and_then_accepts_a_partial_scan() {
     set(udp_port({kVip}, 0, {kE1}));
     work_ = {};
-    work_.note_everything();
+    work_.note_full_scan();
     const std::atomic<bool> stop{false};
     for (const int interruptions : {0, 1, kConntrackAttempts - 1, kConntrackAttempts, 1000}) {
       test::FakeConntrackTable table;
       for (std::uint16_t i = 0; i < 4; ++i) table.add({kClient.address, i}, kVip, kE2);
       table.add({kClient.address, 9}, kVip, kE1);
       table.interruptions = interruptions;
-      const auto pass = reconcile_conntrack(lib::Family::ipv4, state_, work_, table, stop);
-      CPPUNIT_ASSERT(pass.ok());
+      const auto scan = reconcile_conntrack(lib::Family::ipv4, state_, work_, table, stop);
+      CPPUNIT_ASSERT(scan.ok());
       const bool partial = interruptions >= kConntrackAttempts;
-      CPPUNIT_ASSERT_EQUAL(partial, pass->partial);
-      CPPUNIT_ASSERT_EQUAL(std::size_t(std::min(interruptions + 1, kConntrackAttempts)), table.visits);
+      CPPUNIT_ASSERT_EQUAL(partial, scan->partial);
+      CPPUNIT_ASSERT_EQUAL(std::size_t(std::min(interruptions + 1, kConntrackAttempts)), table.dumps);
       if (partial) {
-        CPPUNIT_ASSERT(pass->deleted >= 2);  // what was read
+        CPPUNIT_ASSERT(scan->deleted >= 2);  // what was read
       } else {
-        CPPUNIT_ASSERT_EQUAL(std::uint64_t(4), pass->deleted);
+        CPPUNIT_ASSERT_EQUAL(std::uint64_t(4), scan->deleted);
       }
     }
   }
 
-  void a_pass_visits_all_flows_once_if_that_costs_less() {
+  void a_scan_dumps_all_flows_once_if_that_costs_less() {
     set(udp_port({kVip, kExternal}, 30053, {kE1}));
     CPPUNIT_ASSERT_EQUAL(std::size_t(3), work_.queries().size());
     const std::size_t rows[][3] = {
-        // whole_cheaper_from, visits, full visits
+        // full_dump_cheaper_from, dumps, full dumps
         {2, 1, 1},
         {3, 1, 1},
         {4, 3, 0},
     };
-    for (const auto& [cheaper_from, visits, of_everything] : rows) {
+    for (const auto& [cheaper_from, dumps, full_dumps] : rows) {
       test::FakeConntrackTable table;
-      table.whole_cheaper_from = cheaper_from;
+      table.full_dump_cheaper_from = cheaper_from;
       for (const SocketAddress& to : {kVip, kExternal, kNodePort}) table.add(kClient, to, kE2);
       const auto kept = table.add(kClient, kElsewhere, kE2).id;
-      const auto pass = reconcile_conntrack(lib::Family::ipv4, state_, work_, table, std::atomic<bool>(false));
-      CPPUNIT_ASSERT(pass.ok());
-      CPPUNIT_ASSERT_EQUAL(visits, table.visits);
-      CPPUNIT_ASSERT_EQUAL(of_everything, table.visits_of_everything);
-      CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), pass->deleted);
+      const auto scan = reconcile_conntrack(lib::Family::ipv4, state_, work_, table, std::atomic<bool>(false));
+      CPPUNIT_ASSERT(scan.ok());
+      CPPUNIT_ASSERT_EQUAL(dumps, table.dumps);
+      CPPUNIT_ASSERT_EQUAL(full_dumps, table.full_dumps);
+      CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), scan->deleted);
       CPPUNIT_ASSERT(table.has(kept));
     }
-    // One narrow visit is never widened.
+    // One filtered dump is never widened.
     work_ = {};
     work_.note_retired(kVip);
     test::FakeConntrackTable table;
-    table.whole_cheaper_from = 0;
+    table.full_dump_cheaper_from = 0;
     CPPUNIT_ASSERT(reconcile_conntrack(lib::Family::ipv4, state_, work_, table, std::atomic<bool>(false)).ok());
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), table.visits);
-    CPPUNIT_ASSERT_EQUAL(std::size_t(0), table.visits_of_everything);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), table.dumps);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), table.full_dumps);
   }
 
-  void a_kernel_that_ignores_filters_gets_a_full_visit_next() {
+  void a_kernel_that_ignores_filters_gets_a_full_dump_next() {
     class Table : public test::FakeConntrackTable {
      public:
       FlowQuery supported_query(lib::Family, const FlowQuery& query) const override {
-        return visits == 0 ? query : FlowQuery{};
+        return dumps == 0 ? query : FlowQuery{};
       }
     };
     set(udp_port({kVip, kExternal}, 30053, {kE1}));
     Table table;
     CPPUNIT_ASSERT(reconcile_conntrack(lib::Family::ipv4, state_, work_, table, std::atomic<bool>(false)).ok());
-    CPPUNIT_ASSERT_EQUAL(std::size_t(2), table.visits);
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), table.visits_of_everything);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), table.dumps);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), table.full_dumps);
   }
 
-  void stop_ends_a_pass() {
+  void stop_ends_a_scan() {
     set(udp_port({kVip}, 0, {kE1}));
     test::FakeConntrackTable table;
     for (std::uint16_t i = 0; i < 100; ++i) table.add({kClient.address, i}, kVip, kE2);
-    const auto pass = reconcile_conntrack(lib::Family::ipv4, state_, work_, table, std::atomic<bool>(true));
-    CPPUNIT_ASSERT(pass.ok());
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), pass->scanned);
+    const auto scan = reconcile_conntrack(lib::Family::ipv4, state_, work_, table, std::atomic<bool>(true));
+    CPPUNIT_ASSERT(scan.ok());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), scan->scanned);
   }
 
-  void returns_the_failure_of_a_visit() {
+  void returns_the_failure_of_a_dump() {
     test::FakeConntrackTable table;
     table.failure = lib::errno_status("reading", EPERM);
-    work_.note_everything();
-    const auto pass = reconcile_conntrack(lib::Family::ipv4, state_, work_, table, std::atomic<bool>(false));
-    CPPUNIT_ASSERT(pass.status().code() == lib::StatusCode::denied);
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), table.visits);
+    work_.note_full_scan();
+    const auto scan = reconcile_conntrack(lib::Family::ipv4, state_, work_, table, std::atomic<bool>(false));
+    CPPUNIT_ASSERT(scan.status().code() == lib::StatusCode::denied);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), table.dumps);
   }
 };
 

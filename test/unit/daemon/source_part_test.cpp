@@ -181,15 +181,15 @@ class SourcePartTest : public CppUnit::TestFixture {
  public:
   void another_master_needs_a_new_source() {
     const config::Settings a = start(with("a"));
-    CPPUNIT_ASSERT_EQUAL(std::string("server a"), part_->now().detail);
+    CPPUNIT_ASSERT_EQUAL(std::string("server a"), part_->status().detail);
     CPPUNIT_ASSERT(part_->concerned(a, with("b")));
     CPPUNIT_ASSERT(part_->prepare(a, with("b")).ok());
     CPPUNIT_ASSERT(calls_ == Texts{"make b"});
     CPPUNIT_ASSERT(part_->commit().done == Texts{"source: switched to server b"});
     CPPUNIT_ASSERT(calls_ == (Texts{"make b", "stop a", "new transport", "b without", "start b", "~a"}));
     CPPUNIT_ASSERT_EQUAL(std::string("upsert Node b"), sink_->take_text());
-    CPPUNIT_ASSERT_EQUAL(std::string("server b"), part_->now().detail);
-    CPPUNIT_ASSERT(part_->now().kind == config::SourceKind::api && part_->now().resources.size() == 1);
+    CPPUNIT_ASSERT_EQUAL(std::string("server b"), part_->status().detail);
+    CPPUNIT_ASSERT(part_->status().kind == config::SourceKind::api && part_->status().resources.size() == 1);
     calls_.clear();
     part_->stop();
     CPPUNIT_ASSERT(calls_ == Texts{"stop b"});
@@ -227,7 +227,7 @@ class SourcePartTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(part_->commit().done == Texts{"source: using changed certificates"});
     CPPUNIT_ASSERT(calls_ == (Texts{"make a", "~a"}));
     CPPUNIT_ASSERT(!part_->concerned(a, a));
-    CPPUNIT_ASSERT_EQUAL(std::string("server a"), part_->now().detail);
+    CPPUNIT_ASSERT_EQUAL(std::string("server a"), part_->status().detail);
   }
 
   void a_source_that_cannot_be_created_keeps_the_old_one() {
@@ -236,7 +236,7 @@ class SourcePartTest : public CppUnit::TestFixture {
     const auto status = part_->prepare(a, with("b"));
     CPPUNIT_ASSERT_EQUAL(std::string("source: no credentials"), status.message());
     CPPUNIT_ASSERT(calls_.empty());
-    CPPUNIT_ASSERT_EQUAL(std::string("server a"), part_->now().detail);
+    CPPUNIT_ASSERT_EQUAL(std::string("server a"), part_->status().detail);
   }
 
   void a_failed_check_keeps_the_old_one() {
@@ -251,7 +251,7 @@ class SourcePartTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(part_->prepare(a, with("b")).ok());
     part_->abandon();
     CPPUNIT_ASSERT(calls_ == (Texts{"make b", "~b"}));
-    CPPUNIT_ASSERT_EQUAL(std::string("server a"), part_->now().detail);
+    CPPUNIT_ASSERT_EQUAL(std::string("server a"), part_->status().detail);
   }
 
   void a_failed_start_is_retried_at_the_next_reload() {
@@ -291,8 +291,8 @@ class SourcePartTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(part_->prepare(a, b).ok());
     part_->commit();
     CPPUNIT_ASSERT_EQUAL(std::string("upsert Node b"), sink_->take_text());
-    CPPUNIT_ASSERT(part_->now().recording.has_value());
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, part_->now().recording->events);
+    CPPUNIT_ASSERT(part_->status().recording.has_value());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, part_->status().recording->events);
     part_->stop();
     const std::string text = folder_->read("recording");
     CPPUNIT_ASSERT_MESSAGE(text, text.find("sluiced 1") != std::string::npos);
@@ -329,7 +329,7 @@ class SourcePartTest : public CppUnit::TestFixture {
       const bool reached = barrier->wait_reached();
       auto asked = std::async(std::launch::async, [&] {
         part_->files();
-        return part_->transport() != nullptr && part_->now().detail.starts_with("server ");
+        return part_->transport() != nullptr && part_->status().detail.starts_with("server ");
       });
       const auto answered = asked.wait_for(test::stretched(std::chrono::seconds(20)));
       barrier->release();
@@ -337,7 +337,7 @@ class SourcePartTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_MESSAGE(std::string(step) + " is not reached", reached);
       CPPUNIT_ASSERT_MESSAGE(std::string("status waits for: ") + step, answered == std::future_status::ready);
       CPPUNIT_ASSERT(asked.get());
-      CPPUNIT_ASSERT_EQUAL(std::string("server b"), part_->now().detail);
+      CPPUNIT_ASSERT_EQUAL(std::string("server b"), part_->status().detail);
     }
   }
 };

@@ -73,7 +73,7 @@ class RecordingReaderTest : public CppUnit::TestFixture {
     const RecordingHeader header{"sluiced \"x\"", "node-1",
                                  std::chrono::system_clock::time_point(std::chrono::seconds(1'790'000'000))};
     RecordingLineParser parser;
-    const auto read = parser.header(header_line(header));
+    const auto read = parser.parse_header(header_line(header));
     CPPUNIT_ASSERT_MESSAGE(read.status().message(), read.ok());
     CPPUNIT_ASSERT_EQUAL(header.program, read->program);
     CPPUNIT_ASSERT_EQUAL(header.node, read->node);
@@ -89,7 +89,7 @@ class RecordingReaderTest : public CppUnit::TestFixture {
                                       {model::Upsert{model::EndpointSlice{}}, LineType::changed},
                                       {model::Remove{kind, name}, LineType::deleted},
                                       {model::Unusable{kind, name}, LineType::unusable}}) {
-      const auto line = parser.line(event_line(since, event_body(event)), {});
+      const auto line = parser.parse_line(event_line(since, event_body(event)), {});
       CPPUNIT_ASSERT_MESSAGE(line.status().message(), line.ok());
       CPPUNIT_ASSERT(line->type == type);
       CPPUNIT_ASSERT(line->kind == kind);
@@ -102,7 +102,8 @@ class RecordingReaderTest : public CppUnit::TestFixture {
   void lines_may_be_empty_or_without_time() {
     CPPUNIT_ASSERT_EQUAL(std::string(),
                          problem(listed_recording() + "\n  \r\n" + R"({"type":"LIST_BEGIN","kind":"Node"})" + "\n"));
-    const auto line = RecordingLineParser().line(R"({"type":"LIST_BEGIN","kind":"Node"})", std::chrono::seconds(3));
+    const auto line =
+        RecordingLineParser().parse_line(R"({"type":"LIST_BEGIN","kind":"Node"})", std::chrono::seconds(3));
     CPPUNIT_ASSERT(line.ok() && line->since_start == std::chrono::seconds(3));
   }
 

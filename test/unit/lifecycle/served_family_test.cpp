@@ -189,10 +189,10 @@ class ServedFamilyTest : public CppUnit::TestFixture, public ServedFamilyObserve
     report(text);
   }
   void writing(bool begins) override { report(begins ? "writes" : "has written"); }
-  void old_backend(conntrack::ConntrackReconciler::OldBackend statement) override {
-    std::string text = statement.serves ? "serves" : "none";
-    if (statement.kernel) text += " by IPVS";
-    for (const auto port : statement.relays) text += " " + std::to_string(port);
+  void old_backends(conntrack::OldBackends statement) override {
+    std::string text = statement.serve ? "serves" : "none";
+    if (statement.ipvs) text += " by IPVS";
+    for (const auto port : statement.relay_ports) text += " " + std::to_string(port);
     report(text);
   }
 

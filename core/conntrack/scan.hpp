@@ -19,7 +19,7 @@ namespace sluice::conntrack {
 // BEH 9.1: attempts to read a table that changes meanwhile.
 inline constexpr int kConntrackAttempts = 5;
 
-struct ConntrackPass {
+struct ConntrackScan {
   std::uint64_t scanned = 0;
   std::uint64_t deleted = 0;
   bool partial = false;  // every attempt was interrupted: the scan may have missed flows
@@ -33,7 +33,7 @@ using UpdateState = std::function<bool()>;
 // Any thread, one at a time for a table. Returns early once `stop` is set. `old_backend_flows`: null if only the active
 // backend serves. `late`: records untranslated entries that are removed, with the time `now`; entries that late replies
 // to them created are removed, too. May be null. `update_state` may be empty; then the state does not change meanwhile.
-lib::Result<ConntrackPass> reconcile_conntrack(lib::Family family, const ConntrackState& state,
+lib::Result<ConntrackScan> reconcile_conntrack(lib::Family family, const ConntrackState& state,
                                                const ConntrackWork& work, ConntrackTable& table,
                                                const std::atomic<bool>& stop,
                                                OldBackendFlows* old_backend_flows = nullptr,

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/conntrack/pass.hpp"
+#include "core/conntrack/scan.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -27,25 +27,25 @@ bool is_stale(const Flow& flow, const ConntrackState& state, const ConntrackWork
   return false;
 }
 
-// The supported queries of the pass, unique, or one for all flows if that costs less.
-std::vector<FlowQuery> queries_of_pass(lib::Family family, const ConntrackWork& work, const ConntrackTable& table) {
+// The supported queries of the scan, unique, or one for all flows if that costs less.
+std::vector<FlowQuery> queries_of_scan(lib::Family family, const ConntrackWork& work, const ConntrackTable& table) {
   std::vector<FlowQuery> queries;
   for (const FlowQuery& wanted : work.queries()) {
     const FlowQuery query = table.supported_query(family, wanted);
     if (std::find(queries.begin(), queries.end(), query) == queries.end()) queries.push_back(query);
   }
-  if (queries.size() > 1 && table.is_whole_cheaper(family, queries.size())) return {FlowQuery{}};
+  if (queries.size() > 1 && table.is_full_dump_cheaper(family, queries.size())) return {FlowQuery{}};
   return queries;
 }
 
 }  // namespace
 
-lib::Result<ConntrackPass> reconcile_conntrack(lib::Family family, const ConntrackState& state,
+lib::Result<ConntrackScan> reconcile_conntrack(lib::Family family, const ConntrackState& state,
                                                const ConntrackWork& work, ConntrackTable& table,
                                                const std::atomic<bool>& stop, OldBackendFlows* old_backend_flows,
                                                LateReplies* late, lib::Clock::Time now,
                                                const UpdateState& update_state) {
-  ConntrackPass pass;
+  ConntrackScan scan;
   lib::Status failed;
   std::vector<Flow> batch;
   const auto flush = [&] {
@@ -53,7 +53,7 @@ lib::Result<ConntrackPass> reconcile_conntrack(lib::Family family, const Conntra
     if (update_state) {
       if (!update_state()) {
         batch.clear();
-        pass.aborted = true;
+        scan.aborted = true;
         return false;
       }
       std::erase_if(batch, [&](const Flow& flow) { return !is_stale(flow, state, work, old_backend_flows, late); });
@@ -66,38 +66,38 @@ lib::Result<ConntrackPass> reconcile_conntrack(lib::Family family, const Conntra
     const auto removed = table.remove(family, batch);
     batch.clear();
     if (removed)
-      pass.deleted += *removed;
+      scan.deleted += *removed;
     else
       failed = removed.status();
     return removed.ok();
   };
   const auto visitor = [&](const Flow& flow) {
-    ++pass.scanned;
+    ++scan.scanned;
     if (is_stale(flow, state, work, old_backend_flows, late)) batch.push_back(flow);
     return !stop && (batch.size() < kBatch || flush());
   };
   std::vector<FlowQuery> done;
-  for (const FlowQuery& wanted : queries_of_pass(family, work, table)) {
-    // Call again: the last visit may have shown that the kernel ignores filters, and the table may have grown.
+  for (const FlowQuery& wanted : queries_of_scan(family, work, table)) {
+    // Call again: the last dump may have shown that the kernel ignores filters, and the table may have grown.
     const FlowQuery query = table.supported_query(family, wanted);
     if (std::find(done.begin(), done.end(), query) != done.end()) continue;
     done.push_back(query);
     lib::Status status;
     for (int attempt = 0; attempt < kConntrackAttempts; ++attempt) {
-      status = table.visit(family, query, visitor);
+      status = table.dump(family, query, visitor);
       if (status.os_errno() != EINTR) break;
     }
-    if (!pass.aborted) flush();
-    if (pass.aborted) return pass;
+    if (!scan.aborted) flush();
+    if (scan.aborted) return scan;
     if (!failed.ok()) return failed;
     if (status.os_errno() == EINTR) {
-      pass.partial = true;
+      scan.partial = true;
     } else if (!status.ok()) {
       return status;
     }
-    if (stop || query.everything()) break;
+    if (stop || query.all_flows()) break;
   }
-  return pass;
+  return scan;
 }
 
 }  // namespace sluice::conntrack
