@@ -133,22 +133,22 @@ void ActiveBackend::warn_deprecated(const std::string& backend) {
   dependencies_.events.record(event);
 }
 
-void ActiveBackend::inherit(const BackendRun& whose) {
-  for (const auto& of : whose.families()) {
-    served(of->family).inherit(whose.id(), whose.plugin().has(abi::kFeatureOwnConnections));
+void ActiveBackend::add_leftover(const BackendRun& run) {
+  for (const auto& of : run.families()) {
+    served(of->family).inherit(run.id(), run.plugin().has(abi::kFeatureOwnConnections));
   }
 }
 
-void ActiveBackend::ending(const BackendRun& whose) {
-  for (const auto& of : whose.families()) served(of->family).ending(whose.id());
+void ActiveBackend::ending(const BackendRun& run) {
+  for (const auto& of : run.families()) served(of->family).ending(run.id());
 }
 
-void ActiveBackend::gone(const BackendRun& whose) {
-  for (const auto& of : whose.families()) served(of->family).gone(whose.id());
+void ActiveBackend::gone(const BackendRun& run) {
+  for (const auto& of : run.families()) served(of->family).gone(run.id());
 }
 
-bool ActiveBackend::settled(const BackendRun& whose) const {
-  return std::all_of(whose.families().begin(), whose.families().end(),
+bool ActiveBackend::settled(const BackendRun& run) const {
+  return std::all_of(run.families().begin(), run.families().end(),
                      [this](const auto& of) { return families_[lib::family_index(of->family)]->settled(); });
 }
 

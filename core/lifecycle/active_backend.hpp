@@ -71,13 +71,13 @@ class ActiveBackend final : public sync::SyncObserver {
   // Warns when the mode is deprecated.
   void warn_deprecated(const std::string& backend);
 
-  // [any thread] The run stands for leftover state of an earlier process.
-  void inherit(const BackendRun& whose);
+  // [any thread] The run stands for leftover state of an earlier process, which still serves established connections.
+  void add_leftover(const BackendRun& run);
   // [any thread] As the functions of ServedFamily.
-  void ending(const BackendRun& whose);
-  void gone(const BackendRun& whose);
+  void ending(const BackendRun& run);
+  void gone(const BackendRun& run);
   // [any thread] Whether no conntrack entry of these families leads to an old backend any more.
-  bool settled(const BackendRun& whose) const;
+  bool settled(const BackendRun& run) const;
 
   // Receives the first sync of each family. One thread may take from it, and its owner may close it.
   lib::HandoverQueue<FirstSync>& first_syncs() { return first_syncs_; }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The backends of the process: the active one, the draining ones and the swap between them. Its members are in the
+// The backends of the process: the active one, the retiring ones and the swap between them. Its members are in the
 // order in which they start, and stop in reverse.
 //
 // Threads: start(), subscribe(), swap() and stop() belong to the main or the reload thread,
