@@ -73,7 +73,7 @@ void ActiveBackend::make_active(std::shared_ptr<BackendRun> next) {
 }
 
 void ActiveBackend::open(const std::vector<lib::Family>& families) {
-  const auto first = run();
+  const auto first = active_run();
   for (const lib::Family family : families) {
     families_[lib::family_index(family)] = std::make_unique<Family>(family, dependencies_);
     served(family).serve(first->id(), first->plugin().has(abi::kFeatureOwnConnections));
@@ -84,13 +84,13 @@ void ActiveBackend::open(const std::vector<lib::Family>& families) {
 
 void ActiveBackend::stop() {
   first_syncs_.close();
-  if (const auto now = run()) now->stop();
+  if (const auto now = active_run()) now->stop();
   for (const auto& family : families_) {
     if (family) family->stop();
   }
 }
 
-std::shared_ptr<BackendRun> ActiveBackend::run() const {
+std::shared_ptr<BackendRun> ActiveBackend::active_run() const {
   const lib::Lock lock(mutex_);
   return run_;
 }
@@ -101,7 +101,7 @@ std::vector<ActiveBackend::Starting> ActiveBackend::starting() const {
 }
 
 bool ActiveBackend::is_active(RunId id) const {
-  const auto now = run();
+  const auto now = active_run();
   return now && now->id() == id;
 }
 
@@ -119,7 +119,7 @@ void ActiveBackend::serve(std::shared_ptr<BackendRun> next, const Claims& claims
   }
 }
 
-void ActiveBackend::swapped(const SwapResult& result) {
+void ActiveBackend::report_swap(const SwapResult& result) {
   if (result.status.ok()) warn_deprecated(result.to);
   dependencies_.metrics.swapped(result.from, result.to, result.status.ok(), result.seconds,
                                 result.longest_wait_seconds);

@@ -61,13 +61,13 @@ class ActiveBackend final : public sync::SyncObserver {
   void stop();
 
   // Any thread.
-  std::shared_ptr<BackendRun> run() const;
+  std::shared_ptr<BackendRun> active_run() const;
   std::vector<Starting> starting() const;
 
   // [thread of a swap] Makes the run active; it has synced.
   void serve(std::shared_ptr<BackendRun> next, const Claims& claims);
-  // [thread of a swap] A swap has ended.
-  void swapped(const SwapResult& result);
+  // [thread of a swap] Reports the end of a swap to the metrics, and warns when the new mode is deprecated.
+  void report_swap(const SwapResult& result);
   // Warns when the mode is deprecated.
   void warn_deprecated(const std::string& backend);
 

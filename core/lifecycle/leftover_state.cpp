@@ -102,7 +102,7 @@ void LeftoverState::retire_all() {
 // Drops descriptors of backends that neither serve nor retire.
 void LeftoverState::drop_descriptors() {
   const lib::Lock pause(retiring_.retirement().pause_mutex());  // also excludes a swap, during which a run is in neither list
-  std::vector<std::string> in_use{active_.run()->plugin().id()};
+  std::vector<std::string> in_use{active_.active_run()->plugin().id()};
   for (const auto& entry : retiring_.list()) in_use.push_back(entry.run->plugin().id());
   descriptors_.drop_unused(in_use);
 }
@@ -118,7 +118,7 @@ void LeftoverState::retire(const std::string& backend, const std::vector<cleanup
   config::Settings settings = settings_;
   settings.backend = backend;
   settings.mode_options.clear();
-  auto of_run = runs_.settings_for(settings);
+  auto of_run = runs_.run_settings(settings);
   if (!of_run) return failed(of_run.status());
   of_run->plugin = std::move(*loaded);
   of_run->loop.held = true;

@@ -72,7 +72,7 @@ void RetiringBackends::gone(const Retirement::Entry& entry, bool clean) {
   }
   // The active backend may share artifacts with the removed one.
   if (entry.undo) {
-    for (const auto& of : active_.run()->families())
+    for (const auto& of : active_.active_run()->families())
       of->loop->request_full("backend " + run.plugin().id() + " was rolled back");
   }
 }
