@@ -53,12 +53,12 @@ struct RelayedPort {
   std::vector<std::uint16_t> ports;  // sorted, without duplicates; empty: the relay has ended
 };
 
-// Stores file descriptors that outlive a backend, for one backend id and address family. Any thread.
+// Keeps file descriptors that outlive a backend, for one backend id and address family. Any thread.
 // abi::HostDescriptors documents valid names.
-class DescriptorStore {
+class BackendDescriptors {
  public:
-  virtual ~DescriptorStore() = default;
-  // As in abi::HostDescriptors; the caller keeps ownership of `fd`.
+  virtual ~BackendDescriptors() = default;
+  // As in abi::HostDescriptors: keep() and take() duplicate.
   virtual lib::Status keep(std::string_view name, int fd) = 0;
   virtual int take(std::string_view name) = 0;
   virtual void drop(std::string_view name) = 0;
@@ -75,7 +75,7 @@ struct HostCallbacks {
                      std::optional<ServicePortName> regarding)>
       event;
   std::function<void(RelayedPort relayed)> relays;  // called on the apply thread only, during apply()
-  std::shared_ptr<DescriptorStore> descriptors;     // null: abi::HostDescriptors is not offered
+  std::shared_ptr<BackendDescriptors> descriptors;  // null: abi::HostDescriptors is not offered
 };
 
 // A service port that one apply() did not program.
