@@ -181,7 +181,8 @@ void ActiveBackend::not_programmed(const sync::PortNotProgrammed& event) {
   }
 }
 
-// A backend that is probed may report ports before open().
+// apply() and retire() follow open(). A plugin may report ports earlier, although the contract forbids it; they are
+// ignored.
 void ActiveBackend::relayed(const sync::PortRelayed& event) {
   if (families_[lib::family_index(event.loop.family)]) {
     served(event.loop.family).relays(event.loop.run, event.port);

@@ -65,8 +65,8 @@ class BackendDescriptors {
   virtual std::vector<std::string> names() = 0;
 };
 
-// Called on threads of the plugin, possibly during a call of the backend, so they must post to a queue and return. An
-// empty function ignores the report.
+// Called on threads of the plugin, possibly during a call of the backend, so they must neither block nor call the
+// backend. An empty function ignores the report.
 struct HostCallbacks {
   std::function<void(std::string reason)> request_resync;
   std::function<void(std::string reason)> report_unhealthy;  // an empty reason: healthy again
@@ -74,7 +74,9 @@ struct HostCallbacks {
   std::function<void(abi::Severity severity, std::string reason, std::string note,
                      std::optional<ServicePortName> regarding)>
       event;
-  std::function<void(RelayedPort relayed)> relays;  // called on the apply thread only, during apply()
+  // Called during apply(), on the apply thread, and during retire(). abi::HostRelay forbids other calls; the core does
+  // not prevent them.
+  std::function<void(RelayedPort relayed)> relays;
   std::shared_ptr<BackendDescriptors> descriptors;  // null: abi::HostDescriptors is not offered
 };
 
