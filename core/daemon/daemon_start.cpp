@@ -51,7 +51,7 @@ StartList Daemon::parts() {
        },
        [this] { reports_.service_health().stop(); }},
       {[this] { return servers_.start(); }, [this] { servers_.stop(); }},
-      {[this] { return delivery_.start(*settings_.get(), backends_.serving()->plugin()); }, {}},
+      {[this] { return delivery_.start(*settings_.get(), backends_.active_run()->plugin()); }, {}},
       {[this] {
          reloads_.start();
          return lib::Status();
@@ -67,7 +67,7 @@ lib::Status Daemon::start_backend() {
 }
 
 lib::Status Daemon::start_events() {
-  if (auto status = delivery_.start_events(*settings_.get(), backends_.serving()->plugin()); !status.ok())
+  if (auto status = delivery_.start_events(*settings_.get(), backends_.active_run()->plugin()); !status.ok())
     return status;
   servers_.state().set_complete();
   return {};

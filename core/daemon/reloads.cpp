@@ -65,7 +65,7 @@ void Reloads::watch_files() {
   if (!settings->config_file.empty()) files.push_back({settings->config_file, {}});
   // By the path in the plugin folder, which may be a symlink to another target by now.
   const plugin::Folders folders(settings->plugins.folders.begin(), settings->plugins.folders.end());
-  const plugin::Plugin& plugin = backends_.serving()->plugin();
+  const plugin::Plugin& plugin = backends_.active_run()->plugin();
   const auto file = plugin::find_plugin(folders, plugin.id());
   files.push_back({file ? file->string() : plugin.file().string(), plugin.sha256()});
   file_watch_.follow(std::move(files));

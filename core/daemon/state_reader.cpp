@@ -31,8 +31,8 @@ std::vector<observe::FamilyHealth> StateReader::family_health() const {
     }
     return out;
   }
-  const auto serving = backends_.serving();
-  for (const auto& of : serving->families()) {
+  const auto active = backends_.active_run();
+  for (const auto& of : active->families()) {
     const auto fresh = of->loop->freshness();
     observe::FamilyHealth family{
         .family = of->family, .last_updated = fresh.last_updated, .last_synced = fresh.last_synced};
@@ -65,8 +65,8 @@ observe::ScrapeData StateReader::scrape_data() const {
   out.store = delivery_.store().statistics();
   out.resources = delivery_.source().status().resources;
   const auto now = clock_.now();
-  const auto serving = backends_.serving();
-  for (const auto& of : serving->families()) {
+  const auto active = backends_.active_run();
+  for (const auto& of : active->families()) {
     const auto fresh = of->loop->freshness();
     const auto since = fresh.last_synced ? fresh.pending_since : fresh.begun;
     const double pending = since ? std::chrono::duration<double>(now - *since).count() : 0.0;
@@ -81,23 +81,23 @@ observe::ScrapeData StateReader::scrape_data() const {
     out.plugins.push_back(
         {plugin.id(), plugin.version(), std::to_string(entry.major) + "." + std::to_string(entry.minor)});
   };
-  add_plugin(serving->plugin());
+  add_plugin(active->plugin());
   return out;
 }
 
 nlohmann::json StateReader::status(const reload::ReloadStatus& reload) const {
   if (!complete_) return starting_status();
   StatusInput in;
-  const auto serving = backends_.serving();
+  const auto active = backends_.active_run();
   in.node_name = node_name_;
-  in.plugin = &serving->plugin();
+  in.plugin = &active->plugin();
   in.store = delivery_.store().published();
   SourceStatus source = delivery_.source().status();
   in.source_kind = source.kind;
   in.source = std::move(source.detail);
   in.resources = std::move(source.resources);
   in.recording = std::move(source.recording);
-  for (const auto& of : serving->families()) {
+  for (const auto& of : active->families()) {
     in.families.push_back({of->family, of->loop->status(), std::string(of->loop->overdue())});
   }
   in.swap = backends_.swap_progress();
@@ -127,12 +127,12 @@ nlohmann::json StateReader::starting_status() const {
 std::vector<observe::ServiceView> StateReader::service_views() const {
   if (!complete_) throw std::runtime_error("the backend has not started yet");
   std::vector<observe::ServiceView> out;
-  const auto serving = backends_.serving();
-  for (const auto& of : serving->families()) {
+  const auto active = backends_.active_run();
+  for (const auto& of : active->families()) {
     observe::ServiceView view;
     view.family = of->family;
-    view.backend = serving->plugin().id();
-    const std::weak_ptr<lifecycle::BackendRun> run = serving;
+    view.backend = active->plugin().id();
+    const std::weak_ptr<lifecycle::BackendRun> run = active;
     sync::SyncLoop* const loop = of->loop.get();
     if (loop->inspectable()) {
       view.inspect = [run, loop](sync::SyncLoop::Inspect question) {
@@ -157,8 +157,8 @@ Supervised StateReader::supervised() const {
   if (source.kind == config::SourceKind::replay) out.source = "the recording ";
   out.source += source.detail;
   out.store = delivery_.store().status();
-  const auto serving = backends_.serving();
-  for (const auto& of : serving->families()) {
+  const auto active = backends_.active_run();
+  for (const auto& of : active->families()) {
     out.families.push_back({of->family, of->loop->status(), std::string(of->loop->overdue())});
   }
   return out;

@@ -43,7 +43,7 @@ json family_json(const StatusInput& in, const StatusInput::PerFamily& family) {
               {"failed_objects", loop.failed_objects},
               {"not_programmed", std::move(not_programmed)},
               {"last_error", loop.last_error},
-              {"unwell", loop.unwell},
+              {"unwell", loop.unhealthy_reason},
               {"overdue", family.overdue}};
   if (loop.last_apply) {
     out["last_apply"] = {{"kind", loop.last_apply->full ? "full" : "delta"},

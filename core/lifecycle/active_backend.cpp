@@ -73,7 +73,7 @@ void ActiveBackend::make_active(std::shared_ptr<BackendRun> next) {
 }
 
 void ActiveBackend::open(const std::vector<lib::Family>& families) {
-  const auto first = run();
+  const auto first = active_run();
   for (const lib::Family family : families) {
     families_[lib::family_index(family)] = std::make_unique<Family>(family, dependencies_);
     served(family).serve(first->id(), first->plugin().has(abi::kFeatureOwnConnections));
@@ -84,13 +84,13 @@ void ActiveBackend::open(const std::vector<lib::Family>& families) {
 
 void ActiveBackend::stop() {
   first_syncs_.close();
-  if (const auto now = run()) now->stop();
+  if (const auto now = active_run()) now->stop();
   for (const auto& family : families_) {
     if (family) family->stop();
   }
 }
 
-std::shared_ptr<BackendRun> ActiveBackend::run() const {
+std::shared_ptr<BackendRun> ActiveBackend::active_run() const {
   const lib::Lock lock(mutex_);
   return run_;
 }
@@ -101,7 +101,7 @@ std::vector<ActiveBackend::Starting> ActiveBackend::starting() const {
 }
 
 bool ActiveBackend::is_active(RunId id) const {
-  const auto now = run();
+  const auto now = active_run();
   return now && now->id() == id;
 }
 
@@ -119,7 +119,7 @@ void ActiveBackend::serve(std::shared_ptr<BackendRun> next, const Claims& claims
   }
 }
 
-void ActiveBackend::swapped(const SwapResult& result) {
+void ActiveBackend::report_swap(const SwapResult& result) {
   if (result.status.ok()) warn_deprecated(result.to);
   dependencies_.metrics.swapped(result.from, result.to, result.status.ok(), result.seconds,
                                 result.longest_wait_seconds);
@@ -133,22 +133,22 @@ void ActiveBackend::warn_deprecated(const std::string& backend) {
   dependencies_.events.record(event);
 }
 
-void ActiveBackend::inherit(const BackendRun& whose) {
-  for (const auto& of : whose.families()) {
-    served(of->family).inherit(whose.id(), whose.plugin().has(abi::kFeatureOwnConnections));
+void ActiveBackend::add_leftover(const BackendRun& run) {
+  for (const auto& of : run.families()) {
+    served(of->family).inherit(run.id(), run.plugin().has(abi::kFeatureOwnConnections));
   }
 }
 
-void ActiveBackend::ending(const BackendRun& whose) {
-  for (const auto& of : whose.families()) served(of->family).ending(whose.id());
+void ActiveBackend::ending(const BackendRun& run) {
+  for (const auto& of : run.families()) served(of->family).ending(run.id());
 }
 
-void ActiveBackend::gone(const BackendRun& whose) {
-  for (const auto& of : whose.families()) served(of->family).gone(whose.id());
+void ActiveBackend::gone(const BackendRun& run) {
+  for (const auto& of : run.families()) served(of->family).gone(run.id());
 }
 
-bool ActiveBackend::settled(const BackendRun& whose) const {
-  return std::all_of(whose.families().begin(), whose.families().end(),
+bool ActiveBackend::settled(const BackendRun& run) const {
+  return std::all_of(run.families().begin(), run.families().end(),
                      [this](const auto& of) { return families_[lib::family_index(of->family)]->settled(); });
 }
 
@@ -181,7 +181,8 @@ void ActiveBackend::not_programmed(const sync::PortNotProgrammed& event) {
   }
 }
 
-// A backend that is probed may report ports before open().
+// apply() and retire() follow open(). A plugin may report ports earlier, although the contract forbids it; they are
+// ignored.
 void ActiveBackend::relayed(const sync::PortRelayed& event) {
   if (families_[lib::family_index(event.loop.family)]) {
     served(event.loop.family).relays(event.loop.run, event.port);

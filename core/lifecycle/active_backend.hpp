@@ -61,23 +61,23 @@ class ActiveBackend final : public sync::SyncObserver {
   void stop();
 
   // Any thread.
-  std::shared_ptr<BackendRun> run() const;
+  std::shared_ptr<BackendRun> active_run() const;
   std::vector<Starting> starting() const;
 
   // [thread of a swap] Makes the run active; it has synced.
   void serve(std::shared_ptr<BackendRun> next, const Claims& claims);
-  // [thread of a swap] A swap has ended.
-  void swapped(const SwapResult& result);
+  // [thread of a swap] Reports the end of a swap to the metrics, and warns when the new mode is deprecated.
+  void report_swap(const SwapResult& result);
   // Warns when the mode is deprecated.
   void warn_deprecated(const std::string& backend);
 
-  // [any thread] The run stands for leftover state of an earlier process.
-  void inherit(const BackendRun& whose);
+  // [any thread] The run stands for leftover state of an earlier process, which still serves established connections.
+  void add_leftover(const BackendRun& run);
   // [any thread] As the functions of ServedFamily.
-  void ending(const BackendRun& whose);
-  void gone(const BackendRun& whose);
+  void ending(const BackendRun& run);
+  void gone(const BackendRun& run);
   // [any thread] Whether no conntrack entry of these families leads to an old backend any more.
-  bool settled(const BackendRun& whose) const;
+  bool settled(const BackendRun& run) const;
 
   // Receives the first sync of each family. One thread may take from it, and its owner may close it.
   lib::HandoverQueue<FirstSync>& first_syncs() { return first_syncs_; }

@@ -18,7 +18,7 @@ std::string seconds(double value) {
 }
 
 // The new backend receives ServiceCIDRs, with the settings that are still running, before it subscribes.
-class ServiceCidrs final : public SwapPreparation {
+class ServiceCidrs final : public SwapHooks {
  public:
   ServiceCidrs(BackendPart::Host& host, const config::Settings& running) : host_(host), running_(running) {}
   void before_subscribe(const plugin::Plugin& plugin) override {
@@ -41,9 +41,9 @@ lib::Status BackendPart::prepare(const config::Settings& from, const config::Set
   if (auto status = host_.check(to); !status.ok()) return status;
   if (backends_.wants_swap(to)) {
     set_swap_settings(std::make_shared<const config::Settings>(to));
-    ServiceCidrs preparation(host_, from);
-    auto result = backends_.swap(to, preparation);
-    const bool wanted = backends_.serving()->plugin().has(abi::kFeatureServiceCidrs);
+    ServiceCidrs service_cidrs(host_, from);
+    auto result = backends_.swap(to, service_cidrs);
+    const bool wanted = backends_.active_run()->plugin().has(abi::kFeatureServiceCidrs);
     if (!wanted) host_.set_service_cidrs(false, from);
     if (!result.status.ok()) {
       set_swap_settings(nullptr);
@@ -70,7 +70,7 @@ reload::Committed BackendPart::commit() {
     out.done.push_back("backend settings applied");
   }
   backends_.set_intervals(*to_);
-  host_.set_service_cidrs(backends_.serving()->plugin().has(abi::kFeatureServiceCidrs), *to_);
+  host_.set_service_cidrs(backends_.active_run()->plugin().has(abi::kFeatureServiceCidrs), *to_);
   set_swap_settings(nullptr);
   host_.refresh();
   to_.reset();

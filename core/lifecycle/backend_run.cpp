@@ -78,7 +78,7 @@ std::array<lib::Status, 2> BackendRun::start(Timeout timeout) {
                                                   environment_.observer, environment_.clock);
     made->probe = made->loop->start([this, family](plugin::HostCallbacks callbacks) {
       if (DescriptorKeeper* const keeper = environment_.descriptors) {
-        callbacks.descriptors = keeper->store_for(settings_.plugin->id(), family);
+        callbacks.descriptors = keeper->descriptors_for(settings_.plugin->id(), family);
       }
       return plugin::BackendHandle::create(settings_.plugin, settings_.backend[lib::family_index(family)],
                                            std::move(callbacks), environment_.metrics, environment_.clock);

@@ -14,17 +14,17 @@
 
 namespace sluice::lifecycle {
 
-BackendSwaps::BackendSwaps(StateDir& state_dir, RunMaker& runs, ActiveBackend& active, RetiringBackends& retired,
+BackendSwaps::BackendSwaps(StateDir& state_dir, RunMaker& runs, ActiveBackend& active, RetiringBackends& retiring,
                            LeftoverState& leftover, const lib::Clock& clock)
     : state_dir_(state_dir),
       runs_(runs),
       active_(active),
-      retiring_(retired),
+      retiring_(retiring),
       leftover_(leftover),
-      swapper_(Swapper::Timeouts(), *this, retired.retirement(), clock) {}
+      swapper_(Swapper::Timeouts(), *this, retiring.retirement(), clock) {}
 
 bool BackendSwaps::wanted(const config::Settings& to) const {
-  const auto run = active_.run();
+  const auto run = active_.active_run();
   if (run->plugin().id() != to.backend) return true;
   const auto options = backend_options(to);
   const auto differs = [&](const auto& of) {
@@ -38,9 +38,9 @@ bool BackendSwaps::wanted(const config::Settings& to) const {
   return !sum || *sum != run->plugin().sha256();
 }
 
-SwapResult BackendSwaps::swap(const config::Settings& to, SwapPreparation& preparation) {
-  auto result = swapper_.swap(to, preparation);
-  active_.swapped(result);
+SwapResult BackendSwaps::swap(const config::Settings& to, SwapHooks& hooks) {
+  auto result = swapper_.swap(to, hooks);
+  active_.report_swap(result);
   return result;
 }
 
@@ -48,13 +48,15 @@ lib::Result<std::shared_ptr<const plugin::Plugin>> BackendSwaps::load(const conf
   return runs_.load(to.plugins, to.backend);
 }
 
-lib::Result<BackendRun::Settings> BackendSwaps::settings(const config::Settings& to) { return runs_.settings_for(to); }
+lib::Result<BackendRun::Settings> BackendSwaps::run_settings(const config::Settings& to) {
+  return runs_.run_settings(to);
+}
 
 std::shared_ptr<BackendRun> BackendSwaps::make(BackendRun::Settings of_run) { return runs_.make(std::move(of_run)); }
 
-std::shared_ptr<BackendRun> BackendSwaps::serving() const { return active_.run(); }
+std::shared_ptr<BackendRun> BackendSwaps::active_run() const { return active_.active_run(); }
 
-lib::Status BackendSwaps::arriving(const BackendRun& run, const Claims& claims) {
+lib::Status BackendSwaps::record_arriving(const BackendRun& run, const Claims& claims) {
   leftover_.keep(run, claims);
   return try_record_run(state_dir_, run, claims, ownership::ClaimState::arriving);
 }
@@ -64,10 +66,11 @@ void BackendSwaps::serve(std::shared_ptr<BackendRun> run, const Claims& claims) 
   active_.serve(std::move(run), claims);
 }
 
-void BackendSwaps::retiring(const BackendRun& run, const Claims& claims, std::chrono::system_clock::time_point until) {
+void BackendSwaps::record_retiring(const BackendRun& run, const Claims& claims,
+                                   std::chrono::system_clock::time_point until) {
   record_run(state_dir_, run, claims, ownership::ClaimState::retiring, until);
 }
 
-void BackendSwaps::undone(const BackendRun& run) { retiring_.forget(run, {ownership::ClaimState::arriving}); }
+void BackendSwaps::forget_arriving(const BackendRun& run) { retiring_.forget(run, {ownership::ClaimState::arriving}); }
 
 }  // namespace sluice::lifecycle

@@ -34,7 +34,7 @@ lib::Result<std::array<lib::Status, 2>> Backends::start(const config::Settings& 
 }
 
 lib::Status Backends::subscribe(const config::Settings& settings, const std::vector<lib::Family>& families) {
-  const auto run = serving();
+  const auto run = active_run();
   active_.open(families);
   const auto claims = run->claims(kClaimsTimeout);
   if (!claims) return claims.status();
@@ -46,7 +46,7 @@ lib::Status Backends::subscribe(const config::Settings& settings, const std::vec
   return {};
 }
 
-void Backends::set_intervals(const config::Settings& settings) { serving()->set_intervals(loop_options(settings)); }
+void Backends::set_intervals(const config::Settings& settings) { active_run()->set_intervals(loop_options(settings)); }
 
 // In reverse order of the members.
 void Backends::stop() {

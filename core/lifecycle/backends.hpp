@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The backends of the process: the active one, the draining ones and the swap between them. Its members are in the
+// The backends of the process: the active one, the retiring ones and the swap between them. Its members are in the
 // order in which they start, and stop in reverse.
 //
 // Threads: start(), subscribe(), swap() and stop() belong to the main or the reload thread,
@@ -58,11 +58,11 @@ class Backends {
 
   // See BackendSwaps.
   bool wants_swap(const config::Settings& to) const { return swaps_.wanted(to); }
-  SwapResult swap(const config::Settings& to, SwapPreparation& preparation) { return swaps_.swap(to, preparation); }
+  SwapResult swap(const config::Settings& to, SwapHooks& hooks) { return swaps_.swap(to, hooks); }
   void set_intervals(const config::Settings& settings);
 
   // Any thread.
-  std::shared_ptr<BackendRun> serving() const { return active_.run(); }
+  std::shared_ptr<BackendRun> active_run() const { return active_.active_run(); }
   // Pending calls of the first backend, until start() returns.
   std::vector<ActiveBackend::Starting> starting() const { return active_.starting(); }
   std::vector<Retirement::Entry> retiring() const { return retiring_.list(); }

@@ -36,13 +36,13 @@ bool same_socket(int one, int other) {
 
 }  // namespace
 
-class DescriptorKeeper::View final : public plugin::DescriptorStore {
+class DescriptorKeeper::View final : public plugin::BackendDescriptors {
  public:
   View(DescriptorKeeper& keeper, std::string backend, lib::Family family)
       : keeper_(keeper), backend_(std::move(backend)), family_(family) {}
 
   lib::Status keep(std::string_view name, int fd) override { return keeper_.keep(full_name(name), fd); }
-  int take(std::string_view name) override { return keeper_.take(full_name(name)); }
+  int take(std::string_view name) override { return keeper_.duplicate_of(full_name(name)); }
   void drop(std::string_view name) override { keeper_.drop(full_name(name)); }
   std::vector<std::string> names() override { return keeper_.names(backend_, family_); }
 
@@ -56,14 +56,14 @@ class DescriptorKeeper::View final : public plugin::DescriptorStore {
 
 DescriptorKeeper::DescriptorKeeper(const base::Notifier& manager, std::vector<base::PassedDescriptor> passed)
     : has_manager_(manager.is_enabled()), sender_(manager.address(), *this) {
-  adopt(std::move(passed));
+  take_passed(std::move(passed));
 }
 
 DescriptorKeeper::~DescriptorKeeper() { stop(std::chrono::milliseconds(0)); }
 
-void DescriptorKeeper::adopt(std::vector<base::PassedDescriptor> passed) {
+void DescriptorKeeper::take_passed(std::vector<base::PassedDescriptor> passed) {
   const lib::Lock lock(mutex_);
-  std::set<std::string> to_report;
+  std::set<std::string> names_to_remove;
   std::size_t unknown = 0;
   for (base::PassedDescriptor& one : passed) {
     if (one.name != DescriptorIndex::kName) continue;
@@ -81,13 +81,13 @@ void DescriptorKeeper::adopt(std::vector<base::PassedDescriptor> passed) {
     next_slot_ = std::max(next_slot_, *slot + 1);
     const auto name = index_ ? index_->at(*slot) : std::nullopt;
     if (!name) {
-      to_report.insert(one.name);
+      names_to_remove.insert(one.name);
       continue;
     }
     // Of two descriptors with the same name, the manager keeps one.
     const auto before = kept_.find(*name);
     if (before != kept_.end()) {
-      to_report.insert(DescriptorIndex::slot_name(*before->second.slot));
+      names_to_remove.insert(DescriptorIndex::slot_name(*before->second.slot));
       slots_.erase(*before->second.slot);
     }
     kept_[*name] = {std::move(one.fd), slot};
@@ -95,16 +95,16 @@ void DescriptorKeeper::adopt(std::vector<base::PassedDescriptor> passed) {
   }
   passed_ = kept_.size();
   for (unsigned slot = 0; slot < next_slot_; ++slot) {
-    if (!slots_.contains(slot) && !to_report.contains(DescriptorIndex::slot_name(slot))) free_slots_.insert(slot);
+    if (!slots_.contains(slot) && !names_to_remove.contains(DescriptorIndex::slot_name(slot))) free_slots_.insert(slot);
   }
   if (unknown != 0) {
     base::log_warning("app", "closing unknown descriptors passed by the service manager: " + std::to_string(unknown) +
                                  " of " + std::to_string(passed.size()));
   }
-  for (const std::string& name : to_report) sender_.changed(name);
+  for (const std::string& name : names_to_remove) sender_.changed(name);
 }
 
-std::shared_ptr<plugin::DescriptorStore> DescriptorKeeper::store_for(std::string backend, lib::Family family) {
+std::shared_ptr<plugin::BackendDescriptors> DescriptorKeeper::descriptors_for(std::string backend, lib::Family family) {
   return std::make_shared<View>(*this, std::move(backend), family);
 }
 
@@ -153,7 +153,7 @@ void DescriptorKeeper::warn_not_stored(const KeptName& name, const std::string& 
                                " to the next process: " + why + "; later failures are not logged");
 }
 
-int DescriptorKeeper::take(const KeptName& name) const {
+int DescriptorKeeper::duplicate_of(const KeptName& name) const {
   const lib::Lock lock(mutex_);
   const auto found = kept_.find(name);
   return found == kept_.end() ? -1 : ::fcntl(found->second.fd.get(), F_DUPFD_CLOEXEC, 0);
@@ -193,18 +193,18 @@ void DescriptorKeeper::drop_unused(const std::vector<std::string>& backends_in_u
   for (const KeptName& name : unused) drop(name);
 }
 
-lib::Fd DescriptorKeeper::current(const std::string& text) const {
+lib::Fd DescriptorKeeper::current(const std::string& name) const {
   const lib::Lock lock(mutex_);
-  if (text == DescriptorIndex::kName) return index_ ? duplicate(index_->file().get()) : lib::Fd();
-  const auto slot = DescriptorIndex::slot_of(text);
-  const auto name = slot ? slots_.find(*slot) : slots_.end();
-  return name == slots_.end() ? lib::Fd() : duplicate(kept_.at(name->second).fd.get());
+  if (name == DescriptorIndex::kName) return index_ ? duplicate(index_->file().get()) : lib::Fd();
+  const auto slot = DescriptorIndex::slot_of(name);
+  const auto in_use = slot ? slots_.find(*slot) : slots_.end();
+  return in_use == slots_.end() ? lib::Fd() : duplicate(kept_.at(in_use->second).fd.get());
 }
 
 // A slot is reused only after the manager has removed it. Otherwise, a process killed in between would hand on one
 // descriptor under the name of another.
-void DescriptorKeeper::removed(const std::string& text) {
-  const auto slot = DescriptorIndex::slot_of(text);
+void DescriptorKeeper::removed(const std::string& name) {
+  const auto slot = DescriptorIndex::slot_of(name);
   const lib::Lock lock(mutex_);
   if (slot && !slots_.contains(*slot)) free_slots_.insert(*slot);
 }

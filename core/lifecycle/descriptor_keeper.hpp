@@ -42,7 +42,7 @@ class DescriptorKeeper final : private DescriptorSender::Owner {
 
   // [any thread] The view of one backend, for HostCallbacks::descriptors; there may be many.
   // The keeper must outlive it. Its methods do not wait for the manager.
-  std::shared_ptr<plugin::DescriptorStore> store_for(std::string backend, lib::Family family);
+  std::shared_ptr<plugin::BackendDescriptors> descriptors_for(std::string backend, lib::Family family);
 
   // [any thread] Drops the descriptors of all other backends. Called after the first sync,
   // with the active and the retiring backends.
@@ -67,16 +67,19 @@ class DescriptorKeeper final : private DescriptorSender::Owner {
     std::optional<unsigned> slot;  // in the descriptor store; nothing: not stored there
   };
 
-  void adopt(std::vector<base::PassedDescriptor> passed);
+  void take_passed(std::vector<base::PassedDescriptor> passed);
   lib::Status keep(const KeptName& name, int fd);
-  int take(const KeptName& name) const;
+  // -1 if nothing is kept as `name`.
+  int duplicate_of(const KeptName& name) const;
   void drop(const KeptName& name);
   std::vector<std::string> names(const std::string& backend, lib::Family family) const;
+  // A slot of the descriptor store for `name`, recorded in the index. Nothing: no slot is free, or the index cannot be
+  // written; the first failure is logged.
   std::optional<unsigned> new_slot(const KeptName& name) SLUICE_REQUIRES(mutex_);
   void warn_not_stored(const KeptName& name, const std::string& why) SLUICE_REQUIRES(mutex_);
-  // [thread of the sender]
-  lib::Fd current(const std::string& text) const override;
-  void removed(const std::string& text) override;
+  // DescriptorSender::Owner. `name` is that in the descriptor store.
+  lib::Fd current(const std::string& name) const override;
+  void removed(const std::string& name) override;
 
   const bool has_manager_;
   mutable lib::Mutex mutex_;

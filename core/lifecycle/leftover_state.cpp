@@ -14,7 +14,7 @@
 namespace sluice::lifecycle {
 namespace {
 
-constexpr std::chrono::seconds kAdoptTimeout{60};
+constexpr std::chrono::seconds kLeftoverStartTimeout{60};
 
 }  // namespace
 
@@ -63,7 +63,7 @@ void LeftoverState::find(const std::vector<lib::Family>& families) {
 
 // [thread of the clean-up]
 void LeftoverState::removed(const cleanup::LeftoverBackend& gone) {
-  const bool again = retiring_.retires(gone.backend);
+  const bool again = retiring_.is_retiring(gone.backend);
   for (const ownership::ClaimState state : gone.states) {
     // The entry now belongs to a run of this process.
     if (state == ownership::ClaimState::retiring && again) continue;
@@ -73,7 +73,7 @@ void LeftoverState::removed(const cleanup::LeftoverBackend& gone) {
   }
 }
 
-// On its own thread, because adoption would block an apply thread.
+// On its own thread, because the start of a backend would block an apply thread.
 void LeftoverState::wait_for_first_syncs(std::size_t families) {
   auto& first_syncs = active_.first_syncs();
   while (families != 0) {
@@ -84,31 +84,31 @@ void LeftoverState::wait_for_first_syncs(std::size_t families) {
       --families;
     }
   }
-  adopt_all();
+  retire_all();
   drop_descriptors();
 }
 
-void LeftoverState::adopt_all() {
+void LeftoverState::retire_all() {
   std::map<std::string, std::vector<cleanup::LeftoverBackend>> by_backend;
   for (cleanup::LeftoverBackend& leftover : backends_) {
     if (leftover.by != cleanup::LeftoverBackend::By::plugin) continue;
     by_backend[leftover.backend].push_back(std::move(leftover));
   }
   for (const auto& [backend, found] : by_backend) {
-    if (!stopping_) adopt(backend, found);
+    if (!stopping_) retire(backend, found);
   }
 }
 
 // Drops descriptors of backends that neither serve nor retire.
 void LeftoverState::drop_descriptors() {
   const lib::Lock pause(retiring_.retirement().pause_mutex());  // also excludes a swap, during which a run is in neither list
-  std::vector<std::string> in_use{active_.run()->plugin().id()};
+  std::vector<std::string> in_use{active_.active_run()->plugin().id()};
   for (const auto& entry : retiring_.list()) in_use.push_back(entry.run->plugin().id());
   descriptors_.drop_unused(in_use);
 }
 
 // Retires leftover state of an earlier process with a new run that never serves.
-void LeftoverState::adopt(const std::string& backend, const std::vector<cleanup::LeftoverBackend>& found) {
+void LeftoverState::retire(const std::string& backend, const std::vector<cleanup::LeftoverBackend>& found) {
   const auto failed = [&](const lib::Status& status) {
     base::log_error("swap", "cannot remove leftover state of backend " + backend + ": " + status.message() +
                                 "; retry at the next start, or run sluiced --cleanup now");
@@ -118,7 +118,7 @@ void LeftoverState::adopt(const std::string& backend, const std::vector<cleanup:
   config::Settings settings = settings_;
   settings.backend = backend;
   settings.mode_options.clear();
-  auto of_run = runs_.settings_for(settings);
+  auto of_run = runs_.run_settings(settings);
   if (!of_run) return failed(of_run.status());
   of_run->plugin = std::move(*loaded);
   of_run->loop.held = true;
@@ -130,18 +130,18 @@ void LeftoverState::adopt(const std::string& backend, const std::vector<cleanup:
     states.insert(states.end(), leftover.states.begin(), leftover.states.end());
   }
   auto made = runs_.make(std::move(*of_run));
-  for (const auto& status : made->start(kAdoptTimeout)) {
+  for (const auto& status : made->start(kLeftoverStartTimeout)) {
     if (status.ok()) continue;
     failed(status);
     // A run with a call in progress cannot be released yet.
-    if (made->busy()) retiring_.adopt(made, {}, lib::Clock::Duration(0));
+    if (made->busy()) retiring_.retire_leftover(made, {}, lib::Clock::Duration(0));
     return;
   }
   base::log_info("swap", "retiring leftover state of backend " + backend + ": draining its connections for at most " +
                              std::to_string(drain.count()) + " s");
   if (stopping_) return;
-  active_.inherit(*made);
-  retiring_.adopt(std::move(made), states, drain);
+  active_.add_leftover(*made);
+  retiring_.retire_leftover(std::move(made), states, drain);
 }
 
 }  // namespace sluice::lifecycle

@@ -42,8 +42,8 @@ class LeftoverState {
  private:
   void find(const std::vector<lib::Family>& families);
   void wait_for_first_syncs(std::size_t families);
-  void adopt_all();
-  void adopt(const std::string& backend, const std::vector<cleanup::LeftoverBackend>& found);
+  void retire_all();
+  void retire(const std::string& backend, const std::vector<cleanup::LeftoverBackend>& found);
   void drop_descriptors();
   void removed(const cleanup::LeftoverBackend& gone);
 

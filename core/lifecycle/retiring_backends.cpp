@@ -23,24 +23,24 @@ void RetiringBackends::start(const Claims& claims) {
 
 void RetiringBackends::stop() { retirement_.stop(); }
 
-bool RetiringBackends::retires(const std::string& backend) const {
+bool RetiringBackends::is_retiring(const std::string& plugin_id) const {
   const auto retiring = list();
   return std::any_of(retiring.begin(), retiring.end(),
-                     [&](const Retirement::Entry& entry) { return entry.run->plugin().id() == backend; });
+                     [&](const Retirement::Entry& entry) { return entry.run->plugin().id() == plugin_id; });
 }
 
-void RetiringBackends::adopt(std::shared_ptr<BackendRun> adopted, const std::vector<ownership::ClaimState>& states,
-                             lib::Clock::Duration drain) {
+void RetiringBackends::retire_leftover(std::shared_ptr<BackendRun> run,
+                                       const std::vector<ownership::ClaimState>& states, lib::Clock::Duration drain) {
   {
     const lib::Lock lock(mutex_);
-    adopted_[adopted->id()] = states;
+    leftover_states_[run->id()] = states;
   }
-  retirement_.add({.run = std::move(adopted), .until = clock_.now() + drain});
+  retirement_.add({.run = std::move(run), .until = clock_.now() + drain});
 }
 
-void RetiringBackends::forget(const BackendRun& removed, const std::vector<ownership::ClaimState>& states) {
-  for (const ownership::ClaimState state : states) forget_run(state_dir_, removed, state);
-  active_.gone(removed);
+void RetiringBackends::forget(const BackendRun& run, const std::vector<ownership::ClaimState>& states) {
+  for (const ownership::ClaimState state : states) forget_run(state_dir_, run, state);
+  active_.gone(run);
 }
 
 void RetiringBackends::ending(const Retirement::Entry& entry) { active_.ending(*entry.run); }
@@ -57,10 +57,10 @@ void RetiringBackends::gone(const Retirement::Entry& entry, bool clean) {
   std::vector<ownership::ClaimState> states;
   {
     const lib::Lock lock(mutex_);
-    const auto adopted = adopted_.find(run.id());
-    if (adopted != adopted_.end()) {
-      if (clean) states = adopted->second;
-      adopted_.erase(adopted);
+    const auto leftover = leftover_states_.find(run.id());
+    if (leftover != leftover_states_.end()) {
+      if (clean) states = leftover->second;
+      leftover_states_.erase(leftover);
     } else if (clean && last) {
       states = {entry.undo ? ownership::ClaimState::arriving : ownership::ClaimState::retiring};
     }
@@ -72,7 +72,7 @@ void RetiringBackends::gone(const Retirement::Entry& entry, bool clean) {
   }
   // The active backend may share artifacts with the removed one.
   if (entry.undo) {
-    for (const auto& of : active_.run()->families())
+    for (const auto& of : active_.active_run()->families())
       of->loop->request_full("backend " + run.plugin().id() + " was rolled back");
   }
 }

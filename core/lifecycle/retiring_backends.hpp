@@ -33,15 +33,17 @@ class RetiringBackends final : private Retirement::Observer {
 
   Retirement& retirement() { return retirement_; }
   std::vector<Retirement::Entry> list() const { return retirement_.list(); }  // any thread
-  // [any thread] Whether a run of this backend retires.
-  bool retires(const std::string& backend) const;
+  // [any thread] Whether a run of this plugin is retiring in any family, including rolled back runs and those for
+  // leftover state.
+  bool is_retiring(const std::string& plugin_id) const;
 
-  // [any thread] Retires leftover state with a run that never serves. Entries in these states of the ownership ledger
-  // end with it.
-  void adopt(std::shared_ptr<BackendRun> adopted, const std::vector<ownership::ClaimState>& states,
-             lib::Clock::Duration drain);
-  // [any thread] The run has removed its kernel state.
-  void forget(const BackendRun& removed, const std::vector<ownership::ClaimState>& states);
+  // [any thread] Retires leftover state with a run that never serves. When the run has removed its kernel state, its
+  // entries in these states are deleted from the ownership ledger.
+  void retire_leftover(std::shared_ptr<BackendRun> run, const std::vector<ownership::ClaimState>& states,
+                       lib::Clock::Duration drain);
+  // [any thread] Deletes the entries of the run in these states from the ownership ledger, and reports that the run
+  // serves no flows any more.
+  void forget(const BackendRun& run, const std::vector<ownership::ClaimState>& states);
 
  private:
   // Retirement::Observer
@@ -53,8 +55,8 @@ class RetiringBackends final : private Retirement::Observer {
   ActiveBackend& active_;
   const lib::Clock& clock_;
   lib::Mutex mutex_;
-  // States of adopted runs in the ownership ledger.
-  std::map<RunId, std::vector<ownership::ClaimState>> adopted_ SLUICE_GUARDED_BY(mutex_);
+  // The states of retire_leftover().
+  std::map<RunId, std::vector<ownership::ClaimState>> leftover_states_ SLUICE_GUARDED_BY(mutex_);
   Retirement retirement_;
 };
 

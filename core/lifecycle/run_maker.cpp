@@ -35,7 +35,7 @@ lib::Result<std::shared_ptr<const plugin::Plugin>> RunMaker::load(const config::
   return load_backend(plugins, id, /*copy=*/true);
 }
 
-lib::Result<BackendRun::Settings> RunMaker::settings_for(const config::Settings& configured) {
+lib::Result<BackendRun::Settings> RunMaker::run_settings(const config::Settings& configured) {
   const auto folder = state_dir_.backend_folder(configured.backend);
   if (!folder) return folder.status();
   BackendRun::Settings out;
@@ -58,7 +58,7 @@ std::shared_ptr<BackendRun> RunMaker::make(BackendRun::Settings settings) const 
 lib::Result<RunMaker::Started> RunMaker::start(const config::Settings& configured) {
   auto loaded = load(configured.plugins, configured.backend);
   if (!loaded) return loaded.status();
-  auto of_run = settings_for(configured);
+  auto of_run = run_settings(configured);
   if (!of_run) return of_run.status();
   BackendRun::Settings& run = *of_run;
   run.plugin = std::move(*loaded);

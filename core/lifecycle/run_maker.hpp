@@ -30,7 +30,7 @@ class RunMaker {
   lib::Result<std::shared_ptr<const plugin::Plugin>> load(const config::PluginSettings& plugins,
                                                           const std::string& id) const;
   // [any thread] The settings of a run, without plugin and families.
-  lib::Result<BackendRun::Settings> settings_for(const config::Settings& configured);
+  lib::Result<BackendRun::Settings> run_settings(const config::Settings& configured);
   // [any thread]
   std::shared_ptr<BackendRun> make(BackendRun::Settings settings) const;
 

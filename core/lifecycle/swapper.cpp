@@ -21,13 +21,13 @@ constexpr int kRestoreAttempts = 3;
 // The state of one swap, for its rollback.
 class Swapper::Attempt {
  public:
-  Attempt(Swapper& swapper, const config::Settings& to, SwapPreparation& preparation)
+  Attempt(Swapper& swapper, const config::Settings& to, SwapHooks& hooks)
       : swapper_(swapper),
         host_(swapper.host_),
         timeouts_(swapper.timeouts_),
         to_(to),
-        preparation_(preparation),
-        old_(host_.serving()),
+        hooks_(hooks),
+        old_(host_.active_run()),
         begin_(swapper.clock_.now()) {
     result_.from = old_->plugin().id();
     result_.to = to.backend;
@@ -78,7 +78,7 @@ class Swapper::Attempt {
 
   lib::Status probe(std::shared_ptr<const plugin::Plugin> plugin) {
     if (auto status = enter(Step::probe); !status.ok()) return status;
-    auto settings = host_.settings(to_);
+    auto settings = host_.run_settings(to_);
     if (!settings) return settings.status();
     settings->plugin = std::move(plugin);
     settings->loop.held = true;
@@ -102,7 +102,7 @@ class Swapper::Attempt {
     if (!wanted) return wanted.status();
     claims_ = std::move(*wanted);
     recorded_ = true;
-    return host_.arriving(*new_, claims_);
+    return host_.record_arriving(*new_, claims_);
   }
 
   lib::Status hold() {
@@ -114,7 +114,7 @@ class Swapper::Attempt {
 
   lib::Status apply() {
     if (auto status = enter(Step::apply); !status.ok()) return status;
-    preparation_.before_subscribe(new_->plugin());
+    hooks_.before_subscribe(new_->plugin());
     new_->subscribe(snapshot::SettingsStage::pending);
     hand_clients_over();
     wrote_ = true;
@@ -145,7 +145,7 @@ class Swapper::Attempt {
     const auto fault = enter(Step::retire);
     // At least kMinDrain, for packets on their way to the old backend, and to move flows.
     const auto drain = std::max(std::chrono::duration_cast<std::chrono::seconds>(to_.drain_timeout), kMinDrain);
-    host_.retiring(*old_, old_claims_, std::chrono::system_clock::now() + drain);
+    host_.record_retiring(*old_, old_claims_, std::chrono::system_clock::now() + drain);
     if (!held_) {
       if (const auto status = old_->hold(timeouts_.retire, watch()); !status.ok())
         result_.remarks.push_back(status.message());
@@ -182,7 +182,7 @@ class Swapper::Attempt {
     if (held_) old_->resume();
     if (!wrote_ && !new_->busy()) {
       new_->stop();
-      if (recorded_) host_.undone(*new_);
+      if (recorded_) host_.forget_arriving(*new_);
       return;
     }
     // Connections that the new backend accepted drain, as with a backend that has served.
@@ -193,7 +193,7 @@ class Swapper::Attempt {
       const plugin::Outcome outcome = new_->retire(old_claims_, drain, timeouts_.retire);
       if (outcome.ok()) {
         new_->stop();
-        host_.undone(*new_);
+        host_.forget_arriving(*new_);
         return;
       }
       if (outcome.code != abi::Code::kRetry) entry.error = outcome.status(to_.backend, "retire").message();
@@ -227,7 +227,7 @@ class Swapper::Attempt {
   Host& host_;
   const Timeouts& timeouts_;
   const config::Settings& to_;
-  SwapPreparation& preparation_;
+  SwapHooks& hooks_;
   const std::shared_ptr<BackendRun> old_;
   const lib::Clock::Time begin_;
   SwapResult result_;
@@ -255,15 +255,15 @@ void Swapper::enter(Step step) {
   base::log_debug("swap", "swap " + names + ": " + std::string(step_name(step)));
 }
 
-SwapResult Swapper::swap(const config::Settings& to, SwapPreparation& preparation) {
+SwapResult Swapper::swap(const config::Settings& to, SwapHooks& hooks) {
   {
     const lib::Lock lock(mutex_);
-    progress_.from = host_.serving()->plugin().id();
+    progress_.from = host_.active_run()->plugin().id();
     progress_.to = to.backend;
     progress_.since = std::chrono::system_clock::now();
     progress_.step = Step::load;
   }
-  SwapResult result = Attempt(*this, to, preparation).run();
+  SwapResult result = Attempt(*this, to, hooks).run();
   const lib::Lock lock(mutex_);
   progress_.step.reset();
   progress_.last = result;

@@ -22,11 +22,11 @@
 
 namespace sluice::lifecycle {
 
-// [thread of the swap] Prepares the rest of the daemon for the new backend.
-class SwapPreparation {
+// [thread of the swap] Called at steps of one swap.
+class SwapHooks {
  public:
-  virtual ~SwapPreparation() = default;
-  // Provides the objects that the new plugin needs, such as ServiceCIDRs.
+  virtual ~SwapHooks() = default;
+  // Before the new backend subscribes: provides the objects that its plugin needs, such as ServiceCIDRs.
   virtual void before_subscribe(const plugin::Plugin& plugin) = 0;
 };
 
@@ -64,19 +64,19 @@ class Swapper {
     // Loads the plugin of the new backend; called once, as the first step.
     virtual lib::Result<std::shared_ptr<const plugin::Plugin>> load(const config::Settings& to) = 0;
     // The settings of the new run, without plugin and families; called after load().
-    virtual lib::Result<BackendRun::Settings> settings(const config::Settings& to) = 0;
+    virtual lib::Result<BackendRun::Settings> run_settings(const config::Settings& to) = 0;
     // Makes the new run, with the next id.
     virtual std::shared_ptr<BackendRun> make(BackendRun::Settings settings) = 0;
-    // The active backend.
-    virtual std::shared_ptr<BackendRun> serving() const = 0;
+    virtual std::shared_ptr<BackendRun> active_run() const = 0;
     // Records the claims of the new backend before it writes. If this fails, it must not write.
-    virtual lib::Status arriving(const BackendRun& run, const Claims& claims) = 0;
+    virtual lib::Status record_arriving(const BackendRun& run, const Claims& claims) = 0;
     // Makes the new backend active.
     virtual void serve(std::shared_ptr<BackendRun> run, const Claims& claims) = 0;
     // Records that the old backend retires and drains until `until`.
-    virtual void retiring(const BackendRun& run, const Claims& claims, std::chrono::system_clock::time_point until) = 0;
-    // The new backend never served, and its kernel state is removed.
-    virtual void undone(const BackendRun& run) = 0;
+    virtual void record_retiring(const BackendRun& run, const Claims& claims,
+                                 std::chrono::system_clock::time_point until) = 0;
+    // Deletes the record of the new backend, which never served and has no kernel state.
+    virtual void forget_arriving(const BackendRun& run) = 0;
   };
 
   // All must outlive it.
@@ -84,7 +84,7 @@ class Swapper {
 
   // Replaces the active backend by the one that `to` configures. Blocks until the new backend is active and retire() of
   // the old backend was called, or the swap is rolled back. One at a time.
-  SwapResult swap(const config::Settings& to, SwapPreparation& preparation);
+  SwapResult swap(const config::Settings& to, SwapHooks& hooks);
 
   SwapProgress progress() const;  // any thread
   // [any thread] Aborts a swap in progress without a rollback; the next process removes the state of the new backend.

@@ -53,20 +53,20 @@ struct RelayedPort {
   std::vector<std::uint16_t> ports;  // sorted, without duplicates; empty: the relay has ended
 };
 
-// Stores file descriptors that outlive a backend, for one backend id and address family. Any thread.
+// Keeps file descriptors that outlive a backend, for one backend id and address family. Any thread.
 // abi::HostDescriptors documents valid names.
-class DescriptorStore {
+class BackendDescriptors {
  public:
-  virtual ~DescriptorStore() = default;
-  // As in abi::HostDescriptors; the caller keeps ownership of `fd`.
+  virtual ~BackendDescriptors() = default;
+  // As in abi::HostDescriptors: keep() and take() duplicate.
   virtual lib::Status keep(std::string_view name, int fd) = 0;
   virtual int take(std::string_view name) = 0;
   virtual void drop(std::string_view name) = 0;
   virtual std::vector<std::string> names() = 0;
 };
 
-// Called on threads of the plugin, possibly during a call of the backend, so they must post to a queue and return. An
-// empty function ignores the report.
+// Called on threads of the plugin, possibly during a call of the backend, so they must neither block nor call the
+// backend. An empty function ignores the report.
 struct HostCallbacks {
   std::function<void(std::string reason)> request_resync;
   std::function<void(std::string reason)> report_unhealthy;  // an empty reason: healthy again
@@ -74,8 +74,10 @@ struct HostCallbacks {
   std::function<void(abi::Severity severity, std::string reason, std::string note,
                      std::optional<ServicePortName> regarding)>
       event;
-  std::function<void(RelayedPort relayed)> relays;  // called on the apply thread only, during apply()
-  std::shared_ptr<DescriptorStore> descriptors;     // null: abi::HostDescriptors is not offered
+  // Called during apply(), on the apply thread, and during retire(). abi::HostRelay forbids other calls; the core does
+  // not prevent them.
+  std::function<void(RelayedPort relayed)> relays;
+  std::shared_ptr<BackendDescriptors> descriptors;  // null: abi::HostDescriptors is not offered
 };
 
 // A service port that one apply() did not program.

@@ -62,7 +62,7 @@ void SyncLoop::stop() {
 
 // Many changes per second wake the apply thread for the first one only, and for the first early one.
 void SyncLoop::request(const model::Namespaces& changed) {
-  queued();
+  note_request();
   const bool early = !early_request_queued_ && recent_.lacks_any(changed, clock_.now());
   if (early && !early_request_queued_.exchange(true)) {
     request_queued_ = true;
@@ -73,7 +73,7 @@ void SyncLoop::request(const model::Namespaces& changed) {
 }
 
 void SyncLoop::request_full(std::string reason) {
-  queued();
+  note_request();
   queue_.put(RequestFull{std::move(reason)});
 }
 
@@ -106,8 +106,8 @@ void SyncLoop::note_updated(const snapshot::Transaction& transaction, std::chron
   }
 }
 
-// A change or drift waits for the next run.
-void SyncLoop::queued() {
+// A change or drift waits for the next run from now on.
+void SyncLoop::note_request() {
   freshness_.requested(clock_.now());
   last_queued_ = std::chrono::system_clock::now();
 }
@@ -121,7 +121,7 @@ LoopStatistics SyncLoop::statistics() const {
   out.objects_owned = status_.objects_owned;
   out.kernel_writes = status_.kernel_writes;
   out.not_programmed = status_.not_programmed.reasons().size();
-  out.unwell = !status_.unwell.empty();
+  out.unwell = !status_.unhealthy_reason.empty();
   return out;
 }
 
@@ -142,25 +142,25 @@ LoopStatus SyncLoop::status() const {
 // The lock keeps the backend alive.
 std::string_view SyncLoop::overdue() const {
   const lib::Lock lock(mutex_);
-  const plugin::BackendHandle* backend = observed_.load();
+  const plugin::BackendHandle* backend = watched_backend_.load();
   return backend == nullptr ? std::string_view() : backend->overdue();
 }
 
 std::string_view SyncLoop::in_progress() const {
   const lib::Lock lock(mutex_);
-  const plugin::BackendHandle* backend = observed_.load();
+  const plugin::BackendHandle* backend = watched_backend_.load();
   return backend == nullptr ? std::string_view() : backend->in_progress();
 }
 
 void SyncLoop::run(MakeBackend make, std::promise<lib::Status> ready) {
-  lib::Status prepared = prepare(std::move(make));
+  lib::Status probed = create_and_probe(std::move(make));
   observer_.call_started({id_, {}});
-  const bool usable = prepared.ok();
-  ready.set_value(std::move(prepared));
+  const bool usable = probed.ok();
+  ready.set_value(std::move(probed));
   if (usable) serve();
   {
     const lib::Lock lock(mutex_);
-    observed_ = nullptr;
+    watched_backend_ = nullptr;
   }
   backend_.reset();
   // Dropping the remaining messages breaks their promises, so that their callers return.
@@ -168,7 +168,7 @@ void SyncLoop::run(MakeBackend make, std::promise<lib::Status> ready) {
   queue_.take_all();
 }
 
-lib::Status SyncLoop::prepare(MakeBackend make) {
+lib::Status SyncLoop::create_and_probe(MakeBackend make) {
   plugin::HostCallbacks callbacks;
   callbacks.request_resync = [this](std::string reason) { request_full(std::move(reason)); };
   callbacks.report_unhealthy = [this](std::string reason) { queue_.put(Unhealthy{std::move(reason)}); };
@@ -185,7 +185,7 @@ lib::Status SyncLoop::prepare(MakeBackend make) {
   if (const auto probed = backend_->probe(); !probed.ok()) return probed.status(backend_->name(), "probe");
   delta_supported_ = backend_->plugin().has(abi::kFeatureDelta);
   inspectable_ = backend_->inspectable();
-  observed_ = backend_.get();
+  watched_backend_ = backend_.get();
   freshness_.begun(std::chrono::system_clock::now(), clock_.now());
   last_queued_ = std::chrono::system_clock::now();  // BEH 10.4: also when the loop begins
   return {};
@@ -248,7 +248,7 @@ void SyncLoop::handle(RequestFull& message) {
 
 void SyncLoop::handle(Unhealthy& message) {
   const lib::Lock lock(mutex_);
-  status_.unwell = std::move(message.reason);
+  status_.unhealthy_reason = std::move(message.reason);
 }
 
 void SyncLoop::handle(Hold& message) {
@@ -259,7 +259,7 @@ void SyncLoop::handle(Hold& message) {
 void SyncLoop::handle(Resume&) {
   if (!std::exchange(held_, false)) return;
   need_full_ = true;
-  queued();
+  note_request();
   // Another backend may have written meanwhile, so the run starts at once, and it also replaces the next verification.
   runner_.request_at_once();
   if (next_verify_ != lib::Clock::Time::max()) next_verify_ = clock_.now() + verify_every_;
@@ -282,7 +282,8 @@ void SyncLoop::inspect_next() {
   if (inspection.wanted()) inspection.done(backend_->services(inspection.name));
 }
 
-// They accumulate while applies fail, and tenants write them, so their number is limited.
+// Trigger times accumulate while applies fail, and come from annotations that tenants write. Their number is therefore
+// limited.
 void SyncLoop::add_trigger_times(const std::vector<std::chrono::system_clock::time_point>& times) {
   const std::size_t room = snapshot::kMostTriggerTimes - std::min(trigger_times_.size(), snapshot::kMostTriggerTimes);
   trigger_times_.insert(trigger_times_.end(), times.begin(),
@@ -427,7 +428,7 @@ void SyncLoop::verify() {
     ++status_.repairs;
   }
   need_full_ = true;
-  queued();
+  note_request();
   runner_.request();
 }
 

@@ -61,7 +61,7 @@ struct LoopStatus {
   std::optional<std::chrono::system_clock::time_point> last_updated;
   std::optional<lib::Clock::Time> pending_since;
   std::string last_error;  // of the last apply; empty if it succeeded
-  std::string unwell;
+  std::string unhealthy_reason;  // reported by the backend; empty: healthy
   struct Failure {
     std::string error;
     std::chrono::system_clock::time_point at;
@@ -83,7 +83,7 @@ class SyncLoop {
     lib::Clock::Duration retry_not_programmed = std::chrono::minutes(1);  // the first delay of the backoff
     bool held = false;                                                     // start as after hold()
   };
-  // Makes the backend; called once, on the apply thread.
+  // Makes the backend; called once, on the apply thread. It may add callbacks.
   using MakeBackend =
       std::function<lib::Result<std::unique_ptr<plugin::BackendHandle>>(plugin::HostCallbacks callbacks)>;
 
@@ -169,7 +169,7 @@ class SyncLoop {
   using Message = std::variant<Request, RequestFull, Unhealthy, Inspect, Call, Hold, Resume, ApplyFull, SetIntervals>;
 
   void run(MakeBackend make, std::promise<lib::Status> ready);
-  lib::Status prepare(MakeBackend make);
+  lib::Status create_and_probe(MakeBackend make);
   void serve();
   void handle(Request& message);
   void handle(RequestFull& message);
@@ -185,7 +185,7 @@ class SyncLoop {
   void retry_not_programmed();
   lib::Status apply(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& next);
   lib::Status apply_and_report(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& next);
-  void queued();
+  void note_request();
   void note_updated(const snapshot::Transaction& transaction, std::chrono::system_clock::time_point at);
   void verify();
   void inspect_next();
@@ -222,7 +222,8 @@ class SyncLoop {
   std::atomic<bool> inspectable_{false};
   mutable lib::Mutex mutex_;
   LoopStatus status_ SLUICE_GUARDED_BY(mutex_);
-  std::atomic<const plugin::BackendHandle*> observed_{nullptr};
+  // For in_progress() and overdue(). Null before the probe has succeeded, and after the last run.
+  std::atomic<const plugin::BackendHandle*> watched_backend_{nullptr};
 };
 
 template <class F>

@@ -89,6 +89,7 @@ class SyncObserver {
   virtual void applied(const Applied&) {}
   virtual void synced(const Synced&) {}
   virtual void not_programmed(const PortNotProgrammed&) {}
+  // [any thread of the plugin] As HostCallbacks::relays. Must not block.
   virtual void relayed(const PortRelayed&) {}
   // [apply thread]
   virtual void call_started(const CallStarted&) {}

@@ -224,8 +224,8 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
   void kept_descriptors_can_be_taken_by_the_next_backend() {
     DescriptorKeeper keeper({}, none());
     const Fd mine = a_socket();
-    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv4)->keep("listener", mine.get()).ok());
-    const auto next = keeper.store_for("userspace", Family::ipv4);
+    CPPUNIT_ASSERT(keeper.descriptors_for("userspace", Family::ipv4)->keep("listener", mine.get()).ok());
+    const auto next = keeper.descriptors_for("userspace", Family::ipv4);
     CPPUNIT_ASSERT(next->names() == std::vector<std::string>{"listener"});
     const Fd first(next->take("listener")), second(next->take("listener"));
     CPPUNIT_ASSERT_EQUAL(identity(mine.get()), identity(first.get()));
@@ -240,25 +240,25 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
   void backends_and_families_do_not_see_each_other() {
     DescriptorKeeper keeper({}, none());
     const Fd one = a_socket(), other = a_socket();
-    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv4)->keep("n", one.get()).ok());
-    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv6)->keep("n", other.get()).ok());
-    CPPUNIT_ASSERT_EQUAL(-1, keeper.store_for("userspac", Family::ipv4)->take("n"));
-    CPPUNIT_ASSERT(keeper.store_for("userspacf", Family::ipv4)->names().empty());
-    const Fd six(keeper.store_for("userspace", Family::ipv6)->take("n"));
+    CPPUNIT_ASSERT(keeper.descriptors_for("userspace", Family::ipv4)->keep("n", one.get()).ok());
+    CPPUNIT_ASSERT(keeper.descriptors_for("userspace", Family::ipv6)->keep("n", other.get()).ok());
+    CPPUNIT_ASSERT_EQUAL(-1, keeper.descriptors_for("userspac", Family::ipv4)->take("n"));
+    CPPUNIT_ASSERT(keeper.descriptors_for("userspacf", Family::ipv4)->names().empty());
+    const Fd six(keeper.descriptors_for("userspace", Family::ipv6)->take("n"));
     CPPUNIT_ASSERT_EQUAL(identity(other.get()), identity(six.get()));
   }
 
   void invalid_names_are_rejected() {
     DescriptorKeeper keeper({}, none());
     const Fd mine = a_socket();
-    const auto store = keeper.store_for("userspace", Family::ipv4);
+    const auto kept = keeper.descriptors_for("userspace", Family::ipv4);
     for (const std::string& name : {std::string(), std::string(201, 'a'), std::string("a b"), std::string("a:b"),
                                     std::string("a/b"), std::string("a\nb"), std::string("\xc3\xa4")}) {
-      CPPUNIT_ASSERT_MESSAGE(name, store->keep(name, mine.get()).code() == lib::StatusCode::invalid);
+      CPPUNIT_ASSERT_MESSAGE(name, kept->keep(name, mine.get()).code() == lib::StatusCode::invalid);
     }
-    CPPUNIT_ASSERT(store->keep(std::string(200, 'a'), mine.get()).ok());
-    CPPUNIT_ASSERT(!store->keep("closed", -1).ok());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, store->names().size());
+    CPPUNIT_ASSERT(kept->keep(std::string(200, 'a'), mine.get()).ok());
+    CPPUNIT_ASSERT(!kept->keep("closed", -1).ok());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, kept->names().size());
   }
 
   void without_a_manager_descriptors_live_as_long_as_the_keeper() {
@@ -269,7 +269,7 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     char byte = 0;
     {
       DescriptorKeeper keeper({}, none());
-      CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv4)->keep("pipe", writer.get()).ok());
+      CPPUNIT_ASSERT(keeper.descriptors_for("userspace", Family::ipv4)->keep("pipe", writer.get()).ok());
       writer.reset();
       CPPUNIT_ASSERT_EQUAL(ssize_t{-1}, ::read(reader.get(), &byte, 1));  // the keeper still has the other end
       CPPUNIT_ASSERT_EQUAL(std::size_t{1}, keeper.statistics().kept);
@@ -282,7 +282,7 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
     const Fd mine = a_socket();
-    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv6)->keep("listener", mine.get()).ok());
+    CPPUNIT_ASSERT(keeper.descriptors_for("userspace", Family::ipv6)->keep("listener", mine.get()).ok());
     manager.wait_for(2);
     CPPUNIT_ASSERT_EQUAL(std::string("FDSTORE=1\nFDPOLL=0\nFDNAME=sluice"), manager.heard[0]);
     CPPUNIT_ASSERT_EQUAL(std::string("FDSTORE=1\nFDPOLL=0\nFDNAME=s0"), manager.heard[1]);
@@ -293,40 +293,40 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
   void a_replacement_is_sent_after_the_removal() {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
-    const auto store = keeper.store_for("userspace", Family::ipv4);
+    const auto kept = keeper.descriptors_for("userspace", Family::ipv4);
     const Fd first = a_socket(), second = a_socket();
-    CPPUNIT_ASSERT(store->keep("n", first.get()).ok());
+    CPPUNIT_ASSERT(kept->keep("n", first.get()).ok());
     manager.wait_for(2);
-    CPPUNIT_ASSERT(store->keep("n", second.get()).ok());
+    CPPUNIT_ASSERT(kept->keep("n", second.get()).ok());
     manager.wait_for(4);
     CPPUNIT_ASSERT_EQUAL(std::string("FDSTOREREMOVE=1\nFDNAME=s0"), manager.heard[2]);
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, manager.held.size());
     CPPUNIT_ASSERT_EQUAL(identity(second.get()), identity(manager.held.find("s0")->second.get()));
-    const Fd taken(store->take("n"));
+    const Fd taken(kept->take("n"));
     CPPUNIT_ASSERT_EQUAL(identity(second.get()), identity(taken.get()));
   }
 
   void keeping_the_same_socket_again_sends_nothing() {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
-    const auto store = keeper.store_for("userspace", Family::ipv4);
+    const auto kept = keeper.descriptors_for("userspace", Family::ipv4);
     const Fd first = a_socket();
-    CPPUNIT_ASSERT(store->keep("n", first.get()).ok());
+    CPPUNIT_ASSERT(kept->keep("n", first.get()).ok());
     manager.wait_for(2);
-    const Fd taken(store->take("n"));
-    CPPUNIT_ASSERT(store->keep("n", taken.get()).ok());
+    const Fd taken(kept->take("n"));
+    CPPUNIT_ASSERT(kept->keep("n", taken.get()).ok());
     manager.assert_silent();
   }
 
   void a_dropped_descriptor_is_removed_from_the_manager() {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
-    const auto store = keeper.store_for("userspace", Family::ipv4);
-    CPPUNIT_ASSERT(store->keep("n", a_socket().get()).ok());
+    const auto kept = keeper.descriptors_for("userspace", Family::ipv4);
+    CPPUNIT_ASSERT(kept->keep("n", a_socket().get()).ok());
     manager.wait_for(2);
-    store->drop("n");
-    store->drop("n");
-    store->drop("other");
+    kept->drop("n");
+    kept->drop("n");
+    kept->drop("other");
     manager.wait_for(3);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, manager.held.size());  // the index
     manager.assert_silent();
@@ -336,8 +336,8 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
   void messages_keep_the_order_of_changes() {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
-    const auto store = keeper.store_for("userspace", Family::ipv4);
-    for (int i = 0; i < 100; ++i) CPPUNIT_ASSERT(store->keep("n" + std::to_string(i), a_socket().get()).ok());
+    const auto kept = keeper.descriptors_for("userspace", Family::ipv4);
+    for (int i = 0; i < 100; ++i) CPPUNIT_ASSERT(kept->keep("n" + std::to_string(i), a_socket().get()).ok());
     manager.wait_for(101);
     for (std::size_t i = 0; i < 100; ++i) {
       const std::string slot = "s" + std::to_string(i);
@@ -352,16 +352,16 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     {
       Manager manager(path());
       DescriptorKeeper keeper(notifier(), none());
-      const auto store = keeper.store_for("userspace", Family::ipv4);
+      const auto kept = keeper.descriptors_for("userspace", Family::ipv4);
       const auto begin = std::chrono::steady_clock::now();
-      for (int i = 0; i < kMany; ++i) CPPUNIT_ASSERT(store->keep("n" + std::to_string(i), a_socket().get()).ok());
+      for (int i = 0; i < kMany; ++i) CPPUNIT_ASSERT(kept->keep("n" + std::to_string(i), a_socket().get()).ok());
       const auto took = std::chrono::steady_clock::now() - begin;
       // The manager has read nothing yet. A bound of real time, because waiting costs no CPU time.
       CPPUNIT_ASSERT(took < test::stretched(5s));
       CPPUNIT_ASSERT(keeper.statistics().pending > kMany / 2);
       manager.wait_for(kMany + 1);
       CPPUNIT_ASSERT_EQUAL(std::size_t{kMany + 1}, manager.held.size());
-      const Fd last(store->take("n5999"));
+      const Fd last(kept->take("n5999"));
       CPPUNIT_ASSERT_EQUAL(identity(last.get()), identity(manager.held.find("s5999")->second.get()));
     }
   }
@@ -369,12 +369,12 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
   void short_lived_descriptors_leave_nothing() {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
-    const auto store = keeper.store_for("userspace", Family::ipv4);
+    const auto kept = keeper.descriptors_for("userspace", Family::ipv4);
     // The socket is full.
-    for (int i = 0; i < 1000; ++i) CPPUNIT_ASSERT(store->keep("fill" + std::to_string(i), a_socket().get()).ok());
+    for (int i = 0; i < 1000; ++i) CPPUNIT_ASSERT(kept->keep("fill" + std::to_string(i), a_socket().get()).ok());
     for (int i = 0; i < 1000; ++i) {
-      CPPUNIT_ASSERT(store->keep("busy", a_socket().get()).ok());
-      store->drop("busy");
+      CPPUNIT_ASSERT(kept->keep("busy", a_socket().get()).ok());
+      kept->drop("busy");
     }
     CPPUNIT_ASSERT(keeper.statistics().pending <=
                    2001);  // each time a slot of its own, because none is free before the manager has removed it
@@ -383,7 +383,7 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     manager.assert_silent();  // nothing is kept as "busy", and nothing ever was there
     CPPUNIT_ASSERT_EQUAL(std::size_t{1001}, manager.held.size());
     // The slots are free again.
-    CPPUNIT_ASSERT(store->keep("late", a_socket().get()).ok());
+    CPPUNIT_ASSERT(kept->keep("late", a_socket().get()).ok());
     manager.wait_for(1002);
     CPPUNIT_ASSERT(manager.held.contains("s1000"));
   }
@@ -392,20 +392,20 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
   void a_slot_is_reused_only_after_the_manager_has_removed_it() {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
-    const auto store = keeper.store_for("userspace", Family::ipv4);
-    CPPUNIT_ASSERT(store->keep("first", a_socket().get()).ok());
+    const auto kept = keeper.descriptors_for("userspace", Family::ipv4);
+    CPPUNIT_ASSERT(kept->keep("first", a_socket().get()).ok());
     // The socket is full, and later messages are pending.
-    for (int i = 0; i < 1000; ++i) CPPUNIT_ASSERT(store->keep("fill" + std::to_string(i), a_socket().get()).ok());
+    for (int i = 0; i < 1000; ++i) CPPUNIT_ASSERT(kept->keep("fill" + std::to_string(i), a_socket().get()).ok());
     manager.wait_for(2);
-    store->drop("first");
-    CPPUNIT_ASSERT(store->keep("second", a_socket().get()).ok());
+    kept->drop("first");
+    CPPUNIT_ASSERT(kept->keep("second", a_socket().get()).ok());
     CPPUNIT_ASSERT_EQUAL(std::string("userspace/IPv4/first"), manager.name_of("s0"));
     manager.wait_for(1004);
     CPPUNIT_ASSERT(!manager.held.contains("s0"));
     CPPUNIT_ASSERT_EQUAL(std::string("userspace/IPv4/second"), manager.name_of("s1001"));
     expect_all_sent(keeper);
     manager.assert_silent();
-    CPPUNIT_ASSERT(store->keep("third", a_socket().get()).ok());
+    CPPUNIT_ASSERT(kept->keep("third", a_socket().get()).ok());
     manager.wait_for(1005);
     CPPUNIT_ASSERT_EQUAL(std::string("userspace/IPv4/third"), manager.name_of("s0"));
   }
@@ -418,15 +418,15 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     auto handed = passed_as(names);
     CPPUNIT_ASSERT_EQUAL(std::size_t{DescriptorIndex::kSlots + 1}, handed.size());
     DescriptorKeeper keeper(notifier(), std::move(handed));
-    const auto store = keeper.store_for("userspace", Family::ipv4);
-    CPPUNIT_ASSERT(store->keep("more", a_socket().get()).ok());
+    const auto kept = keeper.descriptors_for("userspace", Family::ipv4);
+    CPPUNIT_ASSERT(kept->keep("more", a_socket().get()).ok());
     manager.assert_silent();
-    CPPUNIT_ASSERT(Fd(store->take("more")).valid());
-    store->drop("77");
+    CPPUNIT_ASSERT(Fd(kept->take("more")).valid());
+    kept->drop("77");
     manager.wait_for(1);
     expect_all_sent(keeper);
     manager.assert_silent();
-    CPPUNIT_ASSERT(store->keep("one", a_socket().get()).ok());
+    CPPUNIT_ASSERT(kept->keep("one", a_socket().get()).ok());
     manager.wait_for(2);
     CPPUNIT_ASSERT(manager.held.contains("s77"));
   }
@@ -438,12 +438,12 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     const ino_t a = identity(handed[1].fd.get());
     DescriptorKeeper keeper(notifier(), std::move(handed));
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, keeper.statistics().passed);
-    const Fd taken(keeper.store_for("userspace", Family::ipv4)->take("a"));
+    const Fd taken(keeper.descriptors_for("userspace", Family::ipv4)->take("a"));
     CPPUNIT_ASSERT_EQUAL(a, identity(taken.get()));
-    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv6)->names() == std::vector<std::string>{"b"});
-    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv4)->keep("a", taken.get()).ok());
+    CPPUNIT_ASSERT(keeper.descriptors_for("userspace", Family::ipv6)->names() == std::vector<std::string>{"b"});
+    CPPUNIT_ASSERT(keeper.descriptors_for("userspace", Family::ipv4)->keep("a", taken.get()).ok());
     manager.assert_silent();
-    keeper.store_for("userspace", Family::ipv4)->drop("a");
+    keeper.descriptors_for("userspace", Family::ipv4)->drop("a");
     manager.wait_for(1);
     CPPUNIT_ASSERT_EQUAL(std::string("FDSTOREREMOVE=1\nFDNAME=s0"), manager.heard[0]);
   }
@@ -470,7 +470,7 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     manager.wait_for(2);
     CPPUNIT_ASSERT_EQUAL(std::string("FDSTOREREMOVE=1\nFDNAME=s0"), manager.heard[0]);
     CPPUNIT_ASSERT_EQUAL(std::string("FDSTOREREMOVE=1\nFDNAME=s3"), manager.heard[1]);
-    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv4)->keep("n", a_socket().get()).ok());
+    CPPUNIT_ASSERT(keeper.descriptors_for("userspace", Family::ipv4)->keep("n", a_socket().get()).ok());
     manager.wait_for(4);
     CPPUNIT_ASSERT(manager.held.contains("sluice"));
   }
@@ -499,20 +499,20 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     manager.wait_for(2);
     CPPUNIT_ASSERT_EQUAL(std::string("FDSTOREREMOVE=1\nFDNAME=s1"), manager.heard[0]);
     CPPUNIT_ASSERT_EQUAL(std::string("FDSTOREREMOVE=1\nFDNAME=s2"), manager.heard[1]);
-    CPPUNIT_ASSERT(keeper.store_for("old.one", Family::ipv4)->names().empty());
+    CPPUNIT_ASSERT(keeper.descriptors_for("old.one", Family::ipv4)->names().empty());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, keeper.statistics().kept);
   }
 
   void stop_sends_pending_changes_and_then_nothing() {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
-    const auto store = keeper.store_for("userspace", Family::ipv4);
-    for (int i = 0; i < 2000; ++i) CPPUNIT_ASSERT(store->keep("n" + std::to_string(i), a_socket().get()).ok());
+    const auto kept = keeper.descriptors_for("userspace", Family::ipv4);
+    for (int i = 0; i < 2000; ++i) CPPUNIT_ASSERT(kept->keep("n" + std::to_string(i), a_socket().get()).ok());
     std::thread stopping([&] { keeper.stop(60s); });
     manager.wait_for(2001);
     stopping.join();
-    store->drop("n1");
-    CPPUNIT_ASSERT(store->keep("more", a_socket().get()).ok());
+    kept->drop("n1");
+    CPPUNIT_ASSERT(kept->keep("more", a_socket().get()).ok());
     manager.assert_silent();
     CPPUNIT_ASSERT_EQUAL(std::size_t{2001}, manager.held.size());
   }
@@ -520,8 +520,8 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
   void stop_does_not_wait_for_a_manager_that_does_not_read() {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
-    const auto store = keeper.store_for("userspace", Family::ipv4);
-    for (int i = 0; i < 1000; ++i) CPPUNIT_ASSERT(store->keep("n" + std::to_string(i), a_socket().get()).ok());
+    const auto kept = keeper.descriptors_for("userspace", Family::ipv4);
+    for (int i = 0; i < 1000; ++i) CPPUNIT_ASSERT(kept->keep("n" + std::to_string(i), a_socket().get()).ok());
     const auto begin = std::chrono::steady_clock::now();
     keeper.stop(100ms);
     const auto took = std::chrono::steady_clock::now() - begin;
@@ -532,7 +532,7 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
 
   void stop_does_not_wait_for_a_manager_that_is_gone() {
     DescriptorKeeper keeper(notifier(), none());
-    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv4)->keep("n", a_socket().get()).ok());
+    CPPUNIT_ASSERT(keeper.descriptors_for("userspace", Family::ipv4)->keep("n", a_socket().get()).ok());
     const auto begin = std::chrono::steady_clock::now();
     keeper.stop(1h);
     CPPUNIT_ASSERT(std::chrono::steady_clock::now() - begin < test::stretched(30s));  // far less than the hour
@@ -540,7 +540,7 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
 
   void a_manager_that_starts_later_gets_descriptors() {
     DescriptorKeeper keeper(notifier(), none());
-    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv4)->keep("n", a_socket().get()).ok());
+    CPPUNIT_ASSERT(keeper.descriptors_for("userspace", Family::ipv4)->keep("n", a_socket().get()).ok());
     std::this_thread::sleep_for(20ms);  // fixed time: the first attempts find no manager
     Manager manager(path());
     manager.wait_for(2);
@@ -550,11 +550,11 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
   void a_name_too_long_for_the_index_is_kept_in_the_process() {
     Manager manager(path());
     DescriptorKeeper keeper(notifier(), none());
-    const auto store = keeper.store_for(std::string(400, 'b'), Family::ipv4);
-    CPPUNIT_ASSERT(store->keep(std::string(200, 'n'), a_socket().get()).ok());
-    const Fd taken(store->take(std::string(200, 'n')));
+    const auto kept = keeper.descriptors_for(std::string(400, 'b'), Family::ipv4);
+    CPPUNIT_ASSERT(kept->keep(std::string(200, 'n'), a_socket().get()).ok());
+    const Fd taken(kept->take(std::string(200, 'n')));
     CPPUNIT_ASSERT(taken.valid());
-    CPPUNIT_ASSERT(store->keep("n", a_socket().get()).ok());
+    CPPUNIT_ASSERT(kept->keep("n", a_socket().get()).ok());
     manager.wait_for(2);
     CPPUNIT_ASSERT(manager.held.contains("s0"));
     manager.assert_silent();
@@ -568,11 +568,11 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
     rlimit few = limit;
     few.rlim_cur = 0;
     CPPUNIT_ASSERT_EQUAL(0, ::setrlimit(RLIMIT_NOFILE, &few));
-    const lib::Status refused = keeper.store_for("userspace", Family::ipv4)->keep("n", mine.get());
+    const lib::Status refused = keeper.descriptors_for("userspace", Family::ipv4)->keep("n", mine.get());
     ::setrlimit(RLIMIT_NOFILE, &limit);
     CPPUNIT_ASSERT(!refused.ok());
     CPPUNIT_ASSERT_MESSAGE(refused.message(), refused.message().starts_with("cannot keep descriptor n: "));
-    CPPUNIT_ASSERT(keeper.store_for("userspace", Family::ipv4)->names().empty());
+    CPPUNIT_ASSERT(keeper.descriptors_for("userspace", Family::ipv4)->names().empty());
   }
 };
 

@@ -189,7 +189,7 @@ std::shared_ptr<const plugin::Plugin> library(std::uint64_t features) {
 
 class SwapperTest : public CppUnit::TestFixture,
                     public Swapper::Host,
-                    public SwapPreparation,
+                    public SwapHooks,
                     public Retirement::Observer {
   CPPUNIT_TEST_SUITE(SwapperTest);
   CPPUNIT_TEST(the_new_backend_is_synced_before_the_old_one_retires);
@@ -307,15 +307,15 @@ class SwapperTest : public CppUnit::TestFixture,
     if (!loadable_) return lib::not_found("plugin new.so does not exist");
     return same_backend_ ? library<'o'>(kAll) : library<'n'>(kAll);
   }
-  lib::Result<BackendRun::Settings> settings(const config::Settings&) override {
+  lib::Result<BackendRun::Settings> run_settings(const config::Settings&) override {
     BackendRun::Settings out;
     out.id = ++last_id_;
     out.loop = loop_options();
     return out;
   }
   std::shared_ptr<BackendRun> make(BackendRun::Settings of_run) override { return environment_.make(std::move(of_run)); }
-  std::shared_ptr<BackendRun> serving() const override { return serving_; }
-  lib::Status arriving(const BackendRun& run, const Claims& claims) override {
+  std::shared_ptr<BackendRun> active_run() const override { return serving_; }
+  lib::Status record_arriving(const BackendRun& run, const Claims& claims) override {
     note(run.plugin().id() + " arrives with " + claims[0].at(0));
     return recording_fails_ ? lib::unavailable("the disk is full") : lib::Status();
   }
@@ -324,12 +324,12 @@ class SwapperTest : public CppUnit::TestFixture,
     note(run->plugin().id() + " serves");
     serving_ = std::move(run);
   }
-  void retiring(const BackendRun& run, const Claims&, std::chrono::system_clock::time_point) override {
+  void record_retiring(const BackendRun& run, const Claims&, std::chrono::system_clock::time_point) override {
     note(run.plugin().id() + " retires");
   }
-  void undone(const BackendRun& run) override { note(run.plugin().id() + " undone"); }
+  void forget_arriving(const BackendRun& run) override { note(run.plugin().id() + " undone"); }
 
-  // SwapPreparation
+  // SwapHooks
   void before_subscribe(const plugin::Plugin&) override {}
 
   // Retirement::Observer

@@ -31,7 +31,7 @@ class RecordedMetrics final : public MetricSink {
 };
 
 // Keeps the descriptor numbers instead of duplicates.
-class RecordedDescriptors final : public DescriptorStore {
+class RecordedDescriptors final : public BackendDescriptors {
  public:
   lib::Status keep(std::string_view name, int fd) override {
     reported += "keep " + std::string(name) + " " + std::to_string(fd) + ";";
@@ -57,7 +57,7 @@ class RecordedDescriptors final : public DescriptorStore {
   std::string reported;
 };
 
-class ThrowingDescriptors final : public DescriptorStore {
+class ThrowingDescriptors final : public BackendDescriptors {
  public:
   lib::Status keep(std::string_view, int) override { throw std::bad_alloc(); }
   int take(std::string_view) override { throw std::bad_alloc(); }
@@ -87,7 +87,7 @@ class HostServicesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(unknown_extension_is_null);
   CPPUNIT_TEST(relayed_ports_of_udp_reach_their_callback_sorted);
   CPPUNIT_TEST(relay_ports_without_a_callback_are_ignored);
-  CPPUNIT_TEST(descriptors_extension_needs_a_store);
+  CPPUNIT_TEST(descriptors_extension_is_offered_only_with_descriptors);
   CPPUNIT_TEST(descriptor_names_are_validated);
   CPPUNIT_TEST(error_of_keep_reaches_the_plugin);
   CPPUNIT_TEST(exceptions_of_the_store_do_not_reach_the_plugin);
@@ -248,17 +248,17 @@ class HostServicesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(found != nullptr);
     return *static_cast<abi::HostDescriptors*>(found);
   }
-  static HostCallbacks with(std::shared_ptr<DescriptorStore> store) {
+  static HostCallbacks with(std::shared_ptr<BackendDescriptors> offered) {
     HostCallbacks callbacks;
-    callbacks.descriptors = std::move(store);
+    callbacks.descriptors = std::move(offered);
     return callbacks;
   }
 
-  void descriptors_extension_needs_a_store() {
+  void descriptors_extension_is_offered_only_with_descriptors() {
     HostServices without("dpu", {}, nullptr, clock_);
     CPPUNIT_ASSERT(without.extension(sdk::view(abi::kHostDescriptors)) == nullptr);
-    const auto store = std::make_shared<RecordedDescriptors>();
-    HostServices host("dpu", with(store), nullptr, clock_);
+    const auto recorded = std::make_shared<RecordedDescriptors>();
+    HostServices host("dpu", with(recorded), nullptr, clock_);
     abi::HostDescriptors& kept = descriptors(host);
     abi::Error error = sdk::empty_error();
     CPPUNIT_ASSERT(kept.keep(sdk::view("tcp_a"), 7, &error) == abi::Code::kOk);
@@ -271,12 +271,12 @@ class HostServicesTest : public CppUnit::TestFixture {
     kept.names(nullptr);
     kept.drop(sdk::view("tcp_a"));
     CPPUNIT_ASSERT_EQUAL(std::string("keep tcp_a 7;keep udp.B-2 8;take tcp_a;take missing;drop tcp_a;"),
-                         store->reported);
+                         recorded->reported);
   }
 
   void descriptor_names_are_validated() {
-    const auto store = std::make_shared<RecordedDescriptors>();
-    HostServices host("dpu", with(store), nullptr, clock_);
+    const auto recorded = std::make_shared<RecordedDescriptors>();
+    HostServices host("dpu", with(recorded), nullptr, clock_);
     abi::HostDescriptors& kept = descriptors(host);
     for (const std::string& name : {std::string(), std::string("a/b"), std::string("a b"), std::string("\xc3\xa4"),
                                     std::string("a:b"), std::string("a\nFDSTOREREMOVE=1"), std::string(201, 'a')}) {
@@ -287,7 +287,7 @@ class HostServicesTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL(-1, kept.take(sdk::view(name)));
       kept.drop(sdk::view(name));
     }
-    CPPUNIT_ASSERT_EQUAL(std::string(), store->reported);
+    CPPUNIT_ASSERT_EQUAL(std::string(), recorded->reported);
     CPPUNIT_ASSERT(kept.keep(sdk::view(std::string(200, 'a')), 7, nullptr) == abi::Code::kOk);
   }
 
