@@ -135,7 +135,7 @@ void ActiveBackend::warn_deprecated(const std::string& backend) {
 
 void ActiveBackend::add_leftover(const BackendRun& run) {
   for (const auto& of : run.families()) {
-    served(of->family).inherit(run.id(), run.plugin().has(abi::kFeatureOwnConnections));
+    served(of->family).add_leftover(run.id(), run.plugin().has(abi::kFeatureOwnConnections));
   }
 }
 

@@ -61,7 +61,7 @@ void ServedFamily::serve(RunId id, bool with_ipvs) {
   for (const auto& transaction : std::exchange(run.waiting, {})) take(run, transaction);
 }
 
-void ServedFamily::inherit(RunId id, bool with_ipvs) {
+void ServedFamily::add_leftover(RunId id, bool with_ipvs) {
   const lib::Lock lock(mutex_);
   Run& run = runs_[id];
   run.with_ipvs = with_ipvs;

@@ -49,7 +49,7 @@ class ServedFamily {
   // The run becomes active; the old backend keeps its established connections. `with_ipvs`: it serves with IPVS.
   void serve(RunId run, bool with_ipvs = false);
   // The run stands for leftover state of an earlier process that still serves established connections.
-  void inherit(RunId run, bool with_ipvs = false);
+  void add_leftover(RunId run, bool with_ipvs = false);
   // The run is about to end: its flows may move to the active backend.
   void ending(RunId run);
   // The run serves no connections any more.

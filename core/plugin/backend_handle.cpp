@@ -286,6 +286,12 @@ ClaimsOutcome BackendHandle::claims() {
 InspectionOutcome BackendHandle::services(const std::string& name) {
   LineList sink;
   InspectionOutcome inspected;
+  // A request that was queued during a swap may come after retire().
+  if (retires_) {
+    inspected.code = abi::Code::kRetry;
+    inspected.message = "the backend is retiring; repeat the command to read the backend that serves now";
+    return inspected;
+  }
   static_cast<Outcome&>(inspected) = timed_call(
       Call::services, [&](abi::Error* error) { return inspection_->services(sdk::view(name), &sink, error); });
   if (inspected.ok() && !sink.complete()) {
@@ -304,6 +310,7 @@ Outcome BackendHandle::retire(const std::vector<std::string>& claims_of_successo
   handover.drain_seconds =
       static_cast<std::uint32_t>(std::clamp<std::int64_t>(drain.count(), 0, std::int64_t{UINT32_MAX}));
   handover.claims = sdk::array(claims.data(), claims.size());
+  retires_ = true;
   return timed_call(Call::retire, [&](abi::Error* error) { return backend_->retire(&handover, error); });
 }
 

@@ -95,7 +95,7 @@ class BackendHandle {
   // Whether the backend supports services(). Any thread.
   bool inspectable() const { return inspection_ != nullptr; }
   // Reads back the kernel state of a service ("shop/cart") or service port ("shop/cart:http"); of all if `name` is
-  // empty. REQUIRES: inspectable()
+  // empty. After the first retire(), the answer is kRetry without a call of the backend. REQUIRES: inspectable()
   InspectionOutcome services(const std::string& name);
   // kRetry: the backend drains, or failed temporarily; call again within a second. `drain` is the remaining drain time.
   // A backend may return kRetry forever, even if `drain` is 0, so the caller must give up eventually.
@@ -133,6 +133,7 @@ class BackendHandle {
   abi::Inspection* inspection_ = nullptr;  // of backend_; may be null
   abi::Affinity* affinity_ = nullptr;      // of backend_; may be null
   std::thread::id thread_;           // of the first call
+  bool retires_ = false;             // retire() was called; abi::Backend allows no other calls then
   std::atomic<const Call*> current_{nullptr};
   std::atomic<lib::Clock::Time> started_{};
 };

@@ -143,7 +143,7 @@ class ServedFamilyTest : public CppUnit::TestFixture, public ServedFamilyObserve
     CPPUNIT_ASSERT_EQUAL(std::string("serves by IPVS"), take());
     family_.gone(1);
     CPPUNIT_ASSERT_EQUAL(std::string("serves"), take());
-    family_.inherit(4, true);
+    family_.add_leftover(4, true);
     CPPUNIT_ASSERT_EQUAL(std::string("serves by IPVS"), take());
   }
 
@@ -174,7 +174,7 @@ class ServedFamilyTest : public CppUnit::TestFixture, public ServedFamilyObserve
   void leftover_state_of_an_earlier_process_counts_as_an_old_backend() {
     family_.serve(1);
     take();
-    family_.inherit(2);
+    family_.add_leftover(2);
     CPPUNIT_ASSERT_EQUAL(std::string("serves"), take());
     family_.gone(2);
     CPPUNIT_ASSERT_EQUAL(std::string("none"), take());

@@ -48,6 +48,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(retire_passes_claims_and_drain_time);
   CPPUNIT_TEST(prepare_is_optional);
   CPPUNIT_TEST(inspection_returns_lines_and_is_optional);
+  CPPUNIT_TEST(a_retiring_backend_is_not_inspected);
   CPPUNIT_TEST(failed_create_returns_its_reason);
   CPPUNIT_TEST(errno_text_is_not_repeated);
   CPPUNIT_TEST(throwing_create_returns_its_reason);
@@ -240,6 +241,18 @@ class BackendHandleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!make("ipv4_only")->inspectable());
     // A backend whose do_extension() throws has no extensions.
     CPPUNIT_ASSERT(!make("throws")->inspectable());
+  }
+
+  void a_retiring_backend_is_not_inspected() {
+    const auto handle = make("good");
+    const abi::NodeFacts node = node_facts();
+    const std::vector<abi::Endpoint> endpoints(2);
+    CPPUNIT_ASSERT(handle->apply(transaction(node, {service_port("b", endpoints)})).ok());
+    CPPUNIT_ASSERT(handle->retire({}, std::chrono::seconds(60)).code == abi::Code::kRetry);
+    const InspectionOutcome refused = handle->services("");
+    CPPUNIT_ASSERT(refused.code == abi::Code::kRetry);
+    CPPUNIT_ASSERT(refused.lines.empty());
+    require_contains(refused.message, "the backend is retiring");
   }
 
   void failed_create_returns_its_reason() {
