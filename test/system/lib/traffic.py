@@ -57,16 +57,16 @@ class Flow:
     def twins(self):
         return [f"{self.name}; directly to {host.name}" for host in self.expect]
 
-    def words(self, family):
-        """The arguments of swaptraffic for the flow and its twins."""
-        made = [self._word(self.name, self.ip, self.port, self.expect, self.every_ms, family)]
-        return made + [self._word(twin, host.ip(family), STRAIGHT_PORT, [host], self.every_ms * len(self.expect), family)
+    def words(self, family, patience_ms):
+        """The arguments of swaptraffic for the flow and its twins. A request without an answer fails after `patience_ms`."""
+        made = [self._word(self.name, self.ip, self.port, self.expect, self.every_ms, family, patience_ms)]
+        return made + [self._word(twin, host.ip(family), STRAIGHT_PORT, [host], self.every_ms * len(self.expect), family, patience_ms)
                        for twin, host in zip(self.twins, self.expect)]
 
-    def _word(self, label, ip, port, expect, every_ms, family):
+    def _word(self, label, ip, port, expect, every_ms, family, patience_ms):
         parts = [self.kind, f"label={label}", f"to={ip}", f"port={port}", f"late={LATE_MS}", f"every={every_ms}",
                  f"count={self.count}", f"from={self.sender.ip(family)}", f"expect={'/'.join(host.name for host in expect)}",
-                 f"patience={round(pace.stretched(PATIENCE_MS[self.kind]))}"]
+                 f"patience={patience_ms}"]
         if self.kind == "udp-fixed":
             parts.append(f"from-port={next(_udp_ports)}")
         return ",".join(parts)
@@ -128,9 +128,12 @@ class Traffic:
         self._outputs = {}
         self._processes = {}
         self._reports = 0
+        patience_ms = {flow.kind: round(pace.stretched(PATIENCE_MS[flow.kind])) for flow in self.flows}
+        # After SIGTERM a process waits for its open requests. Their patience was stretched by the load of now, which may fall.
+        self._end_seconds = 30 + max(patience_ms.values()) / 1000
         by_place = collections.defaultdict(list)
         for flow in self.flows:
-            by_place[flow.sender.place] += flow.words(t.family)
+            by_place[flow.sender.place] += flow.words(t.family, patience_ms[flow.kind])
         for place, words in by_place.items():
             path = os.path.join(t.topology.directory, f"traffic-{next(_serial)}.log")
             self._outputs[place] = Output(path)
@@ -193,7 +196,7 @@ class Traffic:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
         for process in self._processes.values():
-            shell.wait_ended(process, 30)
+            shell.wait_ended(process, self._end_seconds)
             shell.stop(process)
 
     def _merged(self):
