@@ -23,7 +23,7 @@ constexpr char kLocalhost[] = "localhost_nps_accepted_pkts";
 
 // As an operator does with nfacct(8).
 bool remove_counter(const std::string& name) {
-  std::string request(netfilter::bytes(netfilter::ask_for_counter(name)));
+  std::string request(netfilter::bytes_of(netfilter::ask_for_counter(name)));
   const std::uint16_t type = (NFNL_SUBSYS_ACCT << 8) | NFNL_MSG_ACCT_DEL;
   std::memcpy(request.data() + offsetof(nlmsghdr, nlmsg_type), &type, sizeof(type));
   struct {
