@@ -107,7 +107,7 @@ def has_libfuzzer(run):
 TOOLS = "noinst_PROGRAMS= conformanceexec_PROGRAMS="
 PLUGINS = "plugin_LTLIBRARIES="
 # Tests that part tsan runs: those that start threads.
-THREADED_TESTS = ("unit_ipvs_sources=test/unit/ipvs/flow_keeper_test.cpp",
+THREADED_TESTS = ("unit_ipvs_sources=test/unit/ipvs/flows/flow_keeper_test.cpp",
                   *(f"unit_{one}_sources=$(unit_{one}_threaded_sources)" for one in ("nftables", "userspace")),
                   "unit_unit_tests_sources=$(unit_threaded_sources)")
 # The address sanitizer reports each use of a null pointer; a second check before it is a seventh of the compiler's time.

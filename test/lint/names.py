@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that names which several parts of the code share are written down once, and that names of the standard library for which
-the project has its own are not used. Prints TAP."""
+"""Checks that names which several parts of the code share are written down once, that names of the standard library for which
+the project has its own are not used, and that unit tests are named after their source. Prints TAP."""
 
+import os
 import re
 import sys
 
@@ -22,6 +23,21 @@ OBJECT = re.compile(r'"(?:KUBE-(?!6-")[A-Z0-9-]+|kube-ipvs0)"')
 LOCK = re.compile(r"\bstd::((?:recursive_|shared_|timed_|recursive_timed_|shared_timed_)?mutex|(?:unique|scoped|shared)_lock|lock_guard|"
                   r"condition_variable(?:_any)?)\b")
 
+UNIT_TEST = re.compile(r"test/unit/(.+/)?(\w+)_test\.cpp")
+# test/unit mirrors these folders.
+MIRRORED = ("", "core/", "plugins/", "sdk/include/sluice/")
+# Unit tests without one source of their name: path below test/unit → what they test.
+OTHER_TESTS = {
+    **{f"{backend}/plugin": "the shared object" for backend in ("ipvs", "nftables", "userspace")},
+    **{f"{backend}/written_names": "clean-up with all that the backend writes" for backend in ("iptables", "ipvs", "userspace")},
+    "iptables/cases": "conformance cases, with all rules of the backend",
+    "iptables/decision": "the path of packets through all rules of the backend",
+    "ipvs/rule_trace": "the path of packets through rules, sets and virtual servers",
+    "node/node_facts": "node IPs, node port addresses and local detectors",
+    "plugin/faulty_plugin": "the plugin of test/plugins that injects faults",
+    "userspace/portal/portal_decision": "the path of packets through portals",
+}
+
 
 def in_lines(name, text, pattern):
     for number, line in enumerate(text.splitlines(), 1):
@@ -29,19 +45,19 @@ def in_lines(name, text, pattern):
             yield f"{name}:{number}: {line.strip()}"
 
 
-def modes(name, text):
+def modes(name, text, _):
     """The core spells a mode in its table only."""
     if name.startswith("core/") and not name.startswith(MODE_TABLE):
         yield from in_lines(name, text, MODE)
 
 
-def kernel_objects(name, text):
+def kernel_objects(name, text, _):
     """Core and plugins take names of kernel objects from names/."""
     if name.startswith(("core/", "plugins/")):
         yield from in_lines(name, text, OBJECT)
 
 
-def locks(name, text):
+def locks(name, text, _):
     """Core, lib and plugins lock with the types that clang checks."""
     if name.startswith(("core/", "lib/", "plugins/")) and name != "lib/mutex.hpp":
         for number, line in enumerate(text.splitlines(), 1):
@@ -49,18 +65,33 @@ def locks(name, text):
                 yield f"{name}:{number}: std::{found.group(1)}; use the type of lib/mutex.hpp and name what it guards with SLUICE_GUARDED_BY"
 
 
+def unit_tests(name, _, stems):
+    """FOLDER/NAME_test.cpp or FOLDER/NAME_ASPECT_test.cpp tests FOLDER/NAME of the sources, or a helper of tests beside it."""
+    found = UNIT_TEST.fullmatch(name)
+    if not found:
+        return
+    folder, test = found.group(1) or "", found.group(2)
+    words = test.split("_")
+    sources = [f"{root}{folder}{'_'.join(words[:length])}" for root in MIRRORED for length in range(1, len(words) + 1)]
+    if folder + test not in OTHER_TESTS and stems.isdisjoint([*sources, f"test/unit/{folder}{test}"]):
+        yield f"{name}: no source {folder}{test}; mirror the folder and the name of the source, or add a row to OTHER_TESTS"
+
+
 RULES = {
     f"core spells a mode in {MODE_TABLE}cpp only": modes,
     "core and plugins take names of kernel objects from names/": kernel_objects,
     "core, lib and plugins lock with lib/mutex.hpp, so that clang checks it": locks,
+    "unit tests have the folder and the name of their source": unit_tests,
 }
 
 
 def violations(root, rule):
-    for name in source_files(root):
-        text = read(root, name) if name.endswith(SUFFIXES) else None
+    names = [name for name in source_files(root) if name.endswith(SUFFIXES)]
+    stems = {os.path.splitext(name)[0] for name in names}
+    for name in names:
+        text = read(root, name)
         if text is not None:
-            yield from rule(name, without_comments(text))
+            yield from rule(name, without_comments(text), stems)
 
 
 # rule, file, text: each must be found by that rule.
@@ -77,6 +108,9 @@ BROKEN = [
     (locks, "lib/a.hpp", "mutable std::mutex mutex_;\n"),
     (locks, "plugins/ipvs/a.cpp", "std::unique_lock lock(mutex);\n"),
     (locks, "plugins/ipvs/a.cpp", "std::condition_variable changed_;\n"),
+    (unit_tests, "test/unit/b_test.cpp", ""),
+    (unit_tests, "test/unit/kube/a_test.cpp", ""),
+    (unit_tests, "test/unit/kube/watch/plugin_test.cpp", ""),
 ]
 FINE = [
     (MODE_TABLE + "cpp", "ModeFacts{.id = names::id_of(names::kIpvs)};\n"),
@@ -89,6 +123,13 @@ FINE = [
     ("test/b.cpp", "std::mutex mutex;\n"),
     ("core/b.cpp", '// "ipvs", "KUBE-SERVICES"\n'),
     ("test/a.cpp", 'check("KUBE-SERVICES", "ipvs");\n'),
+    ("test/unit/ipvs/a_test.cpp", ""),
+    ("test/unit/ipvs/a_upkeep_test.cpp", ""),
+    ("test/unit/ipvs/plugin_test.cpp", ""),
+    ("test/unit/b_test.cpp", ""),
+    ("test/unit/names/a_test.cpp", ""),
+    ("test/unit/store/rig.hpp", ""),
+    ("test/unit/store/rig_test.cpp", ""),
 ]
 
 

@@ -10,7 +10,7 @@
 #include "plugins/userspace/settings.hpp"
 #include "sluice/sdk/error.hpp"
 #include "test/fuzz/target.hpp"
-#include "test/unit/userspace/balancer_history.hpp"
+#include "test/unit/userspace/balancer/balancer_history.hpp"
 
 namespace sluice::fuzz {
 namespace {

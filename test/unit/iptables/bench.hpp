@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "plugins/iptables/backend.hpp"
-#include "test/unit/iptables/fake_host.hpp"
-#include "test/unit/iptables/fake_kernel.hpp"
+#include "test/unit/common/fake_host.hpp"
+#include "test/unit/common/fake_kernel.hpp"
+#include "test/unit/common/tracer.hpp"
+#include "test/unit/common/world.hpp"
 #include "test/unit/iptables/fake_recent_lists.hpp"
-#include "test/unit/iptables/tracer.hpp"
-#include "test/unit/iptables/world.hpp"
 
 namespace sluice::test {
 

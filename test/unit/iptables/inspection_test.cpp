@@ -14,7 +14,7 @@
 #include "test/unit/iptables/bench.hpp"
 
 namespace sluice::test {
-namespace iptables_inspection_test {
+namespace inspection_test {
 
 constexpr std::string_view kNotWanted = "not wanted by any Service: ";
 
@@ -473,5 +473,5 @@ class IptablesInspectionTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(IptablesInspectionTest);
 
-}  // namespace iptables_inspection_test
+}  // namespace inspection_test
 }  // namespace sluice::test

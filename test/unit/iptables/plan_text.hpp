@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plugins/iptables/plan.hpp"
-#include "test/unit/iptables/world.hpp"
+#include "test/unit/common/world.hpp"
 
 namespace sluice::test {
 

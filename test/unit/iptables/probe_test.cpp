@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "sluice/sdk/error.hpp"
-#include "test/unit/iptables/fake_kernel.hpp"
+#include "test/unit/common/fake_kernel.hpp"
 
 namespace sluice::netfilter {
 namespace probe_test {

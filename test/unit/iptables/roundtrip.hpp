@@ -13,8 +13,8 @@
 #include "lib/program.hpp"
 #include "plugins/iptables/backend.hpp"
 #include "sluice/abi/affinity.hpp"
-#include "test/unit/iptables/fake_host.hpp"
-#include "test/unit/iptables/world.hpp"
+#include "test/unit/common/fake_host.hpp"
+#include "test/unit/common/world.hpp"
 
 namespace sluice::test {
 

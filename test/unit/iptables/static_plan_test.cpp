@@ -10,7 +10,7 @@
 #include <string>
 
 #include "plugins/iptables/names.hpp"
-#include "test/unit/iptables/world.hpp"
+#include "test/unit/common/world.hpp"
 
 namespace sluice::test {
 namespace static_plan_test {

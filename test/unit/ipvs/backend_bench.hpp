@@ -15,9 +15,9 @@
 
 #include "plugins/ipvs/backend.hpp"
 #include "sluice/sdk/address.hpp"
-#include "test/unit/iptables/fake_host.hpp"
-#include "test/unit/iptables/fake_kernel.hpp"
-#include "test/unit/iptables/world.hpp"
+#include "test/unit/common/fake_host.hpp"
+#include "test/unit/common/fake_kernel.hpp"
+#include "test/unit/common/world.hpp"
 #include "test/unit/ipvs/fake_link_kernel.hpp"
 #include "test/unit/ipvs/fake_server_kernel.hpp"
 #include "test/unit/ipvs/fake_set_kernel.hpp"

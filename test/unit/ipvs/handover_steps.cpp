@@ -15,8 +15,8 @@
 #include "plugins/ipvs/backend.hpp"
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/service.hpp"
-#include "test/unit/iptables/fake_host.hpp"
-#include "test/unit/iptables/world.hpp"
+#include "test/unit/common/fake_host.hpp"
+#include "test/unit/common/world.hpp"
 
 namespace sluice::test {
 namespace {

@@ -10,7 +10,7 @@
 #include "test/unit/ipvs/backend_fixture.hpp"
 
 namespace sluice::test {
-namespace ipvs_inspection_test {
+namespace inspection_test {
 
 using ipvs::SetEntry;
 using ipvs::SetId;
@@ -412,5 +412,5 @@ class IpvsInspectionTest : public IpvsFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(IpvsInspectionTest);
 
-}  // namespace ipvs_inspection_test
+}  // namespace inspection_test
 }  // namespace sluice::test

@@ -12,7 +12,7 @@
 
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/service.hpp"
-#include "test/unit/iptables/world.hpp"
+#include "test/unit/common/world.hpp"
 #include "test/unit/ipvs/plan_text.hpp"
 
 namespace sluice::test {

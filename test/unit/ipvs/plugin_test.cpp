@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "test/unit/iptables/fake_host.hpp"
+#include "test/unit/common/fake_host.hpp"
 #include "test/unit/plugin_library.hpp"
 
 namespace sluice::test {

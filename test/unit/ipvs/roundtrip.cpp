@@ -29,7 +29,7 @@
 #include "plugins/ipvs/servers/netlink_servers.hpp"
 #include "plugins/ipvs/servers/server_writer.hpp"
 #include "sluice/sdk/error.hpp"
-#include "test/unit/iptables/fake_host.hpp"
+#include "test/unit/common/fake_host.hpp"
 #include "test/unit/patience.hpp"
 
 namespace sluice::ipvs {

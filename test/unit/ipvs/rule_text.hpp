@@ -10,7 +10,7 @@
 
 #include "plugins/ipvs/rules/rule_plan.hpp"
 #include "sluice/sdk/address.hpp"
-#include "test/unit/iptables/world.hpp"
+#include "test/unit/common/world.hpp"
 
 namespace sluice::test {
 

@@ -13,8 +13,8 @@
 #include "plugins/ipvs/plan.hpp"
 #include "plugins/ipvs/rules/rule_plan.hpp"
 #include "sluice/sdk/address.hpp"
-#include "test/unit/iptables/tracer.hpp"
-#include "test/unit/iptables/world.hpp"
+#include "test/unit/common/tracer.hpp"
+#include "test/unit/common/world.hpp"
 #include "test/unit/ipvs/rule_text.hpp"
 
 namespace sluice::test {

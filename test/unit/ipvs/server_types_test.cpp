@@ -13,7 +13,7 @@
 #include "plugins/ipvs/wanted.hpp"
 
 namespace sluice::ipvs {
-namespace values_test {
+namespace server_types_test {
 
 class ValuesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ValuesTest);
@@ -41,5 +41,5 @@ class ValuesTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(ValuesTest);
 
-}  // namespace values_test
+}  // namespace server_types_test
 }  // namespace sluice::ipvs

@@ -14,8 +14,8 @@
 #include "plugins/nftables/backend.hpp"
 #include "sluice/abi/affinity.hpp"
 #include "sluice/abi/inspection.hpp"
-#include "test/unit/iptables/fake_host.hpp"
-#include "test/unit/iptables/world.hpp"
+#include "test/unit/common/fake_host.hpp"
+#include "test/unit/common/world.hpp"
 #include "test/unit/nftables/fake_table.hpp"
 
 namespace sluice::test {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sluice/abi/types.hpp"
-#include "test/unit/iptables/world.hpp"
+#include "test/unit/common/world.hpp"
 
 namespace sluice::test {
 

@@ -16,7 +16,7 @@
 #include "plugins/nftables/backend.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
 #include "sluice/abi/backend.hpp"
-#include "test/unit/iptables/world.hpp"
+#include "test/unit/common/world.hpp"
 #include "test/unit/nftables/random_services.hpp"
 
 namespace sluice::test {

@@ -24,7 +24,7 @@
 
 #include "plugins/nftables/kernel/table_kernel.hpp"
 #include "sluice/sdk/service.hpp"
-#include "test/unit/iptables/world.hpp"
+#include "test/unit/common/world.hpp"
 #include "test/unit/nftables/random_services.hpp"
 #include "test/unit/nftables/random_subject.hpp"
 #include "test/unit/nftables/table_reading.hpp"

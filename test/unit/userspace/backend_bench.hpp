@@ -19,8 +19,8 @@
 
 #include "plugins/userspace/backend.hpp"
 #include "sluice/abi/descriptors.hpp"
-#include "test/unit/iptables/fake_kernel.hpp"
-#include "test/unit/iptables/world.hpp"
+#include "test/unit/common/fake_kernel.hpp"
+#include "test/unit/common/world.hpp"
 #include "test/unit/userspace/fake_descriptors.hpp"
 #include "test/unit/userspace/sockets.hpp"
 

@@ -16,7 +16,7 @@
 #include "test/unit/userspace/backend_bench.hpp"
 
 namespace sluice::userspace {
-namespace userspace_inspection_test {
+namespace inspection_test {
 
 using test::BackendBench;
 using test::NodeSpec;
@@ -391,5 +391,5 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(UserspaceInspectionTest);
 
-}  // namespace userspace_inspection_test
+}  // namespace inspection_test
 }  // namespace sluice::userspace

@@ -29,7 +29,7 @@
 #include "plugins/userspace/socket_address.hpp"
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/error.hpp"
-#include "test/unit/iptables/world.hpp"
+#include "test/unit/common/world.hpp"
 #include "test/unit/patience.hpp"
 
 namespace sluice::test {

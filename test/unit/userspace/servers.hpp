@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "test/unit/iptables/world.hpp"
+#include "test/unit/common/world.hpp"
 #include "test/unit/patience.hpp"
 #include "test/unit/userspace/sockets.hpp"
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Clean-up knows every name that the backend writes.
-#include "test/unit/iptables/written_names.hpp"
+#include "test/unit/common/written_names.hpp"
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
