@@ -4,7 +4,7 @@
 #include "core/daemon/servers.hpp"
 
 #include "core/daemon/build_info.hpp"
-#include "core/daemon/logging.hpp"
+#include "core/logging/logging.hpp"
 #include "core/observe/control/reload_command.hpp"
 #include "core/observe/metrics/process_statistics.hpp"
 #include "core/observe/services/command.hpp"
@@ -33,7 +33,7 @@ ObserveSources Servers::sources() {
   out.metrics_text = [this] { return reports_.metrics().text(); };
   out.answered_healthz = [this](int code) { reports_.metrics().answered_healthz(code); };
   out.answered_livez = [this](int code) { reports_.metrics().answered_livez(code); };
-  out.set_verbosity = [](int verbosity) { set_verbosity(verbosity); };
+  out.set_verbosity = [](int verbosity) { logging::set_verbosity(verbosity); };
   out.bind_failed_hard = [this](const std::string& reason, const std::string& sentence) {
     reports_.bind_failed(reason, sentence);
   };
