@@ -27,8 +27,8 @@ void Servers::add_reloads(reload::Reloader& reloader) {
   control_.on_slow("reload", observe::reload_command(reloader));
 }
 
-ObserveSources Servers::sources() {
-  ObserveSources out;
+observe::PageSources Servers::sources() {
+  observe::PageSources out;
   out.families = [this] { return state_.family_health(); };
   out.metrics_text = [this] { return reports_.metrics().text(); };
   out.answered_healthz = [this](int code) { reports_.metrics().answered_healthz(code); };
