@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Logging. Levels: error = needs an operator, warning = degraded, info = lifecycle events, debug = details (shown from
-// verbosity 4). Thread-safe. core/daemon/logging configures the output and its format.
+// verbosity 4). Thread-safe. core/logging configures the output and its format.
 #pragma once
 
 #include <cstdint>

@@ -21,8 +21,8 @@
 #include "core/daemon/clean_up.hpp"
 #include "core/daemon/daemon.hpp"
 #include "core/daemon/init_only.hpp"
-#include "core/daemon/logging.hpp"
 #include "core/daemon/reader_environment.hpp"
+#include "core/logging/logging.hpp"
 #include "core/reload/settings_reader.hpp"
 
 namespace {
@@ -93,17 +93,17 @@ int start(const std::vector<std::string>& arguments) {
   const config::PluginSettings plugins = draft.plugins();
   if (action == config::Action::cleanup) {
     if (problems.has_errors()) return daemon::print(problems);
-    daemon::set_up_logging(draft.log());
+    logging::set_up_logging(draft.log());
     return daemon::clean_up(plugins, draft.settings.state_dir) ? 0 : 1;
   }
-  daemon::set_up_logging(draft.log());  // before mode auto, which loads plugins and logs
+  logging::set_up_logging(draft.log());  // before mode auto, which loads plugins and logs
   const config::Settings settings = reload::validated(draft, environment, nullptr, problems);
   if (action == config::Action::check) return daemon::check(settings, problems);
   if (problems.has_errors()) return daemon::print(problems);
   if (action == config::Action::write_config) {
     return daemon::write_configuration(flags.text("write-config-to"), draft, settings, problems);
   }
-  daemon::set_up_logging(settings.log);
+  logging::set_up_logging(settings.log);
   log_start(settings, problems);
   if (action == config::Action::init_only) {
     const lib::Status status = daemon::init_only(settings);
@@ -120,7 +120,7 @@ int start(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   try {
     const int status = start({argv + 1, argv + argc});
-    daemon::flush_logging();
+    logging::flush_logging();
     return status;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "error: %s\n", e.what());

@@ -15,8 +15,8 @@
 
 #include "core/config/settings_cell.hpp"
 #include "core/daemon/kernel_part.hpp"
-#include "core/daemon/node_watch.hpp"
 #include "core/node/address_monitor.hpp"
+#include "core/node/node_watch.hpp"
 #include "core/snapshot/transaction.hpp"
 #include "lib/mutex.hpp"
 
@@ -68,7 +68,7 @@ class NodeState {
   const std::string name_;  // not changed by a reload
   const Hooks hooks_;
   std::atomic<bool> conntrack_tcp_liberal_{false};
-  NodeWatch watch_;                           // store thread only, except fatal()
+  node::NodeWatch watch_;                     // store thread only, except fatal()
   std::vector<lib::Family> usable_families_;  // set before the store starts
 
   lib::Mutex mutex_;

@@ -10,10 +10,10 @@
 #include "core/base/notify.hpp"
 #include "core/config/settings_cell.hpp"
 #include "core/daemon/delivery.hpp"
-#include "core/daemon/logging_part.hpp"
 #include "core/daemon/reports.hpp"
 #include "core/lifecycle/backend_part.hpp"
 #include "core/lifecycle/backends.hpp"
+#include "core/logging/logging_part.hpp"
 #include "core/reload/file_watch.hpp"
 #include "core/reload/reloader.hpp"
 #include "lib/clock.hpp"
@@ -55,7 +55,7 @@ class Reloads {
   Reports& reports_;
   Delivery& delivery_;
   lifecycle::Backends& backends_;
-  LoggingPart logging_part_;
+  logging::LoggingPart logging_part_;
   lifecycle::BackendPart backend_part_;
   reload::Reloader reloader_;
   reload::FileWatch file_watch_;

@@ -4,7 +4,7 @@
 #include "core/daemon/servers.hpp"
 
 #include "core/daemon/build_info.hpp"
-#include "core/daemon/logging.hpp"
+#include "core/logging/logging.hpp"
 #include "core/observe/control/reload_command.hpp"
 #include "core/observe/metrics/process_statistics.hpp"
 #include "core/observe/services/command.hpp"
@@ -27,13 +27,13 @@ void Servers::add_reloads(reload::Reloader& reloader) {
   control_.on_slow("reload", observe::reload_command(reloader));
 }
 
-ObserveSources Servers::sources() {
-  ObserveSources out;
+observe::PageSources Servers::sources() {
+  observe::PageSources out;
   out.families = [this] { return state_.family_health(); };
   out.metrics_text = [this] { return reports_.metrics().text(); };
   out.answered_healthz = [this](int code) { reports_.metrics().answered_healthz(code); };
   out.answered_livez = [this](int code) { reports_.metrics().answered_livez(code); };
-  out.set_verbosity = [](int verbosity) { set_verbosity(verbosity); };
+  out.set_verbosity = [](int verbosity) { logging::set_verbosity(verbosity); };
   out.bind_failed_hard = [this](const std::string& reason, const std::string& sentence) {
     reports_.bind_failed(reason, sentence);
   };

@@ -9,11 +9,11 @@
 
 #include "core/config/settings_cell.hpp"
 #include "core/daemon/delivery.hpp"
-#include "core/daemon/observe.hpp"
 #include "core/daemon/reports.hpp"
 #include "core/daemon/state_reader.hpp"
 #include "core/lifecycle/backends.hpp"
 #include "core/observe/control/control_server.hpp"
+#include "core/observe/pages/http_pages.hpp"
 #include "core/reload/reloader.hpp"
 #include "lib/clock.hpp"
 
@@ -32,16 +32,16 @@ class Servers {
   lib::Status start();
   void stop();
 
-  Observe& http() { return http_; }
+  observe::HttpPages& http() { return http_; }
   StateReader& state() { return state_; }
 
  private:
-  ObserveSources sources();
+  observe::PageSources sources();
 
   Reports& reports_;
   StateReader state_;
   observe::ControlServer control_;
-  Observe http_;
+  observe::HttpPages http_;
   std::optional<lib::Status> started_;
 };
 

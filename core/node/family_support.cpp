@@ -5,8 +5,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "lib/sysctl.hpp"
 
 namespace sluice::node {
@@ -34,14 +32,6 @@ lib::Result<std::vector<lib::Family>> choose_families(lib::Family primary,
   const lib::Family other = primary == lib::Family::ipv4 ? lib::Family::ipv6 : lib::Family::ipv4;
   if (support[lib::family_index(other)].ok()) out.push_back(other);
   return out;
-}
-
-std::string check_address_family(const std::string& what, const lib::SocketAddress& where,
-                                 const std::vector<lib::Family>& usable) {
-  const lib::Family family = where.address.family();
-  if (where.address.is_unspecified() || std::find(usable.begin(), usable.end(), family) != usable.end()) return {};
-  return what + " " + where.to_string() + " is an " + std::string(family_name(family)) +
-         " address, and this node serves no " + std::string(family_name(family)) + "; name one of the other family";
 }
 
 }  // namespace sluice::node

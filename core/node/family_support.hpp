@@ -21,9 +21,4 @@ lib::Status check_ipv6(const std::string& proc = "/proc");
 lib::Result<std::vector<lib::Family>> choose_families(lib::Family primary,
                                                       const std::array<lib::Status, 2>& support);
 
-// A warning if an address to listen on belongs to a family that this node does not use (BEH 11.7), else empty. `what`
-// is the name of the setting. Unspecified addresses listen in every family.
-std::string check_address_family(const std::string& what, const lib::SocketAddress& where,
-                                 const std::vector<lib::Family>& usable);
-
 }  // namespace sluice::node

@@ -27,7 +27,6 @@ class RecordingReader {
 
   // The next nonempty line, without its newline; valid until the next call. Absent at the end.
   lib::Result<std::optional<std::string_view>> next();
-  std::size_t line_number() const { return line_number_; }  // of the line that next() returned
   // The error "FILE:12: `problem`" for the line that next() returned.
   lib::Status wrong(const std::string& problem) const;
 
@@ -51,7 +50,7 @@ class RecordingReader {
   off_t first_line_ = 0;
   std::string buffer_;
   std::size_t begin_ = 0;  // offset in buffer_ of the bytes that next() has not returned yet
-  std::size_t line_number_ = 0;
+  std::size_t line_number_ = 0;  // of the line that next() returned
   bool unfinished_ = false;
 };
 

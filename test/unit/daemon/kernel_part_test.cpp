@@ -9,9 +9,6 @@
 
 #include <memory>
 
-#include "core/base/log.hpp"
-#include "core/daemon/logging.hpp"
-#include "core/daemon/logging_part.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 #include "test/unit/temporary_folder.hpp"
 
@@ -27,7 +24,6 @@ class KernelPartTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_failed_write_is_reported_and_not_an_error);
   CPPUNIT_TEST(settings_that_are_no_longer_set_are_named);
   CPPUNIT_TEST(abandon_writes_nothing);
-  CPPUNIT_TEST(logging_is_reconfigured);
   CPPUNIT_TEST_SUITE_END();
 
   std::unique_ptr<test::TemporaryFolder> folder_;
@@ -140,25 +136,6 @@ class KernelPartTest : public CppUnit::TestFixture {
     part_->abandon();
     CPPUNIT_ASSERT_EQUAL(std::string("1\n"), written("tcp_timeout_close_wait"));
     CPPUNIT_ASSERT_EQUAL(0, changed_);
-  }
-
-  void logging_is_reconfigured() {
-    log_.reset();
-    LoggingPart part;
-    const config::Settings quiet;
-    config::Settings loud;
-    loud.log.verbosity = 4;
-    set_up_logging(quiet.log);
-    CPPUNIT_ASSERT(!part.concerned(quiet, quiet) && part.concerned(quiet, loud));
-    CPPUNIT_ASSERT(part.prepare(quiet, loud).ok());
-    CPPUNIT_ASSERT(!base::log_enabled(base::LogLevel::debug, "app"));
-    part.abandon();
-    CPPUNIT_ASSERT(part.prepare(quiet, loud).ok());
-    CPPUNIT_ASSERT(part.commit().done == Texts{"logging: text, verbosity 4"});
-    CPPUNIT_ASSERT(base::log_enabled(base::LogLevel::debug, "app"));
-    CPPUNIT_ASSERT(part.prepare(loud, quiet).ok());
-    part.commit();
-    CPPUNIT_ASSERT(!base::log_enabled(base::LogLevel::debug, "app"));
   }
 };
 

@@ -31,7 +31,6 @@ class NodeKernelTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(debounce_has_a_quiet_period_and_a_limit);
   CPPUNIT_TEST(debounce_retries_after_a_delay);
   CPPUNIT_TEST(loopback_address_is_listed);
-  CPPUNIT_TEST(bind_address_of_an_unserved_family_is_reported);
   CPPUNIT_TEST(monitor_returns_current_addresses_and_stops);
   CPPUNIT_TEST(monitor_start_fails_if_reading_fails);
   CPPUNIT_TEST_SUITE_END();
@@ -69,16 +68,6 @@ class NodeKernelTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT((*choose_families(Family::ipv4, {lib::Status(), no}) == std::vector{Family::ipv4}));
     CPPUNIT_ASSERT_EQUAL(std::string("the primary family of this node, IPv6, cannot be served: no such tool"),
                          choose_families(Family::ipv6, {lib::Status(), no}).status().message());
-  }
-
-  void bind_address_of_an_unserved_family_is_reported() {
-    const lib::SocketAddress v6{*lib::IpAddress::parse("fd00::1"), 10256};
-    CPPUNIT_ASSERT_EQUAL(std::string("healthzBindAddress [fd00::1]:10256 is an IPv6 address, and this node serves no "
-                                     "IPv6; name one of the other family"),
-                         check_address_family("healthzBindAddress", v6, {Family::ipv4}));
-    CPPUNIT_ASSERT_EQUAL(std::string(), check_address_family("x", v6, {Family::ipv4, Family::ipv6}));
-    CPPUNIT_ASSERT_EQUAL(std::string(),
-                         check_address_family("x", {lib::IpAddress::any(Family::ipv6), 10256}, {Family::ipv4}));
   }
 
   void debounce_has_a_quiet_period_and_a_limit() {

@@ -11,7 +11,7 @@
 #include "core/config/settings.hpp"
 #include "core/reload/part.hpp"
 
-namespace sluice::daemon {
+namespace sluice::logging {
 
 class LoggingPart final : public reload::ReloadPart {
  public:
@@ -24,4 +24,4 @@ class LoggingPart final : public reload::ReloadPart {
   config::LogSettings next_;
 };
 
-}  // namespace sluice::daemon
+}  // namespace sluice::logging

@@ -2,15 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Changes of the own Node object: BEH 1.4, 11.7 and cases 134, 139, 140.
-#include "core/daemon/node_watch.hpp"
+#include "core/node/node_watch.hpp"
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
-#include "core/observe/events/node_events.hpp"
-
-namespace sluice::daemon {
+namespace sluice::node {
 namespace node_watch_test {
 
 using lib::Family;
@@ -24,8 +22,6 @@ class NodeWatchTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(case_134_the_first_address_determines_the_primary_family);
   CPPUNIT_TEST(case_134_the_bind_address_determines_the_primary_family);
   CPPUNIT_TEST(case_140_cluster_cidrs_are_checked_with_the_primary_family);
-  CPPUNIT_TEST(a_port_that_is_not_programmed_is_an_event_of_its_service);
-  CPPUNIT_TEST(mode_ipvs_is_reported_as_deprecated_like_kube_proxy_does);
   CPPUNIT_TEST_SUITE_END();
 
   static model::Node node(const std::vector<const char*>& ips, const std::vector<const char*>& cidrs = {}) {
@@ -36,7 +32,7 @@ class NodeWatchTest : public CppUnit::TestFixture {
     return out;
   }
   std::vector<std::string> update(const std::optional<model::Node>& node) {
-    node::LocalDetectorSettings settings;
+    LocalDetectorSettings settings;
     settings.mode = mode_;
     return watch_.update(node, "n", settings, {Family::ipv4, Family::ipv6});
   }
@@ -45,7 +41,7 @@ class NodeWatchTest : public CppUnit::TestFixture {
     return sentences.front();
   }
 
-  node::DetectLocalMode mode_ = node::DetectLocalMode::cluster_cidr;
+  DetectLocalMode mode_ = DetectLocalMode::cluster_cidr;
   NodeWatch watch_;
 
  public:
@@ -61,7 +57,7 @@ class NodeWatchTest : public CppUnit::TestFixture {
   }
 
   void case_139_changed_pod_cidrs_are_fatal_in_node_cidr_mode() {
-    mode_ = node::DetectLocalMode::node_cidr;
+    mode_ = DetectLocalMode::node_cidr;
     update(node({}));
     update(node({}, {"10.0.0.0/24"}));
     CPPUNIT_ASSERT(watch_.fatal().ok());
@@ -81,20 +77,20 @@ class NodeWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(only(update(node({"192.168.0.2"}, {"fd00::/64"}))).find("spec.podCIDRs") != std::string::npos);
     CPPUNIT_ASSERT(watch_.fatal().ok());
     NodeWatch other;
-    node::LocalDetectorSettings settings;
-    settings.mode = node::DetectLocalMode::node_cidr;
+    LocalDetectorSettings settings;
+    settings.mode = DetectLocalMode::node_cidr;
     other.update(node({}, {"fd00::/64"}), "n", settings, {Family::ipv4});
     CPPUNIT_ASSERT(!other.fatal().ok());
   }
 
   void case_134_the_first_address_determines_the_primary_family() {
-    mode_ = node::DetectLocalMode::node_cidr;
+    mode_ = DetectLocalMode::node_cidr;
     update(node({}, {"fd00::/64"}));  // the primary family is not known yet
     CPPUNIT_ASSERT(watch_.fatal().ok());
     CPPUNIT_ASSERT(update(node({"fd00::2", "192.168.0.2"}, {"fd00::/64"})).empty());
     CPPUNIT_ASSERT(watch_.fatal().ok());
     NodeWatch other;
-    node::LocalDetectorSettings settings;
+    LocalDetectorSettings settings;
     settings.mode = mode_;
     const std::vector<Family> both{Family::ipv4, Family::ipv6};
     other.update(node({"192.168.0.2", "fd00::2"}, {"fd00::/64"}), "n", settings, both);
@@ -105,8 +101,8 @@ class NodeWatchTest : public CppUnit::TestFixture {
   }
 
   void case_134_the_bind_address_determines_the_primary_family() {
-    node::LocalDetectorSettings settings;
-    settings.mode = node::DetectLocalMode::node_cidr;
+    LocalDetectorSettings settings;
+    settings.mode = DetectLocalMode::node_cidr;
     NodeWatch watch(*lib::IpAddress::parse("fd00::5"));
     watch.update(node({}, {"fd00::/64"}), "n", settings, {Family::ipv6, Family::ipv4});
     CPPUNIT_ASSERT(watch.fatal().ok());
@@ -116,7 +112,7 @@ class NodeWatchTest : public CppUnit::TestFixture {
   }
 
   void case_140_cluster_cidrs_are_checked_with_the_primary_family() {
-    node::LocalDetectorSettings settings;
+    LocalDetectorSettings settings;
     settings.cluster_cidrs.push_back(*lib::IpPrefix::parse("fd00:10::/48"));
     const std::vector<Family> both{Family::ipv4, Family::ipv6};
     CPPUNIT_ASSERT(watch_.update(node({"fd00::2"}), "n", settings, both).empty());
@@ -126,35 +122,9 @@ class NodeWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(other.update(node({"192.168.0.2"}, {"10.0.0.0/24"}), "n", settings, both).empty());  // once
     CPPUNIT_ASSERT(other.fatal().ok());
   }
-
-  void mode_ipvs_is_reported_as_deprecated_like_kube_proxy_does() {  // BEH 11.8
-    const auto event = observe::deprecation_event("n", config::mode_facts("ipvs"));
-    CPPUNIT_ASSERT_EQUAL(std::string("IPVSDeprecation"), event.reason);
-    CPPUNIT_ASSERT_EQUAL(
-        std::string("mode ipvs is deprecated in Kubernetes since 1.35; kube-proxy turns it off in 1.40 "
-                    "and removes it in 1.43. sluiced continues to support it, and can switch a node to "
-                    "another mode at any time"),
-        event.note);
-    CPPUNIT_ASSERT_EQUAL(std::string("StartKubeProxy"), event.action);
-    CPPUNIT_ASSERT(event.type == kube::ClusterEvent::Type::warning);
-    CPPUNIT_ASSERT(event.regarding == kube::Regarding::node("n"));
-  }
-
-  void a_port_that_is_not_programmed_is_an_event_of_its_service() {
-    const auto event = observe::not_programmed_event("iptables", {{"shop", "cart", "http"}, "too long", 0});
-    CPPUNIT_ASSERT((event.regarding == kube::Regarding::service("shop", "cart")));
-    CPPUNIT_ASSERT_EQUAL(std::string("backend iptables did not program shop/cart:http: too long"), event.note);
-    CPPUNIT_ASSERT(
-        (observe::backend_event("n", "b", abi::Severity::kInfo, "R", "m", {}).regarding == kube::Regarding::node("n")));
-    CPPUNIT_ASSERT((observe::backend_event("n", "b", abi::Severity::kInfo, "R", "m",
-                                           plugin::ServicePortName{"shop", "cart", "http"})
-                        .regarding == kube::Regarding::service("shop", "cart")));
-    CPPUNIT_ASSERT((observe::not_programmed_event("b", {{"shop", "cart", ""}, "m", 0}).regarding ==
-                    kube::Regarding::service("shop", "cart")));
-  }
 };
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NodeWatchTest);
 
 }  // namespace node_watch_test
-}  // namespace sluice::daemon
+}  // namespace sluice::node

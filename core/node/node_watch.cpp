@@ -1,13 +1,13 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/daemon/node_watch.hpp"
+#include "core/node/node_watch.hpp"
 
 #include <utility>
 
 #include "core/node/node_ips.hpp"
 
-namespace sluice::daemon {
+namespace sluice::node {
 namespace {
 
 std::vector<lib::IpAddress> addresses_of(const model::Node& node) {
@@ -26,7 +26,7 @@ std::string list(const Range& range) {
 }  // namespace
 
 std::vector<std::string> NodeWatch::update(const std::optional<model::Node>& node, const std::string& name,
-                                           const node::LocalDetectorSettings& detector,
+                                           const LocalDetectorSettings& detector,
                                            const std::vector<lib::Family>& families) {
   std::vector<std::string> sentences;
   if (!node || node == last_) return sentences;
@@ -45,41 +45,40 @@ std::vector<std::string> NodeWatch::update(const std::optional<model::Node>& nod
   return sentences;
 }
 
-void NodeWatch::check_pod_cidrs(const model::Node& node, const node::LocalDetectorSettings& detector,
+void NodeWatch::check_pod_cidrs(const model::Node& node, const LocalDetectorSettings& detector,
                                 const std::vector<lib::Family>& families, std::vector<std::string>& sentences) {
   if (pod_cidrs_.empty()) {
     pod_cidrs_ = node.pod_cidrs;
-  } else if (!node.pod_cidrs.empty() && node.pod_cidrs != pod_cidrs_ &&
-             detector.mode == node::DetectLocalMode::node_cidr) {
+  } else if (!node.pod_cidrs.empty() && node.pod_cidrs != pod_cidrs_ && detector.mode == DetectLocalMode::node_cidr) {
     set_fatal("spec.podCIDRs of node " + node.name + " changed from " + list(pod_cidrs_) + " to " +
               list(node.pod_cidrs) + ", which detectLocalMode NodeCIDR does not support; restart sluiced");
   }
   check_families(detector, families, sentences);
 }
 
-void NodeWatch::check_families(const node::LocalDetectorSettings& detector, std::vector<lib::Family> families,
+void NodeWatch::check_families(const LocalDetectorSettings& detector, std::vector<lib::Family> families,
                                std::vector<std::string>& sentences) {
   const bool known_at_start = families.size() < 2 || !bind_address_.is_unspecified();
   if (!known_at_start) {
     if (addresses_.empty()) return;
     // There are exactly two families.
-    if (node::choose_node_ips(addresses_, bind_address_).primary != families.front()) {
+    if (choose_node_ips(addresses_, bind_address_).primary != families.front()) {
       std::swap(families.front(), families.back());
     }
   }
-  const auto take = [&](const node::FamilyCheck& check) {
+  const auto take = [&](const FamilyCheck& check) {
     sentences.insert(sentences.end(), check.warnings.begin(), check.warnings.end());
     if (!check.fatal.ok()) set_fatal(check.fatal.message());
   };
   if (!known_at_start && !cluster_cidrs_checked_) {
     cluster_cidrs_checked_ = true;
-    take(node::check_detector_families(detector, {}, families));
+    take(check_detector_families(detector, {}, families));
   }
   if (!pod_cidrs_checked_ && !pod_cidrs_.empty()) {
     pod_cidrs_checked_ = true;
-    node::LocalDetectorSettings ranges_alone = detector;
+    LocalDetectorSettings ranges_alone = detector;
     ranges_alone.cluster_cidrs.clear();
-    take(node::check_detector_families(ranges_alone, pod_cidrs_, families));
+    take(check_detector_families(ranges_alone, pod_cidrs_, families));
   }
 }
 
@@ -93,4 +92,4 @@ lib::Status NodeWatch::fatal() const {
   return fatal_;
 }
 
-}  // namespace sluice::daemon
+}  // namespace sluice::node

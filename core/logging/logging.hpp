@@ -13,7 +13,7 @@
 #include "core/base/log.hpp"
 #include "core/config/settings.hpp"
 
-namespace sluice::daemon {
+namespace sluice::logging {
 
 // May be called again while other threads log; no line is lost or torn. Resets the verbosity of set_verbosity().
 // REQUIRES: one thread at a time.
@@ -44,4 +44,4 @@ std::string text_line(const LogRecord& record);
 // component, pid, msg, and v (0, or 4 for debug; absent for warnings and errors).
 std::string json_line(const LogRecord& record);
 
-}  // namespace sluice::daemon
+}  // namespace sluice::logging

@@ -16,7 +16,7 @@
 #include "lib/mutex.hpp"
 #include "lib/status.hpp"
 
-namespace sluice::daemon {
+namespace sluice::node {
 
 class NodeWatch {
  public:
@@ -28,8 +28,7 @@ class NodeWatch {
   // never the same twice in a row. `families` are those in use; of two, the first is the
   // primary one until the node addresses are known.
   std::vector<std::string> update(const std::optional<model::Node>& node, const std::string& name,
-                                  const node::LocalDetectorSettings& detector,
-                                  const std::vector<lib::Family>& families);
+                                  const LocalDetectorSettings& detector, const std::vector<lib::Family>& families);
 
   // Internal addresses, then external ones; the first known ones.
   const std::vector<lib::IpAddress>& addresses() const { return addresses_; }
@@ -38,9 +37,9 @@ class NodeWatch {
 
  private:
   void set_fatal(const std::string& why);
-  void check_pod_cidrs(const model::Node& node, const node::LocalDetectorSettings& detector,
+  void check_pod_cidrs(const model::Node& node, const LocalDetectorSettings& detector,
                        const std::vector<lib::Family>& families, std::vector<std::string>& sentences);
-  void check_families(const node::LocalDetectorSettings& detector, std::vector<lib::Family> families,
+  void check_families(const LocalDetectorSettings& detector, std::vector<lib::Family> families,
                       std::vector<std::string>& sentences);
 
   lib::IpAddress bind_address_;
@@ -54,4 +53,4 @@ class NodeWatch {
   lib::Status fatal_ SLUICE_GUARDED_BY(mutex_);
 };
 
-}  // namespace sluice::daemon
+}  // namespace sluice::node

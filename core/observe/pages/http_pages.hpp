@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The HTTP servers: health on one address, metrics and debug pages on another (BEH 10.1,
-// 10.3). Maps paths to the ObserveSources that answer. Pages about settings show the running
+// 10.3). Maps paths to the PageSources that answer. Pages about settings show the running
 // configuration. As a reload part it changes addresses, binding the new one before it closes
 // the old one.
 #pragma once
@@ -18,37 +18,37 @@
 
 #include "core/config/settings.hpp"
 #include "core/config/settings_cell.hpp"
-#include "core/daemon/zpages.hpp"
 #include "core/model/node.hpp"
 #include "core/observe/health/ping_health.hpp"
 #include "core/observe/health/proxy_health.hpp"
 #include "core/observe/http/http_server.hpp"
+#include "core/observe/pages/zpages.hpp"
 #include "core/reload/part.hpp"
 #include "lib/status.hpp"
 
-namespace sluice::daemon {
+namespace sluice::observe {
 
 // Called on the threads of the servers; all must be quick and thread-safe.
-struct ObserveSources {
-  std::function<std::vector<observe::FamilyHealth>()> families;
+struct PageSources {
+  std::function<std::vector<FamilyHealth>()> families;
   std::function<std::string()> metrics_text;
   std::function<void(int code)> answered_healthz;
   std::function<void(int code)> answered_livez;
   std::function<void(int verbosity)> set_verbosity;
   // A bind failure that ends the daemon: kube-proxy's event reason, and the sentence.
   std::function<void(const std::string& reason, const std::string& sentence)> bind_failed_hard;
-  std::string version;                                           // this build
-  std::string emulation_version;                                 // of Kubernetes, "1.36"
-  observe::WallTime started = std::chrono::system_clock::now();  // of the process
+  std::string version;                                  // this build
+  std::string emulation_version;                        // of Kubernetes, "1.36"
+  WallTime started = std::chrono::system_clock::now();  // of the process
 };
 
-class Observe final : public reload::ReloadPart {
+class HttpPages final : public reload::ReloadPart {
  public:
   // The settings must outlive it.
-  Observe(const config::SettingsCell& settings, ObserveSources sources);
-  ~Observe() override;  // stops
-  Observe(const Observe&) = delete;
-  Observe& operator=(const Observe&) = delete;
+  HttpPages(const config::SettingsCell& settings, PageSources sources);
+  ~HttpPages() override;  // stops
+  HttpPages(const HttpPages&) = delete;
+  HttpPages& operator=(const HttpPages&) = delete;
 
   // Fails only if an address cannot be bound and bindAddressHardFail is set.
   lib::Status start();
@@ -69,36 +69,36 @@ class Observe final : public reload::ReloadPart {
   struct Server {
     const char* name;
     const char* reason;  // kube-proxy's event reason
-    observe::HttpHandler handler;
-    std::unique_ptr<observe::HttpServer> running{};
+    HttpHandler handler;
+    std::unique_ptr<HttpServer> running{};
     std::uint16_t port = 0;  // of `running`
     // Between prepare() and commit() or abandon().
     bool changed = false;
     std::optional<lib::SocketAddress> where{};
-    std::unique_ptr<observe::HttpServer> next{};
+    std::unique_ptr<HttpServer> next{};
   };
 
-  observe::ProxyHealth health() const;
+  ProxyHealth health() const;
   void start(Server& server, const std::optional<lib::SocketAddress>& where);
-  lib::Status listen(observe::HttpServer& server, std::uint16_t port);
+  lib::Status listen(HttpServer& server, std::uint16_t port);
   lib::Status prepare(Server& server, const std::optional<lib::SocketAddress>& from,
                       const std::optional<lib::SocketAddress>& to);
-  observe::HttpResponse answer_health(const observe::HttpRequest& request);
-  observe::HttpResponse answer_metrics(const observe::HttpRequest& request);
-  observe::HttpResponse debug_page(const observe::HttpRequest& request);
-  observe::HttpResponse health_checks(const observe::HttpRequest& request);
-  observe::HttpResponse set_verbosity(const observe::HttpRequest& request);
+  HttpResponse answer_health(const HttpRequest& request);
+  HttpResponse answer_metrics(const HttpRequest& request);
+  HttpResponse debug_page(const HttpRequest& request);
+  HttpResponse health_checks(const HttpRequest& request);
+  HttpResponse set_verbosity(const HttpRequest& request);
   StatusPage status_page() const;
 
   const config::SettingsCell& settings_;
-  const ObserveSources sources_;
+  const PageSources sources_;
   std::atomic<bool> node_eligible_{false};
-  observe::PingHealth ping_;
+  PingHealth ping_;
   lib::Status hard_failure_;
   Server health_server_{"health server", "FailedToStartProxierHealthcheck",
-                        [this](const observe::HttpRequest& request) { return answer_health(request); }};
+                        [this](const HttpRequest& request) { return answer_health(request); }};
   Server metrics_server_{"metrics server", "FailedToStartMetricServer",
-                         [this](const observe::HttpRequest& request) { return answer_metrics(request); }};
+                         [this](const HttpRequest& request) { return answer_metrics(request); }};
 };
 
-}  // namespace sluice::daemon
+}  // namespace sluice::observe

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/daemon/logging.hpp"
+#include "core/logging/logging.hpp"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -24,7 +24,7 @@
 #include "lib/mutex.hpp"
 #include "lib/signals_blocked.hpp"
 
-namespace sluice::daemon {
+namespace sluice::logging {
 namespace {
 
 constexpr std::string_view kRootName = "sluice";
@@ -294,4 +294,4 @@ void flush_logging() {
   }
 }
 
-}  // namespace sluice::daemon
+}  // namespace sluice::logging

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The paths of the health and the metrics address, on real sockets.
-#include "core/daemon/observe.hpp"
+#include "core/observe/pages/http_pages.hpp"
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
@@ -16,8 +16,8 @@
 #include "test/unit/observe/http_peer.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 
-namespace sluice::daemon {
-namespace observe_test {
+namespace sluice::observe {
+namespace http_pages_test {
 
 using namespace std::chrono_literals;
 using test::address;
@@ -25,8 +25,8 @@ using test::ask;
 using test::holds;
 using test::status;
 
-class ObserveTest : public CppUnit::TestFixture {
-  CPPUNIT_TEST_SUITE(ObserveTest);
+class HttpPagesTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(HttpPagesTest);
   CPPUNIT_TEST(health_paths);
   CPPUNIT_TEST(node_is_eligible);
   CPPUNIT_TEST(late_family);
@@ -51,7 +51,7 @@ class ObserveTest : public CppUnit::TestFixture {
   std::vector<std::string> calls_;
   std::unique_ptr<test::CapturedLog> log_;
   std::unique_ptr<config::SettingsCell> cell_;
-  std::unique_ptr<Observe> observe_;
+  std::unique_ptr<HttpPages> pages_;
   std::uint16_t health_ = 0;
   std::uint16_t metrics_ = 0;
 
@@ -72,15 +72,15 @@ class ObserveTest : public CppUnit::TestFixture {
     settings_.flags = {{"a", "1"}, {"b", ""}};
   }
   void tearDown() override {
-    observe_.reset();
+    pages_.reset();
     log_.reset();
   }
 
  private:
   lib::Status start() {
-    ObserveSources sources;
+    PageSources sources;
     sources.families = [this] {
-      return std::vector<observe::FamilyHealth>{{lib::Family::ipv4, std::chrono::system_clock::now(), pending_}};
+      return std::vector<FamilyHealth>{{lib::Family::ipv4, std::chrono::system_clock::now(), pending_}};
     };
     sources.metrics_text = [] { return std::string("a_metric 1\n"); };
     sources.answered_healthz = [this](int code) { calls_.push_back("healthz " + std::to_string(code)); };
@@ -88,20 +88,20 @@ class ObserveTest : public CppUnit::TestFixture {
     sources.set_verbosity = [this](int v) { calls_.push_back("verbosity " + std::to_string(v)); };
     sources.bind_failed_hard = [this](const std::string& reason, const std::string&) { calls_.push_back(reason); };
     sources.version = "9.8.7";
-    observe_.reset();  // it refers to the settings
+    pages_.reset();  // it refers to the settings
     cell_ = std::make_unique<config::SettingsCell>(settings_);
-    observe_ = std::make_unique<Observe>(*cell_, std::move(sources));
-    return observe_->start();
+    pages_ = std::make_unique<HttpPages>(*cell_, std::move(sources));
+    return pages_->start();
   }
   lib::Status prepare(const config::Settings& to) {
-    CPPUNIT_ASSERT(observe_->concerned(*cell_->get(), to));
-    return observe_->prepare(*cell_->get(), to);
+    CPPUNIT_ASSERT(pages_->concerned(*cell_->get(), to));
+    return pages_->prepare(*cell_->get(), to);
   }
   std::vector<std::string> reload(const config::Settings& to) {
     const auto status = prepare(to);
     CPPUNIT_ASSERT_MESSAGE(status.message(), status.ok());
     cell_->set(std::make_shared<const config::Settings>(to));
-    return observe_->commit().done;
+    return pages_->commit().done;
   }
   static lib::SocketAddress at(const std::string& ip, std::uint16_t port) { return {address(ip), port}; }
   static std::string body(const std::string& answer) {
@@ -111,13 +111,13 @@ class ObserveTest : public CppUnit::TestFixture {
   void expect(const std::string& wanted, const std::string& found) { CPPUNIT_ASSERT_EQUAL(wanted, found); }
   // Stops the servers before it reads what their threads recorded.
   std::vector<std::string> calls() {
-    observe_->stop();
+    pages_->stop();
     return calls_;
   }
 
   void health_paths() {
     CPPUNIT_ASSERT(start().ok());
-    observe_->set_node(model::Node{});
+    pages_->set_node(model::Node{});
     expect("200", status(ask(health_, "/healthz")));
     expect("200", status(ask(health_, "/healthz?verbose")));
     CPPUNIT_ASSERT(holds(ask(health_, "/livez"), "\"healthy\":true"));
@@ -131,13 +131,13 @@ class ObserveTest : public CppUnit::TestFixture {
     expect("503", status(ask(health_, "/healthz")));
     expect("200", status(ask(health_, "/livez")));
     model::Node node;
-    observe_->set_node(node);
+    pages_->set_node(node);
     expect("200", status(ask(health_, "/healthz")));
     node.leaving = true;
-    observe_->set_node(node);
+    pages_->set_node(node);
     expect("503", status(ask(health_, "/healthz")));
-    CPPUNIT_ASSERT(observe_->proxy_healthy());
-    observe_->set_node(std::nullopt);
+    CPPUNIT_ASSERT(pages_->proxy_healthy());
+    pages_->set_node(std::nullopt);
     CPPUNIT_ASSERT(holds(ask(health_, "/healthz"), "\"nodeEligible\":false,\"healthy\":true"));
   }
 
@@ -145,10 +145,10 @@ class ObserveTest : public CppUnit::TestFixture {
     settings_.sync_period = 1s;
     pending_ = 2s;
     CPPUNIT_ASSERT(start().ok());
-    observe_->set_node(model::Node{});
+    pages_->set_node(model::Node{});
     expect("503", status(ask(health_, "/healthz")));
     expect("503", status(ask(health_, "/livez")));
-    CPPUNIT_ASSERT(!observe_->proxy_healthy());
+    CPPUNIT_ASSERT(!pages_->proxy_healthy());
     CPPUNIT_ASSERT(calls() == std::vector<std::string>({"healthz 503", "livez 503"}));
   }
 
@@ -237,7 +237,7 @@ class ObserveTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(start().ok());
     config::Settings next = settings_;
     next.masquerade_all = true;
-    CPPUNIT_ASSERT(!observe_->concerned(settings_, next));
+    CPPUNIT_ASSERT(!pages_->concerned(settings_, next));
     next.backend = "nftables";
     next.kube_proxy_configuration = R"({"mode":"nftables"})";
     next.flags = {{"c", "2"}};
@@ -314,7 +314,7 @@ class ObserveTest : public CppUnit::TestFixture {
     next.serve.metrics = at("0.0.0.0", metrics_);
     next.serve.healthz.reset();
     CPPUNIT_ASSERT(prepare(next).ok());
-    observe_->abandon();
+    pages_->abandon();
     expect("200", status(ask(health_, "/livez")));
     for (int i = 0; i < 20; ++i) expect("200", status(ask(metrics_, "/metrics")));
     expect("refused", ask(metrics_, "/metrics", address("127.0.0.2")));
@@ -334,7 +334,7 @@ class ObserveTest : public CppUnit::TestFixture {
   }
 };
 
-CPPUNIT_TEST_SUITE_REGISTRATION(ObserveTest);
+CPPUNIT_TEST_SUITE_REGISTRATION(HttpPagesTest);
 
-}  // namespace observe_test
-}  // namespace sluice::daemon
+}  // namespace http_pages_test
+}  // namespace sluice::observe

@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "core/daemon/observe.hpp"
+#include "core/observe/pages/http_pages.hpp"
 #include "test/unit/observe/http_peer.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 
-namespace sluice::daemon {
-namespace observe_paths_test {
+namespace sluice::observe {
+namespace http_pages_paths_test {
 
 constexpr const char* kJson = "application/json";
 constexpr const char* kText = "text/plain; charset=utf-8";
@@ -139,8 +139,8 @@ std::vector<Row> rows() {
   };
 }
 
-class ObservePathsTest : public CppUnit::TestFixture {
-  CPPUNIT_TEST_SUITE(ObservePathsTest);
+class HttpPagesPathsTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(HttpPagesPathsTest);
   CPPUNIT_TEST(every_path_answers_like_kube_proxy);
   CPPUNIT_TEST(answers_have_the_process_start_time);
   CPPUNIT_TEST(a_deprecated_version_has_a_warning);
@@ -151,7 +151,7 @@ class ObservePathsTest : public CppUnit::TestFixture {
   config::Settings settings_;
   std::unique_ptr<test::CapturedLog> log_;
   std::unique_ptr<config::SettingsCell> cell_;
-  std::unique_ptr<Observe> observe_;
+  std::unique_ptr<HttpPages> pages_;
   std::uint16_t health_ = 0;
   std::uint16_t metrics_ = 0;
 
@@ -172,16 +172,15 @@ class ObservePathsTest : public CppUnit::TestFixture {
     settings_.flags = {{"a", "1"}, {"b", ""}};
   }
   void tearDown() override {
-    observe_.reset();
+    pages_.reset();
     log_.reset();
   }
 
  private:
   void start() {
-    ObserveSources sources;
+    PageSources sources;
     sources.families = [] {
-      return std::vector<observe::FamilyHealth>{
-          {.family = lib::Family::ipv4, .last_updated = std::chrono::system_clock::now()}};
+      return std::vector<FamilyHealth>{{.family = lib::Family::ipv4, .last_updated = std::chrono::system_clock::now()}};
     };
     sources.metrics_text = [] { return std::string("a_metric 1\n"); };
     sources.answered_healthz = [](int) {};
@@ -191,11 +190,11 @@ class ObservePathsTest : public CppUnit::TestFixture {
     sources.version = "9.8.7";
     sources.emulation_version = "1.36";
     // 2026-01-02T03:04:05.5Z
-    sources.started = observe::WallTime(std::chrono::milliseconds(1'767'323'045'500));
+    sources.started = WallTime(std::chrono::milliseconds(1'767'323'045'500));
     cell_ = std::make_unique<config::SettingsCell>(settings_);
-    observe_ = std::make_unique<Observe>(*cell_, std::move(sources));
-    CPPUNIT_ASSERT(observe_->start().ok());
-    observe_->set_node(model::Node{});
+    pages_ = std::make_unique<HttpPages>(*cell_, std::move(sources));
+    CPPUNIT_ASSERT(pages_->start().ok());
+    pages_->set_node(model::Node{});
   }
   std::string ask(const Row& row) {
     test::HttpPeer client(row.server == Server::health ? health_ : metrics_);
@@ -273,7 +272,7 @@ class ObservePathsTest : public CppUnit::TestFixture {
   }
 };
 
-CPPUNIT_TEST_SUITE_REGISTRATION(ObservePathsTest);
+CPPUNIT_TEST_SUITE_REGISTRATION(HttpPagesPathsTest);
 
-}  // namespace observe_paths_test
-}  // namespace sluice::daemon
+}  // namespace http_pages_paths_test
+}  // namespace sluice::observe

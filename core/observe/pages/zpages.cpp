@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/daemon/zpages.hpp"
+#include "core/observe/pages/zpages.hpp"
 
 #include <algorithm>
 #include <ctime>
@@ -12,11 +12,10 @@
 #include "core/observe/http/accept_header.hpp"
 #include "lib/rfc3339.hpp"
 
-namespace sluice::daemon {
+namespace sluice::observe {
 namespace {
 
 using nlohmann::ordered_json;
-using observe::HttpResponse;
 using Time = std::chrono::system_clock::time_point;
 
 constexpr const char* kComponent = "sluiced";
@@ -38,7 +37,7 @@ struct Form {
 
 std::optional<Form> choose(const std::string& accept, const std::string& kind) {
   if (accept.find_first_not_of(" \t") == std::string::npos) return Form{.text = true};
-  for (const auto& clause : observe::parse_accept(accept)) {
+  for (const auto& clause : parse_accept(accept)) {
     const std::string as = clause.parameter("as");
     const std::string group = clause.parameter("g");
     const std::string version = clause.parameter("v");
@@ -121,4 +120,4 @@ HttpResponse flagz(const std::map<std::string, std::string>& flags, const std::s
   return answer(accept, "Flagz", "flagz", text, {{"flags", flags}});
 }
 
-}  // namespace sluice::daemon
+}  // namespace sluice::observe

@@ -12,7 +12,7 @@
 
 #include "core/observe/http/http_message.hpp"
 
-namespace sluice::daemon {
+namespace sluice::observe {
 
 struct StatusPage {
   std::chrono::system_clock::time_point started;  // of the process
@@ -23,7 +23,7 @@ struct StatusPage {
 };
 
 // `accept` is the header of the request. Answers 406 if it accepts neither form.
-observe::HttpResponse statusz(const StatusPage& page, const std::string& accept);
-observe::HttpResponse flagz(const std::map<std::string, std::string>& flags, const std::string& accept);
+HttpResponse statusz(const StatusPage& page, const std::string& accept);
+HttpResponse flagz(const std::map<std::string, std::string>& flags, const std::string& accept);
 
-}  // namespace sluice::daemon
+}  // namespace sluice::observe

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/daemon/logging.hpp"
+#include "core/logging/logging.hpp"
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
@@ -18,10 +18,11 @@
 #include <sstream>
 #include <thread>
 
+#include "core/logging/logging_part.hpp"
 #include "lib/fd.hpp"
 #include "test/unit/temporary_folder.hpp"
 
-namespace sluice::daemon {
+namespace sluice::logging {
 namespace logging_test {
 
 // 2026-11-21 02:41:00.123456 UTC.
@@ -38,6 +39,7 @@ class LoggingTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(json_lines_have_the_fields_of_kubernetes_components);
   CPPUNIT_TEST(json_replaces_invalid_utf8);
   CPPUNIT_TEST(verbosity_enables_debug_lines);
+  CPPUNIT_TEST(logging_is_reconfigured);
   CPPUNIT_TEST(patterns_are_globs);
   CPPUNIT_TEST(vmodule_and_split_streams);
   CPPUNIT_TEST(reconfiguration_loses_no_line_of_other_threads);
@@ -105,6 +107,24 @@ class LoggingTest : public CppUnit::TestFixture {
     set_verbosity(0);
     CPPUNIT_ASSERT(!base::log_enabled(base::LogLevel::debug, "store"));
     set_up_logging({});
+  }
+
+  void logging_is_reconfigured() {
+    LoggingPart part;
+    const config::Settings quiet;
+    config::Settings loud;
+    loud.log.verbosity = 4;
+    set_up_logging(quiet.log);
+    CPPUNIT_ASSERT(!part.concerned(quiet, quiet) && part.concerned(quiet, loud));
+    CPPUNIT_ASSERT(part.prepare(quiet, loud).ok());
+    CPPUNIT_ASSERT(!base::log_enabled(base::LogLevel::debug, "app"));
+    part.abandon();
+    CPPUNIT_ASSERT(part.prepare(quiet, loud).ok());
+    CPPUNIT_ASSERT(part.commit().done == std::vector<std::string>{"logging: text, verbosity 4"});
+    CPPUNIT_ASSERT(base::log_enabled(base::LogLevel::debug, "app"));
+    CPPUNIT_ASSERT(part.prepare(loud, quiet).ok());
+    part.commit();
+    CPPUNIT_ASSERT(!base::log_enabled(base::LogLevel::debug, "app"));
   }
 
   void patterns_are_globs() {
@@ -210,4 +230,4 @@ class LoggingTest : public CppUnit::TestFixture {
 CPPUNIT_TEST_SUITE_REGISTRATION(LoggingTest);
 
 }  // namespace logging_test
-}  // namespace sluice::daemon
+}  // namespace sluice::logging

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/daemon/observe.hpp"
+#include "core/observe/pages/http_pages.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,11 +12,8 @@
 #include "core/observe/http/accept_header.hpp"
 #include "lib/number.hpp"
 
-namespace sluice::daemon {
+namespace sluice::observe {
 namespace {
-
-using observe::HttpRequest;
-using observe::HttpResponse;
 
 // The escaping schemes of the text format, selected by "escaping" in Accept. Metric names here need none of them.
 constexpr std::array<std::string_view, 4> kEscapings{"allow-utf-8", "underscores", "dots", "values"};
@@ -35,9 +32,9 @@ HttpResponse no_pprof() {
   return text(404, "Go profiles are not available: sluiced is not a Go program. Use perf(1) on the process.\n");
 }
 
-HttpResponse exposition(const std::string& accept, observe::WallTime started, std::string body) {
+HttpResponse exposition(const std::string& accept, WallTime started, std::string body) {
   std::string escaping = "underscores";
-  for (const auto& clause : observe::parse_accept(accept)) {
+  for (const auto& clause : parse_accept(accept)) {
     const std::string wanted = clause.parameter("escaping");
     if (std::find(kEscapings.begin(), kEscapings.end(), wanted) != kEscapings.end()) escaping = wanted;
     const std::string version = clause.parameter("version");
@@ -56,12 +53,12 @@ HttpResponse flag_answer(int status, const std::string& sentence) {
 
 }  // namespace
 
-Observe::Observe(const config::SettingsCell& settings, ObserveSources sources)
+HttpPages::HttpPages(const config::SettingsCell& settings, PageSources sources)
     : settings_(settings), sources_(std::move(sources)) {}
 
-Observe::~Observe() { stop(); }
+HttpPages::~HttpPages() { stop(); }
 
-lib::Status Observe::start() {
+lib::Status HttpPages::start() {
   const auto settings = settings_.get();
   start(health_server_, settings->serve.healthz);
   if (hard_failure_.ok()) start(metrics_server_, settings->serve.metrics);
@@ -69,20 +66,20 @@ lib::Status Observe::start() {
   return hard_failure_;
 }
 
-void Observe::stop() {
+void HttpPages::stop() {
   for (Server* server : {&health_server_, &metrics_server_}) {
     server->next.reset();
     server->running.reset();
   }
 }
 
-void Observe::set_node(const std::optional<model::Node>& node) { node_eligible_ = node && !node->leaving; }
+void HttpPages::set_node(const std::optional<model::Node>& node) { node_eligible_ = node && !node->leaving; }
 
-bool Observe::proxy_healthy() const { return observe::proxy_healthy(health()); }
+bool HttpPages::proxy_healthy() const { return observe::proxy_healthy(health()); }
 
-void Observe::start(Server& server, const std::optional<lib::SocketAddress>& where) {
+void HttpPages::start(Server& server, const std::optional<lib::SocketAddress>& where) {
   if (!where) return;
-  observe::HttpServer::OnBindFailure failed;
+  HttpServer::OnBindFailure failed;
   if (settings_.get()->serve.bind_address_hard_fail) {
     // start() makes the first attempt on this thread, and there is no retry.
     failed = [this, reason = server.reason](const std::string& sentence) {
@@ -90,16 +87,16 @@ void Observe::start(Server& server, const std::optional<lib::SocketAddress>& whe
       sources_.bind_failed_hard(reason, sentence);
     };
   }
-  server.running = std::make_unique<observe::HttpServer>(server.name, *where, server.handler, std::move(failed));
+  server.running = std::make_unique<HttpServer>(server.name, *where, server.handler, std::move(failed));
   server.port = where->port;
   server.running->start();
 }
 
-bool Observe::concerned(const config::Settings& from, const config::Settings& to) const {
+bool HttpPages::concerned(const config::Settings& from, const config::Settings& to) const {
   return !(from.serve == to.serve);
 }
 
-lib::Status Observe::prepare(const config::Settings& from, const config::Settings& to) {
+lib::Status HttpPages::prepare(const config::Settings& from, const config::Settings& to) {
   lib::Status status = prepare(health_server_, from.serve.healthz, to.serve.healthz);
   if (status.ok()) status = prepare(metrics_server_, from.serve.metrics, to.serve.metrics);
   if (!status.ok()) abandon();
@@ -107,7 +104,7 @@ lib::Status Observe::prepare(const config::Settings& from, const config::Setting
 }
 
 // The new address may overlap a running one, as 127.0.0.1 does 0.0.0.0, and the two servers may swap their addresses.
-lib::Status Observe::listen(observe::HttpServer& server, std::uint16_t port) {
+lib::Status HttpPages::listen(HttpServer& server, std::uint16_t port) {
   lib::Status status = server.listen();
   for (Server* mine : {&health_server_, &metrics_server_}) {
     if (status.ok() || !mine->running || mine->port != port) continue;
@@ -119,11 +116,11 @@ lib::Status Observe::listen(observe::HttpServer& server, std::uint16_t port) {
 }
 
 // Fails if the address cannot be bound, instead of retrying as at a start, because the old address still works.
-lib::Status Observe::prepare(Server& server, const std::optional<lib::SocketAddress>& from,
-                             const std::optional<lib::SocketAddress>& to) {
+lib::Status HttpPages::prepare(Server& server, const std::optional<lib::SocketAddress>& from,
+                               const std::optional<lib::SocketAddress>& to) {
   if (from == to) return {};
   if (to) {
-    auto next = std::make_unique<observe::HttpServer>(server.name, *to, server.handler, nullptr);
+    auto next = std::make_unique<HttpServer>(server.name, *to, server.handler, nullptr);
     if (auto status = listen(*next, to->port); !status.ok()) return status;
     server.next = std::move(next);
   }
@@ -132,7 +129,7 @@ lib::Status Observe::prepare(Server& server, const std::optional<lib::SocketAddr
   return {};
 }
 
-reload::Committed Observe::commit() {
+reload::Committed HttpPages::commit() {
   reload::Committed out;
   for (Server* server : {&health_server_, &metrics_server_}) {
     if (!std::exchange(server->changed, false)) continue;
@@ -146,39 +143,39 @@ reload::Committed Observe::commit() {
   return out;
 }
 
-void Observe::abandon() {
+void HttpPages::abandon() {
   for (Server* server : {&health_server_, &metrics_server_}) {
     server->next.reset();
     server->changed = false;
   }
 }
 
-observe::ProxyHealth Observe::health() const {
+ProxyHealth HttpPages::health() const {
   return {sources_.families(), 2 * settings_.get()->sync_period, node_eligible_, std::chrono::system_clock::now()};
 }
 
-HttpResponse Observe::answer_health(const HttpRequest& request) {
+HttpResponse HttpPages::answer_health(const HttpRequest& request) {
   if (request.path == "/healthz") {
-    HttpResponse out = observe::healthz(health());
+    HttpResponse out = healthz(health());
     sources_.answered_healthz(out.status);
     return out;
   }
   if (request.path == "/livez") {
-    HttpResponse out = observe::livez(health());
+    HttpResponse out = livez(health());
     sources_.answered_livez(out.status);
     return out;
   }
-  if (request.path == "/readyz") return observe::readyz(health());
-  if (request.path == "/sync") return observe::sync_ages(health());
+  if (request.path == "/readyz") return readyz(health());
+  if (request.path == "/sync") return sync_ages(health());
   return not_found();
 }
 
-HttpResponse Observe::answer_metrics(const HttpRequest& request) {
+HttpResponse HttpPages::answer_metrics(const HttpRequest& request) {
   const std::string& path = request.path;
   if (path == "/metrics") return exposition(request.accept, sources_.started, sources_.metrics_text());
   if (path == "/metrics/slis" || path.starts_with("/healthz")) return health_checks(request);
   if (path == "/proxyMode") return text(200, settings_.get()->backend);
-  if (path == "/sync") return observe::sync_ages(health());
+  if (path == "/sync") return sync_ages(health());
   if (path == "/configz") {
     const auto settings = settings_.get();
     const std::string& configuration = settings->kube_proxy_configuration;
@@ -190,7 +187,7 @@ HttpResponse Observe::answer_metrics(const HttpRequest& request) {
   return debug_page(request);
 }
 
-HttpResponse Observe::debug_page(const HttpRequest& request) {
+HttpResponse HttpPages::debug_page(const HttpRequest& request) {
   const std::string& path = request.path;
   const auto settings = settings_.get();
   const config::ServeSettings& serve = settings->serve;
@@ -204,7 +201,7 @@ HttpResponse Observe::debug_page(const HttpRequest& request) {
   return not_found();
 }
 
-HttpResponse Observe::health_checks(const HttpRequest& request) {
+HttpResponse HttpPages::health_checks(const HttpRequest& request) {
   if (request.path == "/healthz") return ping_.answer(request.query);
   if (request.path == "/healthz/ping") return {.body = "ok"};
   if (request.path != "/metrics/slis") return not_found();
@@ -215,7 +212,7 @@ HttpResponse Observe::health_checks(const HttpRequest& request) {
   return exposition(request.accept, sources_.started, ping_.slis(sources_.started));
 }
 
-HttpResponse Observe::set_verbosity(const HttpRequest& request) {
+HttpResponse HttpPages::set_verbosity(const HttpRequest& request) {
   if (request.method != "PUT") return flag_answer(406, "unsupported http method");
   const auto value = lib::parse_number(request.body, 0);
   if (!value) {
@@ -226,7 +223,7 @@ HttpResponse Observe::set_verbosity(const HttpRequest& request) {
   return flag_answer(200, "successfully set klog.logging.verbosity to " + request.body);
 }
 
-StatusPage Observe::status_page() const {
+StatusPage HttpPages::status_page() const {
   std::vector<std::string> paths{"/configz", "/healthz", "/metrics", "/proxyMode", "/sync"};
   if (settings_.get()->serve.flagz) paths.insert(paths.begin() + 1, "/flagz");
   return {.started = sources_.started,
@@ -236,4 +233,4 @@ StatusPage Observe::status_page() const {
           .paths = std::move(paths)};
 }
 
-}  // namespace sluice::daemon
+}  // namespace sluice::observe

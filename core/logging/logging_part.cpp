@@ -1,11 +1,11 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/daemon/logging_part.hpp"
+#include "core/logging/logging_part.hpp"
 
-#include "core/daemon/logging.hpp"
+#include "core/logging/logging.hpp"
 
-namespace sluice::daemon {
+namespace sluice::logging {
 
 bool LoggingPart::concerned(const config::Settings& from, const config::Settings& to) const {
   return !(from.log == to.log);
@@ -22,4 +22,4 @@ reload::Committed LoggingPart::commit() {
                    ", verbosity " + std::to_string(next_.verbosity)}};
 }
 
-}  // namespace sluice::daemon
+}  // namespace sluice::logging
