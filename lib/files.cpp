@@ -32,18 +32,25 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
   }
 }
 
+std::size_t write_all(int fd, std::string_view content) {
+  std::size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t n = ::write(fd, content.data() + done, content.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  return done;
+}
+
 Status write_file_atomically(const std::string& path, std::string_view content, unsigned mode) {
   const std::string temporary = path + ".new";
   {
     const Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
     if (!fd.valid()) return errno_status("cannot write " + temporary, errno);
-    while (!content.empty()) {
-      const ssize_t n = ::write(fd.get(), content.data(), content.size());
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return errno_status("cannot write " + temporary, errno);
-      content.remove_prefix(static_cast<std::size_t>(n));
+    if (write_all(fd.get(), content) < content.size() || ::fsync(fd.get()) != 0) {
+      return errno_status("cannot write " + temporary, errno);
     }
-    if (::fsync(fd.get()) != 0) return errno_status("cannot write " + temporary, errno);
   }
   if (::rename(temporary.c_str(), path.c_str()) != 0) return errno_status("cannot replace " + path, errno);
   const auto folder = std::filesystem::path(path).parent_path();

@@ -3,7 +3,6 @@
 
 #include "core/daemon/logging.hpp"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <log4cplus/appender.h>
 #include <log4cplus/initializer.h>
@@ -21,6 +20,7 @@
 #include <string_view>
 #include <thread>
 
+#include "lib/files.hpp"
 #include "lib/mutex.hpp"
 #include "lib/signals_blocked.hpp"
 
@@ -92,16 +92,7 @@ LogRecord to_record(const log4cplus::spi::InternalLoggingEvent& event) {
           static_cast<int>(::getpid())};
 }
 
-void write_whole(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // a failed log write cannot be logged
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
-// A buffer for info lines, and the thread that flushes it regularly.
+// A buffer for info lines, and the thread that flushes it regularly. A failed write of a log line cannot be logged.
 class InfoStream {
  public:
   InfoStream(std::size_t size, config::Duration flush_interval)
@@ -126,7 +117,7 @@ class InfoStream {
     const lib::Lock lock(mutex_);
     if (buffer_.size() + line.size() > size_) write_buffer();
     if (line.size() > size_) {
-      write_whole(STDOUT_FILENO, line);
+      lib::write_all(STDOUT_FILENO, line);
     } else {
       buffer_ += line;
     }
@@ -138,7 +129,7 @@ class InfoStream {
 
  private:
   void write_buffer() SLUICE_REQUIRES(mutex_) {
-    write_whole(STDOUT_FILENO, buffer_);
+    lib::write_all(STDOUT_FILENO, buffer_);
     buffer_.clear();
   }
   void run() {
@@ -202,7 +193,7 @@ class LineAppender final : public log4cplus::Appender {
     if (info && info_) {
       info_->put(line);
     } else {
-      write_whole(STDERR_FILENO, line);
+      lib::write_all(STDERR_FILENO, line);
     }
   }
 
