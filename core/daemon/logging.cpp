@@ -23,6 +23,7 @@
 #include "lib/files.hpp"
 #include "lib/mutex.hpp"
 #include "lib/signals_blocked.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::daemon {
 namespace {
@@ -39,9 +40,7 @@ std::string on_one_line(std::string_view text) {
     if (c == '\n') {
       out += "\\n";
     } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
-      out += escaped;
+      out += "\\x" + lib::hex_byte(c);
     } else {
       out += c;
     }
