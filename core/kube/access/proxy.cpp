@@ -102,7 +102,8 @@ lib::Result<Proxy> parse_proxy_url(const std::string& text, const std::string& o
     authority.remove_prefix(at + 1);
     const auto colon = user_info.find(':');
     const auto password = colon == std::string_view::npos ? std::string_view() : user_info.substr(colon + 1);
-    if (!lib::decode_percent(user_info.substr(0, colon), out.username) || !lib::decode_percent(password, out.password)) {
+    if (!lib::decode_percent(user_info.substr(0, colon), out.username) ||
+        !lib::decode_percent(password, out.password)) {
       return wrong("the user information has a % that begins no %XX");
     }
   }
