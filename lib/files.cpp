@@ -15,9 +15,13 @@
 
 namespace sluice::lib {
 
-Result<std::string> read_file(const std::string& path, std::size_t limit) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+Result<std::string> read_file(const std::string& path, std::size_t limit, bool only_regular) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | (only_regular ? O_NOFOLLOW | O_NONBLOCK : 0)));
   if (!fd.valid()) return errno_status("cannot read " + path, errno);
+  struct stat facts{};
+  if (only_regular && (::fstat(fd.get(), &facts) != 0 || !S_ISREG(facts.st_mode))) {
+    return invalid("cannot read " + path + ": it is not a regular file");
+  }
   std::string out;
   char buffer[16384];
   for (;;) {
@@ -32,20 +36,32 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
   }
 }
 
+std::size_t write_all(int fd, std::string_view content) {
+  std::size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t n = ::write(fd, content.data() + done, content.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  return done;
+}
+
 Status write_file_atomically(const std::string& path, std::string_view content, unsigned mode) {
   const std::string temporary = path + ".new";
+  const auto failed = [&](const std::string& action) {
+    Status status = errno_status(action, errno);
+    ::unlink(temporary.c_str());
+    return status;
+  };
+  ::unlink(temporary.c_str());  // left by a crash
   {
-    const Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
-    if (!fd.valid()) return errno_status("cannot write " + temporary, errno);
-    while (!content.empty()) {
-      const ssize_t n = ::write(fd.get(), content.data(), content.size());
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return errno_status("cannot write " + temporary, errno);
-      content.remove_prefix(static_cast<std::size_t>(n));
+    const Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+    if (!fd.valid() || write_all(fd.get(), content) < content.size() || ::fsync(fd.get()) != 0) {
+      return failed("cannot write " + temporary);
     }
-    if (::fsync(fd.get()) != 0) return errno_status("cannot write " + temporary, errno);
   }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return errno_status("cannot replace " + path, errno);
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return failed("cannot replace " + path);
   const auto folder = std::filesystem::path(path).parent_path();
   const Fd dir(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (dir.valid() && ::fsync(dir.get()) != 0) return errno_status("cannot sync " + folder.string(), errno);

@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "lib/fd.hpp"
+#include "lib/files.hpp"
 
 extern char** environ;
 
@@ -42,13 +43,7 @@ struct Pipe {
 Fd make_input(std::string_view input) {
   if (input.empty()) return Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   Fd file(::memfd_create("input", MFD_CLOEXEC));
-  while (file.valid() && !input.empty()) {
-    const ssize_t size = ::write(file.get(), input.data(), input.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return {};
-    input.remove_prefix(static_cast<std::size_t>(size));
-  }
-  if (file.valid() && ::lseek(file.get(), 0, SEEK_SET) < 0) return {};
+  if (file.valid() && (write_all(file.get(), input) < input.size() || ::lseek(file.get(), 0, SEEK_SET) < 0)) return {};
   return file;
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "lib/fd.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::lib {
 namespace {
@@ -41,10 +42,7 @@ class Sum {
 
 std::string hex(const std::array<std::uint8_t, 32>& bytes) {
   std::string out;
-  for (const std::uint8_t byte : bytes) {
-    out += "0123456789abcdef"[byte >> 4];
-    out += "0123456789abcdef"[byte & 0xf];
-  }
+  for (const std::uint8_t byte : bytes) out += hex_byte(byte);
   return out;
 }
 

@@ -3,7 +3,6 @@
 
 #include "core/logging/logging.hpp"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <log4cplus/appender.h>
 #include <log4cplus/initializer.h>
@@ -21,8 +20,10 @@
 #include <string_view>
 #include <thread>
 
+#include "lib/files.hpp"
 #include "lib/mutex.hpp"
 #include "lib/signals_blocked.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::logging {
 namespace {
@@ -39,9 +40,7 @@ std::string on_one_line(std::string_view text) {
     if (c == '\n') {
       out += "\\n";
     } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
-      out += escaped;
+      out += "\\x" + lib::hex_byte(c);
     } else {
       out += c;
     }
@@ -92,16 +91,7 @@ LogRecord to_record(const log4cplus::spi::InternalLoggingEvent& event) {
           static_cast<int>(::getpid())};
 }
 
-void write_whole(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // a failed log write cannot be logged
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
-// A buffer for info lines, and the thread that flushes it regularly.
+// A buffer for info lines, and the thread that flushes it regularly. A failed write of a log line cannot be logged.
 class InfoStream {
  public:
   InfoStream(std::size_t size, config::Duration flush_interval)
@@ -126,7 +116,7 @@ class InfoStream {
     const lib::Lock lock(mutex_);
     if (buffer_.size() + line.size() > size_) write_buffer();
     if (line.size() > size_) {
-      write_whole(STDOUT_FILENO, line);
+      lib::write_all(STDOUT_FILENO, line);
     } else {
       buffer_ += line;
     }
@@ -138,7 +128,7 @@ class InfoStream {
 
  private:
   void write_buffer() SLUICE_REQUIRES(mutex_) {
-    write_whole(STDOUT_FILENO, buffer_);
+    lib::write_all(STDOUT_FILENO, buffer_);
     buffer_.clear();
   }
   void run() {
@@ -202,7 +192,7 @@ class LineAppender final : public log4cplus::Appender {
     if (info && info_) {
       info_->put(line);
     } else {
-      write_whole(STDERR_FILENO, line);
+      lib::write_all(STDERR_FILENO, line);
     }
   }
 

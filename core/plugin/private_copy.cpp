@@ -11,9 +11,12 @@
 #include <cerrno>
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "lib/files.hpp"
 
 namespace sluice::plugin {
 namespace {
@@ -44,12 +47,8 @@ Status copy_content(const fs::path& file, int from, int to) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failed(file, "read", errno);
     if (got == 0) return {};
-    for (ssize_t done = 0; done < got;) {
-      const ssize_t put = write(to, chunk.data() + done, static_cast<std::size_t>(got - done));
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) return failed(file, "write to memory", errno);
-      done += put;
-    }
+    const std::string_view piece(chunk.data(), static_cast<std::size_t>(got));
+    if (lib::write_all(to, piece) < piece.size()) return failed(file, "write to memory", errno);
   }
 }
 

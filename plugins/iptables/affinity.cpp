@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <functional>
-#include <string_view>
 #include <unordered_set>
 #include <utility>
 
+#include "plugins/common/address_hash.hpp"
 #include "plugins/iptables/names.hpp"
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/affinity.hpp"
@@ -19,13 +18,6 @@
 
 namespace sluice::iptables {
 namespace {
-
-struct AddressHash {
-  std::size_t operator()(const abi::Address& address) const noexcept {
-    return std::hash<std::string_view>()(
-        std::string_view(reinterpret_cast<const char*>(address.bytes), sizeof(address.bytes)));
-  }
-};
 
 std::string list_name(const netfilter::ShortHash& hash) { return name(ChainId{ChainKind::kEndpoint, hash}); }
 
@@ -111,7 +103,7 @@ void AffinityBook::bind(const Port& port, const std::vector<Kept>& clients, std:
                                         [&](const Target& one, const auto& key) { return place(one) < key; });
     return found != targets.end() && place(*found) == wanted ? &*found : nullptr;
   };
-  std::unordered_set<abi::Address, AddressHash> known;
+  std::unordered_set<abi::Address> known;
   for (const Bound& one : bound(port)) {
     known.insert(one.client);
     ++find(one.endpoint->address, one.endpoint->port)->bound;

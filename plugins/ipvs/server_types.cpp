@@ -3,9 +3,8 @@
 
 #include "plugins/ipvs/server_types.hpp"
 
-#include <string_view>
-
 #include "lib/protocol.hpp"
+#include "plugins/common/address_hash.hpp"
 
 namespace sluice::ipvs {
 std::string to_string(const ServerKey& key, abi::Family family) {
@@ -17,8 +16,8 @@ std::string to_string(const RealServer& server, abi::Family family) {
 }
 
 std::size_t ServerKeyHash::operator()(const ServerKey& key) const noexcept {
-  const std::string_view bytes(reinterpret_cast<const char*>(key.address.bytes), sizeof(key.address.bytes));
-  return std::hash<std::string_view>()(bytes) * 31 + (std::size_t{key.port} << 8 | static_cast<std::uint8_t>(key.protocol));
+  const std::size_t place = std::size_t{key.port} << 8 | static_cast<std::uint8_t>(key.protocol);
+  return std::hash<abi::Address>()(key.address) * 31 + place;
 }
 
 }  // namespace sluice::ipvs

@@ -4,9 +4,9 @@
 #include "plugins/ipvs/wanted.hpp"
 
 #include <algorithm>
-#include <string_view>
 #include <tuple>
 
+#include "plugins/common/address_hash.hpp"
 #include "plugins/ipvs/frontends.hpp"
 
 namespace sluice::ipvs {
@@ -18,15 +18,8 @@ struct SetItemHash {
   }
 };
 
-struct AddressHash {
-  std::size_t operator()(const abi::Address& address) const noexcept {
-    return std::hash<std::string_view>()(
-        std::string_view(reinterpret_cast<const char*>(address.bytes), sizeof(address.bytes)));
-  }
-};
-
 // Reference counts, and what came or went since the last take().
-template <class T, class Hash>
+template <class T, class Hash = std::hash<T>>
 class Counted {
  public:
   void add(const T& value) {
@@ -110,13 +103,13 @@ struct Claims {
 struct Wanted::State {
   std::map<PortId, ServicePlan> plans;
   Counted<SetItem, SetItemHash> items;
-  Counted<abi::Address, AddressHash> addresses;
+  Counted<abi::Address> addresses;
   std::unordered_map<ServerKey, Claims, ServerKeyHash> servers;
   std::map<ServerKey, bool> touched_servers;  // whether it was wanted before
   Counted<ServerKey, ServerKeyHash> closed;
   std::set<PortId> gained;
-  std::unordered_map<abi::Address, std::uint32_t, AddressHash> endpoints;    // the number of plans that have each
-  std::unordered_map<abi::Address, std::set<PortId>, AddressHash> external;  // the service ports that list each
+  std::unordered_map<abi::Address, std::uint32_t> endpoints;    // the number of plans that have each
+  std::unordered_map<abi::Address, std::set<PortId>> external;  // the service ports that list each
   std::map<PortId, ServicePlan> complete;  // complete plans of those in `plans` that lack a withheld address
   std::set<PortId> affected;
   std::set<ServerKey> missing;  // of `servers`: not in the kernel

@@ -54,6 +54,17 @@ std::string slot_text(std::uint32_t slot);
 // which is not zero, in the lower half.
 inline constexpr std::uint32_t kAffinityIdMask = 0xffff0000;
 
+// FNV-1a with a final mix, as neighbouring addresses would cluster otherwise; the same in every run and build.
+inline std::uint64_t hash_bytes(const void* bytes, std::size_t count, std::uint64_t seed = 0) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325 ^ seed;
+  for (std::size_t i = 0; i < count; ++i) {
+    hash = (hash ^ static_cast<const std::uint8_t*>(bytes)[i]) * 0x100000001b3;
+  }
+  hash ^= hash >> 29;
+  hash *= 0xbf58476d1ce4e5b9;
+  return hash ^ hash >> 32;
+}
+
 // A byte string of at most Room bytes, ordered by bytes.
 template <std::size_t Room>
 class Bytes {

@@ -3,7 +3,6 @@
 
 #include "plugins/nftables/traffic.hpp"
 
-#include "plugins/nftables/model/flat_index.hpp"
 #include "plugins/nftables/write_order.hpp"
 
 namespace sluice::nftables {

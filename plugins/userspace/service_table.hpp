@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/common/address_hash.hpp"
 #include "plugins/userspace/claim_arbiter.hpp"
 #include "plugins/userspace/kept_service_port.hpp"
 #include "plugins/userspace/metrics_reporter.hpp"
@@ -151,11 +152,6 @@ class ServiceTable {
       return std::hash<std::string_view>()(id.first) * 31 + static_cast<std::size_t>(id.second);
     }
   };
-  struct AddressHash {
-    std::size_t operator()(const abi::Address& address) const noexcept {
-      return std::hash<std::string_view>()({reinterpret_cast<const char*>(address.bytes), sizeof(address.bytes)});
-    }
-  };
   using Entries = std::unordered_map<PortalId, Entry, IdHash>;
 
   std::string update_listener(OpenListener& to, ListenerKind kind, bool needed, const abi::ServicePort& port,
@@ -187,7 +183,7 @@ class ServiceTable {
   std::map<PortalId, ProxyPorts> preferred_;
   std::map<PortalId, std::vector<Balancer::Binding>> bindings_;
   std::vector<OpenListener> closing_;
-  std::unordered_map<abi::Address, std::size_t, AddressHash> addresses_;  // of frontends, with reference counts
+  std::unordered_map<abi::Address, std::size_t> addresses_;  // of frontends, with reference counts
   std::uint64_t round_ = 0;
   std::uint64_t seed_;
 };

@@ -23,30 +23,6 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-// Decodes %40 to @; absent if a percent sign is not followed by two hex digits.
-std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-    const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
-    if (high < 0 || low < 0) return std::nullopt;
-    out += static_cast<char>(high << 4 | low);
-    i += 2;
-  }
-  return out;
-}
-
 bool is_loopback(const std::string& host) {
   if (host == "localhost") return true;
   const auto address = lib::IpAddress::parse(host);
@@ -125,11 +101,11 @@ lib::Result<Proxy> parse_proxy_url(const std::string& text, const std::string& o
     const std::string_view user_info = authority.substr(0, at);
     authority.remove_prefix(at + 1);
     const auto colon = user_info.find(':');
-    auto username = percent_decoded(user_info.substr(0, colon));
-    auto password = percent_decoded(colon == std::string_view::npos ? std::string_view() : user_info.substr(colon + 1));
-    if (!username || !password) return wrong("the user information has a % that begins no %XX");
-    out.username = std::move(*username);
-    out.password = std::move(*password);
+    const auto password = colon == std::string_view::npos ? std::string_view() : user_info.substr(colon + 1);
+    if (!lib::decode_percent(user_info.substr(0, colon), out.username) ||
+        !lib::decode_percent(password, out.password)) {
+      return wrong("the user information has a % that begins no %XX");
+    }
   }
   auto place = parse_authority(authority, 80);
   if (!place) return wrong(place.status().message());

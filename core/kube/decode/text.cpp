@@ -3,7 +3,7 @@
 
 #include "core/kube/decode/text.hpp"
 
-#include <cstdio>
+#include "lib/text.hpp"
 
 namespace sluice::kube {
 
@@ -11,9 +11,7 @@ std::string in_quotes(std::string_view text, std::size_t shown) {
   std::string out = "\"";
   for (const char c : text.substr(0, shown)) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      char code[8];
-      std::snprintf(code, sizeof code, "\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
-      out += code;
+      out += "\\x" + lib::hex_byte(c);
     } else {
       out += c;
     }

@@ -5,27 +5,12 @@
 
 #include <string_view>
 
+#include "lib/text.hpp"
+
 namespace sluice::kube {
-namespace {
-
-void append_encoded(std::string& out, std::string_view text) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
-  constexpr std::string_view kHex = "0123456789ABCDEF";
-  for (const char c : text) {
-    if (kPlain.find(c) != std::string_view::npos) {
-      out += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      out += '%';
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    }
-  }
-}
-
-}  // namespace
 
 std::string Request::target() const {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
   std::string out = path;
   char separator = '?';
   for (const auto& [key, value] : query) {
@@ -33,7 +18,7 @@ std::string Request::target() const {
     separator = '&';
     out += key;
     out += '=';
-    append_encoded(out, value);
+    out += lib::percent_encoded(value, kPlain);
   }
   return out;
 }

@@ -14,6 +14,7 @@
 
 #include "core/base/log.hpp"
 #include "core/kube/recording/recording_reader.hpp"
+#include "lib/files.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -99,11 +100,7 @@ void RecordingFile::run() {
 }
 
 lib::Status RecordingFile::write(const std::string& lines) {
-  std::size_t done = 0;
-  while (done < lines.size()) {
-    const ssize_t size = ::write(fd_.get(), lines.data() + done, lines.size() - done);
-    if (size > 0) done += static_cast<std::size_t>(size);
-    if (size >= 0 || errno == EINTR) continue;
+  if (const std::size_t done = lib::write_all(fd_.get(), lines); done < lines.size()) {
     const int error = errno;
     // Truncate to complete lines, so that the recording can be replayed.
     const std::size_t last = done == 0 ? std::string::npos : lines.rfind('\n', done - 1);

@@ -10,23 +10,17 @@
 #include <utility>
 #include <vector>
 
-#include "lib/number.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::observe {
 namespace {
 
 // Decodes "+" and "%41".
 std::string decoded(std::string_view text) {
+  std::string blanks(text);
+  std::replace(blanks.begin(), blanks.end(), '+', ' ');
   std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    unsigned char byte = 0;
-    if (text[i] == '%' && i + 2 < text.size() && lib::read_number(text.substr(i + 1, 2), byte, 16)) {
-      out += static_cast<char>(byte);
-      i += 2;
-    } else {
-      out += text[i] == '+' ? ' ' : text[i];
-    }
-  }
+  lib::decode_percent(blanks, out);
   return out;
 }
 
@@ -51,9 +45,7 @@ std::string quoted(const std::string& text) {
     } else if (c >= ' ' && c <= '~') {
       out += c;
     } else {
-      char number[8];
-      std::snprintf(number, sizeof number, "\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
-      out += number;
+      out += "\\x" + lib::hex_byte(c);
     }
   }
   return out + "\"";

@@ -4,7 +4,6 @@
 #include "core/observe/http/http_listener.hpp"
 
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/error.hpp>
@@ -12,6 +11,8 @@
 #include <cerrno>
 #include <chrono>
 #include <utility>
+
+#include "lib/fd.hpp"
 
 namespace sluice::observe {
 namespace {
@@ -45,14 +46,12 @@ HttpListener::HttpListener(net::io_context& io, HttpHandler handler)
 error_code HttpListener::open(const lib::IpAddress& address, std::uint16_t port, bool shared) {
   const tcp::endpoint where = endpoint_of(address, port);
   protocol_ = where.protocol();
-  const int fd = ::socket(protocol_.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return last_error();
+  lib::Fd fd(::socket(protocol_.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return last_error();
   error_code error;
-  acceptor_.assign(protocol_, fd, error);
-  if (error) {
-    ::close(fd);
-    return error;
-  }
+  acceptor_.assign(protocol_, fd.get(), error);
+  if (error) return error;
+  static_cast<void>(fd.release());
   acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
   if (!error && protocol_ == tcp::v6()) acceptor_.set_option(net::ip::v6_only(true), error);
   if (shared) share(true);
@@ -82,19 +81,17 @@ void HttpListener::accept(const OnClient& on_client) {
 
 bool HttpListener::accept_clients(const OnClient& on_client) {
   for (int i = 0; i < kAcceptsAtOnce && !closed_; ++i) {
-    const int fd = ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) {
+    lib::Fd fd(::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd) {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) return false;
       continue;  // the client has disconnected
     }
     tcp::socket socket(io_);
     error_code error;
-    socket.assign(protocol_, fd, error);
-    if (error) {
-      ::close(fd);
-      return false;
-    }
+    socket.assign(protocol_, fd.get(), error);
+    if (error) return false;
+    static_cast<void>(fd.release());
     on_client(std::move(socket), shared_from_this());
   }
   return true;

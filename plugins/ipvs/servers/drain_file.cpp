@@ -3,8 +3,6 @@
 
 #include "plugins/ipvs/servers/drain_file.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +10,7 @@
 #include <optional>
 #include <string_view>
 
-#include "lib/fd.hpp"
+#include "lib/files.hpp"
 #include "lib/netlink/error.hpp"
 #include "lib/number.hpp"
 #include "lib/protocol.hpp"
@@ -52,32 +50,20 @@ DrainFile::DrainFile(const std::string& folder, abi::Family family, sdk::Logger 
 std::vector<SavedDrain> DrainFile::load() const {
   std::vector<SavedDrain> drains;
   if (folder_.empty()) return drains;
-  const lib::Fd file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!file.valid() && errno == ENOENT) return drains;
+  const auto text = lib::read_file(path_, kMost, /*only_regular=*/true);
+  const int error = text.status().os_errno();
+  if (error == ENOENT) return drains;
   const std::string consequence = "; real servers that were draining start over with the full drain timeout";
-  struct stat facts{};
-  if (!file.valid() || ::fstat(file.get(), &facts) != 0) {
-    log_.warning("cannot read " + path_ + ": " + because(errno) + consequence);
+  if (!text) {
+    log_.warning((error != 0 ? "cannot read " + path_ + ": " + because(error)
+                             : path_ + " is not a file this program wrote; remove it") +
+                 consequence);
     return drains;
   }
-  if (!S_ISREG(facts.st_mode) || facts.st_size > static_cast<off_t>(kMost)) {
-    log_.warning(path_ + " is not a file this program wrote; remove it" + consequence);
-    return drains;
-  }
-  std::string text(static_cast<std::size_t>(facts.st_size), '\0');
-  std::size_t have = 0;
-  while (have < text.size()) {
-    const ssize_t got = ::read(file.get(), text.data() + have, text.size() - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) log_.warning("cannot read " + path_ + ": " + because(errno) + consequence);
-    if (got <= 0) break;
-    have += static_cast<std::size_t>(got);
-  }
-  text.resize(have);
   std::size_t invalid = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const auto drain = parse_line(std::string_view(text).substr(at, end - at), family_);
+  for (std::size_t at = 0; at < text->size();) {
+    const std::size_t end = std::min(text->find('\n', at), text->size());
+    const auto drain = parse_line(std::string_view(*text).substr(at, end - at), family_);
     if (drain) {
       drains.push_back(*drain);
     } else {
@@ -102,35 +88,12 @@ void DrainFile::save(const std::vector<SavedDrain>& drains) {
       text += to_string(drain.server, family_) + " " + to_string(drain.real, family_) + " " +
               std::to_string(drain.deadline) + "\n";
     }
-    problem = write(text);
+    problem = lib::write_file_atomically(path_, text, 0600).message();
   }
   if (!problem.empty() && !failed_) {
     log_.warning(problem + "; after a restart, draining real servers start over with the full drain timeout");
   }
   failed_ = !problem.empty();
-}
-
-std::string DrainFile::write(const std::string& text) const {
-  const std::string fresh = path_ + ".new";
-  const auto failed = [&](const char* action) {
-    std::string problem = std::string("cannot ") + action + " " + fresh + ": " + because(errno);
-    ::unlink(fresh.c_str());
-    return problem;
-  };
-  ::unlink(fresh.c_str());  // left by a crash
-  const lib::Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file.valid()) return failed("create");
-  for (std::size_t written = 0; written < text.size();) {
-    const ssize_t put = ::write(file.get(), text.data() + written, text.size() - written);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return failed("write");
-    written += static_cast<std::size_t>(put);
-  }
-  if (::fsync(file.get()) != 0) return failed("write");
-  if (::rename(fresh.c_str(), path_.c_str()) != 0) return failed("rename");
-  const lib::Fd folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.valid()) ::fsync(folder.get());
-  return {};
 }
 
 }  // namespace sluice::ipvs

@@ -34,8 +34,6 @@ class DrainFile {
   void save(const std::vector<SavedDrain>& drains);
 
  private:
-  std::string write(const std::string& text) const;
-
   std::string folder_;
   std::string path_;
   abi::Family family_;

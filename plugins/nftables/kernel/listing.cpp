@@ -9,10 +9,8 @@
 namespace sluice::nftables {
 
 std::uint64_t comment_hash(std::string_view comment) noexcept {
-  // FNV-1a: the same in every run and build. A collision only means that a wrong comment is not repaired.
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char letter : comment.substr(0, kCommentRoom)) hash = (hash ^ static_cast<std::uint8_t>(letter)) * 0x100000001b3;
-  return hash;
+  // A collision only means that a wrong comment is not repaired.
+  return hash_bytes(comment.data(), std::min(comment.size(), kCommentRoom));
 }
 
 void RecordTable::add(const void* key, const void* data, std::uint64_t comment) {

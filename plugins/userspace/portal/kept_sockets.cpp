@@ -14,6 +14,7 @@
 #include <new>
 #include <utility>
 
+#include "lib/text.hpp"
 #include "plugins/common/netfilter/base32_hash.hpp"
 #include "plugins/userspace/socket_address.hpp"
 #include "sluice/sdk/address.hpp"
@@ -157,10 +158,7 @@ std::string kept_name(abi::Protocol protocol, bool local, std::string_view servi
 
 std::string kept_claim_name(abi::Protocol protocol, std::uint16_t port, const abi::Address& address) {
   std::string name = (protocol == abi::Protocol::kUdp ? "claim_udp_" : "claim_tcp_") + std::to_string(port) + "_";
-  for (const std::uint8_t byte : address.bytes) {
-    name.push_back("0123456789abcdef"[byte >> 4]);
-    name.push_back("0123456789abcdef"[byte & 15]);
-  }
+  for (const std::uint8_t byte : address.bytes) name += lib::hex_byte(byte);
   return name;
 }
 

@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "plugins/userspace/balancer/random.hpp"
 #include "plugins/userspace/socket_address.hpp"
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/error.hpp"
@@ -77,14 +78,6 @@ std::uint16_t port_of(int fd) {
 
 std::size_t index_of(abi::Protocol protocol) { return protocol == abi::Protocol::kUdp ? 1 : 0; }
 
-// SplitMix64: spreads seeds that may be small numbers.
-std::uint64_t mix(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
-
 }  // namespace
 
 bool is_free_udp_port(abi::Family family, std::uint16_t port) noexcept {
@@ -105,7 +98,8 @@ ProxyPortOpener::ProxyPortOpener(abi::Family family, const std::optional<abi::Ad
       udp_sockets_(udp_sockets == 0 ? 1 : udp_sockets),
       kept_(kept),
       takeover_(takeover),
-      next_{static_cast<std::uint32_t>(mix(seed)), static_cast<std::uint32_t>(mix(seed) >> 32)} {}
+      // Spreads seeds that may be small numbers.
+      next_{static_cast<std::uint32_t>(Random(seed).next()), static_cast<std::uint32_t>(Random(seed).next() >> 32)} {}
 
 ProxySockets ProxyPortOpener::open(abi::Protocol protocol, std::uint16_t preferred, const ListenerName& listener) {
   if (kept_ == nullptr) return open_new(protocol, preferred);

@@ -15,6 +15,7 @@ class TextTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(white_space_is_trimmed_at_the_ends);
   CPPUNIT_TEST(texts_are_joined_with_a_separator);
   CPPUNIT_TEST(repeated_values_are_removed);
+  CPPUNIT_TEST(percent_signs_are_decoded);
   CPPUNIT_TEST_SUITE_END();
 
   void white_space_is_trimmed_at_the_ends() {
@@ -32,6 +33,14 @@ class TextTest : public CppUnit::TestFixture {
     std::vector<int> values{3, 1, 3, 2, 1};
     sort_unique(values);
     CPPUNIT_ASSERT(values == std::vector<int>({1, 2, 3}));
+  }
+
+  void percent_signs_are_decoded() {
+    std::string out;
+    CPPUNIT_ASSERT(decode_percent("a%40%fF" + percent_encoded("\x01 %", ""), out));
+    CPPUNIT_ASSERT_EQUAL(std::string("a@\xff\x01 %"), out);
+    CPPUNIT_ASSERT(!decode_percent("%4g%-1%0x%%4", out));
+    CPPUNIT_ASSERT_EQUAL(std::string("a@\xff\x01 %%4g%-1%0x%%4"), out);
   }
 };
 

@@ -35,6 +35,7 @@ class DrainsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(writes_once_per_call_and_only_changes);
   CPPUNIT_TEST(skips_invalid_lines);
   CPPUNIT_TEST(survives_a_path_that_is_not_a_file);
+  CPPUNIT_TEST(follows_no_symbolic_link);
   CPPUNIT_TEST(warns_once_if_it_cannot_write);
   CPPUNIT_TEST(families_have_separate_files);
   CPPUNIT_TEST_SUITE_END();
@@ -304,6 +305,22 @@ class DrainsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.writer->draining());
   }
 
+  void follows_no_symbolic_link() {
+    ServerRig rig(WhenRemoved::kDrain, true);
+    begin(rig);
+    const std::string target = rig.file() + ".target";
+    std::filesystem::rename(rig.file(), target);
+    std::filesystem::create_symlink(target, rig.file());
+    std::filesystem::create_symlink(target, rig.file() + ".new");
+    rig.pass(seconds(1));
+    rig.restart();
+    CPPUNIT_ASSERT(rig.host.lines.back().second.find("cannot read") == 0);
+    rig.put(kKey, reals({2}));
+    CPPUNIT_ASSERT_EQUAL(std::string("10.96.0.10:80/TCP 10.1.0.2:8080 1800000031\n"), rig.read_file());
+    std::filesystem::rename(target, rig.file());
+    CPPUNIT_ASSERT_EQUAL(std::string("10.96.0.10:80/TCP 10.1.0.2:8080 1800000030\n"), rig.read_file());
+  }
+
   void warns_once_if_it_cannot_write() {
     ServerRig rig(WhenRemoved::kDrain, true);
     rig.options.state_dir += "/missing";
@@ -313,7 +330,7 @@ class DrainsTest : public CppUnit::TestFixture {
     rig.put(kKey, reals({}));
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.writer->draining());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.warnings());
-    CPPUNIT_ASSERT(rig.host.lines.back().second.find("cannot create") == 0);
+    CPPUNIT_ASSERT(rig.host.lines.back().second.find("cannot write") == 0);
   }
 
   void families_have_separate_files() {
