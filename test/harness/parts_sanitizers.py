@@ -108,11 +108,12 @@ def tsan(run):
     watched.unit("unit_tests", expected=110)
     # Where the backend has threads. GCC 12's sanitizer does not know how std::timed_mutex, which guards the writing of
     # rules, waits, and takes it for unlocked.
-    for program, fragments in (("userspace_tests", ("Balancer", "EventLoop", "MetricsReporter", "Tcp", "Udp")),
-                               ("nftables_tests", ("TableWatch", "OwnSenders", "NetlinkTable", "NftablesBackendTest")),
-                               ("ipvs_tests", ("FlowKeeper",))):
-        for fragment in fragments:
-            watched.unit(program, fragment)
+    # They mostly wait.
+    for program, fragments in (("userspace_tests", {"Udp": 30, "Tcp": 12, "Balancer": 6, "EventLoop": 1, "MetricsReporter": 1}),
+                               ("nftables_tests", {"TableWatch": 2, "NftablesBackendTest": 2, "NetlinkTable": 1, "OwnSenders": 1}),
+                               ("ipvs_tests", {"FlowKeeper": 1})):
+        for fragment, seconds in fragments.items():
+            watched.unit(program, fragment, weight=0.2, expected=seconds)
     watched.add("change", 1200, ["python3", run.test("sanitizers/daemon_under_change.py"), "--builddir", watched.tree,
                                  "--seconds", "300" if run.long else "10"], weight=1.0, expected=300 if run.long else 90)
     if run.long:
