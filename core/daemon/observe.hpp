@@ -10,7 +10,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,14 +28,19 @@
 namespace sluice::daemon {
 
 // Called on the threads of the servers; all must be quick and thread-safe.
-struct ObserveSources {
-  std::function<std::vector<observe::FamilyHealth>()> families;
-  std::function<std::string()> metrics_text;
-  std::function<void(int code)> answered_healthz;
-  std::function<void(int code)> answered_livez;
-  std::function<void(int verbosity)> set_verbosity;
+class ObserveSources {
+ public:
+  virtual ~ObserveSources() = default;
+  virtual std::vector<observe::FamilyHealth> families() = 0;
+  virtual std::string metrics_text() = 0;
+  virtual void answered_healthz(int code) = 0;
+  virtual void answered_livez(int code) = 0;
+  virtual void set_verbosity(int verbosity) = 0;
   // A bind failure that ends the daemon: kube-proxy's event reason, and the sentence.
-  std::function<void(const std::string& reason, const std::string& sentence)> bind_failed_hard;
+  virtual void bind_failed_hard(const std::string& reason, const std::string& sentence) = 0;
+};
+
+struct ProcessInfo {
   std::string version;                                           // this build
   std::string emulation_version;                                 // of Kubernetes, "1.36"
   observe::WallTime started = std::chrono::system_clock::now();  // of the process
@@ -44,8 +48,8 @@ struct ObserveSources {
 
 class Observe final : public reload::ReloadPart {
  public:
-  // The settings must outlive it.
-  Observe(const config::SettingsCell& settings, ObserveSources sources);
+  // The settings and the sources must outlive it.
+  Observe(const config::SettingsCell& settings, ObserveSources& sources, ProcessInfo process);
   ~Observe() override;  // stops
   Observe(const Observe&) = delete;
   Observe& operator=(const Observe&) = delete;
@@ -91,7 +95,8 @@ class Observe final : public reload::ReloadPart {
   StatusPage status_page() const;
 
   const config::SettingsCell& settings_;
-  const ObserveSources sources_;
+  ObserveSources& sources_;
+  const ProcessInfo process_;
   std::atomic<bool> node_eligible_{false};
   observe::PingHealth ping_;
   lib::Status hard_failure_;

@@ -139,7 +139,7 @@ std::vector<Row> rows() {
   };
 }
 
-class ObservePathsTest : public CppUnit::TestFixture {
+class ObservePathsTest : public CppUnit::TestFixture, public ObserveSources {
   CPPUNIT_TEST_SUITE(ObservePathsTest);
   CPPUNIT_TEST(every_path_answers_like_kube_proxy);
   CPPUNIT_TEST(answers_have_the_process_start_time);
@@ -177,23 +177,21 @@ class ObservePathsTest : public CppUnit::TestFixture {
   }
 
  private:
+  // ObserveSources
+  std::vector<observe::FamilyHealth> families() override {
+    return {{.family = lib::Family::ipv4, .last_updated = std::chrono::system_clock::now()}};
+  }
+  std::string metrics_text() override { return "a_metric 1\n"; }
+  void answered_healthz(int) override {}
+  void answered_livez(int) override {}
+  void set_verbosity(int) override {}
+  void bind_failed_hard(const std::string&, const std::string&) override {}
+
   void start() {
-    ObserveSources sources;
-    sources.families = [] {
-      return std::vector<observe::FamilyHealth>{
-          {.family = lib::Family::ipv4, .last_updated = std::chrono::system_clock::now()}};
-    };
-    sources.metrics_text = [] { return std::string("a_metric 1\n"); };
-    sources.answered_healthz = [](int) {};
-    sources.answered_livez = [](int) {};
-    sources.set_verbosity = [](int) {};
-    sources.bind_failed_hard = [](const std::string&, const std::string&) {};
-    sources.version = "9.8.7";
-    sources.emulation_version = "1.36";
     // 2026-01-02T03:04:05.5Z
-    sources.started = observe::WallTime(std::chrono::milliseconds(1'767'323'045'500));
+    const observe::WallTime started(std::chrono::milliseconds(1'767'323'045'500));
     cell_ = std::make_unique<config::SettingsCell>(settings_);
-    observe_ = std::make_unique<Observe>(*cell_, std::move(sources));
+    observe_ = std::make_unique<Observe>(*cell_, *this, ProcessInfo{"9.8.7", "1.36", started});
     CPPUNIT_ASSERT(observe_->start().ok());
     observe_->set_node(model::Node{});
   }
