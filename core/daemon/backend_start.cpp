@@ -63,7 +63,7 @@ void BackendStart::report(const config::Settings& settings, lib::Clock::Duration
 }
 
 lib::Status BackendStart::start(const config::Settings& settings) {
-  node_.read_conntrack_tcp_liberal();
+  node_.kernel_part().read_conntrack_tcp_liberal();
   const auto support = backends_.start(settings);
   if (!support) return support.status();
   if (auto status = node_.choose_families(settings, *support); !status.ok()) return status;

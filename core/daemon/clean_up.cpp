@@ -76,7 +76,7 @@ class CleanUp {
     plugin::BackendSettings settings;
     settings.family = family;
     settings.state_dir = folder;
-    auto backend = plugin::BackendHandle::create(loaded, settings, {}, nullptr, clock);
+    auto backend = plugin::BackendHandle::create(loaded, settings, nullptr, nullptr, clock);
     if (!backend) return backend.status();
     const plugin::Outcome outcome = (*backend)->cleanup();
     return outcome.status((*backend)->name(), "cleanup");

@@ -42,7 +42,7 @@ Daemon::Daemon(config::Settings settings, reload::ReadSettings read_again, base:
       notifier_(std::move(notifier)),
       state_dir_(settings_.get()->state_dir),
       reports_(node_name_, clock_, [this] { return servers_.http().proxy_healthy(); }),
-      node_(settings_, node_hooks()),
+      node_(settings_, *this),
       delivery_(node_name_, store_callbacks(), node_, reports_, clock_),
       descriptors_(notifier_, std::move(passed)),
       backends_({state_dir_, delivery_.store(), reports_.metrics(), reports_.events(), reports_.service_health(),
@@ -55,12 +55,6 @@ Daemon::Daemon(config::Settings settings, reload::ReadSettings read_again, base:
 }
 
 Daemon::~Daemon() { parts_.stop(); }
-
-NodeState::Hooks Daemon::node_hooks() {
-  return {
-      .changed = [this] { delivery_.store().refresh_node_facts(); },
-      .conntrack_settings_failed = [this](const auto& sentences) { reports_.conntrack_settings_failed(sentences); }};
-}
 
 snapshot::StoreThread::Callbacks Daemon::store_callbacks() {
   return {[this](lib::Family family, const std::optional<model::Node>& node, snapshot::SettingsStage of) {

@@ -25,12 +25,12 @@
 
 namespace sluice::daemon {
 
-class Daemon {
+class Daemon final : private NodeObserver {
  public:
   // `read_again` reads the settings for a reload. `passed`: descriptors stored by the service manager.
   Daemon(config::Settings settings, reload::ReadSettings read_again, base::Notifier notifier,
          std::vector<base::PassedDescriptor> passed);
-  ~Daemon();
+  ~Daemon() override;
 
   // Starts everything, the source last; stops all of it on failure.
   lib::Status start();
@@ -39,7 +39,11 @@ class Daemon {
 
  private:
   StartList parts();
-  NodeState::Hooks node_hooks();
+  // NodeObserver
+  void node_facts_changed() override { delivery_.store().refresh_node_facts(); }
+  void conntrack_settings_failed(const std::vector<std::string>& sentences) override {
+    reports_.conntrack_settings_failed(sentences);
+  }
   snapshot::StoreThread::Callbacks store_callbacks();
   lib::Status start_backend();
   lib::Status start_events();

@@ -46,7 +46,7 @@ lib::Status prepare(const std::shared_ptr<const plugin::Plugin>& loaded, const c
   backend.options = lifecycle::backend_options(settings);
   backend.state_dir = folder;
   const lib::SteadyClock clock;
-  auto made = plugin::BackendHandle::create(loaded, backend, {}, nullptr, clock);
+  auto made = plugin::BackendHandle::create(loaded, backend, nullptr, nullptr, clock);
   if (!made) return made.status();
   if (const auto probed = (*made)->probe(); !probed.ok()) return probed.status((*made)->name(), "probe");
   return (*made)->prepare(node_facts(settings, family)).status((*made)->name(), "prepare");

@@ -34,23 +34,29 @@ std::string no_longer_set(const node::ConntrackSettings& from, const node::Connt
 }  // namespace
 
 std::vector<std::string> KernelPart::apply(const config::Settings& settings) {
-  const lib::Sysctl sysctl(hooks_.proc_sys);
-  auto out = node::apply_conntrack_settings(settings.conntrack, sysctl, hooks_.sys);
+  const lib::Sysctl sysctl(paths_.proc_sys);
+  auto out = node::apply_conntrack_settings(settings.conntrack, sysctl, paths_.sys);
   if (!out.empty()) {
     std::string all;
     for (const auto& sentence : out) all += (all.empty() ? "" : "; ") + sentence;
     base::log_warning("node", all);
-    if (hooks_.conntrack_settings_failed) hooks_.conntrack_settings_failed(out);
+    observer_.conntrack_settings_failed(out);
   }
   if (const auto sentence = node::check_bridge_netfilter(sysctl, on_bridge(settings)); !sentence.empty()) {
     base::log_warning("node", sentence);
     out.push_back(sentence);
   }
-  if (const auto status = node::set_oom_score(settings.oom_score_adj, hooks_.oom_file); !status.ok()) {
+  if (const auto status = node::set_oom_score(settings.oom_score_adj, paths_.oom_file); !status.ok()) {
     base::log_warning("node", status.message());
     out.push_back(status.message());
   }
   return out;
+}
+
+void KernelPart::read_conntrack_tcp_liberal() {
+  const auto liberal = node::conntrack_tcp_be_liberal(lib::Sysctl(paths_.proc_sys));
+  if (!liberal) base::log_warning("node", liberal.status().message());
+  conntrack_tcp_liberal_ = liberal.ok() && *liberal;
 }
 
 bool KernelPart::concerned(const config::Settings& from, const config::Settings& to) const {
@@ -72,7 +78,10 @@ reload::Committed KernelPart::commit() {
     out.done.push_back("kernel settings: keeping the current kernel values of settings removed from conntrack: " +
                        names);
   }
-  if (!(from_.conntrack == next_.conntrack) && hooks_.changed) hooks_.changed();
+  if (!(from_.conntrack == next_.conntrack)) {
+    read_conntrack_tcp_liberal();
+    observer_.node_facts_changed();
+  }
   return out;
 }
 

@@ -5,8 +5,9 @@
 // the kernel denies is logged; it is not an error.
 #pragma once
 
-#include <functional>
+#include <atomic>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/config/settings.hpp"
@@ -14,22 +15,34 @@
 
 namespace sluice::daemon {
 
+// Events of NodeState and its KernelPart.
+class NodeObserver {
+ public:
+  virtual ~NodeObserver() = default;
+  // [address monitor, reload thread] The node facts may have changed.
+  virtual void node_facts_changed() = 0;
+  // [main thread, reload thread] Conntrack sysctls that could not be written. OOM score and bridge netfilter are only
+  // logged.
+  virtual void conntrack_settings_failed(const std::vector<std::string>& sentences) = 0;
+};
+
+struct KernelPaths {
+  std::string proc_sys = "/proc/sys";
+  std::string sys = "/sys";
+  std::string oom_file = "/proc/self/oom_score_adj";
+};
+
 class KernelPart final : public reload::ReloadPart {
  public:
-  struct Hooks {
-    // [thread of apply() or commit()] Conntrack sysctls that could not be written. OOM score and bridge netfilter are
-    // only logged.
-    std::function<void(const std::vector<std::string>& sentences)> conntrack_settings_failed;
-    // [reload thread] The node facts about connection tracking may have changed.
-    std::function<void()> changed;
-    std::string proc_sys = "/proc/sys";
-    std::string sys = "/sys";
-    std::string oom_file = "/proc/self/oom_score_adj";
-  };
-  explicit KernelPart(Hooks hooks) : hooks_(std::move(hooks)) {}
+  // The observer must outlive it.
+  explicit KernelPart(NodeObserver& observer, KernelPaths paths = {}) : observer_(observer), paths_(std::move(paths)) {}
 
   // Called at start. Returns the failures, as sentences.
   std::vector<std::string> apply(const config::Settings& settings);
+
+  // [thread of BackendStart, later reload thread] Reads nf_conntrack_tcp_be_liberal.
+  void read_conntrack_tcp_liberal();
+  bool conntrack_tcp_liberal() const { return conntrack_tcp_liberal_; }  // any thread
 
   bool concerned(const config::Settings& from, const config::Settings& to) const override;
   lib::Status prepare(const config::Settings& from, const config::Settings& to) override;
@@ -37,7 +50,9 @@ class KernelPart final : public reload::ReloadPart {
   void abandon() override {}
 
  private:
-  const Hooks hooks_;
+  NodeObserver& observer_;
+  const KernelPaths paths_;
+  std::atomic<bool> conntrack_tcp_liberal_{false};
   config::Settings from_;
   config::Settings next_;
 };

@@ -8,11 +8,9 @@
 
 #include "core/base/log.hpp"
 #include "core/node/family_support.hpp"
-#include "core/node/kernel_settings.hpp"
 #include "core/node/local_detector.hpp"
 #include "core/node/node_ips.hpp"
 #include "core/node/node_port_addresses.hpp"
-#include "lib/sysctl.hpp"
 
 namespace sluice::daemon {
 namespace {
@@ -33,29 +31,19 @@ snapshot::DetectorKind detector_kind(node::LocalDetectorKind kind) {
 
 }  // namespace
 
-NodeState::NodeState(const config::SettingsCell& settings, Hooks hooks)
+NodeState::NodeState(const config::SettingsCell& settings, NodeObserver& observer)
     : settings_(settings),
       name_(settings_.get()->node_name),
-      hooks_(std::move(hooks)),
+      observer_(observer),
       watch_(settings_.get()->bind_address),
       address_monitor_(monitor_options()),
-      kernel_part_(kernel_hooks()) {}
+      kernel_part_(observer) {}
 
 node::AddressMonitor::Options NodeState::monitor_options() {
   node::AddressMonitor::Options out;
   out.changed = [this](const node::InterfaceAddresses& addresses) {
     set_addresses(addresses);
-    hooks_.changed();
-  };
-  return out;
-}
-
-KernelPart::Hooks NodeState::kernel_hooks() {
-  KernelPart::Hooks out;
-  out.conntrack_settings_failed = hooks_.conntrack_settings_failed;
-  out.changed = [this] {
-    read_conntrack_tcp_liberal();
-    hooks_.changed();
+    observer_.node_facts_changed();
   };
   return out;
 }
@@ -65,12 +53,6 @@ lib::Status NodeState::start_address_monitor() {
   if (!addresses) return addresses.status();
   set_addresses(*addresses);
   return {};
-}
-
-void NodeState::read_conntrack_tcp_liberal() {
-  const auto liberal = node::conntrack_tcp_be_liberal(lib::Sysctl());
-  if (!liberal) base::log_warning("node", liberal.status().message());
-  conntrack_tcp_liberal_ = liberal.ok() && *liberal;
 }
 
 lib::Status NodeState::choose_families(const config::Settings& settings, const std::array<lib::Status, 2>& support) {
@@ -121,7 +103,7 @@ std::optional<snapshot::NodeFacts> NodeState::facts(lib::Family family, const st
   // Two backends that serve at the same time must use the same mark; it changes after the swap.
   out.masquerade_mark = running->masquerade_mark();
   out.masquerade_all = settings->masquerade_all;
-  out.conntrack_tcp_liberal = conntrack_tcp_liberal_;
+  out.conntrack_tcp_liberal = kernel_part_.conntrack_tcp_liberal();
 
   const auto detectors =
       node::make_local_detectors(settings->local_detector, node ? node->pod_cidrs : std::vector<lib::IpPrefix>());

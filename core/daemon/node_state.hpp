@@ -6,8 +6,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,16 +22,8 @@ namespace sluice::daemon {
 
 class NodeState {
  public:
-  struct Hooks {
-    // [address monitor, reload thread] The node facts may have changed.
-    std::function<void()> changed;
-    // [main thread, reload thread] Conntrack sysctls that could not be written. OOM score and bridge netfilter are only
-    // logged.
-    std::function<void(const std::vector<std::string>& sentences)> conntrack_settings_failed;
-  };
-
-  // The settings must outlive it.
-  NodeState(const config::SettingsCell& settings, Hooks hooks);
+  // Both must outlive it.
+  NodeState(const config::SettingsCell& settings, NodeObserver& observer);
 
   lib::Status start_address_monitor();
   void stop_address_monitor() { address_monitor_.stop(); }
@@ -41,8 +31,6 @@ class NodeState {
   void apply_kernel_settings() { kernel_part_.apply(*settings_.get()); }
   KernelPart& kernel_part() { return kernel_part_; }
 
-  // [thread of BackendStart, later reload thread] Reads nf_conntrack_tcp_be_liberal.
-  void read_conntrack_tcp_liberal();
   // [thread of BackendStart] Chooses the address families to use. `support`, by family_index: the results of
   // check_ipv6(), the features of the plugin, and create and probe of the backend. Fails if the primary family is not
   // supported.
@@ -60,14 +48,12 @@ class NodeState {
 
  private:
   node::AddressMonitor::Options monitor_options();
-  KernelPart::Hooks kernel_hooks();
   void set_addresses(const node::InterfaceAddresses& addresses);
   void warn_once(const std::string& warning);
 
   const config::SettingsCell& settings_;
   const std::string name_;  // not changed by a reload
-  const Hooks hooks_;
-  std::atomic<bool> conntrack_tcp_liberal_{false};
+  NodeObserver& observer_;
   node::NodeWatch watch_;                     // store thread only, except fatal()
   std::vector<lib::Family> usable_families_;  // set before the store starts
 

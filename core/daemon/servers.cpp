@@ -10,13 +10,21 @@
 #include "core/observe/services/command.hpp"
 
 namespace sluice::daemon {
+namespace {
+
+observe::ProcessInfo process_info() {
+  const observe::BuildInfo build = observe::build_info();
+  return {kVersion, build.kubernetes_major + "." + build.kubernetes_minor, observe::process_start()};
+}
+
+}  // namespace
 
 Servers::Servers(const std::string& control_socket, const config::SettingsCell& settings, Reports& reports,
                  Delivery& delivery, const lifecycle::Backends& backends, const lib::Clock& clock)
     : reports_(reports),
       state_(settings, reports, delivery, backends, clock),
       control_(control_socket),
-      http_(settings, sources()) {
+      http_(settings, *this, process_info()) {
   // Before the servers, which may start before the backend has started.
   reports_.metrics().set_scrape_source([this] { return state_.scrape_data(); });
   control_.on_slow("services", observe::ServicesCommand([this] { return state_.service_views(); }));
@@ -27,22 +35,7 @@ void Servers::add_reloads(reload::Reloader& reloader) {
   control_.on_slow("reload", observe::reload_command(reloader));
 }
 
-observe::PageSources Servers::sources() {
-  observe::PageSources out;
-  out.families = [this] { return state_.family_health(); };
-  out.metrics_text = [this] { return reports_.metrics().text(); };
-  out.answered_healthz = [this](int code) { reports_.metrics().answered_healthz(code); };
-  out.answered_livez = [this](int code) { reports_.metrics().answered_livez(code); };
-  out.set_verbosity = [](int verbosity) { logging::set_verbosity(verbosity); };
-  out.bind_failed_hard = [this](const std::string& reason, const std::string& sentence) {
-    reports_.bind_failed(reason, sentence);
-  };
-  out.version = kVersion;
-  const observe::BuildInfo build = observe::build_info();
-  out.emulation_version = build.kubernetes_major + "." + build.kubernetes_minor;
-  out.started = observe::process_start();
-  return out;
-}
+void Servers::set_verbosity(int verbosity) { logging::set_verbosity(verbosity); }
 
 lib::Status Servers::start() {
   if (started_) return *started_;

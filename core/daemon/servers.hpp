@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/config/settings_cell.hpp"
 #include "core/daemon/delivery.hpp"
@@ -19,7 +20,7 @@
 
 namespace sluice::daemon {
 
-class Servers {
+class Servers final : private observe::PageSources {
  public:
   // `control_socket` is a path. All must outlive it.
   Servers(const std::string& control_socket, const config::SettingsCell& settings, Reports& reports, Delivery& delivery,
@@ -36,7 +37,15 @@ class Servers {
   StateReader& state() { return state_; }
 
  private:
-  observe::PageSources sources();
+  // observe::PageSources
+  std::vector<observe::FamilyHealth> families() override { return state_.family_health(); }
+  std::string metrics_text() override { return reports_.metrics().text(); }
+  void answered_healthz(int code) override { reports_.metrics().answered_healthz(code); }
+  void answered_livez(int code) override { reports_.metrics().answered_livez(code); }
+  void set_verbosity(int verbosity) override;
+  void bind_failed_hard(const std::string& reason, const std::string& sentence) override {
+    reports_.bind_failed(reason, sentence);
+  }
 
   Reports& reports_;
   StateReader state_;

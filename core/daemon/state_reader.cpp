@@ -8,8 +8,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "core/daemon/build_info.hpp"
-#include "core/daemon/status_json.hpp"
 #include "core/plugin/loader.hpp"
 
 namespace sluice::daemon {
@@ -83,45 +81,6 @@ observe::ScrapeData StateReader::scrape_data() const {
   };
   add_plugin(active->plugin());
   return out;
-}
-
-nlohmann::json StateReader::status(const reload::ReloadStatus& reload) const {
-  if (!complete_) return starting_status();
-  StatusInput in;
-  const auto active = backends_.active_run();
-  in.node_name = node_name_;
-  in.plugin = &active->plugin();
-  in.store = delivery_.store().published();
-  SourceStatus source = delivery_.source().status();
-  in.source_kind = source.kind;
-  in.source = std::move(source.detail);
-  in.resources = std::move(source.resources);
-  in.recording = std::move(source.recording);
-  for (const auto& of : active->families()) {
-    in.families.push_back({of->family, of->loop->status(), std::string(of->loop->overdue())});
-  }
-  in.swap = backends_.swap_progress();
-  for (const auto& entry : backends_.retiring()) {
-    StatusInput::Retiring retiring;
-    retiring.backend = entry.run->plugin().id();
-    for (const auto& of : entry.run->families()) retiring.families.push_back(of->family);
-    retiring.until = std::chrono::system_clock::now() + (entry.until - clock_.now());
-    retiring.error = entry.error;
-    in.retiring.push_back(std::move(retiring));
-  }
-  in.reload = reload;
-  return status_json(in);
-}
-
-nlohmann::json StateReader::starting_status() const {
-  nlohmann::json families = nlohmann::json::array();
-  for (const auto& one : backends_.starting()) {
-    families.push_back({{"family", lib::family_name(one.loop.family)}, {"synced", false}, {"overdue", one.call}});
-  }
-  return {{"version", kVersion},
-          {"mode", settings_.get()->backend},
-          {"node", {{"name", node_name_}, {"seen", false}}},
-          {"families", std::move(families)}};
 }
 
 std::vector<observe::ServiceView> StateReader::service_views() const {

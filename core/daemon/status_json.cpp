@@ -1,9 +1,16 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/daemon/status_json.hpp"
+// The JSON object for `sluicectl status`.
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 
 #include "core/daemon/build_info.hpp"
+#include "core/daemon/state_reader.hpp"
+#include "core/lifecycle/backends.hpp"
+#include "core/plugin/loader.hpp"
 #include "lib/rfc3339.hpp"
 
 namespace sluice::daemon {
@@ -25,8 +32,8 @@ const char* source_kind(config::SourceKind kind) {
   return "";
 }
 
-json family_json(const StatusInput& in, const StatusInput::PerFamily& family) {
-  const sync::LoopStatus& loop = family.loop;
+json family_json(const lifecycle::BackendRun::PerFamily& family, const snapshot::StoreStatus& store) {
+  const sync::LoopStatus loop = family.loop->status();
   json not_programmed = json::array();
   for (const auto& [name, reason] : loop.not_programmed.reasons()) {
     not_programmed.push_back({{"service_port", name.printed()}, {"reason", reason}});
@@ -34,7 +41,7 @@ json family_json(const StatusInput& in, const StatusInput::PerFamily& family) {
   json out = {{"family", lib::family_name(family.family)},
               {"synced", loop.synced},
               {"generation", loop.generation},
-              {"service_ports", in.store.service_ports[lib::family_index(family.family)]},
+              {"service_ports", store.service_ports[lib::family_index(family.family)]},
               {"objects_owned", loop.objects_owned},
               {"full_syncs", loop.full_syncs},
               {"delta_syncs", loop.delta_syncs},
@@ -44,7 +51,7 @@ json family_json(const StatusInput& in, const StatusInput::PerFamily& family) {
               {"not_programmed", std::move(not_programmed)},
               {"last_error", loop.last_error},
               {"unwell", loop.unhealthy_reason},
-              {"overdue", family.overdue}};
+              {"overdue", family.loop->overdue()}};
   if (loop.last_apply) {
     out["last_apply"] = {{"kind", loop.last_apply->full ? "full" : "delta"},
                          {"seconds", loop.last_apply->seconds},
@@ -81,20 +88,25 @@ json swap_json(const lifecycle::SwapProgress& swap) {
   return out;
 }
 
-json retiring_json(const StatusInput::Retiring& retiring) {
+json retiring_json(const lifecycle::Retirement::Entry& retiring, lib::Clock::Time now) {
   json families = json::array();
-  for (const lib::Family family : retiring.families) families.push_back(lib::family_name(family));
-  return {{"backend", retiring.backend},
+  for (const auto& of : retiring.run->families()) families.push_back(lib::family_name(of->family));
+  return {{"backend", retiring.run->plugin().id()},
           {"families", std::move(families)},
-          {"until", lib::rfc3339(retiring.until)},
+          {"until", lib::rfc3339(std::chrono::system_clock::now() + (retiring.until - now))},
           {"error", retiring.error}};
 }
 
 }  // namespace
 
-json status_json(const StatusInput& in) {
+json StateReader::status(const reload::ReloadStatus& reload) const {
+  if (!complete_) return starting_status();
+  const auto active = backends_.active_run();
+  const plugin::Plugin& plugin = active->plugin();
+  const snapshot::StoreStatus store = delivery_.store().published();
+  const SourceStatus source = delivery_.source().status();
   json resources = json::array();
-  for (const auto& r : in.resources) {
+  for (const auto& r : source.resources) {
     resources.push_back({{"kind", r.kind},
                          {"connected", r.connected},
                          {"lists", r.lists},
@@ -103,37 +115,48 @@ json status_json(const StatusInput& in) {
                          {"last_error", r.last_error}});
   }
   json families = json::array();
-  for (const auto& family : in.families) families.push_back(family_json(in, family));
+  for (const auto& of : active->families()) families.push_back(family_json(*of, store));
   json out = {
       {"version", kVersion},
-      {"mode", in.plugin->id()},
-      {"plugin", {{"id", in.plugin->id()}, {"version", in.plugin->version()}, {"path", in.plugin->file().string()}}},
-      {"node", {{"name", in.node_name}, {"seen", in.store.node.has_value()}}},
+      {"mode", plugin.id()},
+      {"plugin", {{"id", plugin.id()}, {"version", plugin.version()}, {"path", plugin.file().string()}}},
+      {"node", {{"name", node_name_}, {"seen", store.node.has_value()}}},
       {"source",
-       {{"kind", source_kind(in.source_kind)},
-        {"detail", in.source},
-        {"synced", in.store.synced},
+       {{"kind", source_kind(source.kind)},
+        {"detail", source.detail},
+        {"synced", store.synced},
         {"resources", std::move(resources)}}},
-      {"objects",
-       {{"services", in.store.services}, {"endpoint_slices", in.store.slices}, {"endpoints", in.store.endpoints}}},
+      {"objects", {{"services", store.services}, {"endpoint_slices", store.slices}, {"endpoints", store.endpoints}}},
       {"families", std::move(families)},
       {"events",
-       {{"total", in.store.counters.events},
-        {"no_op", in.store.counters.no_op},
-        {"unusable", in.store.counters.unusable}}}};
+       {{"total", store.counters.events},
+        {"no_op", store.counters.no_op},
+        {"unusable", store.counters.unusable}}}};
+  // Before the retiring backends, which include the old one when the swap has ended.
+  out["swap"] = swap_json(backends_.swap_progress());
   json retiring = json::array();
-  for (const auto& one : in.retiring) retiring.push_back(retiring_json(one));
+  for (const auto& entry : backends_.retiring()) retiring.push_back(retiring_json(entry, clock_.now()));
   out["retiring"] = std::move(retiring);
-  out["swap"] = swap_json(in.swap);
-  out["reload"] = reload::reload_json(in.reload);
-  if (in.recording) {
-    out["recording"] = {{"file", in.recording->path},
-                        {"events", in.recording->events},
-                        {"bytes", in.recording->bytes},
-                        {"error", in.recording->error}};
+  out["reload"] = reload::reload_json(reload);
+  if (source.recording) {
+    out["recording"] = {{"file", source.recording->path},
+                        {"events", source.recording->events},
+                        {"bytes", source.recording->bytes},
+                        {"error", source.recording->error}};
   }
-  if (in.store.node) out["node"]["zone"] = in.store.node->zone;
+  if (store.node) out["node"]["zone"] = store.node->zone;
   return out;
+}
+
+json StateReader::starting_status() const {
+  json families = json::array();
+  for (const auto& one : backends_.starting()) {
+    families.push_back({{"family", lib::family_name(one.loop.family)}, {"synced", false}, {"overdue", one.call}});
+  }
+  return {{"version", kVersion},
+          {"mode", settings_.get()->backend},
+          {"node", {{"name", node_name_}, {"seen", false}}},
+          {"families", std::move(families)}};
 }
 
 }  // namespace sluice::daemon

@@ -76,12 +76,11 @@ std::array<lib::Status, 2> BackendRun::start(Timeout timeout) {
     const std::string& backend = settings_.plugin->id();
     made->loop = std::make_unique<sync::SyncLoop>(settings_.loop, sync::LoopId{settings_.id, backend, family}, *made,
                                                   environment_.observer, environment_.clock);
-    made->probe = made->loop->start([this, family](plugin::HostCallbacks callbacks) {
-      if (DescriptorKeeper* const keeper = environment_.descriptors) {
-        callbacks.descriptors = keeper->descriptors_for(settings_.plugin->id(), family);
-      }
-      return plugin::BackendHandle::create(settings_.plugin, settings_.backend[lib::family_index(family)],
-                                           std::move(callbacks), environment_.metrics, environment_.clock);
+    made->probe = made->loop->start([this, family](plugin::HostObserver& observer) {
+      DescriptorKeeper* const keeper = environment_.descriptors;
+      return plugin::BackendHandle::create(
+          settings_.plugin, settings_.backend[lib::family_index(family)], &observer, environment_.metrics,
+          environment_.clock, keeper == nullptr ? nullptr : keeper->descriptors_for(settings_.plugin->id(), family));
     });
     families_.push_back(std::move(made));
   }

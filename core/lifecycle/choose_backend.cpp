@@ -26,7 +26,7 @@ lib::Status try_backend(const config::PluginSettings& plugins, const std::string
     if (family == abi::Family::kIpv6 && !node::check_ipv6().ok()) continue;
     plugin::BackendSettings settings;
     settings.family = family;
-    auto backend = plugin::BackendHandle::create(*loaded, settings, {}, nullptr, clock);
+    auto backend = plugin::BackendHandle::create(*loaded, settings, nullptr, nullptr, clock);
     if (!backend) {
       last = backend.status();
       continue;

@@ -40,7 +40,7 @@ class DescriptorKeeper final : private DescriptorSender::Owner {
   DescriptorKeeper(const DescriptorKeeper&) = delete;
   DescriptorKeeper& operator=(const DescriptorKeeper&) = delete;
 
-  // [any thread] The view of one backend, for HostCallbacks::descriptors; there may be many.
+  // [any thread] The view of one backend, for BackendHandle::create(); there may be many.
   // The keeper must outlive it. Its methods do not wait for the manager.
   std::shared_ptr<plugin::BackendDescriptors> descriptors_for(std::string backend, lib::Family family);
 

@@ -44,7 +44,7 @@ class ServedFamily {
   void writing(RunId run, bool begins);
   // This backend has written the transaction to the kernel.
   void applied(RunId run, const snapshot::Transaction& transaction);
-  // See HostCallbacks::relays. A retiring backend that withdraws its last port serves no UDP flow any more.
+  // See plugin::HostObserver::relayed. A retiring backend that withdraws its last port serves no UDP flow any more.
   void relays(RunId run, plugin::RelayedPort port);
   // The run becomes active; the old backend keeps its established connections. `with_ipvs`: it serves with IPVS.
   void serve(RunId run, bool with_ipvs = false);

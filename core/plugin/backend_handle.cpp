@@ -180,10 +180,11 @@ Outcome BackendHandle::timed_call(const Call& call, F&& body) {
   return outcome(code, error);
 }
 
-BackendHandle::BackendHandle(std::shared_ptr<const Plugin> plugin, abi::Family family, HostCallbacks callbacks,
-                             MetricSink* metrics, const lib::Clock& clock)
+BackendHandle::BackendHandle(std::shared_ptr<const Plugin> plugin, abi::Family family, HostObserver* observer,
+                             MetricSink* metrics, const lib::Clock& clock,
+                             std::shared_ptr<BackendDescriptors> descriptors)
     : plugin_(std::move(plugin)), family_(family), name_(backend_name(*plugin_, family)), clock_(clock),
-      host_(plugin_->id(), std::move(callbacks), metrics, clock) {}
+      host_(plugin_->id(), observer, metrics, clock, std::move(descriptors)) {}
 
 BackendHandle::~BackendHandle() {
   if (backend_ == nullptr) return;
@@ -194,8 +195,9 @@ BackendHandle::~BackendHandle() {
 
 lib::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_ptr<const Plugin> plugin,
                                                                   const BackendSettings& settings,
-                                                                  HostCallbacks callbacks, MetricSink* metrics,
-                                                                  const lib::Clock& clock) {
+                                                                  HostObserver* observer, MetricSink* metrics,
+                                                                  const lib::Clock& clock,
+                                                                  std::shared_ptr<BackendDescriptors> descriptors) {
   const abi::Feature feature =
       settings.family == abi::Family::kIpv6 ? abi::kFeatureIpv6 : abi::kFeatureIpv4;
   if (!plugin->has(feature)) {
@@ -203,7 +205,7 @@ lib::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_pt
                                                ": create: the plugin does not offer this IP family"};
   }
   std::unique_ptr<BackendHandle> handle(
-      new BackendHandle(std::move(plugin), settings.family, std::move(callbacks), metrics, clock));
+      new BackendHandle(std::move(plugin), settings.family, observer, metrics, clock, std::move(descriptors)));
 
   std::vector<abi::Option> options;
   for (const auto& [key, value] : settings.options) options.push_back({sdk::view(key), sdk::view(value)});

@@ -77,10 +77,11 @@ struct BoundClientsOutcome : Outcome {
 
 class BackendHandle {
  public:
-  // `metrics` may be null; it and `clock` must outlive the handle.
+  // As HostServices: which pointers may be null, and what must outlive the handle.
   static lib::Result<std::unique_ptr<BackendHandle>> create(std::shared_ptr<const Plugin> plugin,
-                                                            const BackendSettings& settings, HostCallbacks callbacks,
-                                                            MetricSink* metrics, const lib::Clock& clock);
+                                                            const BackendSettings& settings, HostObserver* observer,
+                                                            MetricSink* metrics, const lib::Clock& clock,
+                                                            std::shared_ptr<BackendDescriptors> descriptors = nullptr);
   ~BackendHandle();  // release()
   BackendHandle(const BackendHandle&) = delete;
   BackendHandle& operator=(const BackendHandle&) = delete;
@@ -117,8 +118,8 @@ class BackendHandle {
  private:
   struct Call;
   class CallTimer;
-  BackendHandle(std::shared_ptr<const Plugin> plugin, abi::Family family, HostCallbacks callbacks, MetricSink* metrics,
-                const lib::Clock& clock);
+  BackendHandle(std::shared_ptr<const Plugin> plugin, abi::Family family, HostObserver* observer, MetricSink* metrics,
+                const lib::Clock& clock, std::shared_ptr<BackendDescriptors> descriptors);
   template <class F>
   Outcome timed_call(const Call& call, F&& body);
   void assert_thread();

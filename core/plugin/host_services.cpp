@@ -60,10 +60,10 @@ std::string one_line(std::string_view text) {
 
 std::string_view bounded_text(const char* text, std::size_t capacity) { return {text, strnlen(text, capacity)}; }
 
-HostServices::HostServices(const std::string& plugin_id, HostCallbacks callbacks, MetricSink* metrics,
-                           const lib::Clock& clock)
-    : plugin_id_(plugin_id), component_("plugin." + plugin_id), callbacks_(std::move(callbacks)), metrics_(metrics),
-      clock_(clock) {}
+HostServices::HostServices(const std::string& plugin_id, HostObserver* observer, MetricSink* metrics,
+                           const lib::Clock& clock, std::shared_ptr<BackendDescriptors> descriptors)
+    : plugin_id_(plugin_id), component_("plugin." + plugin_id), observer_(observer), metrics_(metrics), clock_(clock),
+      descriptors_(std::move(descriptors)) {}
 
 void HostServices::log(abi::Severity severity, abi::StringView text) noexcept {
   catch_all([&] {
@@ -87,10 +87,10 @@ void HostServices::metric(abi::MetricKind kind, abi::StringView name, abi::Strin
 void HostServices::event(abi::Severity severity, abi::StringView reason, abi::StringView note,
                          const abi::ServicePortKey* regarding) noexcept {
   catch_all([&] {
-    if (!callbacks_.event) return;
+    if (observer_ == nullptr) return;
     std::optional<ServicePortName> about;
     if (regarding != nullptr) about = name_of(*regarding);
-    callbacks_.event(severity, one_line(sdk::text(reason)), one_line(sdk::text(note)), std::move(about));
+    observer_->event_reported(severity, one_line(sdk::text(reason)), one_line(sdk::text(note)), about);
   });
 }
 
@@ -100,13 +100,13 @@ std::uint64_t HostServices::now() noexcept {
 
 void HostServices::request_resync(abi::StringView reason) noexcept {
   catch_all([&] {
-    if (callbacks_.request_resync) callbacks_.request_resync(one_line(sdk::text(reason)));
+    if (observer_ != nullptr) observer_->resync_requested(one_line(sdk::text(reason)));
   });
 }
 
 void HostServices::report_unhealthy(abi::StringView reason) noexcept {
   catch_all([&] {
-    if (callbacks_.report_unhealthy) callbacks_.report_unhealthy(one_line(sdk::text(reason)));
+    if (observer_ != nullptr) observer_->health_reported(one_line(sdk::text(reason)));
   });
 }
 
@@ -127,18 +127,18 @@ void HostServices::service_port_failed(const abi::ServicePortKey* key, const abi
 void* HostServices::extension(abi::StringView id) noexcept {
   const std::string_view wanted = sdk::text(id);
   if (wanted == abi::kHostRelay) return static_cast<abi::HostRelay*>(this);
-  if (wanted == abi::kHostDescriptors && callbacks_.descriptors) return static_cast<abi::HostDescriptors*>(this);
+  if (wanted == abi::kHostDescriptors && descriptors_) return static_cast<abi::HostDescriptors*>(this);
   return nullptr;
 }
 
 void HostServices::set_relay_ports(const abi::ServicePortKey* key, abi::ArrayView ports) noexcept {
   catch_all([&] {
-    if (!callbacks_.relays || key == nullptr || key->protocol != abi::Protocol::kUdp) return;
+    if (observer_ == nullptr || key == nullptr || key->protocol != abi::Protocol::kUdp) return;
     RelayedPort relayed{std::string(sdk::text(key->service_namespace)), std::string(sdk::text(key->service_name)),
                         std::string(sdk::text(key->port_name)), {}};
     for (const std::uint16_t port : sdk::range<std::uint16_t>(ports)) relayed.ports.push_back(port);
     lib::sort_unique(relayed.ports);
-    callbacks_.relays(std::move(relayed));
+    observer_->relayed(std::move(relayed));
   });
 }
 
@@ -149,7 +149,7 @@ abi::Code HostServices::keep(abi::StringView name, std::int32_t fd, abi::Error* 
       return sdk::fail(error, abi::Code::kInvalid, one_line(text),
                        "a descriptor is kept under 1 to 200 letters, digits and \"-_.\"");
     }
-    const lib::Status status = callbacks_.descriptors->keep(text, fd);
+    const lib::Status status = descriptors_->keep(text, fd);
     if (status.ok()) return abi::Code::kOk;
     return sdk::fail(error, abi_code(status.code()), text, status.message(), status.os_errno());
   });
@@ -158,21 +158,21 @@ abi::Code HostServices::keep(abi::StringView name, std::int32_t fd, abi::Error* 
 std::int32_t HostServices::take(abi::StringView name) noexcept {
   std::int32_t fd = -1;
   catch_all([&] {
-    if (is_descriptor_name(sdk::text(name))) fd = callbacks_.descriptors->take(sdk::text(name));
+    if (is_descriptor_name(sdk::text(name))) fd = descriptors_->take(sdk::text(name));
   });
   return fd;
 }
 
 void HostServices::drop(abi::StringView name) noexcept {
   catch_all([&] {
-    if (is_descriptor_name(sdk::text(name))) callbacks_.descriptors->drop(sdk::text(name));
+    if (is_descriptor_name(sdk::text(name))) descriptors_->drop(sdk::text(name));
   });
 }
 
 void HostServices::names(abi::StringSink* sink) noexcept {
   catch_all([&] {
     if (sink == nullptr) return;
-    for (const std::string& name : callbacks_.descriptors->names()) sink->add(sdk::view(name));
+    for (const std::string& name : descriptors_->names()) sink->add(sdk::view(name));
   });
 }
 

@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Implements abi::Host for one plugin in one address family. Any thread of the plugin may call each method, which
-// returns at once. Reports go to callbacks, which post them to the owner of the backend.
+// returns at once. Reports go to the observer, which posts them to the owner of the backend.
 #pragma once
 
 #include <compare>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -65,19 +64,19 @@ class BackendDescriptors {
   virtual std::vector<std::string> names() = 0;
 };
 
-// Called on threads of the plugin, possibly during a call of the backend, so they must neither block nor call the
-// backend. An empty function ignores the report.
-struct HostCallbacks {
-  std::function<void(std::string reason)> request_resync;
-  std::function<void(std::string reason)> report_unhealthy;  // an empty reason: healthy again
+// Receives the reports of a backend, on threads of the plugin and possibly during a call of the backend. Its functions
+// must therefore neither block nor call the backend.
+class HostObserver {
+ public:
+  virtual ~HostObserver() = default;
+  virtual void resync_requested(std::string /*reason*/) {}
+  virtual void health_reported(std::string /*reason*/) {}  // an empty reason: healthy again
   // `regarding`: the service port of the event; without it the event is about the node.
-  std::function<void(abi::Severity severity, std::string reason, std::string note,
-                     std::optional<ServicePortName> regarding)>
-      event;
+  virtual void event_reported(abi::Severity, const std::string& /*reason*/, const std::string& /*note*/,
+                              const std::optional<ServicePortName>& /*regarding*/) {}
   // Called during apply(), on the apply thread, and during retire(). abi::HostRelay forbids other calls; the core does
   // not prevent them.
-  std::function<void(RelayedPort relayed)> relays;
-  std::shared_ptr<BackendDescriptors> descriptors;  // null: abi::HostDescriptors is not offered
+  virtual void relayed(RelayedPort) {}
 };
 
 // A service port that one apply() did not program.
@@ -96,8 +95,10 @@ struct ServicePortReports {
 
 class HostServices final : public abi::Host, public abi::HostRelay, public abi::HostDescriptors {
  public:
-  // `metrics` may be null; it and `clock` must outlive this object.
-  HostServices(const std::string& plugin_id, HostCallbacks callbacks, MetricSink* metrics, const lib::Clock& clock);
+  // All pointers may be null; without `descriptors`, abi::HostDescriptors is not offered. Observer, metrics and clock
+  // must outlive this object.
+  HostServices(const std::string& plugin_id, HostObserver* observer, MetricSink* metrics, const lib::Clock& clock,
+               std::shared_ptr<BackendDescriptors> descriptors = nullptr);
   ~HostServices() = default;
   HostServices(const HostServices&) = delete;
   HostServices& operator=(const HostServices&) = delete;
@@ -125,9 +126,10 @@ class HostServices final : public abi::Host, public abi::HostRelay, public abi::
  private:
   const std::string plugin_id_;
   const std::string component_;  // of the log
-  const HostCallbacks callbacks_;
+  HostObserver* const observer_;
   MetricSink* const metrics_;
   const lib::Clock& clock_;
+  const std::shared_ptr<BackendDescriptors> descriptors_;
   lib::Mutex mutex_;
   struct Report {
     bool failed = false;

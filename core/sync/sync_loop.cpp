@@ -169,16 +169,8 @@ void SyncLoop::run(MakeBackend make, std::promise<lib::Status> ready) {
 }
 
 lib::Status SyncLoop::create_and_probe(MakeBackend make) {
-  plugin::HostCallbacks callbacks;
-  callbacks.request_resync = [this](std::string reason) { request_full(std::move(reason)); };
-  callbacks.report_unhealthy = [this](std::string reason) { queue_.put(Unhealthy{std::move(reason)}); };
-  callbacks.event = [this](abi::Severity severity, const std::string& reason, const std::string& note,
-                           const std::optional<plugin::ServicePortName>& regarding) {
-    observer_.reported({id_, severity, reason, note, regarding});
-  };
-  callbacks.relays = [this](plugin::RelayedPort port) { observer_.relayed({id_, std::move(port)}); };
   observer_.call_started({id_, "create"});
-  auto made = make(std::move(callbacks));
+  auto made = make(*this);
   if (!made) return made.status();
   backend_ = std::move(*made);
   observer_.call_started({id_, "probe"});

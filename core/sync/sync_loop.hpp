@@ -75,7 +75,7 @@ constexpr lib::Clock::Duration verify_interval(lib::Clock::Duration sync_period)
   return std::min<lib::Clock::Duration>(sync_period, std::chrono::seconds(20));
 }
 
-class SyncLoop {
+class SyncLoop final : private plugin::HostObserver {
  public:
   struct Options {
     RunnerIntervals intervals;
@@ -83,13 +83,13 @@ class SyncLoop {
     lib::Clock::Duration retry_not_programmed = std::chrono::minutes(1);  // the first delay of the backoff
     bool held = false;                                                     // start as after hold()
   };
-  // Makes the backend; called once, on the apply thread. It may add callbacks.
+  // Makes the backend with this observer; called once, on the apply thread.
   using MakeBackend =
-      std::function<lib::Result<std::unique_ptr<plugin::BackendHandle>>(plugin::HostCallbacks callbacks)>;
+      std::function<lib::Result<std::unique_ptr<plugin::BackendHandle>>(plugin::HostObserver& observer)>;
 
   // `id` is that of the events. The other objects must outlive the loop.
   SyncLoop(Options options, LoopId id, TransactionSource& source, SyncObserver& observer, const lib::Clock& clock);
-  ~SyncLoop();  // stops
+  ~SyncLoop() override;  // stops
 
   // Starts the apply thread, which makes and probes the backend, and returns the result of both. If it is an error, the
   // loop must be destroyed.
@@ -167,6 +167,15 @@ class SyncLoop {
     lib::Clock::Duration verify_every;
   };
   using Message = std::variant<Request, RequestFull, Unhealthy, Inspect, Call, Hold, Resume, ApplyFull, SetIntervals>;
+
+  // plugin::HostObserver
+  void resync_requested(std::string reason) override { request_full(std::move(reason)); }
+  void health_reported(std::string reason) override { queue_.put(Unhealthy{std::move(reason)}); }
+  void event_reported(abi::Severity severity, const std::string& reason, const std::string& note,
+                      const std::optional<plugin::ServicePortName>& regarding) override {
+    observer_.reported({id_, severity, reason, note, regarding});
+  }
+  void relayed(plugin::RelayedPort port) override { observer_.relayed({id_, std::move(port)}); }
 
   void run(MakeBackend make, std::promise<lib::Status> ready);
   lib::Status create_and_probe(MakeBackend make);

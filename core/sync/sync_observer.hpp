@@ -63,7 +63,7 @@ struct CallStarted {
   std::string_view call;
 };
 
-// As HostCallbacks::event.
+// As plugin::HostObserver::event_reported.
 struct EventReported {
   const LoopId& loop;
   abi::Severity severity;
@@ -72,7 +72,7 @@ struct EventReported {
   const std::optional<plugin::ServicePortName>& regarding;
 };
 
-// As HostCallbacks::relays.
+// As plugin::HostObserver::relayed.
 struct PortRelayed {
   const LoopId& loop;
   plugin::RelayedPort port;
@@ -89,7 +89,7 @@ class SyncObserver {
   virtual void applied(const Applied&) {}
   virtual void synced(const Synced&) {}
   virtual void not_programmed(const PortNotProgrammed&) {}
-  // [any thread of the plugin] As HostCallbacks::relays. Must not block.
+  // [any thread of the plugin] As plugin::HostObserver::relayed. Must not block.
   virtual void relayed(const PortRelayed&) {}
   // [apply thread]
   virtual void call_started(const CallStarted&) {}

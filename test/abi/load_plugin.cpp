@@ -23,7 +23,7 @@ void run(const std::shared_ptr<const plugin::Plugin>& plugin, abi::Family family
   const lib::SteadyClock clock;
   plugin::BackendSettings settings;
   settings.family = family;
-  auto made = plugin::BackendHandle::create(plugin, settings, {}, nullptr, clock);
+  auto made = plugin::BackendHandle::create(plugin, settings, nullptr, nullptr, clock);
   if (!made) throw std::runtime_error(made.status().message());
   plugin::BackendHandle& handle = *made.value();
 

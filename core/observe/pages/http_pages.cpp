@@ -53,8 +53,8 @@ HttpResponse flag_answer(int status, const std::string& sentence) {
 
 }  // namespace
 
-HttpPages::HttpPages(const config::SettingsCell& settings, PageSources sources)
-    : settings_(settings), sources_(std::move(sources)) {}
+HttpPages::HttpPages(const config::SettingsCell& settings, PageSources& sources, ProcessInfo process)
+    : settings_(settings), sources_(sources), process_(std::move(process)) {}
 
 HttpPages::~HttpPages() { stop(); }
 
@@ -172,7 +172,7 @@ HttpResponse HttpPages::answer_health(const HttpRequest& request) {
 
 HttpResponse HttpPages::answer_metrics(const HttpRequest& request) {
   const std::string& path = request.path;
-  if (path == "/metrics") return exposition(request.accept, sources_.started, sources_.metrics_text());
+  if (path == "/metrics") return exposition(request.accept, process_.started, sources_.metrics_text());
   if (path == "/metrics/slis" || path.starts_with("/healthz")) return health_checks(request);
   if (path == "/proxyMode") return text(200, settings_.get()->backend);
   if (path == "/sync") return sync_ages(health());
@@ -209,7 +209,7 @@ HttpResponse HttpPages::health_checks(const HttpRequest& request) {
     ping_.reset();
     return {.body = "metrics reset\n"};
   }
-  return exposition(request.accept, sources_.started, ping_.slis(sources_.started));
+  return exposition(request.accept, process_.started, ping_.slis(process_.started));
 }
 
 HttpResponse HttpPages::set_verbosity(const HttpRequest& request) {
@@ -226,10 +226,10 @@ HttpResponse HttpPages::set_verbosity(const HttpRequest& request) {
 StatusPage HttpPages::status_page() const {
   std::vector<std::string> paths{"/configz", "/healthz", "/metrics", "/proxyMode", "/sync"};
   if (settings_.get()->serve.flagz) paths.insert(paths.begin() + 1, "/flagz");
-  return {.started = sources_.started,
+  return {.started = process_.started,
           .now = std::chrono::system_clock::now(),
-          .version = sources_.version,
-          .emulation_version = sources_.emulation_version,
+          .version = process_.version,
+          .emulation_version = process_.emulation_version,
           .paths = std::move(paths)};
 }
 

@@ -10,7 +10,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,23 +28,28 @@
 namespace sluice::observe {
 
 // Called on the threads of the servers; all must be quick and thread-safe.
-struct PageSources {
-  std::function<std::vector<FamilyHealth>()> families;
-  std::function<std::string()> metrics_text;
-  std::function<void(int code)> answered_healthz;
-  std::function<void(int code)> answered_livez;
-  std::function<void(int verbosity)> set_verbosity;
+class PageSources {
+ public:
+  virtual ~PageSources() = default;
+  virtual std::vector<FamilyHealth> families() = 0;
+  virtual std::string metrics_text() = 0;
+  virtual void answered_healthz(int code) = 0;
+  virtual void answered_livez(int code) = 0;
+  virtual void set_verbosity(int verbosity) = 0;
   // A bind failure that ends the daemon: kube-proxy's event reason, and the sentence.
-  std::function<void(const std::string& reason, const std::string& sentence)> bind_failed_hard;
-  std::string version;                                  // this build
-  std::string emulation_version;                        // of Kubernetes, "1.36"
+  virtual void bind_failed_hard(const std::string& reason, const std::string& sentence) = 0;
+};
+
+struct ProcessInfo {
+  std::string version;                                           // this build
+  std::string emulation_version;                                 // of Kubernetes, "1.36"
   WallTime started = std::chrono::system_clock::now();  // of the process
 };
 
 class HttpPages final : public reload::ReloadPart {
  public:
-  // The settings must outlive it.
-  HttpPages(const config::SettingsCell& settings, PageSources sources);
+  // The settings and the sources must outlive it.
+  HttpPages(const config::SettingsCell& settings, PageSources& sources, ProcessInfo process);
   ~HttpPages() override;  // stops
   HttpPages(const HttpPages&) = delete;
   HttpPages& operator=(const HttpPages&) = delete;
@@ -91,7 +95,8 @@ class HttpPages final : public reload::ReloadPart {
   StatusPage status_page() const;
 
   const config::SettingsCell& settings_;
-  const PageSources sources_;
+  PageSources& sources_;
+  const ProcessInfo process_;
   std::atomic<bool> node_eligible_{false};
   PingHealth ping_;
   lib::Status hard_failure_;

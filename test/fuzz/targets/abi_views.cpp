@@ -77,20 +77,22 @@ void read_options(Input& in) {
   FUZZ_REQUIRE(options.has(sdk::text(given[1].key)), "no key is lost");
 }
 
+class ReportedText final : public plugin::HostObserver {
+ public:
+  void resync_requested(std::string reason) override { all += reason; }
+  void health_reported(std::string reason) override { all += reason; }
+  void event_reported(abi::Severity, const std::string& reason, const std::string& note,
+                      const std::optional<plugin::ServicePortName>& regarding) override {
+    all += reason + note;
+    if (regarding) all += regarding->name_space + regarding->service + regarding->port_name;
+  }
+  std::string all;
+};
+
 void call_host(Input& in) {
   const lib::SteadyClock clock;
-  std::string reported;
-  plugin::HostServices host(
-      "print",
-      {[&](std::string reason) { reported += reason; },
-       [&](std::string reason) { reported += reason; },
-       [&](abi::Severity, std::string reason, std::string note, std::optional<plugin::ServicePortName> regarding) {
-         reported += reason + note;
-         if (regarding) reported += regarding->name_space + regarding->service + regarding->port_name;
-       },
-       {},
-       {}},
-      nullptr, clock);
+  ReportedText reported;
+  plugin::HostServices host("print", &reported, nullptr, clock);
   Block text(in, in.below(32)), other(in, in.below(32));
   const abi::ServicePortKey key{text_of(other), text_of(text), text_of(other), static_cast<abi::Protocol>(in.byte()), {}};
   host.event(static_cast<abi::Severity>(in.byte()), text_of(text), text_of(other), &key);
@@ -103,8 +105,8 @@ void call_host(Input& in) {
   Block error(in, size);
   std::memcpy(error.data(), &size, sizeof size);
   host.service_port_failed(&key, reinterpret_cast<const abi::Error*>(error.data()));
-  for (const auto& failed : host.take_reports().failed) reported += failed.port.printed() + failed.message;
-  FUZZ_REQUIRE(is_one_line(reported), "text from a plugin is reported on one line");
+  for (const auto& failed : host.take_reports().failed) reported.all += failed.port.printed() + failed.message;
+  FUZZ_REQUIRE(is_one_line(reported.all), "text from a plugin is reported on one line");
 }
 
 FUZZ_TARGET(abi_views) {

@@ -17,7 +17,7 @@ namespace kernel_part_test {
 
 using Texts = std::vector<std::string>;
 
-class KernelPartTest : public CppUnit::TestFixture {
+class KernelPartTest : public CppUnit::TestFixture, public NodeObserver {
   CPPUNIT_TEST_SUITE(KernelPartTest);
   CPPUNIT_TEST(concerned_only_by_its_own_settings);
   CPPUNIT_TEST(settings_are_written_at_start_and_on_reload);
@@ -44,9 +44,8 @@ class KernelPartTest : public CppUnit::TestFixture {
     }
     folder_->write("oom", "0\n");
     folder_->write("sys/module/nf_conntrack/parameters/hashsize", "1000000\n");
-    part_ = std::make_unique<KernelPart>(KernelPart::Hooks{[this](const Texts& sentences) { failed_ = sentences; },
-                                                           [this] { ++changed_; }, folder_->path("proc"),
-                                                           folder_->path("sys"), folder_->path("oom")});
+    part_ = std::make_unique<KernelPart>(
+        *this, KernelPaths{folder_->path("proc"), folder_->path("sys"), folder_->path("oom")});
   }
   void tearDown() override {
     part_.reset();
@@ -55,6 +54,10 @@ class KernelPartTest : public CppUnit::TestFixture {
   }
 
  private:
+  // NodeObserver
+  void node_facts_changed() override { ++changed_; }
+  void conntrack_settings_failed(const Texts& sentences) override { failed_ = sentences; }
+
   std::string written(const std::string& name) const {
     return folder_->read("proc/net/netfilter/nf_conntrack_" + name);
   }

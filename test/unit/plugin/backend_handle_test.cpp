@@ -7,6 +7,8 @@
 
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <functional>
+
 #include "sluice/sdk/sdk.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 #include "test/unit/plugin/zoo_folder.hpp"
@@ -34,6 +36,21 @@ class Metrics final : public MetricSink {
     names.emplace_back(name);
   }
   std::vector<std::string> names;
+};
+
+class Reported final : public HostObserver {
+ public:
+  void resync_requested(std::string reason) override {
+    text += "resync " + reason + ";";
+    if (during_resync) during_resync();
+  }
+  void health_reported(std::string reason) override { text += "unwell " + reason + ";"; }
+  void event_reported(abi::Severity, const std::string& reason, const std::string&,
+                      const std::optional<ServicePortName>&) override {
+    text += reason + ";";
+  }
+  std::string text;
+  std::function<void()> during_resync;
 };
 
 class BackendHandleTest : public CppUnit::TestFixture {
@@ -75,15 +92,15 @@ class BackendHandleTest : public CppUnit::TestFixture {
   Metrics metrics_;
 
   lib::Result<std::unique_ptr<BackendHandle>> try_make(const std::string& id, const BackendSettings& settings = {},
-                                                       HostCallbacks callbacks = {}) {
+                                                       HostObserver* observer = nullptr) {
     folder_.add(id);
     auto plugin = load_plugin(folder_.request(id));
     CPPUNIT_ASSERT_EQUAL(std::string(), plugin.status().message());
-    return BackendHandle::create(std::move(plugin.value()), settings, std::move(callbacks), &metrics_, clock_);
+    return BackendHandle::create(std::move(plugin.value()), settings, observer, &metrics_, clock_);
   }
   std::unique_ptr<BackendHandle> make(const std::string& id, const BackendSettings& settings = {},
-                                      HostCallbacks callbacks = {}) {
-    auto made = try_make(id, settings, std::move(callbacks));
+                                      HostObserver* observer = nullptr) {
+    auto made = try_make(id, settings, observer);
     CPPUNIT_ASSERT_EQUAL(std::string(), made.status().message());
     return std::move(made.value());
   }
@@ -116,18 +133,13 @@ class BackendHandleTest : public CppUnit::TestFixture {
 
   void settings_and_host_reach_the_backend() {
     const test::CapturedLog log;
-    std::string reported;
-    HostCallbacks callbacks;
-    callbacks.request_resync = [&](const std::string& reason) { reported += "resync " + reason + ";"; };
-    callbacks.report_unhealthy = [&](const std::string& reason) { reported += "unwell " + reason + ";"; };
-    callbacks.event = [&](abi::Severity, const std::string& reason, const std::string&,
-                          const std::optional<ServicePortName>&) { reported += reason + ";"; };
+    Reported reported;
     const auto handle =
-        make("good", {abi::Family::kIpv6, {{"colour", "red"}}, "/run/sluice/good"}, callbacks);
+        make("good", {abi::Family::kIpv6, {{"colour", "red"}}, "/run/sluice/good"}, &reported);
     CPPUNIT_ASSERT(handle->probe().ok());
     require_contains(log.text(), "INFO sluice.plugin.good sluiced " PACKAGE_VERSION " with minor " +
                                      std::to_string(abi::kMinor) + " and features 0, colour red, state in /run/sluice/good");
-    CPPUNIT_ASSERT_EQUAL(std::string("Probed;resync flushed by another process;unwell hungry;unwell ;"), reported);
+    CPPUNIT_ASSERT_EQUAL(std::string("Probed;resync flushed by another process;unwell hungry;unwell ;"), reported.text);
     CPPUNIT_ASSERT(metrics_.names == std::vector<std::string>{"probes_total"});
     CPPUNIT_ASSERT_EQUAL(std::string("good (IPv6)"), handle->name());
   }
@@ -334,16 +346,16 @@ class BackendHandleTest : public CppUnit::TestFixture {
 
   // Another thread checks overdue() while the call hangs.
   void slow_call_in_progress_is_overdue() {
+    Reported reported;
     std::unique_ptr<BackendHandle> handle;
     std::string before, after;
-    HostCallbacks callbacks;
-    callbacks.request_resync = [&](const std::string&) {
+    reported.during_resync = [&] {
       before = handle->overdue();
       clock_.step = std::chrono::seconds(11);
       after = handle->overdue();
       clock_.step = std::chrono::seconds(0);
     };
-    handle = make("good", {}, callbacks);
+    handle = make("good", {}, &reported);
     CPPUNIT_ASSERT(handle->probe().ok());
     CPPUNIT_ASSERT_EQUAL(std::string(), before);
     CPPUNIT_ASSERT_EQUAL(std::string("probe"), after);

@@ -49,7 +49,7 @@ class FaultyPluginTest : public CppUnit::TestFixture {
     settings.options = options;
     settings.state_dir = state_.string();
     settings.predecessor_serves = old_backend;
-    return BackendHandle::create(std::move(*plugin), settings, {}, nullptr, clock_);
+    return BackendHandle::create(std::move(*plugin), settings, nullptr, nullptr, clock_);
   }
   std::unique_ptr<BackendHandle> make(const Options& options, abi::Family family = abi::Family::kIpv4) {
     auto made = try_make(options, family);

@@ -65,6 +65,30 @@ class ThrowingDescriptors final : public BackendDescriptors {
   std::vector<std::string> names() override { throw std::bad_alloc(); }
 };
 
+class Reported final : public HostObserver {
+ public:
+  void resync_requested(std::string reason) override { text += "resync " + reason + ";"; }
+  void health_reported(std::string reason) override { text += "unwell " + reason + ";"; }
+  void event_reported(abi::Severity severity, const std::string& reason, const std::string& note,
+                      const std::optional<ServicePortName>& regarding) override {
+    text += "event " + std::to_string(static_cast<int>(severity)) + " " + reason + " " + note;
+    if (regarding) text += " of " + regarding->name_space + "/" + regarding->service + ":" + regarding->port_name;
+    text += ";";
+  }
+  void relayed(RelayedPort port) override {
+    text += port.name_space + "/" + port.service + ":" + port.port_name;
+    for (const std::uint16_t number : port.ports) text += " " + std::to_string(number);
+    text += ";";
+  }
+  std::string text;
+};
+
+class ThrowingObserver final : public HostObserver {
+ public:
+  void resync_requested(std::string) override { throw std::bad_alloc(); }
+  void relayed(RelayedPort) override { throw std::runtime_error("defect"); }
+};
+
 class Names final : public abi::StringSink {
  public:
   ~Names() = default;
@@ -97,7 +121,7 @@ class HostServicesTest : public CppUnit::TestFixture {
 
   void log_line_carries_the_plugin_and_stays_one_line() {
     const test::CapturedLog log;
-    HostServices host("dpu", {}, nullptr, clock_);
+    HostServices host("dpu", nullptr, nullptr, clock_);
     const sdk::Logger logger(&host);
     logger.warning("one\ntwo\x1b[0m");
     host.log(abi::Severity::kError, sdk::view("raw\rtext"));
@@ -107,13 +131,13 @@ class HostServicesTest : public CppUnit::TestFixture {
 
   void unknown_severity_is_logged_as_information() {
     const test::CapturedLog log;
-    HostServices("dpu", {}, nullptr, clock_).log(static_cast<abi::Severity>(99), sdk::view("x"));
+    HostServices("dpu", nullptr, nullptr, clock_).log(static_cast<abi::Severity>(99), sdk::view("x"));
     CPPUNIT_ASSERT_EQUAL(std::string("INFO sluice.plugin.dpu x\n"), log.text());
   }
 
   void log_enabled_follows_the_log_level() {
     const test::CapturedLog log;
-    HostServices host("dpu", {}, nullptr, clock_);
+    HostServices host("dpu", nullptr, nullptr, clock_);
     const sdk::Logger logger(&host);
     CPPUNIT_ASSERT_EQUAL(1, host.log_enabled(abi::Severity::kDebug));
     log4cplus::Logger::getInstance("sluice").setLogLevel(log4cplus::INFO_LOG_LEVEL);  // until `log` is destroyed
@@ -125,23 +149,14 @@ class HostServicesTest : public CppUnit::TestFixture {
 
   void metric_reaches_the_sink_with_the_plugin() {
     RecordedMetrics metrics;
-    HostServices host("dpu", {}, &metrics, clock_);
+    HostServices host("dpu", nullptr, &metrics, clock_);
     host.metric(abi::MetricKind::kGaugeSet, sdk::view("rules"), sdk::view("table=\"nat\""), 2.5);
     CPPUNIT_ASSERT_EQUAL(std::string("dpu 1 rules{table=\"nat\"} 2.500000"), metrics.last);
   }
 
   void reports_reach_their_callbacks() {
-    std::string reported;
-    HostCallbacks callbacks;
-    callbacks.request_resync = [&](const std::string& reason) { reported += "resync " + reason + ";"; };
-    callbacks.report_unhealthy = [&](const std::string& reason) { reported += "unwell " + reason + ";"; };
-    callbacks.event = [&](abi::Severity severity, const std::string& reason, const std::string& note,
-                          const std::optional<ServicePortName>& regarding) {
-      reported += "event " + std::to_string(static_cast<int>(severity)) + " " + reason + " " + note;
-      if (regarding) reported += " of " + regarding->name_space + "/" + regarding->service + ":" + regarding->port_name;
-      reported += ";";
-    };
-    HostServices host("dpu", callbacks, nullptr, clock_);
+    Reported reported;
+    HostServices host("dpu", &reported, nullptr, clock_);
     host.request_resync(sdk::view("flushed"));
     host.report_unhealthy(sdk::view("no device"));
     host.report_unhealthy(abi::StringView{nullptr, 0});
@@ -150,11 +165,11 @@ class HostServicesTest : public CppUnit::TestFixture {
     host.event(abi::Severity::kInfo, sdk::view("Moved"), sdk::view("elsewhere"), &key);
     CPPUNIT_ASSERT_EQUAL(std::string("resync flushed;unwell no device;unwell ;event 1 LinkDown port 1 is down;"
                                      "event 2 Moved elsewhere of shop/ca rt:http;"),
-                         reported);
+                         reported.text);
   }
 
   void without_callbacks_reports_are_ignored() {
-    HostServices host("dpu", {}, nullptr, clock_);
+    HostServices host("dpu", nullptr, nullptr, clock_);
     host.request_resync(sdk::view("x"));
     host.report_unhealthy(sdk::view("x"));
     host.event(abi::Severity::kInfo, sdk::view("x"), sdk::view("x"), nullptr);
@@ -162,9 +177,8 @@ class HostServicesTest : public CppUnit::TestFixture {
   }
 
   void exception_of_a_callback_does_not_reach_the_plugin() {
-    HostCallbacks callbacks;
-    callbacks.request_resync = [](const std::string&) { throw std::bad_alloc(); };
-    HostServices("dpu", callbacks, nullptr, clock_).request_resync(sdk::view("x"));
+    ThrowingObserver throwing;
+    HostServices("dpu", &throwing, nullptr, clock_).request_resync(sdk::view("x"));
   }
 
   static abi::ServicePortKey key_of(std::string_view port, abi::Protocol protocol = abi::Protocol::kTcp) {
@@ -172,7 +186,7 @@ class HostServicesTest : public CppUnit::TestFixture {
   }
 
   void failed_service_ports_are_collected_until_taken() {
-    HostServices host("dpu", {}, nullptr, clock_);
+    HostServices host("dpu", nullptr, nullptr, clock_);
     abi::Error error = sdk::empty_error();
     sdk::set_error(&error, "", "table is full", 28);
     const abi::ServicePortKey http = key_of("http"), grpc = key_of("grpc\n"), quic = key_of("http", abi::Protocol::kUdp);
@@ -191,7 +205,7 @@ class HostServicesTest : public CppUnit::TestFixture {
   }
 
   void the_last_report_about_a_service_port_counts() {
-    HostServices host("dpu", {}, nullptr, clock_);
+    HostServices host("dpu", nullptr, nullptr, clock_);
     const abi::ServicePortKey key = key_of("http");
     abi::Error error = sdk::empty_error();
     host.service_port_failed(&key, &error);
@@ -204,11 +218,11 @@ class HostServicesTest : public CppUnit::TestFixture {
   }
 
   void now_is_in_nanoseconds() {
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{7'000'000'000}, HostServices("dpu", {}, nullptr, clock_).now());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{7'000'000'000}, HostServices("dpu", nullptr, nullptr, clock_).now());
   }
 
   void unknown_extension_is_null() {
-    CPPUNIT_ASSERT(HostServices("dpu", {}, nullptr, clock_).extension(sdk::view("com.example.x/1")) == nullptr);
+    CPPUNIT_ASSERT(HostServices("dpu", nullptr, nullptr, clock_).extension(sdk::view("com.example.x/1")) == nullptr);
   }
 
   static void relay(HostServices& host, abi::Protocol protocol, const std::vector<std::uint16_t>& ports) {
@@ -219,27 +233,20 @@ class HostServicesTest : public CppUnit::TestFixture {
   }
 
   void relayed_ports_of_udp_reach_their_callback_sorted() {
-    std::string reported;
-    HostCallbacks callbacks;
-    callbacks.relays = [&](const RelayedPort& relayed) {
-      reported += relayed.name_space + "/" + relayed.service + ":" + relayed.port_name;
-      for (const std::uint16_t port : relayed.ports) reported += " " + std::to_string(port);
-      reported += ";";
-    };
-    HostServices host("dpu", callbacks, nullptr, clock_);
+    Reported reported;
+    HostServices host("dpu", &reported, nullptr, clock_);
     relay(host, abi::Protocol::kUdp, {40002, 40001, 40002});
     relay(host, abi::Protocol::kTcp, {40003});
     relay(host, abi::Protocol::kUdp, {});
-    CPPUNIT_ASSERT_EQUAL(std::string("shop/dns:udp 40001 40002;shop/dns:udp;"), reported);
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/dns:udp 40001 40002;shop/dns:udp;"), reported.text);
     static_cast<abi::HostRelay*>(host.extension(sdk::view(abi::kHostRelay)))->set_relay_ports(nullptr, {});
   }
 
   void relay_ports_without_a_callback_are_ignored() {
-    HostServices without("dpu", {}, nullptr, clock_);
+    HostServices without("dpu", nullptr, nullptr, clock_);
     relay(without, abi::Protocol::kUdp, {40001});
-    HostCallbacks callbacks;
-    callbacks.relays = [](const RelayedPort&) { throw std::runtime_error("defect"); };
-    HostServices throwing("dpu", callbacks, nullptr, clock_);
+    ThrowingObserver observer;
+    HostServices throwing("dpu", &observer, nullptr, clock_);
     relay(throwing, abi::Protocol::kUdp, {40001});
   }
 
@@ -248,17 +255,12 @@ class HostServicesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(found != nullptr);
     return *static_cast<abi::HostDescriptors*>(found);
   }
-  static HostCallbacks with(std::shared_ptr<BackendDescriptors> offered) {
-    HostCallbacks callbacks;
-    callbacks.descriptors = std::move(offered);
-    return callbacks;
-  }
 
   void descriptors_extension_is_offered_only_with_descriptors() {
-    HostServices without("dpu", {}, nullptr, clock_);
+    HostServices without("dpu", nullptr, nullptr, clock_);
     CPPUNIT_ASSERT(without.extension(sdk::view(abi::kHostDescriptors)) == nullptr);
     const auto recorded = std::make_shared<RecordedDescriptors>();
-    HostServices host("dpu", with(recorded), nullptr, clock_);
+    HostServices host("dpu", nullptr, nullptr, clock_, recorded);
     abi::HostDescriptors& kept = descriptors(host);
     abi::Error error = sdk::empty_error();
     CPPUNIT_ASSERT(kept.keep(sdk::view("tcp_a"), 7, &error) == abi::Code::kOk);
@@ -276,7 +278,7 @@ class HostServicesTest : public CppUnit::TestFixture {
 
   void descriptor_names_are_validated() {
     const auto recorded = std::make_shared<RecordedDescriptors>();
-    HostServices host("dpu", with(recorded), nullptr, clock_);
+    HostServices host("dpu", nullptr, nullptr, clock_, recorded);
     abi::HostDescriptors& kept = descriptors(host);
     for (const std::string& name : {std::string(), std::string("a/b"), std::string("a b"), std::string("\xc3\xa4"),
                                     std::string("a:b"), std::string("a\nFDSTOREREMOVE=1"), std::string(201, 'a')}) {
@@ -292,7 +294,7 @@ class HostServicesTest : public CppUnit::TestFixture {
   }
 
   void error_of_keep_reaches_the_plugin() {
-    HostServices host("dpu", with(std::make_shared<RecordedDescriptors>()), nullptr, clock_);
+    HostServices host("dpu", nullptr, nullptr, clock_, std::make_shared<RecordedDescriptors>());
     abi::Error error = sdk::empty_error();
     CPPUNIT_ASSERT(descriptors(host).keep(sdk::view("a"), -1, &error) == abi::Code::kInvalid);
     CPPUNIT_ASSERT_EQUAL(std::string("a"), std::string(error.object));
@@ -301,7 +303,7 @@ class HostServicesTest : public CppUnit::TestFixture {
   }
 
   void exceptions_of_the_store_do_not_reach_the_plugin() {
-    HostServices host("dpu", with(std::make_shared<ThrowingDescriptors>()), nullptr, clock_);
+    HostServices host("dpu", nullptr, nullptr, clock_, std::make_shared<ThrowingDescriptors>());
     abi::HostDescriptors& kept = descriptors(host);
     CPPUNIT_ASSERT(kept.keep(sdk::view("a"), 7, nullptr) == abi::Code::kInternal);
     CPPUNIT_ASSERT_EQUAL(-1, kept.take(sdk::view("a")));

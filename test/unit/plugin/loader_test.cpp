@@ -219,7 +219,7 @@ class LoaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!is_mapped(file));
     fs::resize_file(file, 0);
     const lib::SteadyClock clock;
-    auto backend = BackendHandle::create(plugin, {}, {}, nullptr, clock);
+    auto backend = BackendHandle::create(plugin, {}, nullptr, nullptr, clock);
     CPPUNIT_ASSERT_EQUAL(std::string(), backend.status().message());
     CPPUNIT_ASSERT((*backend)->probe().ok());
   }
@@ -242,7 +242,7 @@ class LoaderTest : public CppUnit::TestFixture {
     folder.add("good");
     auto plugin = load(with_copy(folder, "good"));
     const lib::SteadyClock clock;
-    auto backend = BackendHandle::create(plugin, {}, {}, nullptr, clock);
+    auto backend = BackendHandle::create(plugin, {}, nullptr, nullptr, clock);
     const Status status = unload_plugin(plugin, 0ms);
     CPPUNIT_ASSERT(status.code() == StatusCode::unavailable);
     require_contains(
@@ -274,7 +274,7 @@ class LoaderTest : public CppUnit::TestFixture {
     std::promise<void> used, go_on;
     std::thread thread([&, plugin]() mutable {
       const lib::SteadyClock clock;
-      auto backend = BackendHandle::create(std::move(plugin), {}, {}, nullptr, clock);
+      auto backend = BackendHandle::create(std::move(plugin), {}, nullptr, nullptr, clock);
       (*backend)->probe();
       backend->reset();
       used.set_value();

@@ -207,7 +207,7 @@ class SyncRig : public CppUnit::TestFixture, public TransactionSource, public Sy
 
   lib::Status start() {
     loop_ = std::make_unique<SyncLoop>(options_, LoopId{7, "scripted", lib::Family::ipv4}, *this, *this, clock_);
-    const auto make = [this](plugin::HostCallbacks callbacks) {
+    const auto make = [this](plugin::HostObserver& observer) {
       abi::PluginEntry entry{};
       entry.magic = abi::kMagic;
       entry.struct_size = sizeof entry;
@@ -215,7 +215,7 @@ class SyncRig : public CppUnit::TestFixture, public TransactionSource, public Sy
       entry.id = entry.version = entry.build = "scripted";
       entry.create = create_scripted;
       auto plugin = std::make_shared<const plugin::Plugin>(nullptr, "scripted.so", entry);
-      return plugin::BackendHandle::create(plugin, {}, std::move(callbacks), nullptr, clock_);
+      return plugin::BackendHandle::create(plugin, {}, &observer, nullptr, clock_);
     };
     return loop_->start(make).get();
   }

@@ -139,7 +139,7 @@ std::vector<Row> rows() {
   };
 }
 
-class HttpPagesPathsTest : public CppUnit::TestFixture {
+class HttpPagesPathsTest : public CppUnit::TestFixture, public PageSources {
   CPPUNIT_TEST_SUITE(HttpPagesPathsTest);
   CPPUNIT_TEST(every_path_answers_like_kube_proxy);
   CPPUNIT_TEST(answers_have_the_process_start_time);
@@ -177,22 +177,21 @@ class HttpPagesPathsTest : public CppUnit::TestFixture {
   }
 
  private:
+  // PageSources
+  std::vector<FamilyHealth> families() override {
+    return {{.family = lib::Family::ipv4, .last_updated = std::chrono::system_clock::now()}};
+  }
+  std::string metrics_text() override { return "a_metric 1\n"; }
+  void answered_healthz(int) override {}
+  void answered_livez(int) override {}
+  void set_verbosity(int) override {}
+  void bind_failed_hard(const std::string&, const std::string&) override {}
+
   void start() {
-    PageSources sources;
-    sources.families = [] {
-      return std::vector<FamilyHealth>{{.family = lib::Family::ipv4, .last_updated = std::chrono::system_clock::now()}};
-    };
-    sources.metrics_text = [] { return std::string("a_metric 1\n"); };
-    sources.answered_healthz = [](int) {};
-    sources.answered_livez = [](int) {};
-    sources.set_verbosity = [](int) {};
-    sources.bind_failed_hard = [](const std::string&, const std::string&) {};
-    sources.version = "9.8.7";
-    sources.emulation_version = "1.36";
     // 2026-01-02T03:04:05.5Z
-    sources.started = WallTime(std::chrono::milliseconds(1'767'323'045'500));
+    const WallTime started(std::chrono::milliseconds(1'767'323'045'500));
     cell_ = std::make_unique<config::SettingsCell>(settings_);
-    pages_ = std::make_unique<HttpPages>(*cell_, std::move(sources));
+    pages_ = std::make_unique<HttpPages>(*cell_, *this, ProcessInfo{"9.8.7", "1.36", started});
     CPPUNIT_ASSERT(pages_->start().ok());
     pages_->set_node(model::Node{});
   }

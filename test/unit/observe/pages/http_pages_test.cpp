@@ -25,7 +25,7 @@ using test::ask;
 using test::holds;
 using test::status;
 
-class HttpPagesTest : public CppUnit::TestFixture {
+class HttpPagesTest : public CppUnit::TestFixture, public PageSources {
   CPPUNIT_TEST_SUITE(HttpPagesTest);
   CPPUNIT_TEST(health_paths);
   CPPUNIT_TEST(node_is_eligible);
@@ -77,20 +77,20 @@ class HttpPagesTest : public CppUnit::TestFixture {
   }
 
  private:
+  // PageSources
+  std::vector<FamilyHealth> families() override {
+    return {{lib::Family::ipv4, std::chrono::system_clock::now(), pending_}};
+  }
+  std::string metrics_text() override { return "a_metric 1\n"; }
+  void answered_healthz(int code) override { calls_.push_back("healthz " + std::to_string(code)); }
+  void answered_livez(int code) override { calls_.push_back("livez " + std::to_string(code)); }
+  void set_verbosity(int v) override { calls_.push_back("verbosity " + std::to_string(v)); }
+  void bind_failed_hard(const std::string& reason, const std::string&) override { calls_.push_back(reason); }
+
   lib::Status start() {
-    PageSources sources;
-    sources.families = [this] {
-      return std::vector<FamilyHealth>{{lib::Family::ipv4, std::chrono::system_clock::now(), pending_}};
-    };
-    sources.metrics_text = [] { return std::string("a_metric 1\n"); };
-    sources.answered_healthz = [this](int code) { calls_.push_back("healthz " + std::to_string(code)); };
-    sources.answered_livez = [this](int code) { calls_.push_back("livez " + std::to_string(code)); };
-    sources.set_verbosity = [this](int v) { calls_.push_back("verbosity " + std::to_string(v)); };
-    sources.bind_failed_hard = [this](const std::string& reason, const std::string&) { calls_.push_back(reason); };
-    sources.version = "9.8.7";
     pages_.reset();  // it refers to the settings
     cell_ = std::make_unique<config::SettingsCell>(settings_);
-    pages_ = std::make_unique<HttpPages>(*cell_, std::move(sources));
+    pages_ = std::make_unique<HttpPages>(*cell_, *this, ProcessInfo{.version = "9.8.7", .emulation_version = {}});
     return pages_->start();
   }
   lib::Status prepare(const config::Settings& to) {
