@@ -66,9 +66,21 @@ struct DraftMember {
   Sourced<Value> (*get)(const Draft&) = nullptr;
   DraftCell (*at)(Draft&) = nullptr;
 };
+using SettingsDiffer = bool (*)(const Settings& from, const Settings& to);
 struct SettingsMember {
   Value (*get)(const Settings&) = nullptr;
   ValuePointer (*at)(Settings&) = nullptr;
+  SettingsDiffer differs = nullptr;
+};
+
+// How the difference between two configurations reports a change of a setting.
+struct ChangeRule {
+  int order = 0;  // among all changes, from 1; equal numbers have the order of the table; 0: no change of its own
+  SettingsPart part = SettingsPart::none;
+  std::string_view name{};           // empty: the field
+  SettingsDiffer differs = nullptr;  // null: that of `setting`
+  // Why the change cannot be applied live, and the remedy; an empty text: it can.
+  std::string (*refusal)(const Settings& from, const Settings& to) = nullptr;
 };
 
 struct Option {
@@ -89,14 +101,13 @@ struct Option {
   DraftMember flag_sets_too{};
   bool flag_appends = false;     // to the list of the file
   bool zero_is_default = false;  // in the file
+  // 0 or false keeps the value of the kernel; with `setting`.
+  bool zero_keeps_kernel = false;
   // Instead of the reader for the type of the member.
   void (*read)(const ConfigNode&, const Option&, Draft&) = nullptr;
   std::string (*check)(const Value&) = nullptr;  // returns the error, or an empty text
   std::string_view backend_option{};             // the name under which a backend receives the value
-
-  // With `setting`: the part that a change concerns, and the name of the change; empty: `field`.
-  SettingsPart part = SettingsPart::none;
-  std::string_view change_name{};
+  ChangeRule change{};
 };
 
 // In the order of the fields in k8s.io/kube-proxy/config/v1alpha1.
@@ -134,9 +145,14 @@ inline constexpr DraftMember in_draft{
     [](Draft& draft) { return option_members::cell(option_members::follow<Path...>(draft)); },
 };
 template <auto... Path>
+inline constexpr SettingsDiffer differs_in = [](const Settings& from, const Settings& to) {
+  return !(option_members::follow<Path...>(from) == option_members::follow<Path...>(to));
+};
+template <auto... Path>
 inline constexpr SettingsMember in_settings{
     [](const Settings& settings) { return Value(option_members::follow<Path...>(settings)); },
     [](Settings& settings) { return ValuePointer(&option_members::follow<Path...>(settings)); },
+    differs_in<Path...>,
 };
 
 }  // namespace sluice::config
