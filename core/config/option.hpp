@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,7 +55,9 @@ enum class SettingsPart : std::uint8_t {
 };
 
 using Texts = std::vector<Sourced<std::string>>;
-using Value = std::variant<std::monostate, std::string, bool, int, double, Duration, Texts>;
+// Only effective values have the last two types.
+using Value = std::variant<std::monostate, std::string, bool, int, double, Duration, Texts, std::map<std::string, bool>,
+                           std::vector<LogSettings::Module>>;
 using ValuePointer = std::variant<std::monostate, std::string*, bool*, int*, double*, Duration*, Texts*>;
 
 // A value and its place in a draft that can be changed.
@@ -101,12 +104,13 @@ struct Option {
   DraftMember flag_sets_too{};
   bool flag_appends = false;     // to the list of the file
   bool zero_is_default = false;  // in the file
-  // 0 or false keeps the value of the kernel; with `setting`.
-  bool zero_keeps_kernel = false;
   // Instead of the reader for the type of the member.
   void (*read)(const ConfigNode&, const Option&, Draft&) = nullptr;
   std::string (*check)(const Value&) = nullptr;  // returns the error, or an empty text
-  std::string_view backend_option{};             // the name under which a backend receives the value
+  std::string_view backend_option{};  // the name under which a backend receives the value
+  bool zero_keeps_kernel = false;     // 0 or false keeps the value of the kernel; with `setting`
+  // The value in the effective configuration, if it is not that of the member; monostate: the field is not written.
+  Value (*effective)(const Draft&, const Settings&) = nullptr;
   ChangeRule change{};
 };
 

@@ -2,13 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <array>
+#include <map>
+#include <utility>
 
 #include "core/config/mode_table.hpp"
 #include "core/config/option.hpp"
 #include "core/config/option_readers.hpp"
+#include "core/config/validate_parts.hpp"
 #include "core/config/values.hpp"
 #include "core/node/node_ips.hpp"
 #include "lib/number.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::config {
 namespace {
@@ -99,6 +103,38 @@ std::string verbosity(const Value& value) {
 
 }  // namespace checks
 
+// Effective values that are not those of a member.
+namespace effective_values {
+
+Value if_true(bool value) { return value ? Value(true) : Value(); }
+
+// The valid gates; the last of a repeated gate wins.
+Value gates(const Draft& draft, const Settings&) {
+  std::map<std::string, bool> out;
+  for (const auto& entry : draft.feature_gates) {
+    const auto equals = entry.value.find('=');
+    if (equals == std::string::npos) continue;
+    const auto on = parse_boolean(lib::trimmed(std::string_view(entry.value).substr(equals + 1)));
+    if (on) out[std::string(lib::trimmed(entry.value.substr(0, equals)))] = *on;
+  }
+  return out.empty() ? Value() : Value(std::move(out));
+}
+
+Value vmodule(const Draft& draft, const Settings&) {
+  auto modules = draft.log().vmodule;
+  return modules.empty() ? Value() : Value(std::move(modules));
+}
+
+std::string mode(const Draft& draft) { return draft.mode.given() ? draft.mode.value : std::string(kDefaultMode); }
+
+Value node_port_addresses(const Draft& draft, const Settings& settings) {
+  const bool primary = draft.node_port_addresses.empty() && mode_facts(mode(draft)).primary_node_ports &&
+                       settings.node_ports.primary;
+  return primary ? Texts{{"primary", {}}} : draft.node_port_addresses;
+}
+
+}  // namespace effective_values
+
 constexpr const char* kRestart = "; restart sluiced (this closes only connections relayed in userspace mode)";
 
 lib::Family primary_family(const Settings& settings) {
@@ -162,6 +198,8 @@ using namespace checks;
 using namespace option_readers;
 using node::ConntrackSettings;
 using Part = SettingsPart;
+using D = const Draft&;
+using S = const Settings&;
 
 // clang-format off
 constexpr std::array kOptions = std::to_array<Option>({
@@ -183,7 +221,8 @@ constexpr std::array kOptions = std::to_array<Option>({
      .change = {.order = 8, .refusal = refusals::state_dir}},
     {.field = "featureGates", .flag = "feature-gates", .kind = list, .value_name = "NAME=BOOL,...",
      .help = "Feature gates of kube-proxy; AllowServiceExternalIPs=false ignores spec.externalIPs.",
-     .draft = in_draft<&Draft::feature_gates>, .read = read_feature_gates},
+     .draft = in_draft<&Draft::feature_gates>, .read = read_feature_gates,
+     .effective = effective_values::gates},
     {.flag = "version", .beats_file = true, .value_name = "[=raw|vX.Y.Z]", .shown_default = "false",
      .help = "Print the version, with =raw its number alone, and exit; with =vX.Y.Z run, and report that version of "
              "Kubernetes."},
@@ -225,9 +264,11 @@ constexpr std::array kOptions = std::to_array<Option>({
     {.field = "clientConnection.qps", .flag = "kube-api-qps", .kind = decimal, .group = source,
      .value_name = "NUMBER", .help = "Maximum requests per second to the API server; negative means unlimited.",
      .draft = in_draft<&Draft::qps>,
+     .effective = [](D, S settings) -> Value { return settings.source.client.qps; },
      .change = {4, Part::source, "", differs_in<&Settings::source, &SourceSettings::client, &ClientSettings::qps>}},
     {.field = "clientConnection.burst", .flag = "kube-api-burst", .kind = number, .group = source,
      .value_name = "NUMBER", .help = "Maximum burst of requests to the API server.", .draft = in_draft<&Draft::burst>,
+     .effective = [](D, S settings) -> Value { return settings.source.client.burst; },
      .change = {4, Part::source, "", differs_in<&Settings::source, &SourceSettings::client, &ClientSettings::burst>}},
 
     {.field = "logging.format", .flag = "logging-format", .group = logging, .beats_file = true, .help_order = 1,
@@ -244,11 +285,13 @@ constexpr std::array kOptions = std::to_array<Option>({
     {.field = "logging.vmodule", .flag = "vmodule", .kind = list, .group = logging, .beats_file = true,
      .value_name = "PATTERN=LEVEL,...",
      .help = "Verbosity of single components; the component is the word before ] in a line. Text format only.",
-     .draft = in_draft<&Draft::vmodule>, .flag_appends = true, .read = read_vmodule},
+     .draft = in_draft<&Draft::vmodule>, .flag_appends = true, .read = read_vmodule,
+     .effective = effective_values::vmodule},
     {.field = "logging.options.text.splitStream", .flag = "log-text-split-stream", .kind = boolean, .group = logging,
      .beats_file = true, .help_order = 1,
      .help = "In text format, write info lines to standard output, and warnings and errors to standard error.",
-     .draft = in_draft<&Draft::log_text, &StreamDraft::split>},
+     .draft = in_draft<&Draft::log_text, &StreamDraft::split>,
+     .effective = [](D draft, S) { return effective_values::if_true(draft.log_text.split.value); }},
     {.field = "logging.options.text.infoBufferSize", .flag = "log-text-info-buffer-size", .group = logging,
      .beats_file = true, .help_order = 1, .value_name = "BYTES",
      .help = "With --log-text-split-stream: buffer size for info lines, such as 64Ki.",
@@ -256,7 +299,8 @@ constexpr std::array kOptions = std::to_array<Option>({
     {.field = "logging.options.json.splitStream", .flag = "log-json-split-stream", .kind = boolean, .group = logging,
      .beats_file = true, .help_order = 1,
      .help = "In json format, write info lines to standard output, and warnings and errors to standard error.",
-     .draft = in_draft<&Draft::log_json, &StreamDraft::split>},
+     .draft = in_draft<&Draft::log_json, &StreamDraft::split>,
+     .effective = [](D draft, S) { return effective_values::if_true(draft.log_json.split.value); }},
     {.field = "logging.options.json.infoBufferSize", .flag = "log-json-info-buffer-size", .group = logging,
      .beats_file = true, .help_order = 1, .value_name = "BYTES",
      .help = "With --log-json-split-stream: buffer size for info lines, such as 64Ki.",
@@ -265,6 +309,9 @@ constexpr std::array kOptions = std::to_array<Option>({
     {.field = "hostnameOverride", .flag = "hostname-override", .group = node, .beats_file = true,
      .value_name = "NAME", .help = "Name of this node in the cluster, instead of the host name.",
      .draft = in_draft<&Draft::host_name>,
+     .effective = [](D draft, S) -> Value {
+       return draft.host_name.given() ? node::normalized_node_name(draft.host_name.value, "") : std::string();
+     },
      .change = {5, Part::none, "", differs_in<&Settings::node_name>, refusals::host_name}},
     {.field = "bindAddress", .flag = "bind-address", .group = node, .value_name = "IP",
      .help = "Overrides the node's IP address and primary family; 0.0.0.0 or :: leave both to the Node object.",
@@ -272,12 +319,14 @@ constexpr std::array kOptions = std::to_array<Option>({
      .change = {13, Part::backend, "", differs_in<&Settings::bind_address>, refusals::primary_family}},
     {.field = "healthzBindAddress", .flag = "healthz-bind-address", .group = serving, .value_name = "IP[:PORT]",
      .help = "Where /healthz and /livez are served.", .draft = in_draft<&Draft::healthz_address>,
+     .effective = [](D draft, S) -> Value { return effective_healthz(draft); },
      .change = {15, Part::serve, "", differs_in<&Settings::serve, &ServeSettings::healthz>}},
     {.flag = "healthz-port", .kind = number, .group = serving, .value_name = "PORT",
      .help = "Port of --healthz-bind-address if it has none; 0 turns the server off. Deprecated.",
      .draft = in_draft<&Draft::healthz_port>},
     {.field = "metricsBindAddress", .flag = "metrics-bind-address", .group = serving, .value_name = "IP[:PORT]",
      .help = "Where /metrics is served.", .draft = in_draft<&Draft::metrics_address>,
+     .effective = [](D draft, S) -> Value { return effective_metrics(draft); },
      .change = {15, Part::serve, "", differs_in<&Settings::serve, &ServeSettings::metrics>}},
     {.flag = "metrics-port", .kind = number, .group = serving, .value_name = "PORT",
      .help = "Port of --metrics-bind-address if it has none. Deprecated.", .draft = in_draft<&Draft::metrics_port>},
@@ -297,6 +346,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {.field = "mode", .flag = "proxy-mode", .group = backend, .value_name = "ID|auto", .shown_default = kDefaultMode,
      .help = "Backend to use: the id of any installed plugin, or auto for the first of nftables and iptables that "
              "works here.", .draft = in_draft<&Draft::mode>,
+     .effective = [](D draft, S) -> Value { return effective_values::mode(draft); },
      .change = {6, Part::backend, "", differs_in<&Settings::backend>}},
     {.field = "backend", .document = Document::sluice, .group = backend, .help = "Id of the backend; overrides mode.",
      .draft = in_draft<&Draft::backend>},
@@ -397,6 +447,9 @@ constexpr std::array kOptions = std::to_array<Option>({
      .value_name = "MODE", .shown_default = "ClusterCIDR",
      .help = "How traffic of local pods is recognised: ClusterCIDR, NodeCIDR, BridgeInterface or "
              "InterfaceNamePrefix.", .draft = in_draft<&Draft::detect_local_mode>,
+     .effective = [](D draft, S) -> Value {
+       return draft.detect_local_mode.given() ? draft.detect_local_mode.value : "ClusterCIDR";
+     },
      .change = {9, Part::backend, "detectLocal", differs_in<&Settings::local_detector>}},
     {.field = "detectLocal.bridgeInterface", .flag = "pod-bridge-interface", .group = local_traffic, .help_order = 1,
      .value_name = "NAME", .help = "The bridge of local pods, for BridgeInterface.",
@@ -412,6 +465,7 @@ constexpr std::array kOptions = std::to_array<Option>({
      .value_name = "CIDR,...",
      .help = "Addresses that serve node ports: CIDRs, or the word primary for the node's own; all when empty. May be"
              " repeated.", .draft = in_draft<&Draft::node_port_addresses>,
+     .effective = effective_values::node_port_addresses,
      .change = {9, Part::backend, "", differs_in<&Settings::node_ports>}},
     {.field = "oomScoreAdj", .flag = "oom-score-adj", .kind = number, .group = node, .value_name = "NUMBER",
      .help = "OOM score adjustment, from -1000 (never killed) to 1000.",
@@ -464,7 +518,8 @@ constexpr std::array kOptions = std::to_array<Option>({
      .draft = in_draft<&Draft::udp_timeout>, .zero_is_default = true, .check = positive,
      .backend_option = "userspace.udpTimeout"},
     {.field = "windowsRunAsService", .kind = boolean, .help = "Ignored (accepted for compatibility): for Windows.",
-     .draft = in_draft<&Draft::windows_run_as_service>},
+     .draft = in_draft<&Draft::windows_run_as_service>,
+     .effective = [](D draft, S) { return effective_values::if_true(draft.windows_run_as_service.value); }},
 });
 // clang-format on
 
