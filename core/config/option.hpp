@@ -106,9 +106,9 @@ struct Option {
   bool zero_is_default = false;  // in the file
   // Instead of the reader for the type of the member.
   void (*read)(const ConfigNode&, const Option&, Draft&) = nullptr;
-  std::string (*check)(const Value&) = nullptr;  // returns the error, or an empty text
-  std::string_view backend_option{};  // the name under which a backend receives the value
-  bool zero_keeps_kernel = false;     // 0 or false keeps the value of the kernel; with `setting`
+  std::string (*check)(const Value&) = nullptr;  // returns the error, or an empty text; of a list: for each entry
+  std::string_view backend_option{};             // "ipvs.scheduler": name of the value for the backend of that mode
+  bool zero_keeps_kernel = false;                // 0 or false keeps the value of the kernel; with `setting`
   // The value in the effective configuration, if it is not that of the member; monostate: the field is not written.
   Value (*effective)(const Draft&, const Settings&) = nullptr;
   ChangeRule change{};

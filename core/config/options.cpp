@@ -60,6 +60,12 @@ std::string buffer_size(const Value& value) {
                 "'" + text + "' is no size; allowed: bytes, such as 65536, 64Ki or 1M");
 }
 
+std::string cidr(const Value& value) {
+  const auto& text = std::get<std::string>(value);
+  return unless(lib::IpPrefix::parse(text).has_value(),
+                "'" + text + "' is not a CIDR; allowed: CIDRs such as 10.0.0.0/8 or fd00::/8");
+}
+
 std::string drain_timeout(const Value& value) {
   const auto time = std::get<Duration>(value);
   return unless(time.count() >= 0 && time <= kLongestDrain,
@@ -315,7 +321,7 @@ constexpr std::array kOptions = std::to_array<Option>({
      .change = {5, Part::none, "", differs_in<&Settings::node_name>, refusals::host_name}},
     {.field = "bindAddress", .flag = "bind-address", .group = node, .value_name = "IP",
      .help = "Overrides the node's IP address and primary family; 0.0.0.0 or :: leave both to the Node object.",
-     .draft = in_draft<&Draft::bind_address>,
+     .draft = in_draft<&Draft::bind_address>, .backend_option = "userspace.listenAddress",
      .change = {13, Part::backend, "", differs_in<&Settings::bind_address>, refusals::primary_family}},
     {.field = "healthzBindAddress", .flag = "healthz-bind-address", .group = serving, .value_name = "IP[:PORT]",
      .help = "Where /healthz and /livez are served.", .draft = in_draft<&Draft::healthz_address>,
@@ -401,7 +407,8 @@ constexpr std::array kOptions = std::to_array<Option>({
      .draft = in_draft<&Draft::ipvs_mode, &IpvsDraft::scheduler>, .backend_option = "ipvs.scheduler"},
     {.field = "ipvs.excludeCIDRs", .flag = "ipvs-exclude-cidrs", .kind = list, .group = ipvs,
      .value_name = "CIDR,...", .help = "Address ranges of virtual servers that the backend does not change.",
-     .draft = in_draft<&Draft::ipvs_mode, &IpvsDraft::exclude_cidrs>, .backend_option = "ipvs.excludeCIDRs"},
+     .draft = in_draft<&Draft::ipvs_mode, &IpvsDraft::exclude_cidrs>, .check = cidr,
+     .backend_option = "ipvs.excludeCIDRs"},
     {.field = "ipvs.strictARP", .flag = "ipvs-strict-arp", .kind = boolean, .group = ipvs,
      .help = "Answer ARP for an address on its own interface only.",
      .draft = in_draft<&Draft::ipvs_mode, &IpvsDraft::strict_arp>, .backend_option = "ipvs.strictARP"},
