@@ -40,7 +40,7 @@ def in_lines(name, text, search):
 
 
 def modes(name, text):
-    """The core spells a mode in its table only, and literals with a mode in files of MODE_WORDS only."""
+    """The core spells a mode in its table only, and literals with a mode only in the files that MODE_WORDS lists."""
     words = not name.startswith(tuple(MODE_WORDS))
     if name.startswith("core/") and not name.startswith(MODE_TABLE):
         yield from in_lines(name, text, lambda line: MODE.search(line) or words and any(map(MODE_WORD.search, LITERAL.findall(line))))
