@@ -53,7 +53,7 @@ struct InspectionOutcome : Outcome {
 };
 
 struct BackendSettings {
-  abi::Family family = abi::Family::kIpv4;
+  lib::Family family = lib::Family::ipv4;
   std::vector<std::pair<std::string, std::string>> options;  // the section of this backend, flattened
   std::string state_dir;
   bool predecessor_serves = false;  // abi::kCreatePredecessorServes
@@ -106,7 +106,6 @@ class BackendHandle {
   Outcome cleanup();
 
   const Plugin& plugin() const { return *plugin_; }
-  abi::Family family() const { return family_; }
   // "iptables (IPv4)", as log lines and errors name it.
   const std::string& name() const { return name_; }
   // The call in progress, or empty. Any thread.
@@ -117,7 +116,7 @@ class BackendHandle {
  private:
   struct Call;
   class CallTimer;
-  BackendHandle(std::shared_ptr<const Plugin> plugin, abi::Family family, HostCallbacks callbacks, MetricSink* metrics,
+  BackendHandle(std::shared_ptr<const Plugin> plugin, lib::Family family, HostCallbacks callbacks, MetricSink* metrics,
                 const lib::Clock& clock);
   template <class F>
   Outcome timed_call(const Call& call, F&& body);
@@ -125,7 +124,6 @@ class BackendHandle {
 
   // The order matters: the library must be released after host and backend.
   const std::shared_ptr<const Plugin> plugin_;
-  const abi::Family family_;
   const std::string name_;
   const lib::Clock& clock_;
   HostServices host_;

@@ -123,7 +123,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
     callbacks.event = [&](abi::Severity, const std::string& reason, const std::string&,
                           const std::optional<ServicePortName>&) { reported += reason + ";"; };
     const auto handle =
-        make("good", {abi::Family::kIpv6, {{"colour", "red"}}, "/run/sluice/good"}, callbacks);
+        make("good", {lib::Family::ipv6, {{"colour", "red"}}, "/run/sluice/good"}, callbacks);
     CPPUNIT_ASSERT(handle->probe().ok());
     require_contains(log.text(), "INFO sluice.plugin.good sluiced " PACKAGE_VERSION " with minor " +
                                      std::to_string(abi::kMinor) + " and features 0, colour red, state in /run/sluice/good");
@@ -189,7 +189,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
 
   void family_without_feature_is_rejected() {
     BackendSettings settings;
-    settings.family = abi::Family::kIpv6;
+    settings.family = lib::Family::ipv6;
     const auto made = try_make("ipv4_only", settings);
     CPPUNIT_ASSERT(made.status().code() == StatusCode::unsupported);
     require_contains(made.status().message(), "backend ipv4_only (IPv6): create: the plugin does not offer");
