@@ -80,8 +80,8 @@ struct SettingsMember {
 struct ChangeRule {
   int order = 0;  // among all changes, from 1; equal numbers have the order of the table; 0: no change of its own
   SettingsPart part = SettingsPart::none;
-  std::string_view name{};           // empty: the field
   SettingsDiffer differs = nullptr;  // null: that of `setting`
+  std::string_view name{};           // empty: the field
   // Why the change cannot be applied live, and the remedy; an empty text: it can.
   std::string (*refusal)(const Settings& from, const Settings& to) = nullptr;
 };

@@ -34,7 +34,6 @@ class Validator {
     out_.flags = draft_.flags;
     for (const auto& [id, section] : draft_.sections) out_.sections[id] = section.value;
     out_.plugins = draft_.plugins();
-    out_.localhost_node_ports = draft_.localhost_node_ports.value;
     source();
     recording();
     client();

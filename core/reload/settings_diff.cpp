@@ -15,31 +15,32 @@ using config::differs_in;
 using config::ServeSettings;
 using config::Settings;
 
+bool source_differs(const Settings& from, const Settings& to) {
+  using enum config::SourceKind;
+  return from.source.kind != to.source.kind && from.source.kind != replay && to.source.kind != replay;
+}
+
 // Only the section of the active backend matters.
 bool section_in_use_differs(const Settings& from, const Settings& to) {
   return from.backend == to.backend && !(from.section() == to.section());
 }
+bool other_sections_differ(const Settings& from, const Settings& to) {
+  return from.sections != to.sections && !section_in_use_differs(from, to);
+}
 
 // Changes that are not those of one option.
 constexpr std::array kOtherRules = std::to_array<ChangeRule>({
-    {2, SettingsPart::source, "source",
-     [](const Settings& from, const Settings& to) {
-       using enum config::SourceKind;
-       return from.source.kind != to.source.kind && from.source.kind != replay && to.source.kind != replay;
-     }},
-    {6, SettingsPart::none, "mode", differs_in<&Settings::backend_reason>},
-    {15, SettingsPart::serve, "featureGates.ComponentFlagz", differs_in<&Settings::serve, &ServeSettings::flagz>},
-    {15, SettingsPart::serve, "featureGates.ComponentStatusz", differs_in<&Settings::serve, &ServeSettings::statusz>},
-    {17, SettingsPart::backend, "featureGates.AllowServiceExternalIPs", differs_in<&Settings::allow_external_ips>},
+    {2, SettingsPart::source, source_differs, "source"},
+    {6, SettingsPart::none, differs_in<&Settings::backend_reason>, "mode"},
+    {15, SettingsPart::serve, differs_in<&Settings::serve, &ServeSettings::flagz>, "featureGates.ComponentFlagz"},
+    {15, SettingsPart::serve, differs_in<&Settings::serve, &ServeSettings::statusz>, "featureGates.ComponentStatusz"},
+    {17, SettingsPart::backend, differs_in<&Settings::allow_external_ips>, "featureGates.AllowServiceExternalIPs"},
     // Only displayed, or the source of other fields.
-    {19, SettingsPart::none, "configz", differs_in<&Settings::kube_proxy_configuration>},
-    {19, SettingsPart::backend, "backends", section_in_use_differs},
-    {19, SettingsPart::none, "backends",
-     [](const Settings& from, const Settings& to) {
-       return from.sections != to.sections && !section_in_use_differs(from, to);
-     }},
-    {19, SettingsPart::none, "flags", differs_in<&Settings::flags>},
-    {19, SettingsPart::backend, "mode options", differs_in<&Settings::mode_options>},
+    {19, SettingsPart::none, differs_in<&Settings::kube_proxy_configuration>, "configz"},
+    {19, SettingsPart::backend, section_in_use_differs, "backends"},
+    {19, SettingsPart::none, other_sections_differ, "backends"},
+    {19, SettingsPart::none, differs_in<&Settings::flags>, "flags"},
+    {19, SettingsPart::backend, differs_in<&Settings::mode_options>, "mode options"},
 });
 
 const std::vector<ChangeRule>& rules() {
