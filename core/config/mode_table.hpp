@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the core knows about single modes: one row each, and no other file of the core names a mode. Names of kernel
-// objects are in names/. Any thread.
+// What the core knows about single modes: one row each. Code of the core names a mode nowhere else; fields and flags of
+// modes are in options.cpp, names of kernel objects in names/. Any thread.
 #pragma once
 
 #include <optional>
