@@ -90,7 +90,6 @@ struct Draft {
   ModeDraft iptables;            // also for every backend that is not a mode of kube-proxy
   ModeDraft ipvs;                // periods only: masquerading of ipvs mode is in `iptables`
   ModeDraft nftables;
-  Sourced<bool> localhost_node_ports{true, {}};
 
   Sourced<std::string> detect_local_mode;
   Sourced<std::string> bridge_interface;

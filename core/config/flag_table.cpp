@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "core/config/mode_table.hpp"
 #include "sluice/sdk/nearest.hpp"
 
 namespace sluice::config {
@@ -60,7 +61,7 @@ const Option* find_flag(std::string_view name) {
   return found == flags.end() ? nullptr : *found;
 }
 
-std::string_view group_title(FlagGroup group) {
+std::string group_title(FlagGroup group) {
   using enum FlagGroup;
   switch (group) {
     case general:
@@ -79,14 +80,15 @@ std::string_view group_title(FlagGroup group) {
       return "Health and metrics";
     case conntrack:
       return "Connection tracking";
-    case ipvs:
-      return "ipvs mode";
-    case userspace:
-      return "userspace mode";
     case logging:
       return "Logging";
+    case ipvs:
+    case userspace:
+      break;
   }
-  return "";
+  const auto modes = mode_table();
+  const auto found = std::find_if(modes.begin(), modes.end(), [&](const auto& mode) { return mode.group == group; });
+  return found == modes.end() ? "" : std::string(found->id) + " mode";
 }
 
 RetiredFlag find_retired_flag(std::string_view name) {

@@ -4,6 +4,7 @@
 // The options that have a flag, and the flags that were retired. Data only.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,7 +17,7 @@ const std::vector<const Option*>& options_in_help_order();
 // All flags, in the order of --help.
 const std::vector<const Option*>& flag_table();
 const Option* find_flag(std::string_view name);
-std::string_view group_title(FlagGroup group);
+std::string group_title(FlagGroup group);
 
 // A logging flag that Kubernetes removed but many manifests still set.
 struct RetiredFlag {

@@ -56,7 +56,7 @@ std::string declared_name(const Option& flag) {
 }
 
 po::options_description describe(FlagGroup group) {
-  po::options_description out(std::string(group_title(group)), kHelpWidth, kHelpWidth / 2);
+  po::options_description out(group_title(group), kHelpWidth, kHelpWidth / 2);
   for (const Option* flag : flag_table()) {
     if (flag->group == group) {
       std::string help(flag->help);

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <array>
 
-#include "core/config/validate_parts.hpp"
-
 namespace sluice::config {
 namespace {
 
@@ -17,7 +15,7 @@ constexpr std::array kModeTable = {
     ModeFacts{.id = names::id_of(names::kIpvs),
               .periods = &Draft::ipvs,
               .keeps_zero_period = true,
-              .options = &validate_ipvs_options,
+              .group = FlagGroup::ipvs,
               .deprecation_event = "IPVSDeprecation",
               .deprecation =
                   "is deprecated in Kubernetes since 1.35; kube-proxy turns it off in 1.40 and removes it in 1.43"},
@@ -27,8 +25,8 @@ constexpr std::array kModeTable = {
               .masquerading = &Draft::nftables,
               .primary_node_ports = true},
     ModeFacts{.id = names::id_of(names::kUserspace),
-              .options = &validate_userspace_options,
-              .warn_unused = &warn_userspace_unused},
+              .group = FlagGroup::userspace,
+              .warns_unused = true},
 };
 constexpr ModeFacts kOther{};
 

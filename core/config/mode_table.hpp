@@ -1,18 +1,18 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the core knows about single modes: one row each, and no other file of the core names a mode. Names of kernel
-// objects are in names/. Any thread.
+// What the core knows about single modes: one row each. Code of the core names a mode nowhere else; fields and flags of
+// modes are in options.cpp, names of kernel objects in names/. Any thread.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/config/draft.hpp"
-#include "core/config/problems.hpp"
-#include "core/config/settings.hpp"
+#include "core/config/option.hpp"
 #include "names/modes.hpp"
 
 namespace sluice::config {
@@ -27,10 +27,8 @@ struct ModeFacts {
   ModeDraft Draft::*masquerading = &Draft::iptables;
   bool keeps_zero_period = false;   // a minSyncPeriod of 0 in the file is no default
   bool primary_node_ports = false;  // by default node ports are served on the primary addresses of the node only
-  // Checks the settings of this mode alone and passes them on as options; null if it has none.
-  void (*options)(const Draft& draft, Settings& out, Problems& problems) = nullptr;
-  // Called for every other backend: warns about settings of this mode, with the reason `why`; null if there are none.
-  void (*warn_unused)(const Draft& draft, const std::string& why, Problems& problems) = nullptr;
+  std::optional<FlagGroup> group = {};  // options of this mode alone
+  bool warns_unused = false;            // other backends warn about options of the group
   // Kubernetes event about the deprecation of the mode, and the predicate of its sentence; empty if it is not
   // deprecated.
   std::string_view deprecation_event = {};

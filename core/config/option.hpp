@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,7 +55,9 @@ enum class SettingsPart : std::uint8_t {
 };
 
 using Texts = std::vector<Sourced<std::string>>;
-using Value = std::variant<std::monostate, std::string, bool, int, double, Duration, Texts>;
+// Only effective values have the last two types.
+using Value = std::variant<std::monostate, std::string, bool, int, double, Duration, Texts, std::map<std::string, bool>,
+                           std::vector<LogSettings::Module>>;
 using ValuePointer = std::variant<std::monostate, std::string*, bool*, int*, double*, Duration*, Texts*>;
 
 // A value and its place in a draft that can be changed.
@@ -66,9 +69,21 @@ struct DraftMember {
   Sourced<Value> (*get)(const Draft&) = nullptr;
   DraftCell (*at)(Draft&) = nullptr;
 };
+using SettingsDiffer = bool (*)(const Settings& from, const Settings& to);
 struct SettingsMember {
   Value (*get)(const Settings&) = nullptr;
   ValuePointer (*at)(Settings&) = nullptr;
+  SettingsDiffer differs = nullptr;
+};
+
+// How the difference between two configurations reports a change of a setting.
+struct ChangeRule {
+  int order = 0;  // among all changes, from 1; equal numbers have the order of the table; 0: no change of its own
+  SettingsPart part = SettingsPart::none;
+  SettingsDiffer differs = nullptr;  // null: that of `setting`
+  std::string_view name{};           // empty: the field
+  // Why the change cannot be applied live, and the remedy; an empty text: it can.
+  std::string (*refusal)(const Settings& from, const Settings& to) = nullptr;
 };
 
 struct Option {
@@ -91,12 +106,12 @@ struct Option {
   bool zero_is_default = false;  // in the file
   // Instead of the reader for the type of the member.
   void (*read)(const ConfigNode&, const Option&, Draft&) = nullptr;
-  std::string (*check)(const Value&) = nullptr;  // returns the error, or an empty text
-  std::string_view backend_option{};             // the name under which a backend receives the value
-
-  // With `setting`: the part that a change concerns, and the name of the change; empty: `field`.
-  SettingsPart part = SettingsPart::none;
-  std::string_view change_name{};
+  std::string (*check)(const Value&) = nullptr;  // returns the error, or an empty text; of a list: for each entry
+  std::string_view backend_option{};             // "ipvs.scheduler": name of the value for the backend of that mode
+  bool zero_keeps_kernel = false;                // 0 or false keeps the value of the kernel; with `setting`
+  // The value in the effective configuration, if it is not that of the member; monostate: the field is not written.
+  Value (*effective)(const Draft&, const Settings&) = nullptr;
+  ChangeRule change{};
 };
 
 // In the order of the fields in k8s.io/kube-proxy/config/v1alpha1.
@@ -134,9 +149,14 @@ inline constexpr DraftMember in_draft{
     [](Draft& draft) { return option_members::cell(option_members::follow<Path...>(draft)); },
 };
 template <auto... Path>
+inline constexpr SettingsDiffer differs_in = [](const Settings& from, const Settings& to) {
+  return !(option_members::follow<Path...>(from) == option_members::follow<Path...>(to));
+};
+template <auto... Path>
 inline constexpr SettingsMember in_settings{
     [](const Settings& settings) { return Value(option_members::follow<Path...>(settings)); },
     [](Settings& settings) { return ValuePointer(&option_members::follow<Path...>(settings)); },
+    differs_in<Path...>,
 };
 
 }  // namespace sluice::config

@@ -2,12 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <array>
+#include <map>
+#include <utility>
 
 #include "core/config/mode_table.hpp"
 #include "core/config/option.hpp"
 #include "core/config/option_readers.hpp"
+#include "core/config/validate_parts.hpp"
 #include "core/config/values.hpp"
+#include "core/node/node_ips.hpp"
 #include "lib/number.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::config {
 namespace {
@@ -55,6 +60,12 @@ std::string buffer_size(const Value& value) {
                 "'" + text + "' is no size; allowed: bytes, such as 65536, 64Ki or 1M");
 }
 
+std::string cidr(const Value& value) {
+  const auto& text = std::get<std::string>(value);
+  return unless(lib::IpPrefix::parse(text).has_value(),
+                "'" + text + "' is not a CIDR; allowed: CIDRs such as 10.0.0.0/8 or fd00::/8");
+}
+
 std::string drain_timeout(const Value& value) {
   const auto time = std::get<Duration>(value);
   return unless(time.count() >= 0 && time <= kLongestDrain,
@@ -98,6 +109,84 @@ std::string verbosity(const Value& value) {
 
 }  // namespace checks
 
+// Effective values that are not those of a member.
+namespace effective_values {
+
+Value if_true(bool value) { return value ? Value(true) : Value(); }
+
+// The valid gates; the last of a repeated gate wins.
+Value gates(const Draft& draft, const Settings&) {
+  std::map<std::string, bool> out;
+  for (const auto& entry : draft.feature_gates) {
+    const auto equals = entry.value.find('=');
+    if (equals == std::string::npos) continue;
+    const auto on = parse_boolean(lib::trimmed(std::string_view(entry.value).substr(equals + 1)));
+    if (on) out[std::string(lib::trimmed(entry.value.substr(0, equals)))] = *on;
+  }
+  return out.empty() ? Value() : Value(std::move(out));
+}
+
+Value vmodule(const Draft& draft, const Settings&) {
+  auto modules = draft.log().vmodule;
+  return modules.empty() ? Value() : Value(std::move(modules));
+}
+
+std::string mode(const Draft& draft) { return draft.mode.given() ? draft.mode.value : std::string(kDefaultMode); }
+
+Value node_port_addresses(const Draft& draft, const Settings& settings) {
+  const bool primary = draft.node_port_addresses.empty() && mode_facts(mode(draft)).primary_node_ports &&
+                       settings.node_ports.primary;
+  return primary ? Texts{{"primary", {}}} : draft.node_port_addresses;
+}
+
+}  // namespace effective_values
+
+constexpr const char* kRestart = "; restart sluiced (this closes only connections relayed in userspace mode)";
+
+lib::Family primary_family(const Settings& settings) {
+  return node::choose_node_ips({}, settings.bind_address).primary;
+}
+
+bool starts_or_ends_replay(const Settings& from, const Settings& to) {
+  return (from.source.kind == SourceKind::replay) != (to.source.kind == SourceKind::replay);
+}
+
+bool replay_speed_differs(const Settings& from, const Settings& to) {
+  return !starts_or_ends_replay(from, to) && from.source.replay_speed != to.source.replay_speed;
+}
+
+// Reasons why a change cannot be applied live.
+namespace refusals {
+
+std::string host_name(const Settings& from, const Settings& to) {
+  return "the node is " + from.node_name + ", and rules and Services were chosen for it; restart sluiced to make it " +
+         to.node_name;
+}
+
+std::string primary_family(const Settings& from, const Settings& to) {
+  const auto old_family = config::primary_family(from);
+  const auto new_family = config::primary_family(to);
+  if (old_family == new_family) return {};
+  return "the primary family is " + std::string(lib::family_name(old_family)) + " and cannot become " +
+         std::string(lib::family_name(new_family)) + " while it runs" + kRestart;
+}
+
+std::string recording(const Settings&, const Settings&) {
+  return std::string("a recording must begin with the full state") + kRestart;
+}
+
+std::string replay(const Settings& from, const Settings& to) {
+  return std::string(starts_or_ends_replay(from, to) ? "a replay must start with an empty daemon"
+                                                     : "a running replay cannot be changed") +
+         kRestart;
+}
+
+std::string state_dir(const Settings& from, const Settings&) {
+  return "the saved state is in " + from.state_dir + kRestart;
+}
+
+}  // namespace refusals
+
 namespace table {  // keeps the short names to the table
 
 using enum FlagKind;
@@ -105,12 +194,17 @@ using enum FlagGroup;
 using namespace checks;
 using namespace option_readers;
 using node::ConntrackSettings;
+using Part = SettingsPart;
+using D = const Draft&;
+using S = const Settings&;
+template <auto Member>
+constexpr SettingsDiffer in_source = differs_in<&Settings::source, Member>;
 
 // clang-format off
 constexpr std::array kOptions = std::to_array<Option>({
     {.flag = "config", .beats_file = true, .value_name = "FILE",
      .help = "Configuration file (KubeProxyConfiguration, optionally followed by SluiceConfiguration). Flags that "
-             "the file covers are ignored."},
+             "the file covers are ignored.", .change = {1, Part::none, differs_in<&Settings::config_file>, "config"}},
     {.flag = "write-config-to", .beats_file = true, .value_name = "FILE",
      .help = "Write the effective configuration, with every default, to a file for --config, and exit."},
     {.flag = "check", .kind = boolean, .beats_file = true,
@@ -122,36 +216,40 @@ constexpr std::array kOptions = std::to_array<Option>({
     {.field = "stateDir", .document = Document::sluice, .flag = "state-dir", .beats_file = true, .value_name = "DIR",
      .shown_default = "/run/sluice",
      .help = "Directory for the control socket and for state that must survive a restart.",
-     .setting = in_settings<&Settings::state_dir>, .check = state_dir},
+     .setting = in_settings<&Settings::state_dir>, .check = state_dir,
+     .change = {.order = 8, .refusal = refusals::state_dir}},
     {.field = "featureGates", .flag = "feature-gates", .kind = list, .value_name = "NAME=BOOL,...",
      .help = "Feature gates of kube-proxy; AllowServiceExternalIPs=false ignores spec.externalIPs.",
-     .draft = in_draft<&Draft::feature_gates>, .read = read_feature_gates},
+     .draft = in_draft<&Draft::feature_gates>, .read = read_feature_gates, .effective = effective_values::gates},
     {.flag = "version", .beats_file = true, .value_name = "[=raw|vX.Y.Z]", .shown_default = "false",
      .help = "Print the version, with =raw its number alone, and exit; with =vX.Y.Z run, and report that version of "
              "Kubernetes."},
     {.flag = "help", .kind = boolean, .beats_file = true, .help = "Print this text and exit."},
 
     {.field = "clientConnection.kubeconfig", .flag = "kubeconfig", .group = source, .value_name = "FILE",
-     .help = "Credentials and address of the API server.", .draft = in_draft<&Draft::kubeconfig>},
+     .help = "Credentials and address of the API server.", .draft = in_draft<&Draft::kubeconfig>,
+     .change = {4, Part::source, in_source<&SourceSettings::kubeconfig>}},
     {.field = "master", .document = Document::sluice, .flag = "master", .group = source, .beats_file = true,
      .value_name = "URL", .help = "Address of the API server; overrides the one in the kubeconfig.",
-     .draft = in_draft<&Draft::master>},
+     .draft = in_draft<&Draft::master>, .change = {4, Part::source, in_source<&SourceSettings::master>}},
     {.field = "manifests", .document = Document::sluice, .flag = "manifests", .group = source, .beats_file = true,
      .value_name = "DIR|FILE",
      .help = "Read Services, EndpointSlices, Nodes and ServiceCIDRs from disk instead of an API server.",
-     .draft = in_draft<&Draft::manifests>},
+     .draft = in_draft<&Draft::manifests>, .change = {4, Part::source, in_source<&SourceSettings::manifests>}},
     {.field = "replay", .document = Document::sluice, .flag = "replay", .group = source, .beats_file = true,
      .value_name = "FILE",
      .help = "Replay a recording instead of connecting to an API server. The node name is that of the recording, "
-             "unless --hostname-override is set.", .draft = in_draft<&Draft::replay>},
+             "unless --hostname-override is set.", .draft = in_draft<&Draft::replay>,
+     .change = {3, Part::none, in_source<&SourceSettings::replay>, "", refusals::replay}},
     {.field = "replaySpeed", .document = Document::sluice, .flag = "replay-speed", .kind = decimal, .group = source,
      .beats_file = true, .value_name = "FACTOR",
      .help = "Speed of --replay as a factor of the recorded speed; 0 replays without delays.",
-     .draft = in_draft<&Draft::replay_speed>},
+     .draft = in_draft<&Draft::replay_speed>, .change = {3, Part::none, replay_speed_differs, "", refusals::replay}},
     {.field = "record", .document = Document::sluice, .flag = "record", .group = source, .beats_file = true,
      .value_name = "FILE",
      .help = "Record the events of the source for --replay. An existing recording is renamed to FILE.old.",
-     .draft = in_draft<&Draft::record>},
+     .draft = in_draft<&Draft::record>,
+     .change = {4, Part::none, in_source<&SourceSettings::record>, "", refusals::recording}},
     {.field = "clientConnection.acceptContentTypes", .group = source,
      .help = "Ignored (accepted for compatibility): the API server is asked for JSON.",
      .draft = in_draft<&Draft::accept_content_types>},
@@ -160,13 +258,16 @@ constexpr std::array kOptions = std::to_array<Option>({
      .draft = in_draft<&Draft::content_type>},
     {.field = "clientConnection.qps", .flag = "kube-api-qps", .kind = decimal, .group = source,
      .value_name = "NUMBER", .help = "Maximum requests per second to the API server; negative means unlimited.",
-     .draft = in_draft<&Draft::qps>},
+     .draft = in_draft<&Draft::qps>, .effective = [](D, S settings) -> Value { return settings.source.client.qps; },
+     .change = {4, Part::source, differs_in<&Settings::source, &SourceSettings::client, &ClientSettings::qps>}},
     {.field = "clientConnection.burst", .flag = "kube-api-burst", .kind = number, .group = source,
-     .value_name = "NUMBER", .help = "Maximum burst of requests to the API server.", .draft = in_draft<&Draft::burst>},
+     .value_name = "NUMBER", .help = "Maximum burst of requests to the API server.", .draft = in_draft<&Draft::burst>,
+     .effective = [](D, S settings) -> Value { return settings.source.client.burst; },
+     .change = {4, Part::source, differs_in<&Settings::source, &SourceSettings::client, &ClientSettings::burst>}},
 
     {.field = "logging.format", .flag = "logging-format", .group = logging, .beats_file = true, .help_order = 1,
      .value_name = "text|json", .help = "Form of log lines.", .draft = in_draft<&Draft::log_format>,
-     .check = log_format},
+     .check = log_format, .change = {18, Part::logging, differs_in<&Settings::log>, "logging"}},
     {.field = "logging.flushFrequency", .flag = "log-flush-frequency", .kind = duration, .group = logging,
      .beats_file = true, .help_order = 1, .value_name = "DURATION", .help = "Maximum delay of buffered lines.",
      .setting = in_settings<&Settings::log, &LogSettings::flush_frequency>, .read = read_flush_frequency,
@@ -177,11 +278,13 @@ constexpr std::array kOptions = std::to_array<Option>({
     {.field = "logging.vmodule", .flag = "vmodule", .kind = list, .group = logging, .beats_file = true,
      .value_name = "PATTERN=LEVEL,...",
      .help = "Verbosity of single components; the component is the word before ] in a line. Text format only.",
-     .draft = in_draft<&Draft::vmodule>, .flag_appends = true, .read = read_vmodule},
+     .draft = in_draft<&Draft::vmodule>, .flag_appends = true, .read = read_vmodule,
+     .effective = effective_values::vmodule},
     {.field = "logging.options.text.splitStream", .flag = "log-text-split-stream", .kind = boolean, .group = logging,
      .beats_file = true, .help_order = 1,
      .help = "In text format, write info lines to standard output, and warnings and errors to standard error.",
-     .draft = in_draft<&Draft::log_text, &StreamDraft::split>},
+     .draft = in_draft<&Draft::log_text, &StreamDraft::split>,
+     .effective = [](D draft, S) { return effective_values::if_true(draft.log_text.split.value); }},
     {.field = "logging.options.text.infoBufferSize", .flag = "log-text-info-buffer-size", .group = logging,
      .beats_file = true, .help_order = 1, .value_name = "BYTES",
      .help = "With --log-text-split-stream: buffer size for info lines, such as 64Ki.",
@@ -189,7 +292,8 @@ constexpr std::array kOptions = std::to_array<Option>({
     {.field = "logging.options.json.splitStream", .flag = "log-json-split-stream", .kind = boolean, .group = logging,
      .beats_file = true, .help_order = 1,
      .help = "In json format, write info lines to standard output, and warnings and errors to standard error.",
-     .draft = in_draft<&Draft::log_json, &StreamDraft::split>},
+     .draft = in_draft<&Draft::log_json, &StreamDraft::split>,
+     .effective = [](D draft, S) { return effective_values::if_true(draft.log_json.split.value); }},
     {.field = "logging.options.json.infoBufferSize", .flag = "log-json-info-buffer-size", .group = logging,
      .beats_file = true, .help_order = 1, .value_name = "BYTES",
      .help = "With --log-json-split-stream: buffer size for info lines, such as 64Ki.",
@@ -197,25 +301,33 @@ constexpr std::array kOptions = std::to_array<Option>({
 
     {.field = "hostnameOverride", .flag = "hostname-override", .group = node, .beats_file = true,
      .value_name = "NAME", .help = "Name of this node in the cluster, instead of the host name.",
-     .draft = in_draft<&Draft::host_name>},
+     .draft = in_draft<&Draft::host_name>,
+     .effective = [](D draft, S) -> Value {
+       return draft.host_name.given() ? node::normalized_node_name(draft.host_name.value, "") : std::string();
+     }, .change = {5, Part::none, differs_in<&Settings::node_name>, "", refusals::host_name}},
     {.field = "bindAddress", .flag = "bind-address", .group = node, .value_name = "IP",
      .help = "Overrides the node's IP address and primary family; 0.0.0.0 or :: leave both to the Node object.",
-     .draft = in_draft<&Draft::bind_address>},
+     .draft = in_draft<&Draft::bind_address>, .backend_option = "userspace.listenAddress",
+     .change = {13, Part::backend, differs_in<&Settings::bind_address>, "", refusals::primary_family}},
     {.field = "healthzBindAddress", .flag = "healthz-bind-address", .group = serving, .value_name = "IP[:PORT]",
-     .help = "Where /healthz and /livez are served.", .draft = in_draft<&Draft::healthz_address>},
+     .help = "Where /healthz and /livez are served.", .draft = in_draft<&Draft::healthz_address>,
+     .effective = [](D draft, S) -> Value { return effective_healthz(draft); },
+     .change = {15, Part::serve, differs_in<&Settings::serve, &ServeSettings::healthz>}},
     {.flag = "healthz-port", .kind = number, .group = serving, .value_name = "PORT",
      .help = "Port of --healthz-bind-address if it has none; 0 turns the server off. Deprecated.",
      .draft = in_draft<&Draft::healthz_port>},
     {.field = "metricsBindAddress", .flag = "metrics-bind-address", .group = serving, .value_name = "IP[:PORT]",
-     .help = "Where /metrics is served.", .draft = in_draft<&Draft::metrics_address>},
+     .help = "Where /metrics is served.", .draft = in_draft<&Draft::metrics_address>,
+     .effective = [](D draft, S) -> Value { return effective_metrics(draft); },
+     .change = {15, Part::serve, differs_in<&Settings::serve, &ServeSettings::metrics>}},
     {.flag = "metrics-port", .kind = number, .group = serving, .value_name = "PORT",
      .help = "Port of --metrics-bind-address if it has none. Deprecated.", .draft = in_draft<&Draft::metrics_port>},
     {.field = "bindAddressHardFail", .flag = "bind-address-hard-fail", .kind = boolean, .group = serving,
      .help = "Exit if one of these addresses cannot be bound, instead of retrying.",
-     .setting = in_settings<&Settings::serve, &ServeSettings::bind_address_hard_fail>, .part = SettingsPart::serve},
+     .setting = in_settings<&Settings::serve, &ServeSettings::bind_address_hard_fail>, .change = {15, Part::serve}},
     {.field = "enableProfiling", .flag = "profiling", .kind = boolean, .group = serving,
      .help = "Serve /debug/flags/v on the metrics address.",
-     .setting = in_settings<&Settings::serve, &ServeSettings::profiling>, .part = SettingsPart::serve},
+     .setting = in_settings<&Settings::serve, &ServeSettings::profiling>, .change = {15, Part::serve}},
     {.field = "showHiddenMetricsForVersion", .flag = "show-hidden-metrics-for-version", .group = serving,
      .value_name = "VERSION",
      .help = "Ignored (accepted for compatibility): no metric is hidden. Only the previous release is allowed.",
@@ -223,7 +335,9 @@ constexpr std::array kOptions = std::to_array<Option>({
 
     {.field = "mode", .flag = "proxy-mode", .group = backend, .value_name = "ID|auto", .shown_default = kDefaultMode,
      .help = "Backend to use: the id of any installed plugin, or auto for the first of nftables and iptables that "
-             "works here.", .draft = in_draft<&Draft::mode>},
+             "works here.", .draft = in_draft<&Draft::mode>,
+     .effective = [](D draft, S) -> Value { return effective_values::mode(draft); },
+     .change = {6, Part::backend, differs_in<&Settings::backend>}},
     {.field = "backend", .document = Document::sluice, .group = backend, .help = "Id of the backend; overrides mode.",
      .draft = in_draft<&Draft::backend>},
     {.field = "backends", .document = Document::sluice, .group = backend,
@@ -231,33 +345,38 @@ constexpr std::array kOptions = std::to_array<Option>({
     {.field = "pluginDirs", .document = Document::sluice, .flag = "plugin-dir", .kind = repeated, .group = backend,
      .beats_file = true, .value_name = "DIR",
      .help = "Directory to search for backends, instead of the installed one. May be repeated; the first directory "
-             "with the backend wins.", .draft = in_draft<&Draft::plugin_dirs>},
+             "with the backend wins.", .draft = in_draft<&Draft::plugin_dirs>,
+     .change = {7, Part::backend, differs_in<&Settings::plugins, &PluginSettings::folders>}},
     {.field = "relaxPluginOwnership", .document = Document::sluice, .kind = boolean, .group = backend,
      .help = "Load plugin files that belong to any user; for developers.",
-     .setting = in_settings<&Settings::plugins, &PluginSettings::relax_ownership>, .part = SettingsPart::backend},
+     .setting = in_settings<&Settings::plugins, &PluginSettings::relax_ownership>, .change = {7, Part::backend}},
     {.field = "drainTimeout", .document = Document::sluice, .kind = duration, .group = backend,
      .help = "How long established connections may keep an old backend; 0 does not drain.",
-     .setting = in_settings<&Settings::drain_timeout>, .check = drain_timeout},
+     .setting = in_settings<&Settings::drain_timeout>, .check = drain_timeout, .change = {7, Part::none}},
 
     {.field = "iptables.masqueradeBit", .flag = "iptables-masquerade-bit", .kind = number, .group = local_traffic,
      .help_order = 3, .value_name = "0-31", .help = "Bit of the packet mark that asks for masquerading.",
-     .draft = in_draft<&Draft::iptables, &ModeDraft::masquerade_bit>},
+     .draft = in_draft<&Draft::iptables, &ModeDraft::masquerade_bit>,
+     .change = {12, Part::backend, differs_in<&Settings::masquerade_bit>, "masqueradeBit"}},
     {.field = "iptables.masqueradeAll", .flag = "masquerade-all", .kind = boolean, .group = local_traffic,
      .help_order = 2, .help = "Masquerade all traffic to cluster IPs.",
      .draft = in_draft<&Draft::iptables, &ModeDraft::masquerade_all>,
-     .flag_sets_too = in_draft<&Draft::nftables, &ModeDraft::masquerade_all>},
+     .flag_sets_too = in_draft<&Draft::nftables, &ModeDraft::masquerade_all>,
+     .change = {11, Part::backend, differs_in<&Settings::masquerade_all>, "masqueradeAll"}},
     {.field = "iptables.localhostNodePorts", .flag = "iptables-localhost-nodeports", .kind = boolean,
      .group = backend, .help = "Serve node ports on 127.0.0.1 too, IPv4 only.",
-     .draft = in_draft<&Draft::localhost_node_ports>},
+     .setting = in_settings<&Settings::localhost_node_ports>, .change = {10, Part::backend}},
     {.field = "iptables.syncPeriod", .flag = "iptables-sync-period", .kind = duration, .group = pace,
      .value_name = "DURATION", .help = "Interval of checks for drift between the kernel and the expected rules.",
      .draft = in_draft<&Draft::iptables, &ModeDraft::sync_period>,
-     .flag_sets_too = in_draft<&Draft::nftables, &ModeDraft::sync_period>, .zero_is_default = true},
+     .flag_sets_too = in_draft<&Draft::nftables, &ModeDraft::sync_period>, .zero_is_default = true,
+     .change = {14, Part::backend, differs_in<&Settings::sync_period>, "syncPeriod"}},
     {.field = "iptables.minSyncPeriod", .flag = "iptables-min-sync-period", .kind = duration, .group = pace,
      .value_name = "DURATION",
      .help = "Minimum time between two writes to the kernel; 0 writes every change at once.",
      .draft = in_draft<&Draft::iptables, &ModeDraft::min_sync_period>,
-     .flag_sets_too = in_draft<&Draft::nftables, &ModeDraft::min_sync_period>, .zero_is_default = true},
+     .flag_sets_too = in_draft<&Draft::nftables, &ModeDraft::min_sync_period>, .zero_is_default = true,
+     .change = {14, Part::backend, differs_in<&Settings::min_sync_period>, "minSyncPeriod"}},
 
     {.field = "ipvs.syncPeriod", .flag = "ipvs-sync-period", .kind = duration, .group = ipvs,
      .value_name = "DURATION", .help = "Like --iptables-sync-period, for ipvs mode.",
@@ -270,7 +389,8 @@ constexpr std::array kOptions = std::to_array<Option>({
      .draft = in_draft<&Draft::ipvs_mode, &IpvsDraft::scheduler>, .backend_option = "ipvs.scheduler"},
     {.field = "ipvs.excludeCIDRs", .flag = "ipvs-exclude-cidrs", .kind = list, .group = ipvs,
      .value_name = "CIDR,...", .help = "Address ranges of virtual servers that the backend does not change.",
-     .draft = in_draft<&Draft::ipvs_mode, &IpvsDraft::exclude_cidrs>, .backend_option = "ipvs.excludeCIDRs"},
+     .draft = in_draft<&Draft::ipvs_mode, &IpvsDraft::exclude_cidrs>, .check = cidr,
+     .backend_option = "ipvs.excludeCIDRs"},
     {.field = "ipvs.strictARP", .flag = "ipvs-strict-arp", .kind = boolean, .group = ipvs,
      .help = "Answer ARP for an address on its own interface only.",
      .draft = in_draft<&Draft::ipvs_mode, &IpvsDraft::strict_arp>, .backend_option = "ipvs.strictARP"},
@@ -315,7 +435,10 @@ constexpr std::array kOptions = std::to_array<Option>({
     {.field = "detectLocalMode", .flag = "detect-local-mode", .group = local_traffic, .help_order = 1,
      .value_name = "MODE", .shown_default = "ClusterCIDR",
      .help = "How traffic of local pods is recognised: ClusterCIDR, NodeCIDR, BridgeInterface or "
-             "InterfaceNamePrefix.", .draft = in_draft<&Draft::detect_local_mode>},
+             "InterfaceNamePrefix.", .draft = in_draft<&Draft::detect_local_mode>,
+     .effective = [](D draft, S) -> Value {
+       return draft.detect_local_mode.given() ? draft.detect_local_mode.value : "ClusterCIDR";
+     }, .change = {9, Part::backend, differs_in<&Settings::local_detector>, "detectLocal"}},
     {.field = "detectLocal.bridgeInterface", .flag = "pod-bridge-interface", .group = local_traffic, .help_order = 1,
      .value_name = "NAME", .help = "The bridge of local pods, for BridgeInterface.",
      .draft = in_draft<&Draft::bridge_interface>},
@@ -329,10 +452,12 @@ constexpr std::array kOptions = std::to_array<Option>({
     {.field = "nodePortAddresses", .flag = "nodeport-addresses", .kind = list, .group = node,
      .value_name = "CIDR,...",
      .help = "Addresses that serve node ports: CIDRs, or the word primary for the node's own; all when empty. May be"
-             " repeated.", .draft = in_draft<&Draft::node_port_addresses>},
+             " repeated.", .draft = in_draft<&Draft::node_port_addresses>,
+     .effective = effective_values::node_port_addresses,
+     .change = {9, Part::backend, differs_in<&Settings::node_ports>}},
     {.field = "oomScoreAdj", .flag = "oom-score-adj", .kind = number, .group = node, .value_name = "NUMBER",
      .help = "OOM score adjustment, from -1000 (never killed) to 1000.",
-     .setting = in_settings<&Settings::oom_score_adj>, .check = oom_score, .part = SettingsPart::kernel},
+     .setting = in_settings<&Settings::oom_score_adj>, .check = oom_score, .change = {17, Part::kernel}},
     {.flag = "boot-id-file", .group = node, .value_name = "FILE,...", .help = "Ignored (accepted for compatibility).",
      .draft = in_draft<&Draft::boot_id_file>},
     {.flag = "machine-id-file", .group = node, .value_name = "FILE,...",
@@ -341,34 +466,34 @@ constexpr std::array kOptions = std::to_array<Option>({
     {.field = "conntrack.maxPerCore", .flag = "conntrack-max-per-core", .kind = number, .group = conntrack,
      .value_name = "NUMBER", .help = "Maximum tracked connections per processor; 0 keeps the limit of the kernel.",
      .setting = in_settings<&Settings::conntrack, &ConntrackSettings::max_per_core>, .check = not_negative,
-     .part = SettingsPart::kernel, .change_name = "conntrack"},
+     .zero_keeps_kernel = true, .change = {16, Part::kernel, nullptr, "conntrack"}},
     {.field = "conntrack.min", .flag = "conntrack-min", .kind = number, .group = conntrack, .value_name = "NUMBER",
      .help = "Minimum of the limit of tracked connections, regardless of the number of processors.",
      .setting = in_settings<&Settings::conntrack, &ConntrackSettings::min>, .check = not_negative,
-     .part = SettingsPart::kernel, .change_name = "conntrack"},
+     .change = {16, Part::kernel, nullptr, "conntrack"}},
     {.field = "conntrack.tcpEstablishedTimeout", .flag = "conntrack-tcp-timeout-established", .kind = duration,
      .group = conntrack, .value_name = "DURATION",
      .help = "Timeout of idle TCP connections; 0 keeps the value of the kernel.",
      .setting = in_settings<&Settings::conntrack, &ConntrackSettings::tcp_established_timeout>, .check = not_negative,
-     .part = SettingsPart::kernel, .change_name = "conntrack"},
+     .zero_keeps_kernel = true, .change = {16, Part::kernel, nullptr, "conntrack"}},
     {.field = "conntrack.tcpCloseWaitTimeout", .flag = "conntrack-tcp-timeout-close-wait", .kind = duration,
      .group = conntrack, .value_name = "DURATION",
      .help = "Timeout of TCP connections in the state CLOSE_WAIT; 0 keeps the value of the kernel.",
      .setting = in_settings<&Settings::conntrack, &ConntrackSettings::tcp_close_wait_timeout>, .check = not_negative,
-     .part = SettingsPart::kernel, .change_name = "conntrack"},
+     .zero_keeps_kernel = true, .change = {16, Part::kernel, nullptr, "conntrack"}},
     {.field = "conntrack.tcpBeLiberal", .flag = "conntrack-tcp-be-liberal", .kind = boolean, .group = conntrack,
      .help = "Do not treat TCP packets outside the window as invalid.",
-     .setting = in_settings<&Settings::conntrack, &ConntrackSettings::tcp_be_liberal>, .part = SettingsPart::kernel,
-     .change_name = "conntrack"},
+     .setting = in_settings<&Settings::conntrack, &ConntrackSettings::tcp_be_liberal>,
+     .zero_keeps_kernel = true, .change = {16, Part::kernel, nullptr, "conntrack"}},
     {.field = "conntrack.udpTimeout", .flag = "conntrack-udp-timeout", .kind = duration, .group = conntrack,
      .value_name = "DURATION", .help = "Timeout of UDP flows without a reply; 0 keeps the value of the kernel.",
      .setting = in_settings<&Settings::conntrack, &ConntrackSettings::udp_timeout>, .check = not_negative,
-     .part = SettingsPart::kernel, .change_name = "conntrack"},
+     .zero_keeps_kernel = true, .change = {16, Part::kernel, nullptr, "conntrack"}},
     {.field = "conntrack.udpStreamTimeout", .flag = "conntrack-udp-timeout-stream", .kind = duration,
      .group = conntrack, .value_name = "DURATION",
      .help = "Timeout of UDP flows with replies; 0 keeps the value of the kernel.",
      .setting = in_settings<&Settings::conntrack, &ConntrackSettings::udp_stream_timeout>, .check = not_negative,
-     .part = SettingsPart::kernel, .change_name = "conntrack"},
+     .zero_keeps_kernel = true, .change = {16, Part::kernel, nullptr, "conntrack"}},
 
     {.field = "configSyncPeriod", .flag = "config-sync-period", .kind = duration, .group = source, .help_order = 1,
      .value_name = "DURATION", .help = "Ignored (accepted for compatibility): there is no cache to resync.",
@@ -381,7 +506,8 @@ constexpr std::array kOptions = std::to_array<Option>({
      .draft = in_draft<&Draft::udp_timeout>, .zero_is_default = true, .check = positive,
      .backend_option = "userspace.udpTimeout"},
     {.field = "windowsRunAsService", .kind = boolean, .help = "Ignored (accepted for compatibility): for Windows.",
-     .draft = in_draft<&Draft::windows_run_as_service>},
+     .draft = in_draft<&Draft::windows_run_as_service>,
+     .effective = [](D draft, S) { return effective_values::if_true(draft.windows_run_as_service.value); }},
 });
 // clang-format on
 

@@ -7,24 +7,16 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "core/config/documents.hpp"
 #include "core/config/mode_table.hpp"
 #include "core/config/option_readers.hpp"
-#include "core/config/validate_parts.hpp"
-#include "core/config/values.hpp"
-#include "core/node/node_ips.hpp"
 #include "lib/duration.hpp"
-#include "lib/text.hpp"
 
 namespace sluice::config {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// A field that is not written.
-const std::optional<Json> kOmitted;
 
 // Go prints a float without a fraction as a whole number, and an empty list as null.
 Json number(double value) {
@@ -38,71 +30,20 @@ Json list(const Texts& entries) {
   for (const auto& entry : entries) out.push_back(entry.value);
   return out;
 }
+Json modules(const std::vector<LogSettings::Module>& entries) {
+  Json out = Json::array();
+  for (const auto& entry : entries) out.push_back(Json{{"filePattern", entry.pattern}, {"verbosity", entry.verbosity}});
+  return out;
+}
 Json json_of(const Value& value) {
   if (const auto* on = std::get_if<bool>(&value)) return *on;
   if (const auto* whole = std::get_if<int>(&value)) return *whole;
   if (const auto* decimal = std::get_if<double>(&value)) return number(*decimal);
   if (const auto* texts = std::get_if<Texts>(&value)) return list(*texts);
+  if (const auto* gates = std::get_if<std::map<std::string, bool>>(&value)) return *gates;
+  if (const auto* entries = std::get_if<std::vector<LogSettings::Module>>(&value)) return modules(*entries);
   return value_text(value);
 }
-
-std::optional<Json> if_true(bool value) { return value ? std::optional<Json>(true) : kOmitted; }
-
-// The valid gates, sorted; the last of a repeated gate wins.
-std::optional<Json> gates(const Draft& draft, const Settings&) {
-  std::map<std::string, bool> out;
-  for (const auto& entry : draft.feature_gates) {
-    const auto equals = entry.value.find('=');
-    if (equals == std::string::npos) continue;
-    const auto on = parse_boolean(lib::trimmed(std::string_view(entry.value).substr(equals + 1)));
-    if (on) out[std::string(lib::trimmed(entry.value.substr(0, equals)))] = *on;
-  }
-  return out.empty() ? kOmitted : std::optional<Json>(out);
-}
-
-std::optional<Json> vmodule(const Draft& draft, const Settings&) {
-  Json out = Json::array();
-  for (const auto& module : draft.log().vmodule) {
-    out.push_back(Json{{"filePattern", module.pattern}, {"verbosity", module.verbosity}});
-  }
-  return out.empty() ? kOmitted : std::optional<Json>(out);
-}
-
-std::string effective_mode(const Draft& draft) {
-  return draft.mode.given() ? draft.mode.value : std::string(kDefaultMode);
-}
-
-std::optional<Json> node_port_addresses(const Draft& draft, const Settings& settings) {
-  const bool primary = draft.node_port_addresses.empty() && mode_facts(effective_mode(draft)).primary_node_ports &&
-                       settings.node_ports.primary;
-  return primary ? Json::array({"primary"}) : list(draft.node_port_addresses);
-}
-
-// Fields whose effective value is not that of their member.
-using Renderer = std::optional<Json> (*)(const Draft&, const Settings&);
-using D = const Draft&;
-using S = const Settings&;
-const std::map<std::string_view, Renderer> kRenderers = {
-    {"clientConnection.burst", [](D, S settings) -> std::optional<Json> { return settings.source.client.burst; }},
-    {"clientConnection.qps", [](D, S settings) -> std::optional<Json> { return number(settings.source.client.qps); }},
-    {"detectLocalMode",
-     [](D draft, S) -> std::optional<Json> {
-       return draft.detect_local_mode.given() ? draft.detect_local_mode.value : "ClusterCIDR";
-     }},
-    {"featureGates", gates},
-    {"healthzBindAddress", [](D draft, S) -> std::optional<Json> { return effective_healthz(draft); }},
-    {"hostnameOverride",
-     [](D draft, S) -> std::optional<Json> {
-       return draft.host_name.given() ? node::normalized_node_name(draft.host_name.value, "") : std::string();
-     }},
-    {"logging.options.json.splitStream", [](D draft, S) { return if_true(draft.log_json.split.value); }},
-    {"logging.options.text.splitStream", [](D draft, S) { return if_true(draft.log_text.split.value); }},
-    {"logging.vmodule", vmodule},
-    {"metricsBindAddress", [](D draft, S) -> std::optional<Json> { return effective_metrics(draft); }},
-    {"mode", [](D draft, S) -> std::optional<Json> { return effective_mode(draft); }},
-    {"nodePortAddresses", node_port_addresses},
-    {"windowsRunAsService", [](D draft, S) { return if_true(draft.windows_run_as_service.value); }},
-};
 
 // The place of "a.b" in nested objects.
 Json& at_path(Json& root, std::string_view path) {
@@ -120,10 +61,9 @@ Json kube_proxy(const Draft& draft, const Settings& settings) {
   out["apiVersion"] = kKubeProxyApi;
   for (const Option& option : options()) {
     if (option.field.empty() || option.document != Document::kube_proxy) continue;
-    const auto renderer = kRenderers.find(option.field);
-    const auto value =
-        renderer == kRenderers.end() ? json_of(value_of(option, draft).value) : renderer->second(draft, settings);
-    if (value) at_path(out, option.field) = *value;
+    const Value value =
+        option.effective == nullptr ? value_of(option, draft).value : option.effective(draft, settings);
+    if (value.index() != 0) at_path(out, option.field) = json_of(value);
   }
   return out;
 }

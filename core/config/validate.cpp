@@ -34,7 +34,6 @@ class Validator {
     out_.flags = draft_.flags;
     for (const auto& [id, section] : draft_.sections) out_.sections[id] = section.value;
     out_.plugins = draft_.plugins();
-    out_.localhost_node_ports = draft_.localhost_node_ports.value;
     source();
     recording();
     client();
@@ -299,11 +298,20 @@ class Validator {
 
 }  // namespace
 
+void check_option(const Option& option, const Draft& draft, Problems& problems) {
+  if (option.check == nullptr) return;
+  const auto check = [&](const Value& value, const std::string& where) {
+    if (std::string error = option.check(value); !error.empty()) problems.error(where, std::move(error));
+  };
+  const Sourced<Value> setting = value_of(option, draft);
+  const auto* texts = std::get_if<Texts>(&setting.value);
+  if (texts == nullptr) return check(setting.value, setting.where);
+  for (const auto& entry : *texts) check(entry.value, entry.where);
+}
+
 void check_options(FlagGroup group, const Draft& draft, Problems& problems) {
   for (const Option* option : options_in_help_order()) {
-    if (option->group != group || option->check == nullptr) continue;
-    const auto [value, where] = value_of(*option, draft);
-    if (std::string error = option->check(value); !error.empty()) problems.error(where, std::move(error));
+    if (option->group == group) check_option(*option, draft, problems);
   }
 }
 

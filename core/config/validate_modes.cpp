@@ -11,15 +11,6 @@ namespace {
 
 constexpr std::string_view kContentType = "application/json";
 
-// Passes the options of a group on to the backend.
-void pass_options(FlagGroup group, const Draft& draft, Settings& out, Problems& problems) {
-  check_options(group, draft, problems);
-  for (const Option& option : options()) {
-    if (option.group != group || option.backend_option.empty()) continue;
-    out.mode_options[std::string(option.backend_option)] = value_text(value_of(option, draft).value);
-  }
-}
-
 // Warns about a setting that is set, and not to its default.
 template <class Setting>
 void warn_if_set(const Setting& setting, const Setting& as_default, const std::string& why, Problems& problems) {
@@ -30,29 +21,12 @@ void warn_if_set(const Setting& setting, const Setting& as_default, const std::s
 
 }  // namespace
 
-void validate_ipvs_options(const Draft& draft, Settings& out, Problems& problems) {
-  for (const auto& cidr : draft.ipvs_mode.exclude_cidrs) {
-    if (!lib::IpPrefix::parse(cidr.value)) {
-      problems.error(cidr.where, "'" + cidr.value + "' is not a CIDR; allowed: CIDRs such as 10.0.0.0/8 or fd00::/8");
-    }
-  }
-  pass_options(FlagGroup::ipvs, draft, out, problems);
-}
-
-void validate_userspace_options(const Draft& draft, Settings& out, Problems& problems) {
-  pass_options(FlagGroup::userspace, draft, out, problems);
-  out.mode_options["userspace.listenAddress"] = draft.bind_address.value;
-}
-
-void warn_userspace_unused(const Draft& draft, const std::string& why, Problems& problems) {
-  const Draft defaults;
-  warn_if_set(draft.port_range, defaults.port_range, why, problems);
-  warn_if_set(draft.udp_timeout, defaults.udp_timeout, why, problems);
-}
-
 void validate_mode_options(const Draft& draft, Settings& out, Problems& problems) {
-  const auto options = mode_facts(out.backend).options;
-  if (options != nullptr) options(draft, out, problems);
+  for (const Option& option : options()) {
+    if (!option.backend_option.starts_with(out.backend + ".")) continue;
+    check_option(option, draft, problems);
+    out.mode_options[std::string(option.backend_option)] = value_text(value_of(option, draft).value);
+  }
 }
 
 void warn_without_effect(const Draft& draft, const Settings& out, Problems& problems) {
@@ -72,8 +46,12 @@ void warn_without_effect(const Draft& draft, const Settings& out, Problems& prob
   warn(draft.boot_id_file, defaults.boot_id_file, "the machine's boot id is not used");
   warn(draft.machine_id_file, defaults.machine_id_file, "the machine's id is not used");
   for (const ModeFacts& mode : mode_table()) {
-    if (mode.id == out.backend || mode.warn_unused == nullptr) continue;
-    mode.warn_unused(draft, "only a backend named " + std::string(mode.id) + " uses it", problems);
+    if (mode.id == out.backend || !mode.warns_unused) continue;
+    for (const Option& option : options()) {
+      if (option.group != mode.group) continue;
+      warn(value_of(option, draft), value_of(option, defaults),
+           "only a backend named " + std::string(mode.id) + " uses it");
+    }
   }
   const std::string windows = "it is for Windows";
   warn(draft.windows_run_as_service, defaults.windows_run_as_service, windows);

@@ -16,7 +16,8 @@ namespace sluice::config {
 std::string effective_healthz(const Draft& draft);
 std::string effective_metrics(const Draft& draft);
 
-// Applies the checks of the options of a group.
+// Applies the check of an option, or of all options of a group.
+void check_option(const Option& option, const Draft& draft, Problems& problems);
 void check_options(FlagGroup group, const Draft& draft, Problems& problems);
 
 void validate_serving(const Draft& draft, Settings& out, Problems& problems);
@@ -24,10 +25,6 @@ void validate_feature_gates(const Draft& draft, Settings& out, Problems& problem
 void validate_logging(const Draft& draft, Settings& out, Problems& problems);
 // Options for the backend of a mode. REQUIRES: out.backend is final.
 void validate_mode_options(const Draft& draft, Settings& out, Problems& problems);
-// Parts of single modes, for mode_table.hpp.
-void validate_ipvs_options(const Draft& draft, Settings& out, Problems& problems);
-void validate_userspace_options(const Draft& draft, Settings& out, Problems& problems);
-void warn_userspace_unused(const Draft& draft, const std::string& why, Problems& problems);
 // Adds a warning for each setting that is set but has no effect.
 void warn_without_effect(const Draft& draft, const Settings& out, Problems& problems);
 

@@ -55,8 +55,8 @@ class CleanUp {
       return false;
     }
     bool clean = true;
-    for (const auto family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
-      if (!(*loaded)->has(family == abi::Family::kIpv4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6)) continue;
+    for (const lib::Family family : lib::kFamilies) {
+      if (!(*loaded)->supports(family)) continue;
       if (const auto status = clean_up_family(*loaded, family, *folder); !status.ok()) {
         fail(status.message());
         clean = false;
@@ -70,7 +70,7 @@ class CleanUp {
     return true;
   }
 
-  static lib::Status clean_up_family(const std::shared_ptr<const plugin::Plugin>& loaded, abi::Family family,
+  static lib::Status clean_up_family(const std::shared_ptr<const plugin::Plugin>& loaded, lib::Family family,
                                      const std::string& folder) {
     const lib::SteadyClock clock;
     plugin::BackendSettings settings;

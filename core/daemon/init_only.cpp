@@ -37,12 +37,11 @@ abi::NodeFacts node_facts(const config::Settings& settings, lib::Family family) 
 // Probes the backend and lets it prepare the node.
 lib::Status prepare(const std::shared_ptr<const plugin::Plugin>& loaded, const config::Settings& settings,
                     lib::Family family, const std::string& folder) {
-  const bool v4 = family == lib::Family::ipv4;
-  if (!loaded->has(v4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6)) {
+  if (!loaded->supports(family)) {
     return {lib::StatusCode::unsupported, "backend " + settings.backend + " does not support it"};
   }
   plugin::BackendSettings backend;
-  backend.family = v4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
+  backend.family = family;
   backend.options = lifecycle::backend_options(settings);
   backend.state_dir = folder;
   const lib::SteadyClock clock;

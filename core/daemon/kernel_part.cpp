@@ -4,9 +4,11 @@
 #include "core/daemon/kernel_part.hpp"
 
 #include "core/base/log.hpp"
+#include "core/config/option.hpp"
 #include "core/node/kernel_settings.hpp"
 #include "core/node/local_detector.hpp"
 #include "lib/sysctl.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::daemon {
 namespace {
@@ -15,20 +17,21 @@ bool on_bridge(const config::Settings& settings) {
   return settings.local_detector.mode == node::DetectLocalMode::bridge_interface;
 }
 
-// Names of settings that are no longer set; the kernel keeps their values.
-std::string no_longer_set(const node::ConntrackSettings& from, const node::ConntrackSettings& to) {
-  std::string out;
-  const auto note = [&out](bool was_set, bool is_set, const char* name) {
-    if (was_set && !is_set) out += (out.empty() ? "" : ", ") + std::string(name);
+// Names of settings that are no longer set, switches last; the kernel keeps their values.
+std::string no_longer_set(const config::Settings& from, const config::Settings& to) {
+  using config::Value;
+  const auto is_set = [](const Value& value) {
+    return value != Value(0) && value != Value(false) && value != Value(config::Duration(0));
   };
-  const auto given = [](std::chrono::nanoseconds time) { return time.count() != 0; };
-  note(from.max_per_core != 0, to.max_per_core != 0, "maxPerCore");
-  note(given(from.tcp_established_timeout), given(to.tcp_established_timeout), "tcpEstablishedTimeout");
-  note(given(from.tcp_close_wait_timeout), given(to.tcp_close_wait_timeout), "tcpCloseWaitTimeout");
-  note(given(from.udp_timeout), given(to.udp_timeout), "udpTimeout");
-  note(given(from.udp_stream_timeout), given(to.udp_stream_timeout), "udpStreamTimeout");
-  note(from.tcp_be_liberal, to.tcp_be_liberal, "tcpBeLiberal");
-  return out;
+  std::vector<std::string> names;
+  for (const bool switches : {false, true}) {
+    for (const config::Option& option : config::options()) {
+      if (!option.zero_keeps_kernel || (option.kind == config::FlagKind::boolean) != switches) continue;
+      if (!is_set(option.setting.get(from)) || is_set(option.setting.get(to))) continue;
+      names.emplace_back(option.field.substr(option.field.find('.') + 1));
+    }
+  }
+  return lib::joined(names);
 }
 
 }  // namespace
@@ -74,7 +77,7 @@ reload::Committed KernelPart::commit() {
   reload::Committed out;
   for (auto& sentence : apply(next_)) out.done.push_back("kernel settings: " + sentence);
   if (out.done.empty()) out.done.emplace_back("kernel settings: written");
-  if (const std::string names = no_longer_set(from_.conntrack, next_.conntrack); !names.empty()) {
+  if (const std::string names = no_longer_set(from_, next_); !names.empty()) {
     out.done.push_back("kernel settings: keeping the current kernel values of settings removed from conntrack: " +
                        names);
   }

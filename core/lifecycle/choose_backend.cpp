@@ -21,9 +21,9 @@ lib::Status try_backend(const config::PluginSettings& plugins, const std::string
   if (!loaded) return loaded.status();
   const lib::SteadyClock clock;
   lib::Status last{lib::StatusCode::unsupported, "backend " + id + " supports no IP family"};
-  for (const auto family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
-    if (!(*loaded)->has(family == abi::Family::kIpv4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6)) continue;
-    if (family == abi::Family::kIpv6 && !node::check_ipv6().ok()) continue;
+  for (const lib::Family family : lib::kFamilies) {
+    if (!(*loaded)->supports(family)) continue;
+    if (family == lib::Family::ipv6 && !node::check_ipv6().ok()) continue;
     plugin::BackendSettings settings;
     settings.family = family;
     auto backend = plugin::BackendHandle::create(*loaded, settings, nullptr, nullptr, clock);

@@ -43,7 +43,7 @@ lib::Result<BackendRun::Settings> RunMaker::run_settings(const config::Settings&
   const auto options = backend_options(configured);
   for (const lib::Family family : lib::kFamilies) {
     plugin::BackendSettings& backend = out.backend[lib::family_index(family)];
-    backend.family = family == lib::Family::ipv4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
+    backend.family = family;
     backend.options = options;
     backend.state_dir = *folder;
   }
@@ -69,7 +69,7 @@ lib::Result<RunMaker::Started> RunMaker::start(const config::Settings& configure
   for (const lib::Family family : lib::kFamilies) {
     lib::Status& status = out.families[lib::family_index(family)];
     if (family == lib::Family::ipv6) status = node::check_ipv6();
-    if (status.ok() && !run.plugin->has(family == lib::Family::ipv4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6)) {
+    if (status.ok() && !run.plugin->supports(family)) {
       status = {lib::StatusCode::unsupported,
                 "backend " + configured.backend + " does not support " + std::string(lib::family_name(family))};
     }

@@ -127,8 +127,8 @@ Outcome no_affinity() {
   return out;
 }
 
-std::string backend_name(const Plugin& plugin, abi::Family family) {
-  return plugin.id() + (family == abi::Family::kIpv6 ? " (IPv6)" : " (IPv4)");
+std::string backend_name(const Plugin& plugin, lib::Family family) {
+  return plugin.id() + (family == lib::Family::ipv6 ? " (IPv6)" : " (IPv4)");
 }
 
 }  // namespace
@@ -180,10 +180,10 @@ Outcome BackendHandle::timed_call(const Call& call, F&& body) {
   return outcome(code, error);
 }
 
-BackendHandle::BackendHandle(std::shared_ptr<const Plugin> plugin, abi::Family family, HostObserver* observer,
+BackendHandle::BackendHandle(std::shared_ptr<const Plugin> plugin, lib::Family family, HostObserver* observer,
                              MetricSink* metrics, const lib::Clock& clock,
                              std::shared_ptr<BackendDescriptors> descriptors)
-    : plugin_(std::move(plugin)), family_(family), name_(backend_name(*plugin_, family)), clock_(clock),
+    : plugin_(std::move(plugin)), name_(backend_name(*plugin_, family)), clock_(clock),
       host_(plugin_->id(), observer, metrics, clock, std::move(descriptors)) {}
 
 BackendHandle::~BackendHandle() {
@@ -198,9 +198,7 @@ lib::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_pt
                                                                   HostObserver* observer, MetricSink* metrics,
                                                                   const lib::Clock& clock,
                                                                   std::shared_ptr<BackendDescriptors> descriptors) {
-  const abi::Feature feature =
-      settings.family == abi::Family::kIpv6 ? abi::kFeatureIpv6 : abi::kFeatureIpv4;
-  if (!plugin->has(feature)) {
+  if (!plugin->supports(settings.family)) {
     return Status{StatusCode::unsupported, "backend " + backend_name(*plugin, settings.family) +
                                                ": create: the plugin does not offer this IP family"};
   }
@@ -211,7 +209,7 @@ lib::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_pt
   for (const auto& [key, value] : settings.options) options.push_back({sdk::view(key), sdk::view(value)});
   abi::CreateArgs args{};
   args.struct_size = sizeof(args);
-  args.family = settings.family;
+  args.family = settings.family == lib::Family::ipv4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
   args.host = &handle->host_;
   args.options = sdk::array(options.data(), options.size());
   args.state_dir = sdk::view(settings.state_dir);

@@ -53,7 +53,7 @@ struct InspectionOutcome : Outcome {
 };
 
 struct BackendSettings {
-  abi::Family family = abi::Family::kIpv4;
+  lib::Family family = lib::Family::ipv4;
   std::vector<std::pair<std::string, std::string>> options;  // the section of this backend, flattened
   std::string state_dir;
   bool predecessor_serves = false;  // abi::kCreatePredecessorServes
@@ -107,7 +107,6 @@ class BackendHandle {
   Outcome cleanup();
 
   const Plugin& plugin() const { return *plugin_; }
-  abi::Family family() const { return family_; }
   // "iptables (IPv4)", as log lines and errors name it.
   const std::string& name() const { return name_; }
   // The call in progress, or empty. Any thread.
@@ -118,7 +117,7 @@ class BackendHandle {
  private:
   struct Call;
   class CallTimer;
-  BackendHandle(std::shared_ptr<const Plugin> plugin, abi::Family family, HostObserver* observer, MetricSink* metrics,
+  BackendHandle(std::shared_ptr<const Plugin> plugin, lib::Family family, HostObserver* observer, MetricSink* metrics,
                 const lib::Clock& clock, std::shared_ptr<BackendDescriptors> descriptors);
   template <class F>
   Outcome timed_call(const Call& call, F&& body);
@@ -126,7 +125,6 @@ class BackendHandle {
 
   // The order matters: the library must be released after host and backend.
   const std::shared_ptr<const Plugin> plugin_;
-  const abi::Family family_;
   const std::string name_;
   const lib::Clock& clock_;
   HostServices host_;

@@ -15,6 +15,7 @@
 #include "core/plugin/descriptor.hpp"
 #include "core/plugin/file_checks.hpp"
 #include "core/plugin/last_release.hpp"
+#include "lib/ip.hpp"
 #include "lib/status.hpp"
 #include "sluice/abi/entry.hpp"
 
@@ -51,6 +52,9 @@ class Plugin {
   const std::string& version() const { return version_; }
   const std::string& build() const { return build_; }
   bool has(abi::Feature feature) const { return (entry_.features & feature) != 0; }
+  bool supports(lib::Family family) const {
+    return has(family == lib::Family::ipv4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6);
+  }
   // A copy of the descriptor. Its pointers refer to the library.
   const abi::PluginEntry& entry() const { return entry_; }
   const std::shared_ptr<LastRelease>& last_release() const { return last_release_; }

@@ -19,7 +19,7 @@ void require(const plugin::Outcome& outcome, const plugin::BackendHandle& handle
   if (!outcome.ok()) throw std::runtime_error(outcome.status(handle.name(), call).message());
 }
 
-void run(const std::shared_ptr<const plugin::Plugin>& plugin, abi::Family family) {
+void run(const std::shared_ptr<const plugin::Plugin>& plugin, lib::Family family) {
   const lib::SteadyClock clock;
   plugin::BackendSettings settings;
   settings.family = family;
@@ -81,8 +81,9 @@ int main(int argc, char** argv) {
     if (!plugin) throw std::runtime_error(plugin.status().message());
     std::cout << "loaded " << plugin.value()->id() << " " << plugin.value()->version() << "\n";
     if (argc > 3 && std::strcmp(argv[3], "run") == 0) {
-      if (plugin.value()->has(abi::kFeatureIpv4)) run(plugin.value(), abi::Family::kIpv4);
-      if (plugin.value()->has(abi::kFeatureIpv6)) run(plugin.value(), abi::Family::kIpv6);
+      for (const lib::Family family : lib::kFamilies) {
+        if (plugin.value()->supports(family)) run(plugin.value(), family);
+      }
     }
     return 0;
   } catch (const std::exception& failure) {

@@ -16,7 +16,17 @@ from source_files import read, source_files  # noqa: E402
 
 MODES = "iptables|ipvs|nftables|userspace"
 MODE = re.compile(rf'"(?:{MODES})"|\bk(?:Iptables|Ipvs|Nftables|Userspace)\b')
+LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
+# In a literal: "ipvs mode", "iptables.syncPeriod", "ipvs-scheduler".
+MODE_WORD = re.compile(rf"(?<![\w-])(?:{MODES})(?!\w)")
 MODE_TABLE = "core/config/mode_table."
+# Files of the core that may have a mode as a word of a longer literal, and the reason.
+MODE_WORDS = {
+    "core/config/options.cpp": "fields and flags of kube-proxy, with their help and errors",
+    "core/observe/metrics/catalogue.cpp": "what metrics of backends count",
+    "core/cleanup/": "kernel objects that modes leave",
+    "core/plugin/lookup.cpp": "an example of an id",
+}
 # A literal that is a name and no message about it.
 OBJECT = re.compile(r'"(?:KUBE-(?!6-")[A-Z0-9-]+|kube-ipvs0)"')
 
@@ -39,22 +49,23 @@ OTHER_TESTS = {
 }
 
 
-def in_lines(name, text, pattern):
+def in_lines(name, text, search):
     for number, line in enumerate(text.splitlines(), 1):
-        if pattern.search(line):
+        if search(line):
             yield f"{name}:{number}: {line.strip()}"
 
 
 def modes(name, text, _):
-    """The core spells a mode in its table only."""
+    """The core spells a mode in its table only, and literals with a mode only in the files that MODE_WORDS lists."""
+    words = not name.startswith(tuple(MODE_WORDS))
     if name.startswith("core/") and not name.startswith(MODE_TABLE):
-        yield from in_lines(name, text, MODE)
+        yield from in_lines(name, text, lambda line: MODE.search(line) or words and any(map(MODE_WORD.search, LITERAL.findall(line))))
 
 
 def kernel_objects(name, text, _):
     """Core and plugins take names of kernel objects from names/."""
     if name.startswith(("core/", "plugins/")):
-        yield from in_lines(name, text, OBJECT)
+        yield from in_lines(name, text, OBJECT.search)
 
 
 def locks(name, text, _):
@@ -99,6 +110,12 @@ BROKEN = [
     (modes, "core/lifecycle/a.cpp", 'if (backend == "ipvs") return;\n'),
     (modes, "core/cleanup/a.cpp", "into.modes |= names::kNftables;\n"),
     (modes, "core/config/render.cpp", 'out["mode"] = "iptables";\n'),
+    (modes, "core/config/flag_table.cpp", 'return "ipvs mode";\n'),
+    (modes, "core/config/options.cpp", '{.help = "in mode " + "nftables"},\n'),
+    (modes, "core/daemon/a.cpp", 'base::log_info("app", "relayed in userspace mode");\n'),
+    (modes, "core/plugin/a.cpp", 'return invalid("use an id such as \\"iptables\\"");\n'),
+    (modes, "core/reload/a.cpp", 'compare("iptables.localhostNodePorts", from, to);\n'),
+    (modes, "core/reload/b.cpp", 'find_flag("ipvs-scheduler");\n'),
     (kernel_objects, "core/cleanup/a.cpp", 'constexpr std::string_view kChain = "KUBE-SERVICES";\n'),
     (kernel_objects, "plugins/iptables/a.cpp", 'return "KUBE-SVC-";\n'),
     (kernel_objects, "plugins/ipvs/a.cpp", 'if_nametoindex("kube-ipvs0");\n'),
@@ -114,7 +131,9 @@ BROKEN = [
 ]
 FINE = [
     (MODE_TABLE + "cpp", "ModeFacts{.id = names::id_of(names::kIpvs)};\n"),
-    ("core/a.cpp", 'add("ipvs-scheduler"); starts_with("KUBE-6-"); starts_with("KUBE-");\n'),
+    ("core/config/options.cpp", '{.field = "ipvs.scheduler", .flag = "ipvs-scheduler"},\n'),
+    ("core/a.cpp", 'starts_with("KUBE-6-"); starts_with("KUBE-");\n'),
+    ("core/c.cpp", '#include "core/cleanup/ipvs_connections.hpp"\nread("bridge-nf-call-iptables", draft.ipvs, "");\n'),
     ("names/a.hpp", 'inline constexpr std::string_view kServices = "KUBE-SERVICES";\n'),
     ("plugins/ipvs/a.cpp", 'add("KUBE-PROXY-FIREWALL does not drop other sources");\n'),
     ("plugins/a.cpp", 'name = "ipvs";\n'),

@@ -120,7 +120,7 @@ class ConfigFileTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("veth"), d.interface_name_prefix.value);
     CPPUNIT_ASSERT_EQUAL(std::string("NodeCIDR"), d.detect_local_mode.value);
     CPPUNIT_ASSERT_EQUAL(std::string("Node-1"), d.host_name.value);
-    CPPUNIT_ASSERT(!d.localhost_node_ports.value);
+    CPPUNIT_ASSERT(!d.settings.localhost_node_ports);
     CPPUNIT_ASSERT(d.iptables.masquerade_all.value);
     CPPUNIT_ASSERT_EQUAL(0, d.iptables.masquerade_bit.value);
     CPPUNIT_ASSERT(d.iptables.min_sync_period.value == 2s);

@@ -261,7 +261,7 @@ class FlagsTest : public CppUnit::TestFixture {
     const std::string help = help_text("sluiced", "/plugins", "/state");
     for (const Option* flag : flag_table()) {
       CPPUNIT_ASSERT_MESSAGE(std::string(flag->flag), help.find("--" + std::string(flag->flag)) != std::string::npos);
-      CPPUNIT_ASSERT(help.find(std::string(group_title(flag->group)) + ":\n") != std::string::npos);
+      CPPUNIT_ASSERT(help.find(group_title(flag->group) + ":\n") != std::string::npos);
     }
     CPPUNIT_ASSERT(help.find("/plugins") != std::string::npos);
     CPPUNIT_ASSERT(help.find("/state") != std::string::npos);

@@ -47,7 +47,7 @@ class ModeTableTest : public CppUnit::TestFixture {
   void other_backends_use_the_section_of_the_default_mode() {
     for (const std::string_view backend : {"com.example.dpu", "auto", ""}) {
       const ModeFacts& facts = mode_facts(backend);
-      CPPUNIT_ASSERT(facts.id.empty() && facts.options == nullptr && facts.deprecation.empty());
+      CPPUNIT_ASSERT(facts.id.empty() && !facts.group && facts.deprecation.empty());
       CPPUNIT_ASSERT(facts.periods == mode_facts(kDefaultMode).periods);
       CPPUNIT_ASSERT(facts.masquerading == mode_facts(kDefaultMode).masquerading);
     }

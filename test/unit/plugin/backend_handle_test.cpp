@@ -135,7 +135,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
     const test::CapturedLog log;
     Reported reported;
     const auto handle =
-        make("good", {abi::Family::kIpv6, {{"colour", "red"}}, "/run/sluice/good"}, &reported);
+        make("good", {lib::Family::ipv6, {{"colour", "red"}}, "/run/sluice/good"}, &reported);
     CPPUNIT_ASSERT(handle->probe().ok());
     require_contains(log.text(), "INFO sluice.plugin.good sluiced " PACKAGE_VERSION " with minor " +
                                      std::to_string(abi::kMinor) + " and features 0, colour red, state in /run/sluice/good");
@@ -201,7 +201,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
 
   void family_without_feature_is_rejected() {
     BackendSettings settings;
-    settings.family = abi::Family::kIpv6;
+    settings.family = lib::Family::ipv6;
     const auto made = try_make("ipv4_only", settings);
     CPPUNIT_ASSERT(made.status().code() == StatusCode::unsupported);
     require_contains(made.status().message(), "backend ipv4_only (IPv6): create: the plugin does not offer");

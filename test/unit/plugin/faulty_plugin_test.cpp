@@ -39,7 +39,7 @@ class FaultyPluginTest : public CppUnit::TestFixture {
   void setUp() override { fs::create_directory(state_); }
 
  private:
-  lib::Result<std::unique_ptr<BackendHandle>> try_make(const Options& options, abi::Family family = abi::Family::kIpv4,
+  lib::Result<std::unique_ptr<BackendHandle>> try_make(const Options& options, lib::Family family = lib::Family::ipv4,
                                                        bool old_backend = false) {
     zoo_.add("faulty");
     auto plugin = load_plugin(zoo_.request("faulty"));
@@ -51,7 +51,7 @@ class FaultyPluginTest : public CppUnit::TestFixture {
     settings.predecessor_serves = old_backend;
     return BackendHandle::create(std::move(*plugin), settings, nullptr, nullptr, clock_);
   }
-  std::unique_ptr<BackendHandle> make(const Options& options, abi::Family family = abi::Family::kIpv4) {
+  std::unique_ptr<BackendHandle> make(const Options& options, lib::Family family = lib::Family::ipv4) {
     auto made = try_make(options, family);
     CPPUNIT_ASSERT_EQUAL(std::string(), made.status().message());
     return std::move(*made);
@@ -74,7 +74,7 @@ class FaultyPluginTest : public CppUnit::TestFixture {
   }
 
   void plugin_without_a_fault_works() {
-    auto made = try_make({}, abi::Family::kIpv6, true);
+    auto made = try_make({}, lib::Family::ipv6, true);
     BackendHandle& backend = **made;
     CPPUNIT_ASSERT(backend.probe().ok() && apply(backend).ok() && backend.verify().ok());
     CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http/tcp 0\n"), content("programmed-ipv6"));
@@ -108,7 +108,7 @@ class FaultyPluginTest : public CppUnit::TestFixture {
   void fault_can_be_limited_to_one_family() {
     const Options options{{"fault", "probe"}, {"family", "ipv6"}};
     CPPUNIT_ASSERT(make(options)->probe().ok());
-    CPPUNIT_ASSERT(!make(options, abi::Family::kIpv6)->probe().ok());
+    CPPUNIT_ASSERT(!make(options, lib::Family::ipv6)->probe().ok());
   }
 
   void retire_rolls_back_a_partial_apply() {
