@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,13 +20,23 @@ inline std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-inline std::string joined(const std::vector<std::string>& texts, std::string_view between = ", ") {
+// `text_of` makes a text of each value.
+template <class Range, class TextOf = std::identity>
+std::string joined(const Range& range, std::string_view between = ", ", const TextOf& text_of = {}) {
   std::string out;
-  for (const std::string& text : texts) {
-    if (&text != &texts.front()) out.append(between);
-    out.append(text);
+  std::string_view before;
+  for (const auto& value : range) {
+    out.append(before).append(std::invoke(text_of, value));
+    before = between;
   }
   return out;
+}
+
+// Removes the part before the first separator, and the separator, from `text`. Returns that part.
+inline std::string_view take_part(std::string_view& text, char separator) {
+  const std::string_view part = text.substr(0, text.find(separator));
+  text.remove_prefix(std::min(part.size() + 1, text.size()));
+  return part;
 }
 
 // Sorts `values` and removes repeated ones.
