@@ -36,14 +36,11 @@ std::vector<std::string> words_of(std::string_view rule) {
   return words;
 }
 
-// "34567", "10.0.0.1:34567", "[fd00::1]:34567"; 0 if there is none.
-std::uint16_t port_of(std::string_view text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon != std::string_view::npos) text.remove_prefix(colon + 1);
-  return lib::parse_number<std::uint16_t>(text).value_or(0);
-}
-
 }  // namespace
+
+std::uint16_t proxy_port_of(std::string_view text) {
+  return lib::parse_number<std::uint16_t>(text.substr(text.rfind(':') + 1)).value_or(0);
+}
 
 std::optional<std::size_t> find_portal_chain(std::string_view table, std::string_view chain) {
   for (std::size_t i = 0; i < kPortalChains.size(); ++i) {
@@ -85,7 +82,7 @@ PortalRuleText read_portal_rule(std::string_view rule) {
     } else if (words[i] == "-j") {
       read.target = words[++i];
     } else if (words[i] == "--to-ports" || words[i] == "--to-destination") {
-      read.proxy_port = port_of(words[++i]);
+      read.proxy_port = proxy_port_of(words[++i]);
     }
   }
   return read;
