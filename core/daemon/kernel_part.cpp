@@ -7,6 +7,7 @@
 #include "core/node/kernel_settings.hpp"
 #include "core/node/local_detector.hpp"
 #include "lib/sysctl.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::daemon {
 namespace {
@@ -37,9 +38,7 @@ std::vector<std::string> KernelPart::apply(const config::Settings& settings) {
   const lib::Sysctl sysctl(hooks_.proc_sys);
   auto out = node::apply_conntrack_settings(settings.conntrack, sysctl, hooks_.sys);
   if (!out.empty()) {
-    std::string all;
-    for (const auto& sentence : out) all += (all.empty() ? "" : "; ") + sentence;
-    base::log_warning("node", all);
+    base::log_warning("node", lib::joined(out, "; "));
     if (hooks_.conntrack_settings_failed) hooks_.conntrack_settings_failed(out);
   }
   if (const auto sentence = node::check_bridge_netfilter(sysctl, on_bridge(settings)); !sentence.empty()) {

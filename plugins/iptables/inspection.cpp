@@ -200,11 +200,9 @@ class Decoder {
       nowhere(id, "leads no client to KUBE-EXT-", line);
       return;
     }
-    std::string sources;
-    for (const abi::Prefix& source :
-         inspection::without_own_addresses(chain->sources, balancers_.at(id.hash), facts_.node_ip, facts_.family)) {
-      sources += (sources.empty() ? "" : ", ") + sdk::to_string(source, facts_.family);
-    }
+    std::string sources = inspection::ranges_text(
+        inspection::without_own_addresses(chain->sources, balancers_.at(id.hash), facts_.node_ip, facts_.family),
+        facts_.family);
     Remarks missing;
     if (!rules_.places.at(place).firewall) add(missing, "KUBE-PROXY-FIREWALL does not drop other sources");
     for (const std::string_view from : {"INPUT", "OUTPUT", "FORWARD"}) {

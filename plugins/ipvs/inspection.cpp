@@ -255,8 +255,7 @@ class Decoder {
       return a.address != b.address ? a.address < b.address : a.length < b.length;
     });
     join_halves(ranges);
-    std::string list;
-    for (const abi::Prefix& range : ranges) list += (list.empty() ? "" : ", ") + sdk::to_string(range, family_);
+    std::string list = inspection::ranges_text(ranges, family_);
     if (list.empty()) list = "no source";
     Remarks missing;
     for (const SetId id : {SetId::kLoadBalancerFirewall, SetId::kLoadBalancerSourceCidr}) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "lib/text.hpp"
 #include "plugins/common/netfilter/rule_reader.hpp"
 #include "plugins/common/settings/values.hpp"
 #include "sluice/sdk/address.hpp"
@@ -66,12 +67,9 @@ std::optional<FamilyPrefix> parse_prefix(std::string_view text) {
 Problem exclude_cidrs(std::string_view value, Context& to) {
   to.settings.exclude_cidrs.clear();
   while (!value.empty()) {
-    const auto comma = value.find(',');
-    const auto read = parse_prefix(value.substr(0, comma));
+    const auto read = parse_prefix(lib::take_part(value, ','));
     if (!read) return kNotAllowed;
     if (read->family == to.family) to.settings.exclude_cidrs.push_back(read->prefix);
-    if (comma == std::string_view::npos) return kTaken;
-    value.remove_prefix(comma + 1);
   }
   return kTaken;
 }

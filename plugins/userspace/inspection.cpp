@@ -279,8 +279,7 @@ class Decoder {
 
   std::string only_for(const Clients& clients, const std::vector<abi::Prefix>& ranges, const ServiceLine& line,
                        const Place& place) const {
-    std::string list;
-    for (const abi::Prefix& range : ranges) list += (list.empty() ? "" : ", ") + sdk::to_string(range, facts_.family);
+    std::string list = inspection::ranges_text(ranges, facts_.family);
     if (list.empty()) list = "all sources";
     Remarks remarks;
     if (!clients.drops_others) add(remarks, "KUBE-PORTALS-FIREWALL does not drop other sources");

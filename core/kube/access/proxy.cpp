@@ -86,10 +86,8 @@ bool covers(const std::string& entry, const ServerUrl& server) {
 
 bool excepted_by(std::string_view no_proxy, const ServerUrl& server) {
   while (!no_proxy.empty()) {
-    const auto comma = no_proxy.find(',');
-    const std::string entry = lower(lib::trimmed(no_proxy.substr(0, comma)));
+    const std::string entry = lower(lib::trimmed(lib::take_part(no_proxy, ',')));
     if (!entry.empty() && covers(entry, server)) return true;
-    no_proxy.remove_prefix(comma == std::string_view::npos ? no_proxy.size() : comma + 1);
   }
   return false;
 }

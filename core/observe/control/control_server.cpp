@@ -14,8 +14,10 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <set>
 
 #include "core/base/log.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::observe {
 namespace {
@@ -268,12 +270,10 @@ void ControlServer::answer(Client& client, const std::string& line, Time now) {
   } else if (const auto slow = slow_handlers_.find(command); slow != slow_handlers_.end()) {
     begin(client, slow->second, command, request, now);
   } else {
-    std::map<std::string, bool> known;
-    for (const auto& one : handlers_) known[one.first];
-    for (const auto& one : slow_handlers_) known[one.first];
-    std::string names;
-    for (const auto& one : known) names += (names.empty() ? "" : ", ") + one.first;
-    client.output = error_line("unknown command '" + command + "'; known: " + names);
+    std::set<std::string> known;
+    for (const auto& one : handlers_) known.insert(one.first);
+    for (const auto& one : slow_handlers_) known.insert(one.first);
+    client.output = error_line("unknown command '" + command + "'; known: " + lib::joined(known));
   }
 }
 

@@ -3,7 +3,6 @@
 
 #include "core/observe/health/ping_health.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <set>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "lib/number.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::observe {
 namespace {
@@ -33,10 +33,9 @@ std::string decoded(std::string_view text) {
 std::vector<std::pair<std::string, std::string>> pairs_of(std::string_view query) {
   std::vector<std::pair<std::string, std::string>> out;
   while (!query.empty()) {
-    const std::string_view pair = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(query.size(), pair.size() + 1));
-    const std::string_view name = pair.substr(0, pair.find('='));
-    out.emplace_back(decoded(name), decoded(pair.substr(std::min(pair.size(), name.size() + 1))));
+    std::string_view pair = lib::take_part(query, '&');
+    const std::string_view name = lib::take_part(pair, '=');
+    out.emplace_back(decoded(name), decoded(pair));
   }
   return out;
 }
@@ -73,9 +72,10 @@ HttpResponse PingHealth::answer(std::string_view query) {
     ++passed_;
     checks = "[+]ping ok\n";
   }
-  std::string unknown;
-  for (const auto& name : excluded) unknown += (unknown.empty() ? "" : ",") + quoted(name);
-  if (!unknown.empty()) checks += "warn: some health checks cannot be excluded: no matches for " + unknown + "\n";
+  if (!excluded.empty()) {
+    checks +=
+        "warn: some health checks cannot be excluded: no matches for " + lib::joined(excluded, ",", quoted) + "\n";
+  }
   return {200,
           "text/plain; charset=utf-8",
           verbose ? checks + "healthz check passed\n" : "ok",

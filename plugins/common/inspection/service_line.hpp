@@ -46,6 +46,8 @@ inline constexpr std::string_view kEveryAddress = "every address of this node";
 std::string with_remarks(std::string list, const std::vector<std::string>& remarks);
 // "a, b", sorted as text.
 std::string sorted_list(std::vector<std::string> items);
+// "10.0.0.0/8, 192.0.2.0/24", in the given order.
+std::string ranges_text(const std::vector<abi::Prefix>& ranges, abi::Family family);
 
 // The configured source ranges of a load balancer. If one of them contains the node, backends also allow the addresses
 // of the load balancer, `balancer`, because processes of the node may use them as source. Returns `sources` without
