@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,18 @@ inline std::string_view take_part(std::string_view& text, char separator) {
   const std::string_view part = text.substr(0, text.find(separator));
   text.remove_prefix(std::min(part.size() + 1, text.size()));
   return part;
+}
+
+// With small letters instead of the capital ones of ASCII, in every locale.
+inline std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
+template <class Range, class Value>
+bool contains(const Range& range, const Value& value) {
+  return std::find(std::begin(range), std::end(range), value) != std::end(range);
 }
 
 // Sorts `values` and removes repeated ones.

@@ -25,11 +25,7 @@ NodeIps choose_node_ips(const std::vector<lib::IpAddress>& node_addresses, const
 }
 
 std::string normalized_node_name(std::string_view override_name, std::string_view host_name) {
-  std::string out(lib::trimmed(override_name.empty() ? host_name : override_name));
-  // Node names are ASCII, so this must not depend on the locale.
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return out;
+  return lib::lower_case(lib::trimmed(override_name.empty() ? host_name : override_name));
 }
 
 }  // namespace sluice::node

@@ -17,16 +17,13 @@
 namespace sluice::iptables {
 namespace {
 
+using inspection::add;
+using inspection::Remarks;
 using inspection::ServiceLine;
-using Remarks = std::vector<std::string>;
 
 constexpr std::string_view kNowhere = "nowhere";
 
 std::string percent(double share) { return std::to_string(std::lround(share * 100)) + " % of connections"; }
-
-void add(Remarks& to, std::string remark) {
-  if (std::find(to.begin(), to.end(), remark) == to.end()) to.push_back(std::move(remark));
-}
 
 class Decoder {
  public:

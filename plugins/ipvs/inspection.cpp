@@ -16,10 +16,11 @@
 namespace sluice::ipvs {
 namespace {
 
+using inspection::add;
 using inspection::Place;
+using inspection::Remarks;
 using inspection::ServiceLine;
 using netfilter::Table;
-using Remarks = std::vector<std::string>;
 
 constexpr std::string_view kNowhere = "nowhere (no virtual server)";
 
@@ -37,10 +38,6 @@ struct PortSets {
 constexpr std::array kPortSets{PortSets{abi::Protocol::kTcp, SetId::kNodePortTcp, SetId::kNodePortLocalTcp, false},
                                PortSets{abi::Protocol::kUdp, SetId::kNodePortUdp, SetId::kNodePortLocalUdp, false},
                                PortSets{abi::Protocol::kSctp, SetId::kNodePortSctp, SetId::kNodePortLocalSctp, true}};
-
-void add(Remarks& to, std::string remark) {
-  if (std::find(to.begin(), to.end(), remark) == to.end()) to.push_back(std::move(remark));
-}
 
 SetEntry entry_of(const ServerKey& key) {
   SetEntry entry;

@@ -161,9 +161,8 @@ class ServicePlanner {
   void add_service_ip(const abi::Frontend& frontend) {
     add_server(frontend, frontend.address);
     const bool cluster_ip = frontend.kind == abi::FrontendKind::kClusterIp;
-    const auto& addresses = plan_.addresses;
     if ((cluster_ip || !facts_.local_addresses.contains(frontend.address)) &&
-        std::find(addresses.begin(), addresses.end(), frontend.address) == addresses.end()) {
+        !lib::contains(plan_.addresses, frontend.address)) {
       plan_.addresses.push_back(frontend.address);
       if (!cluster_ip) plan_.external.push_back(frontend.address);
     }

@@ -18,13 +18,10 @@
 namespace sluice::userspace {
 namespace {
 
+using inspection::add;
+using inspection::Remarks;
 using inspection::ServiceLine;
 using netfilter::Table;
-using Remarks = std::vector<std::string>;
-
-void add(Remarks& to, std::string remark) {
-  if (std::find(to.begin(), to.end(), remark) == to.end()) to.push_back(std::move(remark));
-}
 
 std::string_view without_endpoints(abi::Protocol protocol) {
   return protocol == abi::Protocol::kUdp ? "discarded, no endpoints" : "accepted and closed, no endpoints";

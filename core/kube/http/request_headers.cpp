@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "core/kube/http/transport.hpp"
+
 namespace sluice::kube {
 namespace {
 
@@ -21,19 +23,7 @@ constexpr const char* kPlatform = "linux";
 // decodes.
 std::string header_name_part(std::string_view key) {
   constexpr std::string_view kToken = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$&'*+-.^_`|~";
-  constexpr std::string_view kHex = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : key) {
-    if (kToken.find(c) != std::string_view::npos) {
-      out += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      out += '%';
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    }
-  }
-  return out;
+  return percent_encoded(key, kToken);
 }
 
 void impersonate(HttpHeaders& out, const Impersonation& impersonation) {

@@ -6,13 +6,12 @@
 #include <string_view>
 
 namespace sluice::kube {
-namespace {
 
-void append_encoded(std::string& out, std::string_view text) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+std::string percent_encoded(std::string_view text, std::string_view plain) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out;
   for (const char c : text) {
-    if (kPlain.find(c) != std::string_view::npos) {
+    if (plain.find(c) != std::string_view::npos) {
       out += c;
     } else {
       const auto byte = static_cast<unsigned char>(c);
@@ -21,11 +20,11 @@ void append_encoded(std::string& out, std::string_view text) {
       out += kHex[byte & 15];
     }
   }
+  return out;
 }
 
-}  // namespace
-
 std::string Request::target() const {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
   std::string out = path;
   char separator = '?';
   for (const auto& [key, value] : query) {
@@ -33,7 +32,7 @@ std::string Request::target() const {
     separator = '&';
     out += key;
     out += '=';
-    append_encoded(out, value);
+    out += percent_encoded(value, kPlain);
   }
   return out;
 }

@@ -16,6 +16,9 @@
 
 namespace sluice::kube {
 
+// Encodes every character that is not in `plain` as "%41".
+std::string percent_encoded(std::string_view text, std::string_view plain);
+
 struct Request {
   std::string path;                                        // "/api/v1/services"
   std::vector<std::pair<std::string, std::string>> query;  // not yet encoded

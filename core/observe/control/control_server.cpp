@@ -158,9 +158,8 @@ void ControlServer::accept_clients(Time now) {
     }
     ucred peer{};
     socklen_t size = sizeof peer;
-    const auto& users = options_.users;
     const bool known = ::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-                       std::find(users.begin(), users.end(), peer.uid) != users.end();
+                       lib::contains(options_.users, peer.uid);
     std::string refusal;
     if (!known)
       refusal = error_line("only root may use the control socket");

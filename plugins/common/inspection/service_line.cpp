@@ -44,7 +44,11 @@ std::string ranges_text(const std::vector<abi::Prefix>& ranges, abi::Family fami
   return lib::joined(ranges, ", ", [&](const abi::Prefix& range) { return sdk::to_string(range, family); });
 }
 
-std::string with_remarks(std::string list, const std::vector<std::string>& remarks) {
+void add(Remarks& to, std::string remark) {
+  if (!lib::contains(to, remark)) to.push_back(std::move(remark));
+}
+
+std::string with_remarks(std::string list, const Remarks& remarks) {
   if (remarks.empty()) return list;
   const char* before = " (";
   for (const std::string& remark : remarks) list.append(std::exchange(before, ", ")).append(remark);
