@@ -65,7 +65,7 @@ inline std::optional<std::pair<std::uint16_t, std::uint16_t>> parse_port_range(s
   if (!low || !high) return std::nullopt;
   const unsigned last = mark != std::string_view::npos && text[mark] == '+' ? *low + unsigned{*high} : *high;
   if (last < *low || last > 65535) return std::nullopt;
-  return std::pair(*low, static_cast<std::uint16_t>(*low == 0 ? 0 : last));
+  return std::pair(*low, static_cast<std::uint16_t>(*low == 0 ? 0u : last));
 }
 
 }  // namespace sluice::lib

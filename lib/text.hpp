@@ -25,7 +25,7 @@ inline std::string_view trimmed(std::string_view text) {
 template <class Range, class TextOf = std::identity>
 std::string joined(const Range& range, std::string_view between = ", ", const TextOf& text_of = {}) {
   std::string out;
-  std::string_view before;
+  std::string_view before = "";
   for (const auto& value : range) {
     out.append(before).append(std::invoke(text_of, value));
     before = between;
@@ -38,6 +38,16 @@ inline std::string_view take_part(std::string_view& text, char separator) {
   const std::string_view part = text.substr(0, text.find(separator));
   text.remove_prefix(std::min(part.size() + 1, text.size()));
   return part;
+}
+
+// The parts between the separators: one more than there are separators.
+inline std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  for (bool more = true; more;) {
+    more = text.find(separator) != std::string_view::npos;
+    parts.emplace_back(take_part(text, separator));
+  }
+  return parts;
 }
 
 // With small letters instead of the capital ones of ASCII, in every locale.

@@ -3,7 +3,6 @@
 
 #include "plugins/ipvs/settings.hpp"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -81,17 +80,9 @@ Problem strict_arp(std::string_view value, Context& to) {
 }
 
 Problem when_removed(std::string_view value, Context& to) {
-  struct Word {
-    std::string_view name;
-    WhenRemoved meaning;
-  };
-  for (const Word& word :
-       {Word{"keep", WhenRemoved::kKeep}, Word{"drain", WhenRemoved::kDrain}, Word{"reset", WhenRemoved::kReset}}) {
-    if (word.name != value) continue;
-    to.settings.when_removed = word.meaning;
-    return kTaken;
-  }
-  return kNotAllowed;
+  return settings::word<WhenRemoved>(
+      value, to.settings.when_removed,
+      {{"keep", WhenRemoved::kKeep}, {"drain", WhenRemoved::kDrain}, {"reset", WhenRemoved::kReset}});
 }
 
 // Sorted by key. Everything about a key except what the documentation says in prose.

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <initializer_list>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -29,6 +28,7 @@ constexpr std::string_view kDialTimeouts = "dialTimeouts";
 using settings::kNotAllowed;
 using settings::kTaken;
 using settings::parse_duration;
+using settings::word;
 
 struct Context {
   Settings& settings;
@@ -49,16 +49,6 @@ const char* duration(std::string_view value, milliseconds& out, milliseconds lea
   if (!read || *read < least || *read > most) return kNotAllowed;
   out = *read;
   return kTaken;
-}
-
-template <class T>
-const char* word(std::string_view value, T& out, std::initializer_list<std::pair<std::string_view, T>> words) {
-  for (const auto& [name, meaning] : words) {
-    if (name != value) continue;
-    out = meaning;
-    return kTaken;
-  }
-  return kNotAllowed;
 }
 
 const char* listen_address(std::string_view value, Context& context) {
