@@ -130,6 +130,16 @@ bool IpPrefix::contains(const IpPrefix& other) const {
 
 std::string IpPrefix::to_string() const { return address_.to_string() + "/" + std::to_string(length_); }
 
+std::optional<SocketAddress> SocketAddress::parse(std::string_view text) {
+  const auto colon = text.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  std::string_view host = text.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const auto address = IpAddress::parse(host);
+  const auto port = parse_number<std::uint16_t>(text.substr(colon + 1));
+  return address && port ? std::optional(SocketAddress{*address, *port}) : std::nullopt;
+}
+
 std::string SocketAddress::to_string() const { return host_port(address, port); }
 
 std::string host_port(const IpAddress& address, std::uint16_t port) {

@@ -73,6 +73,9 @@ class IpPrefix {
 };
 
 struct SocketAddress {
+  // Brackets around the address are optional.
+  static std::optional<SocketAddress> parse(std::string_view text);
+
   IpAddress address;
   std::uint16_t port = 0;
   std::string to_string() const;  // as host_port()

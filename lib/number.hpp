@@ -6,11 +6,13 @@
 
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
+#include <utility>
 
 namespace sluice::lib {
 
@@ -52,6 +54,18 @@ template <class T>
 std::optional<T> parse_hex(std::string_view text) noexcept {
   const auto value = take_number<T>(text, 16);
   return text.empty() ? value : std::nullopt;
+}
+
+// First and last port of "a-b", "a+n" (n ports more than the first) or "a". Zeros if the text is empty or `a` is 0.
+inline std::optional<std::pair<std::uint16_t, std::uint16_t>> parse_port_range(std::string_view text) noexcept {
+  if (text.empty()) return std::pair<std::uint16_t, std::uint16_t>{};
+  const auto mark = text.find_first_of("-+");
+  const auto low = parse_number<std::uint16_t>(text.substr(0, mark));
+  const auto high = mark == std::string_view::npos ? low : parse_number<std::uint16_t>(text.substr(mark + 1));
+  if (!low || !high) return std::nullopt;
+  const unsigned last = mark != std::string_view::npos && text[mark] == '+' ? *low + unsigned{*high} : *high;
+  if (last < *low || last > 65535) return std::nullopt;
+  return std::pair(*low, static_cast<std::uint16_t>(*low == 0 ? 0u : last));
 }
 
 }  // namespace sluice::lib

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "lib/number.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::base {
 namespace {
@@ -26,17 +27,6 @@ std::optional<std::string> take_variable(const char* name) {
   return out;
 }
 
-// Splits LISTEN_FDNAMES at ':'.
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> out;
-  for (;;) {
-    const std::size_t colon = text.find(':');
-    out.emplace_back(text.substr(0, colon));
-    if (colon == std::string_view::npos) return out;
-    text.remove_prefix(colon + 1);
-  }
-}
-
 }  // namespace
 
 std::vector<PassedDescriptor> take_passed_descriptors() {
@@ -45,7 +35,7 @@ std::vector<PassedDescriptor> take_passed_descriptors() {
   const auto names = take_variable("LISTEN_FDNAMES");
   std::vector<PassedDescriptor> out;
   if (pid != ::getpid() || !count) return out;
-  std::vector<std::string> all = names ? split(*names) : std::vector<std::string>();
+  std::vector<std::string> all = names ? lib::split(*names, ':') : std::vector<std::string>();
   // With a different count, names cannot be assigned to descriptors.
   if (all.size() != static_cast<std::size_t>(*count)) all.clear();
   for (int i = 0; i < *count; ++i) {

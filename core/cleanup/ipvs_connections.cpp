@@ -5,7 +5,6 @@
 
 #include <netinet/in.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "lib/files.hpp"
 #include "lib/number.hpp"
 #include "lib/protocol.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::cleanup {
 namespace {
@@ -23,10 +23,8 @@ constexpr std::size_t kLimit = 512u << 20;
 
 std::vector<std::string_view> words(std::string_view line) {
   std::vector<std::string_view> out;
-  for (std::size_t at = 0; (at = line.find_first_not_of(' ', at)) != std::string_view::npos;) {
-    const std::size_t end = std::min(line.find(' ', at), line.size());
-    out.push_back(line.substr(at, end - at));
-    at = end;
+  while (!line.empty()) {
+    if (const auto word = lib::take_part(line, ' '); !word.empty()) out.push_back(word);
   }
   return out;
 }
@@ -60,9 +58,7 @@ std::size_t count_ipvs_connections(std::string_view table, const IpvsOwnership& 
   std::size_t out = 0;
   bool ours = false;
   while (!table.empty()) {
-    const std::size_t end = table.find('\n');
-    const auto line = words(table.substr(0, end));
-    table.remove_prefix(end == std::string_view::npos ? table.size() : end + 1);
+    const auto line = words(lib::take_part(table, '\n'));
     if (line.empty()) continue;
     if (line[0] != "->") {
       const auto found = line.size() < 2 ? std::nullopt : server(line[0], line[1]);
@@ -78,9 +74,7 @@ std::size_t count_ipvs_connections(std::string_view table, const IpvsOwnership& 
 
 bool has_ipvs_servers(std::string_view table, const IpvsOwnership& ownership) {
   while (!table.empty()) {
-    const std::size_t end = table.find('\n');
-    const auto line = words(table.substr(0, end));
-    table.remove_prefix(end == std::string_view::npos ? table.size() : end + 1);
+    const auto line = words(lib::take_part(table, '\n'));
     if (line.size() < 2 || line[0] == "->") continue;
     if (const auto found = server(line[0], line[1]); found && ownership.is_ours(*found)) return true;
   }

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "core/cleanup/netlink_request.hpp"
+#include "lib/text.hpp"
 #include "names/objects.hpp"
 
 namespace sluice::cleanup {
@@ -99,8 +100,7 @@ void remove_tables(const Selection& selection, Removal& into) {
     if (failed == 0) failed = remove(kernel, tables);
     if (failed != ENOENT && failed != EINTR) break;
   }
-  std::string names;
-  for (const NftTable& table : tables) names.append(names.empty() ? "" : " and ").append(table.to_string());
+  const std::string names = lib::joined(tables, " and ", &NftTable::to_string);
   if (failed != 0) {
     into.failures.push_back(
         (names.empty() ? "cannot list the tables of nftables: " : "cannot remove nftables table " + names + ": ") +

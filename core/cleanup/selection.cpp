@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "lib/text.hpp"
 #include "names/claims.hpp"
 
 namespace sluice::cleanup {
@@ -26,11 +27,6 @@ constexpr std::size_t kShortestPrefix = 5;
 constexpr std::array<std::string_view, 6> kNftFamilies = {"ip", "ip6", "inet", "arp", "bridge", "netdev"};
 // iptables-nft keeps the rules of all programs in tables of these names.
 constexpr std::array<std::string_view, 5> kSharedTables = {"filter", "nat", "mangle", "raw", "security"};
-
-template <class List>
-bool contains(const List& list, std::string_view word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
-}
 
 }  // namespace
 
@@ -74,7 +70,7 @@ bool Selection::add(lib::Family family, std::string_view claim) {
     const bool vague = parsed.name == "KUBE-*";
     if (vague || names::is_kubelet_chain(parsed.name) || !names::parse_table(parsed.place)) return false;
   } else if (parsed.kind == kNftKind) {
-    if (parsed.is_pattern() || !contains(kNftFamilies, parsed.place) || contains(kSharedTables, parsed.name))
+    if (parsed.is_pattern() || !lib::contains(kNftFamilies, parsed.place) || lib::contains(kSharedTables, parsed.name))
       return false;
   } else if (parsed.kind == kLinkKind) {
     if (parsed.is_pattern() || parsed.name == "lo") return false;
@@ -144,7 +140,7 @@ std::vector<std::string> Selection::links() const {
   std::vector<std::string> out;
   if ((gone_ & kServiceLink.modes) != 0) out.emplace_back(kServiceLink.name);
   for (const Claim& claim : add_) {
-    if (claim.kind == kLinkKind && !contains(out, claim.name)) out.push_back(claim.name);
+    if (claim.kind == kLinkKind && !lib::contains(out, claim.name)) out.push_back(claim.name);
   }
   std::erase_if(out, [&](const std::string& name) {
     return (servers_stay_ && name == kServiceLink.name) ||

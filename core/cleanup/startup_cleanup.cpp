@@ -10,6 +10,7 @@
 #include "core/base/memory.hpp"
 #include "core/cleanup/ipvs_connections.hpp"
 #include "core/cleanup/leftovers.hpp"
+#include "lib/text.hpp"
 #include "names/claims.hpp"
 
 namespace sluice::cleanup {
@@ -21,10 +22,7 @@ constexpr int kTries = 2;
 
 Modes modes_except(Modes own) { return own == 0 ? 0 : kAllModes & ~own; }
 
-bool has_servers(const LeftoverBackend& backend) {
-  return std::find(backend.artifacts.begin(), backend.artifacts.end(), names::servers_claim()) !=
-         backend.artifacts.end();
-}
+bool has_servers(const LeftoverBackend& backend) { return lib::contains(backend.artifacts, names::servers_claim()); }
 
 }  // namespace
 

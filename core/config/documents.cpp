@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/config/option_readers.hpp"
+#include "lib/text.hpp"
 #include "sluice/sdk/nearest.hpp"
 
 namespace sluice::config {
@@ -90,12 +91,8 @@ void read_sluice_document(const ConfigNode& document, Draft& draft) {
     const auto field = fields.find(member.name);
     if (field == fields.end()) {
       std::vector<std::string_view> names;
-      std::string allowed;
-      for (const auto& [name, unused] : fields) {
-        names.push_back(name);
-        allowed += (allowed.empty() ? "" : ", ") + std::string(name);
-      }
-      member.node.error("unknown field; allowed: " + allowed + suggestion(member.name, names));
+      for (const auto& [name, unused] : fields) names.push_back(name);
+      member.node.error("unknown field; allowed: " + lib::joined(names) + suggestion(member.name, names));
     } else if (!read.insert(member.name).second) {
       member.node.error("is given a second time; allowed: once");
     } else if (field->second != nullptr) {

@@ -7,6 +7,7 @@
 #include "core/config/flag_table.hpp"
 #include "core/config/option_readers.hpp"
 #include "core/config/values.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::config {
 namespace {
@@ -52,8 +53,7 @@ Draft read_configuration(const Flags& flags, const Defaults& defaults, Problems&
   if (draft.config_file.empty()) {
     apply_flags(flags, false, draft);
   } else {
-    std::string ignored;
-    for (const std::string& flag : flags.ignored_with_file()) ignored += (ignored.empty() ? "" : ", ") + flag;
+    const std::string ignored = lib::joined(flags.ignored_with_file());
     if (!ignored.empty()) problems.warning("--config", "these flags are ignored because a file is given: " + ignored);
     read_config_file(draft.config_file, {.strict = draft.strict}, draft, problems);
   }

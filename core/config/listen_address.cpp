@@ -3,8 +3,6 @@
 
 #include "core/config/listen_address.hpp"
 
-#include "lib/number.hpp"
-
 namespace sluice::config {
 
 std::string with_port(const std::string& address, int port) {
@@ -15,15 +13,9 @@ std::string with_port(const std::string& address, int port) {
 }
 
 std::optional<lib::SocketAddress> parse_listen_address(std::string_view text) {
-  const auto colon = text.rfind(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  std::string_view host = text.substr(0, colon);
-  const bool in_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (in_brackets) host = host.substr(1, host.size() - 2);
-  const auto ip = lib::IpAddress::parse(std::string(host));
-  if (!ip || (ip->family() == lib::Family::ipv6) != in_brackets) return std::nullopt;
-  const auto port = lib::parse_number<std::uint16_t>(text.substr(colon + 1), 1);
-  return port ? std::optional(lib::SocketAddress{*ip, *port}) : std::nullopt;
+  const auto out = lib::SocketAddress::parse(text);
+  const bool is_ipv6 = out && out->address.family() == lib::Family::ipv6;
+  return out && out->port != 0 && is_ipv6 == text.starts_with('[') ? out : std::nullopt;
 }
 
 }  // namespace sluice::config

@@ -26,17 +26,6 @@ constexpr std::chrono::hours kLongestDrain{24 * 7};
 // The release before the supported one, 1.36.
 constexpr std::string_view kPreviousRelease = "1.35";
 
-// "", "0-0", "1000-2000", "1000+500" or one port.
-bool is_port_range(std::string_view text) {
-  const auto port = [](std::string_view digits) { return lib::parse_number(digits, 0, 65535).value_or(-1); };
-  const auto mark = text.find_first_of("-+");
-  if (mark == std::string_view::npos) return text.empty() || port(text) >= 0;
-  const int low = port(text.substr(0, mark));
-  const int second = port(text.substr(mark + 1));
-  if (low < 0 || second < 0) return false;
-  return text[mark] == '-' ? low <= second : low + second <= 65535;
-}
-
 std::string unless(bool valid, const std::string& error) { return valid ? std::string() : error; }
 
 // Checks of single values: each returns the error with the allowed values, or an empty text.
@@ -85,7 +74,8 @@ std::string oom_score(const Value& value) {
 
 std::string port_range(const Value& value) {
   const auto& text = std::get<std::string>(value);
-  return unless(is_port_range(text), "'" + text + "' is no range of ports; allowed: such as 30000-32767 or 30000+500");
+  return unless(lib::parse_port_range(text).has_value(),
+                "'" + text + "' is no range of ports; allowed: such as 30000-32767 or 30000+500");
 }
 
 std::string previous_release(const Value& value) {

@@ -122,9 +122,7 @@ void validate_feature_gates(const Draft& draft, Settings& out, Problems& problem
   }
   // Installers pass the gates of all components: one warning for all of them.
   if (!without_effect.empty()) {
-    std::string names;
-    for (const std::string& name : without_effect) names += (names.empty() ? "" : ", ") + name;
-    problems.warning(place, "gates of other components, without effect here: " + names);
+    problems.warning(place, "gates of other components, without effect here: " + lib::joined(without_effect));
   }
   // A named gate takes precedence over AllBeta.
   out.serve.flagz = flagz.value_or(all_beta.value_or(out.serve.flagz));

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "lib/number.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::config {
 namespace {
@@ -116,14 +117,7 @@ std::optional<std::int64_t> parse_quantity(std::string_view text) {
 }
 
 std::vector<std::string> split_list(std::string_view text) {
-  std::vector<std::string> out;
-  if (text.empty()) return out;
-  for (;;) {
-    const auto comma = text.find(',');
-    out.emplace_back(text.substr(0, comma));
-    if (comma == std::string_view::npos) return out;
-    text.remove_prefix(comma + 1);
-  }
+  return text.empty() ? std::vector<std::string>() : lib::split(text, ',');
 }
 
 }  // namespace sluice::config

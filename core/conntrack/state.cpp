@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "lib/number.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::conntrack {
 namespace {
@@ -139,17 +140,13 @@ std::string ConntrackState::serialize_frontends() const {
 lib::Result<std::size_t> ConntrackState::parse_frontends(std::string_view text, ConntrackWork& work) {
   std::size_t number = 0;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    std::string_view line = lib::take_part(text, '\n');
     if (number++ == 0) {
       if (line != kHeader) return lib::invalid("line 1 is not \"" + std::string(kHeader) + "\"");
       continue;
     }
-    const std::size_t blank = std::min(line.find(' '), line.size());
-    const std::string_view where = line.substr(0, blank);
-    const std::string_view digits = line.substr(std::min(blank + 1, line.size()));
-    const auto port = lib::parse_number<std::uint16_t>(digits, 1);
+    const std::string_view where = lib::take_part(line, ' ');
+    const auto port = lib::parse_number<std::uint16_t>(line, 1);
     const auto address = lib::IpAddress::parse(where);
     if (!port || (!address && where != kNodePort)) {
       return lib::invalid("line " + std::to_string(number) + " is neither \"ADDRESS PORT\" nor \"node-port PORT\"");

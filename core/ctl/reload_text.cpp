@@ -4,6 +4,7 @@
 #include "core/ctl/reload_text.hpp"
 
 #include "core/ctl/fields.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::ctl {
 namespace {
@@ -11,10 +12,7 @@ namespace {
 using nlohmann::json;
 
 std::string joined(const json& texts, const char* between) {
-  std::string out;
-  if (!texts.is_array()) return out;
-  for (const json& one : texts) out += (out.empty() ? "" : between) + text(one);
-  return out;
+  return texts.is_array() ? lib::joined(texts, between, [](const json& one) { return text(one); }) : std::string();
 }
 
 std::string indented(const json& texts, const std::string& before) {

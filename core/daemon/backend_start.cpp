@@ -11,6 +11,7 @@
 #include <string>
 
 #include "core/base/log.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::daemon {
 namespace {
@@ -51,12 +52,10 @@ void BackendStart::report(const config::Settings& settings, lib::Clock::Duration
   const auto seconds = [](lib::Clock::Duration time) {
     return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
   };
-  std::string text;
-  for (const auto& one : backends_.starting()) {
-    text += (text.empty() ? "" : "; ") + std::string("backend ") + one.loop.backend + " (" +
-            std::string(lib::family_name(one.loop.family)) + "): " + one.call + " has not returned for " +
-            seconds(clock_.now() - one.since);
-  }
+  std::string text = lib::joined(backends_.starting(), "; ", [&](const auto& one) {
+    return "backend " + one.loop.backend + " (" + std::string(lib::family_name(one.loop.family)) + "): " + one.call +
+           " has not returned for " + seconds(clock_.now() - one.since);
+  });
   if (text.empty()) text = "backend " + settings.backend + " has not started for " + seconds(since_start);
   base::log_warning("app", text);
   notifier_.notify("STATUS=" + text);

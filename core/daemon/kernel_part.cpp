@@ -40,9 +40,7 @@ std::vector<std::string> KernelPart::apply(const config::Settings& settings) {
   const lib::Sysctl sysctl(paths_.proc_sys);
   auto out = node::apply_conntrack_settings(settings.conntrack, sysctl, paths_.sys);
   if (!out.empty()) {
-    std::string all;
-    for (const auto& sentence : out) all += (all.empty() ? "" : "; ") + sentence;
-    base::log_warning("node", all);
+    base::log_warning("node", lib::joined(out, "; "));
     observer_.conntrack_settings_failed(out);
   }
   if (const auto sentence = node::check_bridge_netfilter(sysctl, on_bridge(settings)); !sentence.empty()) {

@@ -9,6 +9,7 @@
 #include "core/base/log.hpp"
 #include "core/reload/settings_diff.hpp"
 #include "lib/sha256.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::daemon {
 
@@ -143,8 +144,7 @@ bool SourcePart::concerned(const config::Settings& from, const config::Settings&
 lib::Status SourcePart::prepare(const config::Settings& from, const config::Settings& to) {
   const bool replace = needs_new_source(running(), from, to);
   if (replace && hooks_.check) {
-    std::string sentences;
-    for (const auto& sentence : hooks_.check(to)) sentences += (sentences.empty() ? "" : "; ") + sentence;
+    const std::string sentences = lib::joined(hooks_.check(to), "; ");
     if (!sentences.empty()) return {lib::StatusCode::invalid, "source: " + sentences};
   }
   auto made = make_running(to);

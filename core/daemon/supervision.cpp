@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/text.hpp"
+
 namespace sluice::daemon {
 namespace {
 
@@ -33,7 +35,7 @@ std::string status_line(const Supervised& now) {
   } else if (!now.store.facts_known) {
     out = "waiting for spec.podCIDRs of this node";
   } else {
-    for (const auto& family : now.families) out += (out.empty() ? "" : "; ") + family_line(now, family);
+    out = lib::joined(now.families, "; ", [&](const auto& family) { return family_line(now, family); });
   }
   // A newline would end the STATUS= assignment.
   std::replace(out.begin(), out.end(), '\n', ' ');

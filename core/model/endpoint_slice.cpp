@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <string>
 
+#include "lib/text.hpp"
+
 namespace sluice::model {
 
 base::Symbol pack_names(std::vector<std::string_view> names) {
@@ -21,10 +23,7 @@ base::Symbol pack_names(std::vector<std::string_view> names) {
 bool packed_contains(base::Symbol packed, std::string_view name) {
   std::string_view rest = packed.text();
   while (!rest.empty()) {
-    const auto end = rest.find('\n');
-    if (rest.substr(0, end) == name) return true;
-    if (end == std::string_view::npos) return false;
-    rest.remove_prefix(end + 1);
+    if (lib::take_part(rest, '\n') == name) return true;
   }
   return false;
 }

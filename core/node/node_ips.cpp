@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "lib/text.hpp"
+
 namespace sluice::node {
 
 NodeIps choose_node_ips(const std::vector<lib::IpAddress>& node_addresses, const lib::IpAddress& bind_address) {
@@ -23,15 +25,7 @@ NodeIps choose_node_ips(const std::vector<lib::IpAddress>& node_addresses, const
 }
 
 std::string normalized_node_name(std::string_view override_name, std::string_view host_name) {
-  constexpr std::string_view kBlanks = " \t\r\n\v\f";
-  const std::string_view name = override_name.empty() ? host_name : override_name;
-  const auto first = name.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  std::string out(name.substr(first, name.find_last_not_of(kBlanks) - first + 1));
-  // Node names are ASCII, so this must not depend on the locale.
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return out;
+  return lib::lower_case(lib::trimmed(override_name.empty() ? host_name : override_name));
 }
 
 }  // namespace sluice::node

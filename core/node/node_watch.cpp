@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/node/node_ips.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::node {
 namespace {
@@ -18,9 +19,7 @@ std::vector<lib::IpAddress> addresses_of(const model::Node& node) {
 
 template <class Range>
 std::string list(const Range& range) {
-  std::string out;
-  for (const auto& item : range) out += (out.empty() ? "" : ", ") + item.to_string();
-  return out.empty() ? "none" : out;
+  return range.empty() ? "none" : lib::joined(range, ", ", &Range::value_type::to_string);
 }
 
 }  // namespace

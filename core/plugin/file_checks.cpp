@@ -20,6 +20,7 @@
 
 #include "core/plugin/descriptor.hpp"
 #include "core/plugin/rejection.hpp"
+#include "lib/text.hpp"
 #include "sluice/abi/entry.hpp"
 
 namespace sluice::plugin {
@@ -142,16 +143,15 @@ lib::Result<fs::path> check_location(const fs::path& file, const FileRules& rule
   const fs::path resolved = fs::canonical(file, error);
   if (error) return lib::errno_status("plugin " + file.string() + ": path check", error.value());
 
-  std::string allowed;
   const bool inside = std::any_of(rules.folders.begin(), rules.folders.end(), [&](const fs::path& folder) {
-    allowed.append(allowed.empty() ? "" : ", ").append(folder.string());
     std::error_code missing;
     const fs::path resolved_folder = fs::canonical(folder, missing);
     return !missing && is_inside(resolved, resolved_folder);
   });
   if (!inside) {
     return reject_file(StatusCode::denied, file,
-                  "folder check: it is " + resolved.string() + ", which lies outside the plugin folder " + allowed +
+                  "folder check: it is " + resolved.string() + ", which lies outside the plugin folder " +
+                      lib::joined(rules.folders, ", ", [](const fs::path& folder) { return folder.string(); }) +
                       "; move it there or name its folder in the configuration");
   }
   if (!fs::is_regular_file(resolved, error)) {

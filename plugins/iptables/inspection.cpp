@@ -17,16 +17,13 @@
 namespace sluice::iptables {
 namespace {
 
+using inspection::add;
+using inspection::Remarks;
 using inspection::ServiceLine;
-using Remarks = std::vector<std::string>;
 
 constexpr std::string_view kNowhere = "nowhere";
 
 std::string percent(double share) { return std::to_string(std::lround(share * 100)) + " % of connections"; }
-
-void add(Remarks& to, std::string remark) {
-  if (std::find(to.begin(), to.end(), remark) == to.end()) to.push_back(std::move(remark));
-}
 
 class Decoder {
  public:
@@ -200,11 +197,9 @@ class Decoder {
       nowhere(id, "leads no client to KUBE-EXT-", line);
       return;
     }
-    std::string sources;
-    for (const abi::Prefix& source :
-         inspection::without_own_addresses(chain->sources, balancers_.at(id.hash), facts_.node_ip, facts_.family)) {
-      sources += (sources.empty() ? "" : ", ") + sdk::to_string(source, facts_.family);
-    }
+    std::string sources = inspection::ranges_text(
+        inspection::without_own_addresses(chain->sources, balancers_.at(id.hash), facts_.node_ip, facts_.family),
+        facts_.family);
     Remarks missing;
     if (!rules_.places.at(place).firewall) add(missing, "KUBE-PROXY-FIREWALL does not drop other sources");
     for (const std::string_view from : {"INPUT", "OUTPUT", "FORWARD"}) {

@@ -7,16 +7,14 @@
 #include <cstdio>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "plugins/common/netfilter/rule_text.hpp"
 #include "sluice/sdk/address.hpp"
-#include "sluice/sdk/error.hpp"
 #include "sluice/sdk/service.hpp"
 
 namespace sluice::iptables {
 namespace {
-
-using netfilter::is_plain_name;
 
 constexpr std::string_view kDrop = "DROP";
 constexpr std::size_t kMaxName = 191;  // so that the longest comment fits into the 256 bytes of xt_comment
@@ -32,7 +30,8 @@ class ServicePlanner {
   ServicePlanner(const abi::ServicePort& port, const PlanFacts& facts, const PlanChoices& choices)
       : port_(port), facts_(facts), choices_(choices), name_(sdk::service_port_name(port.key)),
         protocol_(sdk::protocol_name(port.key.protocol)) {
-    check_names();
+    netfilter::check_key(port.key, name_, "its name is not a Kubernetes name and cannot be written into a rule",
+                         kMaxName);
     input_ = hash_input(name_, protocol_);
     match_ = std::string("-m ").append(protocol_).append(" -p ").append(protocol_);
     read_endpoints();
@@ -64,15 +63,6 @@ class ServicePlanner {
     std::string host;
     std::uint32_t chain = 0;
   };
-
-  void check_names() const {
-    if (protocol_.empty()) throw sdk::Failure(abi::Code::kUnsupported, name_, "its protocol is not known");
-    if (name_.size() > kMaxName || !is_plain_name(sdk::text(port_.key.service_namespace)) ||
-        !is_plain_name(sdk::text(port_.key.service_name)) || !is_plain_name(sdk::text(port_.key.port_name))) {
-      throw sdk::Failure(abi::Code::kInvalid, name_,
-                         "its name is not a Kubernetes name and cannot be written into a rule");
-    }
-  }
 
   void read_endpoints() {
     const bool uses_cluster = sdk::has(port_, abi::kUsesClusterEndpoints);

@@ -16,10 +16,11 @@
 namespace sluice::ipvs {
 namespace {
 
+using inspection::add;
 using inspection::Place;
+using inspection::Remarks;
 using inspection::ServiceLine;
 using netfilter::Table;
-using Remarks = std::vector<std::string>;
 
 constexpr std::string_view kNowhere = "nowhere (no virtual server)";
 
@@ -37,10 +38,6 @@ struct PortSets {
 constexpr std::array kPortSets{PortSets{abi::Protocol::kTcp, SetId::kNodePortTcp, SetId::kNodePortLocalTcp, false},
                                PortSets{abi::Protocol::kUdp, SetId::kNodePortUdp, SetId::kNodePortLocalUdp, false},
                                PortSets{abi::Protocol::kSctp, SetId::kNodePortSctp, SetId::kNodePortLocalSctp, true}};
-
-void add(Remarks& to, std::string remark) {
-  if (std::find(to.begin(), to.end(), remark) == to.end()) to.push_back(std::move(remark));
-}
 
 SetEntry entry_of(const ServerKey& key) {
   SetEntry entry;
@@ -255,8 +252,7 @@ class Decoder {
       return a.address != b.address ? a.address < b.address : a.length < b.length;
     });
     join_halves(ranges);
-    std::string list;
-    for (const abi::Prefix& range : ranges) list += (list.empty() ? "" : ", ") + sdk::to_string(range, family_);
+    std::string list = inspection::ranges_text(ranges, family_);
     if (list.empty()) list = "no source";
     Remarks missing;
     for (const SetId id : {SetId::kLoadBalancerFirewall, SetId::kLoadBalancerSourceCidr}) {

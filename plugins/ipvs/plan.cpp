@@ -10,7 +10,6 @@
 
 #include "lib/text.hpp"
 #include "plugins/common/netfilter/rule_text.hpp"
-#include "sluice/sdk/error.hpp"
 #include "sluice/sdk/service.hpp"
 
 namespace sluice::ipvs {
@@ -56,7 +55,7 @@ class ServicePlanner {
   }
 
   ServicePlan make() {
-    check();
+    netfilter::check_key(port_.key, plan_.name, "its name is not a valid Kubernetes name");
     read_endpoints();
     for (const abi::Frontend& frontend : sdk::frontends(port_)) {
       const bool is_ip = frontend.kind != abi::FrontendKind::kNodePort && sdk::is_known(frontend.kind);
@@ -77,16 +76,6 @@ class ServicePlanner {
   }
 
  private:
-  void check() const {
-    if (sdk::protocol_name(port_.key.protocol).empty()) {
-      throw sdk::Failure(abi::Code::kUnsupported, plan_.name, "its protocol is not known");
-    }
-    for (const abi::StringView& name : {port_.key.service_namespace, port_.key.service_name, port_.key.port_name}) {
-      if (netfilter::is_plain_name(sdk::text(name))) continue;
-      throw sdk::Failure(abi::Code::kInvalid, plan_.name, "its name is not a valid Kubernetes name");
-    }
-  }
-
   // Unusable addresses are rejected by a set, by IPVS or by the link.
   bool is_usable(const abi::Frontend& frontend) {
     const std::string_view kind = unusable_kind(facts_.family, frontend.address);
@@ -172,9 +161,8 @@ class ServicePlanner {
   void add_service_ip(const abi::Frontend& frontend) {
     add_server(frontend, frontend.address);
     const bool cluster_ip = frontend.kind == abi::FrontendKind::kClusterIp;
-    const auto& addresses = plan_.addresses;
     if ((cluster_ip || !facts_.local_addresses.contains(frontend.address)) &&
-        std::find(addresses.begin(), addresses.end(), frontend.address) == addresses.end()) {
+        !lib::contains(plan_.addresses, frontend.address)) {
       plan_.addresses.push_back(frontend.address);
       if (!cluster_ip) plan_.external.push_back(frontend.address);
     }

@@ -3,13 +3,13 @@
 
 #include "plugins/ipvs/settings.hpp"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
 
+#include "lib/text.hpp"
 #include "plugins/common/netfilter/rule_reader.hpp"
 #include "plugins/common/settings/values.hpp"
 #include "sluice/sdk/address.hpp"
@@ -66,12 +66,9 @@ std::optional<FamilyPrefix> parse_prefix(std::string_view text) {
 Problem exclude_cidrs(std::string_view value, Context& to) {
   to.settings.exclude_cidrs.clear();
   while (!value.empty()) {
-    const auto comma = value.find(',');
-    const auto read = parse_prefix(value.substr(0, comma));
+    const auto read = parse_prefix(lib::take_part(value, ','));
     if (!read) return kNotAllowed;
     if (read->family == to.family) to.settings.exclude_cidrs.push_back(read->prefix);
-    if (comma == std::string_view::npos) return kTaken;
-    value.remove_prefix(comma + 1);
   }
   return kTaken;
 }
@@ -83,17 +80,9 @@ Problem strict_arp(std::string_view value, Context& to) {
 }
 
 Problem when_removed(std::string_view value, Context& to) {
-  struct Word {
-    std::string_view name;
-    WhenRemoved meaning;
-  };
-  for (const Word& word :
-       {Word{"keep", WhenRemoved::kKeep}, Word{"drain", WhenRemoved::kDrain}, Word{"reset", WhenRemoved::kReset}}) {
-    if (word.name != value) continue;
-    to.settings.when_removed = word.meaning;
-    return kTaken;
-  }
-  return kNotAllowed;
+  return settings::word<WhenRemoved>(
+      value, to.settings.when_removed,
+      {{"keep", WhenRemoved::kKeep}, {"drain", WhenRemoved::kDrain}, {"reset", WhenRemoved::kReset}});
 }
 
 // Sorted by key. Everything about a key except what the documentation says in prose.

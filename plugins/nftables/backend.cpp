@@ -11,6 +11,7 @@
 #include <random>
 #include <utility>
 
+#include "plugins/common/netfilter/rule_text.hpp"
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/nftables/claims.hpp"
 #include "plugins/nftables/inspection.hpp"
@@ -31,13 +32,6 @@ PortId port_id(const abi::ServicePortKey& key) { return {sdk::service_port_name(
 
 // A random start, so that ids used by an earlier process are unlikely to be reused soon.
 std::uint32_t any_affinity_id() { return std::random_device()() % kMaxAffinityNumber; }
-
-bool is_loopback(const abi::Address& address, abi::Family family) {
-  if (family == abi::Family::kIpv4) return address.bytes[0] == 127;
-  abi::Address loopback{};
-  loopback.bytes[15] = 1;
-  return address == loopback;
-}
 
 }  // namespace
 
@@ -70,7 +64,7 @@ NftablesBackend::Facts NftablesBackend::read_facts(const abi::NodeFacts& node) c
   facts.table.affinity_clients = settings_.affinity_clients;
   facts.node_ip = node.node_ip;
   for (const abi::Address& address : sdk::range<abi::Address>(node.node_port_addresses)) {
-    if (!is_loopback(address, family())) facts.table.node_port_ips.push_back(address);
+    if (!netfilter::is_loopback(family(), address)) facts.table.node_port_ips.push_back(address);
   }
   std::sort(facts.table.node_port_ips.begin(), facts.table.node_port_ips.end());
   return facts;
@@ -79,7 +73,7 @@ NftablesBackend::Facts NftablesBackend::read_facts(const abi::NodeFacts& node) c
 void NftablesBackend::log_unusable_addresses(const abi::NodeFacts& node) {
   for (const abi::Address& address : sdk::range<abi::Address>(node.node_port_addresses)) {
     const std::string text = sdk::to_string(address, family());
-    if (!is_loopback(address, family()) || !unusable_addresses_.insert(text).second) continue;
+    if (!netfilter::is_loopback(family(), address) || !unusable_addresses_.insert(text).second) continue;
     log().error("node ports cannot be served on the loopback address " + text +
                 ": nftables mode does not support it; the address is ignored");
   }

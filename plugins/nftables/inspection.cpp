@@ -189,9 +189,7 @@ class Decoder {
       line.only_for = "clients of chain " + chain->second + " (not wanted by any Service)";
       return;
     }
-    for (const abi::Prefix& one : known->second->allowed) {
-      line.only_for += (line.only_for.empty() ? "" : ", ") + sdk::to_string(one, family_);
-    }
+    line.only_for = inspection::ranges_text(known->second->allowed, family_);
   }
 
   // The addresses on which node ports are matched by the rule at position `end` from the end of a fixed chain. The

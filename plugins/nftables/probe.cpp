@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lib/number.hpp"
+#include "lib/text.hpp"
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/nftables/layout/layout.hpp"
 #include "plugins/nftables/refusal_text.hpp"
@@ -112,8 +113,7 @@ std::vector<Record> sample_records(abi::Family family, bool counters) {
 std::set<std::string, std::less<>> expressions_of(std::string_view text) {
   std::set<std::string, std::less<>> found;
   while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    std::string_view line = lib::take_part(text, '\n');
     line.remove_prefix(std::min(line.size(), line.find_first_not_of("[ ")));
     const std::string_view word = line.substr(0, line.find_first_of(" ]"));
     if (!word.empty()) found.emplace(word);

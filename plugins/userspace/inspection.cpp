@@ -18,13 +18,10 @@
 namespace sluice::userspace {
 namespace {
 
+using inspection::add;
+using inspection::Remarks;
 using inspection::ServiceLine;
 using netfilter::Table;
-using Remarks = std::vector<std::string>;
-
-void add(Remarks& to, std::string remark) {
-  if (std::find(to.begin(), to.end(), remark) == to.end()) to.push_back(std::move(remark));
-}
 
 std::string_view without_endpoints(abi::Protocol protocol) {
   return protocol == abi::Protocol::kUdp ? "discarded, no endpoints" : "accepted and closed, no endpoints";
@@ -279,8 +276,7 @@ class Decoder {
 
   std::string only_for(const Clients& clients, const std::vector<abi::Prefix>& ranges, const ServiceLine& line,
                        const Place& place) const {
-    std::string list;
-    for (const abi::Prefix& range : ranges) list += (list.empty() ? "" : ", ") + sdk::to_string(range, facts_.family);
+    std::string list = inspection::ranges_text(ranges, facts_.family);
     if (list.empty()) list = "all sources";
     Remarks remarks;
     if (!clients.drops_others) add(remarks, "KUBE-PORTALS-FIREWALL does not drop other sources");

@@ -6,15 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <initializer_list>
 #include <string>
 #include <tuple>
 #include <utility>
 
+#include "lib/ip.hpp"
 #include "lib/number.hpp"
 #include "plugins/common/settings/table.hpp"
 #include "plugins/common/settings/values.hpp"
-#include "plugins/userspace/setting_values.hpp"
 #include "sluice/sdk/address.hpp"
 
 namespace sluice::userspace {
@@ -29,6 +28,7 @@ constexpr std::string_view kDialTimeouts = "dialTimeouts";
 using settings::kNotAllowed;
 using settings::kTaken;
 using settings::parse_duration;
+using settings::word;
 
 struct Context {
   Settings& settings;
@@ -51,30 +51,14 @@ const char* duration(std::string_view value, milliseconds& out, milliseconds lea
   return kTaken;
 }
 
-template <class T>
-const char* word(std::string_view value, T& out, std::initializer_list<std::pair<std::string_view, T>> words) {
-  for (const auto& [name, meaning] : words) {
-    if (name != value) continue;
-    out = meaning;
-    return kTaken;
-  }
-  return kNotAllowed;
-}
-
-bool is_loopback(const abi::Address& address, abi::Family family) {
-  const abi::Address mapped{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 0}};
-  const abi::Address one{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
-  if (family == abi::Family::kIpv4) return address.bytes[0] == 127;
-  return address == one || std::equal(mapped.bytes, mapped.bytes + 13, address.bytes);
-}
-
 const char* listen_address(std::string_view value, Context& context) {
   context.settings.listen_address.reset();
   if (value.empty()) return kTaken;
   for (const abi::Family family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
     const auto address = sdk::parse_address(std::string(value), family);
     if (!address) continue;
-    if (is_loopback(*address, family)) return "cannot proxy on localhost";  // as in BEH 8.1
+    const auto parsed = lib::IpAddress::parse(value);  // an IPv4-mapped address is IPv4
+    if (parsed && parsed->is_loopback()) return "cannot proxy on localhost";  // as in BEH 8.1
     if (family == context.family && !sdk::is_unspecified(*address)) context.settings.listen_address = address;
     return kTaken;
   }
@@ -82,9 +66,9 @@ const char* listen_address(std::string_view value, Context& context) {
 }
 
 const char* port_range(std::string_view value, Context& context) {
-  const auto range = parse_port_range(value);
+  const auto range = lib::parse_port_range(value);
   if (!range) return kNotAllowed;
-  context.settings.proxy_ports = *range;
+  context.settings.proxy_ports = {range->first, range->second};
   return kTaken;
 }
 

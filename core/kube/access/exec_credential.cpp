@@ -5,7 +5,9 @@
 
 #include <simdjson.h>
 
+#include <initializer_list>
 #include <string_view>
+#include <utility>
 
 #include "core/kube/access/base64.hpp"
 #include "core/kube/access/certificates.hpp"
@@ -17,43 +19,30 @@
 namespace sluice::kube {
 namespace {
 
-// Opened and closed by the caller.
-class Members {
- public:
-  explicit Members(std::string& out) : out_(out) {}
-  void text(std::string_view name, std::string_view value) {
-    if (value.empty()) return;
-    begin(name);
-    append_json_string(out_, value);
-  }
-  void json(std::string_view name, std::string_view value) {
-    if (value.empty()) return;
-    begin(name);
-    out_ += value;
-  }
+// Empty for an empty text, whose member is omitted.
+std::string json_text(std::string_view text) {
+  std::string out;
+  if (!text.empty()) append_json_string(out, text);
+  return out;
+}
 
- private:
-  void begin(std::string_view name) {
-    if (!first_) out_ += ',';
-    first_ = false;
-    append_json_string(out_, name);
-    out_ += ':';
+// The members are names and JSON values. Members with an empty value are omitted; at least one is not empty.
+std::string json_object(std::initializer_list<std::pair<std::string_view, std::string>> members) {
+  std::string out;
+  for (const auto& [name, json] : members) {
+    if (!json.empty()) out.append(out.empty() ? "{" : ",").append(json_text(name)).append(":").append(json);
   }
-  std::string& out_;
-  bool first_ = true;
-};
+  return out + "}";
+}
 
 std::string cluster_json(const ConnectionConfig& config, const std::string& ca_pem) {
-  std::string out = "{";
-  Members members(out);
-  members.text("server", config.server.to_string());
-  members.text("tls-server-name", config.tls_server_name);
-  members.json("insecure-skip-tls-verify", config.insecure_skip_tls_verify ? "true" : "");
-  members.text("certificate-authority-data", ca_pem.empty() ? "" : base64_encode(ca_pem));
-  members.text("proxy-url", config.proxy ? config.proxy->to_string() : "");
-  members.json("disable-compression", config.disable_compression ? "true" : "");
-  members.json("config", config.exec->cluster_config);
-  return out + "}";
+  return json_object({{"server", json_text(config.server.to_string())},
+                      {"tls-server-name", json_text(config.tls_server_name)},
+                      {"insecure-skip-tls-verify", config.insecure_skip_tls_verify ? "true" : ""},
+                      {"certificate-authority-data", json_text(base64_encode(ca_pem))},
+                      {"proxy-url", json_text(config.proxy ? config.proxy->to_string() : "")},
+                      {"disable-compression", config.disable_compression ? "true" : ""},
+                      {"config", config.exec->cluster_config}});
 }
 
 lib::Status check_answer(const ExecCredential& answer) {
@@ -75,17 +64,11 @@ lib::Status check_answer(const ExecCredential& answer) {
 }  // namespace
 
 std::string exec_info(const ConnectionConfig& config, const std::string& ca_pem) {
-  std::string spec = "{";
-  Members members(spec);
-  members.json("cluster", config.exec->provide_cluster_info ? cluster_json(config, ca_pem) : "");
-  members.json("interactive", "false");
-  spec += "}";
-  std::string out = "{";
-  Members document(out);
-  document.text("kind", "ExecCredential");
-  document.text("apiVersion", config.exec->api_version);
-  document.json("spec", spec);
-  return out + "}";
+  return json_object(
+      {{"kind", json_text("ExecCredential")},
+       {"apiVersion", json_text(config.exec->api_version)},
+       {"spec", json_object({{"cluster", config.exec->provide_cluster_info ? cluster_json(config, ca_pem) : ""},
+                             {"interactive", "false"}})}});
 }
 
 lib::Result<ExecCredential> parse_exec_credential(const std::string& json, const std::string& api_version) {

@@ -3,25 +3,17 @@
 
 #include "core/kube/access/proxy.hpp"
 
-#include <algorithm>
-#include <cctype>
 #include <string_view>
 #include <utility>
 
 #include "lib/ip.hpp"
+#include "lib/number.hpp"
 #include "lib/text.hpp"
 
 namespace sluice::kube {
 namespace {
 
 constexpr const char* kForm = "write it as http://host:port";
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
 
 bool is_loopback(const std::string& host) {
   if (host == "localhost") return true;
@@ -54,7 +46,7 @@ bool covers(const std::string& entry, const ServerUrl& server) {
   if (name.empty() || (!port.empty() && port != std::to_string(server.port))) return false;
   if (const auto excepted = lib::IpAddress::parse(name)) return address && *address == *excepted;
   if (name.starts_with("*.")) name.erase(0, 1);
-  const std::string host = lower(server.host);
+  const std::string host = lib::lower_case(server.host);
   // ".example" matches subdomains only, "example" also the domain itself.
   if (name.starts_with('.')) return host.ends_with(name);
   return host == name || host.ends_with("." + name);
@@ -62,17 +54,15 @@ bool covers(const std::string& entry, const ServerUrl& server) {
 
 bool excepted_by(std::string_view no_proxy, const ServerUrl& server) {
   while (!no_proxy.empty()) {
-    const auto comma = no_proxy.find(',');
-    const std::string entry = lower(lib::trimmed(no_proxy.substr(0, comma)));
+    const std::string entry = lib::lower_case(lib::trimmed(lib::take_part(no_proxy, ',')));
     if (!entry.empty() && covers(entry, server)) return true;
-    no_proxy.remove_prefix(comma == std::string_view::npos ? no_proxy.size() : comma + 1);
   }
   return false;
 }
 
 // The name of the variable in upper case if it is set, else in lower case.
 std::string variable(std::string upper, const Environment& environment) {
-  return environment(upper).empty() ? lower(upper) : upper;
+  return environment(upper).empty() ? lib::lower_case(upper) : upper;
 }
 
 }  // namespace
@@ -88,7 +78,7 @@ lib::Result<Proxy> parse_proxy_url(const std::string& text, const std::string& o
   std::string_view rest = text;
   const auto scheme_end = rest.find("://");
   if (scheme_end == std::string_view::npos) return wrong("the scheme is missing");
-  const std::string scheme = lower(rest.substr(0, scheme_end));
+  const std::string scheme = lib::lower_case(rest.substr(0, scheme_end));
   rest.remove_prefix(scheme_end + 3);
   if (scheme == "https" || scheme == "socks5" || scheme == "socks5h") {
     return lib::Status(lib::StatusCode::unsupported, origin + ": proxies of scheme " + scheme +

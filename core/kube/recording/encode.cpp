@@ -9,6 +9,7 @@
 
 #include "lib/protocol.hpp"
 #include "lib/rfc3339.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -118,11 +119,7 @@ Json slice_ports(const std::vector<model::SlicePort>& ports) {
 Json hints(base::Symbol packed) {
   Json out = Json::array();
   std::string_view rest = packed.text();
-  while (!rest.empty()) {
-    const auto end = rest.find('\n');
-    out.push_back({{"name", std::string(rest.substr(0, end))}});
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-  }
+  while (!rest.empty()) out.push_back({{"name", std::string(lib::take_part(rest, '\n'))}});
   return out;
 }
 

@@ -3,23 +3,18 @@
 
 #include "core/kube/watch/streaming_support.hpp"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 
 #include "core/base/log.hpp"
 #include "core/kube/decode/text.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::kube {
 namespace {
 
 constexpr const char* kSwitch = "KUBE_FEATURE_WatchListClient";
 constexpr auto kRetryInterval = std::chrono::hours(1);
-
-template <std::size_t N>
-bool holds(const std::array<std::string_view, N>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 }  // namespace
 
@@ -28,8 +23,8 @@ bool streaming_lists_wanted(const std::function<std::string(const std::string& n
   constexpr std::array<std::string_view, 6> kTrue{"1", "t", "T", "true", "TRUE", "True"};
   constexpr std::array<std::string_view, 6> kFalse{"0", "f", "F", "false", "FALSE", "False"};
   const std::string value = environment(kSwitch);
-  if (holds(kFalse, value)) return false;
-  if (!value.empty() && !holds(kTrue, value)) {
+  if (lib::contains(kFalse, value)) return false;
+  if (!value.empty() && !lib::contains(kTrue, value)) {
     base::log_warning("kube", std::string(kSwitch) + " is " + in_quotes(value) +
                                   ", which is neither true nor false; lists are streamed");
   }

@@ -14,8 +14,10 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <set>
 
 #include "core/base/log.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::observe {
 namespace {
@@ -156,9 +158,8 @@ void ControlServer::accept_clients(Time now) {
     }
     ucred peer{};
     socklen_t size = sizeof peer;
-    const auto& users = options_.users;
     const bool known = ::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-                       std::find(users.begin(), users.end(), peer.uid) != users.end();
+                       lib::contains(options_.users, peer.uid);
     std::string refusal;
     if (!known)
       refusal = error_line("only root may use the control socket");
@@ -268,12 +269,10 @@ void ControlServer::answer(Client& client, const std::string& line, Time now) {
   } else if (const auto slow = slow_handlers_.find(command); slow != slow_handlers_.end()) {
     begin(client, slow->second, command, request, now);
   } else {
-    std::map<std::string, bool> known;
-    for (const auto& one : handlers_) known[one.first];
-    for (const auto& one : slow_handlers_) known[one.first];
-    std::string names;
-    for (const auto& one : known) names += (names.empty() ? "" : ", ") + one.first;
-    client.output = error_line("unknown command '" + command + "'; known: " + names);
+    std::set<std::string> known;
+    for (const auto& one : handlers_) known.insert(one.first);
+    for (const auto& one : slow_handlers_) known.insert(one.first);
+    client.output = error_line("unknown command '" + command + "'; known: " + lib::joined(known));
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include "core/observe/events/node_events.hpp"
 
+#include "lib/text.hpp"
+
 namespace sluice::observe {
 namespace {
 
@@ -29,9 +31,8 @@ ClusterEvent bind_failed_event(const std::string& node, const std::string& reaso
 }
 
 ClusterEvent kernel_settings_event(const std::string& node, const std::vector<std::string>& sentences) {
-  std::string note;
-  for (const auto& sentence : sentences) note += (note.empty() ? "" : "; ") + sentence;
-  return {ClusterEvent::Type::warning, "FailedToSetKernelSettings", kStart, note, Regarding::node(node)};
+  return {ClusterEvent::Type::warning, "FailedToSetKernelSettings", kStart, lib::joined(sentences, "; "),
+          Regarding::node(node)};
 }
 
 ClusterEvent service_health_event(const std::string& name_space, const std::string& name, const std::string& sentence) {
@@ -46,8 +47,7 @@ ClusterEvent not_programmed_event(const std::string& backend, const plugin::Fail
 }
 
 ClusterEvent reload_event(const std::string& node, const reload::ReloadResult& result) {
-  std::string note;
-  for (const auto& sentence : result.sentences) note += (note.empty() ? "" : "; ") + sentence;
+  const std::string note = lib::joined(result.sentences, "; ");
   if (result.ok()) {
     return {ClusterEvent::Type::normal, "ConfigurationReloaded", "Reload", note, Regarding::node(node)};
   }

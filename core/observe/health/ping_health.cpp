@@ -27,10 +27,9 @@ std::string decoded(std::string_view text) {
 std::vector<std::pair<std::string, std::string>> pairs_of(std::string_view query) {
   std::vector<std::pair<std::string, std::string>> out;
   while (!query.empty()) {
-    const std::string_view pair = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(query.size(), pair.size() + 1));
-    const std::string_view name = pair.substr(0, pair.find('='));
-    out.emplace_back(decoded(name), decoded(pair.substr(std::min(pair.size(), name.size() + 1))));
+    std::string_view pair = lib::take_part(query, '&');
+    const std::string_view name = lib::take_part(pair, '=');
+    out.emplace_back(decoded(name), decoded(pair));
   }
   return out;
 }
@@ -65,9 +64,10 @@ HttpResponse PingHealth::answer(std::string_view query) {
     ++passed_;
     checks = "[+]ping ok\n";
   }
-  std::string unknown;
-  for (const auto& name : excluded) unknown += (unknown.empty() ? "" : ",") + quoted(name);
-  if (!unknown.empty()) checks += "warn: some health checks cannot be excluded: no matches for " + unknown + "\n";
+  if (!excluded.empty()) {
+    checks +=
+        "warn: some health checks cannot be excluded: no matches for " + lib::joined(excluded, ",", quoted) + "\n";
+  }
   return {200,
           "text/plain; charset=utf-8",
           verbose ? checks + "healthz check passed\n" : "ok",

@@ -30,12 +30,10 @@ namespace net = boost::asio;
 using boost::system::error_code;
 
 std::string body_text(const std::string& name_space, const std::string& name, std::size_t count, bool healthy) {
-  const auto quoted = [](const std::string& text) {
-    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  };
-  return "{\n\t\"service\": {\n\t\t\"namespace\": " + quoted(name_space) + ",\n\t\t\"name\": " + quoted(name) +
-         "\n\t},\n\t\"localEndpoints\": " + std::to_string(count) +
-         ",\n\t\"serviceProxyHealthy\": " + (healthy ? "true" : "false") + "\n}";
+  return nlohmann::ordered_json{{"service", {{"namespace", name_space}, {"name", name}}},
+                                {"localEndpoints", count},
+                                {"serviceProxyHealthy", healthy}}
+      .dump(1, '\t', false, nlohmann::json::error_handler_t::replace);
 }
 
 struct Key {

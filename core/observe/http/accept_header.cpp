@@ -12,17 +12,6 @@
 namespace sluice::observe {
 namespace {
 
-// Calls `each` with the parts between the separators.
-template <class Each>
-void split(std::string_view text, char separator, Each each) {
-  for (;;) {
-    const auto end = text.find(separator);
-    each(lib::trimmed(text.substr(0, end)));
-    if (end == std::string_view::npos) return;
-    text.remove_prefix(end + 1);
-  }
-}
-
 struct Weighted {
   AcceptClause clause;
   double q = 1;
@@ -31,9 +20,10 @@ struct Weighted {
 Weighted parse_clause(std::string_view text) {
   Weighted out;
   bool first = true;
-  split(text, ';', [&](std::string_view part) {
+  while (!text.empty()) {
+    const std::string_view part = lib::trimmed(lib::take_part(text, ';'));
     const auto at = part.find(std::exchange(first, false) ? '/' : '=');
-    if (at == std::string_view::npos) return;
+    if (at == std::string_view::npos) continue;
     const std::string_view before = lib::trimmed(part.substr(0, at));
     const std::string_view after = lib::trimmed(part.substr(at + 1));
     if (part[at] == '/') {
@@ -44,7 +34,7 @@ Weighted parse_clause(std::string_view text) {
     } else {
       out.clause.parameters.emplace(before, after);
     }
-  });
+  }
   return out;
 }
 
@@ -62,10 +52,10 @@ std::string AcceptClause::parameter(const std::string& name) const {
 
 std::vector<AcceptClause> parse_accept(std::string_view header) {
   std::vector<Weighted> found;
-  split(header, ',', [&](std::string_view part) {
-    Weighted one = parse_clause(part);
+  while (!header.empty()) {
+    Weighted one = parse_clause(lib::take_part(header, ','));
     if (!one.clause.type.empty() && !one.clause.subtype.empty()) found.push_back(std::move(one));
-  });
+  }
   std::stable_sort(found.begin(), found.end(), [](const Weighted& a, const Weighted& b) { return a.q > b.q; });
   std::vector<AcceptClause> out;
   for (Weighted& one : found) out.push_back(std::move(one.clause));

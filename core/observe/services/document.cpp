@@ -11,6 +11,7 @@
 #include "core/observe/services/given_line.hpp"
 #include "core/observe/services/kernel_lines.hpp"
 #include "lib/protocol.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::observe {
 namespace {
@@ -54,11 +55,7 @@ bool is_used(Use use) { return use == Use::used || use == Use::used_while_termin
 json packed(base::Symbol names) {
   json out = json::array();
   std::string_view rest = names.text();
-  while (!rest.empty()) {
-    const auto end = std::min(rest.find('\n'), rest.size());
-    out.push_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
+  while (!rest.empty()) out.push_back(lib::take_part(rest, '\n'));
   return out;
 }
 

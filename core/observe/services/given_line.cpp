@@ -33,9 +33,7 @@ bool inside_differs(const ServicePort& port, const Frontend& frontend) {
 std::string at(const NodePortAddresses& node_ports) {
   if (node_ports.every) return " at every address of this node";
   if (node_ports.addresses.empty()) return " at no address";
-  std::vector<std::string> texts;
-  for (const auto& address : node_ports.addresses) texts.push_back(address.to_string());
-  return " at " + lib::joined(texts);
+  return " at " + lib::joined(node_ports.addresses, ", ", &lib::IpAddress::to_string);
 }
 
 }  // namespace

@@ -4,10 +4,8 @@
 #include "core/observe/services/kernel_lines.hpp"
 
 #include <algorithm>
-#include <cstdint>
 
 #include "lib/ip.hpp"
-#include "lib/number.hpp"
 
 namespace sluice::observe {
 namespace {
@@ -15,16 +13,6 @@ namespace {
 constexpr std::string_view kArrow = " -> ";
 // Follows an endpoint that gets no new connections, and is thus not among the delivered endpoints.
 constexpr std::string_view kDrains = " (drains)";
-
-// "10.180.0.1:80", "[fd00::1]:80".
-bool is_endpoint(std::string_view text) {
-  const auto colon = text.rfind(':');
-  if (colon == std::string_view::npos) return false;
-  if (!lib::parse_number<std::uint16_t>(text.substr(colon + 1))) return false;
-  std::string_view host = text.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  return lib::IpAddress::parse(host).has_value();
-}
 
 // Calls `piece` for each part, separated by ", ", between " -> " and the next ";".
 template <class F>
@@ -72,7 +60,7 @@ Agreement compare(std::string_view kernel_line, const std::set<std::string>& end
   std::size_t draining = 0;
   each_piece(kernel_line, [&](std::size_t begin, std::size_t end, bool) {
     const std::string_view piece = kernel_line.substr(begin, end - begin);
-    if (is_endpoint(piece)) found.emplace(piece);
+    if (lib::SocketAddress::parse(piece)) found.emplace(piece);
     if (piece.ends_with(kDrains)) ++draining;
   });
   std::size_t remarks = 0;
@@ -96,7 +84,7 @@ std::string shortened(std::string_view line, std::size_t most) {
     }
     // A remark may follow an endpoint: "10.180.0.1:80 (drains)".
     const std::string_view piece = line.substr(begin, end - begin);
-    if (is_endpoint(piece.substr(0, piece.find(' '))) && ++in_list > most) {
+    if (lib::SocketAddress::parse(piece.substr(0, piece.find(' '))) && ++in_list > most) {
       ++hidden;
       copied = end;
       return;

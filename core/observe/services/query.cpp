@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lib/number.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::observe {
 namespace {
@@ -54,12 +55,8 @@ lib::Result<ServiceQuery> ServiceQuery::parse(std::string_view text) {
     out.form_ = Address{*address, 0};
   } else if (const auto port = parse_port(rest.starts_with(':') ? rest.substr(1) : rest)) {
     out.form_ = NodePort{*port};
-  } else if (const auto colon = rest.rfind(':');
-             colon != std::string_view::npos && parse_port(rest.substr(colon + 1))) {
-    std::string_view host = rest.substr(0, colon);
-    const bool brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
-    if (brackets) host = host.substr(1, host.size() - 2);
-    if (const auto at = lib::IpAddress::parse(host)) out.form_ = Address{*at, *parse_port(rest.substr(colon + 1))};
+  } else if (const auto at = lib::SocketAddress::parse(rest); at && at->port != 0) {
+    out.form_ = Address{at->address, at->port};
   }
   if (!out.everything()) {
     out.protocol_ = protocol;
@@ -120,7 +117,7 @@ bool ServiceQuery::matches(const Address& form, const store::ExplainedPort& port
     }
     if (form.port == 0 || node == nullptr) continue;
     const auto& own = node->node_ports_match_all ? node->local_addresses : node->node_port_addresses;
-    if (std::find(own.begin(), own.end(), form.address) != own.end()) return true;
+    if (lib::contains(own, form.address)) return true;
   }
   return std::any_of(port.endpoints.begin(), port.endpoints.end(), [&](const store::ExplainedEndpoint& one) {
     return is_port(one.endpoint.port) && one.endpoint.address == form.address.bytes();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "lib/text.hpp"
 #include "plugins/common/netfilter/rule_text.hpp"
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/error.hpp"
@@ -36,12 +37,18 @@ std::string addresses_text(std::vector<std::string> addresses) {
 
 std::string sorted_list(std::vector<std::string> items) {
   std::sort(items.begin(), items.end());
-  std::string list;
-  for (const std::string& item : items) list.append(list.empty() ? "" : ", ").append(item);
-  return list;
+  return lib::joined(items);
 }
 
-std::string with_remarks(std::string list, const std::vector<std::string>& remarks) {
+std::string ranges_text(const std::vector<abi::Prefix>& ranges, abi::Family family) {
+  return lib::joined(ranges, ", ", [&](const abi::Prefix& range) { return sdk::to_string(range, family); });
+}
+
+void add(Remarks& to, std::string remark) {
+  if (!lib::contains(to, remark)) to.push_back(std::move(remark));
+}
+
+std::string with_remarks(std::string list, const Remarks& remarks) {
   if (remarks.empty()) return list;
   const char* before = " (";
   for (const std::string& remark : remarks) list.append(std::exchange(before, ", ")).append(remark);

@@ -42,10 +42,15 @@ std::string to_string(const Place& place, abi::Family family);
 std::string addresses_text(std::vector<std::string> addresses);
 inline constexpr std::string_view kEveryAddress = "every address of this node";
 
-// Appends remarks about the kernel state to a list: "a, b (first, second)".
-std::string with_remarks(std::string list, const std::vector<std::string>& remarks);
+// About the kernel state, each once.
+using Remarks = std::vector<std::string>;
+void add(Remarks& to, std::string remark);
+// Appends remarks to a list: "a, b (first, second)".
+std::string with_remarks(std::string list, const Remarks& remarks);
 // "a, b", sorted as text.
 std::string sorted_list(std::vector<std::string> items);
+// "10.0.0.0/8, 192.0.2.0/24", in the given order.
+std::string ranges_text(const std::vector<abi::Prefix>& ranges, abi::Family family);
 
 // The configured source ranges of a load balancer. If one of them contains the node, backends also allow the addresses
 // of the load balancer, `balancer`, because processes of the node may use them as source. Returns `sources` without

@@ -15,6 +15,7 @@
 
 #include "lib/ip.hpp"
 #include "lib/number.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::netfilter {
 namespace {
@@ -101,15 +102,9 @@ std::string address(std::string_view text) {
 
 std::string sorted_list(std::string_view list) {
   std::vector<std::string_view> items;
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    items.push_back(list.substr(0, comma));
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
+  while (!list.empty()) items.push_back(lib::take_part(list, ','));
   std::sort(items.begin(), items.end());
-  std::string joined;
-  for (const std::string_view item : items) joined.append(joined.empty() ? "" : ",").append(item);
-  return joined;
+  return lib::joined(items, ",");
 }
 
 // The kernel keeps 31 bits of a probability; the tools print 10 or 11 digits of it.

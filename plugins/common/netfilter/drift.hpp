@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/text.hpp"
+
 namespace sluice::netfilter {
 
 class Drift {
@@ -20,8 +22,7 @@ class Drift {
   std::size_t count() const noexcept { return count_; }
   // The first few phrases and the number of the remaining ones.
   std::string describe() const {
-    std::string text;
-    for (const std::string& phrase : first_) text.append(text.empty() ? "" : "; ").append(phrase);
+    std::string text = lib::joined(first_, "; ");
     if (count_ > first_.size()) text.append("; and ").append(std::to_string(count_ - first_.size())).append(" more");
     return text;
   }

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "sluice/sdk/error.hpp"
+#include "sluice/sdk/service.hpp"
+
 namespace sluice::netfilter {
 
 bool is_plain_name(std::string_view name) noexcept {
@@ -12,6 +15,17 @@ bool is_plain_name(std::string_view name) noexcept {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
            c == '_';
   });
+}
+
+void check_key(const abi::ServicePortKey& key, const std::string& name, const char* invalid, std::size_t most) {
+  if (sdk::protocol_name(key.protocol).empty()) {
+    throw sdk::Failure(abi::Code::kUnsupported, name, "its protocol is not known");
+  }
+  bool valid = name.size() <= most;
+  for (const abi::StringView& part : {key.service_namespace, key.service_name, key.port_name}) {
+    valid = valid && is_plain_name(sdk::text(part));
+  }
+  if (!valid) throw sdk::Failure(abi::Code::kInvalid, name, invalid);
 }
 
 std::string quoted_comment(std::string_view text) {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,17 @@ struct Key {
 using Problem = const char*;
 inline constexpr Problem kTaken = nullptr;
 inline constexpr Problem kNotAllowed = "";
+
+// Reads one of `words` into `out`.
+template <class T>
+Problem word(std::string_view value, T& out, std::initializer_list<std::pair<std::string_view, T>> words) {
+  for (const auto& [name, meaning] : words) {
+    if (name != value) continue;
+    out = meaning;
+    return kTaken;
+  }
+  return kNotAllowed;
+}
 
 template <class Context>
 struct Row {

@@ -5,7 +5,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include "lib/netlink/error.hpp"
 #include "lib/number.hpp"
 #include "lib/protocol.hpp"
+#include "lib/text.hpp"
 #include "plugins/common/netfilter/rule_reader.hpp"
 #include "plugins/ipvs/servers/connection_table.hpp"
 
@@ -61,15 +61,12 @@ std::vector<SavedDrain> DrainFile::load() const {
     return drains;
   }
   std::size_t invalid = 0;
-  for (std::size_t at = 0; at < text->size();) {
-    const std::size_t end = std::min(text->find('\n', at), text->size());
-    const auto drain = parse_line(std::string_view(*text).substr(at, end - at), family_);
-    if (drain) {
+  for (std::string_view rest = *text; !rest.empty();) {
+    if (const auto drain = parse_line(lib::take_part(rest, '\n'), family_)) {
       drains.push_back(*drain);
     } else {
       ++invalid;
     }
-    at = end + 1;
   }
   if (invalid > 0) {
     log_.warning(std::to_string(invalid) + " invalid lines in " + path_ + " were skipped" + consequence);

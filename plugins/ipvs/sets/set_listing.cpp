@@ -7,23 +7,16 @@
 
 #include "lib/ip.hpp"
 #include "lib/number.hpp"
+#include "lib/text.hpp"
 #include "plugins/common/netfilter/rule_reader.hpp"
 
 namespace sluice::ipvs {
 namespace {
 
-// Takes the text before `end` from the front, with `end`; without `end`, takes everything.
-std::string_view take(std::string_view& text, char end) noexcept {
-  const std::size_t at = text.find(end);
-  const std::string_view part = text.substr(0, at);
-  text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
-  return part;
-}
-
 // The next word of a line.
 std::string_view take_word(std::string_view& line) noexcept {
   while (!line.empty() && line[0] == ' ') line.remove_prefix(1);
-  return take(line, ' ');
+  return lib::take_part(line, ' ');
 }
 
 // The rest after `label`, without leading blanks.
@@ -57,18 +50,19 @@ std::optional<SetEntry> parse_entry(std::string_view text, SetType type, abi::Fa
   SetEntry entry;
   if (type == SetType::kPorts) return lib::read_number(text, entry.port) ? std::optional(entry) : std::nullopt;
   if (type == SetType::kIp) return parse_set_address(text, family, entry.address) ? std::optional(entry) : std::nullopt;
-  if (!parse_set_address(take(text, ','), family, entry.address)) return std::nullopt;
-  const auto protocol = netfilter::parse_protocol(take(text, ':'));
+  if (!parse_set_address(lib::take_part(text, ','), family, entry.address)) return std::nullopt;
+  const auto protocol = netfilter::parse_protocol(lib::take_part(text, ':'));
   if (!protocol) return std::nullopt;
   entry.protocol = *protocol;
   const bool has_other = text.find(',') != std::string_view::npos;
-  if (!lib::read_number(take(text, ','), entry.port) || has_other == (type == SetType::kIpPort)) return std::nullopt;
+  if (!lib::read_number(lib::take_part(text, ','), entry.port)) return std::nullopt;
+  if (has_other == (type == SetType::kIpPort)) return std::nullopt;
   if (type == SetType::kIpPort) return entry;
 
   const std::size_t bytes = sdk::address_bytes(family);
   entry.other_length = static_cast<std::uint8_t>(bytes * 8);
   const bool has_length = text.find('/') != std::string_view::npos;
-  if (!parse_set_address(take(text, '/'), family, entry.other)) return std::nullopt;
+  if (!parse_set_address(lib::take_part(text, '/'), family, entry.other)) return std::nullopt;
   if (!has_length) return entry;
   if (type == SetType::kIpPortIp || !lib::read_number(text, entry.other_length)) return std::nullopt;
   abi::Address network = entry.other;

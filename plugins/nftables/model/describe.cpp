@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "lib/text.hpp"
+#include "plugins/common/inspection/service_line.hpp"
 #include "sluice/sdk/address.hpp"
 
 namespace sluice::nftables {
@@ -14,12 +16,7 @@ namespace {
 std::string list_text(abi::Family family, const EndpointAddress* list, std::uint32_t length) {
   std::vector<EndpointAddress> sorted(list, list + length);
   std::sort(sorted.begin(), sorted.end());
-  std::string text;
-  for (const EndpointAddress& endpoint : sorted) {
-    if (!text.empty()) text += ", ";
-    text += to_string(family, endpoint);
-  }
-  return text;
+  return lib::joined(sorted, ", ", [&](const EndpointAddress& endpoint) { return to_string(family, endpoint); });
 }
 
 std::string refusal_text(FrontendPlan::Fallback fallback) {
@@ -49,11 +46,7 @@ std::string frontend_text(abi::Family family, const ServiceState& state, const F
     text += "; clients keep their endpoint for " + std::to_string(state.affinity_seconds) + " s";
   }
   if (frontend.firewalled && state.allowed) {
-    std::string ranges;
-    for (const abi::Prefix& range : *state.allowed) {
-      ranges += (ranges.empty() ? "" : ", ") + sdk::to_string(range, family);
-    }
-    text += "; only for clients in " + ranges;
+    text += "; only for clients in " + inspection::ranges_text(*state.allowed, family);
   }
   return text;
 }

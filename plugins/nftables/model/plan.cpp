@@ -11,7 +11,6 @@
 #include "lib/text.hpp"
 #include "plugins/common/netfilter/rule_text.hpp"
 #include "sluice/sdk/address.hpp"
-#include "sluice/sdk/error.hpp"
 #include "sluice/sdk/service.hpp"
 
 namespace sluice::nftables {
@@ -45,7 +44,9 @@ class ServicePlanner {
   }
 
   ServicePlan make() {
-    check();
+    // Names appear in comments, which nft cannot read back with quotes and the like. Addresses are not checked:
+    // nf_tables and kube-proxy accept any, and an invalid one harms no other Service.
+    netfilter::check_key(port_.key, plan_.name, "its name is no Kubernetes name and cannot be written down");
     if (sdk::has(port_, abi::kSessionAffinity)) plan_.affinity_seconds = port_.affinity_seconds;
     read_endpoints();
     read_source_ranges();
@@ -56,18 +57,6 @@ class ServicePlanner {
   }
 
  private:
-  // Names appear in comments, which nft cannot read back with quotes and the like. Addresses are not checked:
-  // nf_tables and kube-proxy accept any, and an invalid one harms no other Service.
-  void check() const {
-    if (sdk::protocol_name(port_.key.protocol).empty()) {
-      throw sdk::Failure(abi::Code::kUnsupported, plan_.name, "its protocol is not known");
-    }
-    for (const abi::StringView& name : {port_.key.service_namespace, port_.key.service_name, port_.key.port_name}) {
-      if (netfilter::is_plain_name(sdk::text(name))) continue;
-      throw sdk::Failure(abi::Code::kInvalid, plan_.name, "its name is no Kubernetes name and cannot be written down");
-    }
-  }
-
   void read_endpoints() {
     std::vector<EndpointAddress> here;
     for (const abi::Endpoint& endpoint : sdk::endpoints(port_)) {

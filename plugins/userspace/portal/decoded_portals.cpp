@@ -34,11 +34,6 @@ std::optional<Place> frontend_of(const RuleFields& rule, bool node_port) {
 
 std::string first_word(std::string_view text) { return std::string(text.substr(0, text.find(' '))); }
 
-std::uint16_t proxy_port_of(std::string_view to) {
-  const std::size_t colon = to.rfind(':');
-  return netfilter::parse_port(colon == std::string_view::npos ? to : to.substr(colon + 1)).value_or(0);
-}
-
 bool is_relay_mark(std::uint32_t mark) {
   return std::find(netfilter::kRelayMarks.begin(), netfilter::kRelayMarks.end(), mark) != netfilter::kRelayMarks.end();
 }

@@ -4,6 +4,7 @@
 #include "plugins/userspace/portal/portal_listing.hpp"
 
 #include "lib/number.hpp"
+#include "plugins/common/netfilter/rule_words.hpp"
 #include "plugins/common/netfilter/save_parser.hpp"
 
 namespace sluice::userspace {
@@ -11,39 +12,11 @@ namespace {
 
 using netfilter::Table;
 
-// Splits a line of iptables-save at blanks, except within double quotes, where a backslash escapes the next character.
-std::vector<std::string> words_of(std::string_view rule) {
-  std::vector<std::string> words;
-  std::string word;
-  bool any = false;
-  bool inside = false;
-  for (std::size_t at = 0; at < rule.size(); ++at) {
-    const char c = rule[at];
-    if (c == '"') {
-      inside = !inside;
-      any = true;
-    } else if (inside && c == '\\' && at + 1 < rule.size()) {
-      word.push_back(rule[++at]);
-    } else if (c == ' ' && !inside) {
-      if (any) words.push_back(std::exchange(word, {}));
-      any = false;
-    } else {
-      word.push_back(c);
-      any = true;
-    }
-  }
-  if (any) words.push_back(std::move(word));
-  return words;
-}
-
-// "34567", "10.0.0.1:34567", "[fd00::1]:34567"; 0 if there is none.
-std::uint16_t port_of(std::string_view text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon != std::string_view::npos) text.remove_prefix(colon + 1);
-  return lib::parse_number<std::uint16_t>(text).value_or(0);
-}
-
 }  // namespace
+
+std::uint16_t proxy_port_of(std::string_view text) {
+  return lib::parse_number<std::uint16_t>(text.substr(text.rfind(':') + 1)).value_or(0);
+}
 
 std::optional<std::size_t> find_portal_chain(std::string_view table, std::string_view chain) {
   for (std::size_t i = 0; i < kPortalChains.size(); ++i) {
@@ -76,16 +49,18 @@ PortalListing list_portals(netfilter::KernelSession& session) {
 
 PortalRuleText read_portal_rule(std::string_view rule) {
   PortalRuleText read;
-  const std::vector<std::string> words = words_of(rule);
+  std::vector<netfilter::RuleWord> words;
+  std::string unquoted;
+  netfilter::split_rule(rule, words, unquoted);
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-    if (words[i] == "--comment") {
-      read.comment = words[++i];
-    } else if (words[i] == "-p") {
-      read.protocol = words[++i];
-    } else if (words[i] == "-j") {
-      read.target = words[++i];
-    } else if (words[i] == "--to-ports" || words[i] == "--to-destination") {
-      read.proxy_port = port_of(words[++i]);
+    if (words[i].text == "--comment") {
+      read.comment = words[++i].text;
+    } else if (words[i].text == "-p") {
+      read.protocol = words[++i].text;
+    } else if (words[i].text == "-j") {
+      read.target = words[++i].text;
+    } else if (words[i].text == "--to-ports" || words[i].text == "--to-destination") {
+      read.proxy_port = proxy_port_of(words[++i].text);
     }
   }
   return read;

@@ -22,6 +22,9 @@ namespace sluice::userspace {
 // Index in kPortalChains; empty for any other chain.
 std::optional<std::size_t> find_portal_chain(std::string_view table, std::string_view chain);
 
+// "34567", "10.0.0.1:34567", "[fd00::1]:34567"; 0 if there is none.
+std::uint16_t proxy_port_of(std::string_view text);
+
 struct PortalListing {
   netfilter::Ruleset rules;  // of the portal chains and the built-in chains
   // Portal chains that rules in foreign chains jump to, as indices in kPortalChains.

@@ -12,7 +12,6 @@
 namespace sluice::userspace {
 namespace {
 
-using netfilter::is_plain_name;
 using netfilter::quoted_comment;
 using netfilter::Table;
 
@@ -93,11 +92,8 @@ class Planner {
       throw sdk::Failure(abi::Code::kUnsupported, portal_.name,
                          "the userspace backend relays TCP and UDP only; use another backend for SCTP");
     }
-    if (portal_.name.size() > kMaxName || !is_plain_name(sdk::text(port_.key.service_namespace)) ||
-        !is_plain_name(sdk::text(port_.key.service_name)) || !is_plain_name(sdk::text(port_.key.port_name))) {
-      throw sdk::Failure(abi::Code::kInvalid, portal_.name,
-                         "invalid name: not a Kubernetes name, so it cannot be written into a rule");
-    }
+    netfilter::check_key(port_.key, portal_.name,
+                         "invalid name: not a Kubernetes name, so it cannot be written into a rule", kMaxName);
   }
 
   std::string text(const abi::Address& address) const { return sdk::to_string(address, facts_.family); }
