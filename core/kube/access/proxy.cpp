@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "lib/ip.hpp"
-#include "lib/number.hpp"
 #include "lib/text.hpp"
 
 namespace sluice::kube {

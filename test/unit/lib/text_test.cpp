@@ -14,6 +14,9 @@ class TextTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(TextTest);
   CPPUNIT_TEST(white_space_is_trimmed_at_the_ends);
   CPPUNIT_TEST(texts_are_joined_with_a_separator);
+  CPPUNIT_TEST(numbers_are_joined_as_a_projection_prints_them);
+  CPPUNIT_TEST(texts_are_split_at_separators);
+  CPPUNIT_TEST(capital_letters_of_ascii_become_small);
   CPPUNIT_TEST(repeated_values_are_removed);
   CPPUNIT_TEST(percent_signs_are_decoded);
   CPPUNIT_TEST_SUITE_END();
@@ -24,9 +27,26 @@ class TextTest : public CppUnit::TestFixture {
   }
 
   void texts_are_joined_with_a_separator() {
-    CPPUNIT_ASSERT_EQUAL(std::string(), joined({}));
-    CPPUNIT_ASSERT_EQUAL(std::string("a, b"), joined({"a", "b"}));
-    CPPUNIT_ASSERT_EQUAL(std::string("; a; "), joined({"", "a", ""}, "; "));
+    CPPUNIT_ASSERT_EQUAL(std::string(), joined(std::vector<std::string>{}));
+    CPPUNIT_ASSERT_EQUAL(std::string("a, b"), joined(std::vector<std::string>{"a", "b"}));
+    CPPUNIT_ASSERT_EQUAL(std::string("; a; "), joined(std::vector<std::string>{"", "a", ""}, "; "));
+  }
+
+  void numbers_are_joined_as_a_projection_prints_them() {
+    CPPUNIT_ASSERT_EQUAL(std::string("1, 2"), joined(std::vector<int>{1, 2}, ", ", [](int n) { return std::to_string(n); }));
+  }
+
+  void texts_are_split_at_separators() {
+    CPPUNIT_ASSERT((split("a,,b", ',') == std::vector<std::string>{"a", "", "b"}));
+    CPPUNIT_ASSERT((split("a,", ',') == std::vector<std::string>{"a", ""}));
+    CPPUNIT_ASSERT((split("", ',') == std::vector<std::string>{""}));
+    std::string_view text = "a=b=c";
+    CPPUNIT_ASSERT(take_part(text, '=') == "a" && text == "b=c");
+    CPPUNIT_ASSERT(take_part(text, ';') == "b=c" && text.empty());
+  }
+
+  void capital_letters_of_ascii_become_small() {
+    CPPUNIT_ASSERT_EQUAL(std::string("az-[`Ã"), lower_case("AZ-[`Ã"));
   }
 
   void repeated_values_are_removed() {
