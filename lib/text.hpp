@@ -28,11 +28,11 @@ inline std::string joined(const std::vector<std::string>& texts, std::string_vie
   return out;
 }
 
-// Sorts `values` and removes repeated ones.
+// Sorts `items` and removes repeated ones.
 template <class T>
-void sort_unique(std::vector<T>& values) {
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
+void sort_unique(std::vector<T>& items) {
+  std::sort(items.begin(), items.end());
+  items.erase(std::unique(items.begin(), items.end()), items.end());
 }
 
 }  // namespace sluice::lib
