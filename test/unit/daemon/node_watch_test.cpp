@@ -25,7 +25,7 @@ class NodeWatchTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(case_134_the_bind_address_determines_the_primary_family);
   CPPUNIT_TEST(case_140_cluster_cidrs_are_checked_with_the_primary_family);
   CPPUNIT_TEST(a_port_that_is_not_programmed_is_an_event_of_its_service);
-  CPPUNIT_TEST(mode_ipvs_is_reported_as_deprecated_like_kube_proxy_does);
+  CPPUNIT_TEST(ipvs_mode_is_reported_as_deprecated_like_kube_proxy_does);
   CPPUNIT_TEST_SUITE_END();
 
   static model::Node node(const std::vector<const char*>& ips, const std::vector<const char*>& cidrs = {}) {
@@ -127,11 +127,11 @@ class NodeWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(other.fatal().ok());
   }
 
-  void mode_ipvs_is_reported_as_deprecated_like_kube_proxy_does() {  // BEH 11.8
+  void ipvs_mode_is_reported_as_deprecated_like_kube_proxy_does() {  // BEH 11.8
     const auto event = observe::deprecation_event("n", config::mode_facts("ipvs"));
     CPPUNIT_ASSERT_EQUAL(std::string("IPVSDeprecation"), event.reason);
     CPPUNIT_ASSERT_EQUAL(
-        std::string("mode ipvs is deprecated in Kubernetes since 1.35; kube-proxy turns it off in 1.40 "
+        std::string("ipvs mode is deprecated in Kubernetes since 1.35; kube-proxy turns it off in 1.40 "
                     "and removes it in 1.43. sluiced continues to support it, and can switch a node to "
                     "another mode at any time"),
         event.note);
