@@ -93,11 +93,11 @@ bool contains(const Range& range, const Value& value) {
   return std::find(std::begin(range), std::end(range), value) != std::end(range);
 }
 
-// Sorts `values` and removes repeated ones.
+// Sorts `items` and removes repeated ones.
 template <class T>
-void sort_unique(std::vector<T>& values) {
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
+void sort_unique(std::vector<T>& items) {
+  std::sort(items.begin(), items.end());
+  items.erase(std::unique(items.begin(), items.end()), items.end());
 }
 
 }  // namespace sluice::lib

@@ -176,8 +176,8 @@ void StartupCleanup::log_result(const Removal& removed) const {
     return;
   }
   const Modes whose = removed.modes & ~mode_;
-  base::log_info("app", "removed what " + (whose == 0 ? std::string("another backend") : "mode " + mode_names(whose)) +
-                            " had left: " + removed.to_string());
+  const std::string owner = whose == 0 ? std::string("another backend") : mode_names(whose) + " mode";
+  base::log_info("app", "removed leftover state of " + owner + ": " + removed.to_string());
 }
 
 }  // namespace sluice::cleanup

@@ -140,7 +140,7 @@ class CommandLine {
     std::replace(parsed.name.begin(), parsed.name.end(), '_', '-');
     if (equals != std::string::npos) parsed.value = word.substr(equals + 1);
     if (parsed.name.empty() || parsed.name.front() == '-') {
-      problems_.error("", "'" + word + "' is no flag; allowed: --name, --name=value or --name value");
+      problems_.error("", "'" + word + "' is not a flag; allowed: --name, --name=value or --name value");
       return;
     }
     take(parsed);
@@ -245,7 +245,7 @@ std::string Flags::text(std::string_view name) const {
 
 bool Flags::on(std::string_view name) const { return text(name) == "true"; }
 
-std::vector<std::string> Flags::values(std::string_view name) const {
+std::vector<std::string> Flags::texts(std::string_view name) const {
   const auto found = given_.find(name);
   return found == given_.end() ? std::vector<std::string>() : found->second;
 }
@@ -264,7 +264,7 @@ Action Flags::action() const {
 std::vector<std::string> Flags::ignored_with_file() const {
   std::vector<std::string> out;
   if (text("config").empty()) return out;
-  for (const auto& [name, values] : given_) {
+  for (const auto& [name, texts] : given_) {
     if (!find_flag(name)->beats_file) out.push_back("--" + name);
   }
   return out;
@@ -273,8 +273,8 @@ std::vector<std::string> Flags::ignored_with_file() const {
 Flags parse_flags(const std::vector<std::string>& arguments, Problems& problems) {
   const po::options_description description = describe_all();
   po::parsed_options parsed(&description);
-  for (auto& [name, values] : CommandLine(arguments, problems).read()) {
-    parsed.options.emplace_back(name, values);
+  for (auto& [name, texts] : CommandLine(arguments, problems).read()) {
+    parsed.options.emplace_back(name, texts);
   }
   po::variables_map stored;
   po::store(parsed, stored);
@@ -283,13 +283,13 @@ Flags parse_flags(const std::vector<std::string>& arguments, Problems& problems)
   for (const Option* flag : flag_table()) {
     const po::variable_value& value = stored[std::string(flag->flag)];
     if (value.empty() || value.defaulted()) continue;
-    std::vector<std::string>& values = flags.given_[std::string(flag->flag)];
+    std::vector<std::string>& texts = flags.given_[std::string(flag->flag)];
     if (flag->kind == FlagKind::boolean) {
-      values = {value.as<bool>() ? "true" : "false"};
+      texts = {value.as<bool>() ? "true" : "false"};
     } else if (flag->kind == FlagKind::list || flag->kind == FlagKind::repeated) {
-      values = value.as<std::vector<std::string>>();
+      texts = value.as<std::vector<std::string>>();
     } else {
-      values = {value.as<std::string>()};
+      texts = {value.as<std::string>()};
     }
   }
   if (flags.on("check") && flags.on("cleanup")) {
@@ -306,7 +306,7 @@ std::map<std::string, std::string> flag_values(const Flags& flags) {
       value = default_text(*flag);
       continue;
     }
-    for (const std::string& one : flags.values(flag->flag)) value += (value.empty() ? "" : ",") + one;
+    for (const std::string& one : flags.texts(flag->flag)) value += (value.empty() ? "" : ",") + one;
   }
   return out;
 }

@@ -27,7 +27,7 @@ class Flags {
   // REQUIRES: given(name) and a boolean flag.
   bool on(std::string_view name) const;
   // All values of a list or repeatable flag, in order.
-  std::vector<std::string> values(std::string_view name) const;
+  std::vector<std::string> texts(std::string_view name) const;
 
   // Precedence: help, version, check, write-config-to, cleanup, init-only.
   Action action() const;

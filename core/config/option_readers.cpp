@@ -58,7 +58,7 @@ void apply(const Flags& flags, const Option& option, const DraftCell& cell) {
         if constexpr (std::is_same_v<Pointer, Texts*>) {
           if (!flags.given(option.flag)) return;
           if (!option.flag_appends) pointer->clear();
-          for (const std::string& value : flags.values(option.flag)) pointer->push_back({value, place(option)});
+          for (const std::string& value : flags.texts(option.flag)) pointer->push_back({value, place(option)});
         } else if constexpr (!std::is_same_v<Pointer, std::monostate>) {
           if (const auto value = given(flags, option.flag, pointer)) {
             *pointer = *value;
@@ -106,7 +106,7 @@ void read_field(const ConfigNode& node, const Option& option, Draft& draft) {
       [&](auto pointer) {
         using Pointer = decltype(pointer);
         if constexpr (std::is_same_v<Pointer, Texts*>) {
-          if (auto values = node.texts(); !values.empty()) *pointer = std::move(values);
+          if (auto texts = node.texts(); !texts.empty()) *pointer = std::move(texts);
         } else if constexpr (!std::is_same_v<Pointer, std::monostate>) {
           if (const auto value = given(node, option, pointer)) {
             *pointer = *value;
@@ -173,11 +173,11 @@ void read_sections(const ConfigNode& map, const Option&, Draft& draft) {
   for (const auto& member : map.members()) {
     const ConfigNode& node = member.node;
     if (draft.sections.find(member.name) != draft.sections.end()) {
-      node.error("is given a second time; allowed: one section a backend");
+      node.error("is given twice; allowed: one section per backend");
       continue;
     }
     if (!node.yaml().IsMap() && !node.is_null()) {
-      node.error("is no map; allowed: the settings of backend " + member.name + " as fields");
+      node.error("is not a map; allowed: the settings of backend " + member.name + " as fields");
       continue;
     }
     BackendSection section;

@@ -46,7 +46,7 @@ std::string positive(const Value& value) {
 std::string buffer_size(const Value& value) {
   const auto& text = std::get<std::string>(value);
   return unless(parse_quantity(text).has_value(),
-                "'" + text + "' is no size; allowed: bytes, such as 65536, 64Ki or 1M");
+                "'" + text + "' is not a size; allowed: bytes, such as 65536, 64Ki or 1M");
 }
 
 std::string cidr(const Value& value) {
@@ -63,19 +63,19 @@ std::string drain_timeout(const Value& value) {
 
 std::string log_format(const Value& value) {
   const auto& text = std::get<std::string>(value);
-  return unless(text == "text" || text == "json", "'" + text + "' is no log format; allowed: text, json");
+  return unless(text == "text" || text == "json", "'" + text + "' is not a log format; allowed: text, json");
 }
 
 std::string oom_score(const Value& value) {
   const int score = std::get<int>(value);
   return unless(score >= kLeastOomScore && score <= kMostOomScore,
-                std::to_string(score) + " is no such score; allowed: -1000 to 1000");
+                std::to_string(score) + " is not an OOM score; allowed: -1000 to 1000");
 }
 
 std::string port_range(const Value& value) {
   const auto& text = std::get<std::string>(value);
   return unless(lib::parse_port_range(text).has_value(),
-                "'" + text + "' is no range of ports; allowed: such as 30000-32767 or 30000+500");
+                "'" + text + "' is not a port range; allowed: such as 30000-32767 or 30000+500");
 }
 
 std::string previous_release(const Value& value) {
@@ -94,7 +94,7 @@ std::string state_dir(const Value& value) {
 
 std::string verbosity(const Value& value) {
   const int level = std::get<int>(value);
-  return unless(level >= 0, std::to_string(level) + " is no verbosity; allowed: 0 or more");
+  return unless(level >= 0, std::to_string(level) + " is not a verbosity; allowed: 0 or more");
 }
 
 }  // namespace checks

@@ -81,7 +81,7 @@ class Validator {
   void recording() {
     const Sourced<double>& speed = draft_.replay_speed;
     if (speed.given() && !draft_.replay.given()) {
-      problems_.error(speed.where, "is the speed of a replay, and there is none; add --replay or leave it out");
+      problems_.error(speed.where, "applies to a replay only; add --replay or remove it");
     } else if (speed.value < 0) {
       problems_.error(speed.where, "is negative; allowed: 0 (without waiting), or a factor such as 1, 0.5 or 10");
     }
@@ -178,7 +178,7 @@ class Validator {
 
   void check_bit(const Sourced<int>& bit) {
     if (bit.value < 0 || bit.value > 31) {
-      problems_.error(bit.where, std::to_string(bit.value) + " is no bit of a packet mark; allowed: 0 to 31");
+      problems_.error(bit.where, std::to_string(bit.value) + " is not a bit of a packet mark; allowed: 0 to 31");
     }
   }
 
@@ -208,9 +208,10 @@ class Validator {
       if (const auto mode = node::parse_detect_local_mode(draft_.detect_local_mode.value)) {
         detector.mode = *mode;
       } else {
-        problems_.error(draft_.detect_local_mode.where,
-                        "'" + draft_.detect_local_mode.value +
-                            "' is no such mode; allowed: ClusterCIDR, NodeCIDR, BridgeInterface, InterfaceNamePrefix");
+        problems_.error(
+            draft_.detect_local_mode.where,
+            "'" + draft_.detect_local_mode.value +
+                "' is not a detection mode; allowed: ClusterCIDR, NodeCIDR, BridgeInterface, InterfaceNamePrefix");
         return;
       }
     }

@@ -29,9 +29,10 @@ void check_address(const std::string& address, const std::string& where, bool ma
   }
   out = parse_listen_address(address);
   if (!out) {
-    problems.error(where, "'" + address +
-                              "' is no address to listen on; allowed: an IP address, or IP:port (IPv6 as [IP]:port) "
-                              "with a port from 1 to 65535");
+    problems.error(where,
+                   "'" + address +
+                       "' is not an address to listen on; allowed: an IP address, or IP:port (IPv6 as [IP]:port) "
+                       "with a port from 1 to 65535");
   }
 }
 
@@ -85,12 +86,12 @@ void validate_feature_gates(const Draft& draft, Settings& out, Problems& problem
     const bool wanted = on.value_or(false);
     const FeatureGate* gate = find_feature_gate(name);
     if (!on) {
-      problems.error(entry.where, "'" + entry.value + "' is no gate with a boolean; allowed: " + name + "=true or " +
+      problems.error(entry.where, "'" + entry.value + "' is not a gate with a boolean; allowed: " + name + "=true or " +
                                       name + "=false");
       continue;
     }
     if (gate == nullptr) {
-      const std::string text = "'" + name + "' is no feature gate of Kubernetes 1.36";
+      const std::string text = "'" + name + "' is not a feature gate of Kubernetes 1.36";
       if (draft.strict)
         problems.error(entry.where, text + "; remove it");
       else
@@ -137,7 +138,7 @@ void validate_logging(const Draft& draft, Settings& out, Problems& problems) {
                                                    : parse_number(std::string_view(entry.value).substr(equals + 1));
     if (equals == 0 || !level || *level < 0) {
       problems.error(entry.where,
-                     "'" + entry.value + "' is no pattern with a verbosity; allowed: PATTERN=LEVEL, such as sync=4");
+                     "'" + entry.value + "' is not a pattern with a verbosity; allowed: PATTERN=LEVEL, such as sync=4");
     }
   }
   if (!draft.vmodule.empty() && draft.log_format.value == "json") {

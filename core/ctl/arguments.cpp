@@ -50,7 +50,8 @@ po::options_description options() {
 lib::Result<std::chrono::seconds> time_of(const po::variables_map& given, const std::string& option) {
   const auto& text = given[option].as<std::string>();
   const auto time = parse_time(text);
-  if (!time) return lib::invalid("--" + option + ": '" + text + "' is no time; allowed: 1s to 24h, as 30s, 10m or 1h");
+  if (!time)
+    return lib::invalid("--" + option + ": '" + text + "' is not a duration; allowed: 1s to 24h, as 30s, 10m or 1h");
   return *time;
 }
 
@@ -58,7 +59,8 @@ lib::Result<Arguments> interpret_services(const po::variables_map& given, const 
                                           Arguments out) {
   if (words.size() > 1) {
     out.query = words[1];
-    if (out.query.empty()) return lib::invalid("services: an empty text is no Service; leave it out to see all");
+    if (out.query.empty())
+      return lib::invalid("services: an empty text is not a Service; omit it to list all Services");
   }
   out.kernel = given.count("no-kernel") == 0;
   if (given.count("family") == 0) return out;

@@ -56,7 +56,7 @@ Status check_permissions(const fs::path& file, const fs::path& path, const char*
   }
   const mode_t forbidden = relax ? S_IWOTH : S_IWGRP | S_IWOTH;
   if ((found.st_mode & forbidden) != 0) {
-    const char* const writer = (found.st_mode & S_IWOTH) != 0 ? "everybody" : "its group";
+    const char* const writer = (found.st_mode & S_IWOTH) != 0 ? "every user" : "its group";
     return reject_file(StatusCode::denied, file,
                        std::string("permission check: ") + role + " " + path.string() + " is writable by " + writer +
                            " (mode " + octal(found.st_mode) + "); run chmod go-w " + path.string());

@@ -23,7 +23,7 @@ std::string list_name(const netfilter::ShortHash& hash) { return name(ChainId{Ch
 
 }  // namespace
 
-void AffinityBook::note(const abi::Transaction& transaction) {
+void AffinityClients::note(const abi::Transaction& transaction) {
   if (transaction.kind == abi::TransactionKind::kFull) ports_.clear();
   for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) ports_.erase(hash_input(key));
   for (const auto& given : sdk::range<abi::ServicePort>(transaction.service_ports)) {
@@ -43,7 +43,7 @@ void AffinityBook::note(const abi::Transaction& transaction) {
   }
 }
 
-std::vector<AffinityBook::Bound> AffinityBook::bound(const Port& port) {
+std::vector<AffinityClients::Bound> AffinityClients::bound(const Port& port) {
   std::vector<Bound> found;
   for (const Endpoint& endpoint : port.endpoints) {
     const auto clients = lists_.read(list_name(endpoint.hash), family_);
@@ -60,7 +60,7 @@ std::vector<AffinityBook::Bound> AffinityBook::bound(const Port& port) {
   return found;
 }
 
-void AffinityBook::export_clients(abi::AffinitySink& sink) {
+void AffinityClients::export_clients(abi::AffinitySink& sink) {
   sdk::AffinityBatch batch(sink);
   for (const auto& [key, port] : ports_) {
     for (const Bound& one : bound(port)) {
@@ -78,7 +78,7 @@ void AffinityBook::export_clients(abi::AffinitySink& sink) {
   }
 }
 
-void AffinityBook::keep(const abi::ArrayView& clients) {
+void AffinityClients::keep(const abi::ArrayView& clients) {
   for (const auto& client : sdk::range<abi::AffinityClient>(clients)) {
     kept_[hash_input(client.key)].push_back(
         {client.client, client.endpoint, client.endpoint_port, client.remaining_seconds});
@@ -86,8 +86,8 @@ void AffinityBook::keep(const abi::ArrayView& clients) {
 }
 
 // Must be fast: there may be hundreds of thousands of clients, and new connections wait for the end of the swap.
-void AffinityBook::bind(const Port& port, const std::vector<Kept>& clients, std::size_t capacity,
-                        NotImported& not_imported) {
+void AffinityClients::bind(const Port& port, const std::vector<Kept>& clients, std::size_t capacity,
+                           NotImported& not_imported) {
   struct Target {
     const Endpoint* endpoint;
     std::size_t bound;
@@ -128,7 +128,7 @@ void AffinityBook::bind(const Port& port, const std::vector<Kept>& clients, std:
   }
 }
 
-std::string AffinityBook::bind() {
+std::string AffinityClients::bind() {
   const std::map<std::string, std::vector<Kept>> kept = std::exchange(kept_, {});
   if (kept.empty()) return {};
   const std::size_t capacity = lists_.capacity();
@@ -139,7 +139,7 @@ std::string AffinityBook::bind() {
   }
   const std::size_t count = not_imported.no_room + not_imported.failed;
   if (count == 0) return {};
-  std::string problem = std::to_string(count) + " clients with session affinity were not taken over: ";
+  std::string problem = std::to_string(count) + " clients with session affinity were not imported: ";
   if (not_imported.failed != 0) return problem + std::strerror(not_imported.error);
   return problem + "for each endpoint the kernel remembers " + std::to_string(capacity) +
          " (parameter ip_list_tot of the module xt_recent)";

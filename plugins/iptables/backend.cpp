@@ -113,7 +113,7 @@ void IptablesBackend::write(const abi::Transaction& transaction, const abi::Node
   if (full || node.version != node_version_) prepare_node(node);
   if (full) counters_.ensure(*kernel_, log());
   netfilter::NamedKeys keys(transaction);
-  const auto leave_out = [&](const std::string& name, const std::string& why) {
+  const auto report = [&](const std::string& name, const std::string& why) {
     if (const auto key = keys.find(name)) netfilter::report_not_programmed(host(), *key, name, why);
   };
   ApplyContext context{facts.plan,
@@ -123,7 +123,7 @@ void IptablesBackend::write(const abi::Transaction& transaction, const abi::Node
                        skipped_,
                        old_backend_serves_,
                        [this] { bind_clients(); },
-                       [&](const std::string& name, const sdk::Failure& why) { leave_out(name, why.what()); },
+                       [&](const std::string& name, const sdk::Failure& why) { report(name, why.what()); },
                        log()};
   if (full) {
     write_full(context, transaction, node, facts);
@@ -131,7 +131,7 @@ void IptablesBackend::write(const abi::Transaction& transaction, const abi::Node
   } else {
     apply_delta(session_, context, transaction, plan_tail(family(), node), state_);
   }
-  for (const auto& [name, why] : submitter.refused()) leave_out(name, why);
+  for (const auto& [name, why] : submitter.refused()) report(name, why);
 }
 
 void IptablesBackend::write_full(ApplyContext& context, const abi::Transaction& transaction, const abi::NodeFacts& node,

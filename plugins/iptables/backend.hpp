@@ -108,7 +108,7 @@ class IptablesBackend final : public sdk::BackendBase {
   Reporter reporter_;
   Counters counters_;
   std::unique_ptr<RecentLists> recent_;
-  AffinityBook affinity_;
+  AffinityClients affinity_;
   ServiceNames names_;
   Prepared prepared_{*this};
   BoundClients bound_clients_{*this};

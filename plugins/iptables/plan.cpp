@@ -85,8 +85,8 @@ class ServicePlanner {
     external_refusal_ = refusal(external_local_, external_local_ ? local_ : cluster_);
     internal_over_local_ = internal_local;
     plan_.endpoints = static_cast<std::uint32_t>(port_.endpoints.count);
-    plan_.no_local_internal = internal_refusal_ && internal_refusal_->target == kDrop;
-    plan_.no_local_external = external_refusal_ && external_refusal_->target == kDrop;
+    plan_.internal_without_local_endpoints = internal_refusal_ && internal_refusal_->target == kDrop;
+    plan_.external_without_local_endpoints = external_refusal_ && external_refusal_->target == kDrop;
   }
 
   // REJECT: there are no endpoints. DROP: there are endpoints, but not on this node.

@@ -55,8 +55,8 @@ struct ServicePlan {
   std::vector<PlannedRule> rules;
   std::uint32_t endpoints = 0;  // used or not
   // Traffic policy Local, and there are endpoints but none on this node.
-  bool no_local_internal = false;
-  bool no_local_external = false;
+  bool internal_without_local_endpoints = false;
+  bool external_without_local_endpoints = false;
 };
 // Throws sdk::Failure (kInvalid) for a name that cannot be written into a rule.
 ServicePlan plan_service(const abi::ServicePort& port, const PlanFacts& facts, const PlanChoices& choices = {});

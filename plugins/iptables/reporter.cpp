@@ -42,8 +42,8 @@ void Reporter::rules(const Totals& totals, const netfilter::KernelSession& sessi
   set(kTotal, "table", "nat", totals.nat_rules);
   set(kLast, "table", "filter", session.lines(Table::kFilter));
   set(kLast, "table", "nat", session.lines(Table::kNat));
-  set(kNoLocal, "traffic_policy", "internal", totals.no_local_internal);
-  set(kNoLocal, "traffic_policy", "external", totals.no_local_external);
+  set(kNoLocal, "traffic_policy", "internal", totals.internal_without_local_endpoints);
+  set(kNoLocal, "traffic_policy", "external", totals.external_without_local_endpoints);
 }
 
 void Reporter::lock(const netfilter::KernelSession& session, bool given_up, const sdk::Logger& log) const {

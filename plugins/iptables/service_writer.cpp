@@ -33,8 +33,8 @@ KnownService write_service(const ServicePlan& plan, Present& present, netfilter:
   known.chains.reserve(plan.chains.size());
   for (const ChainId& chain : plan.chains) known.chains.push_back({chain, 0});
   known.endpoints = plan.endpoints & 0x3fffffffu;
-  known.no_local_internal = plan.no_local_internal;
-  known.no_local_external = plan.no_local_external;
+  known.internal_without_local_endpoints = plan.internal_without_local_endpoints;
+  known.external_without_local_endpoints = plan.external_without_local_endpoints;
   for (const PlannedRule& rule : plan.rules) {
     if (rule.chain != PlannedRule::kShared) {
       KnownChain& chain = known.chains[rule.chain];

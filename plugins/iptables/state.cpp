@@ -32,8 +32,8 @@ void State::count(const KnownService& service, bool more) {
   add(of_services_.chains, service.chains.size());
   add(of_services_.nat_rules, service.chain_rules);
   add(of_services_.endpoints, service.endpoints);
-  add(of_services_.no_local_internal, service.no_local_internal);
-  add(of_services_.no_local_external, service.no_local_external);
+  add(of_services_.internal_without_local_endpoints, service.internal_without_local_endpoints);
+  add(of_services_.external_without_local_endpoints, service.external_without_local_endpoints);
   for (const KnownRule& known : service.shared) {
     add(table(known.chain) == Table::kNat ? of_services_.nat_rules : of_services_.filter_rules, 1);
   }

@@ -34,8 +34,8 @@ struct KnownRule {
 struct KnownService {
   std::uint32_t chain_rules = 0;
   std::uint32_t endpoints : 30 = 0;  // used or not
-  std::uint32_t no_local_internal : 1 = 0;
-  std::uint32_t no_local_external : 1 = 0;
+  std::uint32_t internal_without_local_endpoints : 1 = 0;
+  std::uint32_t external_without_local_endpoints : 1 = 0;
   std::vector<KnownChain> chains;
   std::vector<KnownRule> shared;
 };
@@ -52,8 +52,8 @@ struct Totals {
   std::size_t nat_rules = 0;
   std::size_t chains = 0;
   std::size_t endpoints = 0;
-  std::size_t no_local_internal = 0;  // service ports
-  std::size_t no_local_external = 0;
+  std::size_t internal_without_local_endpoints = 0;  // service ports
+  std::size_t external_without_local_endpoints = 0;
 };
 
 class State {

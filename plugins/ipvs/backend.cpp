@@ -228,13 +228,13 @@ void IpvsBackend::refresh() {
     if (ownership_.is_excluded(key) && !ownership_.is_ours(key, evidence())) ownership_.mark_foreign(key);
   }
   wanted_.clear();
-  no_local_.clear();
+  no_local_endpoints_.clear();
 }
 
 void IpvsBackend::plan(const abi::Transaction& transaction, Problems& problems) {
   const auto forget = [this](const PortId& id) {
     wanted_.remove(id);
-    no_local_.remove(id);
+    no_local_endpoints_.remove(id);
   };
   for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) forget(port_id(key));
   std::set<PortId> losers;
@@ -244,7 +244,7 @@ void IpvsBackend::plan(const abi::Transaction& transaction, Problems& problems) 
       ServicePlan made = plan_service(facts_, port);
       exclude_foreign(id.first, made, problems);
       for (const std::string& why : made.problems) add_problem(problems, id.first, why);
-      no_local_.put(id, made);
+      no_local_endpoints_.put(id, made);
       note_losers(wanted_.put(id, std::move(made)), losers);
       add_withheld(id, problems);
     } catch (const sdk::Failure& failure) {
@@ -377,7 +377,7 @@ void IpvsBackend::note_refused(const abi::Transaction& transaction, Problems& pr
     const PortId id = port_id(port.key);
     const ServicePlan* const plan = wanted_.find(id);
     if (plan == nullptr) continue;
-    if (!wanted_.is_served(id)) no_local_.remove(id);
+    if (!wanted_.is_served(id)) no_local_endpoints_.remove(id);
     if (sets_.refused().empty() && links_.refused().empty()) continue;
     for (const SetItem& item : plan->items) {
       const auto found = sets_.refused().find(item);
@@ -444,7 +444,7 @@ void IpvsBackend::report(abi::ApplyResult& result) {
   for (const SetId set : all_sets()) now.set_entries += sets_.held(set).size();
   now.addresses = links_.held().size();
   metrics_.holdings(now);
-  metrics_.no_local_endpoints(no_local_);
+  metrics_.no_local_endpoints(no_local_endpoints_);
   metrics_.messages(messages());
   result.objects_owned = now.virtual_servers + now.real_servers + now.set_entries + now.addresses + rules_.rules();
 }

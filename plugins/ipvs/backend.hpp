@@ -119,7 +119,7 @@ class IpvsBackend final : public sdk::BackendBase {
   Ownership ownership_;
   Wanted wanted_;
   std::set<PortId> gained_;  // service ports whose withheld external addresses are bound again
-  NoLocalEndpoints no_local_;
+  NoLocalEndpoints no_local_endpoints_;
   Metrics metrics_;
   DriftWatch drift_;
   PortClashes clashes_;

@@ -24,11 +24,11 @@ std::string_view service_of(const PortId& id) {
 
 void NoLocalEndpoints::put(const PortId& id, const ServicePlan& plan) {
   remove(id);
-  if (!plan.no_local_internal && !plan.no_local_external) return;
-  ports_[id] = {plan.no_local_internal, plan.no_local_external};
+  if (!plan.internal_without_local_endpoints && !plan.external_without_local_endpoints) return;
+  ports_[id] = {plan.internal_without_local_endpoints, plan.external_without_local_endpoints};
   const std::string service(service_of(id));
-  if (plan.no_local_internal) ++internal_[service];
-  if (plan.no_local_external) ++external_[service];
+  if (plan.internal_without_local_endpoints) ++internal_[service];
+  if (plan.external_without_local_endpoints) ++external_[service];
 }
 
 void NoLocalEndpoints::remove(const PortId& id) {

@@ -103,7 +103,7 @@ class ServicePlanner {
     lib::sort_unique(local);
     const bool any = sdk::has(port_, abi::kHasAnyEndpoint) || !cluster.empty();
     none_local_ = local.empty() && any;
-    plan_.no_local_internal = none_local_ && sdk::has(port_, abi::kInternalPolicyLocal);
+    plan_.internal_without_local_endpoints = none_local_ && sdk::has(port_, abi::kInternalPolicyLocal);
     cluster_ = std::make_shared<const std::vector<RealServer>>(std::move(cluster));
     local_ = local.empty() ? cluster_ : std::make_shared<const std::vector<RealServer>>(std::move(local));
   }
@@ -154,7 +154,7 @@ class ServicePlanner {
     plan_.servers.push_back(std::move(wanted));
     if (frontend.kind == abi::FrontendKind::kNodePort) ++plan_.node_ports;
     if (frontend.kind != abi::FrontendKind::kClusterIp) {
-      plan_.no_local_external = none_local_ && sdk::has(port_, abi::kExternalPolicyLocal);
+      plan_.external_without_local_endpoints = none_local_ && sdk::has(port_, abi::kExternalPolicyLocal);
     }
   }
 

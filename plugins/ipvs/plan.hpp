@@ -38,8 +38,8 @@ struct ServicePlan {
   std::vector<ServerKey> closed;        // for KUBE-IPVS-OUT-FILTER; sorted, without duplicates
   std::vector<std::string> problems;    // addresses that are not programmed, one sentence each
   // There are endpoints, but none on this node although the policy is Local.
-  bool no_local_internal = false;
-  bool no_local_external = false;
+  bool internal_without_local_endpoints = false;
+  bool external_without_local_endpoints = false;
 };
 
 // Throws sdk::Failure (kInvalid) for a name that cannot be written into a rule or a file.

@@ -46,15 +46,15 @@ NftablesBackend::NftablesBackend(const abi::CreateArgs& args, Table table)
       resync_throttle_(host()),
       table_(std::move(table)),
       writer_(*table_.kernel, [this] { return host().now(); }),
-      early_listing_(*table_.kernel),
+      read_ahead_(*table_.kernel),
       old_backend_serves_(sdk::predecessor_serves(args)) {}
 
 NftablesBackend::~NftablesBackend() { resync_throttle_.stop(); }
 
 abi::Code NftablesBackend::do_probe(abi::Error*) {
-  early_listing_.forget();
+  read_ahead_.forget();
   probe_table(*table_.kernel, family(), settings_);
-  early_listing_.start();
+  read_ahead_.start();
   return abi::Code::kOk;
 }
 
@@ -81,7 +81,7 @@ void NftablesBackend::log_unusable_addresses(const abi::NodeFacts& node) {
 
 abi::Code NftablesBackend::do_apply(const abi::Transaction& transaction, const abi::NodeFacts& node,
                                     abi::ApplyResult& result, abi::Error* error) {
-  early_listing_.wait();
+  read_ahead_.wait();
   const bool full = transaction.kind == abi::TransactionKind::kFull;
   Facts facts = read_facts(node);
   if (!full) {
@@ -133,11 +133,11 @@ void NftablesBackend::write_full(const abi::Transaction& transaction, Problems& 
   table_.watch->start([this](const std::string& sentence) { resync_throttle_.request(sentence); });
   const bool drifted = resync_throttle_.begin();
   table_.watch->rearm();
-  std::optional<Listing> early = early_listing_.take();
-  Listing listing = early ? std::move(*early) : writer_.list();
+  std::optional<Listing> ready = read_ahead_.take();
+  Listing listing = ready ? std::move(*ready) : writer_.list();
   model_.start_over(listing.exists && has_our_shape(facts_.table, listing) ? &listing : nullptr);
   write_order_.clear();
-  no_local_.clear();
+  no_local_endpoints_.clear();
   plan(transaction, problems);
   model_.take_gained();
   // A new table gets the imported clients with the last batch, as all affinity ids are known before it is written.
@@ -172,7 +172,7 @@ void NftablesBackend::forget(const PortId& id) {
 
 void NftablesBackend::forget_derived(const PortId& id) {
   write_order_.remove(id);
-  no_local_.remove(id);
+  no_local_endpoints_.remove(id);
 }
 
 void NftablesBackend::plan(const abi::Transaction& transaction, Problems& problems) {
@@ -182,7 +182,7 @@ void NftablesBackend::plan(const abi::Transaction& transaction, Problems& proble
     try {
       ServicePlan made = plan_service(family(), facts_.node_ip, port);
       for (const std::string& why : made.problems) add_problem(problems, id.first, why);
-      no_local_.put(id, port, made);
+      no_local_endpoints_.put(id, port, made);
       write_order_.put(id, made);
       model_.put(id, std::move(made));
     } catch (const sdk::Failure& failure) {
@@ -209,7 +209,8 @@ void NftablesBackend::report_gained() {
 }
 
 void NftablesBackend::report() {
-  metrics_.report_objects(model_.elements() + facts_.table.node_port_ips.size(), model_.chains().size(), no_local_);
+  metrics_.report_objects(model_.elements() + facts_.table.node_port_ips.size(), model_.chains().size(),
+                          no_local_endpoints_);
   metrics_.report_kernel(table_.kernel->statistics());
 }
 
@@ -262,7 +263,7 @@ abi::Code NftablesBackend::do_retire(const abi::Handover& handover, abi::Error* 
 // new backend next. Masquerading stays. Throws sdk::Failure if the kernel refuses for a reason other than a missing
 // chain: nothing has changed then.
 bool NftablesBackend::remove_entry_chains() {
-  early_listing_.forget();
+  read_ahead_.forget();
   LayoutFacts facts;
   facts.family = family();
   Batch batch;
@@ -287,7 +288,7 @@ abi::Code NftablesBackend::do_cleanup(abi::Error*) {
 }
 
 void NftablesBackend::remove_table() {
-  early_listing_.forget();
+  read_ahead_.forget();
   try {
     table_.kernel->delete_table();
   } catch (const sdk::Failure& failure) {
@@ -306,12 +307,12 @@ void* NftablesBackend::do_extension(std::string_view id) {
 void NftablesBackend::add_clients(const std::vector<RememberedClient>& clients) {
   const Writer::SkippedClients skipped = writer_.add_clients(clients);
   if (skipped.count == 0) return;
-  log().warning(std::to_string(skipped.count) + " clients with session affinity were not taken over: " + skipped.why);
+  log().warning(std::to_string(skipped.count) + " clients with session affinity were not imported: " + skipped.why);
 }
 
 abi::Code NftablesBackend::AffinityExtension::export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept {
   return sdk::guarded(error, [&] {
-    backend_.early_listing_.forget();
+    backend_.read_ahead_.forget();
     export_affinity(backend_.model_, backend_.table_.kernel->clients(), *sink);
     return abi::Code::kOk;
   });
@@ -332,7 +333,7 @@ abi::Code NftablesBackend::InspectionExtension::services(abi::StringView name, a
                                                          abi::Error* error) noexcept {
   return sdk::guarded(error, [&] {
     if (backend_.generation_ == 0) inspection::refuse_before_first_apply();
-    backend_.early_listing_.forget();
+    backend_.read_ahead_.forget();
     inspection::Answer answer(sdk::text(name));
     inspect(backend_.writer_.list(), backend_.model_, backend_.family(), answer);
     answer.deliver(*lines);

@@ -14,10 +14,10 @@
 #include "plugins/common/netfilter/not_programmed.hpp"
 #include "plugins/common/netfilter/retirement.hpp"
 #include "plugins/nftables/affinity_clients.hpp"
-#include "plugins/nftables/early_listing.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
 #include "plugins/nftables/metrics.hpp"
 #include "plugins/nftables/model/model.hpp"
+#include "plugins/nftables/read_ahead.hpp"
 #include "plugins/nftables/resync_throttle.hpp"
 #include "plugins/nftables/settings.hpp"
 #include "plugins/nftables/traffic.hpp"
@@ -88,13 +88,13 @@ class NftablesBackend final : public sdk::BackendBase {
   const Settings settings_;
   Model model_;
   WriteOrder write_order_;
-  NoLocalEndpoints no_local_;
+  NoLocalEndpoints no_local_endpoints_;
   Traffic traffic_;
   Metrics metrics_;
   ResyncThrottle resync_throttle_;
   Table table_;  // its watch calls resync_throttle_
   Writer writer_;
-  EarlyListing early_listing_;
+  ReadAhead read_ahead_;
   InspectionExtension inspection_extension_{*this};
   AffinityExtension affinity_extension_{*this};
 

@@ -35,7 +35,7 @@ def options():
     parser.add_argument("--builddir", default=".", help="where make was run (default: here)")
     parser.add_argument("--parts", type=_words(PARTS), default=list(PARTS), metavar="PART,...",
                         help="core: no kernel; nft, legacy: with packets, variants of iptables; conntrack: "
-                             "beside many tracked flows; ipvs: mode ipvs, in a virtual machine where this kernel has no IPVS; relay: "
+                             "beside many tracked flows; ipvs: ipvs mode, in a virtual machine where this kernel has no IPVS; relay: "
                              "bytes and datagrams through a proxy (default: all)")
     parser.add_argument("--services", type=_numbers, default=[100, 1000, 5000, 10000], metavar="N,...",
                         help="numbers of Services (default 100,1000,5000,10000)")

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The part about mode ipvs: on this kernel where it has IPVS, otherwise in a virtual machine (test/vm), which measures all sizes
+"""The part about ipvs mode: on this kernel where it has IPVS, otherwise in a virtual machine (test/vm), which measures all sizes
 and hands its rows back."""
 
 import json

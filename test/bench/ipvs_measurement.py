@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Mode ipvs at one size: first sync, changes of one endpoint, a restart that missed nothing; and the same messages alone."""
+"""Ipvs mode at one size: first sync, changes of one endpoint, a restart that missed nothing; and the same messages alone."""
 
 import json
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measures mode nftables at many sizes, beside the kernel's floor and the targets. See README.md. Needs root."""
+"""Measures nftables mode at many sizes, beside the kernel's floor and the targets. See README.md. Needs root."""
 
 import argparse
 import json

@@ -13,9 +13,9 @@ namespace sluice::fuzz {
 namespace {
 
 template <class Items>
-std::string joined(const Items& values) {
+std::string joined(const Items& items) {
   std::string out;
-  for (const auto& value : values) out += value.to_string() + ",";
+  for (const auto& value : items) out += value.to_string() + ",";
   return out;
 }
 

@@ -25,7 +25,7 @@ class Step:
     title: str = ""          # name of the test of a STATUS step
     needs: tuple = ()        # steps that must have succeeded
     after: tuple = ()        # steps that must have ended
-    programs: tuple = ()     # targets of make in the build tree that the main build leaves out
+    programs: tuple = ()     # targets of make in the build tree that are not in the main build
     locks: tuple = ()        # no two steps with the same lock run side by side
     weight: float = 1.0      # processors that it keeps busy on average
     quiet: bool = False      # compares times or traffic: nothing runs beside it beyond what weights allow

@@ -28,7 +28,7 @@ OBJECTS = [
     {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NAME, "uid": "0000"},
      "spec": {"podCIDRs": ["10.244.0.0/24"]},
      "status": {"addresses": [{"type": "InternalIP", "address": "192.0.2.10"}]}},
-    # At an address of the node as well, which mode userspace holds: the port needs a capability.
+    # At an address of the node as well, which userspace mode holds: the port needs a capability.
     {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop"},
      "spec": {"type": "NodePort", "clusterIP": "10.96.0.80", "clusterIPs": ["10.96.0.80"], "ipFamilies": ["IPv4"],
               "externalIPs": ["192.0.2.10"],

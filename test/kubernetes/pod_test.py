@@ -38,7 +38,7 @@ CONNTRACK = "nf_conntrack_max"  # of the machine; no network namespace but its o
 OOM_SCORE = "oom_score_adj"
 EVERYWHERE = "no node-port addresses are set"
 PORT_REUSE = "net.ipv4.tcp_tw_reuse"  # docs/kubernetes/README.md says what to do
-DEPRECATED = "mode ipvs is deprecated"
+DEPRECATED = "ipvs mode is deprecated"
 SLOW = "ms, its limit is"  # on an emulated processor
 # What is logged without a capability.
 LACKED = {

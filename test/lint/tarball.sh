@@ -2,7 +2,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Fails when `make dist` leaves out a file of the clone, and names it. Usage: tarball.sh BUILDDIR
+# Fails when `make dist` does not pack a file of the clone, and names it. Usage: tarball.sh BUILDDIR
 set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd)
 build=$1

@@ -147,7 +147,7 @@ class Image:
             done = self.inside("/usr/sbin/sluiced", "--init-only", "--proxy-mode", backend, "--manifests", "/etc",
                                "--hostname-override", "n")
             text = done.stdout + done.stderr
-            # This kernel may lack modules for mode ipvs; it is enough that the backend has probed for them.
+            # This kernel may lack modules for ipvs mode; it is enough that the backend has probed for them.
             require(done.returncode == 0 or backend == "ipvs" and "probe" in text and "ip_vs" in text, f"{backend}: {text}")
 
     def test_plain(self):

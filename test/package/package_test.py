@@ -275,19 +275,19 @@ class Installed(Machine):
             self.require_served()
             # The installation of the package makes the daemon use the backend.
             self.hammered(lambda: self.apt("install", "sluice-backend-nftables"))
-            wait_for(lambda: self.status()["mode"] == "nftables", lambda: f"mode nftables in {self.status()}")
+            wait_for(lambda: self.status()["mode"] == "nftables", lambda: f"nftables mode in {self.status()}")
             self.require_served()
-            wait_for(lambda: "KUBE-SERVICES" not in self.rules(), lambda: "mode iptables gone from:\n" + self.rules())
+            wait_for(lambda: "KUBE-SERVICES" not in self.rules(), lambda: "iptables mode gone from:\n" + self.rules())
         finally:
             # Later tests need every backend, even if this test fails.
             exchange(config, text)
             self.apt("install", "--no-install-recommends", *others)
         self.run("systemctl", "reload", UNIT)
-        wait_for(lambda: self.status()["mode"] == "iptables", lambda: f"mode iptables in {self.status()}")
+        wait_for(lambda: self.status()["mode"] == "iptables", lambda: f"iptables mode in {self.status()}")
         self.require_served()
 
     def test_sandbox(self):
-        """mode nftables works with the tighter sandbox of the examples, which has the documented score"""
+        """nftables mode works with the tighter sandbox of the examples, which has the documented score"""
         config = self.path("/etc/sluice/config.yaml")
         text = config.read_text(encoding="utf-8")
         drop_in = self.path("/etc/systemd/system/sluiced.service.d/nftables.conf")

@@ -40,8 +40,8 @@ class Moved(Installed):
         return self.run("dpkg-query", "-W", "-f", "${Version}", "sluice")
 
     def kept(self, what):
-        """Runs `what` while connections are made, which must succeed, and while one is held, which must continue. In mode
-        userspace the daemon relays it: there it ends with the process, and so may a connection that is being made."""
+        """Runs `what` while connections are made, which must succeed, and while one is held, which must continue. In userspace
+        mode the daemon relays it: there it ends with the process, and so may a connection that is being made."""
         command = self.container.command("netecho", "hold", "tcp", SERVICE_IP, "80", "--timeout", f"{stretched(5000):.0f}")
         held = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
@@ -97,7 +97,7 @@ class Begun(Installed):
     def test_install(self):
         """the package from before the split is installed, and started"""
         self.update()
-        # Mode ipvs has modules loaded. apt brings what is recommended only where an earlier version did not recommend it.
+        # Ipvs mode has modules loaded. apt brings what is recommended only where an earlier version did not recommend it.
         self.apt("install", "--no-install-recommends", f"sluice={OLD_VERSION}", "kmod")
         self.wait_active()
         self.make_pod()

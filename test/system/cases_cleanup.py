@@ -248,7 +248,7 @@ def from_nftables(t):
     t.expect(POD, front, kept(E1, E2))
     t.require_unbroken(hammer, "from the table of kube-proxy to the daemon")
     t.require(f"inet {foreign.FOREIGN_TABLE}" in leftovers.tables(t.topology), "a foreign table is gone")
-    t.require(t.bench.daemon.wait_logged("removed what mode nftables had left", ours) is not None, "no line reports it")
+    t.require(t.bench.daemon.wait_logged("removed leftover state of nftables mode", ours) is not None, "no line reports it")
 
 
 @own_daemon(None, "a start after ipvs and userspace mode: chains, sets and the link that iptables mode does not share are "
@@ -266,7 +266,7 @@ def from_ipvs(t):
     t.bench.start_daemon()
     t.wait_until(lambda: not leftovers.has_link(t.topology) and leftovers.sets(t.topology) == [leftovers.FOREIGN_SET],
                  "link and sets are gone")
-    t.require(t.bench.daemon.wait_logged("removed what mode", "ipvs, userspace", leftovers.LINK) is not None,
+    t.require(t.bench.daemon.wait_logged("removed leftover state of ipvs, userspace mode", leftovers.LINK) is not None,
               "no line reports it")
     t.expect(POD, service.cluster(), kept(E1, E2))
     text = "\n".join(picture(t))

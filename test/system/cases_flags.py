@@ -283,7 +283,7 @@ def configuration_read_again(t):
     t.require(observed.metrics(t, "/configz").body == effective, "/configz changed")
     reload_and_expect(t, "reload (SIGHUP): nothing has changed")
     for name, change, words in (("wrong", ("masqueradeBit: 20", "masqueradeBit: 32"),
-                                 (f"{path}:", "32 is no bit of a packet mark", "keeping the running configuration")),
+                                 (f"{path}:", "32 is not a bit of a packet mark", "keeping the running configuration")),
                                 ("broken", ("kind:", "kind: :"), ("failed; keeping the running configuration", "not valid YAML"))):
         os.rename(write(t, name + ".conf", text.replace(*change)), path)
         reload_and_expect(t, *words)

@@ -13,7 +13,7 @@ ONLY_REMOTE = [not_ready(E1), ready(E2)]
 # Each contains the address of EXT and not that of EXT_OTHER.
 CLIENTS = {V4: "203.0.113.0/25", V6: "2001:db8:113::/49"}
 NODES = {V4: "192.168.0.0/24", V6: "fd00:192:168::/64"}
-EVERYBODY = {V4: "0.0.0.0/0", V6: "::/0"}
+ANY_ADDRESS = {V4: "0.0.0.0/0", V6: "::/0"}
 OTHER_FAMILY = {V4: V6, V6: V4}
 
 
@@ -99,10 +99,10 @@ def ranges_guard_the_vip_only(t):
 
 @case(59, "a range of all addresses lifts the restriction; ranges of the other family are ignored", needs=("source-ranges",))
 def ranges_that_do_not_restrict(t):
-    everybody = balanced(t, BOTH, source_ranges=[CLIENTS[t.family], EVERYBODY[t.family]])
+    unrestricted = balanced(t, BOTH, source_ranges=[CLIENTS[t.family], ANY_ADDRESS[t.family]])
     other_family = balanced(t, BOTH, source_ranges=[CLIENTS[OTHER_FAMILY[t.family]]])
     t.settle()
-    t.expect([EXT, EXT_OTHER, POD, NODE], [everybody.vip(), other_family.vip()], masqueraded(E1, E2))
+    t.expect([EXT, EXT_OTHER, POD, NODE], [unrestricted.vip(), other_family.vip()], masqueraded(E1, E2))
 
 
 @case(60, "blanks around a source range are ignored", needs=("source-ranges",))

@@ -272,8 +272,8 @@ def memory_in_the_kernel(t):
     services = [t.service([ready(E1), ready(E2), ready(E3), ready(E4)], type="NodePort", node_port=True, spec=remembering(1000 + at))
                 for at in range(6)]
     t.settle()
-    anybody = masqueraded(E1, E2, E3, E4)
-    met = [t.expect_one(EXT, [one.cluster(), one.node()], anybody, questions=3) for one in services]
+    any_endpoint = masqueraded(E1, E2, E3, E4)
+    met = [t.expect_one(EXT, [one.cluster(), one.node()], any_endpoint, questions=3) for one in services]
     spec = nftables.read(t).specs["affinity"]
     t.require({"timeout"} <= set(spec.get("flags", [])), f"the set is {spec}")
     text = t.topology.run("node", "nft", "list", "map", nftables.IPX[t.family], "kube-proxy", "affinity").stdout
@@ -287,7 +287,7 @@ def memory_in_the_kernel(t):
     for one in services:
         one.set_endpoints([ready(E4), ready(E3), ready(E2), ready(E1)])
     t.settle()
-    again = [t.expect_one(EXT, [one.cluster(), one.node()], anybody, questions=3) for one in services]
+    again = [t.expect_one(EXT, [one.cluster(), one.node()], any_endpoint, questions=3) for one in services]
     t.require(again == met, f"had {met}, then {again}")
 
 

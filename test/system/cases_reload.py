@@ -243,7 +243,7 @@ def refused(t):
     for words, change in ((("hostnameOverride",), {"node": "another"}),
                           (("stateDir",), {"state_dir": "/run/elsewhere"}),
                           (("record",), {"more": more + "record: /tmp/elsewhere\n"}),
-                          (("masqueradeBit", "32 is no bit"), {"parts": ", masqueradeBit: 32"}),
+                          (("masqueradeBit", "32 is not a bit"), {"parts": ", masqueradeBit: 32"}),
                           (("nodePortAddresses",), {"fields": "nodePortAddresses: [nonsense]\nmetricsBindAddress: 127.0.0.1:12010\n"}),
                           ((":",), {"fields": "kind: : broken\n"}),
                           (("drainTimeout",), {"drain": -1}),

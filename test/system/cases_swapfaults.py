@@ -207,7 +207,7 @@ def new_backend_fails(t):
 
 
 @own_daemon(None, "a third-party plugin serves, and fails to retire, or has connections for ever: it is removed at the "
-            "second try, or when its drain time is over; the new backend serves from the start", families=(V4,), **ONLY)
+            "second try, or when its drain timeout expires; the new backend serves from the start", families=(V4,), **ONLY)
 def old_one_fails(t):
     service = t.service([ready(E1), ready(E2)])
     daemon = swapping.Swappable(t, "nftables", DRAIN)

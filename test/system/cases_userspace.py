@@ -364,7 +364,7 @@ def reset_when_removed(t):
     t.require(talk.receive(bystanders[0]) == talk.RESET, "a connection of a deleted Service was not reset")
 
 
-@case(None, "whenEndpointRemoved drain: a connection to a removed endpoint is reset when its drain time is over, not before",
+@case(None, "whenEndpointRemoved drain: a connection to a removed endpoint is reset when its drain timeout expires, not before",
       config="userspace-drain", **TCP_ONLY)
 def drained_when_removed(t):
     service, (server,) = served_at(t, E1)

@@ -99,7 +99,7 @@ def main():
     for title, (pattern, numbers) in MUTATIONS.items():
         if chosen(wanted, title):
             expect_noticed(report, f"without {title}", numbers,
-                           run(wanted, {"LEAVE_OUT": pattern}, numbers, ["--source", "manifests"]))
+                           run(wanted, {"OMIT": pattern}, numbers, ["--source", "manifests"]))
     for title, watchers in MISBEHAVIOURS.items():
         if chosen(wanted, title):
             expect_noticed(report, f"a proxy that misbehaves ({title})", watchers,

@@ -36,13 +36,13 @@ std::vector<std::string> Options::all(std::string_view name) const {
 }
 
 std::string Options::text(std::string_view name, std::string_view otherwise) const {
-  const auto values = all(name);
-  return values.empty() ? std::string(otherwise) : values.back();
+  const auto given = all(name);
+  return given.empty() ? std::string(otherwise) : given.back();
 }
 
 unsigned Options::number(std::string_view name, unsigned otherwise) const {
-  const auto values = all(name);
-  return values.empty() ? otherwise : parse_number(values.back(), name);
+  const auto given = all(name);
+  return given.empty() ? otherwise : parse_number(given.back(), name);
 }
 
 std::chrono::milliseconds Options::milliseconds(std::string_view name, unsigned otherwise) const {

@@ -29,9 +29,9 @@ std::string quoted(const std::string& text) {
   return made + "\"";
 }
 
-std::string counts(const std::map<std::string, std::uint64_t>& values) {
+std::string counts(const std::map<std::string, std::uint64_t>& tally) {
   std::string text;
-  for (const auto& [name, count] : values) {
+  for (const auto& [name, count] : tally) {
     text += (text.empty() ? "" : ", ") + quoted(name) + ": " + std::to_string(count);
   }
   return "{" + text + "}";

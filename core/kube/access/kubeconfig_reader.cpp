@@ -142,7 +142,7 @@ class Reader {
     out.user = user.get("as").text();
     out.uid = user.get("as-uid").text();
     out.groups = user.get("as-groups").texts();
-    for (const auto& [key, values] : user.get("as-user-extra").map()) out.extra.emplace_back(key, values.texts());
+    for (const auto& [key, entry] : user.get("as-user-extra").map()) out.extra.emplace_back(key, entry.texts());
     for (const char* field : {"as-uid", "as-groups", "as-user-extra"}) {
       if (out.user.empty() && user.get(field).present()) {
         user.get(field).wrong("is set without as", "name the user to be taken for");

@@ -31,8 +31,8 @@ void impersonate(HttpHeaders& out, const Impersonation& impersonation) {
   out.emplace_back("Impersonate-User", impersonation.user);
   if (!impersonation.uid.empty()) out.emplace_back("Impersonate-Uid", impersonation.uid);
   for (const auto& group : impersonation.groups) out.emplace_back("Impersonate-Group", group);
-  for (const auto& [key, values] : impersonation.extra) {
-    for (const auto& value : values) out.emplace_back("Impersonate-Extra-" + header_name_part(key), value);
+  for (const auto& [key, texts] : impersonation.extra) {
+    for (const auto& value : texts) out.emplace_back("Impersonate-Extra-" + header_name_part(key), value);
   }
 }
 
@@ -60,8 +60,8 @@ lib::Status check_impersonation(const Impersonation& impersonation) {
   if (!fits_header(impersonation.user)) return wrong("as");
   if (!fits_header(impersonation.uid)) return wrong("as-uid");
   if (!std::all_of(impersonation.groups.begin(), impersonation.groups.end(), fits_header)) return wrong("as-groups");
-  for (const auto& [key, values] : impersonation.extra) {
-    if (!std::all_of(values.begin(), values.end(), fits_header)) return wrong("as-user-extra." + key);
+  for (const auto& [key, texts] : impersonation.extra) {
+    if (!std::all_of(texts.begin(), texts.end(), fits_header)) return wrong("as-user-extra." + key);
   }
   return {};
 }

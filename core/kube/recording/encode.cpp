@@ -38,15 +38,15 @@ Json head(model::ResourceKind kind, const model::ObjectName& name) {
 }
 
 template <class Range>
-Json texts(const Range& values) {
+Json texts(const Range& items) {
   Json out = Json::array();
-  for (const auto& value : values) out.push_back(value.to_string());
+  for (const auto& value : items) out.push_back(value.to_string());
   return out;
 }
 
 template <class Range>
-void set_texts(Json& object, const char* field, const Range& values) {
-  if (!values.empty()) object[field] = texts(values);
+void set_texts(Json& object, const char* field, const Range& items) {
+  if (!items.empty()) object[field] = texts(items);
 }
 
 // ---- Service ----

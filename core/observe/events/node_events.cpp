@@ -21,7 +21,7 @@ ClusterEvent starting_event(const std::string& node, const std::string& version)
 
 ClusterEvent deprecation_event(const std::string& node, const config::ModeFacts& mode) {
   return {ClusterEvent::Type::warning, std::string(mode.deprecation_event), kStart,
-          "mode " + std::string(mode.id) + " " + std::string(mode.deprecation) +
+          std::string(mode.id) + " mode " + std::string(mode.deprecation) +
               ". sluiced continues to support it, and can switch a node to another mode at any time",
           Regarding::node(node)};
 }

@@ -97,10 +97,10 @@ std::optional<double> netstat_counter(std::string_view text, std::string_view se
   std::istringstream lines{std::string(text)};
   std::string first, second;
   while (std::getline(lines, first) && std::getline(lines, second)) {
-    std::istringstream names(first), values(second);
+    std::istringstream names(first), numbers(second);
     std::string one, value;
-    if (!(names >> one) || one != std::string(section) + ":" || !(values >> value) || value != one) continue;
-    while (names >> one && values >> value) {
+    if (!(names >> one) || one != std::string(section) + ":" || !(numbers >> value) || value != one) continue;
+    while (names >> one && numbers >> value) {
       if (one == name) return std::strtod(value.c_str(), nullptr);
     }
   }

@@ -46,7 +46,7 @@ class Findings {
 
   void throw_if_any(NodeAccess& node) const {
     if (sentences_.empty()) return;
-    std::string text = "this node cannot run mode ipvs: ";
+    std::string text = "this node cannot run ipvs mode: ";
     for (const std::string& sentence : sentences_) text += (&sentence == &sentences_.front() ? "" : "; ") + sentence;
     if (module_may_be_missing_) {
       if (const std::string why = node.why_modules_cannot_load(); !why.empty()) text += "; " + why;

@@ -39,7 +39,7 @@ class ServerWriter {
     std::chrono::seconds drain{30};
     std::string state_dir;                     // keeps deadlines across restarts, in wall-clock time; empty: none
     std::function<std::int64_t()> wall_clock;  // seconds since 1970; null: the system's
-    std::function<bool(const ServerKey&)> excluded;  // a foreign virtual server there is not taken over; null: nowhere
+    std::function<bool(const ServerKey&)> excluded;  // a foreign virtual server there is not adopted; null: nowhere
     std::function<void(const ServerKey&)> foreign;   // called for each foreign one found there; may be null
   };
 

@@ -41,10 +41,10 @@ void put_number(std::string& to, std::uint8_t type, std::uint32_t value) {
 
 void put_text(std::string& to, std::uint8_t type, std::string_view text) { put(to, type, std::string(text) + '\0'); }
 
-std::string numbers(std::initializer_list<std::uint32_t> values) {
+std::string numbers(std::initializer_list<std::uint32_t> list) {
   std::string to;
   std::uint8_t type = 0;
-  for (const auto value : values) put_number(to, type++, value);
+  for (const auto value : list) put_number(to, type++, value);
   return to;
 }
 

@@ -19,7 +19,7 @@ using namespace sluice::abi;
 
 std::string text(StringView view) { return std::string(view.data, view.size); }
 StringView view(const char* text) { return {text, std::strlen(text)}; }
-void say(const std::string& line) { std::puts(line.c_str()); }
+void print(const std::string& line) { std::puts(line.c_str()); }
 std::string number(std::uint64_t value) { return std::to_string(value); }
 std::string key(const ServicePortKey& k) {
   return text(k.service_namespace) + "/" + text(k.service_name) + ":" + text(k.port_name);
@@ -42,19 +42,19 @@ ArrayView array(const std::vector<T>& all) {
   return {all.data(), all.size(), sizeof(T), 0};
 }
 
-void say_error(const char* call, Code code, const Error& error) {
-  say(std::string(call) + " answers " + number(static_cast<std::uint64_t>(code)) + ": " + error.object + ", " +
-      error.message + ", " + number(static_cast<std::uint64_t>(error.os_errno)));
-  if (error.struct_size != sizeof(error)) say(std::string(call) + " has changed the size of the error");
+void print_error(const char* call, Code code, const Error& error) {
+  print(std::string(call) + " answers " + number(static_cast<std::uint64_t>(code)) + ": " + error.object + ", " +
+        error.message + ", " + number(static_cast<std::uint64_t>(error.os_errno)));
+  if (error.struct_size != sizeof(error)) print(std::string(call) + " has changed the size of the error");
 #ifdef SKEW_NEXT
-  say("next: error " + number(error.next_error));
+  print("next: error " + number(error.next_error));
 #endif
 }
 
 class Descriptors final : public HostDescriptors {
  public:
   Code keep(StringView name, std::int32_t fd, Error* error) noexcept override {
-    say("host: keep " + text(name) + " " + number(static_cast<std::uint64_t>(fd)));
+    print("host: keep " + text(name) + " " + number(static_cast<std::uint64_t>(fd)));
     std::snprintf(error->message, sizeof(error->message), "no room");
 #ifdef SKEW_NEXT
     if (error->struct_size >= sizeof(Error)) error->next_error = 5;
@@ -62,7 +62,7 @@ class Descriptors final : public HostDescriptors {
     return Code::kRetry;
   }
   std::int32_t take(StringView) noexcept override { return 77; }
-  void drop(StringView name) noexcept override { say("host: drop " + text(name)); }
+  void drop(StringView name) noexcept override { print("host: drop " + text(name)); }
   void names(StringSink* sink) noexcept override { sink->add(view("listener")); }
 };
 
@@ -75,34 +75,34 @@ class Relayed final : public HostRelay {
       std::memcpy(&port, static_cast<const char*>(ports.data) + i * ports.stride, sizeof(port));
       line += " " + number(port);
     }
-    say(line);
+    print(line);
   }
 };
 
 #ifdef SKEW_NEXT
 class NextHost final : public HostNext {
  public:
-  void send(StringView words) noexcept override { say("next: host received " + text(words)); }
+  void send(StringView words) noexcept override { print("next: host received " + text(words)); }
 };
 #endif
 
 class DaemonHost final : public Host {
  public:
-  void log(Severity, StringView line) noexcept override { say(text(line)); }
+  void log(Severity, StringView line) noexcept override { print(text(line)); }
   std::int32_t log_enabled(Severity severity) noexcept override { return severity != Severity::kDebug; }
   void metric(MetricKind kind, StringView name, StringView labels, double value) noexcept override {
-    say("host: metric " + number(static_cast<std::uint32_t>(kind)) + " " + text(name) + "{" + text(labels) + "} " +
-        std::to_string(value));
+    print("host: metric " + number(static_cast<std::uint32_t>(kind)) + " " + text(name) + "{" + text(labels) + "} " +
+          std::to_string(value));
   }
   void event(Severity severity, StringView reason, StringView note, const ServicePortKey* regarding) noexcept override {
-    say("host: event " + number(static_cast<std::uint64_t>(severity)) + " " + text(reason) + ", " + text(note) + ", " +
-        (regarding == nullptr ? "node" : key(*regarding)));
+    print("host: event " + number(static_cast<std::uint64_t>(severity)) + " " + text(reason) + ", " + text(note) +
+          ", " + (regarding == nullptr ? "node" : key(*regarding)));
   }
   std::uint64_t now() noexcept override { return 12345; }
-  void request_resync(StringView reason) noexcept override { say("host: resync " + text(reason)); }
-  void report_unhealthy(StringView reason) noexcept override { say("host: unhealthy " + text(reason)); }
+  void request_resync(StringView reason) noexcept override { print("host: resync " + text(reason)); }
+  void report_unhealthy(StringView reason) noexcept override { print("host: unhealthy " + text(reason)); }
   void service_port_failed(const ServicePortKey* of, const Error* error) noexcept override {
-    say("host: not programmed " + key(*of) + ": " + (error == nullptr ? "no more" : error->message));
+    print("host: not programmed " + key(*of) + ": " + (error == nullptr ? "no more" : error->message));
   }
   void* extension(StringView id) noexcept override {
     const std::string name = text(id);
@@ -125,7 +125,7 @@ class DaemonHost final : public Host {
 class Sink final : public StringSink {
  public:
   explicit Sink(const char* what) : what_(what) {}
-  void add(StringView line) noexcept override { say(std::string(what_) + ": " + text(line)); }
+  void add(StringView line) noexcept override { print(std::string(what_) + ": " + text(line)); }
 
  private:
   const char* what_;
@@ -138,9 +138,9 @@ class ClientSink final : public AffinitySink {
       AffinityClient client = zeroed<AffinityClient>();
       std::memcpy(static_cast<void*>(&client), static_cast<const char*>(clients.data) + i * clients.stride,
                   clients.stride < sizeof(client) ? clients.stride : sizeof(client));
-      say("export: " + key(client.key) + " for " + number(client.remaining_seconds));
+      print("export: " + key(client.key) + " for " + number(client.remaining_seconds));
 #ifdef SKEW_NEXT
-      say("next: exported " + number(client.next_affinityclient));
+      print("next: exported " + number(client.next_affinityclient));
 #endif
     }
   }
@@ -226,7 +226,7 @@ void serve(Backend& backend) {
 
   Error error = sized<Error>();
   const auto check = [&error](const char* call, Code code) {
-    say_error(call, code, error);
+    print_error(call, code, error);
     error = sized<Error>();
   };
   check("probe", backend.probe(&error));
@@ -249,10 +249,10 @@ void serve(Backend& backend) {
   if (affinity != nullptr) check("import", affinity->import_clients(array(clients), &error));
   ApplyResult result = sized<ApplyResult>();
   check("apply", backend.apply(&transaction, &result, &error));
-  say("result: " + number(result.kernel_writes) + " " + number(result.objects_owned) + " " +
-      number(result.kernel_nanoseconds) + (result.struct_size == sizeof(result) ? "" : ", of another size"));
+  print("result: " + number(result.kernel_writes) + " " + number(result.objects_owned) + " " +
+        number(result.kernel_nanoseconds) + (result.struct_size == sizeof(result) ? "" : ", of another size"));
 #ifdef SKEW_NEXT
-  say("next: result " + number(result.next_applyresult));
+  print("next: result " + number(result.next_applyresult));
 #endif
   check("verify", backend.verify(&error));
   if (auto* inspection = static_cast<Inspection*>(backend.extension(view(kInspection)))) {
@@ -265,7 +265,8 @@ void serve(Backend& backend) {
   if (auto* next = static_cast<BackendNext*>(backend.extension(view(kBackendNext))))
     next->send(view("text of the daemon"));
 #endif
-  say(std::string("unknown extension ") + (backend.extension(view("com.example.unknown/1")) == nullptr ? "is null" : "exists"));
+  print(std::string("unknown extension ") +
+        (backend.extension(view("com.example.unknown/1")) == nullptr ? "is null" : "exists"));
   const std::vector<StringView> kept{view("nft/ip/kube-proxy"), view("ipset/KUBE-*")};
   Handover handover = sized<Handover>();
   handover.drain_seconds = 30;
@@ -282,7 +283,7 @@ void serve(Backend& backend) {
 int main(int argc, char** argv) {
   void* const library = argc == 2 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : nullptr;
   if (library == nullptr) {
-    say(argc == 2 ? dlerror() : "usage: daemon FILE");
+    print(argc == 2 ? dlerror() : "usage: daemon FILE");
     return 2;
   }
   const void* const symbol = dlsym(library, SLUICE_ABI_SYMBOL);
@@ -291,10 +292,10 @@ int main(int argc, char** argv) {
   std::memcpy(&size, static_cast<const char*>(symbol) + offsetof(PluginEntry, struct_size), sizeof(size));
   std::memcpy(static_cast<void*>(&entry), symbol, size < sizeof(entry) ? size : sizeof(entry));
   if (entry.magic != kMagic || entry.major != kMajor) return 3;
-  say("entry: " + std::string(entry.id) + " " + entry.version + ", features " + number(entry.features) + ", needs " +
-      number(entry.needs_host));
+  print("entry: " + std::string(entry.id) + " " + entry.version + ", features " + number(entry.features) + ", needs " +
+        number(entry.needs_host));
 #ifdef SKEW_NEXT
-  say("next: entry " + number(entry.next_pluginentry));
+  print("next: entry " + number(entry.next_pluginentry));
 #endif
   DaemonHost host;
   std::vector<Option> options;
@@ -322,7 +323,7 @@ int main(int argc, char** argv) {
   Backend* backend = nullptr;
   Error error = sized<Error>();
   const Code code = entry.create(&args, &backend, &error);
-  say_error("create", code, error);
+  print_error("create", code, error);
   if (backend == nullptr) return 4;
   serve(*backend);
   backend->release();

@@ -106,27 +106,29 @@ class Plugin final : public Backend {
  public:
   explicit Plugin(const CreateArgs& args) : host_(args.host) {
     g_refuses = args.state_dir.size != 0;
-    say("create: family " + number(static_cast<std::uint8_t>(args.family)) + ", state in " + text(args.state_dir) +
-        ", flags " + number(args.flags) + ", version " + text(args.host_version) + ", features " + number(args.host_features));
+    log("create: family " + number(static_cast<std::uint8_t>(args.family)) + ", state in " + text(args.state_dir) +
+        ", flags " + number(args.flags) + ", version " + text(args.host_version) + ", features " +
+        number(args.host_features));
     for (const Option& option : elements<Option>(args.options)) {
-      say("create: option " + text(option.key) + " = " + text(option.value));
+      log("create: option " + text(option.key) + " = " + text(option.value));
 #ifdef SKEW_NEXT
-      say("next: option " + number(option.next_option));
+      log("next: option " + number(option.next_option));
 #endif
     }
     // The minor of the daemon determines which fields exist.
-    say("next: this daemon has minor " + number(args.host_minor));
+    log("next: this daemon has minor " + number(args.host_minor));
 #ifdef SKEW_NEXT
-    say("next: create " + number(args.next_createargs));
-    if (args.host_minor < kMinor) say("next: an older daemon");
+    log("next: create " + number(args.next_createargs));
+    if (args.host_minor < kMinor) log("next: an older daemon");
 #endif
     debug_enabled_ = host_->log_enabled(Severity::kDebug) != 0;
-    say(std::string("create: debug text is ") + (debug_enabled_ ? "kept" : "dropped") + ", now " +
+    log(std::string("create: debug text is ") + (debug_enabled_ ? "kept" : "dropped") + ", now " +
         number(host_->now()));
     const std::string relay = kHostRelay, descriptors = kHostDescriptors, unknown = "com.example.unknown/1";
     relay_ = static_cast<HostRelay*>(host_->extension(view(relay)));
     descriptors_ = static_cast<HostDescriptors*>(host_->extension(view(descriptors)));
-    say(std::string("create: unknown extension ") + (host_->extension(view(unknown)) == nullptr ? "is null" : "exists"));
+    log(std::string("create: unknown extension ") +
+        (host_->extension(view(unknown)) == nullptr ? "is null" : "exists"));
 #ifdef SKEW_NEXT
     const std::string next = kHostNext, words = "text of the plugin";
     if (auto* host = static_cast<HostNext*>(host_->extension(view(next)))) host->send(view(words));
@@ -138,14 +140,14 @@ class Plugin final : public Backend {
   Code apply(const Transaction* from, ApplyResult* result, Error*) noexcept override {
     const Transaction transaction = read(from);
     const NodeFacts node = read(transaction.node);
-    say("apply: kind " + number(static_cast<std::uint32_t>(transaction.kind)) + ", " + number(transaction.base_generation) +
-        " to " + number(transaction.generation));
-    say_node("apply", node);
+    log("apply: kind " + number(static_cast<std::uint32_t>(transaction.kind)) + ", " +
+        number(transaction.base_generation) + " to " + number(transaction.generation));
+    log_node("apply", node);
 #ifdef SKEW_NEXT
-    say("next: transaction " + number(transaction.next_transaction));
+    log("next: transaction " + number(transaction.next_transaction));
 #endif
-    for (const ServicePort& port : elements<ServicePort>(transaction.service_ports)) say_port(port);
-    for (const ServicePortKey& gone : elements<ServicePortKey>(transaction.removed)) say("apply: removed " + key(gone));
+    for (const ServicePort& port : elements<ServicePort>(transaction.service_ports)) log_port(port);
+    for (const ServicePortKey& gone : elements<ServicePortKey>(transaction.removed)) log("apply: removed " + key(gone));
     FILL(result, kernel_writes, 3u);
     FILL(result, objects_owned, 4u);
     FILL(result, kernel_nanoseconds, 5u);
@@ -167,9 +169,9 @@ class Plugin final : public Backend {
     const Handover handover = read(from);
     std::string line = "retire: " + number(handover.drain_seconds) + " s";
     for (const StringView& claim : elements<StringView>(handover.claims)) line += ", " + text(claim);
-    say(line);
+    log(line);
 #ifdef SKEW_NEXT
-    say("next: handover " + number(handover.next_handover));
+    log("next: handover " + number(handover.next_handover));
 #endif
     return g_refuses ? Code::kRetry : Code::kOk;
   }
@@ -188,13 +190,13 @@ class Plugin final : public Backend {
   }
 
   void release() noexcept override {
-    say("release");
+    log("release");
     delete this;
   }
 
-  void say(const std::string& line) const noexcept { host_->log(Severity::kInfo, view(line)); }
+  void log(const std::string& line) const noexcept { host_->log(Severity::kInfo, view(line)); }
 
-  void say_node(const std::string& call, const NodeFacts& node) const {
+  void log_node(const std::string& call, const NodeFacts& node) const {
     std::string line = call + ": node " + text(node.name) + " " + address(node.node_ip) + ", flags " + number(node.flags) +
                        ", version " + number(node.version) + ", mark " + number(node.masquerade_mark) + ", detector " +
                        number(static_cast<std::uint32_t>(node.detector)) + " " + prefix(node.detector_cidr) + " " +
@@ -202,20 +204,20 @@ class Plugin final : public Backend {
     for (const Address& one : elements<Address>(node.node_port_addresses)) line += ", node ports at " + address(one);
     for (const Address& one : elements<Address>(node.local_addresses)) line += ", local " + address(one);
     for (const Prefix& one : elements<Prefix>(node.service_cidrs)) line += ", services in " + prefix(one);
-    say(line);
+    log(line);
 #ifdef SKEW_NEXT
-    say("next: node " + number(node.next_nodefacts));
+    log("next: node " + number(node.next_nodefacts));
 #endif
   }
 
  private:
-  void say_port(const ServicePort& port) {
+  void log_port(const ServicePort& port) {
     const std::uint32_t known = kInternalPolicyLocal | kExternalPolicyLocal | kUsesClusterEndpoints |
                                 kUsesLocalEndpoints | kHasAnyEndpoint | kSessionAffinity;
-    say("apply: " + key(port.key) + ", flags " + number(port.flags & known) + ", affinity " + number(port.affinity_seconds) +
-        ", health " + number(port.health_check_node_port));
+    log("apply: " + key(port.key) + ", flags " + number(port.flags & known) + ", affinity " +
+        number(port.affinity_seconds) + ", health " + number(port.health_check_node_port));
 #ifdef SKEW_NEXT
-    say("next: port " + number(port.next_serviceport) + ((port.flags & kNextFlag) != 0 ? ", flagged" : ""));
+    log("next: port " + number(port.next_serviceport) + ((port.flags & kNextFlag) != 0 ? ", flagged" : ""));
 #endif
     for (const Frontend& frontend : elements<Frontend>(port.frontends)) {
       switch (frontend.kind) {
@@ -223,24 +225,27 @@ class Plugin final : public Backend {
         case FrontendKind::kExternalIp:
         case FrontendKind::kLoadBalancer:
         case FrontendKind::kNodePort:
-          say("apply: frontend " + number(static_cast<std::uint8_t>(frontend.kind)) + " " + address(frontend.address) + ":" +
-              number(frontend.port));
+          log("apply: frontend " + number(static_cast<std::uint8_t>(frontend.kind)) + " " + address(frontend.address) +
+              ":" + number(frontend.port));
 #ifdef SKEW_NEXT
-          say("next: frontend " + number(frontend.next_frontend));
+          log("next: frontend " + number(frontend.next_frontend));
 #endif
           break;
 #ifdef SKEW_NEXT
-        case FrontendKind::kNextKind: say("next: a frontend of the next kind"); break;
+        case FrontendKind::kNextKind:
+          log("next: a frontend of the next kind");
+          break;
 #endif
         default:
           break;  // ignore a kind that was added later
       }
     }
-    for (const Prefix& range : elements<Prefix>(port.source_ranges)) say("apply: from " + prefix(range));
+    for (const Prefix& range : elements<Prefix>(port.source_ranges)) log("apply: from " + prefix(range));
     for (const Endpoint& endpoint : elements<Endpoint>(port.endpoints)) {
-      say("apply: endpoint " + address(endpoint.address) + ":" + number(endpoint.port) + ", flags " + number(endpoint.flags));
+      log("apply: endpoint " + address(endpoint.address) + ":" + number(endpoint.port) + ", flags " +
+          number(endpoint.flags));
 #ifdef SKEW_NEXT
-      say("next: endpoint " + number(endpoint.next_endpoint));
+      log("next: endpoint " + number(endpoint.next_endpoint));
 #endif
     }
     Error why;
@@ -261,7 +266,7 @@ class Plugin final : public Backend {
     class Names final : public StringSink {
      public:
       explicit Names(const Plugin& plugin) : plugin_(plugin) {}
-      void add(StringView name) noexcept override { plugin_.say("apply: kept " + text(name)); }
+      void add(StringView name) noexcept override { plugin_.log("apply: kept " + text(name)); }
 
      private:
       const Plugin& plugin_;
@@ -271,11 +276,11 @@ class Plugin final : public Backend {
     error.struct_size = sizeof(error);
     const std::string kept = "listener";
     const Code code = descriptors_->keep(view(kept), 5, &error);
-    say("apply: keep " + number(static_cast<std::uint64_t>(code)) + " " + error.message);
+    log("apply: keep " + number(static_cast<std::uint64_t>(code)) + " " + error.message);
 #ifdef SKEW_NEXT
-    say("next: error of the host " + number(error.next_error));
+    log("next: error of the host " + number(error.next_error));
 #endif
-    say("apply: take " + number(static_cast<std::uint64_t>(descriptors_->take(view(kept)))));
+    log("apply: take " + number(static_cast<std::uint64_t>(descriptors_->take(view(kept)))));
     descriptors_->names(&names);
     descriptors_->drop(view(kept));
   }
@@ -293,7 +298,7 @@ class Plugin final : public Backend {
 };
 
 Code Further::prepare(const NodeFacts* node, Error* error) noexcept {
-  plugin_.say_node("prepare", read(node));
+  plugin_.log_node("prepare", read(node));
   return fail(error, Code::kInvalid, "", "prepare failed");
 }
 
@@ -306,10 +311,10 @@ Code Lines::services(StringView name, StringSink* lines, Error*) noexcept {
 Code Clients::import_clients(ArrayView clients, Error*) noexcept {
   kept_ = elements<AffinityClient>(clients);
   for (AffinityClient& client : kept_) {
-    plugin_.say("import: " + key(client.key) + " " + address(client.client) + " at " + address(client.endpoint) + ":" +
+    plugin_.log("import: " + key(client.key) + " " + address(client.client) + " at " + address(client.endpoint) + ":" +
                 number(client.endpoint_port) + " for " + number(client.remaining_seconds));
 #ifdef SKEW_NEXT
-    plugin_.say("next: client " + number(client.next_affinityclient));
+    plugin_.log("next: client " + number(client.next_affinityclient));
     client.next_affinityclient = 9;
 #endif
     client.remaining_seconds += 1;
@@ -323,7 +328,7 @@ Code Clients::export_clients(AffinitySink* sink, Error*) noexcept {
 }
 
 #ifdef SKEW_NEXT
-void Next::send(StringView words) noexcept { plugin_.say("next: received " + text(words)); }
+void Next::send(StringView words) noexcept { plugin_.log("next: received " + text(words)); }
 #endif
 
 Code create(const CreateArgs* args, Backend** out, Error*) noexcept {

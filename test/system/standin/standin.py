@@ -4,7 +4,7 @@
 """Stands in for sluiced in the tests of the test harness.
 
 It takes the daemon's flags and writes the reference's iptables rules, completely and by polling: good enough to
-show that every case passes on correct rules. SLUICE_STANDIN_LEAVE_OUT, a regular expression, omits the rules that it
+show that every case passes on correct rules. SLUICE_STANDIN_OMIT, a regular expression, omits the rules that it
 matches: that shows that the cases fail on wrong ones. SLUICE_STANDIN_MISBEHAVE names one wrong way to write correct rules:
   eager           writes before everything was listed
   flush-first     flushes chains before it writes them again
@@ -79,7 +79,7 @@ class Config:
         self.random_fully = tuple(map(int, re.search(r"v(\d+)\.(\d+)\.(\d+)", run("iptables", "--version").stdout)
                                       .groups())) >= (1, 6, 2) or MISBEHAVIOUR == "always-random"
         self._liberal_at_start = is_liberal()
-        self._leave_out = os.environ.get("SLUICE_STANDIN_LEAVE_OUT")
+        self._omit = os.environ.get("SLUICE_STANDIN_OMIT")
         self._logged = set()
 
     def use_node(self, nodes):
@@ -112,7 +112,7 @@ class Config:
             (ranges is None or any(one.startswith("127.") for one in ranges))
 
     def is_omitted(self, line):
-        return self._leave_out is not None and re.search(self._leave_out, line) is not None
+        return self._omit is not None and re.search(self._omit, line) is not None
 
     def log(self, line):
         if line not in self._logged:

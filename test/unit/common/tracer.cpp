@@ -59,10 +59,10 @@ std::vector<std::string> split(const std::string& rule) {
   return words;
 }
 
-bool list_has(const std::string& list, const std::set<std::string>& values) {
+bool list_has(const std::string& list, const std::set<std::string>& wanted) {
   std::istringstream items(list);
   for (std::string item; std::getline(items, item, ',');) {
-    if (values.contains(item)) return true;
+    if (wanted.contains(item)) return true;
   }
   return false;
 }

@@ -244,9 +244,9 @@ class ConfigFileTest : public CppUnit::TestFixture {
 
   void the_last_of_a_repeated_field_wins() {
     const Read r = proxy("mode: ipvs\nmode: iptables\n");
-    CPPUNIT_ASSERT_EQUAL(std::string("W c.yaml:4: mode: is given a second time; the last one counts\n"), r.problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("W c.yaml:4: mode: is given twice; the last one counts\n"), r.problems);
     CPPUNIT_ASSERT_EQUAL(std::string("iptables"), r.draft.mode.value);
-    CPPUNIT_ASSERT_EQUAL(std::string("E c.yaml:4: mode: is given a second time\n"),
+    CPPUNIT_ASSERT_EQUAL(std::string("E c.yaml:4: mode: is given twice\n"),
                          proxy("mode: ipvs\nmode: iptables\n", true).problems);
   }
 
@@ -361,11 +361,10 @@ class ConfigFileTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(
         "E c.yaml:3: bakend: unknown field; allowed: " + allowed_in_sluice() + "; did you mean backend?\n",
         sluice("bakend: x\n").problems);
-    CPPUNIT_ASSERT_EQUAL(std::string("E c.yaml:4: stateDir: is given a second time; allowed: once\n"),
+    CPPUNIT_ASSERT_EQUAL(std::string("E c.yaml:4: stateDir: is given twice; allowed: once\n"),
                          sluice("stateDir: /a\nstateDir: /b\n").problems);
-    CPPUNIT_ASSERT_EQUAL(
-        std::string("E c.yaml:5: backends.a: is given a second time; allowed: one section a backend\n"),
-        sluice("backends:\n  a: {}\n  a: {}\n").problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("E c.yaml:5: backends.a: is given twice; allowed: one section per backend\n"),
+                         sluice("backends:\n  a: {}\n  a: {}\n").problems);
   }
 
   void sections_are_flattened_and_kept_as_text() {
@@ -380,7 +379,7 @@ class ConfigFileTest : public CppUnit::TestFixture {
 
   void rejects_sections_that_are_not_a_map() {
     CPPUNIT_ASSERT_EQUAL(
-        std::string("E c.yaml:4: backends.a: is no map; allowed: the settings of backend a as fields\n"),
+        std::string("E c.yaml:4: backends.a: is not a map; allowed: the settings of backend a as fields\n"),
         sluice("backends:\n  a: fast\n").problems);
   }
 

@@ -120,12 +120,12 @@ class FlagsTest : public CppUnit::TestFixture {
   void lists_split_and_append() {
     const Parsed p = parse({"--nodeport-addresses=10.0.0.0/8,fd00::/8", "--nodeport-addresses", "192.168.0.0/16"});
     CPPUNIT_ASSERT(
-        (p.flags.values("nodeport-addresses") == std::vector<std::string>{"10.0.0.0/8", "fd00::/8", "192.168.0.0/16"}));
+        (p.flags.texts("nodeport-addresses") == std::vector<std::string>{"10.0.0.0/8", "fd00::/8", "192.168.0.0/16"}));
   }
 
   void plugin_folders_append_without_splitting() {
     const Parsed p = parse({"--plugin-dir=/a,b", "--plugin-dir", "/c"});
-    CPPUNIT_ASSERT((p.flags.values("plugin-dir") == std::vector<std::string>{"/a,b", "/c"}));
+    CPPUNIT_ASSERT((p.flags.texts("plugin-dir") == std::vector<std::string>{"/a,b", "/c"}));
   }
 
   void names_are_never_completed() {
@@ -141,9 +141,9 @@ class FlagsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(
         std::string("E -x: unknown flag; -h and -v are the only short ones, sluiced --help lists all\n"),
         parse({"-x"}).problems);
-    CPPUNIT_ASSERT_EQUAL(std::string("E '---v' is no flag; allowed: --name, --name=value or --name value\n"),
+    CPPUNIT_ASSERT_EQUAL(std::string("E '---v' is not a flag; allowed: --name, --name=value or --name value\n"),
                          parse({"---v"}).problems);
-    CPPUNIT_ASSERT_EQUAL(std::string("E '--=4' is no flag; allowed: --name, --name=value or --name value\n"),
+    CPPUNIT_ASSERT_EQUAL(std::string("E '--=4' is not a flag; allowed: --name, --name=value or --name value\n"),
                          parse({"--=4"}).problems);
   }
 
@@ -249,12 +249,12 @@ class FlagsTest : public CppUnit::TestFixture {
   }
 
   void flag_values_contain_every_flag() {
-    const auto values = flag_values(parse({"--vmodule=a=1,b=2", "--v=1", "--masquerade-all"}).flags);
-    CPPUNIT_ASSERT_EQUAL(flag_table().size(), values.size());
-    CPPUNIT_ASSERT_EQUAL(std::string("a=1,b=2"), values.at("vmodule"));
-    CPPUNIT_ASSERT_EQUAL(std::string("1"), values.at("v"));
-    CPPUNIT_ASSERT_EQUAL(std::string("true"), values.at("masquerade-all"));
-    CPPUNIT_ASSERT_EQUAL(std::string("15m0s"), values.at("config-sync-period"));
+    const auto texts = flag_values(parse({"--vmodule=a=1,b=2", "--v=1", "--masquerade-all"}).flags);
+    CPPUNIT_ASSERT_EQUAL(flag_table().size(), texts.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("a=1,b=2"), texts.at("vmodule"));
+    CPPUNIT_ASSERT_EQUAL(std::string("1"), texts.at("v"));
+    CPPUNIT_ASSERT_EQUAL(std::string("true"), texts.at("masquerade-all"));
+    CPPUNIT_ASSERT_EQUAL(std::string("15m0s"), texts.at("config-sync-period"));
   }
 
   void help_lists_every_flag_under_its_group() {

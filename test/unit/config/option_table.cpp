@@ -21,11 +21,12 @@ std::string show(const std::optional<lib::SocketAddress>& value) { return value 
 
 const std::string kNegative = " is negative; allowed: 0 or more";
 const std::string kNoAddress =
-    "' is no address to listen on; allowed: an IP address, or IP:port (IPv6 as [IP]:port) with a port from 1 to 65535";
+    "' is not an address to listen on; allowed: an IP address, or IP:port (IPv6 as [IP]:port) with a port from 1 to "
+    "65535";
 const std::string kNoCidr = "' is not a CIDR; allowed: CIDRs such as 10.0.0.0/8 or fd00::/8";
-const std::string kNoBit = " is no bit of a packet mark; allowed: 0 to 31";
+const std::string kNoBit = " is not a bit of a packet mark; allowed: 0 to 31";
 const std::string kTooShort = " is too short; allowed: more than 0";
-const std::string kNoSize = "' is no size; allowed: bytes, such as 65536, 64Ki or 1M";
+const std::string kNoSize = "' is not a size; allowed: bytes, such as 65536, 64Ki or 1M";
 const std::string kLongerThanSync = "is longer than the sync period, 30s; allowed: at most the sync period";
 const std::vector<Refused> kNotNegativeNumber{{"-1", "-1" + kNegative}};
 const std::vector<Refused> kNotNegativeTime{{"-1s", "-1s" + kNegative}};
@@ -138,8 +139,8 @@ std::vector<Option> process_options() {
        "1000",
        "",
        "",
-       {{"-1001", "-1001 is no such score; allowed: -1000 to 1000"},
-        {"1001", "1001 is no such score; allowed: -1000 to 1000"}},
+       {{"-1001", "-1001 is not an OOM score; allowed: -1000 to 1000"},
+        {"1001", "1001 is not an OOM score; allowed: -1000 to 1000"}},
        {},
        "",
        [](S s) { return show(s.oom_score_adj); }},
@@ -315,7 +316,7 @@ std::vector<Option> mode_options() {
        "1000-2000",
        "",
        "",
-       {{"2000-1000", "'2000-1000' is no range of ports; allowed: such as 30000-32767 or 30000+500"}},
+       {{"2000-1000", "'2000-1000' is not a port range; allowed: such as 30000-32767 or 30000+500"}},
        userspace,
        "",
        [](S s) { return s.mode_options.at("userspace.portRange"); }},
@@ -337,7 +338,8 @@ std::vector<Option> mode_options() {
        "NodeCIDR",
        "",
        "",
-       {{"bridge", "'bridge' is no such mode; allowed: ClusterCIDR, NodeCIDR, BridgeInterface, InterfaceNamePrefix"},
+       {{"bridge",
+         "'bridge' is not a detection mode; allowed: ClusterCIDR, NodeCIDR, BridgeInterface, InterfaceNamePrefix"},
         {"BridgeInterface", "BridgeInterface needs --pod-bridge-interface or detectLocal.bridgeInterface"}}},
       {"pod-bridge-interface",
        "detectLocal.bridgeInterface",
@@ -391,7 +393,7 @@ std::vector<Option> node_options() {
             [](S s) { return show(s.conntrack.udp_timeout); }),
       plain("conntrack-udp-timeout-stream", "conntrack.udpStreamTimeout", duration, "0s", "5s", kNotNegativeTime,
             [](S s) { return show(s.conntrack.udp_stream_timeout); }),
-      plain("v", "logging.verbosity", number, "0", "4", {{"-1", "-1 is no verbosity; allowed: 0 or more"}},
+      plain("v", "logging.verbosity", number, "0", "4", {{"-1", "-1 is not a verbosity; allowed: 0 or more"}},
             [](S s) { return show(s.log.verbosity); }),
       {"vmodule",
        "logging.vmodule",
@@ -400,10 +402,10 @@ std::vector<Option> node_options() {
        "sync=4",
        R"([{"filePattern":"sync","verbosity":4}])",
        "[{filePattern: sync, verbosity: 4}]",
-       {{"sync=-1", "'sync=-1' is no pattern with a verbosity; allowed: PATTERN=LEVEL, such as sync=4",
+       {{"sync=-1", "'sync=-1' is not a pattern with a verbosity; allowed: PATTERN=LEVEL, such as sync=4",
          "[{filePattern: sync, verbosity: -1}]"}}},
       plain("logging-format", "logging.format", text, "text", "json",
-            {{"xml", "'xml' is no log format; allowed: text, json"}},
+            {{"xml", "'xml' is not a log format; allowed: text, json"}},
             [](S s) -> std::string { return s.log.format == LogFormat::json ? "json" : "text"; }),
       plain("log-flush-frequency", "logging.flushFrequency", duration, "5s", "7s", kPositiveTime,
             [](S s) { return show(s.log.flush_frequency); }),

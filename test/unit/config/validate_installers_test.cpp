@@ -131,7 +131,7 @@ class InstallersTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(with_root, problems_of(checked(with_file(kKind))));
     const std::string removed =
         gates +
-        ".LocalStorageCapacityIsolation: 'LocalStorageCapacityIsolation' is no feature gate of Kubernetes 1.36; ";
+        ".LocalStorageCapacityIsolation: 'LocalStorageCapacityIsolation' is not a feature gate of Kubernetes 1.36; ";
     CPPUNIT_ASSERT_EQUAL("W " + removed + "it is ignored\n" + of_others + "KubeletInUserNamespace\n",
                          problems_of(with_file(kRootlessKind)));
     CPPUNIT_ASSERT_EQUAL("E " + removed + "remove it\n" + of_others + "KubeletInUserNamespace\n",

@@ -300,8 +300,7 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(
         std::string("E --replay-speed: is negative; allowed: 0 (without waiting), or a factor such as 1, 0.5 or 10\n"),
         speed("-1").problems);
-    CPPUNIT_ASSERT_EQUAL("E " + place(6, "replaySpeed") +
-                             ": is the speed of a replay, and there is none; add --replay or leave it out\n",
+    CPPUNIT_ASSERT_EQUAL("E " + place(6, "replaySpeed") + ": applies to a replay only; add --replay or remove it\n",
                          with_file("", "replaySpeed: 0\n").problems);
     const Result file = with_file("", "replay: /r\nreplaySpeed: 0\n", {"--replay-speed=3"});
     CPPUNIT_ASSERT_EQUAL(std::string(), file.problems);
@@ -394,7 +393,7 @@ class ValidateTest : public CppUnit::TestFixture {
   }
 
   void check_rejects_an_unknown_feature_gate() {
-    const std::string warning = " --feature-gates: 'Nope' is no feature gate of Kubernetes 1.36";
+    const std::string warning = " --feature-gates: 'Nope' is not a feature gate of Kubernetes 1.36";
     CPPUNIT_ASSERT_EQUAL("W" + warning + "; it is ignored\n", validate_words({"--feature-gates=Nope=true"}).problems);
     CPPUNIT_ASSERT_EQUAL("E" + warning + "; remove it\n",
                          validate_words({"--check", "--feature-gates=Nope=true"}).problems);
@@ -552,15 +551,16 @@ class ValidateTest : public CppUnit::TestFixture {
   }
 
   void masquerade_bits_are_checked() {
-    CPPUNIT_ASSERT_EQUAL(std::string("E --iptables-masquerade-bit: 32 is no bit of a packet mark; allowed: 0 to 31\n"),
-                         validate_words({"--iptables-masquerade-bit=32"}).problems);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("E --iptables-masquerade-bit: 32 is not a bit of a packet mark; allowed: 0 to 31\n"),
+        validate_words({"--iptables-masquerade-bit=32"}).problems);
     // The bit of iptables is always checked, that of nftables only in nftables mode.
     CPPUNIT_ASSERT_EQUAL(
-        "E " + place(4, "iptables.masqueradeBit") + ": -1 is no bit of a packet mark; allowed: 0 to 31\n",
+        "E " + place(4, "iptables.masqueradeBit") + ": -1 is not a bit of a packet mark; allowed: 0 to 31\n",
         with_file("mode: nftables\niptables: {masqueradeBit: -1}\n").problems);
     CPPUNIT_ASSERT_EQUAL(std::string(), with_file("nftables: {masqueradeBit: 99}\n").problems);
     CPPUNIT_ASSERT_EQUAL(
-        "E " + place(4, "nftables.masqueradeBit") + ": 99 is no bit of a packet mark; allowed: 0 to 31\n",
+        "E " + place(4, "nftables.masqueradeBit") + ": 99 is not a bit of a packet mark; allowed: 0 to 31\n",
         with_file("mode: nftables\nnftables: {masqueradeBit: 99}\n").problems);
   }
 
@@ -597,9 +597,10 @@ class ValidateTest : public CppUnit::TestFixture {
   }
 
   void detect_local_modes_need_their_interface() {
-    CPPUNIT_ASSERT_EQUAL(std::string("E --detect-local-mode: 'bridge' is no such mode; allowed: ClusterCIDR, NodeCIDR, "
-                                     "BridgeInterface, InterfaceNamePrefix\n"),
-                         validate_words({"--detect-local-mode=bridge"}).problems);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("E --detect-local-mode: 'bridge' is not a detection mode; allowed: ClusterCIDR, NodeCIDR, "
+                    "BridgeInterface, InterfaceNamePrefix\n"),
+        validate_words({"--detect-local-mode=bridge"}).problems);
     CPPUNIT_ASSERT_EQUAL(std::string("E --detect-local-mode: BridgeInterface needs --pod-bridge-interface or "
                                      "detectLocal.bridgeInterface\n"),
                          validate_words({"--detect-local-mode=BridgeInterface"}).problems);
@@ -639,11 +640,11 @@ class ValidateTest : public CppUnit::TestFixture {
   }
 
   void logging_is_checked() {
-    CPPUNIT_ASSERT_EQUAL(std::string("E --v: -1 is no verbosity; allowed: 0 or more\n"),
+    CPPUNIT_ASSERT_EQUAL(std::string("E --v: -1 is not a verbosity; allowed: 0 or more\n"),
                          validate_words({"-v=-1"}).problems);
-    CPPUNIT_ASSERT_EQUAL(std::string("E --logging-format: 'xml' is no log format; allowed: text, json\n"),
+    CPPUNIT_ASSERT_EQUAL(std::string("E --logging-format: 'xml' is not a log format; allowed: text, json\n"),
                          validate_words({"--logging-format=xml"}).problems);
-    CPPUNIT_ASSERT_EQUAL("E " + place(3, "logging.format") + ": 'xml' is no log format; allowed: text, json\n",
+    CPPUNIT_ASSERT_EQUAL("E " + place(3, "logging.format") + ": 'xml' is not a log format; allowed: text, json\n",
                          with_file("logging: {format: xml}\n").problems);
     CPPUNIT_ASSERT_EQUAL(
         std::string("E --bind-address: 'eth0' is not an IP address; allowed: an address of this node, or "

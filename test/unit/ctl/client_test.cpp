@@ -89,7 +89,7 @@ class CtlTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(parse_arguments({"status", "--wait"})->wait == std::chrono::seconds(120));
     CPPUNIT_ASSERT(parse_arguments({"--wait", "status"})->wait == std::chrono::seconds(120));
     CPPUNIT_ASSERT(parse_arguments({"status", "--wait=30s"})->wait == std::chrono::seconds(30));
-    CPPUNIT_ASSERT_EQUAL(std::string("--wait: '30' is no time; allowed: 1s to 24h, as 30s, 10m or 1h"),
+    CPPUNIT_ASSERT_EQUAL(std::string("--wait: '30' is not a duration; allowed: 1s to 24h, as 30s, 10m or 1h"),
                          parse_arguments({"status", "--wait=30"}).status().message());
     CPPUNIT_ASSERT_EQUAL(std::string("--wait: only the command status has it"),
                          parse_arguments({"reload", "--wait"}).status().message());

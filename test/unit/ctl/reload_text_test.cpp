@@ -46,8 +46,9 @@ class CtlReloadTest : public CppUnit::TestFixture {
 
   void errors_of_invalid_timeouts_contain_the_allowed_values() {
     for (const char* odd : {"0s", "-1s", "10", "10x", "1.5m", "25h", "s", "10ms", "99999999999s"}) {
-      CPPUNIT_ASSERT_EQUAL("--timeout: '" + std::string(odd) + "' is no time; allowed: 1s to 24h, as 30s, 10m or 1h",
-                           parse_arguments({"reload", std::string("--timeout=") + odd}).status().message());
+      CPPUNIT_ASSERT_EQUAL(
+          "--timeout: '" + std::string(odd) + "' is not a duration; allowed: 1s to 24h, as 30s, 10m or 1h",
+          parse_arguments({"reload", std::string("--timeout=") + odd}).status().message());
     }
     CPPUNIT_ASSERT_EQUAL(std::string("--timeout: only the command reload has it"),
                          parse_arguments({"status", "--timeout=1s"}).status().message());

@@ -211,7 +211,7 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
     ok(bench.full({sticky()}));
     ok(import(bench, {{sticky(), "10.0.0.7", "10.180.0.2"}}));
     CPPUNIT_ASSERT(std::any_of(bench.host.lines.begin(), bench.host.lines.end(), [](const auto& line) {
-      return line.second == "1 clients with session affinity were not taken over: Permission denied";
+      return line.second == "1 clients with session affinity were not imported: Permission denied";
     }));
   }
 
@@ -229,8 +229,9 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
                                                list_of(sticky(), 1) + " 10.0.0.7"};
     CPPUNIT_ASSERT(expected == bench.recent.added);
     CPPUNIT_ASSERT(std::any_of(bench.host.lines.begin(), bench.host.lines.end(), [](const auto& line) {
-      return line.second == "1 clients with session affinity were not taken over: for each endpoint the kernel remembers 3 "
-                            "(parameter ip_list_tot of the module xt_recent)";
+      return line.second ==
+             "1 clients with session affinity were not imported: for each endpoint the kernel remembers 3 "
+             "(parameter ip_list_tot of the module xt_recent)";
     }));
   }
 

@@ -11,7 +11,7 @@
 namespace sluice::test {
 namespace backend_retire_test {
 
-const std::vector<std::string> kModeIptables = {"iptables/nat/KUBE-SERVICES", "iptables/nat/KUBE-POSTROUTING",
+const std::vector<std::string> kIptablesMode = {"iptables/nat/KUBE-SERVICES", "iptables/nat/KUBE-POSTROUTING",
                                                 "iptables/nat/KUBE-MARK-MASQ", "iptables/filter/KUBE-FORWARD"};
 
 class IpvsRetireTest : public IpvsFixture {
@@ -69,7 +69,7 @@ class IpvsRetireTest : public IpvsFixture {
   void keeps_claims_of_the_new_backend() {
     IpvsBench bench;
     ok(bench, bench.full(services()));
-    ok(bench, bench.retire(kModeIptables));
+    ok(bench, bench.retire(kIptablesMode));
     CPPUNIT_ASSERT(bench.rules.has("nat", "KUBE-SERVICES") && !bench.rules.has("nat", "KUBE-NODE-PORT"));
     CPPUNIT_ASSERT_EQUAL(std::string(), bench.servers_text());
     CPPUNIT_ASSERT_EQUAL(std::string(), bench.links_text());
@@ -99,7 +99,7 @@ class IpvsRetireTest : public IpvsFixture {
 
   void drains_step_by_step() {
     for (const bool iptables : {false, true}) {
-      const std::vector<std::string> claims = iptables ? kModeIptables : std::vector<std::string>{"nft/ip/kube-proxy"};
+      const std::vector<std::string> claims = iptables ? kIptablesMode : std::vector<std::string>{"nft/ip/kube-proxy"};
       IpvsBench bench;
       put_server(bench, bench.key("203.0.113.9", 80));
       ok(bench, bench.full(services()));
@@ -392,7 +392,7 @@ class IpvsRetireTest : public IpvsFixture {
       CPPUNIT_ASSERT(bound && bench.rules.has("nat", "KUBE-SERVICES"));
       CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.rules.rules("nat", "PREROUTING").size());
       // Given up: 0 seconds, and the claims of the active backend.
-      ok(bench, bench.retire(kModeIptables, 0));
+      ok(bench, bench.retire(kIptablesMode, 0));
       CPPUNIT_ASSERT_EQUAL(std::string(), bench.servers_text() + bench.links_text() + bench.sets.text());
     }
   }

@@ -390,17 +390,17 @@ class IpvsPlanTest : public CppUnit::TestFixture {
   void missing_local_endpoints_are_flagged() {
     Given given;
     given.service.endpoints = {{"10.180.2.1", 80, false}};
-    CPPUNIT_ASSERT(!given.plan().no_local_internal && !given.plan().no_local_external);
+    CPPUNIT_ASSERT(!given.plan().internal_without_local_endpoints && !given.plan().external_without_local_endpoints);
     given.service.external_local = true;
-    CPPUNIT_ASSERT(!given.plan().no_local_external);  // no frontend has this policy
+    CPPUNIT_ASSERT(!given.plan().external_without_local_endpoints);  // no frontend has this policy
     given.service.node_port = 30001;
-    CPPUNIT_ASSERT(given.plan().no_local_external && !given.plan().no_local_internal);
+    CPPUNIT_ASSERT(given.plan().external_without_local_endpoints && !given.plan().internal_without_local_endpoints);
     given.service.internal_local = true;
-    CPPUNIT_ASSERT(given.plan().no_local_external && given.plan().no_local_internal);
+    CPPUNIT_ASSERT(given.plan().external_without_local_endpoints && given.plan().internal_without_local_endpoints);
     given.service.endpoints.push_back({"10.180.0.1", 80, true});
-    CPPUNIT_ASSERT(!given.plan().no_local_internal && !given.plan().no_local_external);
+    CPPUNIT_ASSERT(!given.plan().internal_without_local_endpoints && !given.plan().external_without_local_endpoints);
     given.service.endpoints.clear();
-    CPPUNIT_ASSERT(!given.plan().no_local_internal && !given.plan().no_local_external);
+    CPPUNIT_ASSERT(!given.plan().internal_without_local_endpoints && !given.plan().external_without_local_endpoints);
   }
 
   void frontends_of_a_policy_share_a_list() {

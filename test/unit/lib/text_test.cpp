@@ -50,9 +50,9 @@ class TextTest : public CppUnit::TestFixture {
   }
 
   void repeated_values_are_removed() {
-    std::vector<int> values{3, 1, 3, 2, 1};
-    sort_unique(values);
-    CPPUNIT_ASSERT(values == std::vector<int>({1, 2, 3}));
+    std::vector<int> numbers{3, 1, 3, 2, 1};
+    sort_unique(numbers);
+    CPPUNIT_ASSERT(numbers == std::vector<int>({1, 2, 3}));
   }
 
   void percent_signs_are_decoded() {

@@ -193,7 +193,7 @@ class NftablesAffinityTest : public CppUnit::TestFixture {
     rig.table.refuse_client = [](const RememberedClient& one) { return one.client == ip("10.0.0.7") ? 0 : ENFILE; };
     import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}, {sticky(), "10.0.0.8", "10.180.0.1"}, {sticky(), "10.0.0.9", "10.180.0.1"}});
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bound(rig).size());
-    CPPUNIT_ASSERT(rig.logged(abi::Severity::kWarning, "2 clients with session affinity were not taken over"));
+    CPPUNIT_ASSERT(rig.logged(abi::Severity::kWarning, "2 clients with session affinity were not imported"));
   }
 
   void foreign_change_loses_no_client() {
@@ -218,7 +218,7 @@ class NftablesAffinityTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT((Names{"ns1/svc1:p80 10.0.0.7 -> 10.180.0.2:80 50", "ns1/svc1:p80 10.0.0.9 -> 10.180.0.1:80 50"}) ==
                      bound(rig));
       CPPUNIT_ASSERT_EQUAL(error != EEXIST,
-                           rig.logged(abi::Severity::kWarning, "1 clients with session affinity were not taken over"));
+                           rig.logged(abi::Severity::kWarning, "1 clients with session affinity were not imported"));
       ok(rig, rig.verify());
     }
   }
@@ -235,7 +235,7 @@ class NftablesAffinityTest : public CppUnit::TestFixture {
     }
     import(rig, many);
     ok(rig, rig.full({sticky()}));
-    CPPUNIT_ASSERT(rig.logged(abi::Severity::kWarning, "5000 clients with session affinity were not taken over"));
+    CPPUNIT_ASSERT(rig.logged(abi::Severity::kWarning, "5000 clients with session affinity were not imported"));
     CPPUNIT_ASSERT(commits < 600);
   }
 
@@ -246,7 +246,7 @@ class NftablesAffinityTest : public CppUnit::TestFixture {
     import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}});
     rig.table.fail_next = sdk::Failure(abi::Code::kRetry, "nf_tables", "it is not known what happened");
     ok(rig, rig.full({sticky()}));
-    CPPUNIT_ASSERT(rig.logged(abi::Severity::kWarning, "1 clients with session affinity were not taken over: "));
+    CPPUNIT_ASSERT(rig.logged(abi::Severity::kWarning, "1 clients with session affinity were not imported: "));
     ok(rig, rig.verify());
   }
 

@@ -23,7 +23,7 @@ class NftablesBackendTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NftablesBackendTest);
   CPPUNIT_TEST(a_first_sync_makes_the_whole_table);
   CPPUNIT_TEST(a_restart_without_change_writes_nothing);
-  CPPUNIT_TEST(early_listing_is_used_while_valid);
+  CPPUNIT_TEST(read_ahead_is_used_while_valid);
   CPPUNIT_TEST(transient_error_keeps_service_ports);
   CPPUNIT_TEST(all_ports_of_a_service_are_loaded_together);
   CPPUNIT_TEST(one_change_in_ten_thousand_is_a_handful_of_elements);
@@ -61,7 +61,7 @@ class NftablesBackendTest : public CppUnit::TestFixture {
     ok(rig.verify());
   }
 
-  void early_listing_is_used_while_valid() {
+  void read_ahead_is_used_while_valid() {
     NftablesRig rig;
     ok(rig, rig.full({example()}));
     const std::string before = rig.table.text();

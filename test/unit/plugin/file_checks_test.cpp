@@ -106,7 +106,7 @@ class FileChecksTest : public CppUnit::TestFixture {
     fs::permissions(file, fs::perms(0646));
     for (const bool relax : {false, true}) {
       require_refusal(location(file, folder, relax), StatusCode::denied,
-                      "permission check: file " + file.string() + " is writable by everybody (mode 0646)",
+                      "permission check: file " + file.string() + " is writable by every user (mode 0646)",
                       "run chmod go-w " + file.string());
     }
   }
@@ -124,7 +124,7 @@ class FileChecksTest : public CppUnit::TestFixture {
     const fs::path file = folder.add("good");
     fs::permissions(folder.path(), fs::perms(01777));
     require_refusal(location(file, folder), StatusCode::denied,
-                    "permission check: folder " + folder.path().string() + " is writable by everybody (mode 1777)",
+                    "permission check: folder " + folder.path().string() + " is writable by every user (mode 1777)",
                     "run chmod go-w " + folder.path().string());
   }
 

@@ -55,11 +55,11 @@ class HandoverTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(connections_between_two_processes_are_served);
   CPPUNIT_TEST(datagrams_between_two_processes_are_relayed);
   CPPUNIT_TEST(a_restart_with_kept_sockets_writes_nothing);
-  CPPUNIT_TEST(node_ports_are_taken_over);
-  CPPUNIT_TEST(node_ports_are_taken_over_at_other_addresses);
+  CPPUNIT_TEST(node_ports_are_adopted);
+  CPPUNIT_TEST(node_ports_are_adopted_at_other_addresses);
   CPPUNIT_TEST(node_ports_are_served_while_the_old_backend_holds_them);
   CPPUNIT_TEST(claims_get_own_sockets_after_the_old_backend);
-  CPPUNIT_TEST(a_port_of_a_program_is_not_taken_over);
+  CPPUNIT_TEST(a_port_of_a_program_is_not_adopted);
   CPPUNIT_TEST(unfit_kept_sockets_are_ignored);
   CPPUNIT_TEST(works_with_a_daemon_that_cannot_keep_sockets);
   CPPUNIT_TEST(a_kept_socket_is_closed_when_its_service_is_removed);
@@ -178,7 +178,7 @@ class HandoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(udp_port, bench().port("ns1/svc2"));
   }
 
-  void node_ports_are_taken_over() {
+  void node_ports_are_adopted() {
     ServiceSpec spec = named("svc1");
     spec.node_port = node_port_;
     ok(bench().full({spec}));
@@ -199,7 +199,7 @@ class HandoverTest : public CppUnit::TestFixture {
   }
 
   // Modes have different defaults for the addresses that serve node ports.
-  void node_ports_are_taken_over_at_other_addresses() {
+  void node_ports_are_adopted_at_other_addresses() {
     ServiceSpec spec = named("svc1");
     spec.node_port = node_port_;
     const test::NodeSpec one = at_loopback();
@@ -283,7 +283,7 @@ class HandoverTest : public CppUnit::TestFixture {
     }
   }
 
-  void a_port_of_a_program_is_not_taken_over() {
+  void a_port_of_a_program_is_not_adopted() {
     ServiceSpec spec = named("svc1");
     spec.node_port = node_port_;
     test::NodeSpec node = at_loopback();

@@ -190,7 +190,7 @@ class FlowKeeperTest : public CppUnit::TestFixture {
   void ignores_other_entries() {
     const std::pair<const char*, std::function<void(Event&)>> ignored[] = {
         {"deleted on request", [](Event& e) { e.port = 4712; }},
-        {"its time was over", [](Event& e) { e.seconds = 0; }},
+        {"its timeout expired", [](Event& e) { e.seconds = 0; }},
         {"one of IPVS", [](Event& e) { e.status &= ~static_cast<std::uint32_t>(IPS_DST_NAT); }},
         {"of another zone", [](Event& e) { e.zone = 7; }},
         {"ended by both sides", [](Event& e) { e.state = TCP_CONNTRACK_TIME_WAIT; }},

@@ -30,9 +30,9 @@ class TimeoutsOnly final : public ServerKernel {
   bool refuses = false;
 };
 
-std::vector<std::string> names(const std::vector<SysctlValue>& values) {
+std::vector<std::string> names(const std::vector<SysctlValue>& sysctls) {
   std::vector<std::string> out;
-  for (const SysctlValue& value : values) out.push_back(value.name + "=" + value.value);
+  for (const SysctlValue& value : sysctls) out.push_back(value.name + "=" + value.value);
   return out;
 }
 

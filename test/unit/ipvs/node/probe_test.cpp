@@ -178,7 +178,7 @@ class ProbeTest : public CppUnit::TestFixture {
     settings_.scheduler = "fancy";
     const auto found = failure();
     CPPUNIT_ASSERT(found.code() == abi::Code::kUnsupported);
-    CPPUNIT_ASSERT_EQUAL(std::string("this node cannot run mode ipvs: IPVS has no scheduler fancy: load the module "
+    CPPUNIT_ASSERT_EQUAL(std::string("this node cannot run ipvs mode: IPVS has no scheduler fancy: load the module "
                                      "ip_vs_fancy, or choose another one (ipvs.scheduler)"),
                          std::string(found.what()));
     assert_nothing_left();

@@ -39,9 +39,9 @@ class RuleWriterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_rejected_change_lists_the_rules_again);
   CPPUNIT_TEST(names_the_set_that_is_missing);
   CPPUNIT_TEST(names_the_module_of_a_match_that_is_missing);
-  CPPUNIT_TEST(waits_for_mode_iptables);
+  CPPUNIT_TEST(waits_for_iptables_mode);
   CPPUNIT_TEST(waits_for_the_old_backend);
-  CPPUNIT_TEST(takes_over_from_mode_iptables);
+  CPPUNIT_TEST(takes_over_from_iptables_mode);
   CPPUNIT_TEST(finds_drift);
   CPPUNIT_TEST(legacy_iptables_lists_each_time_with_a_rest);
   CPPUNIT_TEST(removes_nat_jumps_first);
@@ -251,7 +251,7 @@ class RuleWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(why, why.find("xt_ipvs") != std::string::npos);
   }
 
-  static constexpr const char* kModeIptables =
+  static constexpr const char* kIptablesMode =
       "*filter\n:KUBE-PROXY-FIREWALL - [0:0]\n:KUBE-SERVICES - [0:0]\n"
       "-A INPUT -m conntrack --ctstate NEW -m comment --comment \"kubernetes load balancer firewall\" -j "
       "KUBE-PROXY-FIREWALL\nCOMMIT\n"
@@ -259,11 +259,11 @@ class RuleWriterTest : public CppUnit::TestFixture {
       "-A KUBE-SERVICES -d 172.30.0.41 -j KUBE-SVC-A\n-A KUBE-SVC-A -j DNAT --to-destination 10.180.0.1:80\n"
       "-A PREROUTING -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES\nCOMMIT\n";
 
-  void waits_for_mode_iptables() {
+  void waits_for_iptables_mode() {
     CPPUNIT_ASSERT(!writer_->write_full(plan(), ipvs::RuleWriter::Wait::kForIptables));  // no other backend serves
     kernel_.emplace();
     restart();
-    kernel_->foreign(kModeIptables);
+    kernel_->foreign(kIptablesMode);
     CPPUNIT_ASSERT(writer_->write_full(plan(), ipvs::RuleWriter::Wait::kForIptables));
     CPPUNIT_ASSERT_EQUAL(std::string("-d 172.30.0.41 -j KUBE-SVC-A"), kernel_->rules("nat", "KUBE-SERVICES").at(0));
     CPPUNIT_ASSERT(!kernel_->has("nat", "KUBE-POSTROUTING"));
@@ -288,8 +288,8 @@ class RuleWriterTest : public CppUnit::TestFixture {
     holds(plan());
   }
 
-  void takes_over_from_mode_iptables() {
-    kernel_->foreign(kModeIptables);
+  void takes_over_from_iptables_mode() {
+    kernel_->foreign(kIptablesMode);
     full(plan());
     holds(plan());
     // One jump is enough; chains of service ports are left to the clean-up of iptables mode.
@@ -380,7 +380,7 @@ class RuleWriterTest : public CppUnit::TestFixture {
   // Iptables mode takes over: it has rewritten its chains, but not those it does not know.
   void keeps_chains_of_the_new_backend() {
     full(plan(kAllSets, closed(1)));
-    kernel_->foreign(kModeIptables);
+    kernel_->foreign(kIptablesMode);
     kernel_->foreign(
         "*filter\n-A KUBE-PROXY-FIREWALL -m set --match-set KUBE-LOAD-BALANCER-FW dst,dst -j DROP\nCOMMIT\n");
     remove_all({"nat KUBE-SERVICES", "nat KUBE-POSTROUTING", "nat KUBE-MARK-MASQ", "filter KUBE-FORWARD",

@@ -106,8 +106,8 @@ class Generator {
   // True with probability 1 / (`one_in` + 1).
   bool chance(int one_in) { return number(0, one_in) == 0; }
   template <class T>
-  T pick(std::initializer_list<T> values) {
-    return values.begin()[number(0, static_cast<int>(values.size()) - 1)];
+  T pick(std::initializer_list<T> choices) {
+    return choices.begin()[number(0, static_cast<int>(choices.size()) - 1)];
   }
   Family family() { return pick({Family::ipv4, Family::ipv6}); }
   model::Protocol protocol() { return pick({model::Protocol::tcp, model::Protocol::udp, model::Protocol::sctp}); }

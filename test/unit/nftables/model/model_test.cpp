@@ -45,7 +45,7 @@ class NftablesModelTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(one_endpoint_with_affinity);
   CPPUNIT_TEST(changes_that_cancel_out_are_not_written);
   CPPUNIT_TEST(elements_have_owners);
-  CPPUNIT_TEST(shared_elements_stay_as_long_as_anybody_wants_them);
+  CPPUNIT_TEST(shared_elements_stay_while_a_service_port_wants_them);
   CPPUNIT_TEST(the_first_one_keeps_a_frontend);
   CPPUNIT_TEST(the_next_by_name_gets_it);
   CPPUNIT_TEST(after_a_restart_it_is_whose_it_was);
@@ -168,7 +168,7 @@ class NftablesModelTest : public CppUnit::TestFixture {
     }
   }
 
-  void shared_elements_stay_as_long_as_anybody_wants_them() {
+  void shared_elements_stay_while_a_service_port_wants_them() {
     ModelRig rig;
     ServiceSpec https = service("a", 1);
     https.port_name = "https";

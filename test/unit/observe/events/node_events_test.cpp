@@ -12,16 +12,16 @@ namespace node_events_test {
 
 class NodeEventsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NodeEventsTest);
-  CPPUNIT_TEST(mode_ipvs_is_reported_as_deprecated_like_kube_proxy_does);
+  CPPUNIT_TEST(ipvs_mode_is_reported_as_deprecated_like_kube_proxy_does);
   CPPUNIT_TEST(a_port_that_is_not_programmed_is_an_event_of_its_service);
   CPPUNIT_TEST_SUITE_END();
 
  public:
-  void mode_ipvs_is_reported_as_deprecated_like_kube_proxy_does() {  // BEH 11.8
+  void ipvs_mode_is_reported_as_deprecated_like_kube_proxy_does() {  // BEH 11.8
     const auto event = deprecation_event("n", config::mode_facts("ipvs"));
     CPPUNIT_ASSERT_EQUAL(std::string("IPVSDeprecation"), event.reason);
     CPPUNIT_ASSERT_EQUAL(
-        std::string("mode ipvs is deprecated in Kubernetes since 1.35; kube-proxy turns it off in 1.40 "
+        std::string("ipvs mode is deprecated in Kubernetes since 1.35; kube-proxy turns it off in 1.40 "
                     "and removes it in 1.43. sluiced continues to support it, and can switch a node to "
                     "another mode at any time"),
         event.note);

@@ -224,7 +224,7 @@ class History {
   }
 
  private:
-  std::size_t one_of(std::initializer_list<std::size_t> values) { return values.begin()[choose_(values.size())]; }
+  std::size_t one_of(std::initializer_list<std::size_t> choices) { return choices.begin()[choose_(choices.size())]; }
 
   BalancerSettings choose_settings() {
     BalancerSettings out;

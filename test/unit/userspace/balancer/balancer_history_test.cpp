@@ -63,9 +63,9 @@ class BalancerHistoryTest : public CppUnit::TestFixture {
     for (const Balance balance : {Balance::kRoundRobin, Balance::kLeastConnections, Balance::kTwoChoices}) {
       settings.balance = balance;
       Balancer balancer(settings, 1);
-      std::vector<SocketAddress> everybody;
-      for (std::size_t i = 0; i < 20; ++i) everybody.push_back(endpoint(i));
-      balancer.set_endpoints(everybody);
+      std::vector<SocketAddress> twenty;
+      for (std::size_t i = 0; i < 20; ++i) twenty.push_back(endpoint(i));
+      balancer.set_endpoints(twenty);
       balancer.set_affinity(1);
       std::atomic<Nanoseconds> now{1};
       std::atomic<bool> stopping{false};
@@ -104,7 +104,7 @@ class BalancerHistoryTest : public CppUnit::TestFixture {
       const int rounds = test::is_long_form() ? 20'000 : 200;
       for (int i = 0; i < rounds; ++i) {
         std::vector<SocketAddress> some;
-        for (const SocketAddress& one : everybody) {
+        for (const SocketAddress& one : twenty) {
           if (random.below(2) == 0) some.push_back(one);
         }
         for (EndpointPtr& old : balancer.set_endpoints(some).gone) {
@@ -120,7 +120,7 @@ class BalancerHistoryTest : public CppUnit::TestFixture {
         std::this_thread::yield();
       }
       balancer.set_affinity(1);
-      balancer.set_endpoints(everybody);
+      balancer.set_endpoints(twenty);
       CPPUNIT_ASSERT(sluice::test::wait_until([&] { return given.load() != 0; }));
       threads.end();
 

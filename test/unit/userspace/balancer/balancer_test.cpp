@@ -448,7 +448,7 @@ class BalancerTest : public CppUnit::TestFixture {
     for (const Balance balance : {Balance::kRoundRobin, Balance::kLeastConnections, Balance::kTwoChoices}) {
       Balancer balancer(settings(balance), 5);
       balancer.set_endpoints(endpoints(3));
-      const auto everybody = balancer.set_endpoints({}).gone;
+      const auto removed = balancer.set_endpoints({}).gone;
       balancer.set_endpoints(endpoints(3));
       std::set<EndpointPtr> all;
       while (all.size() < 3) all.insert(balancer.next(client(1), 0));

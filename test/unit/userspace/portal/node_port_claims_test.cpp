@@ -44,13 +44,13 @@ class ClaimsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
   NodePortClaims claims_{kV4};
-  ClaimArbiter book_{kV4};
+  ClaimArbiter arbiter_{kV4};
 
  public:
   // CppUnit keeps fixtures until all tests have run; tearDown() releases the ports earlier.
   void tearDown() override {
     claims_ = NodePortClaims(kV4);
-    book_ = ClaimArbiter(kV4);
+    arbiter_ = ClaimArbiter(kV4);
   }
 
  private:
@@ -172,82 +172,82 @@ class ClaimsTest : public CppUnit::TestFixture {
   }
 
   void a_release_passes_the_port_to_the_waiting_owner() {
-    book_.set_wanted("a/1", {}, {tcp_});
-    book_.set_wanted("a/2", {}, {tcp_});
-    CPPUNIT_ASSERT(book_.settle(false).empty());
-    CPPUNIT_ASSERT_EQUAL(std::string(), book_.refusal(tcp_, "a/1"));
-    CPPUNIT_ASSERT(!book_.refusal(tcp_, "a/2").empty());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, book_.refusals());
-    book_.set_wanted("a/1", {tcp_}, {});
-    CPPUNIT_ASSERT(Names{"a/2"} == book_.settle(false));
+    arbiter_.set_wanted("a/1", {}, {tcp_});
+    arbiter_.set_wanted("a/2", {}, {tcp_});
+    CPPUNIT_ASSERT(arbiter_.settle(false).empty());
+    CPPUNIT_ASSERT_EQUAL(std::string(), arbiter_.refusal(tcp_, "a/1"));
+    CPPUNIT_ASSERT(!arbiter_.refusal(tcp_, "a/2").empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, arbiter_.refusals());
+    arbiter_.set_wanted("a/1", {tcp_}, {});
+    CPPUNIT_ASSERT(Names{"a/2"} == arbiter_.settle(false));
     CPPUNIT_ASSERT(!is_free(SOCK_STREAM));
-    CPPUNIT_ASSERT_EQUAL(std::string(), book_.refusal(tcp_, "a/2"));
-    book_.release_unwanted();
+    CPPUNIT_ASSERT_EQUAL(std::string(), arbiter_.refusal(tcp_, "a/2"));
+    arbiter_.release_unwanted();
     CPPUNIT_ASSERT(!is_free(SOCK_STREAM));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, book_.refusals());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, arbiter_.refusals());
   }
 
   void an_unwanted_port_is_held_until_release_unwanted() {
-    book_.set_wanted("a/1", {}, {tcp_});
-    book_.settle(false);
-    book_.set_wanted("a/1", {tcp_}, {});
-    book_.settle(false);
+    arbiter_.set_wanted("a/1", {}, {tcp_});
+    arbiter_.settle(false);
+    arbiter_.set_wanted("a/1", {tcp_}, {});
+    arbiter_.settle(false);
     CPPUNIT_ASSERT(!is_free(SOCK_STREAM));
-    book_.release_unwanted();
+    arbiter_.release_unwanted();
     CPPUNIT_ASSERT(is_free(SOCK_STREAM));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, book_.held());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, arbiter_.held());
   }
 
   // If rules could not be written, the pending release must not affect the new holder.
   void a_port_can_be_claimed_again_before_its_release() {
-    book_.set_wanted("a/1", {}, {tcp_});
-    book_.settle(false);
-    book_.set_wanted("a/1", {tcp_}, {});
-    book_.settle(false);
-    book_.set_wanted("a/1", {}, {tcp_});
-    CPPUNIT_ASSERT(book_.settle(false).empty());
-    book_.release_unwanted();
+    arbiter_.set_wanted("a/1", {}, {tcp_});
+    arbiter_.settle(false);
+    arbiter_.set_wanted("a/1", {tcp_}, {});
+    arbiter_.settle(false);
+    arbiter_.set_wanted("a/1", {}, {tcp_});
+    CPPUNIT_ASSERT(arbiter_.settle(false).empty());
+    arbiter_.release_unwanted();
     CPPUNIT_ASSERT(!is_free(SOCK_STREAM));
-    CPPUNIT_ASSERT_EQUAL(std::string(), book_.refusal(tcp_, "a/1"));
+    CPPUNIT_ASSERT_EQUAL(std::string(), arbiter_.refusal(tcp_, "a/1"));
   }
 
   void the_first_owner_keeps_the_port() {
-    book_.set_wanted("b/late-in-the-alphabet", {}, {tcp_});
-    book_.settle(false);
-    book_.set_wanted("a/early", {}, {tcp_});
-    book_.set_wanted("b/late-in-the-alphabet", {tcp_}, {tcp_});
-    CPPUNIT_ASSERT(book_.settle(true).empty());
-    CPPUNIT_ASSERT(!book_.refusal(tcp_, "a/early").empty());
-    CPPUNIT_ASSERT_EQUAL(std::string(), book_.refusal(tcp_, "b/late-in-the-alphabet"));
-    book_.set_wanted("a/early", {tcp_}, {});
-    CPPUNIT_ASSERT(book_.settle(false).empty());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, book_.refusals());
+    arbiter_.set_wanted("b/late-in-the-alphabet", {}, {tcp_});
+    arbiter_.settle(false);
+    arbiter_.set_wanted("a/early", {}, {tcp_});
+    arbiter_.set_wanted("b/late-in-the-alphabet", {tcp_}, {tcp_});
+    CPPUNIT_ASSERT(arbiter_.settle(true).empty());
+    CPPUNIT_ASSERT(!arbiter_.refusal(tcp_, "a/early").empty());
+    CPPUNIT_ASSERT_EQUAL(std::string(), arbiter_.refusal(tcp_, "b/late-in-the-alphabet"));
+    arbiter_.set_wanted("a/early", {tcp_}, {});
+    CPPUNIT_ASSERT(arbiter_.settle(false).empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, arbiter_.refusals());
   }
 
   void a_port_held_by_a_program_is_retried() {
     lib::Fd mine = test::bound(kV4, SOCK_STREAM, {}, port_);
-    book_.set_wanted("a/1", {}, {tcp_, udp_});
-    CPPUNIT_ASSERT(book_.settle(false).empty());
-    CPPUNIT_ASSERT(!book_.refusal(tcp_, "a/1").empty());
-    CPPUNIT_ASSERT_EQUAL(std::string(), book_.refusal(udp_, "a/1"));
+    arbiter_.set_wanted("a/1", {}, {tcp_, udp_});
+    CPPUNIT_ASSERT(arbiter_.settle(false).empty());
+    CPPUNIT_ASSERT(!arbiter_.refusal(tcp_, "a/1").empty());
+    CPPUNIT_ASSERT_EQUAL(std::string(), arbiter_.refusal(udp_, "a/1"));
     mine.reset();
-    CPPUNIT_ASSERT(book_.settle(false).empty());
-    CPPUNIT_ASSERT(Names{"a/1"} == book_.settle(true));
-    CPPUNIT_ASSERT_EQUAL(std::string(), book_.refusal(tcp_, "a/1"));
+    CPPUNIT_ASSERT(arbiter_.settle(false).empty());
+    CPPUNIT_ASSERT(Names{"a/1"} == arbiter_.settle(true));
+    CPPUNIT_ASSERT_EQUAL(std::string(), arbiter_.refusal(tcp_, "a/1"));
   }
 
   void one_address_and_every_address_do_not_conflict() {
-    book_.set_wanted("a/one", {}, {one_});
-    book_.set_wanted("a/all", {}, {tcp_});
-    CPPUNIT_ASSERT(book_.settle(false).empty());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, book_.refusals());
-    book_.set_wanted("a/all", {tcp_}, {});
-    book_.settle(false);
-    book_.release_unwanted();
+    arbiter_.set_wanted("a/one", {}, {one_});
+    arbiter_.set_wanted("a/all", {}, {tcp_});
+    CPPUNIT_ASSERT(arbiter_.settle(false).empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, arbiter_.refusals());
+    arbiter_.set_wanted("a/all", {tcp_}, {});
+    arbiter_.settle(false);
+    arbiter_.release_unwanted();
     CPPUNIT_ASSERT(!is_free(SOCK_STREAM));
-    book_.set_wanted("a/one", {one_}, {});
-    book_.settle(false);
-    book_.release_unwanted();
+    arbiter_.set_wanted("a/one", {one_}, {});
+    arbiter_.settle(false);
+    arbiter_.release_unwanted();
     CPPUNIT_ASSERT(is_free(SOCK_STREAM));
   }
 };

@@ -12,13 +12,13 @@
 
 namespace sluice::nftables {
 
-class EarlyListing {
+class ReadAhead {
  public:
   // `kernel` outlives this.
-  explicit EarlyListing(TableKernel& kernel) : kernel_(kernel) {}
-  ~EarlyListing() { forget(); }
-  EarlyListing(const EarlyListing&) = delete;
-  EarlyListing& operator=(const EarlyListing&) = delete;
+  explicit ReadAhead(TableKernel& kernel) : kernel_(kernel) {}
+  ~ReadAhead() { forget(); }
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
 
   // Starts a listing on a thread of its own. `kernel` must not be used until wait(), take() or forget(). Does nothing
   // if no thread can be started.

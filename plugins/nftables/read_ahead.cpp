@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "plugins/nftables/early_listing.hpp"
+#include "plugins/nftables/read_ahead.hpp"
 
 #include <new>
 #include <system_error>
@@ -12,7 +12,7 @@
 
 namespace sluice::nftables {
 
-void EarlyListing::start() {
+void ReadAhead::start() {
   forget();
   const lib::SignalsBlocked blocked;
   try {
@@ -28,19 +28,19 @@ void EarlyListing::start() {
   }
 }
 
-std::optional<Listing> EarlyListing::take() {
+std::optional<Listing> ReadAhead::take() {
   wait();
   std::optional<Listing> taken = std::exchange(listing_, std::nullopt);
   if (taken && kernel_.generation() != taken->generation) taken.reset();
   return taken;
 }
 
-void EarlyListing::forget() noexcept {
+void ReadAhead::forget() noexcept {
   wait();
   listing_.reset();
 }
 
-void EarlyListing::wait() noexcept {
+void ReadAhead::wait() noexcept {
   if (thread_.joinable()) thread_.join();
 }
 
