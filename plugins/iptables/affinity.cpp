@@ -31,7 +31,7 @@ std::string list_name(const netfilter::ShortHash& hash) { return name(ChainId{Ch
 
 }  // namespace
 
-void AffinityBook::note(const abi::Transaction& transaction) {
+void AffinityClients::note(const abi::Transaction& transaction) {
   if (transaction.kind == abi::TransactionKind::kFull) ports_.clear();
   for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) ports_.erase(hash_input(key));
   for (const auto& given : sdk::range<abi::ServicePort>(transaction.service_ports)) {
@@ -51,7 +51,7 @@ void AffinityBook::note(const abi::Transaction& transaction) {
   }
 }
 
-std::vector<AffinityBook::Bound> AffinityBook::bound(const Port& port) {
+std::vector<AffinityClients::Bound> AffinityClients::bound(const Port& port) {
   std::vector<Bound> found;
   for (const Endpoint& endpoint : port.endpoints) {
     const auto clients = lists_.read(list_name(endpoint.hash), family_);
@@ -68,7 +68,7 @@ std::vector<AffinityBook::Bound> AffinityBook::bound(const Port& port) {
   return found;
 }
 
-void AffinityBook::export_clients(abi::AffinitySink& sink) {
+void AffinityClients::export_clients(abi::AffinitySink& sink) {
   sdk::AffinityBatch batch(sink);
   for (const auto& [key, port] : ports_) {
     for (const Bound& one : bound(port)) {
@@ -86,7 +86,7 @@ void AffinityBook::export_clients(abi::AffinitySink& sink) {
   }
 }
 
-void AffinityBook::keep(const abi::ArrayView& clients) {
+void AffinityClients::keep(const abi::ArrayView& clients) {
   for (const auto& client : sdk::range<abi::AffinityClient>(clients)) {
     kept_[hash_input(client.key)].push_back(
         {client.client, client.endpoint, client.endpoint_port, client.remaining_seconds});
@@ -94,7 +94,7 @@ void AffinityBook::keep(const abi::ArrayView& clients) {
 }
 
 // Must be fast: there may be hundreds of thousands of clients, and new connections wait for the end of the swap.
-void AffinityBook::bind(const Port& port, const std::vector<Kept>& clients, std::size_t capacity,
+void AffinityClients::bind(const Port& port, const std::vector<Kept>& clients, std::size_t capacity,
                         NotImported& not_imported) {
   struct Target {
     const Endpoint* endpoint;
@@ -136,7 +136,7 @@ void AffinityBook::bind(const Port& port, const std::vector<Kept>& clients, std:
   }
 }
 
-std::string AffinityBook::bind() {
+std::string AffinityClients::bind() {
   const std::map<std::string, std::vector<Kept>> kept = std::exchange(kept_, {});
   if (kept.empty()) return {};
   const std::size_t capacity = lists_.capacity();

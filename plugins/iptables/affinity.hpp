@@ -18,10 +18,10 @@
 
 namespace sluice::iptables {
 
-class AffinityBook {
+class AffinityClients {
  public:
   // `lists` outlives this.
-  AffinityBook(RecentLists& lists, abi::Family family) : lists_(lists), family_(family) {}
+  AffinityClients(RecentLists& lists, abi::Family family) : lists_(lists), family_(family) {}
 
   // Records the service ports with affinity.
   void note(const abi::Transaction& transaction);
