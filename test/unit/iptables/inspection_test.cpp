@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "test/unit/common/inspection_examples.hpp"
 #include "test/unit/iptables/bench.hpp"
 
 namespace sluice::test {
@@ -18,7 +19,7 @@ namespace iptables_inspection_test {
 
 constexpr std::string_view kNotWanted = "not wanted by any Service: ";
 
-class IptablesInspectionTest : public CppUnit::TestFixture {
+class IptablesInspectionTest : public CppUnit::TestFixture, private InspectionExamples {
   CPPUNIT_TEST_SUITE(IptablesInspectionTest);
   CPPUNIT_TEST(frontends_are_shown_with_their_endpoints);
   CPPUNIT_TEST(policy_local_is_shown);
@@ -42,24 +43,6 @@ class IptablesInspectionTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(inspection_does_not_affect_verify);
   CPPUNIT_TEST_SUITE_END();
 
-  static std::string text(const std::vector<std::string>& all) {
-    std::string joined;
-    for (const std::string& line : all) joined += line + "\n";
-    return joined;
-  }
-  static ServiceSpec example(int number = 1) {
-    ServiceSpec service;
-    service.name = "svc" + std::to_string(number);
-    service.cluster_ip = "172.30.0.4" + std::to_string(number);
-    service.endpoints = {{"10.180.2.1", 80, false}, {"10.180.0.1", 80, true}};
-    return service;
-  }
-  static ServiceSpec balanced() {
-    ServiceSpec service = example();
-    service.vips = {"1.2.3.4"};
-    service.source_ranges = {"203.0.113.0/25"};
-    return service;
-  }
   // The name of a chain of example(), by its prefix.
   static std::string chain(const IptablesRig& rig, const std::string& prefix) {
     for (const auto& [name, rules] : rig.kernel.tables.at("nat")) {
@@ -75,12 +58,8 @@ class IptablesInspectionTest : public CppUnit::TestFixture {
     }
     throw std::logic_error("no endpoint " + host_port);
   }
-  // Removes the rules that contain `part`; at least one.
   static void erase(IptablesRig& rig, const std::string& table, const std::string& chain, const std::string& part) {
-    auto& rules = rig.kernel.tables.at(table).at(chain);
-    const std::size_t removed =
-        std::erase_if(rules, [&](const std::string& rule) { return rule.find(part) != std::string::npos; });
-    CPPUNIT_ASSERT_MESSAGE(part, removed != 0);
+    erase_rules(rig.kernel, table, chain, part);
   }
   static void expect(IptablesRig& rig, const std::vector<std::string>& lines) {
     CPPUNIT_ASSERT_EQUAL(text(lines), text(rig.inspect()));

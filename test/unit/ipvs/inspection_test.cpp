@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "test/unit/common/inspection_examples.hpp"
 #include "test/unit/ipvs/backend_fixture.hpp"
 
 namespace sluice::test {
@@ -17,7 +18,7 @@ using ipvs::SetId;
 
 constexpr const char* kAll = "10.180.0.1:80, 10.180.2.1:80";
 
-class IpvsInspectionTest : public IpvsFixture {
+class IpvsInspectionTest : public IpvsFixture, private InspectionExamples {
   CPPUNIT_TEST_SUITE(IpvsInspectionTest);
   CPPUNIT_TEST(frontends_are_shown_with_their_endpoints);
   CPPUNIT_TEST(policy_local_is_shown);
@@ -38,30 +39,12 @@ class IpvsInspectionTest : public IpvsFixture {
   CPPUNIT_TEST(verify_works_as_before_after_a_call);
   CPPUNIT_TEST_SUITE_END();
 
-  static std::string text(const std::vector<std::string>& all) {
-    std::string joined;
-    for (const std::string& line : all) joined += line + "\n";
-    return joined;
-  }
   static void expect(IpvsRig& rig, const std::vector<std::string>& lines) {
     const std::vector<std::string> found = rig.inspect();
     CPPUNIT_ASSERT_EQUAL_MESSAGE(rig.error.message, text(lines), text(found));
   }
   static void expect_first(IpvsRig& rig, const std::string& line) {
     CPPUNIT_ASSERT_EQUAL(line, rig.inspect("ns1/svc1").front());
-  }
-  static ServiceSpec example(int number = 1) {
-    ServiceSpec service;
-    service.name = "svc" + std::to_string(number);
-    service.cluster_ip = "172.30.0.4" + std::to_string(number);
-    service.endpoints = {{"10.180.2.1", 80, false}, {"10.180.0.1", 80, true}};
-    return service;
-  }
-  static ServiceSpec balanced() {
-    ServiceSpec service = example();
-    service.vips = {"1.2.3.4"};
-    service.source_ranges = {"203.0.113.0/25"};
-    return service;
   }
   static SetEntry front(const std::string& ip, std::uint16_t port = 80) {
     SetEntry entry;
@@ -73,12 +56,8 @@ class IpvsInspectionTest : public IpvsFixture {
   static std::set<SetEntry>& entries(IpvsRig& rig, SetId set) {
     return rig.sets.sets.at(ipvs::set_name(set, kFamily)).entries;
   }
-  // Removes the rules that contain `part`; at least one.
   static void erase(IpvsRig& rig, const std::string& table, const std::string& chain, const std::string& part) {
-    auto& rules = rig.rules.tables.at(table).at(chain);
-    const std::size_t removed =
-        std::erase_if(rules, [&](const std::string& rule) { return rule.find(part) != std::string::npos; });
-    CPPUNIT_ASSERT_MESSAGE(part, removed != 0);
+    erase_rules(rig.rules, table, chain, part);
   }
 
   void frontends_are_shown_with_their_endpoints() {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "test/unit/common/inspection_examples.hpp"
 #include "test/unit/userspace/backend_bench.hpp"
 
 namespace sluice::userspace {
@@ -25,7 +26,7 @@ using test::UserspaceRig;
 constexpr const char* kAll = "10.180.0.1:80, 10.180.2.1:80";
 constexpr const char* kNone = "accepted and closed, no endpoints";
 
-class UserspaceInspectionTest : public test::UserspaceFixture {
+class UserspaceInspectionTest : public test::UserspaceFixture, private test::InspectionExamples {
   CPPUNIT_TEST_SUITE(UserspaceInspectionTest);
   CPPUNIT_TEST(frontends_are_shown_with_their_endpoints);
   CPPUNIT_TEST(policy_local_is_shown);
@@ -45,36 +46,14 @@ class UserspaceInspectionTest : public test::UserspaceFixture {
   CPPUNIT_TEST(a_truncated_listing_is_an_error);
   CPPUNIT_TEST_SUITE_END();
 
-  static std::string text(const std::vector<std::string>& all) {
-    std::string joined;
-    for (const std::string& line : all) joined += line + "\n";
-    return joined;
-  }
-  static ServiceSpec example(int number = 1) {
-    ServiceSpec service;
-    service.name = "svc" + std::to_string(number);
-    service.cluster_ip = "172.30.0.4" + std::to_string(number);
-    service.endpoints = {{"10.180.2.1", 80, false}, {"10.180.0.1", 80, true}};
-    return service;
-  }
-  static ServiceSpec balanced() {
-    ServiceSpec service = example();
-    service.vips = {"1.2.3.4"};
-    service.source_ranges = {"203.0.113.0/25"};
-    return service;
-  }
   void full(const std::vector<ServiceSpec>& services, const NodeSpec& node = {}) {
     CPPUNIT_ASSERT(rig().full(services, node) == abi::Code::kOk);
     CPPUNIT_ASSERT(rig().host.failed.empty());
   }
   void expect(const std::vector<std::string>& lines) { CPPUNIT_ASSERT_EQUAL(text(lines), text(rig().inspect())); }
   void expect_first(const std::string& line) { CPPUNIT_ASSERT_EQUAL(line, rig().inspect("ns1/svc1").front()); }
-  // Removes the rules that contain `part`; at least one.
   void erase(const std::string& table, const std::string& chain, const std::string& part) {
-    auto& rules = rig().kernel.tables.at(table).at(chain);
-    const std::size_t removed =
-        std::erase_if(rules, [&](const std::string& rule) { return rule.find(part) != std::string::npos; });
-    CPPUNIT_ASSERT_MESSAGE(part, removed != 0);
+    erase_rules(rig().kernel, table, chain, part);
   }
   std::string port() { return "proxy port " + std::to_string(rig().port("ns1/svc1")); }
 
