@@ -378,7 +378,7 @@ class IpvsRetireTest : public IpvsFixture {
   void a_new_backend_receives_no_packets_before_it_is_ready() {
     for (const bool old_backend : {false, true}) {
       IpvsRig rig;
-      rig.restart(old_backend ? abi::kCreatePredecessorServes : 0);
+      rig.restart(old_backend ? std::uint32_t{abi::kCreatePredecessorServes} : 0);
       bool bound = false;
       rig.links.before = [&](const std::string& call) {
         if (call != "bind") return;
