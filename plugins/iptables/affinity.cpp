@@ -87,7 +87,7 @@ void AffinityClients::keep(const abi::ArrayView& clients) {
 
 // Must be fast: there may be hundreds of thousands of clients, and new connections wait for the end of the swap.
 void AffinityClients::bind(const Port& port, const std::vector<Kept>& clients, std::size_t capacity,
-                           NotImported& not_imported) {
+                        NotImported& not_imported) {
   struct Target {
     const Endpoint* endpoint;
     std::size_t bound;

@@ -318,46 +318,30 @@ void IptablesBackend::bind_clients() {
 }
 
 void* IptablesBackend::do_extension(std::string_view id) {
-  if (id == abi::kPreparation) return static_cast<abi::Preparation*>(&prepared_);
-  if (id == abi::kAffinity) return static_cast<abi::Affinity*>(&bound_clients_);
-  return id == abi::kInspection ? static_cast<abi::Inspection*>(&inspected_) : nullptr;
+  if (id == abi::kPreparation) return static_cast<abi::Preparation*>(this);
+  if (id == abi::kAffinity) return static_cast<abi::Affinity*>(this);
+  return id == abi::kInspection ? static_cast<abi::Inspection*>(this) : nullptr;
 }
 
-abi::Code IptablesBackend::Prepared::prepare(const abi::NodeFacts* node, abi::Error* error) noexcept {
-  return sdk::guarded(error, [&] { backend_.route_localhost(sdk::read(node)); });
+void IptablesBackend::do_export(abi::AffinitySink& sink) {
+  if (!affinity_.empty() && !recent_->available()) {
+    throw sdk::Failure(abi::Code::kUnsupported, "xt_recent",
+                       "the kernel does not show its lists of clients (/proc/net/xt_recent does not exist): session "
+                       "affinity starts without them");
+  }
+  affinity_.export_clients(sink);
 }
 
-abi::Code IptablesBackend::BoundClients::export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept {
-  return sdk::guarded(error, [&] {
-    if (!backend_.affinity_.empty() && !backend_.recent_->available()) {
-      throw sdk::Failure(
-          abi::Code::kUnsupported, "xt_recent",
-          "the kernel does not show its lists of clients (/proc/net/xt_recent does not exist): session affinity "
-          "starts without them");
-    }
-    backend_.affinity_.export_clients(*sink);
-    return abi::Code::kOk;
-  });
+void IptablesBackend::do_import(const abi::ArrayView& clients) {
+  affinity_.keep(clients);
+  if (valid_) bind_clients();
 }
 
-abi::Code IptablesBackend::BoundClients::import_clients(abi::ArrayView clients, abi::Error* error) noexcept {
-  return sdk::guarded(error, [&] {
-    backend_.affinity_.keep(clients);
-    if (backend_.valid_) backend_.bind_clients();
-    return abi::Code::kOk;
-  });
-}
-
-abi::Code IptablesBackend::Inspected::services(abi::StringView name, abi::StringSink* lines,
-                                               abi::Error* error) noexcept {
-  return sdk::guarded(error, [&] {
-    if (backend_.generation_ == 0) inspection::refuse_before_first_apply();
-    KernelRules rules(backend_.family());
-    backend_.session_.read(rules);
-    inspection::Answer answer(sdk::text(name));
-    inspect(rules, backend_.names_, backend_.facts_.plan, answer);
-    answer.deliver(*lines);
-  });
+void IptablesBackend::do_inspect(inspection::Answer& answer) {
+  if (generation_ == 0) inspection::refuse_before_first_apply();
+  KernelRules rules(family());
+  session_.read(rules);
+  inspect(rules, names_, facts_.plan, answer);
 }
 
 }  // namespace sluice::iptables

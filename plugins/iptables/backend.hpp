@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plugins/common/extensions.hpp"
 #include "plugins/common/netfilter/kernel.hpp"
 #include "plugins/common/netfilter/kernel_session.hpp"
 #include "plugins/common/netfilter/retirement.hpp"
@@ -25,14 +26,14 @@
 #include "plugins/iptables/reporter.hpp"
 #include "plugins/iptables/service_names.hpp"
 #include "plugins/iptables/state.hpp"
-#include "sluice/abi/affinity.hpp"
-#include "sluice/abi/inspection.hpp"
-#include "sluice/abi/preparation.hpp"
 #include "sluice/sdk/backend_base.hpp"
 
 namespace sluice::iptables {
 
-class IptablesBackend final : public sdk::BackendBase {
+class IptablesBackend final : public sdk::BackendBase,
+                              private common::PreparationBase,
+                              private common::AffinityBase,
+                              private common::InspectionBase {
  public:
   explicit IptablesBackend(const abi::CreateArgs& args);
   // For tests: with a fake kernel.
@@ -40,34 +41,6 @@ class IptablesBackend final : public sdk::BackendBase {
                   std::unique_ptr<RecentLists> recent = std::make_unique<KernelRecentLists>());
 
  private:
-  // Sets sysctls with the privileges of sluiced --init-only. The first apply() does the same.
-  class Prepared final : public abi::Preparation {
-   public:
-    explicit Prepared(IptablesBackend& backend) : backend_(backend) {}
-    abi::Code prepare(const abi::NodeFacts* node, abi::Error* error) noexcept override;
-
-   private:
-    IptablesBackend& backend_;
-  };
-  class BoundClients final : public abi::Affinity {
-   public:
-    explicit BoundClients(IptablesBackend& backend) : backend_(backend) {}
-    abi::Code export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept override;
-    abi::Code import_clients(abi::ArrayView clients, abi::Error* error) noexcept override;
-
-   private:
-    IptablesBackend& backend_;
-  };
-
-  class Inspected final : public abi::Inspection {
-   public:
-    explicit Inspected(IptablesBackend& backend) : backend_(backend) {}
-    abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error* error) noexcept override;
-
-   private:
-    IptablesBackend& backend_;
-  };
-
   // Node facts that any rule may depend on; a change requires a full transaction.
   struct Facts {
     PlanFacts plan;
@@ -84,6 +57,11 @@ class IptablesBackend final : public sdk::BackendBase {
   abi::Code do_retire(const abi::Handover& handover, abi::Error* error) override;
   abi::Code do_cleanup(abi::Error* error) override;
   void* do_extension(std::string_view id) override;
+  // Sets sysctls with the privileges of sluiced --init-only. The first apply() does the same.
+  void do_prepare(const abi::NodeFacts& node) override { route_localhost(node); }
+  void do_export(abi::AffinitySink& sink) override;
+  void do_import(const abi::ArrayView& clients) override;
+  void do_inspect(inspection::Answer& answer) override;
 
   void write(const abi::Transaction& transaction, const abi::NodeFacts& node, const Facts& facts,
              netfilter::Submitter& submitter);
@@ -110,9 +88,6 @@ class IptablesBackend final : public sdk::BackendBase {
   std::unique_ptr<RecentLists> recent_;
   AffinityClients affinity_;
   ServiceNames names_;
-  Prepared prepared_{*this};
-  BoundClients bound_clients_{*this};
-  Inspected inspected_{*this};
 
   bool valid_ = false;  // state_ was written completely and has not drifted
   std::uint64_t generation_ = 0;

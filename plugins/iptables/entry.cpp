@@ -7,23 +7,7 @@
 #include "config.h"
 #endif
 
+#include "plugins/common/entry.hpp"
 #include "plugins/iptables/backend.hpp"
-#include "sluice/sdk/sdk.hpp"
 
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "0"
-#endif
-
-namespace abi = sluice::abi;
-
-SLUICE_PLUGIN_ENTRY = {abi::kMagic,
-                       abi::kMajor,
-                       abi::kMinor,
-                       sizeof(abi::PluginEntry),
-                       0,
-                       abi::kFeatureIpv4 | abi::kFeatureIpv6 | abi::kFeatureDelta | abi::kFeatureAffinity,
-                       abi::kHostFeatureNone,
-                       "iptables",
-                       PACKAGE_VERSION,
-                       __VERSION__,
-                       &sluice::sdk::create<sluice::iptables::IptablesBackend>};
+SLUICE_PLUGIN_ENTRY = sluice::common::entry<sluice::iptables::IptablesBackend>("iptables");

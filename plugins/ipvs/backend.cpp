@@ -103,7 +103,7 @@ abi::Code IpvsBackend::do_apply(const abi::Transaction& transaction, const abi::
   facts_ = std::move(facts);
   rule_facts_ = std::move(rule_facts);
   restore_lines_ = 0;
-  if (full) prepare();
+  if (full) prepare_node();
   const std::uint64_t sent = messages().sum();
   std::uint64_t begin = host().now();
   Problems problems;
@@ -138,17 +138,10 @@ void IpvsBackend::note_cost(std::uint64_t sent_before, std::uint64_t begin, abi:
   metrics_.messages(now);
 }
 
-abi::Code IpvsBackend::PreparationExtension::prepare(const abi::NodeFacts*, abi::Error* error) noexcept {
-  return sdk::guarded(error, [this] {
-    backend_.prepare();
-    return abi::Code::kOk;
-  });
-}
-
 void* IpvsBackend::do_extension(std::string_view id) {
-  if (id == abi::kAffinity) return static_cast<abi::Affinity*>(&affinity_);
-  if (id == abi::kInspection) return static_cast<abi::Inspection*>(&inspection_);
-  return id == abi::kPreparation ? static_cast<abi::Preparation*>(&preparation_) : nullptr;
+  if (id == abi::kAffinity) return static_cast<abi::Affinity*>(this);
+  if (id == abi::kInspection) return static_cast<abi::Inspection*>(this);
+  return id == abi::kPreparation ? static_cast<abi::Preparation*>(this) : nullptr;
 }
 
 KernelState IpvsBackend::read_node() {
@@ -165,41 +158,29 @@ KernelState IpvsBackend::read_node() {
   return state;
 }
 
-abi::Code IpvsBackend::InspectionExtension::services(abi::StringView name, abi::StringSink* lines,
-                                                     abi::Error* error) noexcept {
-  return sdk::guarded(error, [&] {
-    if (backend_.generation_ == 0) inspection::refuse_before_first_apply();
-    inspection::Answer answer(sdk::text(name));
-    inspect(backend_.read_node(), backend_.wanted_, backend_.facts_, backend_.rule_facts_, answer);
-    answer.deliver(*lines);
-  });
+void IpvsBackend::do_inspect(inspection::Answer& answer) {
+  if (generation_ == 0) inspection::refuse_before_first_apply();
+  inspect(read_node(), wanted_, facts_, rule_facts_, answer);
 }
 
-abi::Code IpvsBackend::AffinityExtension::export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept {
-  return sdk::guarded(error, [&] {
-    if (!backend_.kernels_.has_ipvs()) return abi::Code::kOk;
-    const std::uint64_t end = backend_.host().now() + kExportTime;
-    const bool all = ipvs::export_clients(
-        backend_.wanted_, backend_.kernels_.connections, [&] { return backend_.host().now() < end; }, *sink);
-    if (!all) backend_.log().warning("not all connections of IPVS could be read: some clients lose their affinity");
-    return abi::Code::kOk;
-  });
+void IpvsBackend::do_export(abi::AffinitySink& sink) {
+  if (!kernels_.has_ipvs()) return;
+  const std::uint64_t end = host().now() + kExportTime;
+  const bool all = ipvs::export_clients(wanted_, kernels_.connections, [&] { return host().now() < end; }, sink);
+  if (!all) log().warning("not all connections of IPVS could be read: some clients lose their affinity");
 }
 
-abi::Code IpvsBackend::AffinityExtension::import_clients(abi::ArrayView clients, abi::Error* error) noexcept {
-  return sdk::guarded(error, [&] {
-    const std::uint64_t end = backend_.host().now() + kExportTime;
-    const VisitConnections no_connections = [](const ConnectionVisitor&, const MoreTime&) { return true; };
-    const std::size_t unbound =
-        count_unbound(clients, backend_.kernels_.has_ipvs() ? backend_.kernels_.connections : no_connections,
-                      [&] { return backend_.host().now() < end; });
-    if (unbound == 0) return abi::Code::kOk;
-    return sdk::fail(error, abi::Code::kUnsupported, {},
+void IpvsBackend::do_import(const abi::ArrayView& clients) {
+  const std::uint64_t end = host().now() + kExportTime;
+  const VisitConnections no_connections = [](const ConnectionVisitor&, const MoreTime&) { return true; };
+  const std::size_t unbound = count_unbound(clients, kernels_.has_ipvs() ? kernels_.connections : no_connections,
+                                            [&] { return host().now() < end; });
+  if (unbound == 0) return;
+  throw sdk::Failure(abi::Code::kUnsupported, {},
                      "IPVS cannot import session affinity: the next connection of each client binds it again");
-  });
 }
 
-void IpvsBackend::prepare() {
+void IpvsBackend::prepare_node() {
   log_tools();
   for (const std::string& warning :
        kernels_.prepare(settings_, *kernels_.servers, std::exchange(unsupported_, false))) {

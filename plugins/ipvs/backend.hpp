@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plugins/common/extensions.hpp"
 #include "plugins/common/netfilter/not_programmed.hpp"
 #include "plugins/ipvs/drift_watch.hpp"
 #include "plugins/ipvs/inspection.hpp"
@@ -27,47 +28,20 @@
 #include "plugins/ipvs/sets/set_writer.hpp"
 #include "plugins/ipvs/settings.hpp"
 #include "plugins/ipvs/wanted.hpp"
-#include "sluice/abi/affinity.hpp"
-#include "sluice/abi/inspection.hpp"
-#include "sluice/abi/preparation.hpp"
 #include "sluice/sdk/backend_base.hpp"
 
 namespace sluice::ipvs {
 
-class IpvsBackend final : public sdk::BackendBase {
+class IpvsBackend final : public sdk::BackendBase,
+                          private common::PreparationBase,
+                          private common::AffinityBase,
+                          private common::InspectionBase {
  public:
   explicit IpvsBackend(const abi::CreateArgs& args);
   // With other kernel access than this node's, for tests.
   IpvsBackend(const abi::CreateArgs& args, NodeKernels kernels);
 
  private:
-  // apply() does the same; this is for callers with more privileges than the daemon.
-  class PreparationExtension final : public abi::Preparation {
-   public:
-    explicit PreparationExtension(IpvsBackend& backend) : backend_(backend) {}
-    abi::Code prepare(const abi::NodeFacts* node, abi::Error* error) noexcept override;
-
-   private:
-    IpvsBackend& backend_;
-  };
-  // Session affinity for the new backend.
-  class AffinityExtension final : public abi::Affinity {
-   public:
-    explicit AffinityExtension(IpvsBackend& backend) : backend_(backend) {}
-    abi::Code export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept override;
-    abi::Code import_clients(abi::ArrayView clients, abi::Error* error) noexcept override;
-
-   private:
-    IpvsBackend& backend_;
-  };
-  class InspectionExtension final : public abi::Inspection {
-   public:
-    explicit InspectionExtension(IpvsBackend& backend) : backend_(backend) {}
-    abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error* error) noexcept override;
-
-   private:
-    IpvsBackend& backend_;
-  };
   using Problems = netfilter::Problems;
 
   abi::Code do_probe(abi::Error* error) override;
@@ -78,8 +52,13 @@ class IpvsBackend final : public sdk::BackendBase {
   abi::Code do_retire(const abi::Handover& handover, abi::Error* error) override;
   abi::Code do_cleanup(abi::Error* error) override;
   void* do_extension(std::string_view id) override;
+  // apply() does the same; this is for callers with more privileges than the daemon.
+  void do_prepare(const abi::NodeFacts&) override { prepare_node(); }
+  void do_export(abi::AffinitySink& sink) override;
+  void do_import(const abi::ArrayView& clients) override;
+  void do_inspect(inspection::Answer& answer) override;
 
-  void prepare();
+  void prepare_node();
   void warn(const char* reason, const std::string& sentence);
   void log_tools();
   void refresh();
@@ -124,10 +103,6 @@ class IpvsBackend final : public sdk::BackendBase {
   DriftWatch drift_;
   PortClashes clashes_;
   Retirement retirement_;
-
-  PreparationExtension preparation_{*this};
-  AffinityExtension affinity_{*this};
-  InspectionExtension inspection_{*this};
 
   Messages probe_messages_;
   bool valid_ = false;  // the kernel holds the last transaction

@@ -299,8 +299,8 @@ void NftablesBackend::remove_table() {
 }
 
 void* NftablesBackend::do_extension(std::string_view id) {
-  if (id == abi::kAffinity) return static_cast<abi::Affinity*>(&affinity_extension_);
-  return id == abi::kInspection ? static_cast<abi::Inspection*>(&inspection_extension_) : nullptr;
+  if (id == abi::kAffinity) return static_cast<abi::Affinity*>(this);
+  return id == abi::kInspection ? static_cast<abi::Inspection*>(this) : nullptr;
 }
 
 // Failures are only logged: serving does not depend on these clients.
@@ -310,35 +310,23 @@ void NftablesBackend::add_clients(const std::vector<RememberedClient>& clients) 
   log().warning(std::to_string(skipped.count) + " clients with session affinity were not imported: " + skipped.why);
 }
 
-abi::Code NftablesBackend::AffinityExtension::export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept {
-  return sdk::guarded(error, [&] {
-    backend_.read_ahead_.forget();
-    export_affinity(backend_.model_, backend_.table_.kernel->clients(), *sink);
-    return abi::Code::kOk;
-  });
+void NftablesBackend::do_export(abi::AffinitySink& sink) {
+  read_ahead_.forget();
+  export_affinity(model_, table_.kernel->clients(), sink);
 }
 
-abi::Code NftablesBackend::AffinityExtension::import_clients(abi::ArrayView clients, abi::Error* error) noexcept {
-  return sdk::guarded(error, [&] {
-    backend_.imported_clients_.add(clients);
-    if (!backend_.valid_) return abi::Code::kOk;
-    const auto found = backend_.imported_clients_.find(backend_.model_, backend_.settings_.affinity_clients);
-    backend_.imported_clients_.forget();
-    backend_.add_clients(found);
-    return abi::Code::kOk;
-  });
+void NftablesBackend::do_import(const abi::ArrayView& clients) {
+  imported_clients_.add(clients);
+  if (!valid_) return;
+  const auto found = imported_clients_.find(model_, settings_.affinity_clients);
+  imported_clients_.forget();
+  add_clients(found);
 }
 
-abi::Code NftablesBackend::InspectionExtension::services(abi::StringView name, abi::StringSink* lines,
-                                                         abi::Error* error) noexcept {
-  return sdk::guarded(error, [&] {
-    if (backend_.generation_ == 0) inspection::refuse_before_first_apply();
-    backend_.read_ahead_.forget();
-    inspection::Answer answer(sdk::text(name));
-    inspect(backend_.writer_.list(), backend_.model_, backend_.family(), answer);
-    answer.deliver(*lines);
-    return abi::Code::kOk;
-  });
+void NftablesBackend::do_inspect(inspection::Answer& answer) {
+  if (generation_ == 0) inspection::refuse_before_first_apply();
+  read_ahead_.forget();
+  inspect(writer_.list(), model_, family(), answer);
 }
 
 }  // namespace sluice::nftables

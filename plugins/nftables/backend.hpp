@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plugins/common/extensions.hpp"
 #include "plugins/common/netfilter/not_programmed.hpp"
 #include "plugins/common/netfilter/retirement.hpp"
 #include "plugins/nftables/affinity_clients.hpp"
@@ -23,13 +24,11 @@
 #include "plugins/nftables/traffic.hpp"
 #include "plugins/nftables/write_order.hpp"
 #include "plugins/nftables/writer.hpp"
-#include "sluice/abi/affinity.hpp"
-#include "sluice/abi/inspection.hpp"
 #include "sluice/sdk/backend_base.hpp"
 
 namespace sluice::nftables {
 
-class NftablesBackend final : public sdk::BackendBase {
+class NftablesBackend final : public sdk::BackendBase, private common::AffinityBase, private common::InspectionBase {
  public:
   explicit NftablesBackend(const abi::CreateArgs& args);
   // Uses `table` instead of the table of this node. For tests.
@@ -37,23 +36,6 @@ class NftablesBackend final : public sdk::BackendBase {
   ~NftablesBackend() override;
 
  private:
-  class InspectionExtension final : public abi::Inspection {
-   public:
-    explicit InspectionExtension(NftablesBackend& backend) : backend_(backend) {}
-    abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error* error) noexcept override;
-
-   private:
-    NftablesBackend& backend_;
-  };
-  class AffinityExtension final : public abi::Affinity {
-   public:
-    explicit AffinityExtension(NftablesBackend& backend) : backend_(backend) {}
-    abi::Code export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept override;
-    abi::Code import_clients(abi::ArrayView clients, abi::Error* error) noexcept override;
-
-   private:
-    NftablesBackend& backend_;
-  };
   // The wanted state depends on these facts: a change requires a full transaction, except for node port addresses.
   struct Facts {
     TableFacts table;
@@ -69,6 +51,9 @@ class NftablesBackend final : public sdk::BackendBase {
   abi::Code do_retire(const abi::Handover& handover, abi::Error* error) override;
   abi::Code do_cleanup(abi::Error* error) override;
   void* do_extension(std::string_view id) override;
+  void do_export(abi::AffinitySink& sink) override;
+  void do_import(const abi::ArrayView& clients) override;
+  void do_inspect(inspection::Answer& answer) override;
 
   Facts read_facts(const abi::NodeFacts& node) const;
   void log_unusable_addresses(const abi::NodeFacts& node);
@@ -95,8 +80,6 @@ class NftablesBackend final : public sdk::BackendBase {
   Table table_;  // its watch calls resync_throttle_
   Writer writer_;
   ReadAhead read_ahead_;
-  InspectionExtension inspection_extension_{*this};
-  AffinityExtension affinity_extension_{*this};
 
   bool old_backend_serves_;  // another backend serves until the first apply() succeeds
   ImportedClients imported_clients_;

@@ -340,17 +340,12 @@ abi::Code UserspaceBackend::do_cleanup(abi::Error*) {
 
 void* UserspaceBackend::do_extension(std::string_view id) {
   if (id == abi::kAffinity) return static_cast<abi::Affinity*>(&affinity_);
-  return id == abi::kInspection ? static_cast<abi::Inspection*>(&inspection_) : nullptr;
+  return id == abi::kInspection ? static_cast<abi::Inspection*>(this) : nullptr;
 }
 
-abi::Code UserspaceBackend::InspectionExtension::services(abi::StringView name, abi::StringSink* lines,
-                                                          abi::Error* error) noexcept {
-  return sdk::guarded(error, [&] {
-    if (backend_.generation_ == 0 || backend_.table_ == nullptr) inspection::refuse_before_first_apply();
-    inspection::Answer answer(sdk::text(name));
-    inspect(backend_.writer_, *backend_.table_, backend_.facts_, answer);
-    answer.deliver(*lines);
-  });
+void UserspaceBackend::do_inspect(inspection::Answer& answer) {
+  if (generation_ == 0 || table_ == nullptr) inspection::refuse_before_first_apply();
+  inspect(writer_, *table_, facts_, answer);
 }
 
 }  // namespace sluice::userspace

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plugins/common/extensions.hpp"
 #include "plugins/common/netfilter/kernel.hpp"
 #include "plugins/common/netfilter/not_programmed.hpp"
 #include "plugins/userspace/affinity_exchange.hpp"
@@ -26,13 +27,12 @@
 #include "plugins/userspace/retirement.hpp"
 #include "plugins/userspace/service_table.hpp"
 #include "plugins/userspace/settings.hpp"
-#include "sluice/abi/inspection.hpp"
 #include "sluice/abi/relay.hpp"
 #include "sluice/sdk/backend_base.hpp"
 
 namespace sluice::userspace {
 
-class UserspaceBackend final : public sdk::BackendBase {
+class UserspaceBackend final : public sdk::BackendBase, private common::InspectionBase {
  public:
   explicit UserspaceBackend(const abi::CreateArgs& args);
   // For tests: with an injected kernel; resource limits of the process are not raised.
@@ -40,14 +40,6 @@ class UserspaceBackend final : public sdk::BackendBase {
   ~UserspaceBackend() override;
 
  private:
-  class InspectionExtension final : public abi::Inspection {
-   public:
-    explicit InspectionExtension(UserspaceBackend& backend) : backend_(backend) {}
-    abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error* error) noexcept override;
-
-   private:
-    UserspaceBackend& backend_;
-  };
   using Problems = netfilter::Problems;
 
   abi::Code do_probe(abi::Error* error) override;
@@ -58,6 +50,7 @@ class UserspaceBackend final : public sdk::BackendBase {
   abi::Code do_retire(const abi::Handover& handover, abi::Error* error) override;
   abi::Code do_cleanup(abi::Error* error) override;
   void* do_extension(std::string_view id) override;
+  void do_inspect(inspection::Answer& answer) override;
 
   UserspaceBackend(const abi::CreateArgs& args, Settings settings, std::unique_ptr<netfilter::Kernel> kernel,
                    bool owns_node);
@@ -92,7 +85,6 @@ class UserspaceBackend final : public sdk::BackendBase {
   std::unique_ptr<ServiceTable> table_;
   std::unique_ptr<Retirement> retirement_;
   AffinityExchange affinity_;
-  InspectionExtension inspection_{*this};
   std::uint64_t report_ = 0;
   abi::HostRelay* host_relay_ = nullptr;
 

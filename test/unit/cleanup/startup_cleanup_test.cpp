@@ -42,6 +42,13 @@ struct Removers {
     out.removed = [this](const LeftoverBackend& gone) { note("removed " + gone.backend + " "); };
     return out;
   }
+  // With connections, which delay the removal of virtual servers.
+  StartupCleanup::Options draining() {
+    connections = 3;
+    StartupCleanup::Options out = options();
+    out.drain = 1h;
+    return out;
+  }
   void note(const std::string& what) {
     const std::lock_guard lock(mutex);
     recorded.push_back(what.substr(0, what.size() - (what.empty() ? 0 : 1)));
@@ -54,6 +61,7 @@ struct Removers {
     const bool reached = test::wait_until([&] { return all().size() >= count; });
     CPPUNIT_ASSERT_MESSAGE(text(), reached);
   }
+  void expect(const std::string& wanted) { CPPUNIT_ASSERT_EQUAL(wanted, text()); }
   std::string text() {
     std::string out;
     for (const auto& one : all()) out += one + "; ";
@@ -71,6 +79,12 @@ LeftoverBackend by(LeftoverBackend::By by, const char* backend, ownership::Artif
   out.artifacts = std::move(artifacts);
   out.drain = drain;
   return out;
+}
+
+// The only family is in sync; the active backend claims nothing.
+void sync_ipv4(StartupCleanup& cleanup) {
+  cleanup.expect({Family::ipv4});
+  cleanup.family_synced(Family::ipv4, {});
 }
 
 class StartupCleanupTest : public CppUnit::TestFixture {
@@ -106,7 +120,7 @@ class StartupCleanupTest : public CppUnit::TestFixture {
     removers.wait_for(1);
     cleanup.family_synced(Family::ipv6, {});
     cleanup.stop();
-    CPPUNIT_ASSERT_EQUAL(std::string("servers chain6; "), removers.text());
+    removers.expect("servers chain6; ");
   }
 
   void keeps_the_claims_of_the_active_backend() {
@@ -115,7 +129,7 @@ class StartupCleanupTest : public CppUnit::TestFixture {
     cleanup.expect({Family::ipv6});
     cleanup.family_synced(Family::ipv6, {"iptables/nat/KUBE-LOAD-BALANCER"});
     removers.wait_for(1);
-    CPPUNIT_ASSERT_EQUAL(std::string("servers; "), removers.text());
+    removers.expect("servers; ");
   }
 
   void retries_a_failed_removal_once() {
@@ -123,8 +137,7 @@ class StartupCleanupTest : public CppUnit::TestFixture {
     removers.failures = 5;
     {
       StartupCleanup cleanup("iptables", removers.options());
-      cleanup.expect({Family::ipv4});
-      cleanup.family_synced(Family::ipv4, {});
+      sync_ipv4(cleanup);
       removers.wait_for(2);
       std::this_thread::sleep_for(20ms);  // fixed time: there is no third try
     }
@@ -135,8 +148,7 @@ class StartupCleanupTest : public CppUnit::TestFixture {
     Removers removers;
     {
       StartupCleanup cleanup("com.example.dpu", removers.options());
-      cleanup.expect({Family::ipv4});
-      cleanup.family_synced(Family::ipv4, {});
+      sync_ipv4(cleanup);
       std::this_thread::sleep_for(20ms);  // fixed time: nothing is removed
     }
     CPPUNIT_ASSERT(removers.all().empty());
@@ -147,8 +159,7 @@ class StartupCleanupTest : public CppUnit::TestFixture {
     removers.failures = 1;
     {
       StartupCleanup cleanup("nftables", removers.options(1h));
-      cleanup.expect({Family::ipv4});
-      cleanup.family_synced(Family::ipv4, {});
+      sync_ipv4(cleanup);
       removers.wait_for(1);
     }
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, removers.all().size());
@@ -160,11 +171,10 @@ class StartupCleanupTest : public CppUnit::TestFixture {
     LeftoverBackend drains = by(LeftoverBackend::By::plugin, "ipvs", {"ipvs/virtual-servers", "ip6tables/nat/KUBE-LOAD-BALANCER"});
     drains.family = Family::ipv6;
     cleanup.set_leftover_backends({drains});
-    cleanup.expect({Family::ipv4});
-    cleanup.family_synced(Family::ipv4, {});
+    sync_ipv4(cleanup);
     removers.wait_for(1);
     cleanup.stop();
-    CPPUNIT_ASSERT_EQUAL(std::string("chain4; "), removers.text());
+    removers.expect("chain4; ");
   }
 
   void removes_and_reports_a_backend_without_its_plugin() {
@@ -175,7 +185,7 @@ class StartupCleanupTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(removers.all().empty());
     cleanup.family_synced(Family::ipv4, {});
     removers.wait_for(2);
-    CPPUNIT_ASSERT_EQUAL(std::string("servers chain6 old-set; removed com.example.old; "), removers.text());
+    removers.expect("servers chain6 old-set; removed com.example.old; ");
   }
 
   void does_not_report_a_backend_whose_removal_failed() {
@@ -184,12 +194,11 @@ class StartupCleanupTest : public CppUnit::TestFixture {
     {
       StartupCleanup cleanup("iptables", removers.options());
       cleanup.set_leftover_backends({by(LeftoverBackend::By::remover, "com.example.old", {"ipset/OLD-SET"})});
-      cleanup.expect({Family::ipv4});
-      cleanup.family_synced(Family::ipv4, {});
+      sync_ipv4(cleanup);
       removers.wait_for(2);
       std::this_thread::sleep_for(20ms);  // fixed time: no removal is reported
     }
-    CPPUNIT_ASSERT_EQUAL(std::string("servers chain6 old-set; servers chain6 old-set; "), removers.text());
+    removers.expect("servers chain6 old-set; servers chain6 old-set; ");
   }
 
   void does_not_report_a_backend_with_artifacts_that_stay() {
@@ -198,38 +207,33 @@ class StartupCleanupTest : public CppUnit::TestFixture {
       StartupCleanup cleanup("iptables", removers.options());
       cleanup.set_leftover_backends({by(LeftoverBackend::By::remover, "com.example.dpu", {"ipset/OLD-SET", "dpu/table-7"}),
                                      by(LeftoverBackend::By::remover, "com.example.old", {"ipset/OTHER-SET"})});
-      cleanup.expect({Family::ipv4});
-      cleanup.family_synced(Family::ipv4, {});
+      sync_ipv4(cleanup);
       removers.wait_for(2);
       std::this_thread::sleep_for(20ms);  // fixed time: no other removal is reported
     }
-    CPPUNIT_ASSERT_EQUAL(std::string("servers chain6 old-set; removed com.example.old; "), removers.text());
+    removers.expect("servers chain6 old-set; removed com.example.old; ");
   }
 
   void another_backend_removes_only_what_the_ownership_ledger_lists() {
     Removers removers;
     StartupCleanup cleanup("com.example.dpu", removers.options());
     cleanup.set_leftover_backends({by(LeftoverBackend::By::remover, "com.example.old", {"ipset/OLD-SET"})});
-    cleanup.expect({Family::ipv4});
-    cleanup.family_synced(Family::ipv4, {});
+    sync_ipv4(cleanup);
     removers.wait_for(2);
-    CPPUNIT_ASSERT_EQUAL(std::string("old-set; removed com.example.old; "), removers.text());
+    removers.expect("old-set; removed com.example.old; ");
   }
 
   void keeps_virtual_servers_while_they_have_connections() {
     Removers removers;
-    removers.connections = 3;
-    auto options = removers.options();
-    options.drain = 1h;
+    const auto options = removers.draining();
     StartupCleanup cleanup("iptables", options);
-    cleanup.expect({Family::ipv4});
-    cleanup.family_synced(Family::ipv4, {});
+    sync_ipv4(cleanup);
     removers.wait_for(1);
-    std::this_thread::sleep_for(30ms);                               // fixed time: the servers are not removed
-    CPPUNIT_ASSERT_EQUAL(std::string("chain6; "), removers.text());  // rules that lead to no server are removed at once
+    std::this_thread::sleep_for(30ms);  // fixed time: the servers are not removed
+    removers.expect("chain6; ");  // rules that lead to no server are removed at once
     removers.connections = 0;
     removers.wait_for(2);
-    CPPUNIT_ASSERT_EQUAL(std::string("chain6; servers chain6; "), removers.text());
+    removers.expect("chain6; servers chain6; ");
   }
 
   void removes_virtual_servers_after_the_drain_timeout() {
@@ -244,71 +248,62 @@ class StartupCleanupTest : public CppUnit::TestFixture {
     cleanup.family_synced(Family::ipv4, {});
     removers.wait_for(2);
     CPPUNIT_ASSERT(std::chrono::steady_clock::now() - begin >= 50ms);
-    CPPUNIT_ASSERT_EQUAL(std::string("chain6; servers chain6; "), removers.text());
+    removers.expect("chain6; servers chain6; ");
     // Without a drain time the removal does not wait.
     options.drain = 0ms;
     StartupCleanup at_once("iptables", options);
     at_once.expect({Family::ipv4});
     at_once.family_synced(Family::ipv4, {});
     removers.wait_for(3);
-    CPPUNIT_ASSERT_EQUAL(std::string("chain6; servers chain6; servers chain6; "), removers.text());
+    removers.expect("chain6; servers chain6; servers chain6; ");
   }
 
   // The backend was draining already when the last process ended.
   void uses_the_drain_time_of_a_recorded_backend() {
     Removers removers;
-    removers.connections = 3;
-    auto options = removers.options();
-    options.drain = 1h;
+    const auto options = removers.draining();
     StartupCleanup cleanup("iptables", options);
     cleanup.set_leftover_backends({by(LeftoverBackend::By::remover, "ipvs", {"ipvs/virtual-servers"}, 0s)});
-    cleanup.expect({Family::ipv4});
-    cleanup.family_synced(Family::ipv4, {});
+    sync_ipv4(cleanup);
     removers.wait_for(2);
-    CPPUNIT_ASSERT_EQUAL(std::string("servers chain6; removed ipvs; "), removers.text());
+    removers.expect("servers chain6; removed ipvs; ");
   }
 
   void does_not_wait_for_connections_of_kept_virtual_servers() {
     Removers removers;
-    removers.connections = 3;
-    auto options = removers.options();
-    options.drain = 1h;
+    const auto options = removers.draining();
     StartupCleanup cleanup("iptables", options);
     cleanup.expect({Family::ipv4});
     cleanup.family_synced(Family::ipv4, {"ipvs/virtual-servers"});
     removers.wait_for(1);
     cleanup.stop();
-    CPPUNIT_ASSERT_EQUAL(std::string("chain6; "), removers.text());
+    removers.expect("chain6; ");
   }
 
   void stopping_does_not_wait_for_connections() {
     Removers removers;
-    removers.connections = 3;
-    auto options = removers.options();
-    options.drain = 1h;
+    auto options = removers.draining();
     options.check_interval = 1h;
     {
       StartupCleanup cleanup("iptables", options);
-      cleanup.expect({Family::ipv4});
-      cleanup.family_synced(Family::ipv4, {});
+      sync_ipv4(cleanup);
       removers.wait_for(1);
     }
-    CPPUNIT_ASSERT_EQUAL(std::string("chain6; "), removers.text());
+    removers.expect("chain6; ");
   }
 
   void keeps_the_claims_of_a_new_backend_at_any_time() {
     Removers removers;
     removers.slow = true;
     StartupCleanup cleanup("iptables", removers.options());
-    cleanup.expect({Family::ipv4});
-    cleanup.family_synced(Family::ipv4, {});
+    sync_ipv4(cleanup);
     removers.wait_for(1);
     // The running removal is interrupted and starts again without the kept artifacts.
     cleanup.keep(Family::ipv4, {"ipvs/virtual-servers"});
     removers.wait_for(2);
     removers.slow = false;
     cleanup.stop();
-    CPPUNIT_ASSERT_EQUAL(std::string("servers chain6; chain6; "), removers.text());
+    removers.expect("servers chain6; chain6; ");
     cleanup.keep(Family::ipv4, {"link/kube-ipvs0"});  // no removal runs, so this does not block
   }
 };

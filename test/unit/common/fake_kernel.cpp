@@ -36,6 +36,28 @@ std::string canonical(const std::string& rule) {
   return std::string(canonicaliser.canonical(rule));
 }
 
+class SharedKernel final : public netfilter::Kernel {
+ public:
+  explicit SharedKernel(FakeKernel& kernel) : kernel_(kernel) {}
+  const netfilter::Tools& tools() override { return kernel_.tools(); }
+  lib::ProgramResult save(std::optional<netfilter::Table> only,
+                          const std::function<void(std::string_view)>& sink) override {
+    return kernel_.save(only, sink);
+  }
+  netfilter::Restored restore(std::string_view input) override { return kernel_.restore(input); }
+  lib::ProgramResult try_restore(std::string_view input) override { return kernel_.try_restore(input); }
+  std::optional<std::uint32_t> generation() override { return kernel_.generation(); }
+  netfilter::ForeignChanges& foreign_changes() override { return kernel_.foreign_changes(); }
+  int allow_localnet_routing() override { return kernel_.allow_localnet_routing(); }
+  int ensure_counter(const std::string& name) override { return kernel_.ensure_counter(name); }
+  std::optional<std::uint64_t> counted_packets(const std::string& name) override {
+    return kernel_.counted_packets(name);
+  }
+
+ private:
+  FakeKernel& kernel_;
+};
+
 }  // namespace
 
 FakeKernel::FakeKernel() {
@@ -47,6 +69,8 @@ FakeKernel::FakeKernel() {
     for (const std::string& chain : names) tables[table][chain];
   }
 }
+
+std::unique_ptr<netfilter::Kernel> FakeKernel::open() { return std::make_unique<SharedKernel>(*this); }
 
 lib::ProgramResult FakeKernel::ok() {
   lib::ProgramResult outcome;
@@ -140,6 +164,7 @@ std::string FakeKernel::carry_out(Chains& chains, const std::string& line) const
 }
 
 netfilter::Restored FakeKernel::restore(std::string_view input) {
+  if (before_restore) before_restore(std::string(input));
   restores.emplace_back(input);
   return {run(input), std::exchange(lock_wait, std::chrono::milliseconds(0))};
 }

@@ -6,7 +6,9 @@
 // referenced or removed, and referenced chains cannot be removed.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,6 +21,9 @@ namespace sluice::test {
 class FakeKernel final : public netfilter::Kernel {
  public:
   FakeKernel();
+
+  // For a backend that owns its kernel: forwards to this object, which outlives it.
+  std::unique_ptr<netfilter::Kernel> open();
 
   const netfilter::Tools& tools() override { return tools_; }
   lib::ProgramResult save(std::optional<netfilter::Table> only,
@@ -52,6 +57,7 @@ class FakeKernel final : public netfilter::Kernel {
 
   std::map<std::string, Chains> tables;
   std::vector<std::string> restores;  // inputs in order, including failed ones
+  std::function<void(const std::string& input)> before_restore;
   std::size_t saves = 0;
   int sysctl_error = 0;
   // A line that contains one of these is refused.

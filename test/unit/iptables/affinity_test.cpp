@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "test/unit/iptables/bench.hpp"
+#include "test/unit/iptables/backend_rig.hpp"
 #include "test/unit/patience.hpp"
 
 namespace sluice::test {
@@ -63,11 +63,9 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(imports_hundreds_of_thousands_of_clients_in_time);
   CPPUNIT_TEST_SUITE_END();
 
-  static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
-
-  static std::vector<std::string> bound(Bench& bench) {
+  static std::vector<std::string> bound(IptablesRig& rig) {
     Sink sink;
-    ok(bench.affinity().export_clients(&sink, &bench.error));
+    ok(rig.affinity().export_clients(&sink, &rig.error));
     return sink.found;
   }
 
@@ -77,7 +75,7 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
     std::string endpoint;
     std::uint32_t remaining = 50;
   };
-  static abi::Code import(Bench& bench, const std::vector<Client>& clients) {
+  static abi::Code import(IptablesRig& rig, const std::vector<Client>& clients) {
     World world;
     std::vector<abi::AffinityClient> given;
     for (const Client& one : clients) {
@@ -89,7 +87,7 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
       client.remaining_seconds = one.remaining;
       given.push_back(client);
     }
-    return bench.affinity().import_clients(sdk::array(given.data(), given.size()), &bench.error);
+    return rig.affinity().import_clients(sdk::array(given.data(), given.size()), &rig.error);
   }
 
  public:
@@ -113,125 +111,124 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
   }
 
   void exports_bound_clients() {
-    Bench bench;
+    IptablesRig rig;
     ServiceSpec plain = sticky();
     plain.name = "plain";
     plain.affinity_seconds = 0;
     plain.cluster_ip = "172.30.0.42";
-    ok(bench.full({sticky(), plain}));
-    bench.recent.lists[list_of(sticky(), 0)] = {{ip("10.0.0.7"), seconds(30)}, {ip("10.0.0.8"), seconds(100)}};
-    bench.recent.lists[list_of(sticky(), 1)] = {{ip("10.0.0.9"), seconds(0)}};
-    bench.recent.lists[list_of(plain, 0)] = {{ip("10.0.0.6"), seconds(1)}};
+    ok(rig.full({sticky(), plain}));
+    rig.recent.lists[list_of(sticky(), 0)] = {{ip("10.0.0.7"), seconds(30)}, {ip("10.0.0.8"), seconds(100)}};
+    rig.recent.lists[list_of(sticky(), 1)] = {{ip("10.0.0.9"), seconds(0)}};
+    rig.recent.lists[list_of(plain, 0)] = {{ip("10.0.0.6"), seconds(1)}};
     const std::vector<std::string> expected = {"ns1/svc1:p80 10.0.0.7 -> 10.180.0.1:80 70",
                                                "ns1/svc1:p80 10.0.0.9 -> 10.180.0.2:80 100"};
-    CPPUNIT_ASSERT(expected == bound(bench));
+    CPPUNIT_ASSERT(expected == bound(rig));
     ServiceSpec without = sticky();
     without.affinity_seconds = 0;
-    ok(bench.delta({without}));
-    CPPUNIT_ASSERT(bound(bench).empty());
-    ok(bench.delta({sticky()}));
-    CPPUNIT_ASSERT(expected == bound(bench));
-    ok(bench.delta({}, {sticky()}));
-    CPPUNIT_ASSERT(bound(bench).empty());
+    ok(rig.delta({without}));
+    CPPUNIT_ASSERT(bound(rig).empty());
+    ok(rig.delta({sticky()}));
+    CPPUNIT_ASSERT(expected == bound(rig));
+    ok(rig.delta({}, {sticky()}));
+    CPPUNIT_ASSERT(bound(rig).empty());
   }
 
   void first_endpoint_with_a_client_gets_it() {
-    Bench bench;
-    ok(bench.full({sticky()}));
-    bench.recent.lists[list_of(sticky(), 0)] = {{ip("10.0.0.7"), seconds(90)}};
-    bench.recent.lists[list_of(sticky(), 1)] = {{ip("10.0.0.7"), seconds(1)}};
-    CPPUNIT_ASSERT(std::vector<std::string>{"ns1/svc1:p80 10.0.0.7 -> 10.180.0.1:80 10"} == bound(bench));
+    IptablesRig rig;
+    ok(rig.full({sticky()}));
+    rig.recent.lists[list_of(sticky(), 0)] = {{ip("10.0.0.7"), seconds(90)}};
+    rig.recent.lists[list_of(sticky(), 1)] = {{ip("10.0.0.7"), seconds(1)}};
+    CPPUNIT_ASSERT(std::vector<std::string>{"ns1/svc1:p80 10.0.0.7 -> 10.180.0.1:80 10"} == bound(rig));
   }
 
   void missing_proc_files_are_reported() {
-    Bench bench;
-    bench.recent.available = false;
+    IptablesRig rig;
+    rig.recent.available = false;
     Sink sink;
-    ok(bench.full({}));
-    ok(bench.affinity().export_clients(&sink, &bench.error));
-    ok(bench.full({sticky()}));
-    CPPUNIT_ASSERT(bench.affinity().export_clients(&sink, &bench.error) == abi::Code::kUnsupported);
-    CPPUNIT_ASSERT(std::string(bench.error.message).find("/proc/net/xt_recent") != std::string::npos);
+    ok(rig.full({}));
+    ok(rig.affinity().export_clients(&sink, &rig.error));
+    ok(rig.full({sticky()}));
+    CPPUNIT_ASSERT(rig.affinity().export_clients(&sink, &rig.error) == abi::Code::kUnsupported);
+    CPPUNIT_ASSERT(std::string(rig.error.message).find("/proc/net/xt_recent") != std::string::npos);
   }
 
   void clients_are_bound_before_the_jumps_are_written() {
-    Bench bench;
-    bench.restart(abi::kCreatePredecessorServes);
+    IptablesRig rig;
+    rig.restart(abi::kCreatePredecessorServes);
     bool open = false;
     // As in the kernel, a list exists after the first rule that names it is written.
-    bench.recent.exists = [&](const std::string& list) {
-      open = open || !bench.kernel.rules("nat", "PREROUTING").empty();
-      return bench.kernel.has("nat", list);
+    rig.recent.exists = [&](const std::string& list) {
+      open = open || !rig.kernel.rules("nat", "PREROUTING").empty();
+      return rig.kernel.has("nat", list);
     };
-    ok(import(bench, {{sticky(), "10.0.0.7", "10.180.0.2"}, {sticky(), "10.0.0.8", "10.180.0.1"}}));
-    CPPUNIT_ASSERT(bench.recent.added.empty());
-    ok(bench.full({sticky()}));
+    ok(import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}, {sticky(), "10.0.0.8", "10.180.0.1"}}));
+    CPPUNIT_ASSERT(rig.recent.added.empty());
+    ok(rig.full({sticky()}));
     CPPUNIT_ASSERT(!open);
     std::vector<std::string> expected = {list_of(sticky(), 0) + " 10.0.0.8", list_of(sticky(), 1) + " 10.0.0.7"};
-    CPPUNIT_ASSERT(expected == bench.recent.added);
-    ok(bench.full({sticky()}));
-    CPPUNIT_ASSERT(expected == bench.recent.added);  // once
+    CPPUNIT_ASSERT(expected == rig.recent.added);
+    ok(rig.full({sticky()}));
+    CPPUNIT_ASSERT(expected == rig.recent.added);  // once
   }
 
   void unknown_service_ports_and_endpoints_are_skipped() {
-    Bench bench;
+    IptablesRig rig;
     ServiceSpec plain = sticky();
     plain.name = "plain";
     plain.affinity_seconds = 0;
     plain.cluster_ip = "172.30.0.42";
     ServiceSpec gone = sticky();
     gone.name = "gone";
-    bench.recent.exists = [&](const std::string& list) { return list != list_of(sticky(), 1); };
-    ok(import(bench, {{plain, "10.0.0.7", "10.180.0.1"},
+    rig.recent.exists = [&](const std::string& list) { return list != list_of(sticky(), 1); };
+    ok(import(rig, {{plain, "10.0.0.7", "10.180.0.1"},
                       {gone, "10.0.0.7", "10.180.0.1"},
                       {sticky(), "10.0.0.7", "10.180.9.9"},
                       {sticky(), "10.0.0.6", "10.180.0.2"},
                       {sticky(), "10.0.0.5", "10.180.0.1"}}));
-    ok(bench.full({sticky(), plain}));
-    CPPUNIT_ASSERT(std::vector<std::string>{list_of(sticky(), 0) + " 10.0.0.5"} == bench.recent.added);
-    CPPUNIT_ASSERT(std::none_of(bench.host.lines.begin(), bench.host.lines.end(),
+    ok(rig.full({sticky(), plain}));
+    CPPUNIT_ASSERT(std::vector<std::string>{list_of(sticky(), 0) + " 10.0.0.5"} == rig.recent.added);
+    CPPUNIT_ASSERT(std::none_of(rig.host.lines.begin(), rig.host.lines.end(),
                                 [](const auto& line) { return line.first == abi::Severity::kWarning; }));
   }
 
   void second_import_binds_only_unbound_clients() {
-    Bench bench;
-    bench.recent.exists = [](const std::string&) { return true; };
-    ok(bench.full({sticky()}));
-    bench.recent.lists[list_of(sticky(), 0)] = {{ip("10.0.0.7"), seconds(3)}, {ip("10.0.0.8"), seconds(200)}};
-    ok(import(bench, {{sticky(), "10.0.0.7", "10.180.0.2"}, {sticky(), "10.0.0.8", "10.180.0.2"},
+    IptablesRig rig;
+    rig.recent.exists = [](const std::string&) { return true; };
+    ok(rig.full({sticky()}));
+    rig.recent.lists[list_of(sticky(), 0)] = {{ip("10.0.0.7"), seconds(3)}, {ip("10.0.0.8"), seconds(200)}};
+    ok(import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}, {sticky(), "10.0.0.8", "10.180.0.2"},
                       {sticky(), "10.0.0.9", "10.180.0.2"}, {sticky(), "10.0.0.9", "10.180.0.1"}}));
     const std::vector<std::string> expected = {list_of(sticky(), 1) + " 10.0.0.8", list_of(sticky(), 1) + " 10.0.0.9"};
-    CPPUNIT_ASSERT(expected == bench.recent.added);
+    CPPUNIT_ASSERT(expected == rig.recent.added);
   }
 
   void binding_failures_are_logged() {
-    Bench bench;
-    bench.recent.exists = [](const std::string&) { return true; };
-    bench.recent.refuse = EACCES;
-    ok(bench.full({sticky()}));
-    ok(import(bench, {{sticky(), "10.0.0.7", "10.180.0.2"}}));
-    CPPUNIT_ASSERT(std::any_of(bench.host.lines.begin(), bench.host.lines.end(), [](const auto& line) {
+    IptablesRig rig;
+    rig.recent.exists = [](const std::string&) { return true; };
+    rig.recent.refuse = EACCES;
+    ok(rig.full({sticky()}));
+    ok(import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}}));
+    CPPUNIT_ASSERT(std::any_of(rig.host.lines.begin(), rig.host.lines.end(), [](const auto& line) {
       return line.second == "1 clients with session affinity were not imported: Permission denied";
     }));
   }
 
   // If a list is full, the kernel replaces the oldest client.
   void full_list_gets_clients_with_the_longest_remaining_time() {
-    Bench bench;
-    bench.recent.capacity = 3;
-    ok(bench.full({sticky()}));
-    bench.recent.lists[list_of(sticky(), 0)];
-    bench.recent.lists[list_of(sticky(), 1)] = {{ip("10.0.0.1"), seconds(90)}, {ip("10.0.0.2"), seconds(100)}};
-    ok(import(bench, {{sticky(), "10.0.0.7", "10.180.0.2", 90}, {sticky(), "10.0.0.8", "10.180.0.2", 10},
+    IptablesRig rig;
+    rig.recent.capacity = 3;
+    ok(rig.full({sticky()}));
+    rig.recent.lists[list_of(sticky(), 0)];
+    rig.recent.lists[list_of(sticky(), 1)] = {{ip("10.0.0.1"), seconds(90)}, {ip("10.0.0.2"), seconds(100)}};
+    ok(import(rig, {{sticky(), "10.0.0.7", "10.180.0.2", 90}, {sticky(), "10.0.0.8", "10.180.0.2", 10},
                       {sticky(), "10.0.0.9", "10.180.0.2", 80}, {sticky(), "10.0.0.1", "10.180.0.2", 99},
                       {sticky(), "10.0.0.10", "10.180.0.1", 1}}));
     const std::vector<std::string> expected = {list_of(sticky(), 0) + " 10.0.0.10", list_of(sticky(), 1) + " 10.0.0.9",
                                                list_of(sticky(), 1) + " 10.0.0.7"};
-    CPPUNIT_ASSERT(expected == bench.recent.added);
-    CPPUNIT_ASSERT(std::any_of(bench.host.lines.begin(), bench.host.lines.end(), [](const auto& line) {
-      return line.second ==
-             "1 clients with session affinity were not imported: for each endpoint the kernel remembers 3 "
-             "(parameter ip_list_tot of the module xt_recent)";
+    CPPUNIT_ASSERT(expected == rig.recent.added);
+    CPPUNIT_ASSERT(std::any_of(rig.host.lines.begin(), rig.host.lines.end(), [](const auto& line) {
+      return line.second == "1 clients with session affinity were not imported: for each endpoint the kernel remembers 3 "
+                            "(parameter ip_list_tot of the module xt_recent)";
     }));
   }
 
@@ -242,11 +239,11 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
   }
   void imports_hundreds_of_thousands_of_clients_in_time() {
     constexpr std::uint32_t kClients = 262'144;
-    Bench bench;
-    bench.recent.capacity = kClients;
-    ok(bench.full({sticky()}));
-    bench.recent.lists[list_of(sticky(), 0)];
-    bench.recent.lists[list_of(sticky(), 1)];
+    IptablesRig rig;
+    rig.recent.capacity = kClients;
+    ok(rig.full({sticky()}));
+    rig.recent.lists[list_of(sticky(), 0)];
+    rig.recent.lists[list_of(sticky(), 1)];
     World world;
     const abi::ServicePortKey key = world.key(sticky());
     std::vector<abi::AffinityClient> given(kClients);
@@ -260,9 +257,9 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
       given[i].remaining_seconds = 1 + scattered % 100;
     }
     const double begin = cpu_seconds();
-    ok(bench.affinity().import_clients(sdk::array(given.data(), given.size()), &bench.error));
+    ok(rig.affinity().import_clients(sdk::array(given.data(), given.size()), &rig.error));
     const double used = cpu_seconds() - begin;
-    CPPUNIT_ASSERT_EQUAL(std::size_t{kClients}, bench.recent.added.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{kClients}, rig.recent.added.size());
     // The timeout of the call, measured in CPU time, with a reserve for slow builds.
     CPPUNIT_ASSERT(used < 10 * slowness());
   }

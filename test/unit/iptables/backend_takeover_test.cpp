@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "test/unit/iptables/bench.hpp"
+#include "test/unit/iptables/backend_rig.hpp"
 #include "test/unit/iptables/ipvs_rules.hpp"
 
 namespace sluice::test {
@@ -46,19 +46,14 @@ class IptablesTakeoverTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(takeover_continues_after_a_failure);
   CPPUNIT_TEST_SUITE_END();
 
-  static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
-  static void ok(const Bench& bench, abi::Code code) {
-    CPPUNIT_ASSERT_EQUAL_MESSAGE(bench.error.message, std::int32_t{0}, static_cast<std::int32_t>(code));
-  }
-
  public:
   void entry_jumps_are_one_commit() {
-    Bench bench;
-    bench.restart(abi::kCreatePredecessorServes);
-    ok(bench, bench.full(services()));
-    CPPUNIT_ASSERT(bench.kernel.restores.size() > 4);
+    IptablesRig rig;
+    rig.restart(abi::kCreatePredecessorServes);
+    ok(rig, rig.full(services()));
+    CPPUNIT_ASSERT(rig.kernel.restores.size() > 4);
     std::size_t with_dispatch = 0;
-    for (const std::string& restore : bench.kernel.restores) {
+    for (const std::string& restore : rig.kernel.restores) {
       const bool dispatch = has(restore, " -j KUBE-SVC-") && has(restore, "-A KUBE-SERVICES ");
       CPPUNIT_ASSERT_EQUAL(dispatch, has(restore, "-I PREROUTING "));
       if (!dispatch) continue;
@@ -76,10 +71,10 @@ class IptablesTakeoverTest : public CppUnit::TestFixture {
   }
 
   void drop_rules_are_written_last() {
-    Bench bench;
-    bench.restart(abi::kCreatePredecessorServes);
-    ok(bench, bench.full(services()));
-    const auto& all = bench.kernel.restores;
+    IptablesRig rig;
+    rig.restart(abi::kCreatePredecessorServes);
+    ok(rig, rig.full(services()));
+    const auto& all = rig.kernel.restores;
     const auto first = [&](const std::string& part) {
       return std::find_if(all.begin(), all.end(), [&](const std::string& each) { return has(each, part); }) - all.begin();
     };
@@ -89,149 +84,149 @@ class IptablesTakeoverTest : public CppUnit::TestFixture {
   }
 
   void chains_of_ipvs_mode_stay() {
-    Bench bench;
-    bench.kernel.foreign(ipvs_rules(true));
-    const auto before = bench.kernel.tables;
-    bench.restart(abi::kCreatePredecessorServes);
-    ok(bench, bench.full(services()));
+    IptablesRig rig;
+    rig.kernel.foreign(ipvs_rules(true));
+    const auto before = rig.kernel.tables;
+    rig.restart(abi::kCreatePredecessorServes);
+    ok(rig, rig.full(services()));
     for (const char* chain : {"KUBE-NODE-PORT", "KUBE-SOURCE-RANGES-FIREWALL", "KUBE-IPVS-FILTER", "KUBE-IPVS-OUT-FILTER"}) {
-      CPPUNIT_ASSERT(before.at("filter").at(chain) == bench.kernel.rules("filter", chain));
+      CPPUNIT_ASSERT(before.at("filter").at(chain) == rig.kernel.rules("filter", chain));
     }
-    CPPUNIT_ASSERT(before.at("nat").at("KUBE-LOAD-BALANCER") == bench.kernel.rules("nat", "KUBE-LOAD-BALANCER"));
-    CPPUNIT_ASSERT(!has(bench.kernel.text(), "--match-set"));  // so that ipvs mode can remove its sets
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.rules("nat", "PREROUTING").size());
-    const std::string outcomes = bench.tracer().outcomes({"10.0.0.9", "172.30.0.1", "tcp", 80});
+    CPPUNIT_ASSERT(before.at("nat").at("KUBE-LOAD-BALANCER") == rig.kernel.rules("nat", "KUBE-LOAD-BALANCER"));
+    CPPUNIT_ASSERT(!has(rig.kernel.text(), "--match-set"));  // so that ipvs mode can remove its sets
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.kernel.rules("nat", "PREROUTING").size());
+    const std::string outcomes = rig.tracer().outcomes({"10.0.0.9", "172.30.0.1", "tcp", 80});
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.1:8080 10.0.0.2:8080 10.0.0.3:8080"), outcomes);
   }
 
   void ipvs_mode_keeps_its_rules_until_the_last_commit() {
-    Bench bench;
-    bench.kernel.foreign(ipvs_rules(true));
-    const auto before = bench.kernel.tables;
-    bench.restart(abi::kCreatePredecessorServes);
-    bench.kernel.refuse = {"-A KUBE-SERVICES -m comment --comment \"kubernetes service nodeports"};
-    CPPUNIT_ASSERT(bench.full(services()) != abi::Code::kOk);
-    CPPUNIT_ASSERT(bench.host.failed.empty());
+    IptablesRig rig;
+    rig.kernel.foreign(ipvs_rules(true));
+    const auto before = rig.kernel.tables;
+    rig.restart(abi::kCreatePredecessorServes);
+    rig.kernel.refuse = {"-A KUBE-SERVICES -m comment --comment \"kubernetes service nodeports"};
+    CPPUNIT_ASSERT(rig.full(services()) != abi::Code::kOk);
+    CPPUNIT_ASSERT(rig.host.failed.empty());
     for (const auto& [chain, rules] : before.at("nat")) {
-      CPPUNIT_ASSERT_MESSAGE(chain, rules == bench.kernel.rules("nat", chain));
+      CPPUNIT_ASSERT_MESSAGE(chain, rules == rig.kernel.rules("nat", chain));
     }
     for (const auto& [chain, rules] : before.at("filter")) {
       if (!chain.starts_with("KUBE-") || chain == "KUBE-FORWARD") continue;
-      CPPUNIT_ASSERT_MESSAGE(chain, rules == bench.kernel.rules("filter", chain));
+      CPPUNIT_ASSERT_MESSAGE(chain, rules == rig.kernel.rules("filter", chain));
     }
   }
 
   void takeover_gives_the_same_rules_as_a_full() {
-    Bench plain;
+    IptablesRig plain;
     ok(plain.full(services()));
-    Bench bench;
-    bench.kernel.foreign(ipvs_rules(true));
-    bench.restart(abi::kCreatePredecessorServes);
-    ok(bench, bench.full(services()));
-    ok(bench.verify());
-    bench.restart();
-    ok(bench, bench.full(services()));
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.result.kernel_writes);
+    IptablesRig rig;
+    rig.kernel.foreign(ipvs_rules(true));
+    rig.restart(abi::kCreatePredecessorServes);
+    ok(rig, rig.full(services()));
+    ok(rig.verify());
+    rig.restart();
+    ok(rig, rig.full(services()));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.result.kernel_writes);
     for (const auto& [chain, rules] : plain.kernel.tables["nat"]) {
-      const FakeKernel::Rules& there = bench.kernel.rules("nat", chain);
+      const FakeKernel::Rules& there = rig.kernel.rules("nat", chain);
       CPPUNIT_ASSERT_MESSAGE(chain, std::is_permutation(rules.begin(), rules.end(), there.begin(), there.end()));
     }
   }
 
   void own_rules_are_adopted() {
-    Bench bench;
-    ok(bench.full(services()));
-    bench.restart(abi::kCreatePredecessorServes);
-    ok(bench, bench.full(services()));
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.result.kernel_writes);
-    CPPUNIT_ASSERT(bench.kernel.restores.empty());
-    bench.restart(abi::kCreatePredecessorServes);
+    IptablesRig rig;
+    ok(rig.full(services()));
+    rig.restart(abi::kCreatePredecessorServes);
+    ok(rig, rig.full(services()));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.result.kernel_writes);
+    CPPUNIT_ASSERT(rig.kernel.restores.empty());
+    rig.restart(abi::kCreatePredecessorServes);
     std::vector<ServiceSpec> fewer = services();
     fewer.pop_back();
     fewer[5].endpoints.pop_back();
-    ok(bench, bench.full(fewer));
-    Bench expected;
+    ok(rig, rig.full(fewer));
+    IptablesRig expected;
     ok(expected.full(fewer));
-    CPPUNIT_ASSERT_EQUAL(expected.kernel.tables["nat"].size(), bench.kernel.tables["nat"].size());
-    ok(bench.verify());
+    CPPUNIT_ASSERT_EQUAL(expected.kernel.tables["nat"].size(), rig.kernel.tables["nat"].size());
+    ok(rig.verify());
   }
 
   void refused_rule_excludes_one_service_port() {
-    Bench bench;
-    bench.restart(abi::kCreatePredecessorServes);
+    IptablesRig rig;
+    rig.restart(abi::kCreatePredecessorServes);
     std::vector<ServiceSpec> some = services(20);
-    bench.kernel.refuse = {dispatch_to(some[7])};
-    ok(bench, bench.full(some));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.not_programmed());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
-    CPPUNIT_ASSERT(has(bench.host.failed[0], some[7].name + ":"));
-    bench.kernel.refuse.clear();
-    ok(bench, bench.full(some));
-    ok(bench.verify());
-    Bench expected;
+    rig.kernel.refuse = {dispatch_to(some[7])};
+    ok(rig, rig.full(some));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.host.not_programmed());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.host.failed.size());
+    CPPUNIT_ASSERT(has(rig.host.failed[0], some[7].name + ":"));
+    rig.kernel.refuse.clear();
+    ok(rig, rig.full(some));
+    ok(rig.verify());
+    IptablesRig expected;
     ok(expected.full(some));
-    CPPUNIT_ASSERT_EQUAL(expected.kernel.count_rules("nat"), bench.kernel.count_rules("nat"));
+    CPPUNIT_ASSERT_EQUAL(expected.kernel.count_rules("nat"), rig.kernel.count_rules("nat"));
   }
 
   // Shared chains keep the rules of the old backend until one COMMIT replaces them with all rules of the new one.
   void refused_service_ports_are_found_in_unreferenced_chains() {
     for (const auto naming : {FakeKernel::Naming::kLine, FakeKernel::Naming::kCommit, FakeKernel::Naming::kNextLine,
                               FakeKernel::Naming::kNone}) {
-      Bench bench;
-      bench.restart(abi::kCreatePredecessorServes);
-      bench.kernel.naming = naming;
+      IptablesRig rig;
+      rig.restart(abi::kCreatePredecessorServes);
+      rig.kernel.naming = naming;
       std::vector<ServiceSpec> some = services(20);
-      bench.kernel.refuse = {dispatch_to(some[7]), dispatch_to(some[12])};
-      ok(bench, bench.full(some));
-      CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.host.not_programmed());
+      rig.kernel.refuse = {dispatch_to(some[7]), dispatch_to(some[12])};
+      ok(rig, rig.full(some));
+      CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.host.not_programmed());
       bool served = false;
-      for (const std::string& restore : bench.kernel.restores) {
+      for (const std::string& restore : rig.kernel.restores) {
         if (!has(restore, ":KUBE-SERVICES - [0:0]\n")) continue;
         served = has(restore, dispatch_to(some[0])) && has(restore, dispatch_to(some[19]));
-        const bool made = !has(restore, "-A ") || &restore == &bench.kernel.restores.front();
+        const bool made = !has(restore, "-A ") || &restore == &rig.kernel.restores.front();
         CPPUNIT_ASSERT_MESSAGE(restore, served || made);
       }
       CPPUNIT_ASSERT(served);
-      bench.kernel.refuse.clear();
+      rig.kernel.refuse.clear();
       some.erase(some.begin() + 12);
       some.erase(some.begin() + 7);
-      Bench expected;
+      IptablesRig expected;
       ok(expected.full(some));
       for (const char* table : {"nat", "filter"}) {
-        CPPUNIT_ASSERT_EQUAL(expected.kernel.tables[table].size(), bench.kernel.tables[table].size());
+        CPPUNIT_ASSERT_EQUAL(expected.kernel.tables[table].size(), rig.kernel.tables[table].size());
         for (const auto& [chain, rules] : expected.kernel.tables[table]) {
-          const FakeKernel::Rules& there = bench.kernel.rules(table, chain);
+          const FakeKernel::Rules& there = rig.kernel.rules(table, chain);
           CPPUNIT_ASSERT_MESSAGE(chain, std::is_permutation(rules.begin(), rules.end(), there.begin(), there.end()));
         }
       }
-      ok(bench.verify());
+      ok(rig.verify());
     }
   }
 
   void later_transactions_are_normal() {
-    Bench bench;
-    bench.restart(abi::kCreatePredecessorServes);
+    IptablesRig rig;
+    rig.restart(abi::kCreatePredecessorServes);
     std::vector<ServiceSpec> some = services(20);
-    ok(bench, bench.full(some));
+    ok(rig, rig.full(some));
     ServiceSpec more = many_services(21, 2).back();
-    ok(bench, bench.delta({more}));
-    CPPUNIT_ASSERT(has(bench.kernel.restores.at(0), "-I KUBE-SERVICES "));
+    ok(rig, rig.delta({more}));
+    CPPUNIT_ASSERT(has(rig.kernel.restores.at(0), "-I KUBE-SERVICES "));
     some.push_back(more);
     some.push_back(many_services(22, 2).back());
-    ok(bench, bench.full(some));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
-    CPPUNIT_ASSERT(has(bench.kernel.restores.at(0), "-I KUBE-SERVICES "));
-    ok(bench.verify());
+    ok(rig, rig.full(some));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.kernel.restores.size());
+    CPPUNIT_ASSERT(has(rig.kernel.restores.at(0), "-I KUBE-SERVICES "));
+    ok(rig.verify());
   }
 
   void takeover_continues_after_a_failure() {
-    Bench bench;
-    bench.restart(abi::kCreatePredecessorServes);
-    bench.kernel.fail_next = 4;
-    CPPUNIT_ASSERT(bench.full(services()) == abi::Code::kRetry);
-    ok(bench, bench.full(services()));
-    CPPUNIT_ASSERT(!has(bench.kernel.restores.at(0), "PREROUTING"));
-    CPPUNIT_ASSERT(!has(bench.kernel.restores.at(0), "-I KUBE-SERVICES"));
+    IptablesRig rig;
+    rig.restart(abi::kCreatePredecessorServes);
+    rig.kernel.fail_next = 4;
+    CPPUNIT_ASSERT(rig.full(services()) == abi::Code::kRetry);
+    ok(rig, rig.full(services()));
+    CPPUNIT_ASSERT(!has(rig.kernel.restores.at(0), "PREROUTING"));
+    CPPUNIT_ASSERT(!has(rig.kernel.restores.at(0), "-I KUBE-SERVICES"));
   }
 };
 

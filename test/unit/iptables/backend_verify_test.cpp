@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <string>
 
-#include "test/unit/iptables/bench.hpp"
+#include "test/unit/iptables/backend_rig.hpp"
 #include "test/unit/iptables/plan_text.hpp"
 
 namespace sluice::test {
@@ -36,7 +36,6 @@ class VerifyTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(claims_cover_every_chain);
   CPPUNIT_TEST_SUITE_END();
 
-  static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
   static std::vector<ServiceSpec> services() {
     std::vector<ServiceSpec> made = many_services(3, 2);
     made[1].node_port = 30001;
@@ -44,39 +43,39 @@ class VerifyTest : public CppUnit::TestFixture {
   }
 
   void nothing_is_listed_without_a_change() {
-    Bench bench;
-    CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
-    ok(bench.full(services()));
-    const std::size_t saves = bench.kernel.saves;
-    for (int i = 0; i < 10; ++i) ok(bench.verify());
-    CPPUNIT_ASSERT_EQUAL(saves, bench.kernel.saves);
+    IptablesRig rig;
+    CPPUNIT_ASSERT(rig.verify() == abi::Code::kNeedFull);
+    ok(rig.full(services()));
+    const std::size_t saves = rig.kernel.saves;
+    for (int i = 0; i < 10; ++i) ok(rig.verify());
+    CPPUNIT_ASSERT_EQUAL(saves, rig.kernel.saves);
   }
 
   void own_writes_are_not_foreign_changes() {
-    Bench bench;
-    ok(bench.full(services()));
+    IptablesRig rig;
+    ok(rig.full(services()));
     ServiceSpec changed = services()[0];
     changed.endpoints.pop_back();
-    ok(bench.delta({changed}));
-    ok(bench.delta({}, {changed}));
-    const std::size_t saves = bench.kernel.saves;
-    ok(bench.verify());
-    CPPUNIT_ASSERT_EQUAL(saves, bench.kernel.saves);
+    ok(rig.delta({changed}));
+    ok(rig.delta({}, {changed}));
+    const std::size_t saves = rig.kernel.saves;
+    ok(rig.verify());
+    CPPUNIT_ASSERT_EQUAL(saves, rig.kernel.saves);
   }
 
   void foreign_changes_are_listed_once() {
-    Bench bench;
-    ok(bench.full(services()));
-    bench.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n");
-    const std::size_t saves = bench.kernel.saves;
-    ok(bench.verify());
-    ok(bench.verify());
-    CPPUNIT_ASSERT_EQUAL(saves + 1, bench.kernel.saves);
+    IptablesRig rig;
+    ok(rig.full(services()));
+    rig.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n");
+    const std::size_t saves = rig.kernel.saves;
+    ok(rig.verify());
+    ok(rig.verify());
+    CPPUNIT_ASSERT_EQUAL(saves + 1, rig.kernel.saves);
   }
 
   void writes_of_the_other_family_are_not_foreign_changes() {
-    Bench ipv4;
-    Bench ipv6(abi::Family::kIpv6);
+    IptablesRig ipv4;
+    IptablesRig ipv6(abi::Family::kIpv6);
     ipv6.kernel.join(ipv4.kernel);
     NodeSpec node;
     node.ip = "fd00::2";
@@ -96,15 +95,15 @@ class VerifyTest : public CppUnit::TestFixture {
   void each_kind_of_drift_is_named() {
     const std::string chain = iptables::name(plan(services()[0]).chains[0]);
     const auto expect = [](const std::string& phrase, const std::function<void(FakeKernel&)>& cause_drift) {
-      Bench bench;
-      ok(bench.full(services()));
-      bench.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n");  // changes the generation
-      cause_drift(bench.kernel);
-      CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
-      CPPUNIT_ASSERT_EQUAL(phrase, std::string(bench.error.message));
-      CPPUNIT_ASSERT(bench.delta({}) == abi::Code::kNeedFull);
-      ok(bench.full(services()));
-      ok(bench.verify());
+      IptablesRig rig;
+      ok(rig.full(services()));
+      rig.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n");  // changes the generation
+      cause_drift(rig.kernel);
+      CPPUNIT_ASSERT(rig.verify() == abi::Code::kNeedFull);
+      CPPUNIT_ASSERT_EQUAL(phrase, std::string(rig.error.message));
+      CPPUNIT_ASSERT(rig.delta({}) == abi::Code::kNeedFull);
+      ok(rig.full(services()));
+      ok(rig.verify());
     };
     expect("the rule \"-j KUBE-FIREWALL\" in filter INPUT is gone",
            [](FakeKernel& kernel) {
@@ -129,139 +128,139 @@ class VerifyTest : public CppUnit::TestFixture {
   }
 
   void flush_is_described_briefly() {
-    Bench bench;
-    ok(bench.full(services()));
-    bench.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n");
-    bench.kernel.tables = FakeKernel().tables;
-    CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
-    CPPUNIT_ASSERT(std::string(bench.error.message).ends_with(" more"));
+    IptablesRig rig;
+    ok(rig.full(services()));
+    rig.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n");
+    rig.kernel.tables = FakeKernel().tables;
+    CPPUNIT_ASSERT(rig.verify() == abi::Code::kNeedFull);
+    CPPUNIT_ASSERT(std::string(rig.error.message).ends_with(" more"));
   }
 
   void listings_are_rate_limited() {
-    Bench bench;
-    ok(bench.full(services()));
-    bench.host.step = 1000;  // the duration of each listing
-    const auto foreign = [&] { bench.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n"); };
+    IptablesRig rig;
+    ok(rig.full(services()));
+    rig.host.step = 1000;  // the duration of each listing
+    const auto foreign = [&] { rig.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n"); };
     foreign();
-    const std::size_t saves = bench.kernel.saves;
-    ok(bench.verify());
-    CPPUNIT_ASSERT_EQUAL(saves + 1, bench.kernel.saves);
+    const std::size_t saves = rig.kernel.saves;
+    ok(rig.verify());
+    CPPUNIT_ASSERT_EQUAL(saves + 1, rig.kernel.saves);
     for (int i = 0; i < 15; ++i) {
       foreign();
-      ok(bench.verify());
+      ok(rig.verify());
     }
-    CPPUNIT_ASSERT_EQUAL(saves + 1, bench.kernel.saves);
-    bench.host.clock += 20 * 1000;
-    ok(bench.verify());
-    CPPUNIT_ASSERT_EQUAL(saves + 2, bench.kernel.saves);
+    CPPUNIT_ASSERT_EQUAL(saves + 1, rig.kernel.saves);
+    rig.host.clock += 20 * 1000;
+    ok(rig.verify());
+    CPPUNIT_ASSERT_EQUAL(saves + 2, rig.kernel.saves);
   }
 
   void legacy_checks_the_canary() {
-    Bench bench;
-    bench.kernel.use_legacy();
-    ok(bench.full(services()));
-    ok(bench.verify());
-    bench.kernel.tables = FakeKernel().tables;
-    CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
-    ok(bench.full(services()));
-    ok(bench.verify());
+    IptablesRig rig;
+    rig.kernel.use_legacy();
+    ok(rig.full(services()));
+    ok(rig.verify());
+    rig.kernel.tables = FakeKernel().tables;
+    CPPUNIT_ASSERT(rig.verify() == abi::Code::kNeedFull);
+    ok(rig.full(services()));
+    ok(rig.verify());
   }
 
   void legacy_detects_a_single_rule_at_the_next_listing() {
-    Bench bench;
-    bench.kernel.use_legacy();
-    ok(bench.full(services()));
-    bench.host.step = 1000;  // the duration of each listing
-    ok(bench.verify());
-    bench.kernel.tables["nat"]["KUBE-NODEPORTS"].clear();
-    const std::size_t listings = bench.kernel.saves;
-    ok(bench.verify());
-    CPPUNIT_ASSERT_EQUAL(listings + 1, bench.kernel.saves);  // of the canary
-    bench.host.clock += 20 * 1000;
-    CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
-    CPPUNIT_ASSERT(std::string(bench.error.message).ends_with("in nat KUBE-NODEPORTS is gone"));
-    ok(bench.full(services()));
+    IptablesRig rig;
+    rig.kernel.use_legacy();
+    ok(rig.full(services()));
+    rig.host.step = 1000;  // the duration of each listing
+    ok(rig.verify());
+    rig.kernel.tables["nat"]["KUBE-NODEPORTS"].clear();
+    const std::size_t listings = rig.kernel.saves;
+    ok(rig.verify());
+    CPPUNIT_ASSERT_EQUAL(listings + 1, rig.kernel.saves);  // of the canary
+    rig.host.clock += 20 * 1000;
+    CPPUNIT_ASSERT(rig.verify() == abi::Code::kNeedFull);
+    CPPUNIT_ASSERT(std::string(rig.error.message).ends_with("in nat KUBE-NODEPORTS is gone"));
+    ok(rig.full(services()));
     // A flush is detected before the next listing is due.
-    ok(bench.verify());
-    bench.kernel.tables = FakeKernel().tables;
-    CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
+    ok(rig.verify());
+    rig.kernel.tables = FakeKernel().tables;
+    CPPUNIT_ASSERT(rig.verify() == abi::Code::kNeedFull);
   }
 
   void change_during_a_write_is_detected() {
-    Bench bench;
-    ok(bench.full(services()));
-    bench.kernel.foreign("*nat\n:KUBE-NODEPORTS - [0:0]\nCOMMIT\n");  // just before the write
+    IptablesRig rig;
+    ok(rig.full(services()));
+    rig.kernel.foreign("*nat\n:KUBE-NODEPORTS - [0:0]\nCOMMIT\n");  // just before the write
     ServiceSpec changed = services()[0];
     changed.endpoints.pop_back();
-    ok(bench.delta({changed}));
-    CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
+    ok(rig.delta({changed}));
+    CPPUNIT_ASSERT(rig.verify() == abi::Code::kNeedFull);
   }
 
   void cleanup_leaves_foreign_rules() {
-    Bench bench;
+    IptablesRig rig;
     const std::string foreign =
         "*nat\n:FOREIGN - [0:0]\n-A PREROUTING -j FOREIGN\n-A POSTROUTING -s 10.0.0.0/8 -j MASQUERADE\nCOMMIT\n";
-    bench.kernel.foreign(foreign);
-    ok(bench.full(services()));
-    ok(bench.cleanup());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
+    rig.kernel.foreign(foreign);
+    ok(rig.full(services()));
+    ok(rig.cleanup());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.kernel.restores.size());
     FakeKernel expected;
     expected.foreign(foreign +
                      "*filter\n:KUBE-FIREWALL - [0:0]\n-A INPUT -j KUBE-FIREWALL\n-A OUTPUT -j KUBE-FIREWALL\n"
                      "-A KUBE-FIREWALL -m comment --comment \"block incoming localnet connections\" -d 127.0.0.0/8 ! "
                      "-s 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP\nCOMMIT\n");
-    CPPUNIT_ASSERT_EQUAL(expected.text(), bench.kernel.text());
-    CPPUNIT_ASSERT(bench.delta({}) == abi::Code::kNeedFull);
+    CPPUNIT_ASSERT_EQUAL(expected.text(), rig.kernel.text());
+    CPPUNIT_ASSERT(rig.delta({}) == abi::Code::kNeedFull);
   }
 
   void cleanup_of_nothing_writes_nothing() {
-    Bench bench;
-    ok(bench.cleanup());
-    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+    IptablesRig rig;
+    ok(rig.cleanup());
+    CPPUNIT_ASSERT(rig.kernel.restores.empty());
   }
 
   void cleanup_removes_chains_of_an_earlier_process() {
-    Bench bench;
-    ok(bench.full(many_services(200, 6)));
-    bench.restart();
-    ok(bench.cleanup());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{4 + 0}, bench.kernel.tables["nat"].size());
-    CPPUNIT_ASSERT(bench.kernel.restores.size() > 1);  // in batches
+    IptablesRig rig;
+    ok(rig.full(many_services(200, 6)));
+    rig.restart();
+    ok(rig.cleanup());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{4 + 0}, rig.kernel.tables["nat"].size());
+    CPPUNIT_ASSERT(rig.kernel.restores.size() > 1);  // in batches
   }
 
   void cleanup_only_empties_a_chain_with_a_foreign_reference() {
-    Bench bench;
-    ok(bench.full(services()));
-    bench.kernel.foreign("*nat\n:FOREIGN - [0:0]\n-A FOREIGN -j KUBE-MARK-MASQ\nCOMMIT\n");
-    ok(bench.cleanup());
-    CPPUNIT_ASSERT(bench.kernel.rules("nat", "KUBE-MARK-MASQ").empty());
-    CPPUNIT_ASSERT(!bench.kernel.has("nat", "KUBE-SERVICES"));
+    IptablesRig rig;
+    ok(rig.full(services()));
+    rig.kernel.foreign("*nat\n:FOREIGN - [0:0]\n-A FOREIGN -j KUBE-MARK-MASQ\nCOMMIT\n");
+    ok(rig.cleanup());
+    CPPUNIT_ASSERT(rig.kernel.rules("nat", "KUBE-MARK-MASQ").empty());
+    CPPUNIT_ASSERT(!rig.kernel.has("nat", "KUBE-SERVICES"));
   }
 
   void retire_keeps_claimed_chains() {
-    Bench bench;
-    ok(bench.full(services()));
-    ok(bench.retire({"iptables/nat/KUBE-SERVICES", "iptables/nat/KUBE-POSTROUTING", "iptables/nat/KUBE-MARK-MASQ",
+    IptablesRig rig;
+    ok(rig.full(services()));
+    ok(rig.retire({"iptables/nat/KUBE-SERVICES", "iptables/nat/KUBE-POSTROUTING", "iptables/nat/KUBE-MARK-MASQ",
                      "iptables/filter/KUBE-FORWARD", "ip6tables/nat/KUBE-NODEPORTS"}));
-    CPPUNIT_ASSERT(bench.kernel.has("nat", "KUBE-SERVICES"));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.kernel.rules("nat", "KUBE-SERVICES").size());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bench.kernel.rules("nat", "KUBE-POSTROUTING").size());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.rules("nat", "POSTROUTING").size());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.rules("nat", "PREROUTING").size());
-    CPPUNIT_ASSERT(!bench.kernel.has("nat", "KUBE-NODEPORTS"));
-    CPPUNIT_ASSERT(bench.kernel.has("filter", "KUBE-FORWARD"));
-    CPPUNIT_ASSERT(!bench.kernel.has("filter", "KUBE-SERVICES"));
+    CPPUNIT_ASSERT(rig.kernel.has("nat", "KUBE-SERVICES"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.kernel.rules("nat", "KUBE-SERVICES").size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, rig.kernel.rules("nat", "KUBE-POSTROUTING").size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.kernel.rules("nat", "POSTROUTING").size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.kernel.rules("nat", "PREROUTING").size());
+    CPPUNIT_ASSERT(!rig.kernel.has("nat", "KUBE-NODEPORTS"));
+    CPPUNIT_ASSERT(rig.kernel.has("filter", "KUBE-FORWARD"));
+    CPPUNIT_ASSERT(!rig.kernel.has("filter", "KUBE-SERVICES"));
   }
 
   void retire_without_claims_removes_everything() {
-    Bench bench;
-    ok(bench.full(services()));
-    Bench clean;
+    IptablesRig rig;
+    ok(rig.full(services()));
+    IptablesRig clean;
     ok(clean.full({}));
-    ok(bench.retire({}));
+    ok(rig.retire({}));
     ok(clean.cleanup());
-    CPPUNIT_ASSERT_EQUAL(clean.kernel.text(), bench.kernel.text());
-    Bench claimed;
+    CPPUNIT_ASSERT_EQUAL(clean.kernel.text(), rig.kernel.text());
+    IptablesRig claimed;
     ok(claimed.full(services()));
     const std::string before = claimed.kernel.text();
     ok(claimed.retire(claimed.claims()));
@@ -269,14 +268,14 @@ class VerifyTest : public CppUnit::TestFixture {
   }
 
   void claims_cover_every_chain() {
-    Bench bench;
+    IptablesRig rig;
     std::vector<ServiceSpec> some = services();
     some[1].external_local = true;
     some[1].vips = {"1.2.3.4"};
     some[1].source_ranges = {"203.0.113.0/25"};
-    ok(bench.full(some));
-    const std::vector<std::string> claims = bench.claims();
-    for (const auto& [table, chains] : bench.kernel.tables) {
+    ok(rig.full(some));
+    const std::vector<std::string> claims = rig.claims();
+    for (const auto& [table, chains] : rig.kernel.tables) {
       for (const auto& [chain, rules] : chains) {
         if (!chain.starts_with("KUBE-") || chain == "KUBE-FIREWALL") continue;
         const std::string artifact = "iptables/" + table + "/" + chain;

@@ -11,15 +11,15 @@
 #include <string>
 #include <vector>
 
-#include "test/unit/iptables/bench.hpp"
+#include "test/unit/iptables/backend_rig.hpp"
 #include "test/unit/iptables/plan_text.hpp"
 
 namespace sluice::test {
 namespace cases_test {
 
-std::string all_restores(const Bench& bench) {
+std::string all_restores(const IptablesRig& rig) {
   std::string text;
-  for (const std::string& restore : bench.kernel.restores) text += restore;
+  for (const std::string& restore : rig.kernel.restores) text += restore;
   return text;
 }
 
@@ -54,24 +54,23 @@ class CasesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(flush_of_one_table);
   CPPUNIT_TEST_SUITE_END();
 
-  static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
-  static std::string outcomes(const Bench& bench, const Packet& packet) { return bench.tracer().outcomes(packet); }
+  static std::string outcomes(const IptablesRig& rig, const Packet& packet) { return rig.tracer().outcomes(packet); }
 
   // The core delivers no frontend for a status address with ipMode Proxy.
   void node_port_works_without_a_load_balancer_address() {  // case 54
-    Bench bench;
-    ok(bench.full({balanced({e1()})}));
-    CPPUNIT_ASSERT_EQUAL(std::string("PASS"), outcomes(bench, {"203.0.113.2", "1.2.3.4"}));
-    CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80*"), outcomes(bench, {"203.0.113.2", "192.168.0.2", "tcp", 30001}));
+    IptablesRig rig;
+    ok(rig.full({balanced({e1()})}));
+    CPPUNIT_ASSERT_EQUAL(std::string("PASS"), outcomes(rig, {"203.0.113.2", "1.2.3.4"}));
+    CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80*"), outcomes(rig, {"203.0.113.2", "192.168.0.2", "tcp", 30001}));
   }
 
   void two_load_balancer_addresses() {  // case 55
     ServiceSpec spec = balanced({e1()});
     spec.vips = {"1.2.3.4", "1.2.3.5"};
-    Bench bench;
-    ok(bench.full({spec}));
+    IptablesRig rig;
+    ok(rig.full({spec}));
     for (const std::string& vip : spec.vips) {
-      CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80*"), outcomes(bench, {"203.0.113.2", vip}));
+      CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80*"), outcomes(rig, {"203.0.113.2", vip}));
     }
   }
 
@@ -79,24 +78,24 @@ class CasesTest : public CppUnit::TestFixture {
   void no_firewall_chain_without_source_ranges() {  // case 59
     ServiceSpec spec = balanced({e1()});
     spec.vips = {"1.2.3.4"};
-    Bench bench;
-    ok(bench.full({spec}));
-    CPPUNIT_ASSERT(bench.kernel.text().find("KUBE-FW-") == std::string::npos);
-    CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80*"), outcomes(bench, {"198.51.100.1", "1.2.3.4"}));
+    IptablesRig rig;
+    ok(rig.full({spec}));
+    CPPUNIT_ASSERT(rig.kernel.text().find("KUBE-FW-") == std::string::npos);
+    CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80*"), outcomes(rig, {"198.51.100.1", "1.2.3.4"}));
   }
 
   void removed_address_removes_its_rules() {  // case 62
     ServiceSpec spec = balanced({e1()});
     spec.vips = {"1.2.3.4"};
     spec.source_ranges = {"203.0.113.0/25"};
-    Bench bench;
-    ok(bench.full({spec}));
+    IptablesRig rig;
+    ok(rig.full({spec}));
     spec.vips.clear();
-    ok(bench.delta({spec}));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
-    CPPUNIT_ASSERT(bench.kernel.text().find("1.2.3.4") == std::string::npos);
-    CPPUNIT_ASSERT(bench.kernel.text().find("KUBE-FW-") == std::string::npos);
-    CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80*"), outcomes(bench, {"203.0.113.2", "192.168.0.2", "tcp", 30001}));
+    ok(rig.delta({spec}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.kernel.restores.size());
+    CPPUNIT_ASSERT(rig.kernel.text().find("1.2.3.4") == std::string::npos);
+    CPPUNIT_ASSERT(rig.kernel.text().find("KUBE-FW-") == std::string::npos);
+    CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80*"), outcomes(rig, {"203.0.113.2", "192.168.0.2", "tcp", 30001}));
   }
 
   void affinity_rules_come_before_balancing_rules() {  // case 73
@@ -118,12 +117,12 @@ class CasesTest : public CppUnit::TestFixture {
     other.name = "svc2";
     other.cluster_ip = "172.30.0.42";
     other.node_port = 0;
-    Bench bench;
-    ok(bench.full({spec, other}));
+    IptablesRig rig;
+    ok(rig.full({spec, other}));
     const Packet first{"10.0.0.2", spec.cluster_ip, "tcp", 80, "cni0"};
     const Packet second{"10.0.0.2", other.cluster_ip, "tcp", 80, "cni0"};
     const auto remembering = [&](const Packet& packet) {
-      Tracer tracer = bench.tracer();
+      Tracer tracer = rig.tracer();
       tracer.remember("KUBE-SEP-ZX7GRIZKSNUQ3LAJ", "10.0.0.2");
       return tracer.outcomes(packet);
     };
@@ -131,7 +130,7 @@ class CasesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80 10.180.2.1:80"),
                          remembering(second));  // it has its own affinity lists
     spec.endpoints = {e1()};
-    ok(bench.delta({spec}));
+    ok(rig.delta({spec}));
     CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80"), remembering(first));
   }
 
@@ -149,9 +148,9 @@ class CasesTest : public CppUnit::TestFixture {
   }
 
   void big_clusters_have_no_endpoint_comments() {  // case 99
-    Bench small;
+    IptablesRig small;
     ok(small.full(cluster_of(1000)));
-    Bench big;
+    IptablesRig big;
     ok(big.full(cluster_of(1001)));
     std::size_t bare = 0;
     for (const auto& [chain, rules] : big.kernel.tables.at("nat")) {
@@ -174,11 +173,11 @@ class CasesTest : public CppUnit::TestFixture {
 
   void comments_are_not_drift() {  // case 99
     for (const std::size_t first : {1000u, 1001u}) {
-      Bench bench;
-      ok(bench.full(cluster_of(first)));
-      bench.restart();
+      IptablesRig rig;
+      ok(rig.full(cluster_of(first)));
+      rig.restart();
       // The same rules with or without comments: nothing to write, no drift.
-      for (auto& [chain, rules] : bench.kernel.tables["nat"]) {
+      for (auto& [chain, rules] : rig.kernel.tables["nat"]) {
         const auto id = iptables::parse_chain(chain);
         if (!id || !iptables::comments_are_optional(id->kind)) continue;
         for (std::string& rule : rules) {
@@ -187,83 +186,83 @@ class CasesTest : public CppUnit::TestFixture {
                                                 : "-m comment --comment \"something else\" " + rule;
         }
       }
-      ok(bench.full(cluster_of(first)));
-      CPPUNIT_ASSERT(bench.kernel.restores.empty());
-      bench.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n");
-      ok(bench.verify());
+      ok(rig.full(cluster_of(first)));
+      CPPUNIT_ASSERT(rig.kernel.restores.empty());
+      rig.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n");
+      ok(rig.verify());
     }
   }
 
   void delta_across_the_threshold_writes_only_changed_chains() {  // case 99
-    Bench bench;
-    ok(bench.full(cluster_of(1000)));
+    IptablesRig rig;
+    ok(rig.full(cluster_of(1000)));
     const auto grown = cluster_of(1001);
-    ok(bench.delta({grown[2]}));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1 + 1 + 1 + 11 + 2}, bench.result.kernel_writes);  // SVC and the new SEP
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, count(all_restores(bench), "--comment"));         // the cluster IP
-    ok(bench.full(grown));
-    CPPUNIT_ASSERT(bench.kernel.restores.empty());
-    ok(bench.delta({cluster_of(1000)[2]}));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{11}, count(all_restores(bench), "--comment"));
-    ok(bench.full(cluster_of(1000)));
-    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+    ok(rig.delta({grown[2]}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.kernel.restores.size());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1 + 1 + 1 + 11 + 2}, rig.result.kernel_writes);  // SVC and the new SEP
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, count(all_restores(rig), "--comment"));         // the cluster IP
+    ok(rig.full(grown));
+    CPPUNIT_ASSERT(rig.kernel.restores.empty());
+    ok(rig.delta({cluster_of(1000)[2]}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{11}, count(all_restores(rig), "--comment"));
+    ok(rig.full(cluster_of(1000)));
+    CPPUNIT_ASSERT(rig.kernel.restores.empty());
   }
 
   void unused_endpoints_are_counted() {  // case 99
     std::vector<ServiceSpec> services = cluster_of(1000);
     services[3].endpoints.push_back({"10.99.1.1", 8080, false, Condition::kGone});
-    Bench bench;
-    ok(bench.full(services));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, count(all_restores(bench), " -> "));
-    ok(bench.delta({}, {services[4]}));
+    IptablesRig rig;
+    ok(rig.full(services));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, count(all_restores(rig), " -> "));
+    ok(rig.delta({}, {services[4]}));
     services[5].endpoints.pop_back();
-    ok(bench.delta({services[5]}));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{9}, count(all_restores(bench), " -> "));
+    ok(rig.delta({services[5]}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{9}, count(all_restores(rig), " -> "));
   }
 
   void liberal_conntrack_has_no_rule_for_invalid_packets() {  // case 101
     NodeSpec facts;
     facts.flags |= abi::kConntrackTcpLiberal;
-    Bench bench;
-    ok(bench.full({}, facts));
-    CPPUNIT_ASSERT(bench.kernel.text().find("INVALID") == std::string::npos);
-    ok(bench.full({}, facts));
-    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+    IptablesRig rig;
+    ok(rig.full({}, facts));
+    CPPUNIT_ASSERT(rig.kernel.text().find("INVALID") == std::string::npos);
+    ok(rig.full({}, facts));
+    CPPUNIT_ASSERT(rig.kernel.restores.empty());
   }
 
   void old_iptables_does_not_use_random_fully() {  // case 102
-    Bench bench;
-    bench.kernel.use_version({1, 6, 1});
-    ok(bench.full({}));
-    CPPUNIT_ASSERT(bench.kernel.rules("nat", "KUBE-POSTROUTING").back().ends_with("-j MASQUERADE"));
-    bench.kernel.use_version({1, 6, 2});
-    ok(bench.full({}));
-    CPPUNIT_ASSERT(bench.kernel.rules("nat", "KUBE-POSTROUTING").back().ends_with("-j MASQUERADE --random-fully"));
+    IptablesRig rig;
+    rig.kernel.use_version({1, 6, 1});
+    ok(rig.full({}));
+    CPPUNIT_ASSERT(rig.kernel.rules("nat", "KUBE-POSTROUTING").back().ends_with("-j MASQUERADE"));
+    rig.kernel.use_version({1, 6, 2});
+    ok(rig.full({}));
+    CPPUNIT_ASSERT(rig.kernel.rules("nat", "KUBE-POSTROUTING").back().ends_with("-j MASQUERADE --random-fully"));
   }
 
   void no_local_endpoints_are_counted() {  // case 103
     const std::string metric = "kubeproxy_sync_proxy_rules_no_local_endpoints_total{traffic_policy=\"";
-    Bench bench;
+    IptablesRig rig;
     const auto counted = [&](const char* policy) {
-      return bench.host.metrics.at(metric + policy + "\",ip_family=\"IPv4\"}");
+      return rig.host.metrics.at(metric + policy + "\",ip_family=\"IPv4\"}");
     };
     ServiceSpec spec = balanced({e2()});
     spec.internal_local = true;
-    ok(bench.full({spec}));
+    ok(rig.full({spec}));
     CPPUNIT_ASSERT_EQUAL(1.0, counted("internal"));
     CPPUNIT_ASSERT_EQUAL(0.0, counted("external"));
     spec.internal_local = false;
     spec.external_local = true;
-    ok(bench.delta({spec}));
+    ok(rig.delta({spec}));
     CPPUNIT_ASSERT_EQUAL(0.0, counted("internal"));
     CPPUNIT_ASSERT_EQUAL(1.0, counted("external"));
     spec.internal_local = true;
-    ok(bench.full({spec}));
+    ok(rig.full({spec}));
     CPPUNIT_ASSERT_EQUAL(1.0, counted("internal"));
     CPPUNIT_ASSERT_EQUAL(1.0, counted("external"));
     spec.endpoints.clear();
-    ok(bench.delta({spec}));
+    ok(rig.delta({spec}));
     CPPUNIT_ASSERT_EQUAL(0.0, counted("internal"));
     CPPUNIT_ASSERT_EQUAL(0.0, counted("external"));
   }
@@ -271,15 +270,15 @@ class CasesTest : public CppUnit::TestFixture {
   // A flush of filter leaves the canary in mangle, but must be detected.
   void flush_of_one_table() {  // case 100
     for (const bool legacy : {false, true}) {
-      Bench bench;
-      if (legacy) bench.kernel.use_legacy();
-      ok(bench.full({balanced({e1()})}));
-      bench.kernel.foreign("*nat\n:FOREIGN - [0:0]\nCOMMIT\n");
-      bench.kernel.tables["filter"] = FakeKernel().tables["filter"];
-      bench.host.clock += 1000ull * 1000 * 1000;
-      CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
-      ok(bench.full({balanced({e1()})}));
-      ok(bench.verify());
+      IptablesRig rig;
+      if (legacy) rig.kernel.use_legacy();
+      ok(rig.full({balanced({e1()})}));
+      rig.kernel.foreign("*nat\n:FOREIGN - [0:0]\nCOMMIT\n");
+      rig.kernel.tables["filter"] = FakeKernel().tables["filter"];
+      rig.host.clock += 1000ull * 1000 * 1000;
+      CPPUNIT_ASSERT(rig.verify() == abi::Code::kNeedFull);
+      ok(rig.full({balanced({e1()})}));
+      ok(rig.verify());
     }
   }
 };

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "plugins/common/netfilter/accounting.hpp"
-#include "test/unit/iptables/bench.hpp"
+#include "test/unit/iptables/backend_rig.hpp"
 #include "test/unit/iptables/plan_text.hpp"
 
 namespace sluice::test {
@@ -32,14 +32,13 @@ class CountersTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(counters_stay_at_cleanup);
   CPPUNIT_TEST_SUITE_END();
 
-  static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
   static ServiceSpec node_port() {
     ServiceSpec spec;
     spec.node_port = 30001;
     spec.endpoints = {e1()};
     return spec;
   }
-  static std::string first_rule(const Bench& bench) { return bench.kernel.rules("filter", "KUBE-FORWARD").at(0); }
+  static std::string first_rule(const IptablesRig& rig) { return rig.kernel.rules("filter", "KUBE-FORWARD").at(0); }
 
   void requests_match_the_kernel_interface() {
     const auto bytes = [](const netfilter::Message& message) {
@@ -64,68 +63,68 @@ class CountersTest : public CppUnit::TestFixture {
   }
 
   void rules_use_available_counters() {
-    Bench bench;
-    bench.kernel.counter_error = 0;
-    ok(bench.full({node_port()}));
+    IptablesRig rig;
+    rig.kernel.counter_error = 0;
+    ok(rig.full({node_port()}));
     CPPUNIT_ASSERT_EQUAL(
         std::string("-m conntrack --ctstate INVALID -m nfacct --nfacct-name ct_state_invalid_dropped_pkts -j DROP"),
-        first_rule(bench));
-    ok(bench.full({node_port()}));
-    CPPUNIT_ASSERT(bench.kernel.restores.empty());
-    bench.restart();
-    ok(bench.full({node_port()}));
-    CPPUNIT_ASSERT(bench.kernel.restores.empty());
-    ok(bench.verify());
+        first_rule(rig));
+    ok(rig.full({node_port()}));
+    CPPUNIT_ASSERT(rig.kernel.restores.empty());
+    rig.restart();
+    ok(rig.full({node_port()}));
+    CPPUNIT_ASSERT(rig.kernel.restores.empty());
+    ok(rig.verify());
   }
 
   void rules_do_not_use_missing_counters() {
-    Bench bench;
-    ok(bench.full({node_port()}));
-    ok(bench.full({node_port()}));
-    CPPUNIT_ASSERT_EQUAL(std::string("-m conntrack --ctstate INVALID -j DROP"), first_rule(bench));
-    CPPUNIT_ASSERT(bench.kernel.text().find("nfacct") == std::string::npos);
-    const auto lines = std::count_if(bench.host.lines.begin(), bench.host.lines.end(), [](const auto& line) {
+    IptablesRig rig;
+    ok(rig.full({node_port()}));
+    ok(rig.full({node_port()}));
+    CPPUNIT_ASSERT_EQUAL(std::string("-m conntrack --ctstate INVALID -j DROP"), first_rule(rig));
+    CPPUNIT_ASSERT(rig.kernel.text().find("nfacct") == std::string::npos);
+    const auto lines = std::count_if(rig.host.lines.begin(), rig.host.lines.end(), [](const auto& line) {
       return line.second ==
              "the kernel has no counter localhost_nps_accepted_pkts (nfacct): Operation not supported; "
              "rules do not use it";
     });
     CPPUNIT_ASSERT_EQUAL(std::ptrdiff_t{1}, lines);
-    CPPUNIT_ASSERT(!bench.host.metrics.contains(kInvalidMetric));
+    CPPUNIT_ASSERT(!rig.host.metrics.contains(kInvalidMetric));
     // Counters that become available are used from the next full transaction on.
-    bench.kernel.counter_error = 0;
-    ok(bench.full({node_port()}));
-    CPPUNIT_ASSERT(first_rule(bench).find("nfacct") != std::string::npos);
+    rig.kernel.counter_error = 0;
+    ok(rig.full({node_port()}));
+    CPPUNIT_ASSERT(first_rule(rig).find("nfacct") != std::string::npos);
   }
 
   void counting_rule_is_above_the_plain_one() {
-    Bench bench;
-    bench.kernel.counter_error = 0;
-    ok(bench.full({}));
-    ok(bench.delta({node_port()}));
-    const auto& rules = bench.kernel.rules("nat", "KUBE-NODEPORTS");
+    IptablesRig rig;
+    rig.kernel.counter_error = 0;
+    ok(rig.full({}));
+    ok(rig.delta({node_port()}));
+    const auto& rules = rig.kernel.rules("nat", "KUBE-NODEPORTS");
     const FakeKernel::Rules expected = {
         "-m comment --comment ns1/svc1:p80 -m tcp -p tcp -d 127.0.0.0/8 --dport 30001 -m nfacct --nfacct-name "
         "localhost_nps_accepted_pkts -j KUBE-EXT-XPGD46QRK7WJZT7O",
         "-m comment --comment ns1/svc1:p80 -m tcp -p tcp --dport 30001 -j KUBE-EXT-XPGD46QRK7WJZT7O"};
     CPPUNIT_ASSERT(expected == rules);
     // Also if only the plain rule was lost.
-    bench.kernel.tables["nat"]["KUBE-NODEPORTS"].pop_back();
-    ok(bench.full({node_port()}));
-    CPPUNIT_ASSERT(expected == bench.kernel.rules("nat", "KUBE-NODEPORTS"));
-    bench.kernel.tables["nat"]["KUBE-NODEPORTS"].erase(bench.kernel.tables["nat"]["KUBE-NODEPORTS"].begin());
-    ok(bench.full({node_port()}));
-    CPPUNIT_ASSERT(expected == bench.kernel.rules("nat", "KUBE-NODEPORTS"));
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, bench.result.kernel_writes);
+    rig.kernel.tables["nat"]["KUBE-NODEPORTS"].pop_back();
+    ok(rig.full({node_port()}));
+    CPPUNIT_ASSERT(expected == rig.kernel.rules("nat", "KUBE-NODEPORTS"));
+    rig.kernel.tables["nat"]["KUBE-NODEPORTS"].erase(rig.kernel.tables["nat"]["KUBE-NODEPORTS"].begin());
+    ok(rig.full({node_port()}));
+    CPPUNIT_ASSERT(expected == rig.kernel.rules("nat", "KUBE-NODEPORTS"));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, rig.result.kernel_writes);
   }
 
   void only_loopback_node_ports_are_counted() {
-    Bench bench;
-    bench.kernel.counter_error = 0;
+    IptablesRig rig;
+    rig.kernel.counter_error = 0;
     NodeSpec facts;
     facts.flags = abi::kNodePortsMatchAll;
-    ok(bench.full({node_port()}, facts));
-    CPPUNIT_ASSERT(bench.kernel.text().find("localhost_nps") == std::string::npos);
-    Bench ipv6(abi::Family::kIpv6);
+    ok(rig.full({node_port()}, facts));
+    CPPUNIT_ASSERT(rig.kernel.text().find("localhost_nps") == std::string::npos);
+    IptablesRig ipv6(abi::Family::kIpv6);
     ipv6.kernel.counter_error = 0;
     ServiceSpec spec = many_services(1, 1, abi::Family::kIpv6)[0];
     spec.node_port = 30001;
@@ -138,19 +137,19 @@ class CountersTest : public CppUnit::TestFixture {
   }
 
   void counters_without_a_match_are_disabled() {
-    Bench bench;
-    bench.kernel.counter_error = 0;
-    bench.kernel.refuse = {"-m nfacct"};
-    bench.kernel.naming = FakeKernel::Naming::kCommit;
-    ok(bench.full({node_port()}));
-    CPPUNIT_ASSERT_EQUAL(std::string("-m conntrack --ctstate INVALID -j DROP"), first_rule(bench));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.host.not_programmed());
-    CPPUNIT_ASSERT(!bench.kernel.has("filter", "SLUICE-PROBE"));
-    const std::size_t writes = bench.kernel.restores.size();
-    ok(bench.full({node_port()}));
-    CPPUNIT_ASSERT(writes > 0 && bench.kernel.restores.empty());
+    IptablesRig rig;
+    rig.kernel.counter_error = 0;
+    rig.kernel.refuse = {"-m nfacct"};
+    rig.kernel.naming = FakeKernel::Naming::kCommit;
+    ok(rig.full({node_port()}));
+    CPPUNIT_ASSERT_EQUAL(std::string("-m conntrack --ctstate INVALID -j DROP"), first_rule(rig));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.host.not_programmed());
+    CPPUNIT_ASSERT(!rig.kernel.has("filter", "SLUICE-PROBE"));
+    const std::size_t writes = rig.kernel.restores.size();
+    ok(rig.full({node_port()}));
+    CPPUNIT_ASSERT(writes > 0 && rig.kernel.restores.empty());
     // A refusal for another reason does not disable them.
-    Bench other;
+    IptablesRig other;
     other.kernel.counter_error = 0;
     other.kernel.refuse = {"-A KUBE-MARK-MASQ"};
     CPPUNIT_ASSERT(other.full({node_port()}) == abi::Code::kKernel);
@@ -160,26 +159,26 @@ class CountersTest : public CppUnit::TestFixture {
   }
 
   void counters_are_reported_as_metrics() {
-    Bench bench;
-    bench.kernel.counter_error = 0;
-    bench.kernel.counters["ct_state_invalid_dropped_pkts"] = 5;  // from before a restart
-    ok(bench.full({}));
-    CPPUNIT_ASSERT_EQUAL(5.0, bench.host.metrics.at(kInvalidMetric));
-    bench.kernel.counters["ct_state_invalid_dropped_pkts"] = 7;
-    bench.kernel.counters["localhost_nps_accepted_pkts"] = 2;
-    ok(bench.delta({node_port()}));
-    CPPUNIT_ASSERT_EQUAL(5.0, bench.host.metrics.at(kInvalidMetric));  // deltas do not report them
-    ok(bench.verify());
-    CPPUNIT_ASSERT_EQUAL(7.0, bench.host.metrics.at(kInvalidMetric));
-    CPPUNIT_ASSERT_EQUAL(2.0, bench.host.metrics.at(kLocalhostMetric));
+    IptablesRig rig;
+    rig.kernel.counter_error = 0;
+    rig.kernel.counters["ct_state_invalid_dropped_pkts"] = 5;  // from before a restart
+    ok(rig.full({}));
+    CPPUNIT_ASSERT_EQUAL(5.0, rig.host.metrics.at(kInvalidMetric));
+    rig.kernel.counters["ct_state_invalid_dropped_pkts"] = 7;
+    rig.kernel.counters["localhost_nps_accepted_pkts"] = 2;
+    ok(rig.delta({node_port()}));
+    CPPUNIT_ASSERT_EQUAL(5.0, rig.host.metrics.at(kInvalidMetric));  // deltas do not report them
+    ok(rig.verify());
+    CPPUNIT_ASSERT_EQUAL(7.0, rig.host.metrics.at(kInvalidMetric));
+    CPPUNIT_ASSERT_EQUAL(2.0, rig.host.metrics.at(kLocalhostMetric));
   }
 
   void counters_stay_at_cleanup() {
-    Bench bench;
-    bench.kernel.counter_error = 0;
-    ok(bench.full({node_port()}));
-    ok(bench.cleanup());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.counters.size());
+    IptablesRig rig;
+    rig.kernel.counter_error = 0;
+    ok(rig.full({node_port()}));
+    ok(rig.cleanup());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.kernel.counters.size());
   }
 };
 

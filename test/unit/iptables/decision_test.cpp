@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "test/unit/iptables/bench.hpp"
+#include "test/unit/iptables/backend_rig.hpp"
 #include "test/unit/iptables/plan_text.hpp"
 
 namespace sluice::test {
@@ -63,11 +63,11 @@ class DecisionTest : public CppUnit::TestFixture {
   // Runs a full transaction with these service ports.
   struct Scene {
     explicit Scene(const std::vector<ServiceSpec>& services, const NodeSpec& spec = {}) {
-      CPPUNIT_ASSERT(bench.full(services, spec) == abi::Code::kOk);
+      CPPUNIT_ASSERT(rig.full(services, spec) == abi::Code::kOk);
     }
     void expect(const std::string& outcomes, const Packet& packet) {
       CPPUNIT_ASSERT_EQUAL_MESSAGE(packet.source + " to " + packet.destination + ":" + std::to_string(packet.port),
-                                   outcomes, bench.tracer().outcomes(packet));
+                                   outcomes, rig.tracer().outcomes(packet));
     }
     // For all three kinds of external addresses.
     void expect_external(const std::string& outcomes, Packet (*from)(const std::string&, int)) {
@@ -75,7 +75,7 @@ class DecisionTest : public CppUnit::TestFixture {
       expect(outcomes, from(kVip, 80));
       expect(outcomes, from("192.168.0.2", 30001));
     }
-    Bench bench;
+    IptablesRig rig;
   };
 
   void case_1_to_3_cluster_ip() {  // cases 1-3
@@ -83,7 +83,7 @@ class DecisionTest : public CppUnit::TestFixture {
     spec.endpoints = {e1(), e2()};
     Scene scene({spec});
     scene.expect("10.180.0.1:80 10.180.2.1:80", pod(kClusterIp));
-    CPPUNIT_ASSERT_DOUBLES_EQUAL(0.5, scene.bench.tracer().trace(pod(kClusterIp)).at("10.180.0.1:80"), 1e-9);
+    CPPUNIT_ASSERT_DOUBLES_EQUAL(0.5, scene.rig.tracer().trace(pod(kClusterIp)).at("10.180.0.1:80"), 1e-9);
     scene.expect("10.180.0.1:80* 10.180.2.1:80*", node(kClusterIp));
     scene.expect("10.180.0.1:80* 10.180.2.1:80*", outside(kClusterIp));
     NodeSpec all;
@@ -131,9 +131,9 @@ class DecisionTest : public CppUnit::TestFixture {
     NodeSpec facts;
     facts.ip = "fd00::2";
     facts.detector_cidr = "fd00:2::/64";
-    Bench bench(abi::Family::kIpv6);
-    CPPUNIT_ASSERT(bench.full({spec}, facts) == abi::Code::kOk);
-    const Tracer tracer = bench.tracer({"fd00::2"});
+    IptablesRig rig(abi::Family::kIpv6);
+    CPPUNIT_ASSERT(rig.full({spec}, facts) == abi::Code::kOk);
+    const Tracer tracer = rig.tracer({"fd00::2"});
     CPPUNIT_ASSERT_EQUAL(std::string("[fd00:2::1]:80"), tracer.outcomes({"fd00:2::7", "fd00:10::41"}));
     CPPUNIT_ASSERT_EQUAL(std::string("[fd00:2::1]:80*"), tracer.outcomes({"2001:db8::7", "fd00:10::41"}));
   }
@@ -142,7 +142,7 @@ class DecisionTest : public CppUnit::TestFixture {
     ServiceSpec spec;
     spec.endpoints = {e1(), e2(), {"10.180.3.1", 80, false, Condition::kReady}};
     Scene scene({spec});
-    for (const auto& [outcome, probability] : scene.bench.tracer().trace(pod(kClusterIp))) {
+    for (const auto& [outcome, probability] : scene.rig.tracer().trace(pod(kClusterIp))) {
       CPPUNIT_ASSERT_DOUBLES_EQUAL(1.0 / 3, probability, 1e-6);
     }
   }
@@ -167,7 +167,7 @@ class DecisionTest : public CppUnit::TestFixture {
       for (const auto from : {pod, outside}) scene.expect_external("REJ", from);
       scene.expect("PASS", node(kExternalIp));
       scene.expect("PASS", outside("192.168.7.7", 30001));
-      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, scene.bench.kernel.rules("nat", "KUBE-SERVICES").size());
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, scene.rig.kernel.rules("nat", "KUBE-SERVICES").size());
     }
   }
 
@@ -244,7 +244,7 @@ class DecisionTest : public CppUnit::TestFixture {
     spec.external_local = true;
     spec.health_check_node_port = 30000;
     Scene scene({spec});
-    scene.bench.kernel.foreign("*filter\n-A INPUT -j DROP\nCOMMIT\n");
+    scene.rig.kernel.foreign("*filter\n-A INPUT -j DROP\nCOMMIT\n");
     scene.expect("PASS", outside("192.168.0.2", 30000));
     scene.expect("DROP", outside("192.168.0.2", 30002));
   }
@@ -348,7 +348,7 @@ class DecisionTest : public CppUnit::TestFixture {
     }
     Scene scene({by_port});
     scene.expect("10.180.0.1:80*", outside("192.168.0.2", 30001));
-    CPPUNIT_ASSERT(scene.bench.delta({by_address}) == abi::Code::kOk);
+    CPPUNIT_ASSERT(scene.rig.delta({by_address}) == abi::Code::kOk);
     scene.expect("10.180.2.1:80*", outside("192.168.0.2", 30001));
   }
 
@@ -365,7 +365,7 @@ class DecisionTest : public CppUnit::TestFixture {
     spec.affinity_seconds = 10800;
     spec.external_local = true;
     Scene scene({spec});
-    Tracer tracer = scene.bench.tracer();
+    Tracer tracer = scene.rig.tracer();
     CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80 10.180.2.1:80"), tracer.outcomes(pod(kClusterIp)));
     tracer.remember("KUBE-SEP-ZX7GRIZKSNUQ3LAJ", "10.0.0.2");
     tracer.remember("KUBE-SEP-ZX7GRIZKSNUQ3LAJ", "203.0.113.2");

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "test/unit/iptables/bench.hpp"
+#include "test/unit/iptables/backend_rig.hpp"
 #include "test/unit/iptables/plan_text.hpp"
 
 namespace sluice::test {
@@ -39,31 +39,30 @@ class DeltaTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(metrics_are_updated);
   CPPUNIT_TEST_SUITE_END();
 
-  static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
-  static std::string written(const Bench& bench) {
+  static std::string written(const IptablesRig& rig) {
     std::string all;
-    for (const std::string& restore : bench.kernel.restores) all += restore;
+    for (const std::string& restore : rig.kernel.restores) all += restore;
     return all;
   }
 
   void equal_rules_write_nothing() {
-    Bench bench;
-    ok(bench.full({with({e1(), e2()})}));
-    ok(bench.delta({with({e1(), e2()})}));
-    CPPUNIT_ASSERT(bench.kernel.restores.empty());
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.result.kernel_writes);
-    ok(bench.delta({}));
-    ok(bench.delta({with({e2(), e1()})}));
-    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+    IptablesRig rig;
+    ok(rig.full({with({e1(), e2()})}));
+    ok(rig.delta({with({e1(), e2()})}));
+    CPPUNIT_ASSERT(rig.kernel.restores.empty());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.result.kernel_writes);
+    ok(rig.delta({}));
+    ok(rig.delta({with({e2(), e1()})}));
+    CPPUNIT_ASSERT(rig.kernel.restores.empty());
   }
 
   void endpoint_change_writes_the_chains_of_its_service_only() {  // cases 95, 97
-    Bench bench;
+    IptablesRig rig;
     ServiceSpec other = with({e1(), e2()});
     other.name = "svc2";
     other.cluster_ip = "172.30.0.42";
-    ok(bench.full({with({e1(), e2()}), other}));
-    ok(bench.delta({with({e1(), {"10.180.2.2", 80, false, Condition::kReady}})}));
+    ok(rig.full({with({e1(), e2()}), other}));
+    ok(rig.delta({with({e1(), {"10.180.2.2", 80, false, Condition::kReady}})}));
     CPPUNIT_ASSERT_EQUAL(
         std::string(
             R"(*nat
@@ -78,28 +77,28 @@ class DeltaTest : public CppUnit::TestFixture {
 -X KUBE-SEP-ZX7GRIZKSNUQ3LAJ
 COMMIT
 )"),
-        written(bench));
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{9}, bench.result.kernel_writes);
+        written(rig));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{9}, rig.result.kernel_writes);
   }
 
   void first_endpoint_replaces_the_reject_in_one_restore() {  // case 16
-    Bench bench;
-    ok(bench.full({with({})}));
-    ok(bench.delta({with({e1()})}));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
+    IptablesRig rig;
+    ok(rig.full({with({})}));
+    ok(rig.delta({with({e1()})}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.kernel.restores.size());
     // DNAT comes first: a packet between the two commits is rejected or served, never passed untranslated.
-    CPPUNIT_ASSERT(written(bench).starts_with("*nat\n"));
-    CPPUNIT_ASSERT(written(bench).ends_with(
+    CPPUNIT_ASSERT(written(rig).starts_with("*nat\n"));
+    CPPUNIT_ASSERT(written(rig).ends_with(
         "COMMIT\n*filter\n-D KUBE-SERVICES -m comment --comment \"ns1/svc1:p80 has no endpoints\" -m tcp -p tcp "
         "-d 172.30.0.41 --dport 80 -j REJECT\nCOMMIT\n"));
-    CPPUNIT_ASSERT(written(bench).find("-I KUBE-SERVICES -m comment --comment \"ns1/svc1:p80 cluster IP\"") !=
+    CPPUNIT_ASSERT(written(rig).find("-I KUBE-SERVICES -m comment --comment \"ns1/svc1:p80 cluster IP\"") !=
                    std::string::npos);
   }
 
   void last_endpoint_brings_the_reject_in_one_restore() {
-    Bench bench;
-    ok(bench.full({with({e1()})}));
-    ok(bench.delta({with({})}));
+    IptablesRig rig;
+    ok(rig.full({with({e1()})}));
+    ok(rig.delta({with({})}));
     CPPUNIT_ASSERT_EQUAL(
         std::string(
             R"(*filter
@@ -113,102 +112,102 @@ COMMIT
 -X KUBE-SEP-SXIVWICOYRO3J4NJ
 COMMIT
 )"),
-        written(bench));
+        written(rig));
   }
 
   void new_service_is_inserted_at_the_top() {
-    Bench bench;
-    ok(bench.full({with({e1()})}));
+    IptablesRig rig;
+    ok(rig.full({with({e1()})}));
     ServiceSpec other = with({e2()});
     other.name = "svc2";
     other.cluster_ip = "172.30.0.42";
-    ok(bench.delta({other}));
-    const FakeKernel::Rules& services = bench.kernel.rules("nat", "KUBE-SERVICES");
+    ok(rig.delta({other}));
+    const FakeKernel::Rules& services = rig.kernel.rules("nat", "KUBE-SERVICES");
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, services.size());
     CPPUNIT_ASSERT(services[0].find("ns1/svc2:p80") != std::string::npos);
-    CPPUNIT_ASSERT(written(bench).find(":KUBE-SERVICES") == std::string::npos);
-    CPPUNIT_ASSERT(written(bench).find("svc1") == std::string::npos);
+    CPPUNIT_ASSERT(written(rig).find(":KUBE-SERVICES") == std::string::npos);
+    CPPUNIT_ASSERT(written(rig).find("svc1") == std::string::npos);
   }
 
   void removed_service_leaves_no_rules() {  // case 96
-    Bench bench;
-    ok(bench.full({}));
-    const std::string before = bench.kernel.text();
+    IptablesRig rig;
+    ok(rig.full({}));
+    const std::string before = rig.kernel.text();
     ServiceSpec spec = with({e1(), e2()});
     spec.node_port = 30001;
     spec.vips = {"1.2.3.4"};
     spec.source_ranges = {"203.0.113.0/25"};
     spec.external_local = true;
     spec.health_check_node_port = 30000;
-    ok(bench.delta({spec}));
-    CPPUNIT_ASSERT(before != bench.kernel.text());
-    ok(bench.delta({}, {spec}));
-    CPPUNIT_ASSERT_EQUAL(before, bench.kernel.text());
-    ok(bench.delta({}, {spec}));
-    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+    ok(rig.delta({spec}));
+    CPPUNIT_ASSERT(before != rig.kernel.text());
+    ok(rig.delta({}, {spec}));
+    CPPUNIT_ASSERT_EQUAL(before, rig.kernel.text());
+    ok(rig.delta({}, {spec}));
+    CPPUNIT_ASSERT(rig.kernel.restores.empty());
   }
 
   void renamed_port_replaces_its_rules() {  // case 90
-    Bench bench;
-    ok(bench.full({with({e1()})}));
+    IptablesRig rig;
+    ok(rig.full({with({e1()})}));
     ServiceSpec renamed = with({e1()});
     renamed.port_name = "p80-2";
-    ok(bench.delta({renamed}, {with({e1()})}));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
-    Bench fresh;
+    ok(rig.delta({renamed}, {with({e1()})}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.kernel.restores.size());
+    IptablesRig fresh;
     ok(fresh.full({renamed}));
-    CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), bench.kernel.text());
+    CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), rig.kernel.text());
   }
 
   void affinity_rewrites_chains() {  // case 78
-    Bench bench;
-    ok(bench.full({with({e1()})}));
+    IptablesRig rig;
+    ok(rig.full({with({e1()})}));
     ServiceSpec sticky = with({e1()});
     sticky.affinity_seconds = 10800;
-    ok(bench.delta({sticky}));
-    CPPUNIT_ASSERT(written(bench).find("--set") != std::string::npos);
-    CPPUNIT_ASSERT(written(bench).find("-D ") == std::string::npos);
-    CPPUNIT_ASSERT(written(bench).find("-X ") == std::string::npos);
+    ok(rig.delta({sticky}));
+    CPPUNIT_ASSERT(written(rig).find("--set") != std::string::npos);
+    CPPUNIT_ASSERT(written(rig).find("-D ") == std::string::npos);
+    CPPUNIT_ASSERT(written(rig).find("-X ") == std::string::npos);
   }
 
   void node_port_rule_stays_last() {
-    Bench bench;
-    ok(bench.full({}));
-    for (const ServiceSpec& spec : many_services(5, 2)) ok(bench.delta({spec}));
-    CPPUNIT_ASSERT(bench.kernel.rules("nat", "KUBE-SERVICES").back().ends_with("-j KUBE-NODEPORTS"));
+    IptablesRig rig;
+    ok(rig.full({}));
+    for (const ServiceSpec& spec : many_services(5, 2)) ok(rig.delta({spec}));
+    CPPUNIT_ASSERT(rig.kernel.rules("nat", "KUBE-SERVICES").back().ends_with("-j KUBE-NODEPORTS"));
   }
 
   void changed_node_port_addresses_change_only_their_rules() {
-    Bench bench;
+    IptablesRig rig;
     NodeSpec facts;
     facts.flags = 0;
     facts.node_port_addresses = {"192.168.0.2", "192.168.1.2"};
-    ok(bench.full({with({e1()})}, facts));
+    ok(rig.full({with({e1()})}, facts));
     facts.node_port_addresses = {"192.168.0.2", "192.168.3.2"};
     facts.version = 2;
-    ok(bench.delta({}, {}, facts));
+    ok(rig.delta({}, {}, facts));
     const std::string comment =
         "-m comment --comment \"kubernetes service nodeports; NOTE: this must be the last rule in this chain\" -d ";
     CPPUNIT_ASSERT_EQUAL("*nat\n-D KUBE-SERVICES " + comment + "192.168.0.2 -j KUBE-NODEPORTS\n-D KUBE-SERVICES " +
                              comment + "192.168.1.2 -j KUBE-NODEPORTS\n-A KUBE-SERVICES " + comment +
                              "192.168.0.2 -j KUBE-NODEPORTS\n-A KUBE-SERVICES " + comment +
                              "192.168.3.2 -j KUBE-NODEPORTS\nCOMMIT\n",
-                         written(bench));
+                         written(rig));
     facts.version = 3;
-    ok(bench.delta({}, {}, facts));
-    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+    ok(rig.delta({}, {}, facts));
+    CPPUNIT_ASSERT(rig.kernel.restores.empty());
   }
 
   void changed_node_facts_need_a_full_transaction() {
     const auto need_full = [](const NodeSpec& facts) {
-      Bench bench;
-      ok(bench.full({with({e1()})}));
-      CPPUNIT_ASSERT(bench.delta({}, {}, facts) == abi::Code::kNeedFull);
-      CPPUNIT_ASSERT(bench.kernel.restores.empty());
-      ok(bench.full({with({e1()})}, facts));
-      Bench fresh;
+      IptablesRig rig;
+      ok(rig.full({with({e1()})}));
+      CPPUNIT_ASSERT(rig.delta({}, {}, facts) == abi::Code::kNeedFull);
+      CPPUNIT_ASSERT(rig.kernel.restores.empty());
+      ok(rig.full({with({e1()})}, facts));
+      IptablesRig fresh;
       ok(fresh.full({with({e1()})}, facts));
-      CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), bench.kernel.text());
+      CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), rig.kernel.text());
     };
     NodeSpec facts;
     facts.mark = 1u << 15;
@@ -225,11 +224,11 @@ COMMIT
   }
 
   void wrong_base_generation_needs_a_full_transaction() {
-    Bench bench;
-    CPPUNIT_ASSERT(bench.delta({with({e1()})}) == abi::Code::kNeedFull);
-    ok(bench.full({with({e1()})}));
-    bench.generation += 5;
-    CPPUNIT_ASSERT(bench.delta({}) == abi::Code::kNeedFull);
+    IptablesRig rig;
+    CPPUNIT_ASSERT(rig.delta({with({e1()})}) == abi::Code::kNeedFull);
+    ok(rig.full({with({e1()})}));
+    rig.generation += 5;
+    CPPUNIT_ASSERT(rig.delta({}) == abi::Code::kNeedFull);
   }
 
   void deltas_give_the_same_rules_as_a_full_transaction() {
@@ -253,43 +252,43 @@ COMMIT
     }();
     for (const ServiceSpec& from : variants) {
       for (const ServiceSpec& to : variants) {
-        Bench bench;
-        ok(bench.full({from}));
-        ok(bench.delta({to}));
-        CPPUNIT_ASSERT(bench.kernel.restores.size() <= 1);
-        Bench fresh;
+        IptablesRig rig;
+        ok(rig.full({from}));
+        ok(rig.delta({to}));
+        CPPUNIT_ASSERT(rig.kernel.restores.size() <= 1);
+        IptablesRig fresh;
         ok(fresh.full({to}));
-        CPPUNIT_ASSERT_EQUAL(fresh.kernel.count_rules("nat"), bench.kernel.count_rules("nat"));
-        CPPUNIT_ASSERT_EQUAL(fresh.kernel.count_rules("filter"), bench.kernel.count_rules("filter"));
-        ok(bench.full({to}));  // writes nothing
-        CPPUNIT_ASSERT(bench.kernel.restores.empty());
+        CPPUNIT_ASSERT_EQUAL(fresh.kernel.count_rules("nat"), rig.kernel.count_rules("nat"));
+        CPPUNIT_ASSERT_EQUAL(fresh.kernel.count_rules("filter"), rig.kernel.count_rules("filter"));
+        ok(rig.full({to}));  // writes nothing
+        CPPUNIT_ASSERT(rig.kernel.restores.empty());
       }
     }
   }
 
   void many_changes_are_split_between_service_ports() {
-    Bench bench;
-    ok(bench.full({}));
+    IptablesRig rig;
+    ok(rig.full({}));
     const auto services = many_services(120, 10);
-    ok(bench.delta(services));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bench.kernel.restores.size());  // 43 lines each, 2,000 a restore
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{120 * 43}, bench.result.kernel_writes);
-    ok(bench.delta({}, services));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.restores.size());
+    ok(rig.delta(services));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, rig.kernel.restores.size());  // 43 lines each, 2,000 a restore
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{120 * 43}, rig.result.kernel_writes);
+    ok(rig.delta({}, services));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.kernel.restores.size());
   }
 
   void metrics_are_updated() {
-    Bench bench;
-    ok(bench.full(many_services(3, 10)));
+    IptablesRig rig;
+    ok(rig.full(many_services(3, 10)));
     const auto metric = [&](const std::string& name, const std::string& table) {
-      return bench.host.metrics.at("kubeproxy_sync_proxy_rules_iptables_" + name + "{table=\"" + table +
+      return rig.host.metrics.at("kubeproxy_sync_proxy_rules_iptables_" + name + "{table=\"" + table +
                                    "\",ip_family=\"IPv4\"}");
     };
-    CPPUNIT_ASSERT_EQUAL(static_cast<double>(bench.kernel.count_rules("nat")), metric("total", "nat"));
-    CPPUNIT_ASSERT_EQUAL(static_cast<double>(bench.kernel.count_rules("filter")), metric("total", "filter"));
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{9 + 33 + 15 + 8 + 96}, bench.result.objects_owned);
-    ok(bench.delta({}, {many_services(3, 10)[1]}));
-    CPPUNIT_ASSERT_EQUAL(static_cast<double>(bench.kernel.count_rules("nat")), metric("total", "nat"));
+    CPPUNIT_ASSERT_EQUAL(static_cast<double>(rig.kernel.count_rules("nat")), metric("total", "nat"));
+    CPPUNIT_ASSERT_EQUAL(static_cast<double>(rig.kernel.count_rules("filter")), metric("total", "filter"));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{9 + 33 + 15 + 8 + 96}, rig.result.objects_owned);
+    ok(rig.delta({}, {many_services(3, 10)[1]}));
+    CPPUNIT_ASSERT_EQUAL(static_cast<double>(rig.kernel.count_rules("nat")), metric("total", "nat"));
     CPPUNIT_ASSERT_EQUAL(23.0, metric("last", "nat"));
     CPPUNIT_ASSERT_EQUAL(0.0, metric("last", "filter"));
   }

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <string>
 
-#include "test/unit/iptables/bench.hpp"
+#include "test/unit/iptables/backend_rig.hpp"
 #include "test/unit/iptables/plan_text.hpp"
 
 namespace sluice::test {
@@ -53,12 +53,10 @@ class FullTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(selected_tools_are_logged);
   CPPUNIT_TEST_SUITE_END();
 
-  static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
-
   void empty_cluster_on_a_clean_system() {  // case 94
-    Bench bench;
-    ok(bench.full({}));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.restores.size());
+    IptablesRig rig;
+    ok(rig.full({}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.kernel.restores.size());
     CPPUNIT_ASSERT_EQUAL(
         std::string(
             R"(*filter
@@ -101,16 +99,16 @@ COMMIT
 -I POSTROUTING -m comment --comment "kubernetes postrouting rules" -j KUBE-POSTROUTING
 COMMIT
 )"),
-        bench.kernel.restores[0]);
-    CPPUNIT_ASSERT_EQUAL(std::string("*mangle\n:KUBE-PROXY-CANARY - [0:0]\nCOMMIT\n"), bench.kernel.restores[1]);
+        rig.kernel.restores[0]);
+    CPPUNIT_ASSERT_EQUAL(std::string("*mangle\n:KUBE-PROXY-CANARY - [0:0]\nCOMMIT\n"), rig.kernel.restores[1]);
   }
 
   void jumps_end_up_in_the_order_of_kube_proxy() {
-    Bench bench;
-    ok(bench.full({}));
+    IptablesRig rig;
+    ok(rig.full({}));
     const auto targets = [&](const char* chain) {
       std::string text;
-      for (const std::string& rule : bench.kernel.rules("filter", chain)) {
+      for (const std::string& rule : rig.kernel.rules("filter", chain)) {
         text += rule.substr(rule.rfind(' ') + 1) + " ";
       }
       return text;
@@ -123,212 +121,212 @@ COMMIT
   }
 
   void second_full_writes_nothing() {
-    Bench bench;
-    ok(bench.full(services()));
-    CPPUNIT_ASSERT(bench.result.kernel_writes > 0);
-    ok(bench.full(services()));
-    CPPUNIT_ASSERT(bench.kernel.restores.empty());
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.result.kernel_writes);
+    IptablesRig rig;
+    ok(rig.full(services()));
+    CPPUNIT_ASSERT(rig.result.kernel_writes > 0);
+    ok(rig.full(services()));
+    CPPUNIT_ASSERT(rig.kernel.restores.empty());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.result.kernel_writes);
   }
 
   void restart_without_drift_writes_nothing() {
-    Bench bench;
-    ok(bench.full(services()));
-    bench.restart();
-    ok(bench.full(services()));
-    CPPUNIT_ASSERT(bench.kernel.restores.empty());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.saves);
+    IptablesRig rig;
+    ok(rig.full(services()));
+    rig.restart();
+    ok(rig.full(services()));
+    CPPUNIT_ASSERT(rig.kernel.restores.empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.kernel.saves);
   }
 
   void one_missing_rule_is_put_back_alone() {
-    Bench bench;
-    ok(bench.full(services()));
-    const std::string rule = bench.kernel.rules("nat", "KUBE-NODEPORTS").at(0);
-    bench.kernel.foreign("*nat\n-D KUBE-NODEPORTS " + rule + "\nCOMMIT\n");
-    ok(bench.full(services()));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
-    CPPUNIT_ASSERT_EQUAL("*nat\n-I KUBE-NODEPORTS " + rule + "\nCOMMIT\n", bench.kernel.restores[0]);
+    IptablesRig rig;
+    ok(rig.full(services()));
+    const std::string rule = rig.kernel.rules("nat", "KUBE-NODEPORTS").at(0);
+    rig.kernel.foreign("*nat\n-D KUBE-NODEPORTS " + rule + "\nCOMMIT\n");
+    ok(rig.full(services()));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.kernel.restores.size());
+    CPPUNIT_ASSERT_EQUAL("*nat\n-I KUBE-NODEPORTS " + rule + "\nCOMMIT\n", rig.kernel.restores[0]);
   }
 
   void drift_is_repaired() {  // case 100
-    Bench whole;
+    IptablesRig whole;
     ok(whole.full(services()));
-    const auto rule_count = [](const Bench& bench) {
-      return bench.kernel.count_rules("nat") + bench.kernel.count_rules("filter");
+    const auto rule_count = [](const IptablesRig& rig) {
+      return rig.kernel.count_rules("nat") + rig.kernel.count_rules("filter");
     };
     for (const auto& [table, chains] : whole.kernel.tables) {
       for (const auto& [chain, rules] : chains) {
         if (rules.empty()) continue;
-        Bench bench;
-        ok(bench.full(services()));
-        bench.kernel.tables[table][chain].clear();  // iptables -F chain
-        ok(bench.full(services()));
-        CPPUNIT_ASSERT_EQUAL_MESSAGE(chain, rule_count(whole), rule_count(bench));
-        bench.kernel.tables[table][chain].erase(bench.kernel.tables[table][chain].begin());
-        ok(bench.full(services()));
-        CPPUNIT_ASSERT_EQUAL_MESSAGE(chain, rule_count(whole), rule_count(bench));
-        ok(bench.full(services()));
-        CPPUNIT_ASSERT(bench.kernel.restores.empty());
+        IptablesRig rig;
+        ok(rig.full(services()));
+        rig.kernel.tables[table][chain].clear();  // iptables -F chain
+        ok(rig.full(services()));
+        CPPUNIT_ASSERT_EQUAL_MESSAGE(chain, rule_count(whole), rule_count(rig));
+        rig.kernel.tables[table][chain].erase(rig.kernel.tables[table][chain].begin());
+        ok(rig.full(services()));
+        CPPUNIT_ASSERT_EQUAL_MESSAGE(chain, rule_count(whole), rule_count(rig));
+        ok(rig.full(services()));
+        CPPUNIT_ASSERT(rig.kernel.restores.empty());
       }
     }
-    Bench bench;
-    ok(bench.full(services()));
-    bench.kernel.tables = FakeKernel().tables;  // nft flush ruleset
-    ok(bench.full(services()));
-    CPPUNIT_ASSERT_EQUAL(whole.kernel.text(), bench.kernel.text());
+    IptablesRig rig;
+    ok(rig.full(services()));
+    rig.kernel.tables = FakeKernel().tables;  // nft flush ruleset
+    ok(rig.full(services()));
+    CPPUNIT_ASSERT_EQUAL(whole.kernel.text(), rig.kernel.text());
   }
 
   void stale_chains_of_another_process_are_removed() {  // case 104
-    Bench bench;
-    ok(bench.full(services()));
-    bench.restart();
-    ok(bench.full({services()[5]}));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
-    Bench fresh;
+    IptablesRig rig;
+    ok(rig.full(services()));
+    rig.restart();
+    ok(rig.full({services()[5]}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.kernel.restores.size());
+    IptablesRig fresh;
     ok(fresh.full({services()[5]}));
-    CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), bench.kernel.text());
+    CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), rig.kernel.text());
   }
 
   void many_stale_rules_are_removed_by_one_rewrite() {
-    Bench bench;
-    ok(bench.full(many_services(80, 1)));
-    bench.restart();
+    IptablesRig rig;
+    ok(rig.full(many_services(80, 1)));
+    rig.restart();
     const auto few = many_services(3, 1);
-    ok(bench.full(few));
+    ok(rig.full(few));
     const auto holds = [&](const std::string& part) {
-      return std::any_of(bench.kernel.restores.begin(), bench.kernel.restores.end(),
+      return std::any_of(rig.kernel.restores.begin(), rig.kernel.restores.end(),
                          [&](const std::string& text) { return text.find(part) != std::string::npos; });
     };
     CPPUNIT_ASSERT(holds(":KUBE-SERVICES - [0:0]"));
     CPPUNIT_ASSERT(!holds("-D KUBE-SERVICES"));
-    CPPUNIT_ASSERT(bench.kernel.rules("nat", "KUBE-SERVICES").back().ends_with("-j KUBE-NODEPORTS"));
-    ok(bench.full(few));
-    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+    CPPUNIT_ASSERT(rig.kernel.rules("nat", "KUBE-SERVICES").back().ends_with("-j KUBE-NODEPORTS"));
+    ok(rig.full(few));
+    CPPUNIT_ASSERT(rig.kernel.restores.empty());
   }
 
   void foreign_rules_stay() {  // case 104
-    Bench bench;
-    bench.kernel.foreign("*nat\n:FOREIGN - [0:0]\n:KUBE-LOAD-BALANCER - [0:0]\n:KUBE-KUBELET-CANARY - [0:0]\n"
+    IptablesRig rig;
+    rig.kernel.foreign("*nat\n:FOREIGN - [0:0]\n:KUBE-LOAD-BALANCER - [0:0]\n:KUBE-KUBELET-CANARY - [0:0]\n"
                          "-A PREROUTING -j FOREIGN\n-A FOREIGN -s 1.2.3.4 -j ACCEPT\nCOMMIT\n"
                          "*filter\n-A INPUT -p tcp --dport 22 -j ACCEPT\nCOMMIT\n");
-    ok(bench.full(services()));
-    CPPUNIT_ASSERT_EQUAL(std::string("-j FOREIGN"), bench.kernel.rules("nat", "PREROUTING").back());
-    ok(bench.cleanup());
-    CPPUNIT_ASSERT_EQUAL(std::string("-p tcp --dport 22 -j ACCEPT"), bench.kernel.rules("filter", "INPUT").back());
+    ok(rig.full(services()));
+    CPPUNIT_ASSERT_EQUAL(std::string("-j FOREIGN"), rig.kernel.rules("nat", "PREROUTING").back());
+    ok(rig.cleanup());
+    CPPUNIT_ASSERT_EQUAL(std::string("-p tcp --dport 22 -j ACCEPT"), rig.kernel.rules("filter", "INPUT").back());
     for (const char* chain : {"FOREIGN", "KUBE-LOAD-BALANCER", "KUBE-KUBELET-CANARY"}) {
-      CPPUNIT_ASSERT(bench.kernel.has("nat", chain));
+      CPPUNIT_ASSERT(rig.kernel.has("nat", chain));
     }
   }
 
   void chain_with_a_foreign_reference_is_only_emptied() {
-    Bench bench;
-    ok(bench.full(services()));
+    IptablesRig rig;
+    ok(rig.full(services()));
     const std::string chain = iptables::name(plan(services()[5]).chains[0]);
-    bench.kernel.foreign("*nat\n:FOREIGN - [0:0]\n-A FOREIGN -j " + chain + "\nCOMMIT\n");
+    rig.kernel.foreign("*nat\n:FOREIGN - [0:0]\n-A FOREIGN -j " + chain + "\nCOMMIT\n");
     std::vector<ServiceSpec> rest = services();
     rest.pop_back();
-    ok(bench.full(rest));
-    CPPUNIT_ASSERT(bench.kernel.rules("nat", chain).empty());
-    ok(bench.full(rest));
-    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+    ok(rig.full(rest));
+    CPPUNIT_ASSERT(rig.kernel.rules("nat", chain).empty());
+    ok(rig.full(rest));
+    CPPUNIT_ASSERT(rig.kernel.restores.empty());
   }
 
   void kubelets_firewall_chain_is_extended() {
-    Bench bench;
-    bench.kernel.foreign("*filter\n:KUBE-FIREWALL - [0:0]\n-A KUBE-FIREWALL -m mark --mark 0x8000/0x8000 -j DROP\n"
+    IptablesRig rig;
+    rig.kernel.foreign("*filter\n:KUBE-FIREWALL - [0:0]\n-A KUBE-FIREWALL -m mark --mark 0x8000/0x8000 -j DROP\n"
                          "-A INPUT -j KUBE-FIREWALL\nCOMMIT\n");
-    ok(bench.full({}));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.rules("filter", "KUBE-FIREWALL").size());
-    ok(bench.full({}));
-    CPPUNIT_ASSERT(bench.kernel.restores.empty());
-    ok(bench.cleanup());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.rules("filter", "KUBE-FIREWALL").size());
+    ok(rig.full({}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.kernel.rules("filter", "KUBE-FIREWALL").size());
+    ok(rig.full({}));
+    CPPUNIT_ASSERT(rig.kernel.restores.empty());
+    ok(rig.cleanup());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.kernel.rules("filter", "KUBE-FIREWALL").size());
   }
 
   void misplaced_node_port_rule_is_moved_to_the_end() {
-    Bench bench;
-    ok(bench.full(services()));
-    FakeKernel::Rules& present = bench.kernel.tables["nat"]["KUBE-SERVICES"];
+    IptablesRig rig;
+    ok(rig.full(services()));
+    FakeKernel::Rules& present = rig.kernel.tables["nat"]["KUBE-SERVICES"];
     std::rotate(present.begin(), present.end() - 1, present.end());
-    ok(bench.full(services()));
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, bench.result.kernel_writes);
-    const FakeKernel::Rules& rules = bench.kernel.rules("nat", "KUBE-SERVICES");
+    ok(rig.full(services()));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, rig.result.kernel_writes);
+    const FakeKernel::Rules& rules = rig.kernel.rules("nat", "KUBE-SERVICES");
     CPPUNIT_ASSERT(rules.back().ends_with("-j KUBE-NODEPORTS"));
     CPPUNIT_ASSERT(!rules.front().ends_with("-j KUBE-NODEPORTS"));
   }
 
   void large_load_is_sent_in_batches_with_jumps_last() {
-    Bench bench;
-    ok(bench.full(many_services(200, 10)));
-    std::vector<std::string>& sent = bench.kernel.restores;
+    IptablesRig rig;
+    ok(rig.full(many_services(200, 10)));
+    std::vector<std::string>& sent = rig.kernel.restores;
     CPPUNIT_ASSERT_EQUAL(std::size_t{6}, sent.size());  // 43 lines a service port, 2,000 a restore; the canary
     for (std::size_t i = 0; i < sent.size(); ++i) {
       CPPUNIT_ASSERT_EQUAL(i == 4, sent[i].find("-I PREROUTING") != std::string::npos);
     }
-    CPPUNIT_ASSERT_EQUAL(std::size_t{200 * 32 + 8}, bench.kernel.count_rules("nat"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{200 * 32 + 8}, rig.kernel.count_rules("nat"));
   }
 
   void legacy_is_loaded_in_one_restore() {
-    Bench bench;
-    bench.kernel.use_legacy();
-    ok(bench.full(many_services(200, 10)));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.restores.size());
+    IptablesRig rig;
+    rig.kernel.use_legacy();
+    ok(rig.full(many_services(200, 10)));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.kernel.restores.size());
   }
 
   void replaces_ipvs_rules_in_shared_chains() {
-    Bench bench;
-    bench.kernel.foreign("*nat\n:KUBE-SERVICES - [0:0]\n:KUBE-POSTROUTING - [0:0]\n:KUBE-MARK-MASQ - [0:0]\n"
+    IptablesRig rig;
+    rig.kernel.foreign("*nat\n:KUBE-SERVICES - [0:0]\n:KUBE-POSTROUTING - [0:0]\n:KUBE-MARK-MASQ - [0:0]\n"
                          "-A KUBE-SERVICES -m set --match-set KUBE-CLUSTER-IP dst,dst -j ACCEPT\n"
                          "-A KUBE-POSTROUTING -m set --match-set KUBE-LOOP-BACK dst,dst,src -j MASQUERADE\n"
                          "-A KUBE-MARK-MASQ -j MARK --set-xmark 0x4000/0x4000\n"
                          "-A PREROUTING -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES\nCOMMIT\n");
-    ok(bench.full(services()));
-    Bench fresh;
+    ok(rig.full(services()));
+    IptablesRig fresh;
     ok(fresh.full(services()));
     for (const char* chain : {"KUBE-SERVICES", "KUBE-POSTROUTING", "PREROUTING"}) {
-      CPPUNIT_ASSERT_EQUAL(fresh.kernel.rules("nat", chain).size(), bench.kernel.rules("nat", chain).size());
+      CPPUNIT_ASSERT_EQUAL(fresh.kernel.rules("nat", chain).size(), rig.kernel.rules("nat", chain).size());
     }
-    CPPUNIT_ASSERT(bench.kernel.restores[0].find(":KUBE-MARK-MASQ") == std::string::npos);  // it was correct already
+    CPPUNIT_ASSERT(rig.kernel.restores[0].find(":KUBE-MARK-MASQ") == std::string::npos);  // it was correct already
   }
 
   void lock_timeout_is_a_retry() {
-    Bench bench;
-    bench.kernel.fail_next = 4;
-    CPPUNIT_ASSERT(bench.full({}) == abi::Code::kRetry);
-    CPPUNIT_ASSERT(std::string(bench.error.message).find("xtables lock") != std::string::npos);
-    ok(bench.full({}));
+    IptablesRig rig;
+    rig.kernel.fail_next = 4;
+    CPPUNIT_ASSERT(rig.full({}) == abi::Code::kRetry);
+    CPPUNIT_ASSERT(std::string(rig.error.message).find("xtables lock") != std::string::npos);
+    ok(rig.full({}));
   }
 
   void truncated_save_is_an_error() {
-    Bench bench;
-    ok(bench.full(services()));
-    bench.kernel.cut_save = true;
-    CPPUNIT_ASSERT(bench.full(services()) == abi::Code::kKernel);
-    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+    IptablesRig rig;
+    ok(rig.full(services()));
+    rig.kernel.cut_save = true;
+    CPPUNIT_ASSERT(rig.full(services()) == abi::Code::kKernel);
+    CPPUNIT_ASSERT(rig.kernel.restores.empty());
   }
 
   void bad_name_excludes_one_service_port() {
-    Bench bench;
+    IptablesRig rig;
     std::vector<ServiceSpec> some = services();
     some[2].name = "x\n-A INPUT -j ACCEPT";
-    ok(bench.full(some));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.not_programmed());
-    CPPUNIT_ASSERT(bench.kernel.text().find("INPUT -j ACCEPT") == std::string::npos);
-    ok(bench.delta({some[2]}));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.not_programmed());
+    ok(rig.full(some));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.host.not_programmed());
+    CPPUNIT_ASSERT(rig.kernel.text().find("INPUT -j ACCEPT") == std::string::npos);
+    ok(rig.delta({some[2]}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.host.not_programmed());
   }
 
   void sysctl_failure_is_one_warning() {
-    Bench bench;
-    bench.kernel.sysctl_error = 30;  // EROFS
-    ok(bench.full({}));
-    ok(bench.full({}));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.events.size());
-    const auto warnings = std::count_if(bench.host.lines.begin(), bench.host.lines.end(), [](const auto& line) {
+    IptablesRig rig;
+    rig.kernel.sysctl_error = 30;  // EROFS
+    ok(rig.full({}));
+    ok(rig.full({}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.host.events.size());
+    const auto warnings = std::count_if(rig.host.lines.begin(), rig.host.lines.end(), [](const auto& line) {
       return line.first == abi::Severity::kWarning && line.second.find("route_localnet") != std::string::npos;
     });
     CPPUNIT_ASSERT_EQUAL(std::ptrdiff_t{1}, warnings);
-    Bench without;
+    IptablesRig without;
     without.kernel.sysctl_error = 30;
     NodeSpec facts;
     facts.flags = abi::kNodePortsMatchAll;
@@ -338,36 +336,36 @@ COMMIT
 
   // As called by --init-only.
   void preparation_sets_the_sysctl_and_writes_no_rule() {
-    const auto warned = [](Bench& bench, std::uint32_t flags) {
-      bench.kernel.sysctl_error = 30;
+    const auto warned = [](IptablesRig& rig, std::uint32_t flags) {
+      rig.kernel.sysctl_error = 30;
       abi::NodeFacts node{};
       node.struct_size = sizeof(node);
       node.flags = flags;
-      ok(bench.prepare(node));
-      CPPUNIT_ASSERT(bench.kernel.restores.empty());
-      return bench.host.events;
+      ok(rig.prepare(node));
+      CPPUNIT_ASSERT(rig.kernel.restores.empty());
+      return rig.host.events;
     };
-    Bench bench, without, six(abi::Family::kIpv6);
-    CPPUNIT_ASSERT(std::vector<std::string>{"RouteLocalnetFailed"} == warned(bench, abi::kNodePortsOnLocalhost));
+    IptablesRig rig, without, six(abi::Family::kIpv6);
+    CPPUNIT_ASSERT(std::vector<std::string>{"RouteLocalnetFailed"} == warned(rig, abi::kNodePortsOnLocalhost));
     CPPUNIT_ASSERT(warned(without, abi::kNodePortsMatchAll).empty());
     CPPUNIT_ASSERT(warned(six, abi::kNodePortsOnLocalhost).empty());
   }
 
   void missing_mangle_canary_does_not_fail_the_apply() {
-    Bench bench;
-    ok(bench.full({}));
-    bench.kernel.tables["mangle"].erase("KUBE-PROXY-CANARY");
-    bench.kernel.refuse = {":KUBE-PROXY-CANARY"};
-    ok(bench.full({}));
-    CPPUNIT_ASSERT(bench.host.lines.back().second.starts_with("make the chain KUBE-PROXY-CANARY in table mangle: "));
-    CPPUNIT_ASSERT(bench.verify() == abi::Code::kOk);
+    IptablesRig rig;
+    ok(rig.full({}));
+    rig.kernel.tables["mangle"].erase("KUBE-PROXY-CANARY");
+    rig.kernel.refuse = {":KUBE-PROXY-CANARY"};
+    ok(rig.full({}));
+    CPPUNIT_ASSERT(rig.host.lines.back().second.starts_with("make the chain KUBE-PROXY-CANARY in table mangle: "));
+    CPPUNIT_ASSERT(rig.verify() == abi::Code::kOk);
   }
 
   void selected_tools_are_logged() {
-    Bench bench;
-    ok(bench.full({}));
+    IptablesRig rig;
+    ok(rig.full({}));
     CPPUNIT_ASSERT_EQUAL(std::string("using iptables 1.8.9 (nf_tables), /usr/sbin/iptables-nft-restore"),
-                         bench.host.lines.at(0).second);
+                         rig.host.lines.at(0).second);
   }
 };
 

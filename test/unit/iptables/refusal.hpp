@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "plugins/iptables/names.hpp"
-#include "test/unit/iptables/bench.hpp"
+#include "test/unit/iptables/backend_rig.hpp"
 
 namespace sluice::test {
 
@@ -24,9 +24,9 @@ inline std::vector<ServiceSpec> without(std::vector<ServiceSpec> services, std::
 }
 
 // Rules and chains, ignoring the order in shared chains.
-inline std::string content(const Bench& bench) {
+inline std::string content(const IptablesRig& rig) {
   std::string text;
-  for (const auto& [table, chains] : bench.kernel.tables) {
+  for (const auto& [table, chains] : rig.kernel.tables) {
     for (auto [chain, rules] : chains) {
       if (!iptables::parse_chain(chain)) std::sort(rules.begin(), rules.end());
       text += table + " " + chain + "\n";
@@ -37,22 +37,22 @@ inline std::string content(const Bench& bench) {
 }
 
 inline std::string content_of(const std::vector<ServiceSpec>& services) {
-  Bench fresh;
+  IptablesRig fresh;
   if (fresh.full(services) != abi::Code::kOk) return fresh.error.message;
   return content(fresh);
 }
 
 // `now`: how many of them were reported in the last call.
-inline void is_not_programmed(const Bench& bench, const std::vector<std::size_t>& indexes, std::size_t now) {
-  CPPUNIT_ASSERT_EQUAL(static_cast<std::size_t>(now), bench.host.not_programmed());
+inline void is_not_programmed(const IptablesRig& rig, const std::vector<std::size_t>& indexes, std::size_t now) {
+  CPPUNIT_ASSERT_EQUAL(static_cast<std::size_t>(now), rig.host.not_programmed());
   for (const std::size_t i : indexes) {
     const std::string begin = name_of(i) + ": ";
-    CPPUNIT_ASSERT_MESSAGE(begin, std::any_of(bench.host.failed.begin(), bench.host.failed.end(),
+    CPPUNIT_ASSERT_MESSAGE(begin, std::any_of(rig.host.failed.begin(), rig.host.failed.end(),
                                               [&](const auto& line) { return line.starts_with(begin); }));
   }
 }
-inline void is_not_programmed(const Bench& bench, const std::vector<std::size_t>& indexes) {
-  is_not_programmed(bench, indexes, indexes.size());
+inline void is_not_programmed(const IptablesRig& rig, const std::vector<std::size_t>& indexes) {
+  is_not_programmed(rig, indexes, indexes.size());
 }
 
 }  // namespace sluice::test

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "test/unit/ipvs/backend_bench.hpp"
+#include "test/unit/ipvs/backend_rig.hpp"
 #include "test/unit/repetitions.hpp"
 
 namespace sluice::test {
@@ -21,7 +21,7 @@ namespace backend_faults_test {
 // Counts calls of the four parts and breaks the k-th.
 class Saboteur {
  public:
-  explicit Saboteur(IpvsBench& bench) : bench_(bench) {}
+  explicit Saboteur(IpvsRig& rig) : bench_(rig) {}
 
   // Calls made if none was broken.
   unsigned run(unsigned broken, const std::function<abi::Code()>& work, abi::Code& code) {
@@ -49,7 +49,7 @@ class Saboteur {
   }
 
  private:
-  IpvsBench& bench_;
+  IpvsRig& bench_;
 };
 
 class IpvsFaultsTest : public CppUnit::TestFixture {
@@ -60,10 +60,6 @@ class IpvsFaultsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_restart_in_the_middle_converges);
   CPPUNIT_TEST(random_histories_end_as_a_fresh_start);
   CPPUNIT_TEST_SUITE_END();
-
-  static void ok(const IpvsBench& bench, abi::Code code) {
-    CPPUNIT_ASSERT_EQUAL_MESSAGE(bench.error.message, std::int32_t{0}, static_cast<std::int32_t>(code));
-  }
 
   static std::vector<ServiceSpec> before() {
     std::vector<ServiceSpec> services = many_services(4, 2);
@@ -84,9 +80,9 @@ class IpvsFaultsTest : public CppUnit::TestFixture {
     return services;
   }
   static std::string fresh(const std::vector<ServiceSpec>& services) {
-    IpvsBench bench;
-    ok(bench, bench.full(services));
-    return bench.kernel_text();
+    IpvsRig rig;
+    ok(rig, rig.full(services));
+    return rig.kernel_text();
   }
 
   template <class Work>
@@ -94,11 +90,11 @@ class IpvsFaultsTest : public CppUnit::TestFixture {
     const std::string expected = fresh(after());
     unsigned failures = 0;
     for (unsigned broken = 1;; ++broken) {
-      IpvsBench bench;
-      ok(bench, bench.full(before()));
+      IpvsRig rig;
+      ok(rig, rig.full(before()));
       abi::Code code{};
-      const unsigned steps = Saboteur(bench).run(
-          broken, [&] { return work(bench); }, code);
+      const unsigned steps = Saboteur(rig).run(
+          broken, [&] { return work(rig); }, code);
       if (code == abi::Code::kOk) {
         CPPUNIT_ASSERT_MESSAGE("step " + std::to_string(broken) + " of " + std::to_string(steps), broken > steps);
         break;
@@ -106,49 +102,49 @@ class IpvsFaultsTest : public CppUnit::TestFixture {
       ++failures;
       CPPUNIT_ASSERT(code == abi::Code::kRetry);
       // No delta is accepted after it.
-      CPPUNIT_ASSERT(bench.delta({}) == abi::Code::kNeedFull);
-      CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
-      ok(bench, bench.full(after()));
-      ok(bench, bench.verify());  // removes a drained real server
-      CPPUNIT_ASSERT_EQUAL_MESSAGE("step " + std::to_string(broken), expected, bench.kernel_text());
+      CPPUNIT_ASSERT(rig.delta({}) == abi::Code::kNeedFull);
+      CPPUNIT_ASSERT(rig.verify() == abi::Code::kNeedFull);
+      ok(rig, rig.full(after()));
+      ok(rig, rig.verify());  // removes a drained real server
+      CPPUNIT_ASSERT_EQUAL_MESSAGE("step " + std::to_string(broken), expected, rig.kernel_text());
     }
     CPPUNIT_ASSERT(failures > 10);
   }
 
   void a_full_transaction_may_fail_anywhere() {
-    break_each_step([](IpvsBench& bench) { return bench.full(after()); });
+    break_each_step([](IpvsRig& rig) { return rig.full(after()); });
   }
 
   void a_delta_may_fail_anywhere() {
-    break_each_step([](IpvsBench& bench) {
+    break_each_step([](IpvsRig& rig) {
       const std::vector<ServiceSpec> now = after();
-      return bench.delta({now[0], now[1], now[2], now[3]}, {before()[3]});
+      return rig.delta({now[0], now[1], now[2], now[3]}, {before()[3]});
     });
   }
 
   void rejected_rules() {
-    IpvsBench bench;
-    ok(bench, bench.full({}));
-    bench.rules.fail_next = 4;
+    IpvsRig rig;
+    ok(rig, rig.full({}));
+    rig.rules.fail_next = 4;
     std::vector<ServiceSpec> services = before();
-    CPPUNIT_ASSERT(bench.delta(services) != abi::Code::kOk);
-    CPPUNIT_ASSERT_MESSAGE("no address without its rules", bench.links_text() == "kube-ipvs0 dummy\n");
-    ok(bench, bench.full(services));
-    CPPUNIT_ASSERT_EQUAL(fresh(services), bench.kernel_text());
+    CPPUNIT_ASSERT(rig.delta(services) != abi::Code::kOk);
+    CPPUNIT_ASSERT_MESSAGE("no address without its rules", rig.links_text() == "kube-ipvs0 dummy\n");
+    ok(rig, rig.full(services));
+    CPPUNIT_ASSERT_EQUAL(fresh(services), rig.kernel_text());
   }
 
   void a_restart_in_the_middle_converges() {
     const std::string expected = fresh(after());
     for (unsigned broken = 1; broken < 60; broken += 3) {
-      IpvsBench bench;
-      ok(bench, bench.full(before()));
+      IpvsRig rig;
+      ok(rig, rig.full(before()));
       abi::Code code{};
-      Saboteur(bench).run(
-          broken, [&] { return bench.full(after()); }, code);
-      bench.restart();
-      ok(bench, bench.full(after()));
-      ok(bench, bench.verify());
-      CPPUNIT_ASSERT_EQUAL_MESSAGE("step " + std::to_string(broken), expected, bench.kernel_text());
+      Saboteur(rig).run(
+          broken, [&] { return rig.full(after()); }, code);
+      rig.restart();
+      ok(rig, rig.full(after()));
+      ok(rig, rig.verify());
+      CPPUNIT_ASSERT_EQUAL_MESSAGE("step " + std::to_string(broken), expected, rig.kernel_text());
     }
   }
 
@@ -156,14 +152,14 @@ class IpvsFaultsTest : public CppUnit::TestFixture {
     std::mt19937 random(66);
     const auto below = [&](unsigned bound) { return std::uniform_int_distribution<unsigned>(0, bound - 1)(random); };
     for (unsigned history = 0; history < repetitions(12); ++history) {
-      IpvsBench bench;
+      IpvsRig rig;
       std::map<std::string, ServiceSpec> model;
       const auto all = [&] {
         std::vector<ServiceSpec> services;
         for (const auto& [name, service] : model) services.push_back(service);
         return services;
       };
-      ok(bench, bench.full({}));
+      ok(rig, rig.full({}));
       for (unsigned step = 0; step < 40; ++step) {
         std::vector<ServiceSpec> changed, removed;
         const unsigned which = below(8);
@@ -187,21 +183,21 @@ class IpvsFaultsTest : public CppUnit::TestFixture {
         }
         switch (below(10)) {
           case 0:
-            bench.restart();
-            ok(bench, bench.full(all()));
+            rig.restart();
+            ok(rig, rig.full(all()));
             break;
           case 1: {
             abi::Code code{};
-            Saboteur(bench).run(
-                1 + below(12), [&] { return bench.delta(changed, removed); }, code);
-            if (code != abi::Code::kOk) ok(bench, bench.full(all()));
+            Saboteur(rig).run(
+                1 + below(12), [&] { return rig.delta(changed, removed); }, code);
+            if (code != abi::Code::kOk) ok(rig, rig.full(all()));
             break;
           }
           default:
-            ok(bench, bench.delta(changed, removed));
+            ok(rig, rig.delta(changed, removed));
         }
-        ok(bench, bench.verify());
-        CPPUNIT_ASSERT_EQUAL(fresh(all()), bench.kernel_text());
+        ok(rig, rig.verify());
+        CPPUNIT_ASSERT_EQUAL(fresh(all()), rig.kernel_text());
       }
     }
   }

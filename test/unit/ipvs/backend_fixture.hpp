@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "test/unit/ipvs/backend_bench.hpp"
+#include "test/unit/ipvs/backend_rig.hpp"
 
 namespace sluice::test {
 
@@ -19,9 +19,6 @@ class IpvsFixture : public CppUnit::TestFixture {
  protected:
   static constexpr abi::Family kFamily = abi::Family::kIpv4;
 
-  static void ok(const IpvsBench& bench, abi::Code code) {
-    CPPUNIT_ASSERT_EQUAL_MESSAGE(bench.error.message, std::int32_t{0}, static_cast<std::int32_t>(code));
-  }
   static bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
   static std::vector<ServiceSpec> services() {
     std::vector<ServiceSpec> made = many_services(3, 2);
@@ -31,12 +28,12 @@ class IpvsFixture : public CppUnit::TestFixture {
     return made;
   }
   static abi::Address address(const std::string& text) { return *sdk::parse_address(text, kFamily); }
-  static void put_server(IpvsBench& bench, const ipvs::ServerKey& key) {
+  static void put_server(IpvsRig& rig, const ipvs::ServerKey& key) {
     ipvs::FakeServerKernel::Server server;
     server.attributes.key = key;
     server.attributes.scheduler = "rr";
     server.real[{address("10.77.0.1"), 8080}] = {};
-    bench.servers.held[key] = server;
+    rig.servers.held[key] = server;
   }
 };
 

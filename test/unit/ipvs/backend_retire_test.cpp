@@ -38,17 +38,17 @@ class IpvsRetireTest : public IpvsFixture {
 
   static constexpr const char* kForeign = "203.0.113.9:80/TCP rr 10.77.0.1:8080*1\n";
 
-  static bool retrying(IpvsBench& bench, const std::vector<std::string>& claims = {}, std::uint32_t seconds = 30) {
-    const abi::Code code = bench.retire(claims, seconds);
-    if (code != abi::Code::kRetry) ok(bench, code);
+  static bool retrying(IpvsRig& rig, const std::vector<std::string>& claims = {}, std::uint32_t seconds = 30) {
+    const abi::Code code = rig.retire(claims, seconds);
+    if (code != abi::Code::kRetry) ok(rig, code);
     return code == abi::Code::kRetry;
   }
-  static ipvs::FakeServerKernel::Real& first_real(IpvsBench& bench, const std::string& service_ip) {
-    return bench.servers.held.at(bench.key(service_ip, 80)).real.begin()->second;
+  static ipvs::FakeServerKernel::Real& first_real(IpvsRig& rig, const std::string& service_ip) {
+    return rig.servers.held.at(rig.key(service_ip, 80)).real.begin()->second;
   }
-  static void connect(IpvsBench& bench, const std::string& service_ip, const std::string& state, std::uint32_t expires,
+  static void connect(IpvsRig& rig, const std::string& service_ip, const std::string& state, std::uint32_t expires,
                       std::uint16_t client_port = 40000, std::uint16_t port = 80) {
-    auto& server = bench.servers.held.at(bench.key(service_ip, port));
+    auto& server = rig.servers.held.at(rig.key(service_ip, port));
     ipvs::ServerConnection one;
     one.server = server.attributes.key;
     one.client = address("192.0.2.7");
@@ -56,126 +56,126 @@ class IpvsRetireTest : public IpvsFixture {
     one.real = server.real.begin()->first;
     one.state = state;
     one.expires = expires;
-    bench.connections.push_back(one);
+    rig.connections.push_back(one);
     if (!one.is_template()) ++server.real.begin()->second.connections;
   }
-  static void is_all_gone(IpvsBench& bench) {
-    CPPUNIT_ASSERT_EQUAL(std::string(kForeign), bench.servers_text());
-    CPPUNIT_ASSERT_EQUAL(std::string(), bench.sets.text());
-    CPPUNIT_ASSERT_EQUAL(std::string(), bench.links_text());
-    CPPUNIT_ASSERT_MESSAGE(bench.rules.text(), !has(bench.rules.text(), "KUBE-"));
+  static void is_all_gone(IpvsRig& rig) {
+    CPPUNIT_ASSERT_EQUAL(std::string(kForeign), rig.servers_text());
+    CPPUNIT_ASSERT_EQUAL(std::string(), rig.sets.text());
+    CPPUNIT_ASSERT_EQUAL(std::string(), rig.links_text());
+    CPPUNIT_ASSERT_MESSAGE(rig.rules.text(), !has(rig.rules.text(), "KUBE-"));
   }
 
   void keeps_claims_of_the_new_backend() {
-    IpvsBench bench;
-    ok(bench, bench.full(services()));
-    ok(bench, bench.retire(kIptablesMode));
-    CPPUNIT_ASSERT(bench.rules.has("nat", "KUBE-SERVICES") && !bench.rules.has("nat", "KUBE-NODE-PORT"));
-    CPPUNIT_ASSERT_EQUAL(std::string(), bench.servers_text());
-    CPPUNIT_ASSERT_EQUAL(std::string(), bench.links_text());
+    IpvsRig rig;
+    ok(rig, rig.full(services()));
+    ok(rig, rig.retire(kIptablesMode));
+    CPPUNIT_ASSERT(rig.rules.has("nat", "KUBE-SERVICES") && !rig.rules.has("nat", "KUBE-NODE-PORT"));
+    CPPUNIT_ASSERT_EQUAL(std::string(), rig.servers_text());
+    CPPUNIT_ASSERT_EQUAL(std::string(), rig.links_text());
   }
 
   void another_instance_adopts_everything() {
-    IpvsBench bench;
-    ok(bench, bench.full(services()));
-    connect(bench, "172.30.0.1", "ESTABLISHED", 800);
+    IpvsRig rig;
+    ok(rig, rig.full(services()));
+    connect(rig, "172.30.0.1", "ESTABLISHED", 800);
     // The new backend works in another thread.
-    bench.sets.create("KUBE-CLUSTER-IP-N", ipvs::SetType::kIpPort, 65536);
-    const std::string whole = bench.kernel_text();
-    const std::uint64_t messages = bench.messages();
+    rig.sets.create("KUBE-CLUSTER-IP-N", ipvs::SetType::kIpPort, 65536);
+    const std::string whole = rig.kernel_text();
+    const std::uint64_t messages = rig.messages();
     for (const std::uint32_t seconds : {30u, 0u}) {
-      bench.rules.restores.clear();
-      ok(bench, bench.retire(bench.claims(), seconds));
-      CPPUNIT_ASSERT_EQUAL(whole, bench.kernel_text());
-      CPPUNIT_ASSERT(bench.rules.restores.empty() && bench.messages() == messages);
+      rig.rules.restores.clear();
+      ok(rig, rig.retire(rig.claims(), seconds));
+      CPPUNIT_ASSERT_EQUAL(whole, rig.kernel_text());
+      CPPUNIT_ASSERT(rig.rules.restores.empty() && rig.messages() == messages);
     }
     // The state is adopted; another scheduler is edited in place.
-    bench.restart_with({{"ipvs.scheduler", "lc"}});
-    ok(bench, bench.full(services()));
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, first_real(bench, "172.30.0.1").connections);
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.servers.cut);
-    CPPUNIT_ASSERT(has(bench.servers_text(), "172.30.0.1:80/TCP lc "));
+    rig.restart_with({{"ipvs.scheduler", "lc"}});
+    ok(rig, rig.full(services()));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, first_real(rig, "172.30.0.1").connections);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.servers.cut);
+    CPPUNIT_ASSERT(has(rig.servers_text(), "172.30.0.1:80/TCP lc "));
   }
 
   void drains_step_by_step() {
     for (const bool iptables : {false, true}) {
       const std::vector<std::string> claims = iptables ? kIptablesMode : std::vector<std::string>{"nft/ip/kube-proxy"};
-      IpvsBench bench;
-      put_server(bench, bench.key("203.0.113.9", 80));
-      ok(bench, bench.full(services()));
-      connect(bench, "172.30.0.1", "ESTABLISHED", 800);
-      CPPUNIT_ASSERT(retrying(bench, claims));
-      CPPUNIT_ASSERT_EQUAL(std::string("draining: connections to 1 virtual servers"), std::string(bench.error.message));
-      const std::string now = bench.servers_text();
+      IpvsRig rig;
+      put_server(rig, rig.key("203.0.113.9", 80));
+      ok(rig, rig.full(services()));
+      connect(rig, "172.30.0.1", "ESTABLISHED", 800);
+      CPPUNIT_ASSERT(retrying(rig, claims));
+      CPPUNIT_ASSERT_EQUAL(std::string("draining: connections to 1 virtual servers"), std::string(rig.error.message));
+      const std::string now = rig.servers_text();
       CPPUNIT_ASSERT_MESSAGE(now, has(now, "172.30.0.1:80/TCP rr 10.0.0.1:8080*0 10.0.0.2:8080*0\n"));
-      CPPUNIT_ASSERT_MESSAGE(now, has(now, kForeign) && bench.servers.held.size() == 2);
-      CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.1\n"), bench.links_text());
+      CPPUNIT_ASSERT_MESSAGE(now, has(now, kForeign) && rig.servers.held.size() == 2);
+      CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.1\n"), rig.links_text());
       // New connections go elsewhere; the remaining rules are for established ones.
-      CPPUNIT_ASSERT_EQUAL(std::size_t{iptables ? 1u : 0u}, bench.rules.rules("nat", "PREROUTING").size());
+      CPPUNIT_ASSERT_EQUAL(std::size_t{iptables ? 1u : 0u}, rig.rules.rules("nat", "PREROUTING").size());
       for (const char* chain : {"KUBE-IPVS-FILTER", "KUBE-PROXY-FIREWALL", "KUBE-FORWARD"}) {
-        CPPUNIT_ASSERT_MESSAGE(chain, bench.rules.has("filter", chain));
+        CPPUNIT_ASSERT_MESSAGE(chain, rig.rules.has("filter", chain));
       }
-      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.rules.rules("nat", "KUBE-IPVS-HANDOVER").size());
-      const std::uint64_t messages = bench.messages();
-      CPPUNIT_ASSERT(retrying(bench, claims, 29));
-      CPPUNIT_ASSERT_EQUAL(messages, bench.messages());  // no change, no write
-      first_real(bench, "172.30.0.1").connections = 0;
-      CPPUNIT_ASSERT(!retrying(bench, claims, 28));
-      CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.servers.cut);
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.rules.rules("nat", "KUBE-IPVS-HANDOVER").size());
+      const std::uint64_t messages = rig.messages();
+      CPPUNIT_ASSERT(retrying(rig, claims, 29));
+      CPPUNIT_ASSERT_EQUAL(messages, rig.messages());  // no change, no write
+      first_real(rig, "172.30.0.1").connections = 0;
+      CPPUNIT_ASSERT(!retrying(rig, claims, 28));
+      CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.servers.cut);
       if (iptables) {
-        CPPUNIT_ASSERT_EQUAL(std::string(kForeign), bench.servers_text());
-        CPPUNIT_ASSERT(bench.rules.has("nat", "KUBE-SERVICES") && !bench.rules.has("nat", "KUBE-IPVS-HANDOVER"));
-        CPPUNIT_ASSERT_EQUAL(std::string(), bench.sets.text());
+        CPPUNIT_ASSERT_EQUAL(std::string(kForeign), rig.servers_text());
+        CPPUNIT_ASSERT(rig.rules.has("nat", "KUBE-SERVICES") && !rig.rules.has("nat", "KUBE-IPVS-HANDOVER"));
+        CPPUNIT_ASSERT_EQUAL(std::string(), rig.sets.text());
       } else {
-        is_all_gone(bench);
+        is_all_gone(rig);
       }
     }
   }
 
   void jumps_are_removed_before_everything_else() {
-    IpvsBench bench;
-    ok(bench, bench.full(services()));
-    connect(bench, "172.30.0.1", "ESTABLISHED", 800);
+    IpvsRig rig;
+    ok(rig, rig.full(services()));
+    connect(rig, "172.30.0.1", "ESTABLISHED", 800);
     bool checked = false;
-    bench.servers.meddle = [&](const ipvs::ServerCommand& command) {
-      CPPUNIT_ASSERT(bench.rules.rules("nat", "PREROUTING").empty() && bench.rules.rules("nat", "OUTPUT").empty());
+    rig.servers.meddle = [&](const ipvs::ServerCommand& command) {
+      CPPUNIT_ASSERT(rig.rules.rules("nat", "PREROUTING").empty() && rig.rules.rules("nat", "OUTPUT").empty());
       // Without connections, the weight is lowered before the server is removed.
       if (command.kind == ipvs::ServerCommandKind::kDeleteServer) {
-        CPPUNIT_ASSERT(!has(bench.links_text(), sdk::to_string(command.server.key.address, kFamily) + " "));
+        CPPUNIT_ASSERT(!has(rig.links_text(), sdk::to_string(command.server.key.address, kFamily) + " "));
       }
       checked = true;
     };
-    CPPUNIT_ASSERT(retrying(bench));
+    CPPUNIT_ASSERT(retrying(rig));
     CPPUNIT_ASSERT(checked);
   }
 
   void ended_connections_do_not_delay_retirement() {
-    IpvsBench bench;
-    put_server(bench, bench.key("203.0.113.9", 80));
-    ok(bench, bench.full(services()));
-    connect(bench, "172.30.0.1", "TIME_WAIT", 100);
-    connect(bench, "172.30.0.1", "FIN_WAIT", 100, 40001);  // half-closed: data may still flow
-    CPPUNIT_ASSERT(retrying(bench));
-    bench.connections.pop_back();
-    CPPUNIT_ASSERT(retrying(bench));  // hidden by the listing, but counted
-    --first_real(bench, "172.30.0.1").connections;
-    bench.connections_readable = false;  // their states are unknown
-    CPPUNIT_ASSERT(retrying(bench));
-    bench.connections_readable = true;
-    CPPUNIT_ASSERT(!retrying(bench));
-    is_all_gone(bench);
-    CPPUNIT_ASSERT_MESSAGE(bench.logged(abi::Severity::kInfo),
-                           !has(bench.logged(abi::Severity::kInfo), "drain timeout expired"));
+    IpvsRig rig;
+    put_server(rig, rig.key("203.0.113.9", 80));
+    ok(rig, rig.full(services()));
+    connect(rig, "172.30.0.1", "TIME_WAIT", 100);
+    connect(rig, "172.30.0.1", "FIN_WAIT", 100, 40001);  // half-closed: data may still flow
+    CPPUNIT_ASSERT(retrying(rig));
+    rig.connections.pop_back();
+    CPPUNIT_ASSERT(retrying(rig));  // hidden by the listing, but counted
+    --first_real(rig, "172.30.0.1").connections;
+    rig.connections_readable = false;  // their states are unknown
+    CPPUNIT_ASSERT(retrying(rig));
+    rig.connections_readable = true;
+    CPPUNIT_ASSERT(!retrying(rig));
+    is_all_gone(rig);
+    CPPUNIT_ASSERT_MESSAGE(rig.logged(abi::Severity::kInfo),
+                           !has(rig.logged(abi::Severity::kInfo), "drain timeout expired"));
   }
 
   void persistence_templates_do_not_delay_retirement() {
-    IpvsBench bench;
-    put_server(bench, bench.key("203.0.113.9", 80));
-    ok(bench, bench.full(services()));
-    connect(bench, "172.30.0.1", "ASSURED", 10'000, 0);
-    connect(bench, "172.30.0.1", "TIME_WAIT", 100);  // so that single connections are listed
-    CPPUNIT_ASSERT(!retrying(bench));
-    is_all_gone(bench);
+    IpvsRig rig;
+    put_server(rig, rig.key("203.0.113.9", 80));
+    ok(rig, rig.full(services()));
+    connect(rig, "172.30.0.1", "ASSURED", 10'000, 0);
+    connect(rig, "172.30.0.1", "TIME_WAIT", 100);  // so that single connections are listed
+    CPPUNIT_ASSERT(!retrying(rig));
+    is_all_gone(rig);
   }
 
   void an_address_goes_with_its_last_virtual_server() {
@@ -186,54 +186,54 @@ class IpvsRetireTest : public IpvsFixture {
     same.port = 81;
     same.node_port = 0;
     specs.push_back(same);
-    IpvsBench bench;
-    ok(bench, bench.full(specs));
-    connect(bench, "172.30.0.1", "ESTABLISHED", 800);
-    CPPUNIT_ASSERT(bench.servers.held.contains(bench.key("172.30.0.1", 81)));
-    CPPUNIT_ASSERT(retrying(bench));
-    CPPUNIT_ASSERT(!bench.servers.held.contains(bench.key("172.30.0.1", 81)));
-    CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.1\n"), bench.links_text());
+    IpvsRig rig;
+    ok(rig, rig.full(specs));
+    connect(rig, "172.30.0.1", "ESTABLISHED", 800);
+    CPPUNIT_ASSERT(rig.servers.held.contains(rig.key("172.30.0.1", 81)));
+    CPPUNIT_ASSERT(retrying(rig));
+    CPPUNIT_ASSERT(!rig.servers.held.contains(rig.key("172.30.0.1", 81)));
+    CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.1\n"), rig.links_text());
   }
 
   // A local process whose connection goes through the new backend: without its address it would receive no packets.
   void a_source_address_of_a_local_connection_stays() {
-    IpvsBench bench;
-    put_server(bench, bench.key("203.0.113.9", 80));
-    ok(bench, bench.full(services()));
-    bench.connected = {address("172.30.0.2"), address("192.168.0.2")};
-    CPPUNIT_ASSERT(retrying(bench));
+    IpvsRig rig;
+    put_server(rig, rig.key("203.0.113.9", 80));
+    ok(rig, rig.full(services()));
+    rig.connected = {address("172.30.0.2"), address("192.168.0.2")};
+    CPPUNIT_ASSERT(retrying(rig));
     CPPUNIT_ASSERT_EQUAL(std::string("draining: connections of this node from 1 service addresses"),
-                         std::string(bench.error.message));
-    CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.2\n"), bench.links_text());
-    CPPUNIT_ASSERT_EQUAL(std::string(kForeign), bench.servers_text());
-    bench.connected = {address("192.168.0.2")};
-    CPPUNIT_ASSERT(!retrying(bench));
-    is_all_gone(bench);
+                         std::string(rig.error.message));
+    CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.2\n"), rig.links_text());
+    CPPUNIT_ASSERT_EQUAL(std::string(kForeign), rig.servers_text());
+    rig.connected = {address("192.168.0.2")};
+    CPPUNIT_ASSERT(!retrying(rig));
+    is_all_gone(rig);
   }
 
   // From the first step on, new connections do not use a service address as their source.
   void local_connections_get_the_usual_source() {
-    const auto first_step = [](IpvsBench& bench) {
-      ok(bench, bench.full(services()));
-      bench.links.put("eth0", "veth").addresses[kFamily] = {address("192.168.0.2")};
-      connect(bench, "172.30.0.1", "ESTABLISHED", 800);
-      CPPUNIT_ASSERT(retrying(bench));
-      CPPUNIT_ASSERT(retrying(bench));
+    const auto first_step = [](IpvsRig& rig) {
+      ok(rig, rig.full(services()));
+      rig.links.put("eth0", "veth").addresses[kFamily] = {address("192.168.0.2")};
+      connect(rig, "172.30.0.1", "ESTABLISHED", 800);
+      CPPUNIT_ASSERT(retrying(rig));
+      CPPUNIT_ASSERT(retrying(rig));
     };
-    IpvsBench bench;
-    bench.usual_source = address("192.168.0.2");
-    first_step(bench);
-    CPPUNIT_ASSERT_EQUAL(1, bench.links.calls["set_source"]);
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.links.sources.size());  // the others are removed
-    CPPUNIT_ASSERT(bench.links.sources.at(address("172.30.0.1")) == address("192.168.0.2"));
+    IpvsRig rig;
+    rig.usual_source = address("192.168.0.2");
+    first_step(rig);
+    CPPUNIT_ASSERT_EQUAL(1, rig.links.calls["set_source"]);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.links.sources.size());  // the others are removed
+    CPPUNIT_ASSERT(rig.links.sources.at(address("172.30.0.1")) == address("192.168.0.2"));
     // No route to other hosts, and a source that is not an address of the node.
     for (const auto& source : {std::optional<abi::Address>(), std::optional(address("172.30.0.1"))}) {
-      IpvsBench other;
+      IpvsRig other;
       other.usual_source = source;
       first_step(other);
       CPPUNIT_ASSERT_EQUAL(0, other.links.calls["set_source"]);
     }
-    IpvsBench refusing;
+    IpvsRig refusing;
     refusing.usual_source = address("192.168.0.2");
     refusing.links.before = [](const std::string& call) {
       if (call == "set_source") throw sdk::Failure(abi::Code::kKernel, "172.30.0.1", "cannot do it");
@@ -244,156 +244,155 @@ class IpvsRetireTest : public IpvsFixture {
 
   void serving_again_restores_the_source() {
     for (const bool other_process : {false, true}) {
-      IpvsBench bench;
-      bench.usual_source = address("192.168.0.2");
-      bench.links.put("eth0", "veth").addresses[kFamily] = {address("192.168.0.2")};
-      ok(bench, bench.full(services()));
-      CPPUNIT_ASSERT_EQUAL(0, bench.links.calls["restore_source"]);  // a node without leftover state
-      connect(bench, "172.30.0.1", "ESTABLISHED", 800);
-      CPPUNIT_ASSERT(retrying(bench));
-      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.links.sources.size());  // removed addresses have none
-      if (other_process) bench.restart();
-      ok(bench, bench.full(services()));
-      CPPUNIT_ASSERT(bench.links.sources.empty());
-      ok(bench, bench.full(services()));
-      CPPUNIT_ASSERT_EQUAL(1, bench.links.calls["restore_source"]);
+      IpvsRig rig;
+      rig.usual_source = address("192.168.0.2");
+      rig.links.put("eth0", "veth").addresses[kFamily] = {address("192.168.0.2")};
+      ok(rig, rig.full(services()));
+      CPPUNIT_ASSERT_EQUAL(0, rig.links.calls["restore_source"]);  // a node without leftover state
+      connect(rig, "172.30.0.1", "ESTABLISHED", 800);
+      CPPUNIT_ASSERT(retrying(rig));
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.links.sources.size());  // removed addresses have none
+      if (other_process) rig.restart();
+      ok(rig, rig.full(services()));
+      CPPUNIT_ASSERT(rig.links.sources.empty());
+      ok(rig, rig.full(services()));
+      CPPUNIT_ASSERT_EQUAL(1, rig.links.calls["restore_source"]);
     }
   }
 
   void flows_of_the_new_backend_are_kept() {
     const auto tracking = std::make_shared<Tracking>();
-    IpvsBench bench;
-    put_server(bench, bench.key("203.0.113.9", 80));
-    bench.tracking = [tracking] { return std::make_unique<TrackingSocket>(tracking); };
-    bench.restart();
-    ok(bench, bench.full(services()));
+    IpvsRig rig;
+    put_server(rig, rig.key("203.0.113.9", 80));
+    rig.tracking = [tracking] { return std::make_unique<TrackingSocket>(tracking); };
+    rig.restart();
+    ok(rig, rig.full(services()));
     CPPUNIT_ASSERT_EQUAL(0, tracking->listening);
     bool before = false;
-    bench.servers.meddle = [&](const ipvs::ServerCommand&) { before = tracking->listening == 1; };
-    connect(bench, "172.30.0.1", "ESTABLISHED", 800);
-    CPPUNIT_ASSERT(retrying(bench));
+    rig.servers.meddle = [&](const ipvs::ServerCommand&) { before = tracking->listening == 1; };
+    connect(rig, "172.30.0.1", "ESTABLISHED", 800);
+    CPPUNIT_ASSERT(retrying(rig));
     CPPUNIT_ASSERT(before);
-    CPPUNIT_ASSERT(retrying(bench));
+    CPPUNIT_ASSERT(retrying(rig));
     CPPUNIT_ASSERT_EQUAL(1, tracking->listening);
     // It serves again, and is retired for good later.
-    ok(bench, bench.full(services()));
+    ok(rig, rig.full(services()));
     CPPUNIT_ASSERT_EQUAL(0, tracking->listening);
-    CPPUNIT_ASSERT(retrying(bench));
+    CPPUNIT_ASSERT(retrying(rig));
     CPPUNIT_ASSERT_EQUAL(1, tracking->listening);
-    bench.connections.clear();
-    first_real(bench, "172.30.0.1").connections = 0;
-    CPPUNIT_ASSERT(!retrying(bench));
+    rig.connections.clear();
+    first_real(rig, "172.30.0.1").connections = 0;
+    CPPUNIT_ASSERT(!retrying(rig));
     CPPUNIT_ASSERT_EQUAL(0, tracking->listening);
-    is_all_gone(bench);
+    is_all_gone(rig);
     // A clean-up has no new backend.
-    bench.restart();
-    ok(bench, bench.full(services()));
-    ok(bench, bench.cleanup());
+    rig.restart();
+    ok(rig, rig.full(services()));
+    ok(rig, rig.cleanup());
     CPPUNIT_ASSERT_EQUAL(0, tracking->listening);
   }
 
   void drain_timeout_removes_everything() {
-    IpvsBench bench;
-    put_server(bench, bench.key("203.0.113.9", 80));
-    ok(bench, bench.full(services()));
-    connect(bench, "172.30.0.1", "ESTABLISHED", 800);
-    bench.connected = {address("172.30.0.2")};
-    CPPUNIT_ASSERT(retrying(bench));
-    ok(bench, bench.retire({}, 0));
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, bench.servers.cut);
-    is_all_gone(bench);
+    IpvsRig rig;
+    put_server(rig, rig.key("203.0.113.9", 80));
+    ok(rig, rig.full(services()));
+    connect(rig, "172.30.0.1", "ESTABLISHED", 800);
+    rig.connected = {address("172.30.0.2")};
+    CPPUNIT_ASSERT(retrying(rig));
+    ok(rig, rig.retire({}, 0));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, rig.servers.cut);
+    is_all_gone(rig);
     CPPUNIT_ASSERT(
-        has(bench.logged(abi::Severity::kInfo),
+        has(rig.logged(abi::Severity::kInfo),
             "drain timeout expired, ending connections to 1 virtual servers and connections of this node from 1 "
             "service addresses"));
   }
 
   void a_process_that_has_applied_nothing_drains() {
-    IpvsBench bench;
-    put_server(bench, bench.key("203.0.113.9", 80));
-    ok(bench, bench.full(services()));
-    connect(bench, "172.30.0.1", "ESTABLISHED", 800);
-    connect(bench, "192.168.0.2", "ESTABLISHED", 800, 40000, 30001);  // the node port
-    bench.restart();
-    CPPUNIT_ASSERT(retrying(bench));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bench.servers.held.size());
-    CPPUNIT_ASSERT_EQUAL(0, first_real(bench, "172.30.0.1").weight);
-    bench.restart();  // a restart in between
-    CPPUNIT_ASSERT(retrying(bench));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bench.servers.held.size());
-    bench.servers.held.at(bench.key("172.30.0.1", 80)).real.begin()->second.connections = 0;
-    bench.restart();
-    CPPUNIT_ASSERT(retrying(bench));
-    CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy\n"), bench.links_text());
-    bench.servers.held.at(bench.key("192.168.0.2", 30001)).real.begin()->second.connections = 0;
-    bench.restart();
-    CPPUNIT_ASSERT(!retrying(bench));
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.servers.cut);
-    is_all_gone(bench);
+    IpvsRig rig;
+    put_server(rig, rig.key("203.0.113.9", 80));
+    ok(rig, rig.full(services()));
+    connect(rig, "172.30.0.1", "ESTABLISHED", 800);
+    connect(rig, "192.168.0.2", "ESTABLISHED", 800, 40000, 30001);  // the node port
+    rig.restart();
+    CPPUNIT_ASSERT(retrying(rig));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, rig.servers.held.size());
+    CPPUNIT_ASSERT_EQUAL(0, first_real(rig, "172.30.0.1").weight);
+    rig.restart();  // a restart in between
+    CPPUNIT_ASSERT(retrying(rig));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, rig.servers.held.size());
+    rig.servers.held.at(rig.key("172.30.0.1", 80)).real.begin()->second.connections = 0;
+    rig.restart();
+    CPPUNIT_ASSERT(retrying(rig));
+    CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy\n"), rig.links_text());
+    rig.servers.held.at(rig.key("192.168.0.2", 30001)).real.begin()->second.connections = 0;
+    rig.restart();
+    CPPUNIT_ASSERT(!retrying(rig));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.servers.cut);
+    is_all_gone(rig);
     // A second call has nothing to do.
-    bench.restart();
-    CPPUNIT_ASSERT(!retrying(bench));
-    is_all_gone(bench);
+    rig.restart();
+    CPPUNIT_ASSERT(!retrying(rig));
+    is_all_gone(rig);
   }
 
   void a_failed_step_is_repeated() {
     for (long left = 0;; ++left) {
-      IpvsBench bench;
-      put_server(bench, bench.key("203.0.113.9", 80));
-      ok(bench, bench.full(services()));
-      connect(bench, "172.30.0.1", "ESTABLISHED", 800);
-      bench.servers.dumps_left = left;
-      const abi::Code code = bench.retire({}, 30);
+      IpvsRig rig;
+      put_server(rig, rig.key("203.0.113.9", 80));
+      ok(rig, rig.full(services()));
+      connect(rig, "172.30.0.1", "ESTABLISHED", 800);
+      rig.servers.dumps_left = left;
+      const abi::Code code = rig.retire({}, 30);
       CPPUNIT_ASSERT(code == abi::Code::kRetry);
-      const bool failed = has(bench.error.message, "the exchange with IPVS failed");
-      bench.servers.dumps_left = -1;
-      CPPUNIT_ASSERT(retrying(bench));
-      CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.servers.held.size());
-      first_real(bench, "172.30.0.1").connections = 0;
-      CPPUNIT_ASSERT(!retrying(bench));
-      is_all_gone(bench);
+      const bool failed = has(rig.error.message, "the exchange with IPVS failed");
+      rig.servers.dumps_left = -1;
+      CPPUNIT_ASSERT(retrying(rig));
+      CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.servers.held.size());
+      first_real(rig, "172.30.0.1").connections = 0;
+      CPPUNIT_ASSERT(!retrying(rig));
+      is_all_gone(rig);
       if (!failed) break;
       CPPUNIT_ASSERT(left < 100);
     }
   }
 
   void an_apply_restores_the_weights() {
-    IpvsBench bench;
-    ok(bench, bench.full(services()));
-    const std::string whole = bench.kernel_text();
-    connect(bench, "172.30.0.1", "ESTABLISHED", 800);
-    CPPUNIT_ASSERT(retrying(bench));
-    CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
+    IpvsRig rig;
+    ok(rig, rig.full(services()));
+    const std::string whole = rig.kernel_text();
+    connect(rig, "172.30.0.1", "ESTABLISHED", 800);
+    CPPUNIT_ASSERT(retrying(rig));
+    CPPUNIT_ASSERT(rig.verify() == abi::Code::kNeedFull);
     for (const bool other_process : {false, true}) {
-      if (other_process) bench.restart();
-      ok(bench, bench.full(services()));
-      CPPUNIT_ASSERT_EQUAL(whole, bench.kernel_text());
-      CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, first_real(bench, "172.30.0.1").connections);
-      ok(bench, bench.verify());
-      CPPUNIT_ASSERT(retrying(bench));  // a second time
-      CPPUNIT_ASSERT_EQUAL(0, first_real(bench, "172.30.0.1").weight);
+      if (other_process) rig.restart();
+      ok(rig, rig.full(services()));
+      CPPUNIT_ASSERT_EQUAL(whole, rig.kernel_text());
+      CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, first_real(rig, "172.30.0.1").connections);
+      ok(rig, rig.verify());
+      CPPUNIT_ASSERT(retrying(rig));  // a second time
+      CPPUNIT_ASSERT_EQUAL(0, first_real(rig, "172.30.0.1").weight);
     }
   }
 
   void a_new_backend_receives_no_packets_before_it_is_ready() {
     for (const bool old_backend : {false, true}) {
-      IpvsBench bench;
-      bench.predecessor_serves = old_backend;
-      bench.restart();
+      IpvsRig rig;
+      rig.restart(old_backend ? std::uint32_t{abi::kCreatePredecessorServes} : 0);
       bool bound = false;
-      bench.links.before = [&](const std::string& call) {
+      rig.links.before = [&](const std::string& call) {
         if (call != "bind") return;
         bound = true;
-        CPPUNIT_ASSERT(bench.rules.has("nat", "KUBE-IPVS-HANDOVER") && bench.rules.has("filter", "KUBE-IPVS-FILTER"));
-        CPPUNIT_ASSERT_EQUAL(!old_backend, bench.rules.has("nat", "KUBE-SERVICES"));
-        CPPUNIT_ASSERT_EQUAL(std::size_t{5}, bench.servers.held.size());
+        CPPUNIT_ASSERT(rig.rules.has("nat", "KUBE-IPVS-HANDOVER") && rig.rules.has("filter", "KUBE-IPVS-FILTER"));
+        CPPUNIT_ASSERT_EQUAL(!old_backend, rig.rules.has("nat", "KUBE-SERVICES"));
+        CPPUNIT_ASSERT_EQUAL(std::size_t{5}, rig.servers.held.size());
       };
-      ok(bench, bench.full(services()));
-      CPPUNIT_ASSERT(bound && bench.rules.has("nat", "KUBE-SERVICES"));
-      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.rules.rules("nat", "PREROUTING").size());
+      ok(rig, rig.full(services()));
+      CPPUNIT_ASSERT(bound && rig.rules.has("nat", "KUBE-SERVICES"));
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.rules.rules("nat", "PREROUTING").size());
       // Given up: 0 seconds, and the claims of the active backend.
-      ok(bench, bench.retire(kIptablesMode, 0));
-      CPPUNIT_ASSERT_EQUAL(std::string(), bench.servers_text() + bench.links_text() + bench.sets.text());
+      ok(rig, rig.retire(kIptablesMode, 0));
+      CPPUNIT_ASSERT_EQUAL(std::string(), rig.servers_text() + rig.links_text() + rig.sets.text());
     }
   }
 
@@ -401,19 +400,19 @@ class IpvsRetireTest : public IpvsFixture {
     std::vector<ServiceSpec> specs = services();
     specs[1].affinity_seconds = 600;
     specs[1].source_ranges = {};
-    IpvsBench bench;
-    ok(bench, bench.full(specs));
-    connect(bench, "172.30.0.2", "ASSURED", 500, 0);
-    connect(bench, "1.2.3.4", "NONE", 900, 0);  // another frontend, bound for longer
-    bench.connections.back().real.port = 8081;
-    connect(bench, "172.30.0.2", "ESTABLISHED", 700);
-    connect(bench, "172.30.0.1", "NONE", 500, 0);  // no longer with affinity
-    CPPUNIT_ASSERT_EQUAL("bench/svc-1:p80 192.0.2.7 10.0.0.3:8081 600\n" + std::string(), bench.exported());
-    bench.host.step = 5'000'000'000;  // time per line
-    CPPUNIT_ASSERT_EQUAL("bench/svc-1:p80 192.0.2.7 10.0.0.3:8080 500\n" + std::string(), bench.exported());
-    CPPUNIT_ASSERT(has(bench.logged(abi::Severity::kWarning), "not all connections of IPVS could be read"));
-    bench.has_ipvs = false;
-    CPPUNIT_ASSERT_EQUAL(std::string(), bench.exported());
+    IpvsRig rig;
+    ok(rig, rig.full(specs));
+    connect(rig, "172.30.0.2", "ASSURED", 500, 0);
+    connect(rig, "1.2.3.4", "NONE", 900, 0);  // another frontend, bound for longer
+    rig.connections.back().real.port = 8081;
+    connect(rig, "172.30.0.2", "ESTABLISHED", 700);
+    connect(rig, "172.30.0.1", "NONE", 500, 0);  // no longer with affinity
+    CPPUNIT_ASSERT_EQUAL("bench/svc-1:p80 192.0.2.7 10.0.0.3:8081 600\n" + std::string(), rig.exported());
+    rig.host.step = 5'000'000'000;  // time per line
+    CPPUNIT_ASSERT_EQUAL("bench/svc-1:p80 192.0.2.7 10.0.0.3:8080 500\n" + std::string(), rig.exported());
+    CPPUNIT_ASSERT(has(rig.logged(abi::Severity::kWarning), "not all connections of IPVS could be read"));
+    rig.has_ipvs = false;
+    CPPUNIT_ASSERT_EQUAL(std::string(), rig.exported());
   }
 
   // From one ipvs backend to the next, before the next one has applied anything.
@@ -421,27 +420,27 @@ class IpvsRetireTest : public IpvsFixture {
     std::vector<ServiceSpec> specs = services();
     specs[1].affinity_seconds = 600;
     specs[1].source_ranges = {};
-    IpvsBench bench;
-    ok(bench, bench.full(specs));
-    connect(bench, "172.30.0.2", "ASSURED", 500, 0);
-    bench.restart();
+    IpvsRig rig;
+    ok(rig, rig.full(specs));
+    connect(rig, "172.30.0.2", "ASSURED", 500, 0);
+    rig.restart();
     abi::AffinityClient client{};
     client.key.protocol = abi::Protocol::kTcp;
-    client.client = bench.connections[0].client;
-    client.endpoint = bench.connections[0].real.address;
-    client.endpoint_port = bench.connections[0].real.port;
+    client.client = rig.connections[0].client;
+    client.endpoint = rig.connections[0].real.address;
+    client.endpoint_port = rig.connections[0].real.port;
     client.remaining_seconds = 500;
     const auto import = [&](std::vector<abi::AffinityClient> clients) {
-      return bench.affinity()->import_clients(sdk::array(clients.data(), clients.size()), &bench.error);
+      return rig.affinity().import_clients(sdk::array(clients.data(), clients.size()), &rig.error);
     };
-    ok(bench, import({}));
-    ok(bench, import({client, client}));
+    ok(rig, import({}));
+    ok(rig, import({client, client}));
     abi::AffinityClient other = client;
     other.client = address("192.0.2.8");
     CPPUNIT_ASSERT(import({client, other}) == abi::Code::kUnsupported);
-    CPPUNIT_ASSERT(has(bench.error.message, "IPVS cannot import session affinity"));
+    CPPUNIT_ASSERT(has(rig.error.message, "IPVS cannot import session affinity"));
     other.remaining_seconds = 3;  // may have expired
-    ok(bench, import({client, other}));
+    ok(rig, import({client, other}));
     for (int what = 0; what < 3; ++what) {
       other = client;
       if (what == 0) other.endpoint = address("10.0.0.99");
@@ -449,10 +448,10 @@ class IpvsRetireTest : public IpvsFixture {
       if (what == 2) other.key.protocol = abi::Protocol::kUdp;
       CPPUNIT_ASSERT(import({other}) == abi::Code::kUnsupported);
     }
-    bench.connections[0].client_port = 40000;  // not a template
+    rig.connections[0].client_port = 40000;  // not a template
     CPPUNIT_ASSERT(import({client}) == abi::Code::kUnsupported);
-    bench.connections[0].client_port = 0;
-    bench.has_ipvs = false;
+    rig.connections[0].client_port = 0;
+    rig.has_ipvs = false;
     CPPUNIT_ASSERT(import({client}) == abi::Code::kUnsupported);
   }
 };

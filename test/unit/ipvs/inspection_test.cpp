@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "test/unit/common/inspection_examples.hpp"
 #include "test/unit/ipvs/backend_fixture.hpp"
 
 namespace sluice::test {
@@ -17,7 +18,7 @@ using ipvs::SetId;
 
 constexpr const char* kAll = "10.180.0.1:80, 10.180.2.1:80";
 
-class IpvsInspectionTest : public IpvsFixture {
+class IpvsInspectionTest : public IpvsFixture, private InspectionExamples {
   CPPUNIT_TEST_SUITE(IpvsInspectionTest);
   CPPUNIT_TEST(frontends_are_shown_with_their_endpoints);
   CPPUNIT_TEST(policy_local_is_shown);
@@ -38,30 +39,12 @@ class IpvsInspectionTest : public IpvsFixture {
   CPPUNIT_TEST(verify_works_as_before_after_a_call);
   CPPUNIT_TEST_SUITE_END();
 
-  static std::string text(const std::vector<std::string>& all) {
-    std::string joined;
-    for (const std::string& line : all) joined += line + "\n";
-    return joined;
+  static void expect(IpvsRig& rig, const std::vector<std::string>& lines) {
+    const std::vector<std::string> found = rig.inspect();
+    CPPUNIT_ASSERT_EQUAL_MESSAGE(rig.error.message, text(lines), text(found));
   }
-  static void expect(IpvsBench& bench, const std::vector<std::string>& lines) {
-    const std::vector<std::string> found = bench.inspect();
-    CPPUNIT_ASSERT_EQUAL_MESSAGE(bench.error.message, text(lines), text(found));
-  }
-  static void expect_first(IpvsBench& bench, const std::string& line) {
-    CPPUNIT_ASSERT_EQUAL(line, bench.inspect("ns1/svc1").front());
-  }
-  static ServiceSpec example(int number = 1) {
-    ServiceSpec service;
-    service.name = "svc" + std::to_string(number);
-    service.cluster_ip = "172.30.0.4" + std::to_string(number);
-    service.endpoints = {{"10.180.2.1", 80, false}, {"10.180.0.1", 80, true}};
-    return service;
-  }
-  static ServiceSpec balanced() {
-    ServiceSpec service = example();
-    service.vips = {"1.2.3.4"};
-    service.source_ranges = {"203.0.113.0/25"};
-    return service;
+  static void expect_first(IpvsRig& rig, const std::string& line) {
+    CPPUNIT_ASSERT_EQUAL(line, rig.inspect("ns1/svc1").front());
   }
   static SetEntry front(const std::string& ip, std::uint16_t port = 80) {
     SetEntry entry;
@@ -70,19 +53,15 @@ class IpvsInspectionTest : public IpvsFixture {
     entry.protocol = abi::Protocol::kTcp;
     return entry;
   }
-  static std::set<SetEntry>& entries(IpvsBench& bench, SetId set) {
-    return bench.sets.sets.at(ipvs::set_name(set, kFamily)).entries;
+  static std::set<SetEntry>& entries(IpvsRig& rig, SetId set) {
+    return rig.sets.sets.at(ipvs::set_name(set, kFamily)).entries;
   }
-  // Removes the rules that contain `part`; at least one.
-  static void erase(IpvsBench& bench, const std::string& table, const std::string& chain, const std::string& part) {
-    auto& rules = bench.rules.tables.at(table).at(chain);
-    const std::size_t removed =
-        std::erase_if(rules, [&](const std::string& rule) { return rule.find(part) != std::string::npos; });
-    CPPUNIT_ASSERT_MESSAGE(part, removed != 0);
+  static void erase(IpvsRig& rig, const std::string& table, const std::string& chain, const std::string& part) {
+    erase_rules(rig.rules, table, chain, part);
   }
 
   void frontends_are_shown_with_their_endpoints() {
-    IpvsBench bench;
+    IpvsRig rig;
     ServiceSpec service = example();
     service.external_ips = {"192.0.2.10"};
     service.vips = {"1.2.3.4"};
@@ -92,18 +71,17 @@ class IpvsInspectionTest : public IpvsFixture {
     sticky.protocol = abi::Protocol::kUdp;
     ServiceSpec unnamed = example(3);
     unnamed.port_name = "";
-    ok(bench, bench.full({sticky, service, unnamed}));
+    ok(rig, rig.full({sticky, service, unnamed}));
     const std::string all = kAll;
-    expect(bench,
-           {"ns1/svc1:p80 1.2.3.4:80/tcp masqueraded -> " + all, "ns1/svc1:p80 172.30.0.41:80/tcp -> " + all,
-            "ns1/svc1:p80 192.0.2.10:80/tcp masqueraded -> " + all,
-            "ns1/svc1:p80 :30001/tcp at 192.168.0.2 masqueraded -> " + all,
-            "ns1/svc2:p80 172.30.0.42:80/udp sticky for 60 s -> " + all, "ns1/svc3 172.30.0.43:80/tcp -> " + all});
+    expect(rig, {"ns1/svc1:p80 1.2.3.4:80/tcp masqueraded -> " + all, "ns1/svc1:p80 172.30.0.41:80/tcp -> " + all,
+                 "ns1/svc1:p80 192.0.2.10:80/tcp masqueraded -> " + all,
+                 "ns1/svc1:p80 :30001/tcp at 192.168.0.2 masqueraded -> " + all,
+                 "ns1/svc2:p80 172.30.0.42:80/udp sticky for 60 s -> " + all, "ns1/svc3 172.30.0.43:80/tcp -> " + all});
   }
 
   // IPVS does not distinguish clients by source: policy Local means the same endpoints for all of them.
   void policy_local_is_shown() {
-    IpvsBench bench;
+    IpvsRig rig;
     ServiceSpec local = example();
     local.node_port = 30001;
     local.vips = {"1.2.3.3"};
@@ -115,9 +93,9 @@ class IpvsInspectionTest : public IpvsFixture {
     remote.external_local = true;
     ServiceSpec internal = example(3);
     internal.internal_local = true;
-    ok(bench, bench.full({local, remote, internal}));
+    ok(rig, rig.full({local, remote, internal}));
     const std::string all = kAll;
-    expect(bench,
+    expect(rig,
            {"ns1/svc1:p80 1.2.3.3:80/tcp -> 10.180.0.1:80", "ns1/svc1:p80 172.30.0.41:80/tcp -> " + all,
             "ns1/svc1:p80 192.0.2.10:80/tcp -> 10.180.0.1:80",
             "ns1/svc1:p80 :30001/tcp at 192.168.0.2 -> 10.180.0.1:80", "ns1/svc2:p80 1.2.3.4:80/tcp -> 10.180.2.1:80",
@@ -125,30 +103,30 @@ class IpvsInspectionTest : public IpvsFixture {
   }
 
   void services_without_endpoints_are_shown() {
-    IpvsBench bench;
+    IpvsRig rig;
     ServiceSpec empty = example();
     empty.endpoints.clear();
     empty.affinity_seconds = 60;
     empty.node_port = 30001;
     empty.vips = {"1.2.3.4"};
     empty.source_ranges = {"203.0.113.0/25"};
-    ok(bench, bench.full({empty}));
-    expect(bench, {"ns1/svc1:p80 1.2.3.4:80/tcp -> rejected, no endpoints; only for 203.0.113.0/25",
-                   "ns1/svc1:p80 172.30.0.41:80/tcp -> rejected, no endpoints",
-                   "ns1/svc1:p80 :30001/tcp at 192.168.0.2 -> rejected, no endpoints"});
+    ok(rig, rig.full({empty}));
+    expect(rig, {"ns1/svc1:p80 1.2.3.4:80/tcp -> rejected, no endpoints; only for 203.0.113.0/25",
+                 "ns1/svc1:p80 172.30.0.41:80/tcp -> rejected, no endpoints",
+                 "ns1/svc1:p80 :30001/tcp at 192.168.0.2 -> rejected, no endpoints"});
   }
 
   void source_ranges_are_shown() {
-    IpvsBench bench;
+    IpvsRig rig;
     ServiceSpec with_node = example(2);
     with_node.vips = {"1.2.3.5"};
     with_node.source_ranges = {"203.0.113.0/25", "192.168.0.0/24", "192.168.0.0/16"};
     ServiceSpec everything = example(3);
     everything.vips = {"1.2.3.6"};
     everything.source_ranges = {"0.0.0.0/0"};
-    ok(bench, bench.full({balanced(), with_node, everything}));
+    ok(rig, rig.full({balanced(), with_node, everything}));
     std::vector<std::string> ranged;
-    for (const std::string& line : bench.inspect()) {
+    for (const std::string& line : rig.inspect()) {
       if (has(line, " 1.2.3.")) ranged.push_back(line);
     }
     const std::string targets = std::string(":80/tcp masqueraded -> ") + kAll + "; only for ";
@@ -159,28 +137,28 @@ class IpvsInspectionTest : public IpvsFixture {
   }
 
   void node_ports_are_shown_with_their_addresses() {
-    IpvsBench bench;
-    bench.node.local_addresses = {"127.0.0.1", "192.168.0.20", "192.168.0.100"};
+    IpvsRig rig;
+    rig.node.local_addresses = {"127.0.0.1", "192.168.0.20", "192.168.0.100"};
     ServiceSpec service = example();
     service.node_port = 30001;
-    ok(bench, bench.full({service}));
+    ok(rig, rig.full({service}));
     const std::string begin = "ns1/svc1:p80 :30001/tcp at ";
     const std::string cluster = std::string("ns1/svc1:p80 172.30.0.41:80/tcp -> ") + kAll;
     const std::string rest = std::string(" masqueraded -> ") + kAll;
-    expect(bench, {cluster, begin + "192.168.0.100, 192.168.0.20" + rest});
-    bench.servers.held.at(bench.key("192.168.0.20", 30001)).real.erase({address("10.180.2.1"), 80});
-    expect(bench, {cluster, begin + "192.168.0.20 masqueraded -> 10.180.0.1:80", begin + "192.168.0.100" + rest});
-    bench.servers.held.erase(bench.key("192.168.0.20", 30001));
-    expect(bench, {cluster, begin + "192.168.0.100" + rest});
-    entries(bench, SetId::kNodePortTcp).clear();
-    expect(bench, {cluster, begin + "192.168.0.100 -> " + kAll + " (no entry in KUBE-NODE-PORT-TCP)"});
-    ok(bench, bench.full({service}));
-    for (const char* const ip : {"192.168.0.20", "192.168.0.100"}) bench.servers.held.erase(bench.key(ip, 30001));
-    expect(bench, {cluster, begin + "no address -> nowhere (no virtual server)"});
+    expect(rig, {cluster, begin + "192.168.0.100, 192.168.0.20" + rest});
+    rig.servers.held.at(rig.key("192.168.0.20", 30001)).real.erase({address("10.180.2.1"), 80});
+    expect(rig, {cluster, begin + "192.168.0.20 masqueraded -> 10.180.0.1:80", begin + "192.168.0.100" + rest});
+    rig.servers.held.erase(rig.key("192.168.0.20", 30001));
+    expect(rig, {cluster, begin + "192.168.0.100" + rest});
+    entries(rig, SetId::kNodePortTcp).clear();
+    expect(rig, {cluster, begin + "192.168.0.100 -> " + kAll + " (no entry in KUBE-NODE-PORT-TCP)"});
+    ok(rig, rig.full({service}));
+    for (const char* const ip : {"192.168.0.20", "192.168.0.100"}) rig.servers.held.erase(rig.key(ip, 30001));
+    expect(rig, {cluster, begin + "no address -> nowhere (no virtual server)"});
   }
 
   void sctp_and_ipv6_are_shown() {
-    IpvsBench bench(abi::Family::kIpv6);
+    IpvsRig rig(abi::Family::kIpv6);
     ServiceSpec service = example();
     service.protocol = abi::Protocol::kSctp;
     service.cluster_ip = "fd00:30::41";
@@ -188,175 +166,175 @@ class IpvsInspectionTest : public IpvsFixture {
     service.vips = {"2001:db8::4"};
     service.source_ranges = {"2001:db8:113::/49"};
     service.node_port = 30001;
-    ok(bench, bench.full({service}));
-    expect(bench, {"ns1/svc1:p80 [2001:db8::4]:80/sctp masqueraded -> [fd00:180::1]:80; only for 2001:db8:113::/49",
-                   "ns1/svc1:p80 [fd00:30::41]:80/sctp -> [fd00:180::1]:80",
-                   "ns1/svc1:p80 :30001/sctp at fd00:9::2 masqueraded -> [fd00:180::1]:80"});
+    ok(rig, rig.full({service}));
+    expect(rig, {"ns1/svc1:p80 [2001:db8::4]:80/sctp masqueraded -> [fd00:180::1]:80; only for 2001:db8:113::/49",
+                 "ns1/svc1:p80 [fd00:30::41]:80/sctp -> [fd00:180::1]:80",
+                 "ns1/svc1:p80 :30001/sctp at fd00:9::2 masqueraded -> [fd00:180::1]:80"});
   }
 
   void one_service_is_shown() {
-    IpvsBench bench;
+    IpvsRig rig;
     ServiceSpec other = example();
     other.name = "svc10";
     other.cluster_ip = "172.30.0.99";
-    ok(bench, bench.full({example(), other}));
-    put_server(bench, bench.key("10.99.0.1", 80));
-    const std::uint64_t dumps = bench.servers.real_dumps;
+    ok(rig, rig.full({example(), other}));
+    put_server(rig, rig.key("10.99.0.1", 80));
+    const std::uint64_t dumps = rig.servers.real_dumps;
     for (const std::string name : {"ns1/svc1", "ns1/svc1:p80"}) {
-      CPPUNIT_ASSERT_EQUAL(std::string("ns1/svc1:p80 172.30.0.41:80/tcp -> ") + kAll + "\n", text(bench.inspect(name)));
+      CPPUNIT_ASSERT_EQUAL(std::string("ns1/svc1:p80 172.30.0.41:80/tcp -> ") + kAll + "\n", text(rig.inspect(name)));
     }
-    for (const std::string name : {"ns1/svc", "svc1", "ns1/svc1:p8"}) CPPUNIT_ASSERT(bench.inspect(name).empty());
-    CPPUNIT_ASSERT(bench.inspected == abi::Code::kOk);
-    CPPUNIT_ASSERT_EQUAL(dumps + 2, bench.servers.real_dumps);  // only the requested Service is read
+    for (const std::string name : {"ns1/svc", "svc1", "ns1/svc1:p8"}) CPPUNIT_ASSERT(rig.inspect(name).empty());
+    CPPUNIT_ASSERT(rig.inspected == abi::Code::kOk);
+    CPPUNIT_ASSERT_EQUAL(dumps + 2, rig.servers.real_dumps);  // only the requested Service is read
   }
 
   void every_call_reads_the_kernel() {
-    IpvsBench bench;
-    ok(bench, bench.full({example()}));
-    const std::uint64_t messages = bench.messages();
-    const std::uint64_t dumps = bench.servers.server_dumps;
-    const std::size_t saves = bench.rules.saves;
-    bench.inspect();
-    CPPUNIT_ASSERT_EQUAL(dumps + 1, bench.servers.server_dumps);
-    CPPUNIT_ASSERT_EQUAL(saves + 1, bench.rules.saves);
-    CPPUNIT_ASSERT_EQUAL(messages, bench.messages());  // no writes
+    IpvsRig rig;
+    ok(rig, rig.full({example()}));
+    const std::uint64_t messages = rig.messages();
+    const std::uint64_t dumps = rig.servers.server_dumps;
+    const std::size_t saves = rig.rules.saves;
+    rig.inspect();
+    CPPUNIT_ASSERT_EQUAL(dumps + 1, rig.servers.server_dumps);
+    CPPUNIT_ASSERT_EQUAL(saves + 1, rig.rules.saves);
+    CPPUNIT_ASSERT_EQUAL(messages, rig.messages());  // no writes
   }
 
   void drift_of_real_servers_is_shown() {
-    IpvsBench bench;
-    ok(bench, bench.full({example()}));
+    IpvsRig rig;
+    ok(rig, rig.full({example()}));
     const std::string front_text = "ns1/svc1:p80 172.30.0.41:80/tcp -> ";
-    auto& real = bench.servers.held.at(bench.key("172.30.0.41", 80)).real;
+    auto& real = rig.servers.held.at(rig.key("172.30.0.41", 80)).real;
     real.at({address("10.180.2.1"), 80}).weight = 0;
-    expect_first(bench, front_text + "10.180.0.1:80, 10.180.2.1:80 (drains)");
+    expect_first(rig, front_text + "10.180.0.1:80, 10.180.2.1:80 (drains)");
     real.at({address("10.180.0.1"), 80}).weight = 0;
-    expect_first(bench, front_text + "rejected, no endpoints (10.180.0.1:80 drains, 10.180.2.1:80 drains)");
-    ok(bench, bench.full({example()}));
-    auto& repaired = bench.servers.held.at(bench.key("172.30.0.41", 80)).real;
+    expect_first(rig, front_text + "rejected, no endpoints (10.180.0.1:80 drains, 10.180.2.1:80 drains)");
+    ok(rig, rig.full({example()}));
+    auto& repaired = rig.servers.held.at(rig.key("172.30.0.41", 80)).real;
     repaired.at({address("10.180.2.1"), 80}).masquerades = false;
-    expect_first(bench, front_text + "10.180.0.1:80, 10.180.2.1:80 (its forwarding method is not NAT)");
+    expect_first(rig, front_text + "10.180.0.1:80, 10.180.2.1:80 (its forwarding method is not NAT)");
     repaired.erase({address("10.180.2.1"), 80});
-    expect_first(bench, front_text + "10.180.0.1:80");
+    expect_first(rig, front_text + "10.180.0.1:80");
     repaired.clear();
-    expect_first(bench, front_text + "rejected, no endpoints");
+    expect_first(rig, front_text + "rejected, no endpoints");
   }
 
   void drift_of_virtual_servers_and_addresses_is_shown() {
-    IpvsBench bench;
-    ok(bench, bench.full({example()}));
+    IpvsRig rig;
+    ok(rig, rig.full({example()}));
     const std::string front_text = "ns1/svc1:p80 172.30.0.41:80/tcp";
-    bench.links.links.at("kube-ipvs0").addresses.at(kFamily).erase(address("172.30.0.41"));
-    expect_first(bench, front_text + " -> " + kAll + " (not an address of kube-ipvs0)");
-    bench.links.links.clear();
-    expect_first(bench, front_text + " -> " + kAll + " (not an address of kube-ipvs0)");
-    ok(bench, bench.full({example()}));
-    auto& attributes = bench.servers.held.at(bench.key("172.30.0.41", 80)).attributes;
+    rig.links.links.at("kube-ipvs0").addresses.at(kFamily).erase(address("172.30.0.41"));
+    expect_first(rig, front_text + " -> " + kAll + " (not an address of kube-ipvs0)");
+    rig.links.links.clear();
+    expect_first(rig, front_text + " -> " + kAll + " (not an address of kube-ipvs0)");
+    ok(rig, rig.full({example()}));
+    auto& attributes = rig.servers.held.at(rig.key("172.30.0.41", 80)).attributes;
     attributes.flags |= ipvs::kPersistent;
     attributes.persistence_seconds = 77;
-    expect_first(bench, front_text + " sticky for 77 s -> " + kAll);
-    bench.servers.held.clear();
-    expect_first(bench, front_text + " -> nowhere (no virtual server)");
-    entries(bench, SetId::kClusterIp).clear();
-    CPPUNIT_ASSERT(bench.inspect("ns1/svc1").empty());
+    expect_first(rig, front_text + " sticky for 77 s -> " + kAll);
+    rig.servers.held.clear();
+    expect_first(rig, front_text + " -> nowhere (no virtual server)");
+    entries(rig, SetId::kClusterIp).clear();
+    CPPUNIT_ASSERT(rig.inspect("ns1/svc1").empty());
   }
 
   void drift_of_sets_is_shown() {
-    IpvsBench bench;
+    IpvsRig rig;
     ServiceSpec service = example();
     service.external_ips = {"192.0.2.10"};
-    ok(bench, bench.full({service}));
-    entries(bench, SetId::kClusterIp).clear();
+    ok(rig, rig.full({service}));
+    entries(rig, SetId::kClusterIp).clear();
     const std::string cluster = "ns1/svc1:p80 172.30.0.41:80/tcp -> ";
-    expect_first(bench, cluster + "rejected (no entry in KUBE-CLUSTER-IP)");
+    expect_first(rig, cluster + "rejected (no entry in KUBE-CLUSTER-IP)");
     // No rule rejects packets to an address that is missing in the set of kube-ipvs0.
-    entries(bench, SetId::kIpvsAddresses).clear();
-    expect_first(bench, cluster + kAll + " (no entry in KUBE-CLUSTER-IP, no entry in KUBE-IPVS-IPS)");
-    ok(bench, bench.full({service}));
-    entries(bench, SetId::kLoopBack).clear();
-    expect_first(bench, cluster + "10.180.0.1:80 (its own connections are not masqueraded), 10.180.2.1:80");
-    ok(bench, bench.full({service}));
-    bench.sets.sets.erase("KUBE-EXTERNAL-IP");
+    entries(rig, SetId::kIpvsAddresses).clear();
+    expect_first(rig, cluster + kAll + " (no entry in KUBE-CLUSTER-IP, no entry in KUBE-IPVS-IPS)");
+    ok(rig, rig.full({service}));
+    entries(rig, SetId::kLoopBack).clear();
+    expect_first(rig, cluster + "10.180.0.1:80 (its own connections are not masqueraded), 10.180.2.1:80");
+    ok(rig, rig.full({service}));
+    rig.sets.sets.erase("KUBE-EXTERNAL-IP");
     CPPUNIT_ASSERT_EQUAL(std::string("ns1/svc1:p80 192.0.2.10:80/tcp -> rejected (no entry in KUBE-EXTERNAL-IP)"),
-                         bench.inspect("ns1/svc1").back());
+                         rig.inspect("ns1/svc1").back());
   }
 
   void drift_of_rules_is_shown() {
-    IpvsBench bench;
+    IpvsRig rig;
     ServiceSpec service = example();
     service.external_ips = {"192.0.2.10"};
     service.vips = {"1.2.3.4"};
     service.node_port = 30001;
-    const auto reset = [&] { ok(bench, bench.full({service})); };
-    const auto lines = [&] { return bench.inspect("ns1/svc1"); };
+    const auto reset = [&] { ok(rig, rig.full({service})); };
+    const auto lines = [&] { return rig.inspect("ns1/svc1"); };
     const std::string all = kAll;
     const std::string vip = "ns1/svc1:p80 1.2.3.4:80/tcp -> " + all;
     const std::string cluster = "ns1/svc1:p80 172.30.0.41:80/tcp -> ";
     const std::string external = "ns1/svc1:p80 192.0.2.10:80/tcp -> ";
     const std::string node_port = "ns1/svc1:p80 :30001/tcp at 192.168.0.2 -> " + all;
     reset();
-    bench.rules.tables.at("nat").at("KUBE-MARK-MASQ").clear();
+    rig.rules.tables.at("nat").at("KUBE-MARK-MASQ").clear();
     const std::string unmarked = " (KUBE-MARK-MASQ lacks a rule)";
     CPPUNIT_ASSERT_EQUAL(text({vip + unmarked, cluster + all, external + all + unmarked, node_port + unmarked}),
                          text(lines()));
     reset();
-    erase(bench, "nat", "KUBE-SERVICES", "KUBE-EXTERNAL-IP dst,dst -j KUBE-MARK-MASQ");
+    erase(rig, "nat", "KUBE-SERVICES", "KUBE-EXTERNAL-IP dst,dst -j KUBE-MARK-MASQ");
     CPPUNIT_ASSERT_EQUAL(external + all + " (KUBE-SERVICES has no rule for KUBE-EXTERNAL-IP)", lines().at(2));
     reset();
-    erase(bench, "nat", "KUBE-LOAD-BALANCER", "-j KUBE-MARK-MASQ");
+    erase(rig, "nat", "KUBE-LOAD-BALANCER", "-j KUBE-MARK-MASQ");
     CPPUNIT_ASSERT_EQUAL(vip + " (KUBE-LOAD-BALANCER lacks a rule)", lines().front());
     reset();
-    erase(bench, "nat", "KUBE-NODE-PORT", "KUBE-NODE-PORT-TCP");
+    erase(rig, "nat", "KUBE-NODE-PORT", "KUBE-NODE-PORT-TCP");
     CPPUNIT_ASSERT_EQUAL(node_port + " (KUBE-NODE-PORT has no rule for KUBE-NODE-PORT-TCP)", lines().back());
     reset();
-    erase(bench, "nat", "PREROUTING", "KUBE-SERVICES");
+    erase(rig, "nat", "PREROUTING", "KUBE-SERVICES");
     CPPUNIT_ASSERT_EQUAL(vip + " (PREROUTING does not lead to KUBE-SERVICES)", lines().front());
     reset();
-    erase(bench, "filter", "KUBE-IPVS-FILTER", "KUBE-CLUSTER-IP");
+    erase(rig, "filter", "KUBE-IPVS-FILTER", "KUBE-CLUSTER-IP");
     CPPUNIT_ASSERT_EQUAL(cluster + "rejected", lines().at(1));
-    erase(bench, "filter", "INPUT", "KUBE-IPVS-FILTER");
+    erase(rig, "filter", "INPUT", "KUBE-IPVS-FILTER");
     CPPUNIT_ASSERT_EQUAL(cluster + all, lines().at(1));
   }
 
   void drift_of_source_ranges_is_shown() {
-    IpvsBench bench;
-    const auto reset = [&] { ok(bench, bench.full({balanced()})); };
+    IpvsRig rig;
+    const auto reset = [&] { ok(rig, rig.full({balanced()})); };
     const std::string begin = std::string("ns1/svc1:p80 1.2.3.4:80/tcp masqueraded -> ") + kAll;
     reset();
-    erase(bench, "filter", "KUBE-SOURCE-RANGES-FIREWALL", "-j DROP");
-    expect_first(bench, begin + "; only for 203.0.113.0/25 (KUBE-SOURCE-RANGES-FIREWALL does not drop other sources)");
+    erase(rig, "filter", "KUBE-SOURCE-RANGES-FIREWALL", "-j DROP");
+    expect_first(rig, begin + "; only for 203.0.113.0/25 (KUBE-SOURCE-RANGES-FIREWALL does not drop other sources)");
     reset();
-    bench.rules.tables.at("filter").at("KUBE-IPVS-OUT-FILTER").clear();
-    expect_first(bench, begin + "; only for 203.0.113.0/25 (processes of this node are not dropped)");
+    rig.rules.tables.at("filter").at("KUBE-IPVS-OUT-FILTER").clear();
+    expect_first(rig, begin + "; only for 203.0.113.0/25 (processes of this node are not dropped)");
     reset();
-    erase(bench, "filter", "KUBE-PROXY-FIREWALL", "KUBE-LOAD-BALANCER-FW");
-    erase(bench, "filter", "FORWARD", "KUBE-PROXY-FIREWALL");
-    expect_first(bench, begin +
-                            "; only for 203.0.113.0/25 (KUBE-PROXY-FIREWALL has no rule for KUBE-LOAD-BALANCER-FW, "
-                            "FORWARD does not lead to KUBE-PROXY-FIREWALL)");
+    erase(rig, "filter", "KUBE-PROXY-FIREWALL", "KUBE-LOAD-BALANCER-FW");
+    erase(rig, "filter", "FORWARD", "KUBE-PROXY-FIREWALL");
+    expect_first(rig, begin +
+                          "; only for 203.0.113.0/25 (KUBE-PROXY-FIREWALL has no rule for KUBE-LOAD-BALANCER-FW, "
+                          "FORWARD does not lead to KUBE-PROXY-FIREWALL)");
     reset();
-    entries(bench, SetId::kLoadBalancerSourceCidr).clear();
-    expect_first(bench, begin + "; only for no source");
-    entries(bench, SetId::kLoadBalancerFirewall).clear();
-    expect_first(bench, begin + " (no entry in KUBE-LOAD-BALANCER-FW)");
+    entries(rig, SetId::kLoadBalancerSourceCidr).clear();
+    expect_first(rig, begin + "; only for no source");
+    entries(rig, SetId::kLoadBalancerFirewall).clear();
+    expect_first(rig, begin + " (no entry in KUBE-LOAD-BALANCER-FW)");
   }
 
   void objects_that_no_service_wants_come_last() {
-    IpvsBench bench;
+    IpvsRig rig;
     ServiceSpec service = example();
     service.node_port = 30001;
-    ok(bench, bench.full({service}));
-    put_server(bench, bench.key("10.99.0.1", 80));
-    put_server(bench, bench.key("192.168.0.2", 30002));
+    ok(rig, rig.full({service}));
+    put_server(rig, rig.key("10.99.0.1", 80));
+    put_server(rig, rig.key("192.168.0.2", 30002));
     SetEntry port;
     port.port = 30002;
-    entries(bench, SetId::kNodePortTcp).insert(port);
-    entries(bench, SetId::kClusterIp).insert(front("172.30.0.99"));
-    bench.links.links.at("kube-ipvs0").addresses.at(kFamily).insert(address("10.99.0.2"));
-    bench.rules.foreign(
+    entries(rig, SetId::kNodePortTcp).insert(port);
+    entries(rig, SetId::kClusterIp).insert(front("172.30.0.99"));
+    rig.links.links.at("kube-ipvs0").addresses.at(kFamily).insert(address("10.99.0.2"));
+    rig.rules.foreign(
         "*nat\n-A KUBE-SERVICES -p tcp -j ACCEPT\nCOMMIT\n*filter\n-A KUBE-IPVS-OUT-FILTER -s 1.2.3.9 -m ipvs "
         "--vaddr 1.2.3.9 --vproto tcp --vport 80 -j DROP\nCOMMIT\n");
     const std::string begin = "not wanted by any Service: ";
-    expect(bench,
+    expect(rig,
            {std::string("ns1/svc1:p80 172.30.0.41:80/tcp -> ") + kAll,
             std::string("ns1/svc1:p80 :30001/tcp at 192.168.0.2 masqueraded -> ") + kAll,
             begin + "10.99.0.1:80/tcp -> 10.77.0.1:8080 (not an address of kube-ipvs0)",
@@ -368,45 +346,45 @@ class IpvsInspectionTest : public IpvsFixture {
   }
 
   void before_the_first_apply_the_call_returns_retry() {
-    IpvsBench bench;
-    CPPUNIT_ASSERT(bench.inspect().empty());
-    CPPUNIT_ASSERT(bench.inspected == abi::Code::kRetry);
+    IpvsRig rig;
+    CPPUNIT_ASSERT(rig.inspect().empty());
+    CPPUNIT_ASSERT(rig.inspected == abi::Code::kRetry);
     CPPUNIT_ASSERT_EQUAL(std::string("no Services applied yet: the daemon is still waiting for Services"),
-                         std::string(bench.error.message));
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.servers.dumps());
+                         std::string(rig.error.message));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.servers.dumps());
   }
 
   void a_listing_that_fails_is_an_error() {
-    IpvsBench bench;
-    ok(bench, bench.full({example(), example(2)}));
+    IpvsRig rig;
+    ok(rig, rig.full({example(), example(2)}));
     // The dump of virtual servers, then that of the real servers of the second one.
     for (const long left : {0L, 2L}) {
-      bench.servers.dumps_left = left;
-      CPPUNIT_ASSERT(bench.inspect().empty());
-      CPPUNIT_ASSERT(bench.inspected == abi::Code::kRetry);
-      CPPUNIT_ASSERT(has(bench.error.message, "a dump was broken"));
+      rig.servers.dumps_left = left;
+      CPPUNIT_ASSERT(rig.inspect().empty());
+      CPPUNIT_ASSERT(rig.inspected == abi::Code::kRetry);
+      CPPUNIT_ASSERT(has(rig.error.message, "a dump was broken"));
     }
-    bench.sets.fail_call = "entries";
-    CPPUNIT_ASSERT(bench.inspect().empty() && bench.inspected == abi::Code::kRetry);
-    bench.rules.cut_save = true;
-    CPPUNIT_ASSERT(bench.inspect().empty() && bench.inspected == abi::Code::kKernel);
+    rig.sets.fail_call = "entries";
+    CPPUNIT_ASSERT(rig.inspect().empty() && rig.inspected == abi::Code::kRetry);
+    rig.rules.cut_save = true;
+    CPPUNIT_ASSERT(rig.inspect().empty() && rig.inspected == abi::Code::kKernel);
     CPPUNIT_ASSERT_EQUAL(std::string("read the rules: the output of /usr/sbin/iptables-nft-save is truncated"),
-                         std::string(bench.error.message));
+                         std::string(rig.error.message));
   }
 
   // The call does not hide a foreign change from verify().
   void verify_works_as_before_after_a_call() {
-    IpvsBench bench;
-    ok(bench, bench.full({example()}));
-    ok(bench, bench.verify());
-    const std::size_t saves = bench.rules.saves;
-    bench.inspect();
-    ok(bench, bench.verify());
-    CPPUNIT_ASSERT_EQUAL(saves + 1, bench.rules.saves);  // verify() does not list again
-    bench.rules.foreign("*nat\n-F KUBE-SERVICES\nCOMMIT\n");
-    bench.inspect();
-    bench.host.clock += 3'600'000'000'000;
-    CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
+    IpvsRig rig;
+    ok(rig, rig.full({example()}));
+    ok(rig, rig.verify());
+    const std::size_t saves = rig.rules.saves;
+    rig.inspect();
+    ok(rig, rig.verify());
+    CPPUNIT_ASSERT_EQUAL(saves + 1, rig.rules.saves);  // verify() does not list again
+    rig.rules.foreign("*nat\n-F KUBE-SERVICES\nCOMMIT\n");
+    rig.inspect();
+    rig.host.clock += 3'600'000'000'000;
+    CPPUNIT_ASSERT(rig.verify() == abi::Code::kNeedFull);
   }
 };
 

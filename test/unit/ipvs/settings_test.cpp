@@ -8,37 +8,24 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <map>
-#include <regex>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "sluice/sdk/address.hpp"
-#include "sluice/sdk/error.hpp"
+#include "test/unit/common/backend_settings.hpp"
 
 namespace sluice::ipvs {
 namespace settings_test {
 
 using namespace std::chrono_literals;
-using Given = std::vector<std::pair<std::string, std::string>>;
+using test::as_options;
+using test::Given;
 
 Settings read(const Given& given, abi::Family family = abi::Family::kIpv4) {
-  std::vector<abi::Option> options;
-  for (const auto& [key, value] : given) options.push_back({sdk::view(key), sdk::view(value)});
-  return read_settings(sdk::Options(sdk::array(options.data(), options.size())), family);
+  return read_settings(as_options(given), family);
 }
 
 std::string refusal(const Given& given) {
-  try {
-    read(given);
-  } catch (const sdk::Failure& failure) {
-    CPPUNIT_ASSERT(failure.code() == abi::Code::kInvalid);
-    return failure.object() + ": " + failure.what();
-  }
-  return {};
+  return test::refusal_of([&] { read(given); });
 }
 
 class IpvsSettingsTest : public CppUnit::TestFixture {
@@ -142,23 +129,7 @@ class IpvsSettingsTest : public CppUnit::TestFixture {
   }
 
   void the_documentation_has_every_key_and_default() {
-    const char* folder = std::getenv("SLUICE_SRCDIR");
-    CPPUNIT_ASSERT_MESSAGE("SLUICE_SRCDIR is not set", folder != nullptr);
-    std::ifstream file(std::string(folder) + "/docs/operations.md");
-    const std::regex row(R"(\| `([A-Za-z.]+)` \| (?:`([^`]*)`)? ?\| [^|]+ \|)");
-    std::map<std::string, std::string> documented;
-    bool inside = false;
-    for (std::string line; std::getline(file, line);) {
-      if (line.starts_with("## ")) inside = line == "## Ipvs mode: settings";
-      if (std::smatch match; inside && std::regex_match(line, match, row)) documented[match[1]] = match[2];
-    }
-    std::map<std::string, std::string> known;
-    for (const SettingKey& key : setting_keys()) known.emplace(key.key, key.as_default);
-    for (const auto& [key, value] : known) {
-      CPPUNIT_ASSERT_MESSAGE(key + " is not in docs/operations.md", documented.contains(key));
-      CPPUNIT_ASSERT_EQUAL_MESSAGE(key, value, documented[key]);
-    }
-    CPPUNIT_ASSERT_EQUAL(known.size(), documented.size());
+    test::expect_documented(setting_keys(), "Ipvs mode: settings");
   }
 };
 

@@ -31,14 +31,14 @@ class IpvsWrittenNamesTest : public IpvsFixture {
   }
 
   void cleanup_knows_every_name() {
-    IpvsBench bench;
-    ok(bench, bench.full(services()));
-    CPPUNIT_ASSERT(unknown_names(bench.rules, names::kIpvs) == Names());
-    CPPUNIT_ASSERT(unwritten_chains(bench.rules, names::kIpvs) == Names());
-    CPPUNIT_ASSERT_EQUAL(ipvs::kSets, bench.sets.sets.size());
-    CPPUNIT_ASSERT(unknown_sets(bench.sets) == Names());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.links.links.count(std::string(names::kServiceLink.name)));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.links.links.size());
+    IpvsRig rig;
+    ok(rig, rig.full(services()));
+    CPPUNIT_ASSERT(unknown_names(rig.rules, names::kIpvs) == Names());
+    CPPUNIT_ASSERT(unwritten_chains(rig.rules, names::kIpvs) == Names());
+    CPPUNIT_ASSERT_EQUAL(ipvs::kSets, rig.sets.sets.size());
+    CPPUNIT_ASSERT(unknown_sets(rig.sets) == Names());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.links.links.count(std::string(names::kServiceLink.name)));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.links.links.size());
     for (const abi::Family family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
       for (const ipvs::SetId id : ipvs::all_sets()) {
         const std::string temporary = ipvs::temporary_name(id, family);
@@ -48,12 +48,12 @@ class IpvsWrittenNamesTest : public IpvsFixture {
   }
 
   void an_unlisted_name_is_found() {
-    IpvsBench bench;
-    ok(bench, bench.full(services()));
-    bench.sets.sets["KUBE-NEW"];
-    CPPUNIT_ASSERT(unknown_sets(bench.sets) == Names{"KUBE-NEW"});
-    bench.rules.foreign("*filter\n:KUBE-NEW - [0:0]\nCOMMIT\n");
-    CPPUNIT_ASSERT(unknown_names(bench.rules, names::kIpvs) == Names{"filter KUBE-NEW"});
+    IpvsRig rig;
+    ok(rig, rig.full(services()));
+    rig.sets.sets["KUBE-NEW"];
+    CPPUNIT_ASSERT(unknown_sets(rig.sets) == Names{"KUBE-NEW"});
+    rig.rules.foreign("*filter\n:KUBE-NEW - [0:0]\nCOMMIT\n");
+    CPPUNIT_ASSERT(unknown_names(rig.rules, names::kIpvs) == Names{"filter KUBE-NEW"});
   }
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(IpvsWrittenNamesTest);

@@ -8,36 +8,20 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <map>
-#include <regex>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "sluice/sdk/error.hpp"
-#include "sluice/sdk/views.hpp"
+#include "test/unit/common/backend_settings.hpp"
 
 namespace sluice::nftables {
 namespace settings_test {
 
-using Given = std::vector<std::pair<std::string, std::string>>;
+using test::as_options;
+using test::Given;
 
-Settings read(const Given& given) {
-  std::vector<abi::Option> options;
-  for (const auto& [key, value] : given) options.push_back({sdk::view(key), sdk::view(value)});
-  return read_settings(sdk::Options(sdk::array(options.data(), options.size())));
-}
+Settings read(const Given& given) { return read_settings(as_options(given)); }
 
 std::string refusal(const Given& given) {
-  try {
-    read(given);
-  } catch (const sdk::Failure& failure) {
-    CPPUNIT_ASSERT(failure.code() == abi::Code::kInvalid);
-    return failure.object() + ": " + failure.what();
-  }
-  return {};
+  return test::refusal_of([&] { read(given); });
 }
 
 class NftablesSettingsTest : public CppUnit::TestFixture {
@@ -80,19 +64,7 @@ class NftablesSettingsTest : public CppUnit::TestFixture {
   }
 
   void the_documentation_has_every_key_and_default() {
-    const char* folder = std::getenv("SLUICE_SRCDIR");
-    CPPUNIT_ASSERT_MESSAGE("SLUICE_SRCDIR is not set", folder != nullptr);
-    std::ifstream file(std::string(folder) + "/docs/operations.md");
-    const std::regex row(R"(\| `([A-Za-z.]+)` \| (?:`([^`]*)`)? ?\| [^|]+ \|)");
-    std::map<std::string, std::string> documented;
-    bool inside = false;
-    for (std::string line; std::getline(file, line);) {
-      if (line.starts_with("## ")) inside = line == "## Nftables mode: settings";
-      if (std::smatch match; inside && std::regex_match(line, match, row)) documented[match[1]] = match[2];
-    }
-    std::map<std::string, std::string> known;
-    for (const SettingKey& key : setting_keys()) known.emplace(key.key, key.as_default);
-    CPPUNIT_ASSERT(known == documented);
+    test::expect_documented(setting_keys(), "Nftables mode: settings");
   }
 };
 

@@ -11,21 +11,19 @@
 #include <vector>
 
 #include "sluice/abi/affinity.hpp"
-#include "test/unit/userspace/backend_bench.hpp"
+#include "test/unit/userspace/backend_rig.hpp"
 #include "test/unit/userspace/servers.hpp"
 
 namespace sluice::userspace {
 namespace affinity_exchange_test {
 
 using test::ask;
-using test::BackendBench;
+using test::ok;
 using test::Server;
 using test::ServiceSpec;
 
 constexpr abi::Family kV4 = abi::Family::kIpv4;
 constexpr Nanoseconds kSecond = 1'000'000'000;
-
-void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
 
 abi::Address address(const std::string& text) { return *sdk::parse_address(text, kV4); }
 
@@ -48,7 +46,7 @@ class Sink final : public abi::AffinitySink {
   std::vector<Client> clients;
 };
 
-class AffinityExchangeTest : public CppUnit::TestFixture {
+class AffinityExchangeTest : public test::UserspaceFixture {
   CPPUNIT_TEST_SUITE(AffinityExchangeTest);
   CPPUNIT_TEST(clients_are_exported);
   CPPUNIT_TEST(clients_are_bound_before_the_first_packet);
@@ -59,22 +57,9 @@ class AffinityExchangeTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_binding_may_predate_the_clock);
   CPPUNIT_TEST_SUITE_END();
 
-  std::unique_ptr<BackendBench> made_;
-
- public:
-  void setUp() override { made_ = std::make_unique<BackendBench>(); }
-  void tearDown() override { made_ = nullptr; }
-
- private:
-  BackendBench& bench() const { return *made_; }
-  abi::Affinity& affinity() const {
-    void* const found = bench().backend().extension(sdk::view(abi::kAffinity));
-    CPPUNIT_ASSERT(found != nullptr);
-    return *static_cast<abi::Affinity*>(found);
-  }
   std::vector<Client> exported() const {
     Sink sink;
-    ok(affinity().export_clients(&sink, &bench().error));
+    ok(rig().affinity().export_clients(&sink, &rig().error));
     return sink.clients;
   }
   void import(const ServiceSpec& spec, const std::string& client, std::uint16_t port, std::uint32_t seconds) const {
@@ -85,7 +70,7 @@ class AffinityExchangeTest : public CppUnit::TestFixture {
     given.endpoint = address("127.0.0.1");
     given.endpoint_port = port;
     given.remaining_seconds = seconds;
-    ok(affinity().import_clients(sdk::array(&given, 1), &bench().error));
+    ok(rig().affinity().import_clients(sdk::array(&given, 1), &rig().error));
   }
   static ServiceSpec sticky(std::vector<test::EndpointSpec> endpoints) {
     ServiceSpec spec = test::named("svc1", std::move(endpoints));
@@ -97,10 +82,10 @@ class AffinityExchangeTest : public CppUnit::TestFixture {
     const Server a('a', SOCK_STREAM);
     CPPUNIT_ASSERT(exported().empty());
     ServiceSpec other = test::named("svc2", {a.endpoint()});
-    ok(bench().full({sticky({a.endpoint()}), other}));
+    ok(rig().full({sticky({a.endpoint()}), other}));
     CPPUNIT_ASSERT(exported().empty());
-    CPPUNIT_ASSERT_EQUAL('a', ask(bench().port("ns1/svc1"), SOCK_STREAM, &a));
-    CPPUNIT_ASSERT_EQUAL('a', ask(bench().port("ns1/svc2"), SOCK_STREAM, &a));
+    CPPUNIT_ASSERT_EQUAL('a', ask(rig().port("ns1/svc1"), SOCK_STREAM, &a));
+    CPPUNIT_ASSERT_EQUAL('a', ask(rig().port("ns1/svc2"), SOCK_STREAM, &a));
     const std::vector<Client> clients = exported();
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, clients.size());
     CPPUNIT_ASSERT((Client{"ns1/svc1:p80", "127.0.0.1", "127.0.0.1:" + std::to_string(a.port()), 3600} == clients[0]));
@@ -112,14 +97,14 @@ class AffinityExchangeTest : public CppUnit::TestFixture {
     for (const Server* server : {&a, &b}) {
       const ServiceSpec spec = sticky({a.endpoint(), b.endpoint()});
       import(spec, "127.0.0.1", server->port(), 100);
-      ok(bench().full({spec}));
+      ok(rig().full({spec}));
       const std::vector<Client> clients = exported();
       CPPUNIT_ASSERT_EQUAL(std::size_t{1}, clients.size());
       CPPUNIT_ASSERT(clients[0].seconds <= 100 && clients[0].seconds >= 95);
       const char letter = server == &a ? 'a' : 'b';
-      for (int i = 0; i < 4; ++i) CPPUNIT_ASSERT_EQUAL(letter, ask(bench().port("ns1/svc1"), SOCK_STREAM, server));
+      for (int i = 0; i < 4; ++i) CPPUNIT_ASSERT_EQUAL(letter, ask(rig().port("ns1/svc1"), SOCK_STREAM, server));
       CPPUNIT_ASSERT_EQUAL(std::uint32_t{3600}, exported()[0].seconds);
-      bench().stop();
+      rig().stop();
     }
   }
 
@@ -128,7 +113,7 @@ class AffinityExchangeTest : public CppUnit::TestFixture {
     const Server b('b', SOCK_STREAM);
     const ServiceSpec spec = sticky({a.endpoint(), b.endpoint()});
     import(spec, "127.0.0.1", a.port(), 100);
-    ok(bench().full({spec}));
+    ok(rig().full({spec}));
     import(spec, "127.0.0.1", b.port(), 3000);
     import(spec, "127.0.0.7", b.port(), 2000);
     std::map<std::string, std::string> bound;
@@ -143,15 +128,15 @@ class AffinityExchangeTest : public CppUnit::TestFixture {
     const ServiceSpec spec = sticky({a.endpoint()});
     ServiceSpec loose = test::named("svc2", {a.endpoint()});
     ServiceSpec unknown = test::named("svc3");
-    ok(bench().full({spec, loose}));
+    ok(rig().full({spec, loose}));
     import(spec, "127.0.0.1", 1, 100);
     import(loose, "127.0.0.1", a.port(), 100);
     import(unknown, "127.0.0.1", a.port(), 100);
     CPPUNIT_ASSERT(exported().empty());
   }
 
-  struct Bench {
-    explicit Bench(std::size_t limit = 1000) : balancer(settings(limit), 1) {
+  struct BalancerRig {
+    explicit BalancerRig(std::size_t limit = 1000) : balancer(settings(limit), 1) {
       balancer.set_affinity(100);
       balancer.set_endpoints({&endpoint, 1});
     }
@@ -176,34 +161,34 @@ class AffinityExchangeTest : public CppUnit::TestFixture {
   };
 
   void import_keeps_the_order_of_use() {
-    Bench bench;
-    CPPUNIT_ASSERT(bench.balancer.next(address("10.1.0.5"), 1000 * kSecond) != nullptr);
-    bench.balancer.bind({bench.binding("10.1.0.3", 90), bench.binding("10.1.0.1", 10), bench.binding("10.1.0.9", 500),
-                         bench.binding("10.1.0.5", 1), bench.binding("10.1.0.8", 0)},
-                        1020 * kSecond);
+    BalancerRig rig;
+    CPPUNIT_ASSERT(rig.balancer.next(address("10.1.0.5"), 1000 * kSecond) != nullptr);
+    rig.balancer.bind({rig.binding("10.1.0.3", 90), rig.binding("10.1.0.1", 10), rig.binding("10.1.0.9", 500),
+                       rig.binding("10.1.0.5", 1), rig.binding("10.1.0.8", 0)},
+                      1020 * kSecond);
     CPPUNIT_ASSERT_EQUAL(std::string("10.1.0.1 10, 10.1.0.5 80, 10.1.0.3 90, 10.1.0.9 100, "),
-                         bench.order(1020 * kSecond));
-    bench.balancer.purge(1031 * kSecond);
-    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bench.balancer.affinity_clients());
-    bench.balancer.purge(1105 * kSecond);
-    CPPUNIT_ASSERT_EQUAL(std::string("10.1.0.3 5, 10.1.0.9 15, "), bench.order(1105 * kSecond));
+                         rig.order(1020 * kSecond));
+    rig.balancer.purge(1031 * kSecond);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, rig.balancer.affinity_clients());
+    rig.balancer.purge(1105 * kSecond);
+    CPPUNIT_ASSERT_EQUAL(std::string("10.1.0.3 5, 10.1.0.9 15, "), rig.order(1105 * kSecond));
   }
 
   void a_full_table_keeps_the_most_recent_clients() {
-    Bench bench(3);
-    CPPUNIT_ASSERT(bench.balancer.next(address("10.1.0.5"), 1000 * kSecond) != nullptr);
-    bench.balancer.bind({bench.binding("10.1.0.3", 90), bench.binding("10.1.0.1", 10), bench.binding("10.1.0.2", 50)},
-                        1000 * kSecond);
-    CPPUNIT_ASSERT_EQUAL(std::string("10.1.0.2 50, 10.1.0.3 90, 10.1.0.5 100, "), bench.order(1000 * kSecond));
+    BalancerRig rig(3);
+    CPPUNIT_ASSERT(rig.balancer.next(address("10.1.0.5"), 1000 * kSecond) != nullptr);
+    rig.balancer.bind({rig.binding("10.1.0.3", 90), rig.binding("10.1.0.1", 10), rig.binding("10.1.0.2", 50)},
+                      1000 * kSecond);
+    CPPUNIT_ASSERT_EQUAL(std::string("10.1.0.2 50, 10.1.0.3 90, 10.1.0.5 100, "), rig.order(1000 * kSecond));
   }
 
   // Shortly after boot: the last use lies before the start of the clock.
   void a_binding_may_predate_the_clock() {
-    Bench bench;
-    bench.balancer.bind({bench.binding("10.1.0.1", 10), bench.binding("10.1.0.2", 98)}, 5 * kSecond);
-    CPPUNIT_ASSERT_EQUAL(std::string("10.1.0.1 10, 10.1.0.2 98, "), bench.order(5 * kSecond));
-    bench.balancer.purge(16 * kSecond);
-    CPPUNIT_ASSERT_EQUAL(std::string("10.1.0.2 87, "), bench.order(16 * kSecond));
+    BalancerRig rig;
+    rig.balancer.bind({rig.binding("10.1.0.1", 10), rig.binding("10.1.0.2", 98)}, 5 * kSecond);
+    CPPUNIT_ASSERT_EQUAL(std::string("10.1.0.1 10, 10.1.0.2 98, "), rig.order(5 * kSecond));
+    rig.balancer.purge(16 * kSecond);
+    CPPUNIT_ASSERT_EQUAL(std::string("10.1.0.2 87, "), rig.order(16 * kSecond));
   }
 };
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "test/unit/userspace/backend_bench.hpp"
+#include "test/unit/userspace/backend_rig.hpp"
 #include "test/unit/userspace/servers.hpp"
 
 namespace sluice::userspace {
@@ -18,17 +18,17 @@ namespace backend_test {
 
 using test::ask;
 using test::ask_again;
-using test::BackendBench;
 using test::named;
+using test::ok;
 using test::Server;
 using test::ServiceSpec;
+using test::UserspaceRig;
 
 constexpr abi::Family kV4 = abi::Family::kIpv4;
 
-void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
 void needs_full(abi::Code code) { CPPUNIT_ASSERT(code == abi::Code::kNeedFull); }
 
-class BackendTest : public CppUnit::TestFixture {
+class BackendTest : public test::UserspaceFixture {
   CPPUNIT_TEST_SUITE(BackendTest);
   CPPUNIT_TEST(the_proxy_port_serves_before_rules_are_written);
   CPPUNIT_TEST(endpoints_change_without_the_kernel);
@@ -54,72 +54,62 @@ class BackendTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(metrics_are_reported);
   CPPUNIT_TEST_SUITE_END();
 
-  // CppUnit keeps fixtures until all tests have run; tearDown() releases the backend earlier.
-  std::unique_ptr<BackendBench> made_;
-
- public:
-  void setUp() override { made_ = std::make_unique<BackendBench>(); }
-  void tearDown() override { made_ = nullptr; }
-
- private:
-  BackendBench& bench() const { return *made_; }
-
   void the_proxy_port_serves_before_rules_are_written() {
     const Server a('a', SOCK_STREAM);
     bool was_served = false;
-    bench().on_restore = [&](const std::string& input) {
-      for (const std::uint16_t port : BackendBench::ports_in(input, "ns1/svc1")) {
+    rig().kernel.before_restore = [&](const std::string& input) {
+      for (const std::uint16_t port : UserspaceRig::ports_in(input, "ns1/svc1")) {
         CPPUNIT_ASSERT_EQUAL('a', ask(port, SOCK_STREAM, &a));
         was_served = true;
       }
     };
-    ok(bench().full({named("svc1", {a.endpoint()})}));
+    ok(rig().full({named("svc1", {a.endpoint()})}));
     CPPUNIT_ASSERT(was_served);
-    CPPUNIT_ASSERT(bench().result.kernel_writes > 0);
-    CPPUNIT_ASSERT(bench().result.objects_owned > 0);
-    CPPUNIT_ASSERT(bench().host.failed.empty());
+    CPPUNIT_ASSERT(rig().result.kernel_writes > 0);
+    CPPUNIT_ASSERT(rig().result.objects_owned > 0);
+    CPPUNIT_ASSERT(rig().host.failed.empty());
   }
 
   void endpoints_change_without_the_kernel() {
     const Server a('a', SOCK_STREAM);
     const Server b('b', SOCK_STREAM);
-    ok(bench().full({named("svc1", {a.endpoint()}), named("svc2")}));
-    const std::uint16_t port = bench().port("ns1/svc1");
+    ok(rig().full({named("svc1", {a.endpoint()}), named("svc2")}));
+    const std::uint16_t port = rig().port("ns1/svc1");
     CPPUNIT_ASSERT_EQUAL('a', ask(port, SOCK_STREAM, &a));
-    ok(bench().delta({named("svc1", {b.endpoint()})}));
-    CPPUNIT_ASSERT(bench().kernel.restores.empty());
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench().result.kernel_writes);
+    ok(rig().delta({named("svc1", {b.endpoint()})}));
+    CPPUNIT_ASSERT(rig().kernel.restores.empty());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig().result.kernel_writes);
     CPPUNIT_ASSERT_EQUAL('b', ask(port, SOCK_STREAM, &b));
-    ok(bench().delta({named("svc1")}));
-    CPPUNIT_ASSERT(bench().kernel.restores.empty());
+    ok(rig().delta({named("svc1")}));
+    CPPUNIT_ASSERT(rig().kernel.restores.empty());
     CPPUNIT_ASSERT_EQUAL('-', ask(port, SOCK_STREAM, nullptr));
   }
 
   void addresses_change_without_the_sockets() {
     ServiceSpec spec = named("svc1");
-    ok(bench().full({spec}));
-    const std::uint16_t port = bench().port("ns1/svc1");
+    ok(rig().full({spec}));
+    const std::uint16_t port = rig().port("ns1/svc1");
     spec.external_ips = {"192.0.2.7"};
     spec.port = 81;
-    ok(bench().delta({spec}));
-    CPPUNIT_ASSERT_EQUAL(port, bench().port("ns1/svc1"));
-    CPPUNIT_ASSERT(bench().rules("ns1/svc1", "192.0.2.7") > 0);
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench().rules("ns1/svc1", "--dport 80 "));
+    ok(rig().delta({spec}));
+    CPPUNIT_ASSERT_EQUAL(port, rig().port("ns1/svc1"));
+    CPPUNIT_ASSERT(rig().rules("ns1/svc1", "192.0.2.7") > 0);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig().rules("ns1/svc1", "--dport 80 "));
   }
 
   void a_removed_service_loses_its_rules_before_its_port() {
     const Server a('a', SOCK_STREAM);
-    ok(bench().full({named("svc1", {a.endpoint()}), named("svc2")}));
-    const std::uint16_t port = bench().port("ns1/svc1");
+    ok(rig().full({named("svc1", {a.endpoint()}), named("svc2")}));
+    const std::uint16_t port = rig().port("ns1/svc1");
     char before = '?';
-    bench().on_restore = [&](const std::string&) { before = ask(port, SOCK_STREAM, &a); };
-    ok(bench().delta({}, {named("svc1")}));
+    rig().kernel.before_restore = [&](const std::string&) { before = ask(port, SOCK_STREAM, &a); };
+    ok(rig().delta({}, {named("svc1")}));
     CPPUNIT_ASSERT_EQUAL('a', before);
-    CPPUNIT_ASSERT(bench().ports("ns1/svc1").empty());
+    CPPUNIT_ASSERT(rig().ports("ns1/svc1").empty());
     CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, port));
-    bench().on_restore = nullptr;
-    const std::uint16_t other = bench().port("ns1/svc2");
-    ok(bench().full({}));
+    rig().kernel.before_restore = nullptr;
+    const std::uint16_t other = rig().port("ns1/svc2");
+    ok(rig().full({}));
     CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, other));
   }
 
@@ -128,22 +118,22 @@ class BackendTest : public CppUnit::TestFixture {
     const Server there('t', SOCK_STREAM);
     ServiceSpec spec = named("svc1", {here.endpoint(true), there.endpoint()});
     spec.internal_local = true;
-    ok(bench().full({spec}));
-    const std::uint16_t local = bench().port("ns1/svc1");
+    ok(rig().full({spec}));
+    const std::uint16_t local = rig().port("ns1/svc1");
     for (int i = 0; i < 3; ++i) CPPUNIT_ASSERT_EQUAL('h', ask(local, SOCK_STREAM, &here));
     spec.internal_local = false;
     spec.vips = {"192.0.2.8"};
     spec.external_local = true;
     spec.endpoints = {here.endpoint(true)};
-    ok(bench().delta({spec}));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench().ports("ns1/svc1").size());
-    CPPUNIT_ASSERT(bench().ports("ns1/svc1").contains(local));
-    for (const std::uint16_t port : bench().ports("ns1/svc1")) {
+    ok(rig().delta({spec}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig().ports("ns1/svc1").size());
+    CPPUNIT_ASSERT(rig().ports("ns1/svc1").contains(local));
+    for (const std::uint16_t port : rig().ports("ns1/svc1")) {
       CPPUNIT_ASSERT_EQUAL('h', ask(port, SOCK_STREAM, &here));
     }
     spec.external_local = false;
-    ok(bench().delta({spec}));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench().ports("ns1/svc1").size());
+    ok(rig().delta({spec}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig().ports("ns1/svc1").size());
     CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, local));
   }
 
@@ -152,10 +142,10 @@ class BackendTest : public CppUnit::TestFixture {
     const Server b('b', SOCK_DGRAM);
     ServiceSpec udp = named("svc1", {b.endpoint()});
     udp.protocol = abi::Protocol::kUdp;
-    ok(bench().full({named("svc1", {a.endpoint()}), udp}));
+    ok(rig().full({named("svc1", {a.endpoint()}), udp}));
     bool tcp_seen = false;
     bool udp_seen = false;
-    for (const std::uint16_t port : bench().ports("ns1/svc1")) {
+    for (const std::uint16_t port : rig().ports("ns1/svc1")) {
       if (test::bound(kV4, SOCK_DGRAM, test::loopback(kV4), port)) {
         tcp_seen = ask(port, SOCK_STREAM, &a) == 'a';
       } else {
@@ -164,51 +154,51 @@ class BackendTest : public CppUnit::TestFixture {
     }
     // The kernel may choose the same number for both.
     CPPUNIT_ASSERT(udp_seen);
-    CPPUNIT_ASSERT(tcp_seen || bench().ports("ns1/svc1").size() == 1);
-    ok(bench().delta({}, {udp}));
-    CPPUNIT_ASSERT_EQUAL('a', ask(bench().port("ns1/svc1"), SOCK_STREAM, &a));
+    CPPUNIT_ASSERT(tcp_seen || rig().ports("ns1/svc1").size() == 1);
+    ok(rig().delta({}, {udp}));
+    CPPUNIT_ASSERT_EQUAL('a', ask(rig().port("ns1/svc1"), SOCK_STREAM, &a));
   }
 
   void a_udp_client_of_a_removed_endpoint_is_dropped() {
     const Server a('a', SOCK_DGRAM);
     const Server b('b', SOCK_DGRAM);
-    bench().settings.relay.udp_timeout = std::chrono::hours(1);
+    rig().settings.relay.udp_timeout = std::chrono::hours(1);
     ServiceSpec udp = named("svc1", {a.endpoint()});
     udp.protocol = abi::Protocol::kUdp;
-    ok(bench().full({udp}));
+    ok(rig().full({udp}));
     const lib::Fd client(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    const SocketAddress to(kV4, test::loopback(kV4), bench().port("ns1/svc1"));
+    const SocketAddress to(kV4, test::loopback(kV4), rig().port("ns1/svc1"));
     CPPUNIT_ASSERT_EQUAL(0, connect(client.get(), to.get(), to.size()));
     CPPUNIT_ASSERT_EQUAL('a', ask_again(client, SOCK_DGRAM, &a));
     udp.endpoints = {b.endpoint()};
-    ok(bench().delta({udp}));
+    ok(rig().delta({udp}));
     CPPUNIT_ASSERT_EQUAL('b', ask_again(client, SOCK_DGRAM, &b));
   }
 
   void udp_proxy_ports_are_reported_to_the_daemon() {
     ServiceSpec udp = named("svc1");
     udp.protocol = abi::Protocol::kUdp;
-    ok(bench().full({udp, named("svc2")}));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench().host.relayed.size());
-    CPPUNIT_ASSERT(std::vector{bench().port("ns1/svc1")} == bench().host.relayed["ns1/svc1:p80"]);
-    bench().host.relayed.clear();
-    ok(bench().delta({named("svc2")}));
-    CPPUNIT_ASSERT(bench().host.relayed.empty());
-    ok(bench().delta({udp}));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench().host.relayed.size());
+    ok(rig().full({udp, named("svc2")}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig().host.relayed.size());
+    CPPUNIT_ASSERT(std::vector{rig().port("ns1/svc1")} == rig().host.relayed["ns1/svc1:p80"]);
+    rig().host.relayed.clear();
+    ok(rig().delta({named("svc2")}));
+    CPPUNIT_ASSERT(rig().host.relayed.empty());
+    ok(rig().delta({udp}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig().host.relayed.size());
   }
 
   void works_with_a_daemon_without_relay_extension() {
-    bench().host.relays_known = false;
+    rig().host.relays_known = false;
     ServiceSpec udp = named("svc1");
     udp.protocol = abi::Protocol::kUdp;
-    ok(bench().full({udp}));
-    CPPUNIT_ASSERT(bench().port("ns1/svc1") != 0);
+    ok(rig().full({udp}));
+    CPPUNIT_ASSERT(rig().port("ns1/svc1") != 0);
   }
 
   void ipv6_is_served() {
     if (!test::has_ipv6()) return;
-    BackendBench v6(abi::Family::kIpv6);
+    UserspaceRig v6(abi::Family::kIpv6);
     ServiceSpec spec = named("svc1");
     spec.cluster_ip = "fd00::1";
     test::NodeSpec node;
@@ -227,90 +217,90 @@ class BackendTest : public CppUnit::TestFixture {
     both.external_local = true;
     both.vips = {"192.0.2.9"};
     const std::vector<ServiceSpec> all{named("svc1", {a.endpoint()}), udp, both};
-    ok(bench().full(all));
-    const std::string before = bench().kernel.text();
-    CPPUNIT_ASSERT_EQUAL('a', ask(bench().port("ns1/svc1"), SOCK_STREAM, &a));
-    bench().stop();
-    CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, bench().port("ns1/svc1")));
-    ok(bench().full(all));
-    CPPUNIT_ASSERT(bench().kernel.restores.empty());
-    CPPUNIT_ASSERT_EQUAL(before, bench().kernel.text());
-    CPPUNIT_ASSERT_EQUAL('a', ask(bench().port("ns1/svc1"), SOCK_STREAM, &a));
-    CPPUNIT_ASSERT_EQUAL('b', ask(bench().port("ns1/svc2"), SOCK_DGRAM, &b));
+    ok(rig().full(all));
+    const std::string before = rig().kernel.text();
+    CPPUNIT_ASSERT_EQUAL('a', ask(rig().port("ns1/svc1"), SOCK_STREAM, &a));
+    rig().stop();
+    CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, rig().port("ns1/svc1")));
+    ok(rig().full(all));
+    CPPUNIT_ASSERT(rig().kernel.restores.empty());
+    CPPUNIT_ASSERT_EQUAL(before, rig().kernel.text());
+    CPPUNIT_ASSERT_EQUAL('a', ask(rig().port("ns1/svc1"), SOCK_STREAM, &a));
+    CPPUNIT_ASSERT_EQUAL('b', ask(rig().port("ns1/svc2"), SOCK_DGRAM, &b));
   }
 
   void a_new_service_does_not_take_the_port_of_a_returning_one() {
     const std::uint16_t low = test::free_port(kV4);
-    bench().settings.proxy_ports = {low, low};
-    ok(bench().full({named("svc2")}));
-    CPPUNIT_ASSERT_EQUAL(low, bench().port("ns1/svc2"));
-    bench().stop();
-    ok(bench().full({named("svc1"), named("svc2")}));
-    CPPUNIT_ASSERT_EQUAL(low, bench().port("ns1/svc2"));
-    CPPUNIT_ASSERT(bench().host.failed.contains("ns1/svc1:p80"));
+    rig().settings.proxy_ports = {low, low};
+    ok(rig().full({named("svc2")}));
+    CPPUNIT_ASSERT_EQUAL(low, rig().port("ns1/svc2"));
+    rig().stop();
+    ok(rig().full({named("svc1"), named("svc2")}));
+    CPPUNIT_ASSERT_EQUAL(low, rig().port("ns1/svc2"));
+    CPPUNIT_ASSERT(rig().host.failed.contains("ns1/svc1:p80"));
   }
 
   void a_service_without_proxy_port_is_not_programmed_and_retried() {
     const std::uint16_t low = test::free_port(kV4);
-    bench().settings.proxy_ports = {low, low};
-    ok(bench().full({named("svc1"), named("svc2")}));
-    CPPUNIT_ASSERT_EQUAL(low, bench().port("ns1/svc1"));
-    CPPUNIT_ASSERT(bench().ports("ns1/svc2").empty());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench().host.failed.size());
+    rig().settings.proxy_ports = {low, low};
+    ok(rig().full({named("svc1"), named("svc2")}));
+    CPPUNIT_ASSERT_EQUAL(low, rig().port("ns1/svc1"));
+    CPPUNIT_ASSERT(rig().ports("ns1/svc2").empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig().host.failed.size());
     const std::string range = std::to_string(low) + "-" + std::to_string(low);
     CPPUNIT_ASSERT_EQUAL("all ports of --proxy-port-range " + range + " are in use; widen it",
-                         bench().host.failed["ns1/svc2:p80"]);
-    ok(bench().delta({}, {named("svc1")}));
-    ok(bench().verify());
-    ok(bench().full({named("svc2")}));
-    CPPUNIT_ASSERT_EQUAL(low, bench().port("ns1/svc2"));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench().host.failed.size());
+                         rig().host.failed["ns1/svc2:p80"]);
+    ok(rig().delta({}, {named("svc1")}));
+    ok(rig().verify());
+    ok(rig().full({named("svc2")}));
+    CPPUNIT_ASSERT_EQUAL(low, rig().port("ns1/svc2"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig().host.failed.size());
   }
 
   void sctp_is_not_programmed() {
     ServiceSpec sctp = named("svc1");
     sctp.protocol = abi::Protocol::kSctp;
-    ok(bench().full({sctp, named("svc2")}));
+    ok(rig().full({sctp, named("svc2")}));
     CPPUNIT_ASSERT_EQUAL(std::string("userspace mode relays TCP and UDP only; use another mode for SCTP"),
-                         bench().host.failed["ns1/svc1:p80"]);
-    CPPUNIT_ASSERT(bench().ports("ns1/svc1").empty());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench().ports("ns1/svc2").size());
-    ok(bench().delta({}, {sctp}));
+                         rig().host.failed["ns1/svc1:p80"]);
+    CPPUNIT_ASSERT(rig().ports("ns1/svc1").empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig().ports("ns1/svc2").size());
+    ok(rig().delta({}, {sctp}));
   }
 
   void refused_rules_leave_the_others_in_place() {
-    bench().kernel.refuse = {"ns1/svc1"};
-    ok(bench().full({named("svc1"), named("svc2")}));
-    CPPUNIT_ASSERT(bench().host.failed.contains("ns1/svc1:p80"));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench().host.failed.size());
-    CPPUNIT_ASSERT(bench().ports("ns1/svc1").empty());
-    CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, bench().port("ns1/svc2")));
-    bench().kernel.refuse.clear();
-    ok(bench().delta({named("svc1")}));
-    CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, bench().port("ns1/svc1")));
+    rig().kernel.refuse = {"ns1/svc1"};
+    ok(rig().full({named("svc1"), named("svc2")}));
+    CPPUNIT_ASSERT(rig().host.failed.contains("ns1/svc1:p80"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig().host.failed.size());
+    CPPUNIT_ASSERT(rig().ports("ns1/svc1").empty());
+    CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, rig().port("ns1/svc2")));
+    rig().kernel.refuse.clear();
+    ok(rig().delta({named("svc1")}));
+    CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, rig().port("ns1/svc1")));
   }
 
   void a_failed_write_is_repaired_by_the_next_full() {
-    ok(bench().full({named("svc1")}));
-    const std::uint16_t port = bench().port("ns1/svc1");
-    bench().kernel.fail_next = 4;
-    CPPUNIT_ASSERT(bench().delta({named("svc2")}, {named("svc1")}) == abi::Code::kRetry);
+    ok(rig().full({named("svc1")}));
+    const std::uint16_t port = rig().port("ns1/svc1");
+    rig().kernel.fail_next = 4;
+    CPPUNIT_ASSERT(rig().delta({named("svc2")}, {named("svc1")}) == abi::Code::kRetry);
     // Rules still redirect there.
     CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, port));
-    needs_full(bench().delta({named("svc2")}));
-    needs_full(bench().verify());
-    ok(bench().full({named("svc2")}));
+    needs_full(rig().delta({named("svc2")}));
+    needs_full(rig().verify());
+    ok(rig().full({named("svc2")}));
     CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, port));
-    CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, bench().port("ns1/svc2")));
+    CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, rig().port("ns1/svc2")));
   }
 
   void a_wrong_base_generation_requires_a_full_transaction() {
-    needs_full(bench().delta({named("svc1")}));
-    ok(bench().full({named("svc1")}));
-    ++bench().generation;
-    needs_full(bench().delta({named("svc1")}));
-    ok(bench().full({named("svc1")}));
-    CPPUNIT_ASSERT(bench().kernel.restores.empty());
+    needs_full(rig().delta({named("svc1")}));
+    ok(rig().full({named("svc1")}));
+    ++rig().generation;
+    needs_full(rig().delta({named("svc1")}));
+    ok(rig().full({named("svc1")}));
+    CPPUNIT_ASSERT(rig().kernel.restores.empty());
   }
 
   void changed_node_facts_require_a_full_transaction() {
@@ -318,58 +308,58 @@ class BackendTest : public CppUnit::TestFixture {
     spec.external_ips = {"192.0.2.7"};
     test::NodeSpec node;
     node.local_addresses = {"192.168.0.2"};
-    ok(bench().full({spec}, node));
+    ok(rig().full({spec}, node));
     node.local_addresses = {"192.168.0.2", "192.168.7.7"};
-    ok(bench().delta({}, {}, node));
+    ok(rig().delta({}, {}, node));
     node.local_addresses = {"192.0.2.7", "192.168.0.2", "192.168.7.7"};
-    needs_full(bench().delta({}, {}, node));
-    ok(bench().full({spec}, node));
+    needs_full(rig().delta({}, {}, node));
+    ok(rig().full({spec}, node));
     node.local_addresses = {"192.168.0.2"};
-    needs_full(bench().delta({}, {}, node));
-    ok(bench().full({spec}, node));
+    needs_full(rig().delta({}, {}, node));
+    ok(rig().full({spec}, node));
     node.flags = 0;
     node.node_port_addresses = {"192.168.0.2"};
-    needs_full(bench().delta({}, {}, node));
+    needs_full(rig().delta({}, {}, node));
   }
 
   void drift_requires_a_full_transaction_and_keeps_ports() {
-    ok(bench().full({named("svc1")}));
-    const std::uint16_t port = bench().port("ns1/svc1");
-    ok(bench().verify());
-    bench().kernel.foreign("*nat\n-F KUBE-PORTALS-CONTAINER\nCOMMIT\n");
-    bench().host.pass(60);
-    needs_full(bench().verify());
-    ok(bench().full({named("svc1")}));
-    CPPUNIT_ASSERT_EQUAL(port, bench().port("ns1/svc1"));
-    bench().host.pass(60);
-    ok(bench().verify());
+    ok(rig().full({named("svc1")}));
+    const std::uint16_t port = rig().port("ns1/svc1");
+    ok(rig().verify());
+    rig().kernel.foreign("*nat\n-F KUBE-PORTALS-CONTAINER\nCOMMIT\n");
+    rig().host.pass(60);
+    needs_full(rig().verify());
+    ok(rig().full({named("svc1")}));
+    CPPUNIT_ASSERT_EQUAL(port, rig().port("ns1/svc1"));
+    rig().host.pass(60);
+    ok(rig().verify());
   }
 
   void retire_keeps_claimed_chains_and_ends() {
-    ok(bench().full({named("svc1")}));
-    const std::uint16_t port = bench().port("ns1/svc1");
+    ok(rig().full({named("svc1")}));
+    const std::uint16_t port = rig().port("ns1/svc1");
     const std::string kept = "iptables/nat/KUBE-PORTALS-HOST";
     const abi::StringView view = sdk::view(kept);
     abi::Handover handover{};
     handover.struct_size = sizeof(handover);
     handover.claims = sdk::array(&view, 1);
-    ok(bench().backend().retire(&handover, &bench().error));
-    CPPUNIT_ASSERT(bench().kernel.has("nat", "KUBE-PORTALS-HOST"));
-    CPPUNIT_ASSERT(!bench().kernel.has("nat", "KUBE-PORTALS-CONTAINER"));
+    ok(rig().backend().retire(&handover, &rig().error));
+    CPPUNIT_ASSERT(rig().kernel.has("nat", "KUBE-PORTALS-HOST"));
+    CPPUNIT_ASSERT(!rig().kernel.has("nat", "KUBE-PORTALS-CONTAINER"));
     CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, port));
   }
 
   void cleanup_removes_everything() {
-    const std::string before = bench().kernel.text();
-    ok(bench().full({named("svc1")}));
-    bench().stop();
-    ok(bench().backend().cleanup(&bench().error));
-    CPPUNIT_ASSERT_EQUAL(before, bench().kernel.text());
+    const std::string before = rig().kernel.text();
+    ok(rig().full({named("svc1")}));
+    rig().stop();
+    ok(rig().backend().cleanup(&rig().error));
+    CPPUNIT_ASSERT_EQUAL(before, rig().kernel.text());
   }
 
   void metrics_are_reported() {
-    ok(bench().full({named("svc1")}));
-    CPPUNIT_ASSERT(bench().result.kernel_nanoseconds > 0);
+    ok(rig().full({named("svc1")}));
+    CPPUNIT_ASSERT(rig().result.kernel_nanoseconds > 0);
   }
 };
 

@@ -13,19 +13,20 @@
 #include <string>
 #include <vector>
 
-#include "test/unit/userspace/backend_bench.hpp"
+#include "test/unit/common/inspection_examples.hpp"
+#include "test/unit/userspace/backend_rig.hpp"
 
 namespace sluice::userspace {
 namespace inspection_test {
 
-using test::BackendBench;
 using test::NodeSpec;
 using test::ServiceSpec;
+using test::UserspaceRig;
 
 constexpr const char* kAll = "10.180.0.1:80, 10.180.2.1:80";
 constexpr const char* kNone = "accepted and closed, no endpoints";
 
-class UserspaceInspectionTest : public CppUnit::TestFixture {
+class UserspaceInspectionTest : public test::UserspaceFixture, private test::InspectionExamples {
   CPPUNIT_TEST_SUITE(UserspaceInspectionTest);
   CPPUNIT_TEST(frontends_are_shown_with_their_endpoints);
   CPPUNIT_TEST(policy_local_is_shown);
@@ -45,48 +46,16 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_truncated_listing_is_an_error);
   CPPUNIT_TEST_SUITE_END();
 
-  // CppUnit keeps fixtures until all tests have run; tearDown() releases the backend earlier.
-  std::unique_ptr<BackendBench> made_;
-
- public:
-  void setUp() override { made_ = std::make_unique<BackendBench>(); }
-  void tearDown() override { made_ = nullptr; }
-
- private:
-  BackendBench& bench() const { return *made_; }
-
-  static std::string text(const std::vector<std::string>& all) {
-    std::string joined;
-    for (const std::string& line : all) joined += line + "\n";
-    return joined;
-  }
-  static ServiceSpec example(int number = 1) {
-    ServiceSpec service;
-    service.name = "svc" + std::to_string(number);
-    service.cluster_ip = "172.30.0.4" + std::to_string(number);
-    service.endpoints = {{"10.180.2.1", 80, false}, {"10.180.0.1", 80, true}};
-    return service;
-  }
-  static ServiceSpec balanced() {
-    ServiceSpec service = example();
-    service.vips = {"1.2.3.4"};
-    service.source_ranges = {"203.0.113.0/25"};
-    return service;
-  }
   void full(const std::vector<ServiceSpec>& services, const NodeSpec& node = {}) {
-    CPPUNIT_ASSERT(bench().full(services, node) == abi::Code::kOk);
-    CPPUNIT_ASSERT(bench().host.failed.empty());
+    CPPUNIT_ASSERT(rig().full(services, node) == abi::Code::kOk);
+    CPPUNIT_ASSERT(rig().host.failed.empty());
   }
-  void expect(const std::vector<std::string>& lines) { CPPUNIT_ASSERT_EQUAL(text(lines), text(bench().inspect())); }
-  void expect_first(const std::string& line) { CPPUNIT_ASSERT_EQUAL(line, bench().inspect("ns1/svc1").front()); }
-  // Removes the rules that contain `part`; at least one.
+  void expect(const std::vector<std::string>& lines) { CPPUNIT_ASSERT_EQUAL(text(lines), text(rig().inspect())); }
+  void expect_first(const std::string& line) { CPPUNIT_ASSERT_EQUAL(line, rig().inspect("ns1/svc1").front()); }
   void erase(const std::string& table, const std::string& chain, const std::string& part) {
-    auto& rules = bench().kernel.tables.at(table).at(chain);
-    const std::size_t removed =
-        std::erase_if(rules, [&](const std::string& rule) { return rule.find(part) != std::string::npos; });
-    CPPUNIT_ASSERT_MESSAGE(part, removed != 0);
+    erase_rules(rig().kernel, table, chain, part);
   }
-  std::string port() { return "proxy port " + std::to_string(bench().port("ns1/svc1")); }
+  std::string port() { return "proxy port " + std::to_string(rig().port("ns1/svc1")); }
 
   void frontends_are_shown_with_their_endpoints() {
     ServiceSpec service = example();
@@ -171,7 +140,7 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
     remote.endpoints.pop_back();
     full({balanced(), with_node, local, remote});
     std::vector<std::string> ranged;
-    for (const std::string& line : bench().inspect()) {
+    for (const std::string& line : rig().inspect()) {
       if (line.find(" 1.2.3.") != std::string::npos) ranged.push_back(line);
     }
     const std::string targets = std::string(":80/tcp masqueraded -> ") + kAll + "; only for ";
@@ -195,7 +164,7 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
     full({service}, node);
     const std::string front = "ns1/svc1:p80 :30001/tcp at ";
     const std::string rest = std::string(" masqueraded -> ") + kAll;
-    const auto node_port = [&] { return bench().inspect().back(); };
+    const auto node_port = [&] { return rig().inspect().back(); };
     CPPUNIT_ASSERT_EQUAL(front + "192.168.0.100, 192.168.0.20" + rest, node_port());
     erase("nat", "PREROUTING", "192.168.0.100");
     CPPUNIT_ASSERT_EQUAL(front + "192.168.0.20" + rest + " (for processes of this node at 192.168.0.100, 192.168.0.20)",
@@ -207,7 +176,7 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
 
   void ipv6_is_shown() {
     if (!test::has_ipv6()) return;
-    made_ = std::make_unique<BackendBench>(abi::Family::kIpv6);
+    rig_ = std::make_unique<UserspaceRig>(abi::Family::kIpv6);
     ServiceSpec service = example();
     service.cluster_ip = "fd00:30::41";
     service.endpoints = {{"fd00:180::1", 80, true}};
@@ -228,24 +197,23 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
     other.name = "svc10";
     other.cluster_ip = "172.30.0.99";
     full({example(), other});
-    bench().kernel.foreign("*nat\n-A KUBE-PORTALS-HOST -p tcp -j ACCEPT\nCOMMIT\n");
+    rig().kernel.foreign("*nat\n-A KUBE-PORTALS-HOST -p tcp -j ACCEPT\nCOMMIT\n");
     for (const std::string name : {"ns1/svc1", "ns1/svc1:p80"}) {
-      CPPUNIT_ASSERT_EQUAL(std::string("ns1/svc1:p80 172.30.0.41:80/tcp -> ") + kAll + "\n",
-                           text(bench().inspect(name)));
+      CPPUNIT_ASSERT_EQUAL(std::string("ns1/svc1:p80 172.30.0.41:80/tcp -> ") + kAll + "\n", text(rig().inspect(name)));
     }
-    for (const std::string name : {"ns1/svc", "svc1", "ns1/svc1:p8"}) CPPUNIT_ASSERT(bench().inspect(name).empty());
-    CPPUNIT_ASSERT(bench().inspected == abi::Code::kOk);
+    for (const std::string name : {"ns1/svc", "svc1", "ns1/svc1:p8"}) CPPUNIT_ASSERT(rig().inspect(name).empty());
+    CPPUNIT_ASSERT(rig().inspected == abi::Code::kOk);
   }
 
   void endpoints_of_a_delta_are_shown() {
     full({example()});
     ServiceSpec less = example();
     less.endpoints.pop_back();
-    const std::size_t saves = bench().kernel.saves;
-    CPPUNIT_ASSERT(bench().delta({less}) == abi::Code::kOk);
+    const std::size_t saves = rig().kernel.saves;
+    CPPUNIT_ASSERT(rig().delta({less}) == abi::Code::kOk);
     expect({"ns1/svc1:p80 172.30.0.41:80/tcp -> 10.180.2.1:80"});
-    CPPUNIT_ASSERT_EQUAL(saves + 1, bench().kernel.saves);
-    CPPUNIT_ASSERT(bench().kernel.restores.empty());
+    CPPUNIT_ASSERT_EQUAL(saves + 1, rig().kernel.saves);
+    CPPUNIT_ASSERT(rig().kernel.restores.empty());
   }
 
   // The descriptor of this process that listens at the port.
@@ -262,7 +230,7 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
 
   void a_socket_that_does_not_listen_is_shown() {
     full({example()});
-    CPPUNIT_ASSERT_EQUAL(0, shutdown(listener(bench().port("ns1/svc1")), SHUT_RDWR));
+    CPPUNIT_ASSERT_EQUAL(0, shutdown(listener(rig().port("ns1/svc1")), SHUT_RDWR));
     expect({std::string("ns1/svc1:p80 172.30.0.41:80/tcp -> ") + kAll + " (" + port() + " does not listen)"});
   }
 
@@ -281,7 +249,7 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
     erase("nat", "KUBE-PORTALS-HOST", "172.30.0.41");
     expect_first(front + "nowhere (no portal rule, " + proxy_port + " listens)");
     // A rule that redirects to a port without listener.
-    bench().kernel.foreign(
+    rig().kernel.foreign(
         "*nat\n-A KUBE-PORTALS-CONTAINER -m comment --comment ns1/svc1:p80 -p tcp -m tcp --dport 80 -d 172.30.0.41/32 "
         "-j "
         "REDIRECT --to-ports 9\n-A KUBE-PORTALS-HOST -m comment --comment ns1/svc1:p80 -p tcp -m tcp --dport 80 -d "
@@ -293,7 +261,7 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
     full({example()});
     const std::string line = std::string("ns1/svc1:p80 172.30.0.41:80/tcp -> ") + kAll;
     expect_first(line);
-    auto& rules = bench().kernel.tables.at("nat").at("OUTPUT");
+    auto& rules = rig().kernel.tables.at("nat").at("OUTPUT");
     const auto jump = std::find_if(rules.begin(), rules.end(), [](const std::string& rule) {
       return rule.find("KUBE-PORTALS-HOST") != std::string::npos;
     });
@@ -316,7 +284,7 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
     service.external_ips = {"192.0.2.10"};
     service.external_local = true;
     const auto reset = [&] { full({service}); };
-    const auto node_port = [&] { return bench().inspect().back(); };
+    const auto node_port = [&] { return rig().inspect().back(); };
     const std::string all = kAll;
     const std::string front = "ns1/svc1:p80 :30001/tcp at every address of this node -> 10.180.0.1:80";
     reset();
@@ -331,7 +299,7 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(shown, shown.find(" (KUBE-NODEPORT-NON-LOCAL does not accept proxy port ") != shown.npos);
     reset();
     erase("nat", "KUBE-PORTALS-CONTAINER", "--physdev-is-in");
-    const std::string external = bench().inspect().at(1);
+    const std::string external = rig().inspect().at(1);
     CPPUNIT_ASSERT_MESSAGE(external, external.find("192.0.2.10:80/tcp -> 10.180.0.1:80 (only while it is an address of "
                                                    "this node); from this node -> ") != external.npos);
     service.endpoints.pop_back();
@@ -358,7 +326,7 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
 
   void objects_that_no_service_wants_come_last() {
     full({example()});
-    bench().kernel.foreign(
+    rig().kernel.foreign(
         "*nat\n-A KUBE-PORTALS-CONTAINER -m comment --comment a/b:c -p tcp -m tcp --dport 80 -d 172.30.0.99/32 -j "
         "REDIRECT "
         "--to-ports 9\n-A KUBE-PORTALS-HOST -s 10.0.0.9 -j ACCEPT\nCOMMIT\n"
@@ -373,19 +341,19 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
   }
 
   void before_the_first_apply_the_call_asks_for_a_retry() {
-    CPPUNIT_ASSERT(bench().inspect().empty());
-    CPPUNIT_ASSERT(bench().inspected == abi::Code::kRetry);
+    CPPUNIT_ASSERT(rig().inspect().empty());
+    CPPUNIT_ASSERT(rig().inspected == abi::Code::kRetry);
     CPPUNIT_ASSERT_EQUAL(std::string("no Services applied yet: the daemon is still waiting for Services"),
-                         std::string(bench().error.message));
+                         std::string(rig().error.message));
   }
 
   void a_truncated_listing_is_an_error() {
     full({example()});
-    bench().kernel.cut_save = true;
-    CPPUNIT_ASSERT(bench().inspect().empty());
-    CPPUNIT_ASSERT(bench().inspected == abi::Code::kKernel);
+    rig().kernel.cut_save = true;
+    CPPUNIT_ASSERT(rig().inspect().empty());
+    CPPUNIT_ASSERT(rig().inspected == abi::Code::kKernel);
     CPPUNIT_ASSERT_EQUAL(std::string("read the rules: the output of /usr/sbin/iptables-nft-save is truncated"),
-                         std::string(bench().error.message));
+                         std::string(rig().error.message));
   }
 };
 

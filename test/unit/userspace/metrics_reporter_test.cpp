@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "test/unit/patience.hpp"
-#include "test/unit/userspace/backend_bench.hpp"
+#include "test/unit/userspace/backend_rig.hpp"
 
 namespace sluice::userspace {
 namespace metrics_reporter_test {

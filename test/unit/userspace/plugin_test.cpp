@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "test/unit/plugin_library.hpp"
-#include "test/unit/userspace/backend_bench.hpp"
+#include "test/unit/userspace/backend_rig.hpp"
 
 namespace sluice::userspace {
 namespace plugin_test {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "test/unit/patience.hpp"
-#include "test/unit/userspace/backend_bench.hpp"
+#include "test/unit/userspace/backend_rig.hpp"
 #include "test/unit/userspace/servers.hpp"
 
 namespace sluice::userspace {
@@ -22,11 +22,12 @@ namespace retirement_test {
 
 using test::ask;
 using test::ask_again;
-using test::BackendBench;
 using test::named;
+using test::ok;
 using test::Server;
 using test::ServiceSpec;
 using test::stretched_milliseconds;
+using test::UserspaceRig;
 using test::wait_until;
 
 constexpr abi::Family kV4 = abi::Family::kIpv4;
@@ -39,7 +40,6 @@ constexpr const char* kLostUdp = "sluice_userspace_connections_lost_total{ip_fam
 constexpr const char* kPortals = "sluice_userspace_portals{ip_family=\"IPv4\"}";
 constexpr const char* kDrainingTcp = "sluice_userspace_draining{ip_family=\"IPv4\",protocol=\"tcp\"}";
 
-void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
 void retries(abi::Code code) { CPPUNIT_ASSERT(code == abi::Code::kRetry); }
 
 // A client and the connection of the relay at its endpoint.
@@ -76,7 +76,7 @@ lib::Fd udp_client(std::uint16_t proxy_port) {
   return client;
 }
 
-class RetirementTest : public CppUnit::TestFixture {
+class RetirementTest : public test::UserspaceFixture {
   CPPUNIT_TEST_SUITE(RetirementTest);
   CPPUNIT_TEST(rules_are_removed_in_stages);
   CPPUNIT_TEST(claimed_chains_are_kept);
@@ -98,26 +98,24 @@ class RetirementTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(node_ports_are_released_after_the_grace_period);
   CPPUNIT_TEST_SUITE_END();
 
-  std::unique_ptr<BackendBench> made_;
   lib::Fd listener_;
 
  public:
   void setUp() override {
-    made_ = std::make_unique<BackendBench>();
+    UserspaceFixture::setUp();
     listener_ = test::bound(kV4, SOCK_STREAM, test::loopback(kV4), 0);
     CPPUNIT_ASSERT_EQUAL(0, listen(listener_.get(), 16));
   }
   void tearDown() override {
-    made_ = nullptr;
+    UserspaceFixture::tearDown();
     listener_.reset();
   }
 
  private:
-  BackendBench& bench() const { return *made_; }
   test::EndpointSpec endpoint() const {
     return {"127.0.0.1", test::port_of(listener_), false, test::Condition::kReady};
   }
-  abi::Code retire(std::uint32_t seconds) { return bench().retire(bench().backend(), seconds); }
+  abi::Code retire(std::uint32_t seconds) { return rig().retire(rig().backend(), seconds); }
 
   ServiceSpec guarded() const {
     ServiceSpec spec = named("svc1");
@@ -127,11 +125,11 @@ class RetirementTest : public CppUnit::TestFixture {
   }
 
   void rules_are_removed_in_stages() {
-    ok(bench().full({guarded()}));
-    const auto has = [&](const std::string& text) { return bench().rules("ns1/svc1", text) > 0; };
+    ok(rig().full({guarded()}));
+    const auto has = [&](const std::string& text) { return rig().rules("ns1/svc1", text) > 0; };
     CPPUNIT_ASSERT(has("is not for this source"));
     std::vector<std::string> inputs;
-    bench().on_restore = [&](const std::string& input) {
+    rig().kernel.before_restore = [&](const std::string& input) {
       inputs.push_back(input);
       // Packets that are not redirected any more must not be dropped: another backend serves them.
       if (input.find("*nat") != std::string::npos) CPPUNIT_ASSERT(!has("is not for this source"));
@@ -142,51 +140,51 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, inputs.size());
     CPPUNIT_ASSERT(inputs[0].find("*nat") == std::string::npos);
     CPPUNIT_ASSERT(inputs[1].find("*filter") == std::string::npos);
-    CPPUNIT_ASSERT(!bench().kernel.has("nat", "KUBE-PORTALS-CONTAINER"));
-    CPPUNIT_ASSERT(bench().kernel.has("filter", "KUBE-NODEPORT-NON-LOCAL"));
-    bench().host.pass(3);
+    CPPUNIT_ASSERT(!rig().kernel.has("nat", "KUBE-PORTALS-CONTAINER"));
+    CPPUNIT_ASSERT(rig().kernel.has("filter", "KUBE-NODEPORT-NON-LOCAL"));
+    rig().host.pass(3);
     ok(retire(57));
-    CPPUNIT_ASSERT(!bench().kernel.has("filter", "KUBE-NODEPORT-NON-LOCAL"));
-    CPPUNIT_ASSERT(!bench().kernel.has("filter", "KUBE-PORTALS-FIREWALL"));
-    CPPUNIT_ASSERT(bench().kernel.text().find("KUBE-") == std::string::npos);
+    CPPUNIT_ASSERT(!rig().kernel.has("filter", "KUBE-NODEPORT-NON-LOCAL"));
+    CPPUNIT_ASSERT(!rig().kernel.has("filter", "KUBE-PORTALS-FIREWALL"));
+    CPPUNIT_ASSERT(rig().kernel.text().find("KUBE-") == std::string::npos);
     ok(retire(56));
   }
 
   void claimed_chains_are_kept() {
-    ok(bench().full({guarded()}));
-    const std::string before = bench().kernel.text();
+    ok(rig().full({guarded()}));
+    const std::string before = rig().kernel.text();
     std::vector<std::string> all;
     for (const PortalChain& chain : kPortalChains) {
       all.push_back(std::string("iptables/").append(netfilter::table_name(chain.table)).append("/").append(chain.name));
     }
-    retries(bench().retire(bench().backend(), 60, all));
-    CPPUNIT_ASSERT_EQUAL(before, bench().kernel.text());
-    CPPUNIT_ASSERT(bench().kernel.restores.empty());
-    bench().host.pass(4);
-    ok(bench().retire(bench().backend(), 56, all));
-    CPPUNIT_ASSERT_EQUAL(before, bench().kernel.text());
+    retries(rig().retire(rig().backend(), 60, all));
+    CPPUNIT_ASSERT_EQUAL(before, rig().kernel.text());
+    CPPUNIT_ASSERT(rig().kernel.restores.empty());
+    rig().host.pass(4);
+    ok(rig().retire(rig().backend(), 56, all));
+    CPPUNIT_ASSERT_EQUAL(before, rig().kernel.text());
   }
 
   void packets_in_flight_are_served() {
     const Server a('a', SOCK_STREAM);
-    ok(bench().full({named("svc1", {a.endpoint()})}));
-    const std::uint16_t port = bench().port("ns1/svc1");
+    ok(rig().full({named("svc1", {a.endpoint()})}));
+    const std::uint16_t port = rig().port("ns1/svc1");
     retries(retire(60));
-    CPPUNIT_ASSERT(bench().ports("ns1/svc1").empty());
+    CPPUNIT_ASSERT(rig().ports("ns1/svc1").empty());
     CPPUNIT_ASSERT_EQUAL('a', ask(port, SOCK_STREAM, &a));
-    bench().host.pass(2);
+    rig().host.pass(2);
     retries(retire(58));
     CPPUNIT_ASSERT_EQUAL('a', ask(port, SOCK_STREAM, &a));
-    bench().host.pass(1);
+    rig().host.pass(1);
     CPPUNIT_ASSERT(wait_until([&] { return retire(57) == abi::Code::kOk; }));
     CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, port));
   }
 
   // The relay threads are too busy to have accepted the connections before.
   void queued_connections_are_accepted() {
-    bench().settings.relay.max_connections = 1;
-    ok(bench().full({named("svc1", {endpoint()})}));
-    const std::uint16_t port = bench().port("ns1/svc1");
+    rig().settings.relay.max_connections = 1;
+    ok(rig().full({named("svc1", {endpoint()})}));
+    const std::uint16_t port = rig().port("ns1/svc1");
     const Path first(port, listener_);
     const lib::Fd waits(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const SocketAddress to(kV4, test::loopback(kV4), port);
@@ -194,117 +192,117 @@ class RetirementTest : public CppUnit::TestFixture {
     pollfd wait{listener_.get(), POLLIN, 0};
     CPPUNIT_ASSERT_EQUAL(0, poll(&wait, 1, 300));  // fixed time: the relay is at its limit and accepts no other
     retries(retire(60));
-    bench().host.pass(3);
+    rig().host.pass(3);
     retries(retire(57));
     CPPUNIT_ASSERT_EQUAL(1, poll(&wait, 1, stretched_milliseconds(std::chrono::seconds(10))));
   }
 
   void connections_continue_until_they_end() {
-    ok(bench().full({named("svc1", {endpoint()})}));
-    Path path(bench().port("ns1/svc1"), listener_);
+    ok(rig().full({named("svc1", {endpoint()})}));
+    Path path(rig().port("ns1/svc1"), listener_);
     retries(retire(60));
-    bench().host.pass(30);
+    rig().host.pass(30);
     retries(retire(30));
     CPPUNIT_ASSERT(path.works());
     CPPUNIT_ASSERT_EQUAL(std::string("1 TCP connection and 0 UDP flows are still relayed"),
-                         std::string(bench().error.message));
-    CPPUNIT_ASSERT_EQUAL(1.0, bench().host.served().at(kDrainingTcp));
+                         std::string(rig().error.message));
+    CPPUNIT_ASSERT_EQUAL(1.0, rig().host.served().at(kDrainingTcp));
     path.client.reset();
     path.server.reset();
     CPPUNIT_ASSERT(wait_until([&] { return retire(29) == abi::Code::kOk; }));
-    CPPUNIT_ASSERT_EQUAL(0.0, bench().host.served().at(kDrainingTcp));
-    CPPUNIT_ASSERT_EQUAL(0.0, bench().host.served().at(kLostTcp));
+    CPPUNIT_ASSERT_EQUAL(0.0, rig().host.served().at(kDrainingTcp));
+    CPPUNIT_ASSERT_EQUAL(0.0, rig().host.served().at(kLostTcp));
   }
 
   void the_drain_timeout_ends_remaining_connections() {
     const Server u('u', SOCK_DGRAM);
-    bench().settings.relay.udp_timeout = std::chrono::hours(1);
+    rig().settings.relay.udp_timeout = std::chrono::hours(1);
     ServiceSpec udp = named("svc2", {u.endpoint()});
     udp.protocol = abi::Protocol::kUdp;
-    ok(bench().full({named("svc1", {endpoint()}), udp}));
-    const Path path(bench().port("ns1/svc1"), listener_);
-    const lib::Fd client = udp_client(bench().port("ns1/svc2"));
+    ok(rig().full({named("svc1", {endpoint()}), udp}));
+    const Path path(rig().port("ns1/svc1"), listener_);
+    const lib::Fd client = udp_client(rig().port("ns1/svc2"));
     CPPUNIT_ASSERT_EQUAL('u', ask_again(client, SOCK_DGRAM, &u));
     retries(retire(60));
-    bench().host.pass(60);
+    rig().host.pass(60);
     ok(retire(0));
     CPPUNIT_ASSERT_EQUAL(ECONNRESET, path.ended());
-    CPPUNIT_ASSERT_EQUAL(1.0, bench().host.served().at(kLostTcp));
-    CPPUNIT_ASSERT_EQUAL(1.0, bench().host.served().at(kLostUdp));
+    CPPUNIT_ASSERT_EQUAL(1.0, rig().host.served().at(kLostTcp));
+    CPPUNIT_ASSERT_EQUAL(1.0, rig().host.served().at(kLostUdp));
     CPPUNIT_ASSERT(
-        bench().host.has_line(abi::Severity::kWarning, "drain timeout expired: 1 TCP connection and 1 UDP flow ended"));
-    CPPUNIT_ASSERT(bench().kernel.text().find("KUBE-") == std::string::npos);
+        rig().host.has_line(abi::Severity::kWarning, "drain timeout expired: 1 TCP connection and 1 UDP flow ended"));
+    CPPUNIT_ASSERT(rig().kernel.text().find("KUBE-") == std::string::npos);
   }
 
   // By default established connections outlive their Service.
   void the_drain_timeout_ends_connections_of_removed_services() {
-    ok(bench().full({named("svc1", {endpoint()})}));
-    const Path path(bench().port("ns1/svc1"), listener_);
-    ok(bench().delta({}, {named("svc1")}));
+    ok(rig().full({named("svc1", {endpoint()})}));
+    const Path path(rig().port("ns1/svc1"), listener_);
+    ok(rig().delta({}, {named("svc1")}));
     CPPUNIT_ASSERT(path.works());
     retries(retire(60));
-    bench().host.pass(60);
+    rig().host.pass(60);
     ok(retire(0));
     CPPUNIT_ASSERT_EQUAL(ECONNRESET, path.ended());
-    bench().stop();
-    CPPUNIT_ASSERT_EQUAL(1.0, bench().host.served().at(kLostTcp));
+    rig().stop();
+    CPPUNIT_ASSERT_EQUAL(1.0, rig().host.served().at(kLostTcp));
   }
 
   void the_drain_timeout_ends_connections_of_removed_listeners() {
     ServiceSpec spec = named("svc1", {endpoint()});
     spec.internal_local = true;
     spec.endpoints[0].local = true;
-    ok(bench().full({spec}));
-    const Path path(bench().port("ns1/svc1"), listener_);
+    ok(rig().full({spec}));
+    const Path path(rig().port("ns1/svc1"), listener_);
     spec.internal_local = false;
-    ok(bench().delta({spec}));
-    const Path other(bench().port("ns1/svc1"), listener_);
+    ok(rig().delta({spec}));
+    const Path other(rig().port("ns1/svc1"), listener_);
     CPPUNIT_ASSERT(path.works());
     ok(retire(0));
     CPPUNIT_ASSERT_EQUAL(ECONNRESET, path.ended());
     CPPUNIT_ASSERT_EQUAL(ECONNRESET, other.ended());
-    CPPUNIT_ASSERT_EQUAL(2.0, bench().host.served().at(kLostTcp));
+    CPPUNIT_ASSERT_EQUAL(2.0, rig().host.served().at(kLostTcp));
   }
 
   // Although another backend still uses the threads.
   void connections_of_removed_services_end_with_the_backend() {
-    const auto threads = Engine::shared(bench().settings.relay);
-    ok(bench().full({named("svc1", {endpoint()})}));
-    const Path path(bench().port("ns1/svc1"), listener_);
-    ok(bench().delta({}, {named("svc1")}));
-    bench().stop();
+    const auto threads = Engine::shared(rig().settings.relay);
+    ok(rig().full({named("svc1", {endpoint()})}));
+    const Path path(rig().port("ns1/svc1"), listener_);
+    ok(rig().delta({}, {named("svc1")}));
+    rig().stop();
     CPPUNIT_ASSERT_EQUAL(ECONNRESET, path.ended());
   }
 
   void gauges_are_those_of_the_returning_backend() {
-    ok(bench().full({named("svc1", {endpoint()})}));
+    ok(rig().full({named("svc1", {endpoint()})}));
     // Wait until the reporter thread has made its first report, so that it is not after that of the new backend.
-    CPPUNIT_ASSERT(wait_until([&] { return bench().host.served().contains(kPortals); }));
-    abi::Backend* const old = bench().detach();
-    retries(bench().retire(*old, 60, {"ipset/*"}));
-    bench().flags = abi::kCreatePredecessorServes;
-    ok(bench().full({named("svc1", {endpoint()})}));
+    CPPUNIT_ASSERT(wait_until([&] { return rig().host.served().contains(kPortals); }));
+    abi::Backend* const old = rig().detach();
+    retries(rig().retire(*old, 60, {"ipset/*"}));
+    rig().flags = abi::kCreatePredecessorServes;
+    ok(rig().full({named("svc1", {endpoint()})}));
     set_portals_gauge(7);
-    bench().host.pass(3);
-    ok(bench().retire(*old, 57, {"iptables/*"}));
-    CPPUNIT_ASSERT_EQUAL(7.0, bench().host.served().at(kPortals));
+    rig().host.pass(3);
+    ok(rig().retire(*old, 57, {"iptables/*"}));
+    CPPUNIT_ASSERT_EQUAL(7.0, rig().host.served().at(kPortals));
     old->release();
   }
 
   void a_reactivated_backend_reports_gauges_again() {
-    ok(bench().full({named("svc1", {endpoint()})}));
-    retries(bench().retire(bench().backend(), 60, {"iptables/*"}));
-    ok(bench().full({named("svc1", {endpoint()})}));
+    ok(rig().full({named("svc1", {endpoint()})}));
+    retries(rig().retire(rig().backend(), 60, {"iptables/*"}));
+    ok(rig().full({named("svc1", {endpoint()})}));
     set_portals_gauge(7);
     retries(retire(60));
-    bench().host.pass(3);
+    rig().host.pass(3);
     ok(retire(57));
-    CPPUNIT_ASSERT_EQUAL(0.0, bench().host.served().at(kPortals));
+    CPPUNIT_ASSERT_EQUAL(0.0, rig().host.served().at(kPortals));
   }
 
   // Sets the gauge as another userspace backend does.
   void set_portals_gauge(double count) const {
-    bench().host.metric(abi::MetricKind::kGaugeSet, sdk::view("sluice_userspace_portals"),
+    rig().host.metric(abi::MetricKind::kGaugeSet, sdk::view("sluice_userspace_portals"),
                         sdk::view("ip_family=\"IPv4\""), count);
   }
 
@@ -312,23 +310,23 @@ class RetirementTest : public CppUnit::TestFixture {
     const Server u('u', SOCK_DGRAM);
     ServiceSpec udp = named("svc1", {u.endpoint()});
     udp.protocol = abi::Protocol::kUdp;
-    ok(bench().full({udp}));
-    const std::uint16_t port = bench().port("ns1/svc1");
+    ok(rig().full({udp}));
+    const std::uint16_t port = rig().port("ns1/svc1");
     const lib::Fd client = udp_client(port);
     for (std::uint32_t second = 0; second < 10; ++second) {
       CPPUNIT_ASSERT_EQUAL('u', ask_again(client, SOCK_DGRAM, &u));
       retries(retire(60 - second));
-      bench().host.pass(1);
+      rig().host.pass(1);
     }
     CPPUNIT_ASSERT(wait_until([&] {
-      bench().host.pass(1);
+      rig().host.pass(1);
       return retire(40) == abi::Code::kOk;
     }));
     CPPUNIT_ASSERT(static_cast<bool>(test::bound(kV4, SOCK_DGRAM, test::loopback(kV4), port)));
   }
 
   void wait_for_the_end_of_flows() const {
-    const auto threads = Engine::shared(bench().settings.relay);
+    const auto threads = Engine::shared(rig().settings.relay);
     CPPUNIT_ASSERT(wait_until([&] {
       std::uint64_t flows = 0;
       for (const auto& statistics : threads->statistics()) flows += statistics->udp_clients.get();
@@ -339,21 +337,21 @@ class RetirementTest : public CppUnit::TestFixture {
   // Its flow ends between two datagrams.
   void an_occasional_udp_client_keeps_its_flow() {
     const Server u('u', SOCK_DGRAM);
-    bench().settings.relay.udp_timeout = client_flow_time();
+    rig().settings.relay.udp_timeout = client_flow_time();
     ServiceSpec udp = named("svc1", {u.endpoint()});
     udp.protocol = abi::Protocol::kUdp;
-    ok(bench().full({udp}));
-    const lib::Fd client = udp_client(bench().port("ns1/svc1"));
+    ok(rig().full({udp}));
+    const lib::Fd client = udp_client(rig().port("ns1/svc1"));
     retries(retire(60));
     for (std::uint32_t i = 0; i < 5; ++i) {
       CPPUNIT_ASSERT_EQUAL('u', ask_again(client, SOCK_DGRAM, &u));
       wait_for_the_end_of_flows();
-      bench().host.pass(2);
+      rig().host.pass(2);
       retries(retire(58 - 2 * i));
     }
     // A flow that the relay has not ended yet restarts the ten seconds.
     CPPUNIT_ASSERT(wait_until([&] {
-      bench().host.pass(10);
+      rig().host.pass(10);
       return retire(30) == abi::Code::kOk;
     }));
   }
@@ -361,16 +359,16 @@ class RetirementTest : public CppUnit::TestFixture {
   // The daemon removes the conntrack entry of a quiet flow, and needs some seconds to detect that.
   void a_client_with_a_conntrack_entry_is_not_refused() {
     const Server u('u', SOCK_DGRAM);
-    bench().settings.relay.udp_timeout = client_flow_time();
+    rig().settings.relay.udp_timeout = client_flow_time();
     ServiceSpec udp = named("svc1", {u.endpoint()});
     udp.protocol = abi::Protocol::kUdp;
-    ok(bench().full({udp}));
-    const lib::Fd client = udp_client(bench().port("ns1/svc1"));
+    ok(rig().full({udp}));
+    const lib::Fd client = udp_client(rig().port("ns1/svc1"));
     CPPUNIT_ASSERT_EQUAL('u', ask_again(client, SOCK_DGRAM, &u));
     wait_for_the_end_of_flows();
     retries(retire(60));
     for (std::uint32_t second = 1; second < 10; ++second) {
-      bench().host.pass(1);
+      rig().host.pass(1);
       retries(retire(60 - second));
     }
     CPPUNIT_ASSERT_EQUAL('u', ask_again(client, SOCK_DGRAM, &u));
@@ -378,7 +376,7 @@ class RetirementTest : public CppUnit::TestFixture {
 
   void the_other_family_is_not_affected() {
     if (!test::has_ipv6()) return;
-    BackendBench six(abi::Family::kIpv6);
+    UserspaceRig six(abi::Family::kIpv6);
     const lib::Fd listener = test::bound(abi::Family::kIpv6, SOCK_STREAM, test::loopback(abi::Family::kIpv6), 0);
     CPPUNIT_ASSERT_EQUAL(0, listen(listener.get(), 16));
     ServiceSpec spec;
@@ -388,61 +386,61 @@ class RetirementTest : public CppUnit::TestFixture {
     node.ip = "fd00::2";
     node.detector = abi::LocalDetectorKind::kNone;
     ok(six.full({spec}, node));
-    ok(bench().full({named("svc1", {endpoint()})}));
-    const Path path(bench().port("ns1/svc1"), listener_);
+    ok(rig().full({named("svc1", {endpoint()})}));
+    const Path path(rig().port("ns1/svc1"), listener_);
     const std::uint16_t port = six.port("ns1/svc1");
     ok(six.retire(six.backend(), 0));
     CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(abi::Family::kIpv6, port));
     CPPUNIT_ASSERT(path.works());
     six.stop();
     CPPUNIT_ASSERT(path.works());
-    CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, bench().port("ns1/svc1")));
+    CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, rig().port("ns1/svc1")));
   }
 
   void a_failure_is_retried() {
     const Server a('a', SOCK_STREAM);
-    ok(bench().full({named("svc1", {a.endpoint()})}));
-    const std::uint16_t port = bench().port("ns1/svc1");
-    bench().kernel.fail_next = 4;
+    ok(rig().full({named("svc1", {a.endpoint()})}));
+    const std::uint16_t port = rig().port("ns1/svc1");
+    rig().kernel.fail_next = 4;
     retries(retire(60));
     CPPUNIT_ASSERT_EQUAL('a', ask(port, SOCK_STREAM, &a));
-    CPPUNIT_ASSERT_EQUAL(port, bench().port("ns1/svc1"));
+    CPPUNIT_ASSERT_EQUAL(port, rig().port("ns1/svc1"));
     retries(retire(60));
-    CPPUNIT_ASSERT(bench().ports("ns1/svc1").empty());
-    bench().host.pass(3);
-    bench().kernel.fail_next = 4;
+    CPPUNIT_ASSERT(rig().ports("ns1/svc1").empty());
+    rig().host.pass(3);
+    rig().kernel.fail_next = 4;
     retries(retire(57));
     CPPUNIT_ASSERT(wait_until([&] { return retire(57) == abi::Code::kOk; }));
-    CPPUNIT_ASSERT(bench().kernel.text().find("KUBE-") == std::string::npos);
+    CPPUNIT_ASSERT(rig().kernel.text().find("KUBE-") == std::string::npos);
   }
 
   void leftover_state_of_an_earlier_process_is_removed() {
-    bench().host.descriptors = std::make_unique<test::FakeDescriptors>();
-    const std::string before = bench().kernel.text();
-    ok(bench().full({guarded()}));
-    bench().stop();
-    CPPUNIT_ASSERT(!bench().host.descriptors->all().empty());
+    rig().host.descriptors = std::make_unique<test::FakeDescriptors>();
+    const std::string before = rig().kernel.text();
+    ok(rig().full({guarded()}));
+    rig().stop();
+    CPPUNIT_ASSERT(!rig().host.descriptors->all().empty());
     ok(retire(30));
-    CPPUNIT_ASSERT_EQUAL(before, bench().kernel.text());
-    CPPUNIT_ASSERT(bench().host.descriptors->all().empty());
+    CPPUNIT_ASSERT_EQUAL(before, rig().kernel.text());
+    CPPUNIT_ASSERT(rig().host.descriptors->all().empty());
     // The file of a running process is not touched.
-    ok(bench().full({guarded()}));
-    const std::string written = bench().kernel.text();
-    bench().stop();
-    ok(bench().retire(bench().backend(), 30, {"iptables/*"}));
-    CPPUNIT_ASSERT_EQUAL(written, bench().kernel.text());
-    CPPUNIT_ASSERT(!bench().host.descriptors->all().empty());
+    ok(rig().full({guarded()}));
+    const std::string written = rig().kernel.text();
+    rig().stop();
+    ok(rig().retire(rig().backend(), 30, {"iptables/*"}));
+    CPPUNIT_ASSERT_EQUAL(written, rig().kernel.text());
+    CPPUNIT_ASSERT(!rig().host.descriptors->all().empty());
   }
 
   void node_ports_are_released_after_the_grace_period() {
     ServiceSpec spec = named("svc1", {endpoint()});
     spec.node_port = test::free_port(kV4);
-    ok(bench().full({spec}));
-    const Path path(bench().port("ns1/svc1"), listener_);
+    ok(rig().full({spec}));
+    const Path path(rig().port("ns1/svc1"), listener_);
     const auto is_free = [&] { return static_cast<bool>(test::bound(kV4, SOCK_STREAM, {}, spec.node_port)); };
     retries(retire(60));
     CPPUNIT_ASSERT(!is_free());
-    bench().host.pass(3);
+    rig().host.pass(3);
     retries(retire(57));
     CPPUNIT_ASSERT(is_free());
   }

@@ -7,11 +7,7 @@
 
 #include <cppunit/extensions/HelperMacros.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <functional>
-#include <map>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -20,37 +16,21 @@
 
 #include "plugins/common/settings/values.hpp"
 #include "sluice/sdk/address.hpp"
-#include "sluice/sdk/error.hpp"
+#include "test/unit/common/backend_settings.hpp"
 
 namespace sluice::userspace {
 namespace settings_test {
 
 using namespace std::chrono_literals;
-using Given = std::vector<std::pair<std::string, std::string>>;
-
-sdk::Options options(const Given& given) {
-  std::vector<abi::Option> flat;
-  for (const auto& [key, value] : given) {
-    flat.push_back({{key.data(), key.size()}, {value.data(), value.size()}});
-  }
-  return sdk::Options(abi::ArrayView{flat.data(), flat.size(), sizeof(abi::Option), 0});
-}
+using test::as_options;
+using test::Given;
 
 Settings read(const Given& given, abi::Family family = abi::Family::kIpv4) {
-  return read_settings(options(given), family);
+  return read_settings(as_options(given), family);
 }
 
-// "key: sentence", or empty.
 std::string refusal(const Given& given, abi::Family family = abi::Family::kIpv4) {
-  try {
-    read(given, family);
-  } catch (const sdk::Failure& failure) {
-    CPPUNIT_ASSERT(failure.code() == abi::Code::kInvalid);
-    const std::string out = failure.object() + ": " + failure.what();
-    CPPUNIT_ASSERT_MESSAGE(out + " does not fit", out.size() < 512);
-    return out;
-  }
-  return "";
+  return test::refusal_of([&] { read(given, family); });
 }
 
 // A list in brackets becomes key[0], key[1], …
@@ -372,23 +352,7 @@ class SettingsTest : public CppUnit::TestFixture {
   }
 
   void the_documentation_has_every_key_and_default() {
-    const char* folder = std::getenv("SLUICE_SRCDIR");
-    CPPUNIT_ASSERT_MESSAGE("SLUICE_SRCDIR is not set", folder != nullptr);
-    std::ifstream file(std::string(folder) + "/docs/operations.md");
-    const std::regex row(R"(\| `([A-Za-z.]+)` \| (?:`([^`]*)`)? ?\| [^|]+ \|)");
-    std::map<std::string, std::string> documented;
-    bool inside = false;
-    for (std::string line; std::getline(file, line);) {
-      if (line.starts_with("## ")) inside = line == "## Userspace mode: settings";
-      if (std::smatch match; inside && std::regex_match(line, match, row)) documented[match[1]] = match[2];
-    }
-    std::map<std::string, std::string> known;
-    for (const SettingKey& key : setting_keys()) known.emplace(key.key, key.as_default);
-    for (const auto& [key, value] : known) {
-      CPPUNIT_ASSERT_MESSAGE(key + " is not in docs/operations.md", documented.contains(key));
-      CPPUNIT_ASSERT_EQUAL_MESSAGE(key, value, documented[key]);
-    }
-    CPPUNIT_ASSERT_EQUAL(known.size(), documented.size());
+    test::expect_documented(setting_keys(), "Userspace mode: settings");
   }
 };
 

@@ -8,7 +8,7 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
-#include "test/unit/userspace/backend_bench.hpp"
+#include "test/unit/userspace/backend_rig.hpp"
 
 namespace sluice::userspace {
 namespace written_names_test {
@@ -22,26 +22,26 @@ class WrittenNamesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(an_unlisted_name_is_found);
   CPPUNIT_TEST_SUITE_END();
 
-  static void write(test::BackendBench& bench) {
+  static void write(test::UserspaceRig& rig) {
     test::ServiceSpec service;
     service.vips = {"1.2.3.4"};
     service.source_ranges = {"203.0.113.0/25"};
     service.endpoints = {{"127.0.0.1", 9, false}};
-    CPPUNIT_ASSERT(bench.full({service}) == abi::Code::kOk);
+    CPPUNIT_ASSERT(rig.full({service}) == abi::Code::kOk);
   }
 
   void cleanup_knows_every_name() {
-    test::BackendBench bench;
-    write(bench);
-    CPPUNIT_ASSERT(unknown_names(bench.kernel, names::kUserspace) == Names());
-    CPPUNIT_ASSERT(test::unwritten_chains(bench.kernel, names::kUserspace) == Names());
+    test::UserspaceRig rig;
+    write(rig);
+    CPPUNIT_ASSERT(unknown_names(rig.kernel, names::kUserspace) == Names());
+    CPPUNIT_ASSERT(test::unwritten_chains(rig.kernel, names::kUserspace) == Names());
   }
 
   void an_unlisted_name_is_found() {
-    test::BackendBench bench;
-    write(bench);
-    bench.kernel.foreign("*nat\n:KUBE-NEW - [0:0]\nCOMMIT\n");
-    CPPUNIT_ASSERT(unknown_names(bench.kernel, names::kUserspace) == Names{"nat KUBE-NEW"});
+    test::UserspaceRig rig;
+    write(rig);
+    rig.kernel.foreign("*nat\n:KUBE-NEW - [0:0]\nCOMMIT\n");
+    CPPUNIT_ASSERT(unknown_names(rig.kernel, names::kUserspace) == Names{"nat KUBE-NEW"});
   }
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(WrittenNamesTest);

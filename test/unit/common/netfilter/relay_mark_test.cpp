@@ -18,13 +18,12 @@
 #include "plugins/userspace/relay/endpoint_socket.hpp"
 #include "sluice/sdk/error.hpp"
 #include "test/unit/skip.hpp"
-#include "test/unit/userspace/backend_bench.hpp"
+#include "test/unit/userspace/backend_rig.hpp"
 #include "test/unit/userspace/servers.hpp"
 
 namespace sluice::userspace {
 namespace relay_mark_test {
 
-using test::BackendBench;
 using test::NodeSpec;
 using test::ServiceSpec;
 
@@ -76,7 +75,7 @@ bool may_mark() {
   return false;
 }
 
-class RelayMarkTest : public CppUnit::TestFixture {
+class RelayMarkTest : public test::UserspaceFixture {
   CPPUNIT_TEST_SUITE(RelayMarkTest);
   CPPUNIT_TEST(the_relay_mark_shares_no_bit_with_the_masquerade_mark);
   CPPUNIT_TEST(sockets_of_each_kind_are_marked);
@@ -85,19 +84,13 @@ class RelayMarkTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(the_mark_follows_the_masquerade_mark_without_gap);
   CPPUNIT_TEST_SUITE_END();
 
-  // CppUnit keeps fixtures until all tests have run; tearDown() releases the backend earlier.
-  std::unique_ptr<BackendBench> made_;
-
  public:
   void setUp() override {
-    made_ = std::make_unique<BackendBench>();
-    made_->settings.relay.udp_timeout = std::chrono::minutes(10);
+    UserspaceFixture::setUp();
+    rig().settings.relay.udp_timeout = std::chrono::minutes(10);
   }
-  void tearDown() override { made_ = nullptr; }
 
  private:
-  BackendBench& bench() const { return *made_; }
-
   void the_relay_mark_shares_no_bit_with_the_masquerade_mark() {
     for (int bit = 0; bit < 32; ++bit) {
       const std::uint32_t masquerade = std::uint32_t{1} << bit;
@@ -178,30 +171,30 @@ class RelayMarkTest : public CppUnit::TestFixture {
     const test::Server server('a', SOCK_DGRAM);
     ServiceSpec udp = test::named("svc2", {server.endpoint()});
     udp.protocol = abi::Protocol::kUdp;
-    CPPUNIT_ASSERT(bench().full({service("svc1", endpoint), udp}) == abi::Code::kOk);
-    CPPUNIT_ASSERT_EQUAL(kFirst, mark_of_next(bench().port("ns1/svc1"), endpoint));
-    CPPUNIT_ASSERT_EQUAL('a', test::ask(bench().port("ns1/svc2"), SOCK_DGRAM, &server));
+    CPPUNIT_ASSERT(rig().full({service("svc1", endpoint), udp}) == abi::Code::kOk);
+    CPPUNIT_ASSERT_EQUAL(kFirst, mark_of_next(rig().port("ns1/svc1"), endpoint));
+    CPPUNIT_ASSERT_EQUAL('a', test::ask(rig().port("ns1/svc2"), SOCK_DGRAM, &server));
     CPPUNIT_ASSERT_EQUAL(kFirst, mark_towards(server.port()));
   }
 
   void the_mark_follows_the_masquerade_mark_without_gap() {
     if (!may_mark()) return;
     const lib::Fd endpoint = listening();
-    CPPUNIT_ASSERT(bench().full({service("svc1", endpoint)}) == abi::Code::kOk);
-    const std::uint16_t port = bench().port("ns1/svc1");
+    CPPUNIT_ASSERT(rig().full({service("svc1", endpoint)}) == abi::Code::kOk);
+    const std::uint16_t port = rig().port("ns1/svc1");
     CPPUNIT_ASSERT_EQUAL(kFirst, mark_of_next(port, endpoint));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bench().rules("KUBE-", "! --mark 0x00001000/0x00001000"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, rig().rules("KUBE-", "! --mark 0x00001000/0x00001000"));
     NodeSpec moved;
     moved.mark = kFirst;
-    CPPUNIT_ASSERT(bench().delta({}, {}, moved) == abi::Code::kNeedFull);
+    CPPUNIT_ASSERT(rig().delta({}, {}, moved) == abi::Code::kNeedFull);
     std::uint32_t meanwhile = 0;
-    bench().on_restore = [&](const std::string&) { meanwhile = mark_of_next(port, endpoint); };
-    CPPUNIT_ASSERT(bench().full({service("svc1", endpoint)}, moved) == abi::Code::kOk);
-    bench().on_restore = nullptr;
+    rig().kernel.before_restore = [&](const std::string&) { meanwhile = mark_of_next(port, endpoint); };
+    CPPUNIT_ASSERT(rig().full({service("svc1", endpoint)}, moved) == abi::Code::kOk);
+    rig().kernel.before_restore = nullptr;
     CPPUNIT_ASSERT_EQUAL(kFirst | kSecond, meanwhile);
     CPPUNIT_ASSERT_EQUAL(kSecond, mark_of_next(port, endpoint));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bench().rules("KUBE-", "! --mark 0x00000040/0x00000040"));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bench().rules("KUBE-", "! --mark"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, rig().rules("KUBE-", "! --mark 0x00000040/0x00000040"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, rig().rules("KUBE-", "! --mark"));
   }
 };
 

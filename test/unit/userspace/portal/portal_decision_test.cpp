@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "test/unit/userspace/portal/portal_bench.hpp"
+#include "test/unit/userspace/portal/portal_rig.hpp"
 
 namespace sluice::test {
 namespace portal_decision_test {
@@ -59,8 +59,8 @@ class PortalDecisionTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(the_relay_reaches_an_endpoint_with_the_address_of_a_service);
   CPPUNIT_TEST_SUITE_END();
 
-  struct Scene : PortalBench {
-    explicit Scene(const std::vector<ServiceSpec>& services, const NodeSpec& spec = {}) : PortalBench(spec) {
+  struct Scene : PortalRig {
+    explicit Scene(const std::vector<ServiceSpec>& services, const NodeSpec& spec = {}) : PortalRig(spec) {
       full(services);
     }
     // The external address is an address of the node here; otherwise local processes are not redirected (BEH 8.2).
@@ -303,12 +303,12 @@ class PortalDecisionTest : public CppUnit::TestFixture {
     other.node_port = 80;
     ServiceSpec spec;
     spec.external_ips = {"192.168.0.2"};
-    PortalBench bench;
-    std::vector<userspace::Portal> portals = {portal(other, bench.facts, {41001, 0}), portal(spec, bench.facts)};
-    bench.writer->write_full(userspace::fixed_rules(bench.facts), portals);
-    bench.expect(kCluster, outside("192.168.0.2", 80));
-    bench.expect(kCluster, node("192.168.0.2", 80));
-    bench.expect(":41001", outside("192.168.1.2", 80));
+    PortalRig rig;
+    std::vector<userspace::Portal> portals = {portal(other, rig.facts, {41001, 0}), portal(spec, rig.facts)};
+    rig.writer->write_full(userspace::fixed_rules(rig.facts), portals);
+    rig.expect(kCluster, outside("192.168.0.2", 80));
+    rig.expect(kCluster, node("192.168.0.2", 80));
+    rig.expect(":41001", outside("192.168.1.2", 80));
   }
 
   void external_addresses_from_bridge_ports() {  // BEH 8.2

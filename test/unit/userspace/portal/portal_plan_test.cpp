@@ -11,7 +11,7 @@
 
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/error.hpp"
-#include "test/unit/userspace/portal/portal_bench.hpp"
+#include "test/unit/userspace/portal/portal_rig.hpp"
 
 namespace sluice::test {
 namespace portal_plan_test {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sluice/sdk/error.hpp"
-#include "test/unit/userspace/portal/portal_bench.hpp"
+#include "test/unit/userspace/portal/portal_rig.hpp"
 
 namespace sluice::test {
 namespace portal_writer_test {
@@ -35,8 +35,8 @@ class PortalWriterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
   void a_full_makes_chains_rules_and_jumps() {
-    PortalBench bench;
-    const auto written = bench.full({simple()});
+    PortalRig rig;
+    const auto written = rig.full({simple()});
     CPPUNIT_ASSERT_EQUAL(
         std::string(
             "*filter\n"
@@ -73,29 +73,29 @@ class PortalWriterTest : public CppUnit::TestFixture {
             "-A OUTPUT -m addrtype --dst-type LOCAL -m mark ! --mark 0x00001000/0x00001000 -m comment --comment "
             "\"handle service NodePorts; NOTE: this must be the last rule in the chain\" -j KUBE-NODEPORT-HOST\n"
             "COMMIT\n",
-        bench.sent());
+        rig.sent());
     CPPUNIT_ASSERT_EQUAL(std::size_t{16}, written.lines);
     CPPUNIT_ASSERT_EQUAL(std::size_t{10}, written.rules);
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.saves);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.kernel.saves);
   }
 
   void the_same_again_writes_nothing() {
-    PortalBench bench;
-    bench.full({policy_local(true), another()});
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.full({another(), policy_local(true)}).lines);
-    CPPUNIT_ASSERT_EQUAL(std::string(), bench.sent());
-    bench.restart();
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.full({policy_local(true), another()}).lines);
-    CPPUNIT_ASSERT_EQUAL(std::string(), bench.sent());
+    PortalRig rig;
+    rig.full({policy_local(true), another()});
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.full({another(), policy_local(true)}).lines);
+    CPPUNIT_ASSERT_EQUAL(std::string(), rig.sent());
+    rig.restart();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.full({policy_local(true), another()}).lines);
+    CPPUNIT_ASSERT_EQUAL(std::string(), rig.sent());
   }
 
   void a_full_writes_the_difference_only() {
-    PortalBench bench;
-    bench.full({simple(), another()});
-    bench.kernel.foreign(
+    PortalRig rig;
+    rig.full({simple(), another()});
+    rig.kernel.foreign(
         "*nat\n-A KUBE-PORTALS-HOST -j RETURN\n-D KUBE-PORTALS-CONTAINER -m comment --comment "
         "ns1/svc2:p80 -p tcp -m tcp --dport 80 -d 172.30.0.42/32 -j REDIRECT --to-ports 40001\nCOMMIT\n");
-    bench.full({another()});
+    rig.full({another()});
     CPPUNIT_ASSERT_EQUAL(std::string("*nat\n"
                                      "-D KUBE-PORTALS-HOST -j RETURN\n"
                                      "-D KUBE-PORTALS-CONTAINER -m comment --comment ns1/svc1:p80 -p tcp") +
@@ -107,69 +107,69 @@ class PortalWriterTest : public CppUnit::TestFixture {
                              "-A KUBE-PORTALS-CONTAINER -m comment --comment ns1/svc2:p80 -p tcp -m tcp --dport 80 "
                              "-d 172.30.0.42/32 -j REDIRECT --to-ports 40001\n"
                              "COMMIT\n",
-                         bench.sent());
-    bench.restart();
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.full({another()}).lines);
+                         rig.sent());
+    rig.restart();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.full({another()}).lines);
   }
 
   void rules_of_one_service_port_are_put_in_order() {
-    PortalBench bench;
+    PortalRig rig;
     const ServiceSpec spec = policy_local(true);
-    bench.full({spec});
-    auto& chain = bench.kernel.tables["nat"]["KUBE-NODEPORT-CONTAINER"];
+    rig.full({spec});
+    auto& chain = rig.kernel.tables["nat"]["KUBE-NODEPORT-CONTAINER"];
     const auto wanted = chain;
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, chain.size());
     std::swap(chain[0], chain[1]);
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.full({spec}).lines);  // one rule is removed and added
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.full({spec}).lines);  // one rule is removed and added
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.kernel.restores.size());
     CPPUNIT_ASSERT(wanted == chain);
   }
 
   void a_chain_with_many_unwanted_rules_is_rewritten() {
-    PortalBench bench;
+    PortalRig rig;
     std::vector<ServiceSpec> services = many_services(60, 1);
-    bench.full(services);
+    rig.full(services);
     services.resize(3);
     services[1].cluster_ip = "172.30.9.9";
-    const auto written = bench.full(services);
+    const auto written = rig.full(services);
     CPPUNIT_ASSERT_EQUAL(std::size_t{8}, written.lines);  // two chains, three rules each
-    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bench.kernel.rules("nat", "KUBE-PORTALS-HOST").size());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.full(services).lines);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, rig.kernel.rules("nat", "KUBE-PORTALS-HOST").size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.full(services).lines);
   }
 
   void jumps_follow_the_node() {
-    PortalBench bench;
-    bench.full({another()});
+    PortalRig rig;
+    rig.full({another()});
     NodeSpec node;
     node.flags = 0;
     node.node_port_addresses = {"192.168.0.2"};
-    bench.facts = test::portal_facts(node);
-    bench.kernel.foreign("*nat\n-A OUTPUT -m comment --comment foreign -j KUBE-NODEPORT-HOST\nCOMMIT\n");
-    CPPUNIT_ASSERT_EQUAL(std::size_t{4}, bench.full({another()}).lines);
-    bench.expect("PASS", {"203.0.113.2", "192.168.1.2", "tcp", 30002, "eth0"});
-    bench.expect(":40001", {"203.0.113.2", "192.168.0.2", "tcp", 30002, "eth0"});
-    CPPUNIT_ASSERT(bench.sent().find("foreign") == std::string::npos);
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.full({another()}).lines);
+    rig.facts = test::portal_facts(node);
+    rig.kernel.foreign("*nat\n-A OUTPUT -m comment --comment foreign -j KUBE-NODEPORT-HOST\nCOMMIT\n");
+    CPPUNIT_ASSERT_EQUAL(std::size_t{4}, rig.full({another()}).lines);
+    rig.expect("PASS", {"203.0.113.2", "192.168.1.2", "tcp", 30002, "eth0"});
+    rig.expect(":40001", {"203.0.113.2", "192.168.0.2", "tcp", 30002, "eth0"});
+    CPPUNIT_ASSERT(rig.sent().find("foreign") == std::string::npos);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.full({another()}).lines);
   }
 
   void jumps_in_the_wrong_order_are_repaired() {
-    PortalBench bench;
-    bench.full({another()});
-    auto& chain = bench.kernel.tables["nat"]["PREROUTING"];
+    PortalRig rig;
+    rig.full({another()});
+    auto& chain = rig.kernel.tables["nat"]["PREROUTING"];
     const auto wanted = chain;
     std::swap(chain[0], chain[1]);
-    bench.kernel.foreign("*nat\n-I OUTPUT -j ACCEPT\nCOMMIT\n");
-    const auto drift = bench.writer->find_drift();
+    rig.kernel.foreign("*nat\n-I OUTPUT -j ACCEPT\nCOMMIT\n");
+    const auto drift = rig.writer->find_drift();
     CPPUNIT_ASSERT(drift && drift->find("handle service NodePorts") != std::string::npos);
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.full({another()}).lines);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.full({another()}).lines);
     CPPUNIT_ASSERT(wanted == chain);
   }
 
   void a_delta_writes_single_lines_without_reading() {
-    PortalBench bench;
-    bench.full({simple()});
-    const std::size_t looks = bench.kernel.saves;
-    bench.delta({another()});
+    PortalRig rig;
+    rig.full({simple()});
+    const std::size_t looks = rig.kernel.saves;
+    rig.delta({another()});
     CPPUNIT_ASSERT_EQUAL(
         std::string("*filter\n"
                     "-A KUBE-NODEPORT-NON-LOCAL -m comment --comment ns1/svc2:p80 -p tcp -m tcp --dport 40001 -m state "
@@ -185,8 +185,8 @@ class PortalWriterTest : public CppUnit::TestFixture {
                     "-A KUBE-NODEPORT-HOST -m comment --comment ns1/svc2:p80 -p tcp -m tcp --dport 30002 -j REDIRECT "
                     "--to-ports 40001\n"
                     "COMMIT\n"),
-        bench.sent());
-    bench.delta({}, {{"ns1/svc1:p80", abi::Protocol::kTcp}, {"ns1/unknown:p80", abi::Protocol::kTcp}});
+        rig.sent());
+    rig.delta({}, {{"ns1/svc1:p80", abi::Protocol::kTcp}, {"ns1/unknown:p80", abi::Protocol::kTcp}});
     CPPUNIT_ASSERT_EQUAL(std::string("*nat\n"
                                      "-D KUBE-PORTALS-CONTAINER -m comment --comment ns1/svc1:p80 -p tcp") +
                              kTo +
@@ -195,20 +195,20 @@ class PortalWriterTest : public CppUnit::TestFixture {
                              kTo +
                              "40001\n"
                              "COMMIT\n",
-                         bench.sent());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.delta({another()}).lines);
-    CPPUNIT_ASSERT_EQUAL(std::string(), bench.sent());
-    CPPUNIT_ASSERT_EQUAL(looks, bench.kernel.saves);
-    CPPUNIT_ASSERT(!bench.writer->find_drift());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.full({another()}).lines);
+                         rig.sent());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.delta({another()}).lines);
+    CPPUNIT_ASSERT_EQUAL(std::string(), rig.sent());
+    CPPUNIT_ASSERT_EQUAL(looks, rig.kernel.saves);
+    CPPUNIT_ASSERT(!rig.writer->find_drift());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.full({another()}).lines);
   }
 
   void a_delta_keeps_unchanged_rules() {
-    PortalBench bench;
-    bench.full({another()});
+    PortalRig rig;
+    rig.full({another()});
     ServiceSpec spec = another();
     spec.node_port = 30003;
-    bench.delta({spec});
+    rig.delta({spec});
     CPPUNIT_ASSERT_EQUAL(
         std::string("*nat\n"
                     "-D KUBE-NODEPORT-CONTAINER -m comment --comment ns1/svc2:p80 -p tcp -m tcp --dport 30002 -j "
@@ -220,14 +220,14 @@ class PortalWriterTest : public CppUnit::TestFixture {
                     "-A KUBE-NODEPORT-HOST -m comment --comment ns1/svc2:p80 -p tcp -m tcp --dport 30003 -j REDIRECT "
                     "--to-ports 40001\n"
                     "COMMIT\n"),
-        bench.sent());
+        rig.sent());
   }
 
   // filter, nat, filter again: a client meets the old listener or the DROP, never nothing.
   void a_delta_that_loses_the_local_endpoint_drops_first() {
-    PortalBench bench;
-    bench.full({policy_local(true)});
-    bench.delta({policy_local(false)});
+    PortalRig rig;
+    rig.full({policy_local(true)});
+    rig.delta({policy_local(false)});
     const std::string drop =
         "KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 has no local endpoints\" -p tcp -m tcp --dport "
         "30001 "
@@ -245,17 +245,17 @@ class PortalWriterTest : public CppUnit::TestFixture {
         "--state NEW -j ACCEPT\n";
     CPPUNIT_ASSERT_EQUAL("*filter\n-A " + pods + "-A " + node + "-A " + drop + "COMMIT\n*nat\n-D " + listener +
                              "COMMIT\n*filter\n-D " + accept + "COMMIT\n",
-                         bench.sent());
-    bench.delta({policy_local(true)});
+                         rig.sent());
+    rig.delta({policy_local(true)});
     CPPUNIT_ASSERT_EQUAL("*filter\n-A " + accept + "COMMIT\n*nat\n-A " + listener + "COMMIT\n*filter\n-D " + pods +
                              "-D " + node + "-D " + drop + "COMMIT\n",
-                         bench.sent());
+                         rig.sent());
   }
 
   void a_delta_needs_a_full_before() {
-    PortalBench bench;
-    CPPUNIT_ASSERT_THROW(bench.delta({simple()}), sdk::Failure);
-    CPPUNIT_ASSERT(bench.writer->find_drift());
+    PortalRig rig;
+    CPPUNIT_ASSERT_THROW(rig.delta({simple()}), sdk::Failure);
+    CPPUNIT_ASSERT(rig.writer->find_drift());
   }
 
   void every_change_by_delta_ends_where_a_full_would() {
@@ -273,30 +273,30 @@ class PortalWriterTest : public CppUnit::TestFixture {
       for (ServiceSpec to : shapes) {
         to.name = from.name;
         to.cluster_ip = from.cluster_ip;
-        PortalBench bench;
-        bench.full({from});
-        bench.delta({to});
-        CPPUNIT_ASSERT(!bench.writer->find_drift());
-        PortalBench fresh;
-        CPPUNIT_ASSERT_EQUAL(fresh.full({to}).rules, bench.delta({to}).rules);
-        CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), bench.kernel.text());
-        bench.restart();
-        CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.full({to}).lines);
+        PortalRig rig;
+        rig.full({from});
+        rig.delta({to});
+        CPPUNIT_ASSERT(!rig.writer->find_drift());
+        PortalRig fresh;
+        CPPUNIT_ASSERT_EQUAL(fresh.full({to}).rules, rig.delta({to}).rules);
+        CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), rig.kernel.text());
+        rig.restart();
+        CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.full({to}).lines);
       }
     }
   }
 
   void large_inputs_are_split_for_nf_tables_only() {
-    PortalBench bench;
-    bench.full(many_services(1500, 1));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.restores.size());
-    bench.delta(many_services(1500, 1));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.kernel.restores.size());
-    PortalBench old;
+    PortalRig rig;
+    rig.full(many_services(1500, 1));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.kernel.restores.size());
+    rig.delta(many_services(1500, 1));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.kernel.restores.size());
+    PortalRig old;
     old.kernel.use_legacy();
     old.full(many_services(1500, 1));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, old.kernel.restores.size());
-    CPPUNIT_ASSERT_EQUAL(old.kernel.text(), bench.kernel.text());
+    CPPUNIT_ASSERT_EQUAL(old.kernel.text(), rig.kernel.text());
   }
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(PortalWriterTest);

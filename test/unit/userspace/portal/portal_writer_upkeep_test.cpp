@@ -13,7 +13,7 @@
 #include "plugins/common/netfilter/relay_mark.hpp"
 #include "plugins/userspace/cleanup.hpp"
 #include "sluice/sdk/error.hpp"
-#include "test/unit/userspace/portal/portal_bench.hpp"
+#include "test/unit/userspace/portal/portal_rig.hpp"
 
 namespace sluice::test {
 namespace portal_writer_upkeep_test {
@@ -41,44 +41,44 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
   void proxy_ports_are_read_from_rules() {
-    PortalBench bench;
+    PortalRig rig;
     ServiceSpec udp = simple();
     udp.protocol = abi::Protocol::kUdp;
     udp.name = "dns";
-    userspace::PortalFacts dnat = bench.facts;
+    userspace::PortalFacts dnat = rig.facts;
     dnat.listen_address = abi::Address{{192, 168, 7, 7}};
-    bench.writer->write_full(userspace::fixed_rules(bench.facts),
-                             {portal(policy_local(true), bench.facts, {33000, 33001}), portal(udp, dnat, {33002, 0}),
-                              portal(another(), bench.facts, {33003, 0})});
-    bench.restart();
+    rig.writer->write_full(userspace::fixed_rules(rig.facts),
+                           {portal(policy_local(true), rig.facts, {33000, 33001}), portal(udp, dnat, {33002, 0}),
+                            portal(another(), rig.facts, {33003, 0})});
+    rig.restart();
     const std::map<PortalId, userspace::ProxyPorts> wanted = {{{"ns1/svc1:p80", abi::Protocol::kTcp}, {33000, 33001}},
                                                               {{"ns1/dns:p80", abi::Protocol::kUdp}, {33002, 0}},
                                                               {{"ns1/svc2:p80", abi::Protocol::kTcp}, {33003, 0}}};
-    CPPUNIT_ASSERT(wanted == bench.writer->read_proxy_ports());
-    PortalBench six({}, abi::Family::kIpv4);
+    CPPUNIT_ASSERT(wanted == rig.writer->read_proxy_ports());
+    PortalRig six({}, abi::Family::kIpv4);
     six.kernel.foreign(
         "*nat\n:KUBE-PORTALS-HOST - [0:0]\n-A KUBE-PORTALS-HOST -d fd00::1/128 -p tcp -m comment --comment a/b -m tcp "
         "--dport 80 -j DNAT --to-destination [fd00::2]:33004\nCOMMIT\n");
     CPPUNIT_ASSERT_EQUAL(std::uint16_t{33004}, six.writer->read_proxy_ports().at({"a/b", abi::Protocol::kTcp}).cluster);
-    CPPUNIT_ASSERT(PortalBench().writer->read_proxy_ports().empty());
+    CPPUNIT_ASSERT(PortalRig().writer->read_proxy_ports().empty());
   }
 
   void the_first_of_two_ports_counts() {
-    PortalBench bench;
-    bench.kernel.foreign(
+    PortalRig rig;
+    rig.kernel.foreign(
         "*nat\n:KUBE-PORTALS-HOST - [0:0]\n"
         "-A KUBE-PORTALS-HOST -m comment --comment a/b -p tcp -m tcp --dport 80 -j REDIRECT --to-ports 33000\n"
         "-A KUBE-PORTALS-HOST -m comment --comment a/b -p tcp -m tcp --dport 80 -j REDIRECT --to-ports 33001\n"
         "-A KUBE-PORTALS-HOST -m comment --comment \"a/b local\" -p tcp -m tcp --dport 80 -j REDIRECT --to-ports "
         "33002\n"
         "COMMIT\n");
-    const auto found = bench.writer->read_proxy_ports();
+    const auto found = rig.writer->read_proxy_ports();
     CPPUNIT_ASSERT(found.at({"a/b", abi::Protocol::kTcp}) == (userspace::ProxyPorts{33000, 33002}));
   }
 
   void foreign_rules_are_ignored() {
-    PortalBench bench;
-    bench.kernel.foreign(
+    PortalRig rig;
+    rig.kernel.foreign(
         "*nat\n:KUBE-PORTALS-HOST - [0:0]\n:FOREIGN - [0:0]\n"
         "-A KUBE-PORTALS-HOST -p tcp -m tcp --dport 80 -j REDIRECT --to-ports 33000\n"
         "-A KUBE-PORTALS-HOST -m comment --comment a/b -p sctp --dport 80 -j REDIRECT --to-ports 33000\n"
@@ -87,99 +87,99 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
         "-A KUBE-PORTALS-HOST -m comment --comment a/e -j RETURN\n"
         "-A FOREIGN -m comment --comment a/f -p tcp -m tcp --dport 80 -j REDIRECT --to-ports 33000\n"
         "COMMIT\n");
-    CPPUNIT_ASSERT(bench.writer->read_proxy_ports().empty());
+    CPPUNIT_ASSERT(rig.writer->read_proxy_ports().empty());
   }
 
   void refused_service_ports_are_not_programmed() {
     for (const auto naming : {FakeKernel::Naming::kLine, FakeKernel::Naming::kCommit, FakeKernel::Naming::kNone}) {
-      PortalBench bench;
+      PortalRig rig;
       std::vector<ServiceSpec> services = many_services(9, 1);
       for (ServiceSpec& service : services) service.node_port = static_cast<std::uint16_t>(30000 + services.size());
-      bench.full(services);
-      bench.kernel.naming = naming;
-      bench.kernel.refuse = {"-A KUBE-PORTALS-HOST -m comment --comment bench/svc-4:p80"};
+      rig.full(services);
+      rig.kernel.naming = naming;
+      rig.kernel.refuse = {"-A KUBE-PORTALS-HOST -m comment --comment bench/svc-4:p80"};
       services[4].cluster_ip = "172.30.9.9";
-      const auto written = bench.full(services);
+      const auto written = rig.full(services);
       CPPUNIT_ASSERT_EQUAL(std::size_t{1}, written.refused.size());
       CPPUNIT_ASSERT_EQUAL(std::string("bench/svc-4:p80"), written.refused.begin()->first);
-      CPPUNIT_ASSERT(bench.kernel.text().find("svc-4") == std::string::npos);
-      CPPUNIT_ASSERT_EQUAL(std::size_t{8}, bench.kernel.rules("nat", "KUBE-PORTALS-HOST").size());
-      bench.kernel.refuse.clear();
-      CPPUNIT_ASSERT(!bench.writer->find_drift());
-      CPPUNIT_ASSERT(bench.full(services).refused.empty());
-      CPPUNIT_ASSERT_EQUAL(std::size_t{9}, bench.kernel.rules("nat", "KUBE-PORTALS-HOST").size());
+      CPPUNIT_ASSERT(rig.kernel.text().find("svc-4") == std::string::npos);
+      CPPUNIT_ASSERT_EQUAL(std::size_t{8}, rig.kernel.rules("nat", "KUBE-PORTALS-HOST").size());
+      rig.kernel.refuse.clear();
+      CPPUNIT_ASSERT(!rig.writer->find_drift());
+      CPPUNIT_ASSERT(rig.full(services).refused.empty());
+      CPPUNIT_ASSERT_EQUAL(std::size_t{9}, rig.kernel.rules("nat", "KUBE-PORTALS-HOST").size());
     }
   }
 
   // Legacy iptables does not report how many COMMITs were applied.
   void refused_service_ports_are_found_without_hints() {
-    PortalBench bench;
-    bench.kernel.use_legacy();
-    bench.kernel.naming = FakeKernel::Naming::kNone;
-    bench.kernel.refuse = {"-A KUBE-NODEPORT-HOST -m comment --comment ns1/svc2:p80"};
-    bench.kernel.refusal_status = 2;
-    const auto written = bench.full({policy_local(true), another()});
+    PortalRig rig;
+    rig.kernel.use_legacy();
+    rig.kernel.naming = FakeKernel::Naming::kNone;
+    rig.kernel.refuse = {"-A KUBE-NODEPORT-HOST -m comment --comment ns1/svc2:p80"};
+    rig.kernel.refusal_status = 2;
+    const auto written = rig.full({policy_local(true), another()});
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, written.refused.count("ns1/svc2:p80"));
-    PortalBench fresh;
+    PortalRig fresh;
     fresh.full({policy_local(true)});
-    CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), bench.kernel.text());
+    CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), rig.kernel.text());
   }
 
   void service_ports_refused_in_a_delta_are_not_programmed() {
-    PortalBench bench;
-    bench.full({simple()});
-    bench.kernel.refuse = {"-A KUBE-NODEPORT-HOST -m comment --comment ns1/svc2:p80"};
+    PortalRig rig;
+    rig.full({simple()});
+    rig.kernel.refuse = {"-A KUBE-NODEPORT-HOST -m comment --comment ns1/svc2:p80"};
     ServiceSpec third = another();
     third.name = "svc3";
     third.cluster_ip = "172.30.0.43";
     third.node_port = 30003;
-    const auto written = bench.delta({another(), third});
+    const auto written = rig.delta({another(), third});
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, written.refused.count("ns1/svc2:p80"));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, written.refused.size());
-    CPPUNIT_ASSERT(bench.kernel.text().find("svc2") == std::string::npos);
-    PortalBench fresh;
+    CPPUNIT_ASSERT(rig.kernel.text().find("svc2") == std::string::npos);
+    PortalRig fresh;
     fresh.full({simple(), third});
-    CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), bench.kernel.text());
-    CPPUNIT_ASSERT(!bench.writer->find_drift());
+    CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), rig.kernel.text());
+    CPPUNIT_ASSERT(!rig.writer->find_drift());
   }
 
   void a_delta_after_a_foreign_change_is_repaired() {
-    PortalBench bench;
-    bench.full({simple(), another()});
-    bench.kernel.foreign("*nat\n-F KUBE-PORTALS-HOST\n-F PREROUTING\nCOMMIT\n");
-    const auto written = bench.delta({}, {{"ns1/svc1:p80", abi::Protocol::kTcp}});
+    PortalRig rig;
+    rig.full({simple(), another()});
+    rig.kernel.foreign("*nat\n-F KUBE-PORTALS-HOST\n-F PREROUTING\nCOMMIT\n");
+    const auto written = rig.delta({}, {{"ns1/svc1:p80", abi::Protocol::kTcp}});
     CPPUNIT_ASSERT(written.refused.empty());
-    PortalBench fresh;
+    PortalRig fresh;
     fresh.full({another()});
-    CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), bench.kernel.text());
+    CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), rig.kernel.text());
   }
 
   void a_held_lock_is_a_failure_and_requires_a_full() {
-    PortalBench bench;
-    bench.full({simple()});
-    bench.kernel.fail_next = 4;
+    PortalRig rig;
+    rig.full({simple()});
+    rig.kernel.fail_next = 4;
     try {
-      bench.delta({another()});
+      rig.delta({another()});
       CPPUNIT_FAIL("a held lock was ignored");
     } catch (const sdk::Failure& failure) {
       CPPUNIT_ASSERT(failure.code() == abi::Code::kRetry);
     }
-    CPPUNIT_ASSERT_THROW(bench.delta({another()}), sdk::Failure);
-    CPPUNIT_ASSERT_EQUAL(std::size_t{5}, bench.full({simple(), another()}).lines);
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.delta({another()}).lines);
+    CPPUNIT_ASSERT_THROW(rig.delta({another()}), sdk::Failure);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{5}, rig.full({simple(), another()}).lines);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.delta({another()}).lines);
   }
 
   void drift_is_described() {
     const auto drift = [](const std::string& input) {
-      PortalBench bench;
-      bench.full({simple(), another()});
-      bench.kernel.foreign(input);
-      const auto found = bench.writer->find_drift();
-      bench.full({simple(), another()});
-      CPPUNIT_ASSERT(!bench.writer->find_drift());
-      PortalBench fresh;
+      PortalRig rig;
+      rig.full({simple(), another()});
+      rig.kernel.foreign(input);
+      const auto found = rig.writer->find_drift();
+      rig.full({simple(), another()});
+      CPPUNIT_ASSERT(!rig.writer->find_drift());
+      PortalRig fresh;
       fresh.full({simple(), another()});
-      CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), bench.kernel.text());
+      CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), rig.kernel.text());
       return found.value_or("none");
     };
     CPPUNIT_ASSERT_EQUAL(std::string("none"), drift("*nat\n:FOREIGN - [0:0]\n-X FOREIGN\nCOMMIT\n"));
@@ -200,13 +200,13 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
 
   // Also jumps of kube-proxy, which do not match marks.
   void jumps_of_an_earlier_version_are_replaced_at_once() {
-    PortalBench bench;
-    bench.full({another()});
-    const std::string wanted = bench.kernel.text();
-    const std::string match = netfilter::not_relayed_match(bench.facts.relay_mark) + " ";
+    PortalRig rig;
+    rig.full({another()});
+    const std::string wanted = rig.kernel.text();
+    const std::string match = netfilter::not_relayed_match(rig.facts.relay_mark) + " ";
     std::size_t earlier = 0;
     for (const char* const table : {"nat", "filter"}) {
-      for (std::string& rule : bench.kernel.tables[table]["OUTPUT"]) {
+      for (std::string& rule : rig.kernel.tables[table]["OUTPUT"]) {
         const std::size_t at = rule.find(match);
         CPPUNIT_ASSERT_MESSAGE(rule, at != std::string::npos);
         rule.erase(at, match.size());
@@ -214,76 +214,76 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
       }
     }
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, earlier);
-    bench.restart();
-    CPPUNIT_ASSERT_EQUAL(2 * earlier, bench.full({another()}).lines);
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
-    CPPUNIT_ASSERT_EQUAL(wanted, bench.kernel.text());
+    rig.restart();
+    CPPUNIT_ASSERT_EQUAL(2 * earlier, rig.full({another()}).lines);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.kernel.restores.size());
+    CPPUNIT_ASSERT_EQUAL(wanted, rig.kernel.text());
   }
 
   void rules_are_not_listed_without_changes() {
-    PortalBench bench;
-    bench.step = 1000000;
-    bench.full({simple()});
-    bench.delta({another()});
-    const std::size_t looks = bench.kernel.saves;
-    for (int i = 0; i < 3; ++i) CPPUNIT_ASSERT(!bench.writer->find_drift());
-    CPPUNIT_ASSERT_EQUAL(looks, bench.kernel.saves);
-    bench.kernel.foreign("*nat\n:FOREIGN - [0:0]\nCOMMIT\n");
-    for (int i = 0; i < 3; ++i) CPPUNIT_ASSERT(!bench.writer->find_drift());
-    CPPUNIT_ASSERT_EQUAL(looks + 1, bench.kernel.saves);
+    PortalRig rig;
+    rig.step = 1000000;
+    rig.full({simple()});
+    rig.delta({another()});
+    const std::size_t looks = rig.kernel.saves;
+    for (int i = 0; i < 3; ++i) CPPUNIT_ASSERT(!rig.writer->find_drift());
+    CPPUNIT_ASSERT_EQUAL(looks, rig.kernel.saves);
+    rig.kernel.foreign("*nat\n:FOREIGN - [0:0]\nCOMMIT\n");
+    for (int i = 0; i < 3; ++i) CPPUNIT_ASSERT(!rig.writer->find_drift());
+    CPPUNIT_ASSERT_EQUAL(looks + 1, rig.kernel.saves);
   }
 
   void legacy_iptables_is_checked_with_pauses() {
-    PortalBench bench;
-    bench.kernel.use_legacy();
-    bench.full({simple()});
-    const std::size_t looks = bench.kernel.saves;
-    bench.step = 1000;  // a check takes this long
-    CPPUNIT_ASSERT(!bench.writer->find_drift());
-    CPPUNIT_ASSERT(!bench.writer->find_drift());
-    CPPUNIT_ASSERT_EQUAL(looks + 1, bench.kernel.saves);
-    bench.clock += 20000;
-    CPPUNIT_ASSERT(!bench.writer->find_drift());
-    CPPUNIT_ASSERT_EQUAL(looks + 2, bench.kernel.saves);
+    PortalRig rig;
+    rig.kernel.use_legacy();
+    rig.full({simple()});
+    const std::size_t looks = rig.kernel.saves;
+    rig.step = 1000;  // a check takes this long
+    CPPUNIT_ASSERT(!rig.writer->find_drift());
+    CPPUNIT_ASSERT(!rig.writer->find_drift());
+    CPPUNIT_ASSERT_EQUAL(looks + 1, rig.kernel.saves);
+    rig.clock += 20000;
+    CPPUNIT_ASSERT(!rig.writer->find_drift());
+    CPPUNIT_ASSERT_EQUAL(looks + 2, rig.kernel.saves);
   }
 
   void removal_keeps_foreign_objects() {
-    PortalBench bench;
-    bench.kernel.foreign("*nat\n:FOREIGN - [0:0]\n-A PREROUTING -j FOREIGN\nCOMMIT\n");
-    const std::string before = bench.kernel.text();
-    bench.full({another(), policy_local(false)});
-    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {});
-    CPPUNIT_ASSERT_EQUAL(before, bench.kernel.text());
-    CPPUNIT_ASSERT(bench.writer->find_drift());
-    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {});  // of nothing
-    CPPUNIT_ASSERT_EQUAL(before, bench.kernel.text());
+    PortalRig rig;
+    rig.kernel.foreign("*nat\n:FOREIGN - [0:0]\n-A PREROUTING -j FOREIGN\nCOMMIT\n");
+    const std::string before = rig.kernel.text();
+    rig.full({another(), policy_local(false)});
+    userspace::remove_unclaimed(*rig.writer, abi::Family::kIpv4, {});
+    CPPUNIT_ASSERT_EQUAL(before, rig.kernel.text());
+    CPPUNIT_ASSERT(rig.writer->find_drift());
+    userspace::remove_unclaimed(*rig.writer, abi::Family::kIpv4, {});  // of nothing
+    CPPUNIT_ASSERT_EQUAL(before, rig.kernel.text());
     // Jumps of an earlier process with other node facts; a chain with foreign references is only flushed.
     NodeSpec node;
     node.flags = 0;
     node.node_port_addresses = {"192.168.0.2", "192.168.1.2"};
-    bench.facts = test::portal_facts(node);
-    bench.full({another()});
-    bench.kernel.foreign("*nat\n-A FOREIGN -j KUBE-PORTALS-HOST\n-A OUTPUT -p udp -j KUBE-NODEPORT-HOST\nCOMMIT\n");
-    bench.restart();
-    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {});
-    CPPUNIT_ASSERT(bench.kernel.rules("nat", "KUBE-PORTALS-HOST").empty());
-    CPPUNIT_ASSERT(bench.kernel.rules("nat", "KUBE-NODEPORT-HOST").empty());
-    CPPUNIT_ASSERT(!bench.kernel.has("nat", "KUBE-NODEPORT-CONTAINER"));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.rules("nat", "OUTPUT").size());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.rules("nat", "PREROUTING").size());
+    rig.facts = test::portal_facts(node);
+    rig.full({another()});
+    rig.kernel.foreign("*nat\n-A FOREIGN -j KUBE-PORTALS-HOST\n-A OUTPUT -p udp -j KUBE-NODEPORT-HOST\nCOMMIT\n");
+    rig.restart();
+    userspace::remove_unclaimed(*rig.writer, abi::Family::kIpv4, {});
+    CPPUNIT_ASSERT(rig.kernel.rules("nat", "KUBE-PORTALS-HOST").empty());
+    CPPUNIT_ASSERT(rig.kernel.rules("nat", "KUBE-NODEPORT-HOST").empty());
+    CPPUNIT_ASSERT(!rig.kernel.has("nat", "KUBE-NODEPORT-CONTAINER"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.kernel.rules("nat", "OUTPUT").size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.kernel.rules("nat", "PREROUTING").size());
   }
 
   void removal_keeps_chains_the_new_backend_claims() {
-    PortalBench bench;
-    bench.full({simple(), another()});
-    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {"iptables/nat/KUBE-PORTALS-*"});
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.rules("nat", "KUBE-PORTALS-HOST").size());
-    CPPUNIT_ASSERT(!bench.kernel.has("nat", "KUBE-NODEPORT-HOST"));
-    CPPUNIT_ASSERT(!bench.kernel.has("filter", "KUBE-PORTALS-FIREWALL"));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.rules("nat", "PREROUTING").size());
-    const std::string left = bench.kernel.text();
-    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, userspace::portal_claims(abi::Family::kIpv4));
-    CPPUNIT_ASSERT_EQUAL(left, bench.kernel.text());
+    PortalRig rig;
+    rig.full({simple(), another()});
+    userspace::remove_unclaimed(*rig.writer, abi::Family::kIpv4, {"iptables/nat/KUBE-PORTALS-*"});
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.kernel.rules("nat", "KUBE-PORTALS-HOST").size());
+    CPPUNIT_ASSERT(!rig.kernel.has("nat", "KUBE-NODEPORT-HOST"));
+    CPPUNIT_ASSERT(!rig.kernel.has("filter", "KUBE-PORTALS-FIREWALL"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.kernel.rules("nat", "PREROUTING").size());
+    const std::string left = rig.kernel.text();
+    userspace::remove_unclaimed(*rig.writer, abi::Family::kIpv4, userspace::portal_claims(abi::Family::kIpv4));
+    CPPUNIT_ASSERT_EQUAL(left, rig.kernel.text());
     CPPUNIT_ASSERT_EQUAL(std::size_t{6}, userspace::portal_claims(abi::Family::kIpv6).size());
     CPPUNIT_ASSERT_EQUAL(std::string("ip6tables/nat/KUBE-PORTALS-CONTAINER"),
                          userspace::portal_claims(abi::Family::kIpv6).front());
@@ -298,53 +298,52 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
 
   void removal_in_parts() {
     using Part = userspace::PortalWriter::Part;
-    PortalBench bench;
-    const std::string before = bench.kernel.text();
-    bench.full({restricted()});
+    PortalRig rig;
+    const std::string before = rig.kernel.text();
+    rig.full({restricted()});
     const auto firewall = [&]() -> const FakeKernel::Rules& {
-      return bench.kernel.rules("filter", "KUBE-PORTALS-FIREWALL");
+      return rig.kernel.rules("filter", "KUBE-PORTALS-FIREWALL");
     };
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, firewall().size());  // two for the address, one for each of two proxy ports
-    bench.kernel.restores.clear();
-    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, Part::kDrops);
+    rig.kernel.restores.clear();
+    userspace::remove_unclaimed(*rig.writer, abi::Family::kIpv4, {}, Part::kDrops);
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, firewall().size());
     for (const std::string& rule : firewall()) CPPUNIT_ASSERT(rule.find("! --ctstate DNAT") != std::string::npos);
-    CPPUNIT_ASSERT(!bench.kernel.rules("nat", "KUBE-PORTALS-CONTAINER").empty());
-    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, Part::kDrops);
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
-    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, Part::kRedirects);
-    CPPUNIT_ASSERT(bench.kernel.tables.at("nat").count("KUBE-PORTALS-CONTAINER") == 0);
-    CPPUNIT_ASSERT(bench.kernel.rules("nat", "PREROUTING").empty());
+    CPPUNIT_ASSERT(!rig.kernel.rules("nat", "KUBE-PORTALS-CONTAINER").empty());
+    userspace::remove_unclaimed(*rig.writer, abi::Family::kIpv4, {}, Part::kDrops);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.kernel.restores.size());
+    userspace::remove_unclaimed(*rig.writer, abi::Family::kIpv4, {}, Part::kRedirects);
+    CPPUNIT_ASSERT(rig.kernel.tables.at("nat").count("KUBE-PORTALS-CONTAINER") == 0);
+    CPPUNIT_ASSERT(rig.kernel.rules("nat", "PREROUTING").empty());
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, firewall().size());
-    CPPUNIT_ASSERT(!bench.kernel.rules("filter", "KUBE-NODEPORT-NON-LOCAL").empty());
-    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, Part::kAll);
-    CPPUNIT_ASSERT_EQUAL(before, bench.kernel.text());
+    CPPUNIT_ASSERT(!rig.kernel.rules("filter", "KUBE-NODEPORT-NON-LOCAL").empty());
+    userspace::remove_unclaimed(*rig.writer, abi::Family::kIpv4, {}, Part::kAll);
+    CPPUNIT_ASSERT_EQUAL(before, rig.kernel.text());
     // Claimed chains do not change.
-    bench.full({restricted()});
-    const std::string written = bench.kernel.text();
+    rig.full({restricted()});
+    const std::string written = rig.kernel.text();
     for (const Part part : {Part::kDrops, Part::kRedirects, Part::kAll}) {
-      userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, userspace::portal_claims(abi::Family::kIpv4),
-                                  part);
+      userspace::remove_unclaimed(*rig.writer, abi::Family::kIpv4, userspace::portal_claims(abi::Family::kIpv4), part);
     }
-    CPPUNIT_ASSERT_EQUAL(written, bench.kernel.text());
+    CPPUNIT_ASSERT_EQUAL(written, rig.kernel.text());
   }
 
   // Until rules redirect to the proxy, another backend may serve: its packets must not be dropped.
   void drop_rules_come_after_redirects() {
-    PortalBench bench;
-    bench.full({restricted()});
-    const std::string sent = bench.sent();
+    PortalRig rig;
+    rig.full({restricted()});
+    const std::string sent = rig.sent();
     const std::size_t led = sent.find("-I PREROUTING");
     const std::size_t dropped = sent.find("is not for this source");
     CPPUNIT_ASSERT(led != std::string::npos && dropped != std::string::npos);
     CPPUNIT_ASSERT(led < dropped);
     // Also with chains that an earlier process left behind.
-    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, userspace::PortalWriter::Part::kDrops);
-    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, userspace::PortalWriter::Part::kRedirects);
-    bench.full({restricted()});
-    CPPUNIT_ASSERT(bench.sent().find("-I PREROUTING") < bench.sent().find("is not for this source"));
-    bench.restart();
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.full({restricted()}).lines);
+    userspace::remove_unclaimed(*rig.writer, abi::Family::kIpv4, {}, userspace::PortalWriter::Part::kDrops);
+    userspace::remove_unclaimed(*rig.writer, abi::Family::kIpv4, {}, userspace::PortalWriter::Part::kRedirects);
+    rig.full({restricted()});
+    CPPUNIT_ASSERT(rig.sent().find("-I PREROUTING") < rig.sent().find("is not for this source"));
+    rig.restart();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.full({restricted()}).lines);
   }
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(PortalUpkeepTest);

@@ -18,7 +18,7 @@
 #include <string>
 
 #include "test/unit/patience.hpp"
-#include "test/unit/userspace/backend_bench.hpp"
+#include "test/unit/userspace/backend_rig.hpp"
 #include "test/unit/userspace/servers.hpp"
 
 namespace sluice::userspace {
@@ -141,29 +141,29 @@ class RelayedCountTest : public CppUnit::TestFixture {
   }
 
   void a_backend_reports_lost_connections() {
-    test::BackendBench bench;
-    bench.state_dir = folder_;
+    test::UserspaceRig rig;
+    rig.state_dir = folder_;
     const lib::Fd listener = test::bound(kV4, SOCK_STREAM, test::loopback(kV4), 0);
     CPPUNIT_ASSERT_EQUAL(0, listen(listener.get(), 4));
     const auto services =
         std::vector{test::named("svc1", {{"127.0.0.1", test::port_of(listener), false, test::Condition::kReady}})};
-    CPPUNIT_ASSERT(bench.full(services) == abi::Code::kOk);
-    CPPUNIT_ASSERT_EQUAL(0.0, bench.host.served().at(kLostTcp));
+    CPPUNIT_ASSERT(rig.full(services) == abi::Code::kOk);
+    CPPUNIT_ASSERT_EQUAL(0.0, rig.host.served().at(kLostTcp));
     const lib::Fd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const SocketAddress to(kV4, test::loopback(kV4), bench.port("ns1/svc1"));
+    const SocketAddress to(kV4, test::loopback(kV4), rig.port("ns1/svc1"));
     CPPUNIT_ASSERT_EQUAL(0, connect(client.get(), to.get(), to.size()));
     pollfd wait{listener.get(), POLLIN, 0};
     CPPUNIT_ASSERT_EQUAL(1, poll(&wait, 1, test::stretched_milliseconds(std::chrono::seconds(10))));
-    bench.stop();
-    CPPUNIT_ASSERT(bench.host.has_line(abi::Severity::kInfo, "1 TCP connection and 0 UDP flows end with this backend"));
-    CPPUNIT_ASSERT_EQUAL(0.0, bench.host.served().at(kLostTcp));
-    CPPUNIT_ASSERT(bench.host.events.empty());
-    CPPUNIT_ASSERT(bench.full(services) == abi::Code::kOk);
-    CPPUNIT_ASSERT_EQUAL(1.0, bench.host.served().at(kLostTcp));
-    CPPUNIT_ASSERT(bench.host.has_line(abi::Severity::kWarning,
-                                       "1 TCP connection and 0 UDP flows were lost when the previous process ended"));
-    CPPUNIT_ASSERT(std::vector<std::string>{"RelayedConnectionsLost"} == bench.host.events);
-    bench.stop();
+    rig.stop();
+    CPPUNIT_ASSERT(rig.host.has_line(abi::Severity::kInfo, "1 TCP connection and 0 UDP flows end with this backend"));
+    CPPUNIT_ASSERT_EQUAL(0.0, rig.host.served().at(kLostTcp));
+    CPPUNIT_ASSERT(rig.host.events.empty());
+    CPPUNIT_ASSERT(rig.full(services) == abi::Code::kOk);
+    CPPUNIT_ASSERT_EQUAL(1.0, rig.host.served().at(kLostTcp));
+    CPPUNIT_ASSERT(rig.host.has_line(abi::Severity::kWarning,
+                                     "1 TCP connection and 0 UDP flows were lost when the previous process ended"));
+    CPPUNIT_ASSERT(std::vector<std::string>{"RelayedConnectionsLost"} == rig.host.events);
+    rig.stop();
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, files());
   }
 };

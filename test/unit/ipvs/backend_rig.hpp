@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A backend on four fake parts of a kernel, driven like the daemon does.
+// The ipvs backend on four fake parts of a kernel.
 #pragma once
 
 #include <algorithm>
@@ -15,20 +15,19 @@
 
 #include "plugins/ipvs/backend.hpp"
 #include "sluice/sdk/address.hpp"
+#include "test/unit/common/backend_rig.hpp"
 #include "test/unit/common/fake_host.hpp"
 #include "test/unit/common/fake_kernel.hpp"
-#include "test/unit/common/world.hpp"
 #include "test/unit/ipvs/fake_link_kernel.hpp"
 #include "test/unit/ipvs/fake_server_kernel.hpp"
 #include "test/unit/ipvs/fake_set_kernel.hpp"
 
 namespace sluice::test {
 
-class IpvsBench {
+class IpvsRig final : public BackendRig<FakeHost> {
  public:
-  explicit IpvsBench(abi::Family family = abi::Family::kIpv4,
-                     std::vector<std::pair<std::string, std::string>> options = {})
-      : sets(family), family_(family), options_(std::move(options)) {
+  explicit IpvsRig(abi::Family family = abi::Family::kIpv4, BackendOptions options = {})
+      : BackendRig(family, std::move(options)), sets(family) {
     node.local_addresses = {"127.0.0.1", "192.168.0.2"};
     if (family == abi::Family::kIpv6) {
       node.ip = "fd00:9::2";
@@ -37,81 +36,8 @@ class IpvsBench {
     }
     restart();
   }
-  ~IpvsBench() { backend_->release(); }
-  IpvsBench(const IpvsBench&) = delete;
-  IpvsBench& operator=(const IpvsBench&) = delete;
+  ~IpvsRig() { stop(); }
 
-  // A new backend object, as after a restart of the daemon; the kernel stays.
-  void restart() {
-    if (backend_ != nullptr) backend_->release();
-    std::vector<abi::Option> given;
-    for (const auto& [key, value] : options_) given.push_back({sdk::view(key), sdk::view(value)});
-    abi::CreateArgs args{};
-    args.struct_size = sizeof(args);
-    args.family = family_;
-    args.host = &host;
-    args.options = sdk::array(given.data(), given.size());
-    args.state_dir = sdk::view(state_dir);
-    args.flags = predecessor_serves ? std::uint32_t{abi::kCreatePredecessorServes} : 0;
-    backend_ = new ipvs::IpvsBackend(args, kernels());
-  }
-  void restart_with(std::vector<std::pair<std::string, std::string>> options) {
-    options_ = std::move(options);
-    restart();
-  }
-
-  abi::Code full(const std::vector<ServiceSpec>& services) {
-    World world(family_);
-    return apply(world.full(services, ++generation, node));
-  }
-  abi::Code delta(const std::vector<ServiceSpec>& changed, const std::vector<ServiceSpec>& removed = {}) {
-    World world(family_);
-    return apply(world.delta(changed, removed, ++generation, node));
-  }
-  abi::Code apply(const abi::Transaction& transaction) {
-    result = {};
-    result.struct_size = sizeof(result);
-    clear_error();
-    rules.restores.clear();
-    host.failed.clear();
-    return backend_->apply(&transaction, &result, &error);
-  }
-  // As --init-only calls it.
-  abi::Code prepare() {
-    clear_error();
-    abi::NodeFacts known{};
-    known.struct_size = sizeof(known);
-    return static_cast<abi::Preparation*>(backend_->extension(sdk::view(abi::kPreparation)))->prepare(&known, &error);
-  }
-  abi::Code verify() {
-    clear_error();
-    return backend_->verify(&error);
-  }
-  abi::Code cleanup() {
-    clear_error();
-    return backend_->cleanup(&error);
-  }
-  abi::Code retire(const std::vector<std::string>& claims, std::uint32_t drain_seconds = 0) {
-    std::vector<abi::StringView> views;
-    for (const std::string& claim : claims) views.push_back(sdk::view(claim));
-    abi::Handover handover{};
-    handover.struct_size = sizeof(handover);
-    handover.drain_seconds = drain_seconds;
-    handover.claims = sdk::array(views.data(), views.size());
-    clear_error();
-    return backend_->retire(&handover, &error);
-  }
-  // Empty with an `error` when the call fails.
-  std::vector<std::string> inspect(const std::string& name = {}) {
-    struct Sink final : abi::StringSink {
-      void add(abi::StringView text) noexcept override { found.emplace_back(sdk::text(text)); }
-      std::vector<std::string> found;
-    } sink;
-    clear_error();
-    auto* const inspection = static_cast<abi::Inspection*>(backend_->extension(sdk::view(abi::kInspection)));
-    inspected = inspection->services(sdk::view(name), &sink, &error);
-    return sink.found;
-  }
   // One line per client: "ns/name:port client endpoint:port seconds". `error`: the result of export_clients().
   std::string exported() {
     class Sink final : public abi::AffinitySink {
@@ -130,19 +56,8 @@ class IpvsBench {
       abi::Family family_;
     } sink(family_);
     clear_error();
-    const abi::Code code = affinity()->export_clients(&sink, &error);
+    const abi::Code code = affinity().export_clients(&sink, &error);
     return code == abi::Code::kOk ? sink.text : "code " + std::to_string(static_cast<int>(code));
-  }
-  abi::Affinity* affinity() {
-    return static_cast<abi::Affinity*>(backend_->extension(sdk::view(abi::kAffinity)));
-  }
-  std::vector<std::string> claims() {
-    struct Sink final : abi::StringSink {
-      void add(abi::StringView text) noexcept override { found.emplace_back(sdk::text(text)); }
-      std::vector<std::string> found;
-    } sink;
-    backend_->claims(&sink, &error);
-    return sink.found;
   }
 
   // Everything the kernel holds, as lines in an order that does not depend on history.
@@ -209,13 +124,6 @@ class IpvsBench {
   ipvs::FakeServerKernel servers;
   FakeSetKernel sets;
   ipvs::FakeLinkKernel links;
-  FakeHost host;
-  NodeSpec node;
-  abi::ApplyResult result{};
-  abi::Error error{};
-  std::uint64_t generation = 0;
-  abi::Code inspected = abi::Code::kOk;
-  std::string state_dir;
   std::vector<std::string> node_warnings;  // warnings that prepare() returns
   unsigned prepared = 0;
   unsigned prepared_lacking = 0;  // of these calls, after the kernel lacked a feature
@@ -227,31 +135,11 @@ class IpvsBench {
   bool connections_readable = true;
   std::set<abi::Address> connected;  // source addresses of connections of this node
   std::optional<abi::Address> usual_source;
-  netlink::OpenRawSocket tracking;        // of backends created later
-  bool predecessor_serves = false;   // of the next backend object
+  netlink::OpenRawSocket tracking;  // of backends created later
 
  private:
-  class Rules final : public netfilter::Kernel {
-   public:
-    explicit Rules(FakeKernel& kernel) : kernel_(kernel) {}
-    const netfilter::Tools& tools() override { return kernel_.tools(); }
-    lib::ProgramResult save(std::optional<netfilter::Table> only,
-                            const std::function<void(std::string_view)>& sink) override {
-      return kernel_.save(only, sink);
-    }
-    netfilter::Restored restore(std::string_view input) override { return kernel_.restore(input); }
-    lib::ProgramResult try_restore(std::string_view input) override { return kernel_.try_restore(input); }
-    std::optional<std::uint32_t> generation() override { return kernel_.generation(); }
-    netfilter::ForeignChanges& foreign_changes() override { return kernel_.foreign_changes(); }
-    int allow_localnet_routing() override { return kernel_.allow_localnet_routing(); }
-    int ensure_counter(const std::string& name) override { return kernel_.ensure_counter(name); }
-    std::optional<std::uint64_t> counted_packets(const std::string& name) override {
-      return kernel_.counted_packets(name);
-    }
-
-   private:
-    FakeKernel& kernel_;
-  };
+  abi::Backend* create(const abi::CreateArgs& args) override { return new ipvs::IpvsBackend(args, kernels()); }
+  void forget_writes() override { rules.restores.clear(); }
 
   class Servers final : public ipvs::ServerKernel {
    public:
@@ -328,7 +216,7 @@ class IpvsBench {
 
   ipvs::NodeKernels kernels() {
     ipvs::NodeKernels made;
-    made.rules = std::make_unique<Rules>(rules);
+    made.rules = rules.open();
     made.servers = std::make_unique<Servers>(servers);
     made.sets = std::make_unique<Sets>(sets);
     made.links = std::make_unique<Links>(links);
@@ -366,14 +254,6 @@ class IpvsBench {
     };
     return made;
   }
-  void clear_error() {
-    error = {};
-    error.struct_size = sizeof(error);
-  }
-
-  abi::Family family_;
-  std::vector<std::pair<std::string, std::string>> options_;
-  abi::Backend* backend_ = nullptr;
 };
 
 }  // namespace sluice::test

@@ -1,14 +1,14 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The backend with real sockets on the loopback and a fake kernel, and the calls of the daemon.
+// The backend with real sockets on the loopback and a fake kernel.
 #pragma once
 
 #include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,8 +19,8 @@
 
 #include "plugins/userspace/backend.hpp"
 #include "sluice/abi/descriptors.hpp"
+#include "test/unit/common/backend_rig.hpp"
 #include "test/unit/common/fake_kernel.hpp"
-#include "test/unit/common/world.hpp"
 #include "test/unit/userspace/fake_descriptors.hpp"
 #include "test/unit/userspace/sockets.hpp"
 
@@ -93,85 +93,14 @@ class RelayHost final : public abi::Host, public abi::HostRelay {
   std::uint64_t clock = 0;
 };
 
-class BackendBench {
+class UserspaceRig final : public BackendRig<RelayHost> {
  public:
-  explicit BackendBench(abi::Family family = abi::Family::kIpv4) : family_(family) {
+  explicit UserspaceRig(abi::Family family = abi::Family::kIpv4) : BackendRig(family) {
     settings.listen_address = loopback(family);
     settings.relay.threads = 2;
     settings.relay.dial_timeouts = {std::chrono::seconds(5)};
   }
-  ~BackendBench() { stop(); }
-  BackendBench(const BackendBench&) = delete;
-  BackendBench& operator=(const BackendBench&) = delete;
-
-  // Releases the backend but keeps the kernel, as when the daemon ends.
-  void stop() {
-    if (backend_ != nullptr) std::exchange(backend_, nullptr)->release();
-  }
-  abi::Backend& backend() {
-    if (backend_ == nullptr) {
-      abi::CreateArgs args{};
-      args.struct_size = sizeof(args);
-      args.family = family_;
-      args.host = &host;
-      args.state_dir = sdk::view(state_dir);
-      args.flags = flags;
-      backend_ = new userspace::UserspaceBackend(args, settings, std::make_unique<Shared>(*this));
-    }
-    return *backend_;
-  }
-
-  // Returns the current backend, which continues to run; the next call creates a new backend beside it.
-  abi::Backend* detach() { return std::exchange(backend_, nullptr); }
-  abi::Code retire(abi::Backend& which, std::uint32_t seconds, const std::vector<std::string>& claims = {}) {
-    std::vector<abi::StringView> views;
-    for (const std::string& claim : claims) views.push_back(sdk::view(claim));
-    abi::Handover handover{};
-    handover.struct_size = sizeof(handover);
-    handover.drain_seconds = seconds;
-    handover.claims = sdk::array(views.data(), views.size());
-    error = {};
-    error.struct_size = sizeof(error);
-    kernel.restores.clear();
-    return which.retire(&handover, &error);
-  }
-
-  abi::Code full(const std::vector<ServiceSpec>& services, const NodeSpec& node = {}) {
-    World world(family_);
-    return apply(world.full(services, ++generation, node));
-  }
-  abi::Code delta(const std::vector<ServiceSpec>& changed, const std::vector<ServiceSpec>& removed = {},
-                  const NodeSpec& node = {}) {
-    World world(family_);
-    return apply(world.delta(changed, removed, ++generation, node));
-  }
-  abi::Code apply(const abi::Transaction& transaction) {
-    result = {};
-    result.struct_size = sizeof(result);
-    error = {};
-    error.struct_size = sizeof(error);
-    host.failed.clear();
-    kernel.restores.clear();
-    return backend().apply(&transaction, &result, &error);
-  }
-  abi::Code verify() {
-    error = {};
-    error.struct_size = sizeof(error);
-    return backend().verify(&error);
-  }
-
-  // Empty with an `error` if the call fails.
-  std::vector<std::string> inspect(const std::string& name = {}) {
-    struct Sink final : abi::StringSink {
-      void add(abi::StringView text) noexcept override { found.emplace_back(sdk::text(text)); }
-      std::vector<std::string> found;
-    } sink;
-    error = {};
-    error.struct_size = sizeof(error);
-    auto* const inspection = static_cast<abi::Inspection*>(backend().extension(sdk::view(abi::kInspection)));
-    inspected = inspection->services(sdk::view(name), &sink, &error);
-    return sink.found;
-  }
+  ~UserspaceRig() { stop(); }
 
   // The proxy ports to which rules for `name` in `text` redirect.
   static std::set<std::uint16_t> ports_in(const std::string& text, const std::string& name) {
@@ -204,45 +133,25 @@ class BackendBench {
   }
 
   userspace::Settings settings;
-  std::string state_dir;    // of new backends
-  std::uint32_t flags = 0;  // CreateFlag of new backends
   FakeKernel kernel;
-  RelayHost host;
-  std::function<void(const std::string& input)> on_restore;  // before it
-  abi::ApplyResult result{};
-  abi::Error error{};
-  std::uint64_t generation = 0;
-  abi::Code inspected = abi::Code::kOk;
 
  private:
-  class Shared final : public netfilter::Kernel {
-   public:
-    explicit Shared(BackendBench& bench) : bench_(bench), kernel_(bench.kernel) {}
-    const netfilter::Tools& tools() override { return kernel_.tools(); }
-    lib::ProgramResult save(std::optional<netfilter::Table> only,
-                            const std::function<void(std::string_view)>& sink) override {
-      return kernel_.save(only, sink);
-    }
-    netfilter::Restored restore(std::string_view input) override {
-      if (bench_.on_restore) bench_.on_restore(std::string(input));
-      return kernel_.restore(input);
-    }
-    lib::ProgramResult try_restore(std::string_view input) override { return kernel_.try_restore(input); }
-    std::optional<std::uint32_t> generation() override { return kernel_.generation(); }
-    netfilter::ForeignChanges& foreign_changes() override { return kernel_.foreign_changes(); }
-    int allow_localnet_routing() override { return kernel_.allow_localnet_routing(); }
-    int ensure_counter(const std::string& name) override { return kernel_.ensure_counter(name); }
-    std::optional<std::uint64_t> counted_packets(const std::string& name) override {
-      return kernel_.counted_packets(name);
-    }
+  abi::Backend* create(const abi::CreateArgs& args) override {
+    return new userspace::UserspaceBackend(args, settings, kernel.open());
+  }
+  void forget_writes() override { kernel.restores.clear(); }
+};
 
-   private:
-    BackendBench& bench_;
-    FakeKernel& kernel_;
-  };
+// CppUnit keeps fixtures until all tests have run; tearDown() releases the backend earlier.
+class UserspaceFixture : public CppUnit::TestFixture {
+ public:
+  void setUp() override { rig_ = std::make_unique<UserspaceRig>(); }
+  void tearDown() override { rig_ = nullptr; }
 
-  abi::Family family_;
-  abi::Backend* backend_ = nullptr;
+ protected:
+  UserspaceRig& rig() const { return *rig_; }
+
+  std::unique_ptr<UserspaceRig> rig_;
 };
 
 }  // namespace sluice::test

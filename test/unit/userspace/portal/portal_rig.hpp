@@ -61,9 +61,9 @@ inline ServiceSpec policy_local(bool endpoint_here) {
   return spec;
 }
 
-class PortalBench {
+class PortalRig {
  public:
-  explicit PortalBench(const NodeSpec& node = {}, abi::Family family = abi::Family::kIpv4)
+  explicit PortalRig(const NodeSpec& node = {}, abi::Family family = abi::Family::kIpv4)
       : facts(test::portal_facts(node, family)) {}
 
   void restart() { writer = std::make_unique<userspace::PortalWriter>(kernel, facts.family, clock_of(this)); }
@@ -102,8 +102,8 @@ class PortalBench {
       std::make_unique<userspace::PortalWriter>(kernel, facts.family, clock_of(this));
 
  private:
-  static userspace::PortalWriter::Now clock_of(PortalBench* bench) {
-    return [bench] { return bench->clock += bench->step; };
+  static userspace::PortalWriter::Now clock_of(PortalRig* rig) {
+    return [rig] { return rig->clock += rig->step; };
   }
 };
 
