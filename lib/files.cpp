@@ -18,9 +18,10 @@ namespace sluice::lib {
 Result<std::string> read_file(const std::string& path, std::size_t limit, bool only_regular) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | (only_regular ? O_NOFOLLOW | O_NONBLOCK : 0)));
   if (!fd.valid()) return errno_status("cannot read " + path, errno);
-  struct stat facts{};
-  if (only_regular && (::fstat(fd.get(), &facts) != 0 || !S_ISREG(facts.st_mode))) {
-    return invalid("cannot read " + path + ": it is not a regular file");
+  if (only_regular) {
+    struct stat facts{};
+    if (::fstat(fd.get(), &facts) != 0) return errno_status("cannot read " + path, errno);
+    if (!S_ISREG(facts.st_mode)) return invalid("cannot read " + path + ": it is not a regular file");
   }
   std::string out;
   char buffer[16384];
@@ -41,6 +42,7 @@ std::size_t write_all(int fd, std::string_view content) {
   while (done < content.size()) {
     const ssize_t n = ::write(fd, content.data() + done, content.size() - done);
     if (n < 0 && errno == EINTR) continue;
+    if (n == 0) errno = EIO;
     if (n <= 0) break;
     done += static_cast<std::size_t>(n);
   }

@@ -4,6 +4,7 @@
 #include "core/cleanup/startup_cleanup.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "core/base/log.hpp"
@@ -176,7 +177,7 @@ void StartupCleanup::log_result(const Removal& removed) const {
     return;
   }
   const Modes whose = removed.modes & ~mode_;
-  const std::string owner = whose == 0 ? std::string("another backend") : mode_names(whose) + " mode";
+  const std::string owner = whose == 0 ? std::string("another backend") : mode_names(whose) + (std::has_single_bit(whose) ? " mode" : " modes");
   base::log_info("app", "removed leftover state of " + owner + ": " + removed.to_string());
 }
 

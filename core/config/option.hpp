@@ -78,7 +78,9 @@ struct SettingsMember {
 
 // How the difference between two configurations reports a change of a setting.
 struct ChangeRule {
-  int order = 0;  // among all changes, from 1; equal numbers have the order of the table; 0: no change of its own
+  // Among all changes, from 1; equal numbers have the order of the table, then the rules of the difference without an
+  // option. 0: no change of its own. REQUIRES, unless 0: this or `setting` has `differs`.
+  int order = 0;
   SettingsPart part = SettingsPart::none;
   SettingsDiffer differs = nullptr;  // null: that of `setting`
   std::string_view name{};           // empty: the field

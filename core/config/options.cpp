@@ -141,6 +141,10 @@ bool starts_or_ends_replay(const Settings& from, const Settings& to) {
   return (from.source.kind == SourceKind::replay) != (to.source.kind == SourceKind::replay);
 }
 
+bool replay_differs(const Settings& from, const Settings& to) {
+  return starts_or_ends_replay(from, to) || from.source.replay != to.source.replay;
+}
+
 bool replay_speed_differs(const Settings& from, const Settings& to) {
   return !starts_or_ends_replay(from, to) && from.source.replay_speed != to.source.replay_speed;
 }
@@ -230,7 +234,7 @@ constexpr std::array kOptions = std::to_array<Option>({
      .value_name = "FILE",
      .help = "Replay a recording instead of connecting to an API server. The node name is that of the recording, "
              "unless --hostname-override is set.", .draft = in_draft<&Draft::replay>,
-     .change = {3, Part::none, in_source<&SourceSettings::replay>, "", refusals::replay}},
+     .change = {3, Part::none, replay_differs, "", refusals::replay}},
     {.field = "replaySpeed", .document = Document::sluice, .flag = "replay-speed", .kind = decimal, .group = source,
      .beats_file = true, .value_name = "FACTOR",
      .help = "Speed of --replay as a factor of the recorded speed; 0 replays without delays.",

@@ -12,7 +12,6 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "core/conntrack/mailbox.hpp"
 #include "core/conntrack/scan.hpp"

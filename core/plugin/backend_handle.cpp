@@ -289,7 +289,7 @@ InspectionOutcome BackendHandle::services(const std::string& name) {
   // A request that was queued during a swap may come after retire().
   if (retires_) {
     inspected.code = abi::Code::kRetry;
-    inspected.message = "the backend is retiring; repeat the command to read the backend that serves now";
+    inspected.message = "the backend is retiring; try again";
     return inspected;
   }
   static_cast<Outcome&>(inspected) = timed_call(

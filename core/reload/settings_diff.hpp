@@ -23,7 +23,7 @@ struct SettingsChange {
   bool operator==(const SettingsChange&) const = default;
 };
 
-// In the order of the fields of Settings; empty if they are equal.
+// In the order of config::ChangeRule::order; empty if they are equal.
 std::vector<SettingsChange> settings_diff(const config::Settings& from, const config::Settings& to);
 
 // Whether a change that can be applied live concerns `part`.

@@ -70,7 +70,7 @@ TABLE = {
     "test/subdir.am": ALL,
     "test/system": ("lint", "check", "kernel", *PACKETS, "bench", "package", "kubernetes"),
     "test/tools": ("lint", "check", "kernel", "demo", *PACKETS, "bench", "package", "kubernetes"),
-    "test/unit": ("lint", "check", "conformance", "fuzz", "asan", "tsan"),
+    "test/unit": ("lint", "check", "kernel", "vm", "conformance", "fuzz", "asan", "tsan"),
     "test/vm": ("lint", "vm", "bench", "package", "kubernetes"),
 }
 BRANCHES = ("origin/main", "main")

@@ -18,7 +18,7 @@ MODES = "iptables|ipvs|nftables|userspace"
 MODE = re.compile(rf'"(?:{MODES})"|\bk(?:Iptables|Ipvs|Nftables|Userspace)\b')
 LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
 # In a literal: "ipvs mode", "iptables.syncPeriod", "ipvs-scheduler".
-MODE_WORD = re.compile(rf"(?<![\w-])(?:{MODES})(?!\w)")
+MODE_WORD = re.compile(rf"(?<!\w)(?<!\w-)(?:{MODES})(?!\w)")
 MODE_TABLE = "core/config/mode_table."
 # Files of the core that may have a mode as a word of a longer literal, and the reason.
 MODE_WORDS = {
@@ -111,6 +111,7 @@ BROKEN = [
     (modes, "core/cleanup/a.cpp", "into.modes |= names::kNftables;\n"),
     (modes, "core/config/render.cpp", 'out["mode"] = "iptables";\n'),
     (modes, "core/config/flag_table.cpp", 'return "ipvs mode";\n'),
+    (modes, "core/reload/c.cpp", 'return "--ipvs-scheduler: …";\n'),
     (modes, "core/config/options.cpp", '{.help = "in mode " + "nftables"},\n'),
     (modes, "core/daemon/a.cpp", 'base::log_info("app", "relayed in userspace mode");\n'),
     (modes, "core/plugin/a.cpp", 'return invalid("use an id such as \\"iptables\\"");\n'),

@@ -266,7 +266,7 @@ def from_ipvs(t):
     t.bench.start_daemon()
     t.wait_until(lambda: not leftovers.has_link(t.topology) and leftovers.sets(t.topology) == [leftovers.FOREIGN_SET],
                  "link and sets are gone")
-    t.require(t.bench.daemon.wait_logged("removed leftover state of ipvs, userspace mode", leftovers.LINK) is not None,
+    t.require(t.bench.daemon.wait_logged("removed leftover state of ipvs, userspace modes", leftovers.LINK) is not None,
               "no line reports it")
     t.expect(POD, service.cluster(), kept(E1, E2))
     text = "\n".join(picture(t))

@@ -27,7 +27,8 @@
 
 namespace sluice::observe {
 
-// Called on the threads of the servers; all must be quick and thread-safe.
+// All must be quick and thread-safe: the threads of the servers call them, the thread of start() calls bind_failed_hard(),
+// and any thread that asks for the health calls families().
 class PageSources {
  public:
   virtual ~PageSources() = default;

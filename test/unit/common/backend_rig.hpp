@@ -48,10 +48,13 @@ class BackendRig {
     if (backend_ != nullptr) std::exchange(backend_, nullptr)->release();
   }
   // Replaces the backend object, as a restart of the daemon does; the kernel stays.
-  void restart(std::uint32_t create_flags = 0) {
+  void restart() {
     stop();
-    flags = create_flags;
     backend();
+  }
+  void restart(std::uint32_t create_flags) {
+    flags = create_flags;
+    restart();
   }
   void restart_with(BackendOptions options) {
     options_ = std::move(options);
@@ -161,7 +164,9 @@ class BackendRig {
 
   template <class Extension>
   Extension& extension(const char* id) {
-    return *static_cast<Extension*>(backend().extension(sdk::view(id)));
+    void* const found = backend().extension(sdk::view(id));
+    CPPUNIT_ASSERT_MESSAGE(id, found != nullptr);
+    return *static_cast<Extension*>(found);
   }
 
   BackendOptions options_;

@@ -169,6 +169,7 @@ class SettingsDiffTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(changes_are_in_order);
   CPPUNIT_TEST(all_fields_have_a_row_or_an_option);
   CPPUNIT_TEST(a_replay_cannot_start_or_end_live);
+  CPPUNIT_TEST(the_kind_of_the_source_alone_starts_a_replay);
   CPPUNIT_TEST(the_primary_family_cannot_change_live);
   CPPUNIT_TEST(sections_of_other_backends_concern_no_part);
   CPPUNIT_TEST(refusals_are_sentences);
@@ -199,6 +200,9 @@ class SettingsDiffTest : public CppUnit::TestFixture {
 
   void a_declared_option_concerns_its_part() {
     for (const config::Option& option : config::options()) {
+      // Nothing needs a reload after a change of these: an option without a rule would be a change that no part hears of.
+      const bool without_rule = option.group == config::FlagGroup::general || option.group == config::FlagGroup::logging;
+      CPPUNIT_ASSERT_MESSAGE(std::string(option.field), option.setting.at == nullptr || option.change.order != 0 || without_rule);
       if (!is_declared(option)) continue;
       config::Settings other = usual();
       change(option, other);
@@ -258,6 +262,14 @@ class SettingsDiffTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL(std::string("replay"), changes[0].setting);
       CPPUNIT_ASSERT(!changes[0].refusal.empty());
     }
+  }
+
+  void the_kind_of_the_source_alone_starts_a_replay() {
+    config::Settings replay = usual();
+    replay.source.kind = config::SourceKind::replay;
+    const auto changes = settings_diff(usual(), replay);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, changes.size());
+    CPPUNIT_ASSERT(!changes[0].refusal.empty());
   }
 
   void the_primary_family_cannot_change_live() {

@@ -35,7 +35,6 @@
 namespace sluice::test {
 namespace {
 
-using lib::Fd;
 using userspace::Portal;
 using userspace::PortalWriter;
 using userspace::SocketAddress;
@@ -210,7 +209,8 @@ class Checks {
     if (six_) address.push_back("nodad");
     call("ip", address);
     call("ip", {six_ ? "-6" : "-4", "route", "add", "default", "dev", "d0"});
-    check(wait_until([this] { return is_own_address(node_.ip); }), "the node has its address");
+    // The kernel adds the route to an own address after it has noticed that the link is up. Packets leave the node until then.
+    check(wait_until([this] { return reached_port(node_.ip, 40000, 100) == 40000; }), "the node reaches its address");
     check(reached_port(services_[0].cluster_ip, 80) == 40000, "a process of the node reaches a cluster IP");
     check(reached_port(node_.ip, 30002) == 40004, "and a node port on an address of the node");
     if (!six_) check(reached_port("127.0.0.1", 30002) == 40004, "and a node port on 127.0.0.1");
@@ -231,13 +231,6 @@ class Checks {
 
   bool is_dropped(const std::string& host, std::uint16_t port) {
     return reached_port(host, port, 100) == 0;  // fixed time: no answer
-  }
-  // False until the kernel notices that the link is up, which is after the command. Packets to the address leave the node
-  // until then.
-  bool is_own_address(const std::string& host) const {
-    const Fd made(socket(sdk::socket_family(family_), SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const SocketAddress at(family_, *sdk::parse_address(host, family_), 0);
-    return bind(made.get(), at.get(), at.size()) == 0;
   }
   // The proxy port that the connection reaches; 0: none.
   std::uint16_t reached_port(const std::string& host, std::uint16_t port,
