@@ -314,6 +314,7 @@ class DrainsTest : public CppUnit::TestFixture {
     std::filesystem::create_symlink(target, rig.file() + ".new");
     rig.pass(seconds(1));
     rig.restart();
+    CPPUNIT_ASSERT(!rig.host.lines.empty());
     CPPUNIT_ASSERT(rig.host.lines.back().second.find("cannot read") == 0);
     rig.put(kKey, reals({2}));
     CPPUNIT_ASSERT_EQUAL(std::string("10.96.0.10:80/TCP 10.1.0.2:8080 1800000031\n"), rig.read_file());
