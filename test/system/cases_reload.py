@@ -313,6 +313,11 @@ def silent_server(t):
         t.require(status.get("source") and answer.status == 200, f"status: {status.get('source')}, metrics: {answer.status}")
     t.require(config in str(daemon.status()["source"]), f"the source changed: {daemon.status()['source']}")
     ground.service.set_endpoints([ready(E2)])
+    # The first objects of the list arrive long before the others: those of the barrier before those of this Service.
+    source = t.bench.source
+    source.fault(match="initial", resource="endpointslices", kind="status", code=500, count=1)
+    source.fault(match="read", resource="endpointslices", kind="stall", after_events=2, seconds=1, count=1)
+    t.defer(source.clear_faults)
     ground.change("back", kubeconfig=before)
     t.settle()
     t.expect(POD, ground.service.cluster(), kept(E2))

@@ -127,6 +127,11 @@ class ApiSource:
         """The response to GET."""
         return self._request("GET", path)
 
+    def reads(self):
+        """The number of lists and watches that the daemon has begun."""
+        counts = self._request("GET", "/_test/stats")["requests"]
+        return sum(counts.get(f"{verb} {kind}", 0) for verb in ("list", "watch") for kind in ("services", "endpointslices"))
+
     def version(self):
         """The newest resource version."""
         return self._request("GET", "/_test/stats")["resourceVersion"]
