@@ -4,11 +4,12 @@
 #include "core/base/log.hpp"
 
 #include <log4cplus/logger.h>
-#include <log4cplus/loggingmacros.h>
 
 #include <array>
 #include <atomic>
 #include <string>
+
+#include "core/base/log_event.hpp"
 
 namespace sluice::base {
 namespace {
@@ -31,11 +32,15 @@ log4cplus::Logger logger(std::string_view component) {
 
 }  // namespace
 
-void log(LogLevel level, std::string_view component, std::string_view text) {
-  const log4cplus::Logger target = logger(component);
+void log(const LogMessage& message, std::string_view text, std::initializer_list<LogField> fields, LogCaller caller) {
+  log(message.level, message.component, text, {message.id, fields, caller});
+}
+
+void log(LogLevel level, std::string_view component, std::string_view text, const LogContext& context) {
+  log4cplus::Logger target = logger(component);
   if (!target.isEnabledFor(native(level))) return;
   written[static_cast<std::size_t>(level)].fetch_add(1, std::memory_order_relaxed);
-  target.forcedLog(native(level), std::string(text));
+  target.callAppenders(LogEvent(target.getName(), native(level), std::string(text), context));
 }
 
 bool log_enabled(LogLevel level, std::string_view component) { return logger(component).isEnabledFor(native(level)); }

@@ -13,7 +13,8 @@ LogBudget::LogBudget() {
   clock_ = &clock;
 }
 
-void LogBudget::log(LogLevel level, std::string_view component, std::string text) {
+void LogBudget::log(const LogMessage& message, std::string text, std::initializer_list<LogField> fields,
+                    LogCaller caller) {
   const auto now = clock_->now();
   full_at_ = std::max(full_at_, now);
   if (full_at_ - now > (kBurst - 1) * kPause) {
@@ -24,7 +25,7 @@ void LogBudget::log(LogLevel level, std::string_view component, std::string text
   if (text.size() > kLongestLine) text.replace(kLongestLine, std::string::npos, "...");
   const auto unwritten = std::exchange(unwritten_, 0);
   if (unwritten != 0) text += " (" + std::to_string(unwritten) + " similar lines before this one were suppressed)";
-  base::log(level, component, text);
+  base::log(message, text, fields, caller);
 }
 
 }  // namespace sluice::base

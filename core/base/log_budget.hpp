@@ -26,7 +26,8 @@ class LogBudget {
   // The clock must outlive the budget.
   explicit LogBudget(const lib::Clock& clock) : clock_(&clock) {}
 
-  void log(LogLevel level, std::string_view component, std::string text);
+  void log(const LogMessage& message, std::string text, std::initializer_list<LogField> fields = {},
+           LogCaller caller = LogCaller::here());
 
  private:
   const lib::Clock* clock_;

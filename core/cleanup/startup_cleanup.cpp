@@ -7,7 +7,7 @@
 #include <bit>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/base/memory.hpp"
 #include "core/cleanup/ipvs_connections.hpp"
 #include "core/cleanup/leftovers.hpp"
@@ -42,9 +42,10 @@ void StartupCleanup::set_leftover_backends(const std::vector<LeftoverBackend>& f
     bool all = true;
     for (const std::string& artifact : one.artifacts) {
       if (selection_.add(one.family, artifact)) continue;
-      base::log_warning("app", "backend " + one.backend + " has left " + artifact + " (" +
-                                   std::string(lib::family_name(one.family)) +
-                                   "), which only its plugin can remove: install it again and run sluiced --cleanup");
+      base::log(base::message::kLeftoverNeedsPlugin,
+                "backend " + one.backend + " has left " + artifact + " (" + std::string(lib::family_name(one.family)) +
+                    "), which only its plugin can remove: install it again and run sluiced --cleanup",
+                {{"backend", one.backend}, {"family", lib::family_name(one.family)}, {"name", artifact}});
       all = false;
     }
     by_remover_.push_back({one, all});
@@ -114,9 +115,11 @@ bool StartupCleanup::wait_for_connections() {
   const std::size_t connections = drain.count() == 0 ? 0 : count();
   if (connections == 0) return true;
   if (!remove(/*virtual_servers=*/false)) return false;
-  base::log_info("app", "keeping the IPVS virtual servers left by ipvs mode until their " +
-                            std::to_string(connections) + " connections end, for at most " +
-                            std::to_string(std::chrono::ceil<std::chrono::seconds>(drain).count()) + " s");
+  base::log(base::message::kLeftoverServersDraining,
+            "keeping the IPVS virtual servers left by ipvs mode until their " + std::to_string(connections) +
+                " connections end, for at most " +
+                std::to_string(std::chrono::ceil<std::chrono::seconds>(drain).count()) + " s",
+            {{"count", connections}});
   while (count() != 0 && Steady::now() < until) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Steady::now());
     if (!sleep(std::min(options_.check_interval, left))) return false;
@@ -139,7 +142,8 @@ void StartupCleanup::remove_all() {
     if (removed->failures.empty()) break;
     if (attempt == kTries) {
       for (const auto& sentence : removed->failures)
-        base::log_warning("app", "leftover state of another mode: " + sentence);
+        base::log(base::message::kLeftoverNotRemoved, "leftover state of another mode: " + sentence,
+                  {{"error", sentence}});
       return;
     }
     if (!sleep(options_.retry_after)) return;
@@ -171,14 +175,15 @@ std::optional<Removal> StartupCleanup::remove(bool virtual_servers) {
 }
 
 void StartupCleanup::log_result(const Removal& removed) const {
-  for (const auto& sentence : removed.notes) base::log_warning("app", sentence);
+  for (const auto& sentence : removed.notes) base::log(base::message::kLeftoverNote, sentence, {{"error", sentence}});
   if (removed.nothing()) {
-    base::log_debug("app", "no leftover state of other modes");
+    base::log(base::message::kLeftoverNone, "no leftover state of other modes");
     return;
   }
   const Modes whose = removed.modes & ~mode_;
   const std::string owner = whose == 0 ? std::string("another backend") : mode_names(whose) + (std::has_single_bit(whose) ? " mode" : " modes");
-  base::log_info("app", "removed leftover state of " + owner + ": " + removed.to_string());
+  base::log(base::message::kLeftoverRemoved, "removed leftover state of " + owner + ": " + removed.to_string(),
+            {{"name", owner}});
 }
 
 }  // namespace sluice::cleanup

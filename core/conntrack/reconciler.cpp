@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "lib/files.hpp"
 
 namespace sluice::conntrack {
@@ -197,13 +197,14 @@ void ConntrackReconciler::scan() {
     const double seconds = std::chrono::duration<double>(took).count();
     if (options_.reconciled) options_.reconciled(seconds, result->deleted);
     if (result->aborted) return;
-    if (failing_) base::log_info("conntrack", name() + ": works again");
+    if (failing_) base::log(base::message::kConntrackRecovered, name() + ": works again", {{"family", name()}});
     failing_ = false;
-    if (base::log_enabled(base::LogLevel::debug, "conntrack")) {
-      base::log_debug("conntrack",
-                      name() + ": " + std::to_string(result->deleted) + " of " + std::to_string(result->scanned) +
-                          " flows removed" + (full ? ", full scan" : "") +
-                          (result->partial ? ", table changed meanwhile" : "") + ", " + std::to_string(seconds) + " s");
+    if (base::log_enabled(base::message::kConntrackScanned)) {
+      base::log(base::message::kConntrackScanned,
+                name() + ": " + std::to_string(result->deleted) + " of " + std::to_string(result->scanned) +
+                    " flows removed" + (full ? ", full scan" : "") +
+                    (result->partial ? ", table changed meanwhile" : "") + ", " + std::to_string(seconds) + " s",
+                {{"family", name()}, {"count", result->deleted}, {"seconds", seconds}});
     }
   } else {
     old_backend_flows_.begin(clock_.now(), full);
@@ -232,7 +233,9 @@ void ConntrackReconciler::failed(const lib::Status& status) {
     settle();
   }
   if (!failing_) {
-    base::log_warning("conntrack", status.message() + "; stale UDP flows stay until they time out or a retry succeeds");
+    base::log(base::message::kConntrackFailed,
+              status.message() + "; stale UDP flows stay until they time out or a retry succeeds",
+              {{"family", name()}, {"error", status.message()}});
   }
   failing_ = true;
 }
@@ -247,9 +250,10 @@ void ConntrackReconciler::load_frontends() {
     return;
   }
   work_ = {};
-  base::log_warning("conntrack",
-                    options_.memory_file + ": " + read.status().message() +
-                        "; UDP flows to Services that were deleted while no daemon ran stay until they time out");
+  base::log(base::message::kConntrackStateUnreadable,
+            options_.memory_file + ": " + read.status().message() +
+                "; UDP flows to Services that were deleted while no daemon ran stay until they time out",
+            {{"family", name()}, {"file", options_.memory_file}, {"error", read.status().message()}});
 }
 
 void ConntrackReconciler::save_frontends() {
@@ -260,9 +264,10 @@ void ConntrackReconciler::save_frontends() {
   const auto status = lib::write_file_atomically(options_.memory_file, text);
   saved_hash_ = hash;
   if (!status.ok()) {
-    base::log_warning(
-        "conntrack", status.message() +
-                         "; UDP flows to Services that are deleted while no daemon runs will stay until they time out");
+    base::log(base::message::kConntrackStateUnwritable,
+              status.message() +
+                  "; UDP flows to Services that are deleted while no daemon runs will stay until they time out",
+              {{"family", name()}, {"file", options_.memory_file}, {"error", status.message()}});
   }
 }
 

@@ -10,7 +10,7 @@
 #include <future>
 #include <string>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "lib/text.hpp"
 
 namespace sluice::daemon {
@@ -37,7 +37,7 @@ lib::Status BackendStart::run(const config::Settings& settings) {
     const auto took = clock_.now() - begun;
     // The backend may never return. It has received no Service yet, so its kernel state is not half written.
     if (took >= kHangThreshold && stop_signal_pending()) {
-      base::log_warning("app", "stopping although the start of the backend has not returned");
+      base::log(base::message::kStartAbandoned, "stopping although the start of the backend has not returned");
       std::_Exit(0);
     }
     if (clock_.now() < next_report) continue;
@@ -57,7 +57,7 @@ void BackendStart::report(const config::Settings& settings, lib::Clock::Duration
            " has not returned for " + seconds(clock_.now() - one.since);
   });
   if (text.empty()) text = "backend " + settings.backend + " has not started for " + seconds(since_start);
-  base::log_warning("app", text);
+  base::log(base::message::kBackendStartSlow, text, {{"backend", settings.backend}});
   notifier_.notify("STATUS=" + text);
 }
 

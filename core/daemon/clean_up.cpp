@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/cleanup/leftovers.hpp"
 #include "core/lifecycle/load_backend.hpp"
 #include "core/lifecycle/state_dir.hpp"
@@ -39,7 +39,7 @@ class CleanUp {
 
  private:
   void fail(const std::string& sentence) {
-    base::log_error("app", sentence);
+    base::log(base::message::kCleanupFailed, sentence, {{"error", sentence}});
     failed_ = true;
   }
 
@@ -63,7 +63,8 @@ class CleanUp {
       }
     }
     if (!clean) return false;
-    base::log_info("app", "backend " + id + ": removed all its kernel state");
+    base::log(base::message::kCleanupBackendDone, "backend " + id + ": removed all its kernel state",
+              {{"backend", id}});
     for (const ownership::Claim& claim : state_.claims()) {
       if (claim.backend == id) forget(claim);
     }
@@ -98,10 +99,10 @@ class CleanUp {
 
   void remove_leftovers() {
     const cleanup::Removal removed = cleanup::remove_leftovers(selection_);
-    for (const auto& sentence : removed.notes) base::log_warning("app", sentence);
+    for (const auto& sentence : removed.notes) base::log(base::message::kCleanupNote, sentence, {{"error", sentence}});
     for (const auto& sentence : removed.failures) fail(sentence);
-    base::log_info("app", removed.nothing() ? "no other leftover state found"
-                                            : "removed other leftover state: " + removed.to_string());
+    base::log(base::message::kCleanupDone, removed.nothing() ? "no other leftover state found"
+                                                             : "removed other leftover state: " + removed.to_string());
     if (!removed.failures.empty()) return;  // the ownership ledger still lists it
     for (const ownership::Claim& kept : kept_) {
       forget(kept);
@@ -112,7 +113,7 @@ class CleanUp {
   void forget(const ownership::Claim& claim) { warn(state_.forget(claim.backend, claim.family, claim.state)); }
 
   static void warn(const lib::Status& status) {
-    if (!status.ok()) base::log_warning("app", status.message());
+    if (!status.ok()) base::log(base::message::kLedgerNotUpdated, status.message(), {{"error", status.message()}});
   }
 
   const config::PluginSettings& plugins_;

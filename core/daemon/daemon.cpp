@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/daemon/supervision.hpp"
 #include "core/node/local_detector.hpp"
 
@@ -88,7 +88,9 @@ lib::Status Daemon::run() {
     }
     if (caught > 0) {
       supervision.stopping("rules stay in the kernel");
-      base::log_info("app", std::string("stopping on ") + strsignal(caught) + "; rules stay in the kernel");
+      base::log(base::message::kDaemonStopping,
+                std::string("stopping on ") + strsignal(caught) + "; rules stay in the kernel",
+                {{"signal", strsignal(caught)}});
       parts_.stop();
       return {};
     }

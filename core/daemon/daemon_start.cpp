@@ -6,7 +6,7 @@
 #include <string>
 #include <tuple>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/daemon/backend_start.hpp"
 #include "core/daemon/build_info.hpp"
 #include "core/daemon/daemon.hpp"
@@ -20,8 +20,9 @@ constexpr std::chrono::seconds kDescriptorTimeout{2};
 }  // namespace
 
 lib::Status Daemon::start() {
-  base::log_info(
-      "app", std::string("sluiced ") + kVersion + " on node " + node_name_ + ", backend " + settings_.get()->backend);
+  base::log(base::message::kDaemonStarting,
+            std::string("sluiced ") + kVersion + " on node " + node_name_ + ", backend " + settings_.get()->backend,
+            {{"version", kVersion}, {"node", node_name_}, {"backend", settings_.get()->backend}});
   return parts_.start();
 }
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/lifecycle/backend_options.hpp"
 #include "core/lifecycle/load_backend.hpp"
 #include "core/lifecycle/state_dir.hpp"
@@ -54,7 +54,7 @@ lib::Status prepare(const std::shared_ptr<const plugin::Plugin>& loaded, const c
 void set_kernel(const config::Settings& settings) {
   const lib::Sysctl sysctl;
   for (const auto& sentence : node::apply_conntrack_settings(settings.conntrack, sysctl)) {
-    base::log_warning("node", sentence);
+    base::log(base::message::kConntrackSettingFailed, sentence, {{"error", sentence}});
   }
 }
 
@@ -75,7 +75,9 @@ lib::Status init_only(const config::Settings& settings) {
     if (family == lib::Family::ipv6) status = node::check_ipv6();
     if (status.ok()) status = prepare(*loaded, settings, family, *folder);
     if (!status.ok()) {
-      base::log_info("app", std::string(lib::family_name(family)) + " is not used: " + status.message());
+      base::log(base::message::kFamilyUnused,
+                std::string(lib::family_name(family)) + " is not used: " + status.message(),
+                {{"family", lib::family_name(family)}, {"error", status.message()}});
     }
   }
   // The checks of a start, so that a node that would fail there does not pass here.
@@ -84,7 +86,9 @@ lib::Status init_only(const config::Settings& settings) {
   if (const auto check = node::check_detector_families(settings.local_detector, {}, *usable); !check.fatal.ok()) {
     return check.fatal;
   }
-  base::log_info("app", "node prepared for backend " + settings.backend + "; exiting because of --init-only");
+  base::log(base::message::kInitDone,
+            "node prepared for backend " + settings.backend + "; exiting because of --init-only",
+            {{"backend", settings.backend}});
   return {};
 }
 

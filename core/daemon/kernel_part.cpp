@@ -3,7 +3,7 @@
 
 #include "core/daemon/kernel_part.hpp"
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/config/option.hpp"
 #include "core/node/kernel_settings.hpp"
 #include "core/node/local_detector.hpp"
@@ -40,15 +40,15 @@ std::vector<std::string> KernelPart::apply(const config::Settings& settings) {
   const lib::Sysctl sysctl(paths_.proc_sys);
   auto out = node::apply_conntrack_settings(settings.conntrack, sysctl, paths_.sys);
   if (!out.empty()) {
-    base::log_warning("node", lib::joined(out, "; "));
+    base::log(base::message::kConntrackSettingFailed, lib::joined(out, "; "), {{"error", lib::joined(out, "; ")}});
     observer_.conntrack_settings_failed(out);
   }
   if (const auto sentence = node::check_bridge_netfilter(sysctl, on_bridge(settings)); !sentence.empty()) {
-    base::log_warning("node", sentence);
+    base::log(base::message::kBridgeNetfilterOff, sentence);
     out.push_back(sentence);
   }
   if (const auto status = node::set_oom_score(settings.oom_score_adj, paths_.oom_file); !status.ok()) {
-    base::log_warning("node", status.message());
+    base::log(base::message::kOomScoreFailed, status.message(), {{"error", status.message()}});
     out.push_back(status.message());
   }
   return out;
@@ -56,7 +56,9 @@ std::vector<std::string> KernelPart::apply(const config::Settings& settings) {
 
 void KernelPart::read_conntrack_tcp_liberal() {
   const auto liberal = node::conntrack_tcp_be_liberal(lib::Sysctl(paths_.proc_sys));
-  if (!liberal) base::log_warning("node", liberal.status().message());
+  if (!liberal)
+    base::log(base::message::kConntrackLiberalUnreadable, liberal.status().message(),
+              {{"error", liberal.status().message()}});
   conntrack_tcp_liberal_ = liberal.ok() && *liberal;
 }
 

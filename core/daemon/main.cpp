@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/notify.hpp"
 #include "core/base/passed_descriptors.hpp"
@@ -43,10 +43,14 @@ void block_signals() {
 
 void log_start(const config::Settings& settings, const config::Problems& problems) {
   if (settings.log.verbosity >= 1) {
-    for (const auto& [name, value] : settings.flags) base::log_info("app", "FLAG: --" + name + "=\"" + value + "\"");
+    for (const auto& [name, value] : settings.flags)
+      base::log(base::message::kFlagValue, "FLAG: --" + name + "=\"" + value + "\"",
+                {{"name", name}, {"value", value}});
   }
-  for (const auto& problem : problems.all()) base::log_warning("app", problem.to_string());
-  if (!settings.backend_reason.empty()) base::log_info("app", settings.backend_reason);
+  for (const auto& problem : problems.all())
+    base::log(base::message::kConfigurationWarning, problem.to_string(), {{"error", problem.to_string()}});
+  if (!settings.backend_reason.empty())
+    base::log(base::message::kModeChosen, settings.backend_reason, {{"backend", settings.backend}});
 }
 
 // Input from the service manager; read before threads start.
@@ -63,7 +67,7 @@ int run(config::Settings settings, Manager manager, reload::ReadSettings read_ag
   lib::Status status = daemon.start();
   if (status.ok()) status = daemon.run();
   if (status.ok()) return 0;
-  base::log_error("app", status.message());
+  base::log(base::message::kDaemonFailed, status.message(), {{"error", status.message()}});
   return 1;
 }
 
@@ -107,7 +111,7 @@ int start(const std::vector<std::string>& arguments) {
   log_start(settings, problems);
   if (action == config::Action::init_only) {
     const lib::Status status = daemon::init_only(settings);
-    if (!status.ok()) base::log_error("app", status.message());
+    if (!status.ok()) base::log(base::message::kInitFailed, status.message(), {{"error", status.message()}});
     return status.ok() ? 0 : 1;
   }
   return run(settings, std::move(manager), [&](const config::Settings& running, config::Problems& reload_problems) {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/node/family_support.hpp"
 #include "core/node/local_detector.hpp"
 #include "core/node/node_ips.hpp"
@@ -61,7 +61,9 @@ lib::Status NodeState::choose_families(const config::Settings& settings, const s
   for (const lib::Family family : lib::kFamilies) {
     const lib::Status& status = support[lib::family_index(family)];
     if (!status.ok()) {
-      base::log_info("app", std::string(lib::family_name(family)) + " is not used: " + status.message());
+      base::log(base::message::kFamilyUnused,
+                std::string(lib::family_name(family)) + " is not used: " + status.message(),
+                {{"family", lib::family_name(family)}, {"error", status.message()}});
     }
   }
   usable_families_ = *usable;
@@ -90,7 +92,7 @@ std::optional<snapshot::NodeFacts> NodeState::facts(lib::Family family, const st
   const auto settings = swap_settings ? swap_settings : running;
   watch_.set_bind_address(settings->bind_address);
   for (const auto& sentence : watch_.update(node, name_, settings->local_detector, usable_families_)) {
-    base::log_warning("node", sentence);
+    base::log(base::message::kLocalDetectorIncomplete, sentence);
   }
   if (!watch_.fatal().ok()) return std::nullopt;
   const bool node_cidr = settings->local_detector.mode == node::DetectLocalMode::node_cidr;
@@ -133,7 +135,7 @@ void NodeState::warn_once(const std::string& warning) {
     if (std::find(warned_.begin(), warned_.end(), warning) != warned_.end()) return;
     warned_.push_back(warning);
   }
-  base::log_warning("node", warning);
+  base::log(base::message::kNodePortAddressIgnored, warning);
 }
 
 }  // namespace sluice::daemon

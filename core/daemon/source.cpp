@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/daemon/build_info.hpp"
 #include "core/kube/access/kubeconfig.hpp"
 #include "core/kube/http/api_client.hpp"
@@ -114,8 +114,10 @@ class Replay final : public Source {
   lib::Status start() override {
     if (auto status = source_.start(); !status.ok()) return status;
     if (const std::string& recorded = source_.header().node; recorded != node_name_) {
-      base::log_warning("app", path_ + " was recorded on node " + recorded + " and is replayed on " + node_name_ +
-                                   ", where other endpoints are local; see --hostname-override");
+      base::log(base::message::kReplayOfAnotherNode,
+                path_ + " was recorded on node " + recorded + " and is replayed on " + node_name_ +
+                    ", where other endpoints are local; see --hostname-override",
+                {{"file", path_}, {"node", recorded}});
     }
     return {};
   }

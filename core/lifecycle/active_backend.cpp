@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/base/memory.hpp"
 #include "core/config/mode_table.hpp"
 #include "core/conntrack/reconciler.hpp"
@@ -129,7 +129,7 @@ void ActiveBackend::warn_deprecated(const std::string& backend) {
   const config::ModeFacts& mode = config::mode_facts(backend);
   if (mode.deprecation.empty()) return;
   const auto event = observe::deprecation_event(dependencies_.node_name, mode);
-  base::log_warning("app", event.note);
+  base::log(base::message::kModeDeprecated, event.note, {{"backend", backend}});
   dependencies_.events.record(event);
 }
 

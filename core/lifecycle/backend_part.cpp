@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/reload/settings_diff.hpp"
 
 namespace sluice::lifecycle {
@@ -47,7 +47,7 @@ lib::Status BackendPart::prepare(const config::Settings& from, const config::Set
     if (!wanted) host_.set_service_cidrs(false, from);
     if (!result.status.ok()) {
       set_swap_settings(nullptr);
-      for (const auto& remark : result.remarks) base::log_warning("swap", remark);
+      for (const auto& remark : result.remarks) base::log(base::message::kSwapRemark, remark, {{"error", remark}});
       return result.status.prefixed("swap from backend " + result.from + " to " + result.to + ", step " +
                                     std::string(step_name(result.failed_at.value_or(Step::load))));
     }
@@ -86,7 +86,9 @@ void BackendPart::set_swap_settings(std::shared_ptr<const config::Settings> sett
 // Not reached after a swap, because this part prepares last. A swap would not be rolled back.
 void BackendPart::abandon() {
   set_swap_settings(nullptr);
-  if (swapped_) base::log_error("app", "backend " + swapped_->to + " is active although the reload failed");
+  if (swapped_)
+    base::log(base::message::kSwapNotRolledBack, "backend " + swapped_->to + " is active although the reload failed",
+              {{"backend", swapped_->to}});
   to_.reset();
   swapped_.reset();
 }

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 
 namespace sluice::lifecycle {
 namespace {
@@ -98,8 +98,10 @@ void DescriptorKeeper::take_passed(std::vector<base::PassedDescriptor> passed) {
     if (!slots_.contains(slot) && !names_to_remove.contains(DescriptorIndex::slot_name(slot))) free_slots_.insert(slot);
   }
   if (unknown != 0) {
-    base::log_warning("app", "closing unknown descriptors passed by the service manager: " + std::to_string(unknown) +
-                                 " of " + std::to_string(passed.size()));
+    base::log(base::message::kDescriptorsUnknown,
+              "closing unknown descriptors passed by the service manager: " + std::to_string(unknown) + " of " +
+                  std::to_string(passed.size()),
+              {{"count", unknown}});
   }
   for (const std::string& name : names_to_remove) sender_.changed(name);
 }
@@ -149,8 +151,10 @@ std::optional<unsigned> DescriptorKeeper::new_slot(const KeptName& name) {
 
 void DescriptorKeeper::warn_not_stored(const KeptName& name, const std::string& why) {
   if (std::exchange(warned_, true)) return;
-  base::log_warning("app", "cannot hand descriptor " + name.name + " of backend " + name.backend +
-                               " to the next process: " + why + "; later failures are not logged");
+  base::log(base::message::kDescriptorNotStored,
+            "cannot hand descriptor " + name.name + " of backend " + name.backend + " to the next process: " + why +
+                "; later failures are not logged",
+            {{"backend", name.backend}, {"name", name.name}, {"error", why}});
 }
 
 int DescriptorKeeper::duplicate_of(const KeptName& name) const {

@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 
 namespace sluice::lifecycle {
 namespace {
@@ -146,7 +146,8 @@ DescriptorSender::SendResult DescriptorSender::send(const std::string& payload, 
       socket_.reset();
       return SendResult::gone;
     default:
-      base::log_warning("app", std::string("cannot send a descriptor to the service manager: ") + strerror(errno));
+      base::log(base::message::kDescriptorSendFailed,
+                std::string("cannot send a descriptor to the service manager: ") + strerror(errno));
       return SendResult::refused;
   }
 }
@@ -160,9 +161,9 @@ bool DescriptorSender::pause(SendResult why) {
     return !timed_out();
   }
   if (!warned_) {
-    base::log_warning("app",
-                      "cannot reach the service manager to store descriptors: retrying; until then, they are lost "
-                      "when this process ends");
+    base::log(base::message::kDescriptorStoreUnreachable,
+              "cannot reach the service manager to store descriptors: retrying; until then, they are lost "
+              "when this process ends");
     warned_ = true;
   }
   retry_ = std::clamp(retry_ * 2, kFirstRetryInterval, kMaxRetryInterval);

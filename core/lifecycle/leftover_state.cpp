@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/cleanup/ipvs_connections.hpp"
 #include "core/plugin/lookup.hpp"
 
@@ -68,7 +68,7 @@ void LeftoverState::removed(const cleanup::LeftoverBackend& gone) {
     // The entry now belongs to a run of this process.
     if (state == ownership::ClaimState::retiring && again) continue;
     if (const auto status = state_dir_.forget(gone.backend, gone.family, state); !status.ok()) {
-      base::log_warning("app", status.message());
+      base::log(base::message::kLedgerNotUpdated, status.message(), {{"error", status.message()}});
     }
   }
 }
@@ -110,8 +110,10 @@ void LeftoverState::drop_descriptors() {
 // Retires leftover state of an earlier process with a new run that never serves.
 void LeftoverState::retire(const std::string& backend, const std::vector<cleanup::LeftoverBackend>& found) {
   const auto failed = [&](const lib::Status& status) {
-    base::log_error("swap", "cannot remove leftover state of backend " + backend + ": " + status.message() +
-                                "; retry at the next start, or run sluiced --cleanup now");
+    base::log(base::message::kLeftoverRetireFailed,
+              "cannot remove leftover state of backend " + backend + ": " + status.message() +
+                  "; retry at the next start, or run sluiced --cleanup now",
+              {{"backend", backend}, {"error", status.message()}});
   };
   auto loaded = runs_.load(settings_.plugins, backend);
   if (!loaded) return failed(loaded.status());
@@ -137,8 +139,10 @@ void LeftoverState::retire(const std::string& backend, const std::vector<cleanup
     if (made->busy()) retiring_.retire_leftover(made, {}, lib::Clock::Duration(0));
     return;
   }
-  base::log_info("swap", "retiring leftover state of backend " + backend + ": draining its connections for at most " +
-                             std::to_string(drain.count()) + " s");
+  base::log(base::message::kLeftoverRetiring,
+            "retiring leftover state of backend " + backend + ": draining its connections for at most " +
+                std::to_string(drain.count()) + " s",
+            {{"backend", backend}, {"seconds", drain.count()}});
   if (stopping_) return;
   active_.add_leftover(*made);
   retiring_.retire_leftover(std::move(made), states, drain);

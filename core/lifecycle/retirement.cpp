@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/lifecycle/fault_point.hpp"
 
 namespace sluice::lifecycle {
@@ -107,7 +107,7 @@ void Retirement::unload(std::shared_ptr<BackendRun> run) {
   const std::string name = "plugin " + plugin->file().string() + " (" + plugin->version() + ")";
   run.reset();
   const lib::Status status = plugin::unload_plugin(std::move(plugin), options_.unload_timeout);
-  base::log_info("swap", status.ok() ? name + " is unloaded" : status.message());
+  base::log(base::message::kPluginUnloaded, status.ok() ? name + " is unloaded" : status.message());
 }
 
 // Whether the backend is gone.
@@ -140,18 +140,23 @@ bool Retirement::retire_entry(Entry& entry) {
     return false;
   }
   const std::string error = outcome.status(entry.run->plugin().id(), "retire").message();
-  if (entry.error != error) base::log_warning("swap", error + "; retrying");
+  if (entry.error != error)
+    base::log(base::message::kRetireFailed, error + "; retrying",
+              {{"backend", entry.run->plugin().id()}, {"error", error}});
   entry.error = error;
   if (clock_.now() < entry.until + options_.give_up_after) return false;
-  base::log_error("swap", "backend " + entry.run->plugin().id() +
-                              ": cannot remove its kernel state, giving up; see the errors above; retry at the next "
-                              "start, or run sluiced --cleanup");
+  base::log(base::message::kRetireGivenUp,
+            "backend " + entry.run->plugin().id() +
+                ": cannot remove its kernel state, giving up; see the errors above; retry at the next "
+                "start, or run sluiced --cleanup",
+            {{"backend", entry.run->plugin().id()}});
   release(entry, false);
   return true;
 }
 
 void Retirement::release(const Entry& entry, bool clean) {
-  if (const auto fault = fault_point(Step::release); !fault.ok()) base::log_warning("swap", fault.message());
+  if (const auto fault = fault_point(Step::release); !fault.ok())
+    base::log(base::message::kFaultInjected, fault.message(), {{"error", fault.message()}});
   entry.run->stop();
   {
     // Before the event, whose handler must not find it in list().

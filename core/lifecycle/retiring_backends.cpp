@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/lifecycle/run_records.hpp"
 
 namespace sluice::lifecycle {
@@ -67,8 +67,9 @@ void RetiringBackends::gone(const Retirement::Entry& entry, bool clean) {
   }
   forget(run, states);
   if (clean) {
-    base::log_info("swap",
-                   "backend " + run.plugin().id() + (entry.undo ? ": removed its kernel state" : " has retired"));
+    base::log(base::message::kRetired,
+              "backend " + run.plugin().id() + (entry.undo ? ": removed its kernel state" : " has retired"),
+              {{"backend", run.plugin().id()}});
   }
   // The active backend may share artifacts with the removed one.
   if (entry.undo) {

@@ -9,7 +9,7 @@
 
 #include <cerrno>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "lib/files.hpp"
 
 namespace sluice::lifecycle {
@@ -61,7 +61,8 @@ lib::Status StateDir::open() {
   }
   lock_ = std::move(lock);
   const lib::Lock one_at_a_time(mutex_);
-  if (const lib::Status loaded = ownership_ledger_.load(); !loaded.ok()) base::log_warning("app", loaded.message());
+  if (const lib::Status loaded = ownership_ledger_.load(); !loaded.ok())
+    base::log(base::message::kLedgerUnreadable, loaded.message(), {{"error", loaded.message()}});
   return {};
 }
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/lifecycle/fault_point.hpp"
 
 namespace sluice::lifecycle {
@@ -161,7 +161,8 @@ class Swapper::Attempt {
     std::string error;
     if (!outcome.ok() && outcome.code != abi::Code::kRetry) {
       error = outcome.status(old_->plugin().id(), "retire").message();
-      base::log_warning("swap", error + "; retrying");
+      base::log(base::message::kRetireFailed, error + "; retrying",
+                {{"backend", old_->plugin().id()}, {"error", error}});
       result_.remarks.push_back(error + "; retrying");
     }
     swapper_.retirement_.add({.run = old_, .until = swapper_.clock_.now() + drain, .error = std::move(error)});
@@ -211,7 +212,8 @@ class Swapper::Attempt {
       status = old_->apply_full(timeouts_.apply, watch());
       if (status.ok()) return true;
     }
-    base::log_error("swap", status.message() + "; retrying");
+    base::log(base::message::kRestoreFailed, status.message() + "; retrying",
+              {{"backend", old_->plugin().id()}, {"error", status.message()}});
     return false;
   }
 
@@ -252,7 +254,8 @@ void Swapper::enter(Step step) {
     names = "from " + progress_.from + " to " + progress_.to;
     progress_.step = step;
   }
-  base::log_debug("swap", "swap " + names + ": " + std::string(step_name(step)));
+  base::log(base::message::kSwapStep, "swap " + names + ": " + std::string(step_name(step)),
+            {{"step", step_name(step)}});
 }
 
 SwapResult Swapper::swap(const config::Settings& to, SwapHooks& hooks) {

@@ -20,6 +20,7 @@
 #include <string_view>
 #include <thread>
 
+#include "core/base/log_event.hpp"
 #include "lib/files.hpp"
 #include "lib/mutex.hpp"
 #include "lib/signals_blocked.hpp"
@@ -75,6 +76,13 @@ const char* level_name(base::LogLevel level) {
   return "error";
 }
 
+// The folder and the file, as klog prints it: "sync/sync_loop.cpp:12".
+std::string place(const base::LogCaller& caller) {
+  std::string_view path = caller.file;
+  if (const std::size_t core = path.rfind("core/"); core != std::string_view::npos) path.remove_prefix(core + 5);
+  return std::string(path) + ":" + std::to_string(caller.line);
+}
+
 base::LogLevel from_native(log4cplus::LogLevel level) {
   if (level >= log4cplus::ERROR_LOG_LEVEL) return base::LogLevel::error;
   if (level >= log4cplus::WARN_LOG_LEVEL) return base::LogLevel::warning;
@@ -87,8 +95,13 @@ LogRecord to_record(const log4cplus::spi::InternalLoggingEvent& event) {
   if (component.starts_with(kRootName) && component.size() > kRootName.size()) {
     component.remove_prefix(kRootName.size() + 1);
   }
-  return {from_native(event.getLogLevel()), std::string(component), event.getMessage(), event.getTimestamp(),
-          static_cast<int>(::getpid())};
+  const auto* const ours = dynamic_cast<const base::LogEvent*>(&event);
+  return {from_native(event.getLogLevel()),
+          std::string(component),
+          event.getMessage(),
+          event.getTimestamp(),
+          static_cast<int>(::getpid()),
+          ours != nullptr ? ours->context() : base::LogContext()};
 }
 
 // A buffer for info lines, and the thread that flushes it regularly. A failed write of a log line cannot be logged.
@@ -239,11 +252,18 @@ std::string json_line(const LogRecord& record) {
   nlohmann::ordered_json line;
   line["ts"] = static_cast<double>(duration_cast<microseconds>(record.time.time_since_epoch()).count()) / 1000.0;
   line["level"] = level_name(record.level);
-  line["component"] = record.component;
+  line["logger"] = record.component;
+  if (record.context.caller.line != 0) line["caller"] = place(record.context.caller);
   line["pid"] = record.process_id;
   line["msg"] = record.text;
   if (record.level == base::LogLevel::info) line["v"] = 0;
   if (record.level == base::LogLevel::debug) line["v"] = kDebugVerbosity;
+  if (!record.context.id.empty()) line["id"] = record.context.id;
+  for (const base::LogField& field : record.context.fields) {
+    const std::string key(field.key);
+    line[key] = field.is_number ? nlohmann::ordered_json::parse(field.value, nullptr, false)
+                                : nlohmann::ordered_json(field.value);
+  }
   // Text from clients may be invalid UTF-8, which must not make dump() throw.
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -34,14 +34,16 @@ struct LogRecord {
   std::string text;
   std::chrono::system_clock::time_point time;
   int process_id = 0;
+  base::LogContext context = {};
 };
 
 // The format of klog, in local time: "I1121 02:41:00.123456   12345 store] text". The
 // component takes the place of the source file. Debug lines have "I", as in klog.
 std::string text_line(const LogRecord& record);
 
-// One JSON object with the fields of Kubernetes' JSON logs: ts (milliseconds), level,
-// component, pid, msg, and v (0, or 4 for debug; absent for warnings and errors).
+// One JSON object with the keys of Kubernetes' JSON logs: ts (milliseconds), level, logger (the component), caller
+// (absent for plugins), pid, msg, and v (0, or 4 for debug; absent for warnings and errors); then id, and the keys of
+// the message, such as service, family, backend and error.
 std::string json_line(const LogRecord& record);
 
 }  // namespace sluice::logging

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 
 namespace sluice::node {
 namespace {
@@ -46,8 +46,8 @@ void AddressMonitor::run() {
     // A closed socket is -1, which poll() skips: the retry subscribes again.
     const int ready = ::poll(waits, 2, poll_timeout(clock_.now(), debounce_.due()));
     if (ready < 0 && errno != EINTR) {
-      base::log_error("node",
-                      "watching the addresses of this node ended: " + lib::errno_status("poll", errno).message());
+      base::log(base::message::kAddressMonitorEnded,
+                "watching the addresses of this node ended: " + lib::errno_status("poll", errno).message());
       return;
     }
     if (ready > 0 && waits[0].revents != 0) return;
@@ -69,7 +69,8 @@ void AddressMonitor::refresh() {
   const lib::Status subscribed = events_.descriptor() >= 0 ? lib::Status() : events_.open();
   const lib::Result<InterfaceAddresses> now = subscribed.ok() ? options_.read() : subscribed;
   if (!now) {
-    base::log_warning("node", now.status().message() + "; will retry");
+    base::log(base::message::kAddressesUnreadable, now.status().message() + "; will retry",
+              {{"error", now.status().message()}});
     debounce_.retry(clock_.now(), options_.retry);
     return;
   }

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "config.h"
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/plugin/codes.hpp"
 #include "lib/text.hpp"
 #include "sluice/abi/preparation.hpp"
@@ -157,9 +157,10 @@ class BackendHandle::CallTimer {
     handle_.current_.store(nullptr, std::memory_order_release);
     const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(handle_.clock_.now() - from_);
     if (spent <= call_.limit) return;
-    base::log_warning("plugin", "backend " + handle_.name_ + ": " + call_.name + " took " +
-                                    std::to_string(spent.count()) + " ms, its limit is " +
-                                    std::to_string(call_.limit.count()) + " s");
+    base::log(base::message::kBackendCallSlow,
+              "backend " + handle_.name_ + ": " + call_.name + " took " + std::to_string(spent.count()) +
+                  " ms, its limit is " + std::to_string(call_.limit.count()) + " s",
+              {{"backend", handle_.name_}, {"call", call_.name}, {"milliseconds", spent.count()}});
   }
 
  private:

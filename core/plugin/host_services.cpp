@@ -58,6 +58,16 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
+std::pair<std::string_view, std::string_view> split_message_id(std::string_view text) {
+  constexpr std::size_t kMaxId = 60;
+  const std::size_t end = text.find("] ");
+  if (!text.starts_with('[') || end == std::string_view::npos || end < 2 || end > kMaxId) return {{}, text};
+  const std::string_view id = text.substr(1, end - 1);
+  const bool valid = std::all_of(id.begin(), id.end(),
+                                 [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+  return valid ? std::pair{id, text.substr(end + 2)} : std::pair{std::string_view(), text};
+}
+
 std::string_view bounded_text(const char* text, std::size_t capacity) { return {text, strnlen(text, capacity)}; }
 
 HostServices::HostServices(const std::string& plugin_id, HostObserver* observer, MetricSink* metrics,
@@ -68,7 +78,9 @@ HostServices::HostServices(const std::string& plugin_id, HostObserver* observer,
 void HostServices::log(abi::Severity severity, abi::StringView text) noexcept {
   catch_all([&] {
     const base::LogLevel level = log_level(severity);
-    if (base::log_enabled(level, component_)) base::log(level, component_, one_line(sdk::text(text)));
+    if (!base::log_enabled(level, component_)) return;
+    const auto [id, line] = split_message_id(sdk::text(text));
+    base::log(level, component_, one_line(line), {id, {{"backend", plugin_id_}}, {}});
   });
 }
 

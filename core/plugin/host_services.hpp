@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/log.hpp"
@@ -141,6 +142,9 @@ class HostServices final : public abi::Host, public abi::HostRelay, public abi::
 
 // Text of a plugin as one printable line.
 std::string one_line(std::string_view text);
+
+// The id and the line of a text "[id] line"; an empty id and the text if it does not begin with an id.
+std::pair<std::string_view, std::string_view> split_message_id(std::string_view text);
 
 // The text of a fixed array in which the terminating NUL may be missing.
 std::string_view bounded_text(const char* text, std::size_t capacity);

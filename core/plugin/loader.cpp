@@ -5,14 +5,13 @@
 
 #include <dlfcn.h>
 
+#include <boost/dll/shared_library.hpp>
 #include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
-#include <boost/dll/shared_library.hpp>
-
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/plugin/mapped_object.hpp"
 #include "core/plugin/private_copy.hpp"
 #include "core/plugin/rejection.hpp"
@@ -78,8 +77,9 @@ Status kept_by_linker(const fs::path& file, const Plugin::Mapping& mapping) {
 void log_late_unload(const fs::path& file, const Plugin::Mapping& mapping) noexcept {
   try {
     const Status status = kept_by_linker(file, mapping);
-    base::log_info(
-        "plugin", status.ok() ? "plugin " + file.string() + " is unloaded: its last user has ended" : status.message());
+    base::log(base::message::kPluginUnloadedLate,
+              status.ok() ? "plugin " + file.string() + " is unloaded: its last user has ended" : status.message(),
+              {{"file", file.string()}});
   } catch (const std::exception&) {  // out of memory: skip the log line
   }
 }
@@ -127,12 +127,14 @@ lib::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& reques
                                      Plugin::Mapping{*sha256, &mapped, object ? object->name : ""}, last_release),
       last_release);
   if (request.rules.relax_ownership) {
-    base::log_warning("plugin", "plugin " + plugin->file().string() +
-                                    ": ownership was not checked, as asked for by a developer setting");
+    base::log(base::message::kPluginOwnershipUnchecked,
+              "plugin " + plugin->file().string() + ": ownership was not checked, as asked for by a developer setting",
+              {{"file", plugin->file().string()}});
   }
-  base::log_info("plugin", "loaded " + plugin->file().string() + ": backend '" + plugin->id() + "' " +
-                               plugin->version() + ", ABI " + std::to_string(mapped.major) + "." +
-                               std::to_string(mapped.minor) + ", built by " + plugin->build());
+  base::log(base::message::kPluginLoaded,
+            "loaded " + plugin->file().string() + ": backend '" + plugin->id() + "' " + plugin->version() + ", ABI " +
+                std::to_string(mapped.major) + "." + std::to_string(mapped.minor) + ", built by " + plugin->build(),
+            {{"file", plugin->file().string()}, {"backend", plugin->id()}, {"version", plugin->version()}});
   return plugin;
 }
 

@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/reload/file_chain.hpp"
 #include "lib/sha256.hpp"
 
@@ -215,10 +215,12 @@ void FileWatch::cannot_watch(const std::string& path, int error) {
   must_poll_ = true;
   if (std::exchange(polling_logged_, true)) return;
   const bool limit = error == ENOSPC || error == EMFILE;
-  base::log_warning("app", "cannot watch " + path + " for changes: " + strerror(error) +
-                               (limit ? "; raise fs.inotify.max_user_watches or fs.inotify.max_user_instances" : "") +
-                               "; checking the configuration files every " +
-                               std::to_string(options_.poll.count() / 1000) + " s instead");
+  base::log(base::message::kFileWatchPolling,
+            "cannot watch " + path + " for changes: " + strerror(error) +
+                (limit ? "; raise fs.inotify.max_user_watches or fs.inotify.max_user_instances" : "") +
+                "; checking the configuration files every " + std::to_string(options_.poll.count() / 1000) +
+                " s instead",
+            {{"file", path}});
 }
 
 // Whether the content changed.
@@ -235,12 +237,14 @@ bool FileWatch::check(const std::string& path, Known& known) {
   const auto content = lib::file_sha256(path);
   if (!content) {
     if (known.missing.empty()) {
-      base::log_warning("app", content.status().message() + "; keeping its last content");
+      base::log(base::message::kFileUnreadable, content.status().message() + "; keeping its last content",
+                {{"file", path}, {"error", content.status().message()}});
     }
     known.missing = content.status().message();
     return false;
   }
-  if (!std::exchange(known.missing, {}).empty()) base::log_info("app", path + " can be read again");
+  if (!std::exchange(known.missing, {}).empty())
+    base::log(base::message::kFileReadable, path + " can be read again", {{"file", path}});
   known.fingerprint = now;
   known.settled = nanoseconds(clock) - now.changed > kSettled;
   if (known.content == *content) return false;

@@ -7,7 +7,7 @@
 #include <exception>
 #include <iterator>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/reload/settings_diff.hpp"
 #include "lib/text.hpp"
 
@@ -45,18 +45,23 @@ lib::Status guarded(F&& f) {
 }
 
 void log_result(const ReloadResult& result) {
-  for (const auto& warning : result.warnings) base::log_warning("app", "reload: " + warning);
+  for (const auto& warning : result.warnings)
+    base::log(base::message::kReloadWarning, "reload: " + warning, {{"error", warning}});
   const std::string text = "(" + result.trigger + ")";
   switch (result.outcome) {
     case ReloadOutcome::unchanged:
-      return base::log_info("app", "reload " + text + ": " + kUnchanged);
+      return base::log(base::message::kReloadUnchanged, "reload " + text + ": " + kUnchanged,
+                       {{"trigger", result.trigger}});
     case ReloadOutcome::success:
-      return base::log_info("app", "reload " + text + ": " + lib::joined(result.sentences, "; "));
+      return base::log(base::message::kReloadDone, "reload " + text + ": " + lib::joined(result.sentences, "; "),
+                       {{"trigger", result.trigger}});
     case ReloadOutcome::failed:
-      return base::log_error("app", "reload " + text +
-                                        (result.partly_applied ? " partially failed; the rest is applied: "
-                                                               : " failed; keeping the running configuration: ") +
-                                        lib::joined(result.sentences, "; "));
+      return base::log(base::message::kReloadFailed,
+                       "reload " + text +
+                           (result.partly_applied ? " partially failed; the rest is applied: "
+                                                  : " failed; keeping the running configuration: ") +
+                           lib::joined(result.sentences, "; "),
+                       {{"trigger", result.trigger}, {"error", lib::joined(result.sentences, "; ")}});
   }
 }
 

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/store/frontends.hpp"
 
 namespace sluice::store {
@@ -93,9 +93,11 @@ bool Store::on(const model::ListEnd& event) {
     case model::ResourceKind::endpoint_slice: changed = note_removal(slices_.end_list()); break;
     case model::ResourceKind::node:
       if (!node_in_list_ && !listed_[static_cast<std::size_t>(event.kind)] && !node_name_.empty()) {
-        base::log_warning("store", "no Node object named " + node_name_ +
-                                       ": its zone and addresses are unknown; if the name is wrong, set "
-                                       "--hostname-override");
+        base::log(base::message::kNodeUnknown,
+                  "no Node object named " + node_name_ +
+                      ": its zone and addresses are unknown; if the name is wrong, set "
+                      "--hostname-override",
+                  {{"node", node_name_}});
       }
       break;
     case model::ResourceKind::service_cidr: {
@@ -134,8 +136,9 @@ bool Store::on(const model::Remove& event) {
     // BEH 1.4: the last known state of a deleted Node is kept.
     case model::ResourceKind::node:
       if (event.name.name == node_name_) {
-        base::log_warning("store", "node " + node_name_ +
-                                       " was deleted from the API server; keeping its last known zone and addresses");
+        base::log(base::message::kNodeDeleted,
+                  "node " + node_name_ + " was deleted from the API server; keeping its last known zone and addresses",
+                  {{"node", node_name_}});
       }
       return false;
     case model::ResourceKind::service_cidr: return note_service_cidrs(service_cidrs_.remove(event.name.name));

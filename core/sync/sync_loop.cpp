@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/snapshot/flatten.hpp"
 
 namespace sluice::sync {
@@ -215,8 +215,10 @@ void SyncLoop::retry_not_programmed() {
     if (!status_.not_programmed.retry_due(clock_.now()) || need_full_) return;
     count = status_.not_programmed.reasons().size();
   }
-  base::log_info("sync", backend_->name() + ": full resync: retrying " + std::to_string(count) +
-                             " service ports that are not programmed");
+  base::log(
+      base::message::kResyncRetry,
+      backend_->name() + ": full resync: retrying " + std::to_string(count) + " service ports that are not programmed",
+      {{"backend", id_.backend}, {"family", lib::family_name(id_.family)}, {"count", count}});
   need_full_ = true;
   runner_.request();
 }
@@ -233,7 +235,9 @@ void SyncLoop::handle(Request& message) {
 void SyncLoop::handle(RequestFull& message) {
   // verify() recognizes drift, which counts as a repair. While held, another backend writes to the kernel.
   if (!held_ && !need_full_) verify();
-  if (!held_ && !need_full_) base::log_info("sync", backend_->name() + ": full resync: " + message.reason);
+  if (!held_ && !need_full_)
+    base::log(base::message::kResync, backend_->name() + ": full resync: " + message.reason,
+              {{"backend", id_.backend}, {"family", lib::family_name(id_.family)}, {"reason", message.reason}});
   need_full_ = true;
   runner_.request();
 }
@@ -336,7 +340,8 @@ lib::Status SyncLoop::apply_and_report(const snapshot::Transaction& transaction,
     outcome = backend_->apply(*flat.get());
   }
   if (!transaction.full && outcome.code == abi::Code::kNeedFull) {
-    base::log_info("sync", backend_->name() + ": full resync: " + outcome.message);
+    base::log(base::message::kResyncByBackend, backend_->name() + ": full resync: " + outcome.message,
+              {{"backend", id_.backend}, {"family", lib::family_name(id_.family)}, {"reason", outcome.message}});
     need_full_ = true;
     return {};
   }
@@ -354,15 +359,26 @@ lib::Status SyncLoop::apply_and_report(const snapshot::Transaction& transaction,
   lib::Status status;
   if (!outcome.ok()) {
     status = outcome.status(backend_->name(), "apply");
-    base::log(outcome.code == abi::Code::kRetry || outcome.code == abi::Code::kNeedFull ? base::LogLevel::warning
-                                                                                       : base::LogLevel::error,
-              "sync", status.message());
-  } else if (transaction.full || base::log_enabled(base::LogLevel::debug, "sync")) {
-    base::log(applied_once_ ? base::LogLevel::debug : base::LogLevel::info, "sync",
+    const bool may_pass = outcome.code == abi::Code::kRetry || outcome.code == abi::Code::kNeedFull;
+    base::log(base::message::kSyncFailed.at(may_pass ? base::LogLevel::warning : base::LogLevel::error),
+              status.message(),
+              {{"backend", id_.backend},
+               {"family", lib::family_name(id_.family)},
+               {"generation", transaction.generation},
+               {"error", outcome.message}});
+  } else if (const base::LogMessage synced =
+                 base::message::kSynced.at(applied_once_ ? base::LogLevel::debug : base::LogLevel::info);
+             transaction.full || base::log_enabled(synced)) {
+    base::log(synced,
               backend_->name() + ": generation " + std::to_string(transaction.generation) + ", " +
                   (transaction.full ? "full, " : "delta, ") + std::to_string(transaction.service_ports.size()) +
                   " service ports, " + std::to_string(transaction.removed.size()) + " removed, " +
-                  std::to_string(outcome.kernel_writes) + " kernel writes, " + std::to_string(apply_seconds) + " s");
+                  std::to_string(outcome.kernel_writes) + " kernel writes, " + std::to_string(apply_seconds) + " s",
+              {{"backend", id_.backend},
+               {"family", lib::family_name(id_.family)},
+               {"generation", transaction.generation},
+               {"count", transaction.service_ports.size()},
+               {"seconds", apply_seconds}});
   }
   {
     const lib::Lock lock(mutex_);
@@ -410,12 +426,14 @@ void SyncLoop::verify() {
   }
   const std::string text = outcome.status(backend_->name(), "verify").message();
   if (outcome.code != abi::Code::kNeedFull) {
-    base::log_warning("sync", text);
+    base::log(base::message::kVerifyFailed, text,
+              {{"backend", id_.backend}, {"family", lib::family_name(id_.family)}, {"error", text}});
     return;
   }
   // If a full transaction is already pending because of a failure, the difference is not drift.
   if (!need_full_) {
-    base::log_warning("sync", text + "; repairing");
+    base::log(base::message::kDriftRepair, text + "; repairing",
+              {{"backend", id_.backend}, {"family", lib::family_name(id_.family)}, {"error", text}});
     const lib::Lock lock(mutex_);
     ++status_.repairs;
   }
@@ -437,9 +455,17 @@ void SyncLoop::report_not_programmed(const plugin::ApplyOutcome& outcome) {
     }
     std::string text = backend_->name() + ": " + one.port.printed() + " not programmed: " + one.message;
     if (is_new) {
-      not_programmed_log_.log(base::LogLevel::error, "sync", std::move(text));
+      not_programmed_log_.log(base::message::kNotProgrammed, std::move(text),
+                              {{"backend", id_.backend},
+                               {"family", lib::family_name(id_.family)},
+                               {"service", one.port.printed()},
+                               {"error", one.message}});
     } else {
-      base::log_debug("sync", text);
+      base::log(base::message::kNotProgrammedAgain, text,
+                {{"backend", id_.backend},
+                 {"family", lib::family_name(id_.family)},
+                 {"service", one.port.printed()},
+                 {"error", one.message}});
     }
     if (is_new && outcome.ok()) observer_.not_programmed({id_, one});
   }
@@ -456,7 +482,9 @@ void SyncLoop::report_claims() {
     return;
   }
   std::string error = outcome.status(backend_->name(), "claims").message() + "; will retry";
-  if (error != claims_error_) base::log_warning("sync", error);
+  if (error != claims_error_)
+    base::log(base::message::kClaimsFailed, error,
+              {{"backend", id_.backend}, {"family", lib::family_name(id_.family)}, {"error", error}});
   claims_error_ = std::move(error);
 }
 

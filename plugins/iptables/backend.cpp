@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/common/log_ids.hpp"
 #include "plugins/common/netfilter/claims.hpp"
 #include "plugins/common/netfilter/not_programmed.hpp"
 #include "plugins/common/netfilter/ruleset.hpp"
@@ -144,8 +145,9 @@ void IptablesBackend::write_full(ApplyContext& context, const abi::Transaction& 
       if (context.submitter.starts_over()) continue;
       // The kernel may have nfacct counters without the match that rules need.
       if (failure.code() != abi::Code::kKernel || !counters_.give_up_when_refused(*kernel_)) throw;
-      log().warning(std::string("rules that use counters (nfacct) are refused; they are written without: ") +
-                    failure.what());
+      log().warning(
+          log_id::kCountersRefused,
+          std::string("rules that use counters (nfacct) are refused; they are written without: ") + failure.what());
       context.choices = choices(transaction, facts);
     }
   }
@@ -167,13 +169,14 @@ PlanChoices IptablesBackend::choices(const abi::Transaction& transaction, const 
 
 void IptablesBackend::prepare_node(const abi::NodeFacts& node) {
   if (!logged_tools_) {
-    log().info("using " + netfilter::describe(kernel_->tools()));
-    if (!kernel_->tools().warning.empty()) log().warning(kernel_->tools().warning);
+    log().info(log_id::kTools, "using " + netfilter::describe(kernel_->tools()));
+    if (!kernel_->tools().warning.empty()) log().warning(log_id::kToolsWarning, kernel_->tools().warning);
   }
   logged_tools_ = true;
   for (const std::string& address : unusable_node_port_addresses(family(), node)) {
-    log().error("node ports cannot be served on the loopback address " + address +
-                ": the kernel does not route it to endpoints; the address is ignored");
+    log().error(log_id::kNodePortLoopbackUnsupported,
+                "node ports cannot be served on the loopback address " + address +
+                    ": the kernel does not route it to endpoints; the address is ignored");
   }
   route_localhost(node);
 }
@@ -186,7 +189,7 @@ void IptablesBackend::route_localhost(const abi::NodeFacts& node) {
   warned_of_sysctl_ = true;
   const std::string line = std::string("set net.ipv4.conf.all.route_localnet to 1: ") + std::strerror(failure) +
                            "; node ports do not answer on 127.0.0.1";
-  log().warning(line);
+  log().warning(log_id::kRouteLocalnetFailed, line);
   host().event(abi::Severity::kWarning, sdk::view("RouteLocalnetFailed"), sdk::view(line), nullptr);
 }
 
@@ -305,7 +308,7 @@ abi::Code IptablesBackend::do_cleanup(abi::Error*) {
   try {
     kernel_->tools();
   } catch (const sdk::Failure& failure) {
-    log().warning(std::string("nothing is cleaned up: ") + failure.what());
+    log().warning(log_id::kCleanupSkipped, std::string("nothing is cleaned up: ") + failure.what());
     return abi::Code::kOk;
   }
   remove_everything(session_, [](Table, std::string_view) { return false; });
@@ -314,7 +317,7 @@ abi::Code IptablesBackend::do_cleanup(abi::Error*) {
 
 void IptablesBackend::bind_clients() {
   const std::string problem = affinity_.bind();
-  if (!problem.empty()) log().warning(problem);
+  if (!problem.empty()) log().warning(log_id::kAffinityExportFailed, problem);
 }
 
 void* IptablesBackend::do_extension(std::string_view id) {

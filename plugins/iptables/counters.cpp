@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "plugins/common/log_ids.hpp"
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::iptables {
@@ -16,8 +17,8 @@ void Counters::ensure(netfilter::Kernel& kernel, const sdk::Logger& log) {
     counter.usable = failure == 0;
     if (failure == 0 || counter.logged) continue;
     counter.logged = true;
-    log.info("the kernel has no counter " + std::string(counter.name) + " (nfacct): " + std::strerror(failure) +
-             "; rules do not use it");
+    log.info(log_id::kCounterMissing, "the kernel has no counter " + std::string(counter.name) +
+                                          " (nfacct): " + std::strerror(failure) + "; rules do not use it");
   }
 }
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "plugins/common/log_ids.hpp"
 #include "plugins/iptables/apply.hpp"
 #include "plugins/iptables/cleanup.hpp"
 #include "plugins/iptables/observe.hpp"
@@ -366,7 +367,8 @@ class FullSync {
     try {
       session_.send(canary);
     } catch (const sdk::Failure& why) {
-      context_.log.warning(std::string("make the chain KUBE-PROXY-CANARY in table mangle: ") + why.what());
+      context_.log.warning(log_id::kCanaryFailed,
+                           std::string("make the chain KUBE-PROXY-CANARY in table mangle: ") + why.what());
     }
   }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "plugins/common/log_ids.hpp"
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::iptables {
@@ -54,7 +55,8 @@ void Reporter::lock(const netfilter::KernelSession& session, bool given_up, cons
   } else if (session.longest_lock_wait() >= kLongWait) {
     char seconds[32];
     std::snprintf(seconds, sizeof(seconds), "%.1f", static_cast<double>(session.longest_lock_wait().count()) / 1000);
-    log.warning(std::string("waited ") + seconds + " s for the xtables lock, which another program held");
+    log.warning(log_id::kXtablesLockWait,
+                std::string("waited ") + seconds + " s for the xtables lock, which another program held");
   }
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "plugins/common/log_ids.hpp"
 #include "plugins/common/netfilter/lock_metrics.hpp"
 #include "plugins/ipvs/bound_clients.hpp"
 #include "plugins/ipvs/claims.hpp"
@@ -167,7 +168,9 @@ void IpvsBackend::do_export(abi::AffinitySink& sink) {
   if (!kernels_.has_ipvs()) return;
   const std::uint64_t end = host().now() + kExportTime;
   const bool all = ipvs::export_clients(wanted_, kernels_.connections, [&] { return host().now() < end; }, sink);
-  if (!all) log().warning("not all connections of IPVS could be read: some clients lose their affinity");
+  if (!all)
+    log().warning(log_id::kIpvsConnectionsUnreadable,
+                  "not all connections of IPVS could be read: some clients lose their affinity");
 }
 
 void IpvsBackend::do_import(const abi::ArrayView& clients) {
@@ -189,14 +192,15 @@ void IpvsBackend::prepare_node() {
 }
 
 void IpvsBackend::warn(const char* reason, const std::string& sentence) {
-  log().warning(sentence);
+  log().warning(log_id::kNodeNotPrepared, sentence);
   host().event(abi::Severity::kWarning, sdk::view(reason), sdk::view(sentence), nullptr);
 }
 
 void IpvsBackend::log_tools() {
   if (std::exchange(logged_tools_, true)) return;
-  log().info("using " + netfilter::describe(kernels_.rules->tools()) + ", scheduler " + settings_.scheduler);
-  if (!kernels_.rules->tools().warning.empty()) log().warning(kernels_.rules->tools().warning);
+  log().info(log_id::kTools,
+             "using " + netfilter::describe(kernels_.rules->tools()) + ", scheduler " + settings_.scheduler);
+  if (!kernels_.rules->tools().warning.empty()) log().warning(log_id::kToolsWarning, kernels_.rules->tools().warning);
 }
 
 void IpvsBackend::refresh() {

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "plugins/common/log_ids.hpp"
 #include "plugins/common/netfilter/claims.hpp"
 
 namespace sluice::ipvs {
@@ -24,7 +25,7 @@ void remove_unclaimed(const Parts& parts, abi::Family family, const std::vector<
     attempt([&] {
       for (const std::string& set :
            parts.sets->remove_all([&](const std::string& name) { return keep.covers(set_claim(name)); })) {
-        log.warning("set " + set + " is used by a foreign rule or set: emptied, but not destroyed");
+        log.warning(log_id::kSetInUse, "set " + set + " is used by a foreign rule or set: emptied, but not destroyed");
       }
     });
   }

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "plugins/common/log_ids.hpp"
 #include "plugins/common/netfilter/claims.hpp"
 #include "plugins/ipvs/cleanup.hpp"
 #include "sluice/sdk/error.hpp"
@@ -25,7 +26,7 @@ bool Retirement::has_tools() {
     kernels_.rules->tools();
     return true;
   } catch (const sdk::Failure& failure) {
-    log_.warning(std::string("no chains are removed: ") + failure.what());
+    log_.warning(log_id::kChainsKept, std::string("no chains are removed: ") + failure.what());
     return false;
   }
 }
@@ -40,7 +41,8 @@ std::vector<ServerKey> Retirement::our_servers(bool sets_unread) const {
 }
 
 void Retirement::remove_all(const NewBackendClaims& keep) {
-  if (const std::string what = waiting(); !what.empty()) log_.info("drain timeout expired, ending " + what);
+  if (const std::string what = waiting(); !what.empty())
+    log_.info(log_id::kDrainTimeout, "drain timeout expired, ending " + what);
   stop_waiting();
   Parts parts{has_tools() ? &writers_.rules : nullptr, nullptr, nullptr, &writers_.links};
   if (kernels_.has_sets()) parts.sets = &writers_.sets;
@@ -91,7 +93,8 @@ void Retirement::set_usual_source() {
   try {
     writers_.links.set_source(ours, *source);
   } catch (const sdk::Failure& failure) {
-    log_.warning(std::string(failure.what()) + "; connections of this node to service addresses end with the drain");
+    log_.warning(log_id::kNodeConnectionsEnd,
+                 std::string(failure.what()) + "; connections of this node to service addresses end with the drain");
   }
 }
 

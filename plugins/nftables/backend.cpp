@@ -11,6 +11,7 @@
 #include <random>
 #include <utility>
 
+#include "plugins/common/log_ids.hpp"
 #include "plugins/common/netfilter/rule_text.hpp"
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/nftables/claims.hpp"
@@ -74,8 +75,9 @@ void NftablesBackend::log_unusable_addresses(const abi::NodeFacts& node) {
   for (const abi::Address& address : sdk::range<abi::Address>(node.node_port_addresses)) {
     const std::string text = sdk::to_string(address, family());
     if (!netfilter::is_loopback(family(), address) || !unusable_addresses_.insert(text).second) continue;
-    log().error("node ports cannot be served on the loopback address " + text +
-                ": nftables mode does not support it; the address is ignored");
+    log().error(log_id::kNodePortLoopbackUnsupported,
+                "node ports cannot be served on the loopback address " + text +
+                    ": nftables mode does not support it; the address is ignored");
   }
 }
 
@@ -307,7 +309,8 @@ void* NftablesBackend::do_extension(std::string_view id) {
 void NftablesBackend::add_clients(const std::vector<RememberedClient>& clients) {
   const Writer::SkippedClients skipped = writer_.add_clients(clients);
   if (skipped.count == 0) return;
-  log().warning(std::to_string(skipped.count) + " clients with session affinity were not imported: " + skipped.why);
+  log().warning(log_id::kAffinityNotImported,
+                std::to_string(skipped.count) + " clients with session affinity were not imported: " + skipped.why);
 }
 
 void NftablesBackend::do_export(abi::AffinitySink& sink) {

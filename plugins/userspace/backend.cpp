@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "plugins/common/log_ids.hpp"
 #include "plugins/common/netfilter/lock_metrics.hpp"
 #include "plugins/userspace/cleanup.hpp"
 #include "plugins/userspace/inspection.hpp"
@@ -57,7 +58,7 @@ UserspaceBackend::~UserspaceBackend() {
     if (retirement_ != nullptr) table_->release_claims();
     table_->leave_accept_queues();
     const RelayedNow lost = relayed_->now();
-    if (lost.any()) log().info(describe(lost) + " end with this backend");
+    if (lost.any()) log().info(log_id::kRelayedConnectionsEnd, describe(lost) + " end with this backend");
     if (retirement_ == nullptr) {
       relayed_->record_lost(lost);  // the next process reports them
     } else {
@@ -119,8 +120,8 @@ void UserspaceBackend::start() {
   log_tools();
   for (const std::string& address : unusable_node_port_addresses(facts_)) {
     if (!reported_unusable_.insert(address).second) continue;
-    log().error("node port address ignored: " + address +
-                ": the userspace backend does not serve node ports on loopback");
+    log().error(log_id::kRelayAddressIgnored, "node port address ignored: " + address +
+                                                  ": the userspace backend does not serve node ports on loopback");
   }
   if (table_ != nullptr) return;
   std::map<PortalId, ProxyPorts> adopted = writer_.read_proxy_ports();
@@ -137,18 +138,19 @@ void UserspaceBackend::start_engine() {
   engine_ = Engine::shared(settings_.relay);
   relayed_ = std::make_shared<RelayedCount>(engine_->threads(), state_dir_, family());
   if (!relayed_->problem().empty()) {
-    log().warning("cannot write the count of relayed connections; the next process cannot report lost connections: " +
-                  relayed_->problem());
+    log().warning(log_id::kRelayedCountUnwritable,
+                  "cannot write the count of relayed connections; the next process cannot report lost connections: " +
+                      relayed_->problem());
   }
   metrics_ =
       std::make_unique<MetricsReporter>(host(), family(), engine_, MetricsReporter::kInterval, beside_old_backend_);
   report_ = engine_->add_report([this](bool begins, const std::string& sentence) {
     if (!metrics_->is_leader()) return;  // the backend of the other family reports it
     if (!begins) {
-      log().info(sentence);
+      log().info(log_id::kRelayRecovered, sentence);
       return;
     }
-    log().warning(sentence);
+    log().warning(log_id::kRelayHampered, sentence);
     host().event(abi::Severity::kWarning, sdk::view("RelayHampered"), sdk::view(sentence), nullptr);
   });
   host_relay_ = static_cast<abi::HostRelay*>(host().extension(sdk::view(abi::kHostRelay)));
@@ -160,14 +162,14 @@ void UserspaceBackend::report_lost() {
   count_lost(host(), family(), lost);
   if (!lost.any()) return;
   const std::string sentence = describe(lost) + " were lost when the previous process ended";
-  log().warning(sentence);
+  log().warning(log_id::kRelayedConnectionsLost, sentence);
   host().event(abi::Severity::kWarning, sdk::view("RelayedConnectionsLost"), sdk::view(sentence), nullptr);
 }
 
 void UserspaceBackend::log_tools() {
   if (std::exchange(tools_logged_, true)) return;
-  log().info("using " + netfilter::describe(kernel_->tools()));
-  if (!kernel_->tools().warning.empty()) log().warning(kernel_->tools().warning);
+  log().info(log_id::kTools, "using " + netfilter::describe(kernel_->tools()));
+  if (!kernel_->tools().warning.empty()) log().warning(log_id::kToolsWarning, kernel_->tools().warning);
 }
 
 std::vector<Portal> UserspaceBackend::serve(const abi::Transaction& transaction, std::vector<PortalId>& removed,
@@ -329,7 +331,7 @@ abi::Code UserspaceBackend::do_cleanup(abi::Error*) {
   try {
     kernel_->tools();
   } catch (const sdk::Failure& failure) {
-    log().warning(std::string("cleanup skipped: ") + failure.what());
+    log().warning(log_id::kCleanupSkipped, std::string("cleanup skipped: ") + failure.what());
     return abi::Code::kOk;
   }
   remove_unclaimed(writer_, family(), {});

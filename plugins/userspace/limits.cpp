@@ -13,6 +13,7 @@
 
 #include "lib/number.hpp"
 #include "lib/sysctl.hpp"
+#include "plugins/common/log_ids.hpp"
 
 namespace sluice::userspace {
 namespace {
@@ -28,7 +29,7 @@ std::string text_of(rlim_t limit) { return limit == RLIM_INFINITY ? "without lim
 void raise_open_files(const sdk::Logger& log) {
   rlimit before{};
   if (getrlimit(RLIMIT_NOFILE, &before) != 0) {
-    log.warning(std::string("read the limit of open files: ") + std::strerror(errno));
+    log.warning(log_id::kOpenFilesUnreadable, std::string("read the limit of open files: ") + std::strerror(errno));
     return;
   }
   rlimit now = before;
@@ -42,8 +43,10 @@ void raise_open_files(const sdk::Logger& log) {
     if (setrlimit(RLIMIT_NOFILE, &wanted) == 0) now = wanted;
   }
   const std::string was = now.rlim_cur == before.rlim_cur ? "" : ", was " + text_of(before.rlim_cur);
-  log.info("open files: " + text_of(now.rlim_cur) + was +
-           "; a service port takes one or two for TCP, a connection two, four more while it is busy, a UDP client one");
+  log.info(
+      log_id::kOpenFiles,
+      "open files: " + text_of(now.rlim_cur) + was +
+          "; a service port takes one or two for TCP, a connection two, four more while it is busy, a UDP client one");
 }
 
 // When a client closes first, the relay closes first towards the endpoint and keeps a port in TIME_WAIT for a minute:
@@ -52,8 +55,9 @@ void raise_open_files(const sdk::Logger& log) {
 void reuse_closing_ports(const sdk::Logger& log) {
   const int failure = lib::Sysctl().ensure("net/ipv4/tcp_tw_reuse", "1").os_errno();
   if (failure == 0) return;
-  log.warning(std::string("set net.ipv4.tcp_tw_reuse to 1: ") + std::strerror(failure) +
-              "; more than some 400 short connections a second to one endpoint can run out of ports");
+  log.warning(log_id::kTwReuseFailed,
+              std::string("set net.ipv4.tcp_tw_reuse to 1: ") + std::strerror(failure) +
+                  "; more than some 400 short connections a second to one endpoint can run out of ports");
 }
 
 }  // namespace

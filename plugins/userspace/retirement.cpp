@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "plugins/common/log_ids.hpp"
 #include "plugins/userspace/cleanup.hpp"
 #include "sluice/sdk/service.hpp"
 #include "sluice/sdk/views.hpp"
@@ -117,7 +118,7 @@ void Retirement::reset_connections() {
   const RelayedNow lost = context_.relayed.now();
   context_.table.reset_connections();
   if (!lost.any()) return;
-  context_.log.warning("drain timeout expired: " + describe(lost) + " ended");
+  context_.log.warning(log_id::kDrainTimeout, "drain timeout expired: " + describe(lost) + " ended");
   count_lost(context_.host, context_.family, lost);
 }
 

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 
 namespace sluice::kube {
 
@@ -16,13 +16,13 @@ class KeptValueLog {
   void kept(const std::string& reason) {
     if (reason == reason_) return;
     reason_ = reason;
-    base::log_warning("kube", reason + "; keeping the one read before");
+    base::log(base::message::kCredentialKept, reason + "; keeping the one read before", {{"error", reason}});
   }
   // `what` names the value: "the token /run/token".
   void renewed(const std::string& what) {
     if (reason_.empty()) return;
     reason_.clear();
-    base::log_info("kube", what + " could be read again");
+    base::log(base::message::kCredentialRenewed, what + " could be read again", {{"name", what}});
   }
 
  private:

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/kube/access/credentials.hpp"
 #include "core/kube/access/kubeconfig_reader.hpp"
 #include "core/kube/http/request_headers.hpp"
@@ -43,7 +43,7 @@ lib::Result<ConnectionConfig> in_cluster(const ConnectionRequest& request) {
     out.ca.file = ca;
     out.ca.origin = ca;
   } else {
-    base::log_warning("kube", ca + " does not exist; the system's CAs are trusted instead");
+    base::log(base::message::kCaMissing, ca + " does not exist; the system's CAs are trusted instead", {{"file", ca}});
   }
   return out;
 }

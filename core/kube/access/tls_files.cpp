@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/kube/access/certificates.hpp"
 #include "lib/files.hpp"
 
@@ -38,7 +38,8 @@ lib::Status TlsFiles::read_ca() {
     ca_reloaded(false, pem->empty() ? "empty" : "ca_parse_error");
     return status;
   }
-  if (!last_.ca_pem.empty()) base::log_info("kube", "the CA certificate " + ca_.origin + " has changed");
+  if (!last_.ca_pem.empty())
+    base::log(base::message::kCaChanged, "the CA certificate " + ca_.origin + " has changed", {{"file", ca_.origin}});
   ca_reloaded(true, "updated");
   last_.ca_pem = std::move(*pem);
   return {};
@@ -58,9 +59,10 @@ lib::Status TlsFiles::read_pair() {
   if (*certificate == last_.certificate_pem && *key == last_.key_pem) return {};
   if (auto status = check_pair(*certificate, certificate_.origin, *key, key_.origin); !status.ok()) return status;
   if (!last_.certificate_pem.empty()) {
-    base::log_info("kube",
-                   "the client certificate has changed: " +
-                       describe_certificate(certificate_.origin, *certificate, std::chrono::system_clock::now()));
+    base::log(base::message::kClientCertificateChanged,
+              "the client certificate has changed: " +
+                  describe_certificate(certificate_.origin, *certificate, std::chrono::system_clock::now()),
+              {{"file", certificate_.origin}});
   }
   expiry_logged_ = false;
   last_.certificate_pem = std::move(*certificate);
@@ -75,9 +77,10 @@ void TlsFiles::log_expiry() {
   const auto now = std::chrono::system_clock::now();
   if (expiry_logged_ || !has_expired(last_.certificate_pem, now)) return;
   expiry_logged_ = true;
-  base::log_warning("kube", "the client certificate " +
-                                describe_certificate(certificate_.origin, last_.certificate_pem, now) +
-                                " cannot be used; renew it, or correct this node's clock");
+  base::log(base::message::kClientCertificateExpired,
+            "the client certificate " + describe_certificate(certificate_.origin, last_.certificate_pem, now) +
+                " cannot be used; renew it, or correct this node's clock",
+            {{"file", last_.certificate_origin}});
 }
 
 lib::Result<TlsMaterial> TlsFiles::read() {

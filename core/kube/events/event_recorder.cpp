@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/kube/events/event_writer.hpp"
 
 namespace sluice::kube {
@@ -29,8 +29,8 @@ EventRecorder::~EventRecorder() { stop(); }
 
 void EventRecorder::record(ClusterEvent event) {
   bool first_dropped = false;
-  if (base::log_enabled(base::LogLevel::debug, "events")) {
-    base::log_debug("events", named(event) + ": " + event.note);
+  if (base::log_enabled(base::message::kEventRecorded)) {
+    base::log(base::message::kEventRecorded, named(event) + ": " + event.note, {{"reason", event.reason}});
   }
   {
     const lib::Lock lock(mutex_);
@@ -44,8 +44,9 @@ void EventRecorder::record(ClusterEvent event) {
   }
   changed_.notify_all();
   if (first_dropped) {
-    base::log_warning("events", "more than " + std::to_string(options_.queue) +
-                                    " events wait for the API server; the oldest are dropped");
+    base::log(base::message::kEventsDropped,
+              "more than " + std::to_string(options_.queue) + " events wait for the API server; the oldest are dropped",
+              {{"count", options_.queue}});
   }
 }
 
@@ -186,7 +187,7 @@ bool EventRecorder::pause(lib::Clock::Duration time) {
 }
 
 void EventRecorder::log_once(int status, bool given_up, const std::string& message) {
-  if (logged_.emplace(status, given_up).second) base::log_warning("events", message);
+  if (logged_.emplace(status, given_up).second) base::log(base::message::kEventFailed, message, {{"status", status}});
 }
 
 }  // namespace sluice::kube

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -61,10 +61,11 @@ void RequestBudget::log_wait(lib::Clock::Duration delay, const Request& request,
   if (logged_at_ && now - *logged_at_ < kLogInterval) return;
   logged_at_ = now;
   const auto tenths = std::chrono::duration_cast<std::chrono::milliseconds>(delay).count() / 100;
-  base::log_warning("kube", "requests to the API server wait for the client's own limit: " + request.method + " " +
-                                request.path + " by " + std::to_string(tenths / 10) + "." +
-                                std::to_string(tenths % 10) +
-                                " s; raise the client connection's qps and burst if this goes on");
+  base::log(base::message::kRequestLimitWait,
+            "requests to the API server wait for the client's own limit: " + request.method + " " + request.path +
+                " by " + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) +
+                " s; raise the client connection's qps and burst if this goes on",
+            {{"path", request.path}});
 }
 
 }  // namespace sluice::kube

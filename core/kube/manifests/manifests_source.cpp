@@ -13,13 +13,12 @@
 #include <system_error>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "lib/files.hpp"
 
 namespace sluice::kube {
 namespace {
 
-constexpr std::string_view kComponent = "manifests";
 constexpr std::size_t kMaxFileBytes = 512u << 20;
 // Polling interval for changes that inotify does not report (links to other folders, network file systems).
 constexpr int kSlowPollMs = 10'000;
@@ -104,7 +103,9 @@ std::vector<ManifestFileChange> ManifestsSource::read_changes(const std::map<std
     if (!text) {
       // Without a fingerprint the next scan retries, but does not log the same reason again.
       File& file = files_[path];
-      if (file.error != text.status().message()) base::log_error(kComponent, text.status().message());
+      if (file.error != text.status().message())
+        base::log(base::message::kManifestUnreadable, text.status().message(),
+                  {{"file", path}, {"error", text.status().message()}});
       file = {{}, text.status().message(), file.has_content};
       continue;
     }
@@ -126,12 +127,14 @@ std::vector<ManifestFileChange> ManifestsSource::read_changes(const std::map<std
 
 void ManifestsSource::log_content(const std::string& path, const ManifestContent& content, bool keeps_content) {
   if (!content.errors.empty()) {
-    base::log_error(kComponent, error_summary(content) + (keeps_content ? "; keeping the earlier content of " + path
-                                                                        : "; the rest of the file is used"));
+    base::log(base::message::kManifestInvalid,
+              error_summary(content) +
+                  (keeps_content ? "; keeping the earlier content of " + path : "; the rest of the file is used"),
+              {{"file", path}, {"error", error_summary(content)}});
   }
-  for (const auto& note : content.notes) base::log_warning(kComponent, note);
-  if (!base::log_enabled(base::LogLevel::debug, kComponent)) return;
-  for (const auto& skipped : content.skipped) base::log_debug(kComponent, skipped);
+  for (const auto& note : content.notes) base::log(base::message::kManifestNote, note, {{"file", path}});
+  if (!base::log_enabled(base::message::kManifestSkipped)) return;
+  for (const auto& skipped : content.skipped) base::log(base::message::kManifestSkipped, skipped, {{"file", path}});
 }
 
 lib::Status ManifestsSource::rescan() {
@@ -143,7 +146,9 @@ lib::Status ManifestsSource::rescan() {
     if (!found && scan == 0) {
       // Keep all objects: a folder that is being replaced must not remove all Services.
       if (folder_error_ != found.status().message() && listed_) {
-        base::log_error(kComponent, found.status().message() + "; keeping the objects read before");
+        base::log(base::message::kManifestFolderUnreadable,
+                  found.status().message() + "; keeping the objects read before",
+                  {{"file", path_}, {"error", found.status().message()}});
       }
       folder_error_ = found.status().message();
       publish_status(folder_error_);
@@ -162,19 +167,23 @@ lib::Status ManifestsSource::rescan() {
 }
 
 void ManifestsSource::deliver(ManifestSet::Outcome outcome, bool first) {
-  for (const auto& duplicate : outcome.duplicates) base::log_error(kComponent, duplicate);
+  for (const auto& duplicate : outcome.duplicates)
+    base::log(base::message::kManifestDuplicate, duplicate, {{"error", duplicate}});
   if (first) {
     for (const auto kind : model::kResourceKinds) sink_.deliver(model::ListBegin{kind});
   } else {
     changes_ += outcome.events.size();
     if (!outcome.events.empty()) {
-      base::log_info(kComponent, std::to_string(outcome.events.size()) + " objects changed in " + path_);
+      base::log(base::message::kManifestsChanged,
+                std::to_string(outcome.events.size()) + " objects changed in " + path_,
+                {{"file", path_}, {"count", outcome.events.size()}});
     }
   }
   for (auto& event : outcome.events) sink_.deliver(std::move(event));
   if (first) {
     for (const auto kind : model::kResourceKinds) sink_.deliver(model::ListEnd{kind});
-    base::log_info(kComponent, "read " + std::to_string(set_.objects()) + " objects from " + path_);
+    base::log(base::message::kManifestsRead, "read " + std::to_string(set_.objects()) + " objects from " + path_,
+              {{"file", path_}, {"count", set_.objects()}});
   }
 }
 
@@ -201,8 +210,10 @@ lib::Status ManifestsSource::start() {
     return lib::errno_status("cannot create an eventfd", failure);
   }
   if (const int failure = inotify_.open(); failure != 0) {
-    base::log_warning(kComponent, lib::errno_status("cannot watch " + path_, failure).message() +
-                                      "; polling every second instead (see fs.inotify.max_user_instances)");
+    base::log(base::message::kManifestsPolled,
+              lib::errno_status("cannot watch " + path_, failure).message() +
+                  "; polling every second instead (see fs.inotify.max_user_instances)",
+              {{"file", path_}});
   }
   // Watch before reading, so that no change is missed between the two.
   watch_folder();

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/kube/recording/recording_reader.hpp"
 #include "lib/files.hpp"
 
@@ -108,7 +108,8 @@ lib::Status RecordingFile::write(const std::string& lines) {
     const lib::Lock lock(mutex_);
     bytes_ += whole;
     if (::ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0) {
-      base::log_warning("record", lib::errno_status("cannot cut off the last line of " + path_, errno).message());
+      base::log(base::message::kRecordingNotTruncated,
+                lib::errno_status("cannot cut off the last line of " + path_, errno).message(), {{"file", path_}});
     }
     return lib::errno_status("cannot write", error);
   }
@@ -127,8 +128,10 @@ void RecordingFile::end(const std::string& reason) {
     bytes = bytes_;
   }
   changed_.notify_all();
-  base::log_error("record", "recording to " + path_ + " has ended: " + reason + "; the " + std::to_string(bytes) +
-                                " bytes it has can be replayed, and everything else continues");
+  base::log(base::message::kRecordingEnded,
+            "recording to " + path_ + " has ended: " + reason + "; the " + std::to_string(bytes) +
+                " bytes it has can be replayed, and everything else continues",
+            {{"file", path_}, {"error", reason}});
 }
 
 RecordingFile::Status RecordingFile::status() const {

@@ -13,7 +13,7 @@
 #include <functional>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/kube/decode/decode.hpp"
 
 namespace sluice::kube {
@@ -202,7 +202,7 @@ std::vector<std::string> check_recording(const std::string& path) {
   if (!summary) {
     out.push_back(summary.status().message());
   } else if (!summary->warning.empty()) {
-    base::log_warning("replay", summary->warning);
+    base::log(base::message::kRecordingWarning, summary->warning, {{"file", path}, {"error", summary->warning}});
   }
   return out;
 }

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 
 namespace sluice::kube {
 
@@ -13,7 +13,8 @@ lib::Status RecordingSink::start(const RecordingHeader& header) {
   if (auto status = file_.open(); !status.ok()) return status;
   started_ = clock_.now();
   recording_ = file_.append(header_line(header));
-  base::log_info("record", "recording the events of the source to " + file_.path());
+  base::log(base::message::kRecordingStarted, "recording the events of the source to " + file_.path(),
+            {{"file", file_.path()}});
   return {};
 }
 

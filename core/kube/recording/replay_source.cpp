@@ -6,12 +6,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 
 namespace sluice::kube {
 namespace {
-
-constexpr std::string_view kReplay = "replay";
 
 ObjectProblems problems_of(model::ResourceKind kind) {
   return ObjectProblems(std::string(model::resource_kind_name(kind)));
@@ -44,10 +42,12 @@ lib::Status ReplaySource::open() {
   const auto summary = scan_recording(*reader_);
   if (!summary) return summary.status();
   summary_ = *summary;
-  if (!summary_.warning.empty()) base::log_warning(kReplay, summary_.warning);
-  base::log_info(kReplay, "replaying " + std::to_string(summary_.events) + " events of " +
-                                 seconds_text(summary_.duration) + " from " + path_ + ", recorded on node " +
-                                 header().node + " by " + header().program);
+  if (!summary_.warning.empty())
+    base::log(base::message::kRecordingWarning, summary_.warning, {{"file", path_}, {"error", summary_.warning}});
+  base::log(base::message::kReplayStarted,
+            "replaying " + std::to_string(summary_.events) + " events of " + seconds_text(summary_.duration) +
+                " from " + path_ + ", recorded on node " + header().node + " by " + header().program,
+            {{"file", path_}, {"count", summary_.events}});
   started_ = clock_.now();
   return read_next();
 }
@@ -110,8 +110,10 @@ void ReplaySource::deliver() {
     sink_.deliver(std::move(*pending.event));
   }
   if (++delivered_ == summary_.events) {
-    base::log_info(kReplay, "all " + std::to_string(summary_.events) + " events of " + path_ + " replayed in " +
-                                seconds_text(clock_.now() - started_) + "; keeping the replayed state");
+    base::log(base::message::kReplayDone,
+              "all " + std::to_string(summary_.events) + " events of " + path_ + " replayed in " +
+                  seconds_text(clock_.now() - started_) + "; keeping the replayed state",
+              {{"file", path_}, {"count", summary_.events}});
   }
 }
 
@@ -162,7 +164,8 @@ std::optional<model::Event> ReplaySource::changed(model::ResourceKind kind, std:
 }
 
 void ReplaySource::end(const std::string& error) {
-  base::log_error(kReplay, error + "; the replay has ended; keeping the state replayed so far");
+  base::log(base::message::kReplayFailed, error + "; the replay has ended; keeping the state replayed so far",
+            {{"file", path_}, {"error", error}});
   const lib::Lock lock(mutex_);
   error_ = error;
 }

@@ -66,7 +66,7 @@ class ApiSource {
   const std::unique_ptr<Transport> transport_;
   model::EventSink& sink_;
   const lib::Clock& clock_;
-  FailureLog failures_{"kube"};
+  FailureLog failures_;
   StreamingSupport streaming_;
 
   mutable lib::Mutex mutex_;

@@ -3,7 +3,7 @@
 
 #include "core/kube/watch/failure_log.hpp"
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -29,7 +29,8 @@ void FailureLog::failed(const std::string& topic, const std::string& reason) {
   }
   if (!is_power_of_four(same)) return;
   const std::string again = same == 1 ? "; retrying" : "; failed " + std::to_string(same) + " times, retrying";
-  base::log_warning(component_, topic + ": " + reason + again);
+  base::log(base::message::kRequestFailed, topic + ": " + reason + again,
+            {{"request", topic}, {"error", reason}, {"count", same}});
 }
 
 void FailureLog::succeeded(const std::string& topic) {
@@ -41,7 +42,8 @@ void FailureLog::succeeded(const std::string& topic) {
     total = entry->second.total;
     entries_.erase(entry);
   }
-  base::log_info(component_, topic + ": works again after " + std::to_string(total) + " failures");
+  base::log(base::message::kRequestRecovered, topic + ": works again after " + std::to_string(total) + " failures",
+            {{"request", topic}, {"count", total}});
 }
 
 }  // namespace sluice::kube

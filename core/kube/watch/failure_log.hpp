@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 
 #include "lib/mutex.hpp"
 
@@ -16,8 +15,6 @@ namespace sluice::kube {
 
 class FailureLog {
  public:
-  explicit FailureLog(std::string component) : component_(std::move(component)) {}
-
   // `topic`: what is attempted ("list services"), the key under which reasons are compared.
   void failed(const std::string& topic, const std::string& reason);
   void succeeded(const std::string& topic);
@@ -28,7 +25,6 @@ class FailureLog {
     std::uint64_t same = 0;   // consecutive failures with this reason
     std::uint64_t total = 0;  // consecutive failures
   };
-  const std::string component_;
   lib::Mutex mutex_;
   std::map<std::string, Entry> entries_ SLUICE_GUARDED_BY(mutex_);
 };

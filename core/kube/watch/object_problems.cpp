@@ -3,7 +3,7 @@
 
 #include "core/kube/watch/object_problems.hpp"
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -29,9 +29,10 @@ void ObjectProblems::report(const model::ObjectName& name, const std::string& pr
   known_[name] = text;
   const std::string object = kind_ + " " + (name.name.empty() ? "without a readable name" : name.to_string());
   if (!problem.empty()) text += "; keeping the last valid state of the object";
-  budget_.log(base::LogLevel::warning, "kube", object + ": " + text);
+  budget_.log(base::message::kObjectProblem, object + ": " + text, {{"object", object}, {"error", text}});
   if (known_.size() == kMaxKnown && known == known_.end()) {
-    base::log_warning("kube", "further " + kind_ + " objects with problems are not named");
+    base::log(base::message::kObjectProblemsSuppressed, "further " + kind_ + " objects with problems are not named",
+              {{"resource", kind_}});
   }
 }
 

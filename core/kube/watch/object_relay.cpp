@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 
 namespace sluice::kube {
 
@@ -42,7 +42,9 @@ bool ObjectRelay::changed(Decoded decoded) {
     problems_.report(decoded.name, {}, decoded.notes);
     deliver_slices(decoded.name, std::move(made->slices));
   } else if (const auto* ignored = std::get_if<Ignored>(&decoded.result)) {
-    base::log_debug("kube", object_kind_ + " " + decoded.name.to_string() + " is ignored: " + ignored->reason);
+    base::log(base::message::kObjectIgnored,
+              object_kind_ + " " + decoded.name.to_string() + " is ignored: " + ignored->reason,
+              {{"object", decoded.name.to_string()}, {"reason", ignored->reason}});
     // An earlier version of it may be in the store.
     sink_->deliver(model::Remove{kind_, std::move(decoded.name)});
   } else if (const auto* failed = std::get_if<Failed>(&decoded.result)) {

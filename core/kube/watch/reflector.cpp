@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/kube/watch/refusal.hpp"
 
 namespace sluice::kube {
@@ -47,8 +47,10 @@ bool Reflector::drop_field_selector(const ApiStatus& refusal) {
   if (!unknown_field_label(refusal) || !resource_.field_selector_optional || resource_.field_selector.empty()) {
     return false;
   }
-  base::log_info("kube", "the server does not know fieldSelector " + resource_.field_selector + "; listing " +
-                             resource_.plural + " without it");
+  base::log(base::message::kFieldSelectorUnknown,
+            "the server does not know fieldSelector " + resource_.field_selector + "; listing " + resource_.plural +
+                " without it",
+            {{"resource", resource_.plural}});
   resource_.field_selector.clear();
   return true;
 }

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/kube/watch/reflector.hpp"
 #include "core/kube/watch/refusal.hpp"
 
@@ -132,12 +132,16 @@ milliseconds Reflector::discover() {
 bool Reflector::use(Resource resource) {
   if (resource.endpoints == resource_.endpoints) return false;
   if (resource.endpoints) {
-    base::log_warning("kube", "the API server " + context_.transport.server() +
-                                  " does not offer discovery.k8s.io/v1: core/v1 Endpoints are read in place of "
-                                  "EndpointSlices, without topology hints and without terminating endpoints");
+    base::log(base::message::kEndpointsFallback,
+              "the API server " + context_.transport.server() +
+                  " does not offer discovery.k8s.io/v1: core/v1 Endpoints are read in place of "
+                  "EndpointSlices, without topology hints and without terminating endpoints",
+              {{"server", context_.transport.server()}});
   } else {
-    base::log_info("kube", "the API server " + context_.transport.server() +
-                               " offers discovery.k8s.io/v1 now: EndpointSlices are read in place of Endpoints");
+    base::log(base::message::kEndpointslicesAvailable,
+              "the API server " + context_.transport.server() +
+                  " offers discovery.k8s.io/v1 now: EndpointSlices are read in place of Endpoints",
+              {{"server", context_.transport.server()}});
   }
   resource_ = std::move(resource);
   counters_.endpoints = resource_.endpoints;
@@ -161,7 +165,9 @@ std::optional<milliseconds> Reflector::skip_if_optional(const ApiStatus& refusal
     if (++unknown_paths_ < 2) return kNow;
     unknown_paths_ = 0;
     why = "the API server " + context_.transport.server() + " does not have any; " + resource_.without;
-    if (without_ != why) base::log_info("kube", "list " + resource_.plural + ": " + why);
+    if (without_ != why)
+      base::log(base::message::kResourceAbsent, "list " + resource_.plural + ": " + why,
+                {{"resource", resource_.plural}, {"reason", why}});
     counters_.absent = true;
     deliver_empty_list();
   } else {
@@ -169,8 +175,10 @@ std::optional<milliseconds> Reflector::skip_if_optional(const ApiStatus& refusal
           "; grant what ClusterRole system:node-proxier grants, " + resource_.rule;
     count_error(why);
     if (without_ != why) {
-      base::log_warning("kube", "list " + resource_.plural + ": " + why + "; retrying every " +
-                                    std::to_string(kSeldom.count()) + " minutes");
+      base::log(
+          base::message::kResourceForbidden,
+          "list " + resource_.plural + ": " + why + "; retrying every " + std::to_string(kSeldom.count()) + " minutes",
+          {{"resource", resource_.plural}, {"error", why}});
     }
     unknown_paths_ = 0;
     counters_.absent = false;

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/kube/decode/text.hpp"
 #include "core/kube/watch/reflector.hpp"
 #include "core/kube/watch/refusal.hpp"
@@ -70,7 +70,9 @@ void Reflector::watch_runs() {
   counters_.connected = true;
   retry_after_count_ = 0;
   context_.failures.succeeded("watch " + resource_.plural);
-  if (!std::exchange(without_, {}).empty()) base::log_info("kube", "watch " + resource_.plural + ": works now");
+  if (!std::exchange(without_, {}).empty())
+    base::log(base::message::kWatchAvailable, "watch " + resource_.plural + ": works now",
+              {{"resource", resource_.plural}});
 }
 
 // ---- the end of a watch ----
@@ -90,8 +92,10 @@ milliseconds Reflector::watch_over(const lib::Status& status, WatchReader& reade
 milliseconds Reflector::watch_refused(const ApiStatus& refusal, bool as_event) {
   counters_.connected = false;
   if (version_expired(refusal)) {
-    base::log_debug("kube", "watch " + resource_.plural + ": " + refusal_text(context_.transport.server(), refusal) +
-                                "; listing again");
+    base::log(
+        base::message::kWatchExpired,
+        "watch " + resource_.plural + ": " + refusal_text(context_.transport.server(), refusal) + "; listing again",
+        {{"resource", resource_.plural}});
     // The version is too large after a restore of the server from a backup: list the newest state.
     restart(refusal.too_large_resource_version ? std::string() : watch_version_);
     return std::exchange(expired_before_, true) ? backoff_.next() : kNow;
@@ -112,7 +116,8 @@ milliseconds Reflector::watch_ended(const lib::Status& status, lib::Clock::Durat
   if (status.os_errno() == ETIMEDOUT) return connection_failed(status);
   if (!status.ok()) {
     counters_.connected = false;
-    base::log_debug("kube", "watch " + resource_.plural + ": " + status.message() + "; resuming");
+    base::log(base::message::kWatchEnded, "watch " + resource_.plural + ": " + status.message() + "; resuming",
+              {{"resource", resource_.plural}, {"error", status.message()}});
   }
   if (watch_events_ > 0 || lasted >= kShortWatch) expired_before_ = false;
   if (lasted >= kShortWatch) return kNow;
@@ -238,7 +243,8 @@ lib::Status Reflector::end_of_initial_events(const WatchEvent& event) {
 
 void Reflector::skip_event(const std::string& what) {
   if (std::exchange(skipped_, what) == what) return;
-  base::log_warning("kube", "watch " + resource_.plural + ": " + what + " are skipped");
+  base::log(base::message::kWatchEventSkipped, "watch " + resource_.plural + ": " + what + " are skipped",
+            {{"resource", resource_.plural}, {"reason", what}});
 }
 
 }  // namespace sluice::kube

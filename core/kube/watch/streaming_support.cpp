@@ -6,7 +6,7 @@
 #include <array>
 #include <string_view>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/kube/decode/text.hpp"
 #include "lib/text.hpp"
 
@@ -25,8 +25,10 @@ bool streaming_lists_wanted(const std::function<std::string(const std::string& n
   const std::string value = environment(kSwitch);
   if (lib::contains(kFalse, value)) return false;
   if (!value.empty() && !lib::contains(kTrue, value)) {
-    base::log_warning("kube", std::string(kSwitch) + " is " + in_quotes(value) +
-                                  ", which is neither true nor false; lists are streamed");
+    base::log(
+        base::message::kStreamingSwitchInvalid,
+        std::string(kSwitch) + " is " + in_quotes(value) + ", which is neither true nor false; lists are streamed",
+        {{"value", value}});
   }
   return true;
 }
@@ -43,7 +45,8 @@ void StreamingSupport::mark_unsupported(const std::string& reason) {
     if (logged_) return;
     logged_ = true;
   }
-  base::log_info("kube", "the server does not offer streaming lists: " + reason + "; listing instead");
+  base::log(base::message::kStreamingUnavailable,
+            "the server does not offer streaming lists: " + reason + "; listing instead", {{"reason", reason}});
 }
 
 void StreamingSupport::unreachable() {

@@ -16,7 +16,7 @@
 #include <exception>
 #include <set>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "lib/text.hpp"
 
 namespace sluice::observe {
@@ -128,7 +128,8 @@ void ControlServer::run() {
       timeout = static_cast<int>(std::clamp<std::int64_t>(wait, 0, 60'000));
     }
     if (::poll(waits.data(), waits.size(), timeout) < 0 && errno != EINTR) {
-      base::log_error("serve", "control socket closed: " + lib::errno_status("poll", errno).message());
+      base::log(base::message::kControlSocketClosed,
+                "control socket closed: " + lib::errno_status("poll", errno).message());
       return;
     }
     if (waits[0].revents != 0) return;

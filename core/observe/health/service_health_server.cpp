@@ -18,8 +18,8 @@
 #include <thread>
 #include <utility>
 
-#include "core/base/log.hpp"
 #include "core/base/log_budget.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/observe/http/http_clients.hpp"
 #include "core/observe/http/http_listener.hpp"
 
@@ -137,7 +137,8 @@ class ServiceHealthServer::Loop {
         io_.run();
         return;
       } catch (const std::exception& e) {  // affects a single connection
-        base::log_error("serve", std::string("health check node ports: ") + e.what());
+        base::log(base::message::kHealthConnectionFailed, std::string("health check node ports: ") + e.what(),
+                  {{"error", e.what()}});
       }
     }
   }
@@ -190,9 +191,10 @@ class ServiceHealthServer::Loop {
     for (const auto& [address, listener] : opened) listener->accept(on_client_);
     service.listeners.merge(opened);
     if (!service.problem.empty()) {
-      lines_.log(base::LogLevel::info, "serve",
+      lines_.log(base::message::kHealthPortOpen,
                  "Service " + service.key->to_string() + ": health check node port " + std::to_string(service.port) +
-                     " is open now");
+                     " is open now",
+                 {{"service", service.key->to_string()}, {"port", service.port}});
       service.problem.clear();
     }
     return true;
@@ -213,7 +215,7 @@ class ServiceHealthServer::Loop {
     }
     problem += "; load balancers consider this node down; retrying";
     if (problem == service.problem) return;
-    lines_.log(base::LogLevel::warning, "serve", problem);
+    lines_.log(base::message::kHealthPortFailed, problem, {{"service", service.key->to_string()}, {"error", problem}});
     if (on_problem_) on_problem_(service.key->name_space, service.key->name, problem);
     service.problem = std::move(problem);
   }

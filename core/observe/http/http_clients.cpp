@@ -18,7 +18,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 
 namespace sluice::observe {
 namespace {
@@ -124,7 +124,8 @@ void HttpClients::answer(const ClientPtr& client) {
   try {
     made = client->listener->handler()(request_of(std::move(message)));
   } catch (const std::exception& e) {
-    base::log_error("serve", std::string("cannot answer HTTP request: ") + e.what());
+    base::log(base::message::kHttpRequestFailed, std::string("cannot answer HTTP request: ") + e.what(),
+              {{"error", e.what()}});
     refuse(client, http::status::internal_server_error);
     return;
   }

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/observe/http/http_clients.hpp"
 #include "core/observe/http/http_listener.hpp"
 
@@ -72,7 +72,8 @@ class HttpServer::Loop {
         io_.run();
         return;
       } catch (const std::exception& e) {  // affects a single connection
-        base::log_error("serve", name_ + ": " + e.what());
+        base::log(base::message::kHttpConnectionFailed, name_ + ": " + e.what(),
+                  {{"name", name_}, {"error", e.what()}});
       }
     }
   }
@@ -118,9 +119,11 @@ class HttpServer::Loop {
     }
     for (const auto& listener : listeners_) listener->accept(on_client_);
     if (problem_.empty()) {
-      base::log_info("serve", name_ + " listens on " + where_.to_string());
+      base::log(base::message::kListening, name_ + " listens on " + where_.to_string(),
+                {{"name", name_}, {"address", where_.to_string()}});
     } else {
-      base::log_info("serve", name_ + " listens on " + where_.to_string() + " now");
+      base::log(base::message::kListeningRecovered, name_ + " listens on " + where_.to_string() + " now",
+                {{"name", name_}, {"address", where_.to_string()}});
       problem_.clear();
     }
   }
@@ -136,7 +139,8 @@ class HttpServer::Loop {
   void report(const Failure& failure) {
     const std::string problem = why_not(failure) + "; retrying";
     if (problem == problem_) return;
-    base::log_warning("serve", problem);
+    base::log(base::message::kListenFailed, problem,
+              {{"name", name_}, {"address", where_.to_string()}, {"error", problem}});
     problem_ = problem;
     if (on_bind_failure_) on_bind_failure_(problem);
   }

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <utility>
 
-#include "core/base/log.hpp"
+#include "core/base/log_messages.hpp"
 #include "core/observe/metrics/label_text.hpp"
 
 namespace sluice::observe {
@@ -65,10 +65,11 @@ void PluginMetrics::record(std::string_view plugin, abi::MetricKind kind, std::s
     if (!logged_.emplace(plugin, reason).second) return;
   }
   std::string shown(name.substr(0, kMaxLabelTextLength));
-  base::log_warning("plugin", "backend " + std::string(plugin) + ": metric \"" + plugin::one_line(shown) +
-                                  "\" dropped: " + reason +
-                                  "; later ones with this reason are only counted in "
-                                  "sluice_plugin_metrics_dropped_total");
+  base::log(base::message::kPluginMetricDropped,
+            "backend " + std::string(plugin) + ": metric \"" + plugin::one_line(shown) + "\" dropped: " + reason +
+                "; later ones with this reason are only counted in "
+                "sluice_plugin_metrics_dropped_total",
+            {{"backend", plugin}, {"name", plugin::one_line(shown)}, {"error", reason}});
 }
 
 // Returns the reason for a rejection, or an empty string.

@@ -17,6 +17,7 @@
 
 #include "lib/netlink/error.hpp"
 #include "lib/signals_blocked.hpp"
+#include "plugins/common/log_ids.hpp"
 #include "plugins/ipvs/flows/forgotten_flow.hpp"
 #include "sluice/sdk/error.hpp"
 
@@ -67,8 +68,9 @@ void FlowKeeper::give_up(const std::string& why) {
   stop();
   if (std::exchange(warned_, true)) return;
   log_.warning(
+      log_id::kFlowKeeperFailed,
       "a client that reuses a port may lose its connection while ipvs mode retires: cannot receive conntrack events: " +
-      why);
+          why);
 }
 
 void FlowKeeper::stop(std::chrono::milliseconds linger) {
@@ -77,10 +79,14 @@ void FlowKeeper::stop(std::chrono::milliseconds linger) {
     ending_ = true;
     wake_.signal();
     thread_.join();
-    if (restored_ != 0) log_.info("restored conntrack entries that IPVS removed: " + std::to_string(restored_));
+    if (restored_ != 0)
+      log_.info(log_id::kFlowsRestored, "restored conntrack entries that IPVS removed: " + std::to_string(restored_));
     if (late_ != 0)
-      log_.warning("conntrack entries that IPVS removed were not restored in time: " + std::to_string(late_));
-    if (!failure_.empty()) log_.warning("connections may have been reset when ipvs mode retired: " + failure_);
+      log_.warning(log_id::kFlowsRestoredLate,
+                   "conntrack entries that IPVS removed were not restored in time: " + std::to_string(late_));
+    if (!failure_.empty())
+      log_.warning(log_id::kConnectionsMaybeReset,
+                   "connections may have been reset when ipvs mode retired: " + failure_);
   }
   wake_ = lib::WakeUp();
   events_.reset();

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "plugins/common/log_ids.hpp"
 #include "plugins/ipvs/server_types.hpp"
 #include "sluice/sdk/error.hpp"
 
@@ -45,7 +46,7 @@ void AddressWriter::refresh() {
     throw sdk::Failure(abi::Code::kRetry, kLinkName,
                        std::string("link ") + kLinkName + " was created and is gone again: another process removes it");
   }
-  log_.info(std::string("created link ") + kLinkName);
+  log_.info(log_id::kLinkCreated, std::string("created link ") + kLinkName);
 }
 
 void AddressWriter::read_back() {

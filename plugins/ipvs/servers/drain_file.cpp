@@ -14,6 +14,7 @@
 #include "lib/number.hpp"
 #include "lib/protocol.hpp"
 #include "lib/text.hpp"
+#include "plugins/common/log_ids.hpp"
 #include "plugins/common/netfilter/rule_reader.hpp"
 #include "plugins/ipvs/servers/connection_table.hpp"
 
@@ -55,9 +56,9 @@ std::vector<SavedDrain> DrainFile::load() const {
   if (error == ENOENT) return drains;
   const std::string consequence = "; real servers that were draining start over with the full drain timeout";
   if (!text) {
-    log_.warning((error != 0 ? "cannot read " + path_ + ": " + because(error)
-                             : path_ + " is not a file this program wrote; remove it") +
-                 consequence);
+    log_.warning(log_id::kDrainFileUnreadable, (error != 0 ? "cannot read " + path_ + ": " + because(error)
+                                                           : path_ + " is not a file this program wrote; remove it") +
+                                                   consequence);
     return drains;
   }
   std::size_t invalid = 0;
@@ -69,7 +70,8 @@ std::vector<SavedDrain> DrainFile::load() const {
     }
   }
   if (invalid > 0) {
-    log_.warning(std::to_string(invalid) + " invalid lines in " + path_ + " were skipped" + consequence);
+    log_.warning(log_id::kDrainFileInvalidLines,
+                 std::to_string(invalid) + " invalid lines in " + path_ + " were skipped" + consequence);
   }
   return drains;
 }
@@ -88,7 +90,8 @@ void DrainFile::save(const std::vector<SavedDrain>& drains) {
     problem = lib::write_file_atomically(path_, text, 0600).message();
   }
   if (!problem.empty() && !failed_) {
-    log_.warning(problem + "; after a restart, draining real servers start over with the full drain timeout");
+    log_.warning(log_id::kDrainFileUnwritable,
+                 problem + "; after a restart, draining real servers start over with the full drain timeout");
   }
   failed_ = !problem.empty();
 }

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <utility>
 
+#include "plugins/common/log_ids.hpp"
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/ipvs/servers/refusal_text.hpp"
 #include "plugins/ipvs/servers/server_difference.hpp"
@@ -100,8 +101,9 @@ ServerWriter::Outcome ServerWriter::put(const std::vector<WantedServer>& wanted)
     State::Batch mismatches = state_->write(pending, outcome);
     if (round == 0 && !mismatches.empty()) {
       const std::string more = mismatches.size() > 1 ? " (and " + std::to_string(mismatches.size() - 1) + " more)" : "";
-      state_->log.warning("virtual server " + state_->name(mismatches.front()->server.key) + more +
-                          " was changed by another program; reading it again and restoring it");
+      state_->log.warning(log_id::kVirtualServerDiffers,
+                          "virtual server " + state_->name(mismatches.front()->server.key) + more +
+                              " was changed by another program; reading it again and restoring it");
     }
     pending = std::move(mismatches);
   }

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "plugins/common/log_ids.hpp"
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/ipvs/servers/refusal_text.hpp"
 #include "plugins/ipvs/servers/server_writer_state.hpp"
@@ -106,7 +107,7 @@ void ServerWriter::State::remove_drained(const std::vector<ServerKey>& keys) {
     const ServerCommand& command = commands[i];
     if (results[i] == 0 && command.kind == ServerCommandKind::kEditReal) continue;
     if (results[i] != 0 && results[i] != ENOENT && results[i] != ESRCH) {
-      log.warning(refusal_text(command, results[i], options.family) + "; retrying");
+      log.warning(log_id::kRealServerDrainFailed, refusal_text(command, results[i], options.family) + "; retrying");
       continue;
     }
     drains.end(command.server.key, command.real);

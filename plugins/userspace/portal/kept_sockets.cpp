@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "lib/text.hpp"
+#include "plugins/common/log_ids.hpp"
 #include "plugins/common/netfilter/base32_hash.hpp"
 #include "plugins/userspace/socket_address.hpp"
 #include "sluice/sdk/address.hpp"
@@ -95,7 +96,8 @@ lib::Fd KeptSockets::take(const std::string& name, const SocketNeeds& needs) {
     why = std::string("it cannot be used: ") + std::strerror(errno);
   }
   if (why.empty()) return socket;
-  if (unfit_reported_.insert(name).second) log_.warning("kept socket ignored: " + name + ": " + why);
+  if (unfit_reported_.insert(name).second)
+    log_.warning(log_id::kKeptSocketIgnored, "kept socket ignored: " + name + ": " + why);
   socket.reset();
   drop(name);
   return {};
@@ -108,7 +110,7 @@ void KeptSockets::keep(const std::string& name, int socket) {
   abi::Error error = sdk::empty_error();
   if (store_->keep(sdk::view(name), socket, &error) == abi::Code::kOk || std::exchange(keep_failure_reported_, true))
     return;
-  log_.warning("sockets are not kept for the next process: " + name + ": " + error.message);
+  log_.warning(log_id::kSocketsNotKept, "sockets are not kept for the next process: " + name + ": " + error.message);
 }
 
 void KeptSockets::drop(const std::string& name) {

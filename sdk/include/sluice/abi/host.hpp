@@ -22,7 +22,9 @@ enum class MetricKind : std::uint32_t {
 // does not block, and never calls the backend on the same stack.
 class Host {
  public:
-  // Logs one line; `text` must not contain a newline. Debug text is dropped below verbosity 4.
+  // Logs one line; `text` must not contain a newline. Debug text is dropped below verbosity 4. Text that begins with
+  // "[id] " has a message id: up to 58 lower-case letters, digits and '-'. The daemon removes it from the text and
+  // writes it as the key "id" of JSON lines.
   virtual void log(Severity severity, StringView text) noexcept = 0;
 
   // Returns 1 if lines of this severity are logged, otherwise 0, so that a backend can skip building the text. The result

@@ -21,10 +21,19 @@ class Logger {
   void warning(std::string_view line) const { log(abi::Severity::kWarning, line); }
   void info(std::string_view line) const { log(abi::Severity::kInfo, line); }
   void debug(std::string_view line) const { log(abi::Severity::kDebug, line); }
+  // With a stable message id, for log queries: see abi::Host::log().
+  void error(std::string_view id, std::string_view line) const { error(with_id(id, line)); }
+  void warning(std::string_view id, std::string_view line) const { warning(with_id(id, line)); }
+  void info(std::string_view id, std::string_view line) const { info(with_id(id, line)); }
+  void debug(std::string_view id, std::string_view line) const { debug(with_id(id, line)); }
   // Whether lines of this severity are logged. Check it before building an expensive text.
   bool keeps(abi::Severity severity) const { return host_ != nullptr && host_->log_enabled(severity) != 0; }
 
  private:
+  static std::string with_id(std::string_view id, std::string_view line) {
+    return "[" + std::string(id) + "] " + std::string(line);
+  }
+
   void log(abi::Severity severity, std::string_view line) const {
     if (host_ == nullptr) return;
     if (line.find('\n') == std::string_view::npos) {
