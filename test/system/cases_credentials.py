@@ -222,7 +222,7 @@ def client_certificate_half_rotated(t):
     t.wait_until(lambda: watches(t, since) >= WATCHED, "every watch resumed", seconds=20)
     t.require(not watches(t, since, with_new), "the new certificate was used without its key")
     # One line each: of the reload that failed, and of the connections, which keep the old pair.
-    for speaker in ("app] reload (", "kube] "):
+    for speaker in ("reload] reload (", "kube] "):
         expect_logged(t, speaker, "the key does not belong to")
         found = [line for line in t.bench.daemon.log().splitlines() if "the key does not belong to" in line and speaker in line]
         t.require(len(found) == 1, f"{len(found)} lines of {speaker} about the key: {found}")

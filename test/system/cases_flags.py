@@ -195,7 +195,9 @@ def split_streams(t):
         if form == "json":
             info, rest = [json.loads(line) for line in info], [json.loads(line) for line in rest]
             for line in info + rest:
-                t.require({"ts", "level", "component", "pid", "msg"} <= set(line), f"a line without a field: {line}")
+                t.require({"ts", "level", "logger", "pid", "msg"} <= set(line), f"a line without a field: {line}")
+            unnamed = [line["msg"] for line in info + rest if "id" not in line]
+            t.require(not unnamed, f"lines without a message id: {unnamed[:3]}")
             t.require({line["level"] for line in info} == {"info", "debug"}, "json: other levels on standard output")
             t.require({line["level"] for line in rest} == {"warning"}, f"json: standard error has {rest}")
             info, rest = [line["msg"] for line in info], [line["msg"] for line in rest]

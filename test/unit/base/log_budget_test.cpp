@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "core/base/log_messages.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 #include "test/unit/sync/fake_clock.hpp"
 
@@ -33,7 +34,7 @@ class LogBudgetTest : public CppUnit::TestFixture {
   std::optional<test::CapturedLog> log_;
 
   void write(int count, const std::string& text = "line") {
-    for (int i = 0; i < count; ++i) budget_.log(LogLevel::warning, "kube", text);
+    for (int i = 0; i < count; ++i) budget_.log(message::kObjectProblem, text);
   }
   std::size_t lines() const { return log_->lines().size(); }
   std::string last() const { return log_->lines().back(); }

@@ -14,13 +14,14 @@
 #include "sluice/abi/relay.hpp"
 #include "sluice/sdk/service.hpp"
 #include "sluice/sdk/views.hpp"
+#include "test/unit/common/log_line.hpp"
 
 namespace sluice::test {
 
 class FakeHost final : public abi::Host, public abi::HostRelay {
  public:
   void log(abi::Severity severity, abi::StringView text) noexcept override {
-    lines.emplace_back(severity, sdk::text(text));
+    lines.emplace_back(severity, log_line(text));
   }
   std::int32_t log_enabled(abi::Severity) noexcept override { return 1; }
   void metric(abi::MetricKind kind, abi::StringView name, abi::StringView labels, double value) noexcept override {

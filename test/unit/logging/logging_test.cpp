@@ -18,6 +18,7 @@
 #include <sstream>
 #include <thread>
 
+#include "core/base/log_messages.hpp"
 #include "core/logging/logging_part.hpp"
 #include "lib/fd.hpp"
 #include "test/unit/temporary_folder.hpp"
@@ -28,7 +29,7 @@ namespace logging_test {
 // 2026-11-21 02:41:00.123456 UTC.
 LogRecord record(base::LogLevel level, const std::string& text) {
   using namespace std::chrono;
-  return {level, "store", text, system_clock::time_point(seconds(1795228860) + microseconds(123456)), 12345};
+  return {level, "store", text, system_clock::time_point(seconds(1795228860) + microseconds(123456)), 12345, {}};
 }
 
 class LoggingTest : public CppUnit::TestFixture {
@@ -37,6 +38,7 @@ class LoggingTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(levels_are_letters_in_text_lines);
   CPPUNIT_TEST(newlines_in_a_record_are_escaped);
   CPPUNIT_TEST(json_lines_have_the_fields_of_kubernetes_components);
+  CPPUNIT_TEST(json_lines_have_the_id_and_the_keys_of_their_message);
   CPPUNIT_TEST(json_replaces_invalid_utf8);
   CPPUNIT_TEST(verbosity_enables_debug_lines);
   CPPUNIT_TEST(logging_is_reconfigured);
@@ -81,7 +83,7 @@ class LoggingTest : public CppUnit::TestFixture {
 
   void json_lines_have_the_fields_of_kubernetes_components() {
     CPPUNIT_ASSERT_EQUAL(
-        std::string("{\"ts\":1795228860123.456,\"level\":\"info\",\"component\":\"store\",\"pid\":12345,"
+        std::string("{\"ts\":1795228860123.456,\"level\":\"info\",\"logger\":\"store\",\"pid\":12345,"
                     "\"msg\":\"hello \\\"you\\\"\",\"v\":0}"),
         json_line(record(base::LogLevel::info, "hello \"you\"")));
     const auto debug = nlohmann::json::parse(json_line(record(base::LogLevel::debug, "x")));
@@ -89,6 +91,31 @@ class LoggingTest : public CppUnit::TestFixture {
     const auto error = nlohmann::json::parse(json_line(record(base::LogLevel::error, "x")));
     CPPUNIT_ASSERT_EQUAL(std::string("error"), error["level"].get<std::string>());
     CPPUNIT_ASSERT(!error.contains("v"));
+  }
+
+  void json_lines_have_the_id_and_the_keys_of_their_message() {
+    config::LogSettings settings;
+    settings.format = config::LogFormat::json;
+    const Streams streams;
+    set_up_logging(settings);
+    base::log(base::message::kSyncFailed.at(base::LogLevel::warning), "the text",
+              {{"backend", "ipt\"ables"}, {"generation", 7}, {"seconds", 0.5}});
+    base::log(base::LogLevel::error, "plugin.print", "its text");
+    std::istringstream lines(streams.err());
+    std::string text;
+    CPPUNIT_ASSERT(std::getline(lines, text));
+    const auto line = nlohmann::json::parse(text);
+    CPPUNIT_ASSERT_EQUAL(std::string("sync"), line["logger"].get<std::string>());
+    CPPUNIT_ASSERT_EQUAL(std::string("warning"), line["level"].get<std::string>());
+    CPPUNIT_ASSERT_EQUAL(std::string("sync-failed"), line["id"].get<std::string>());
+    CPPUNIT_ASSERT_EQUAL(std::string("ipt\"ables"), line["backend"].get<std::string>());
+    CPPUNIT_ASSERT_EQUAL(7, line["generation"].get<int>());
+    CPPUNIT_ASSERT_EQUAL(0.5, line["seconds"].get<double>());
+    CPPUNIT_ASSERT(line["caller"].get<std::string>().find("logging_test.cpp:") != std::string::npos);
+    CPPUNIT_ASSERT(std::getline(lines, text));
+    const auto plugin = nlohmann::json::parse(text);
+    CPPUNIT_ASSERT(!plugin.contains("id") && !plugin.contains("caller"));
+    set_up_logging({});
   }
 
   void json_replaces_invalid_utf8() {
@@ -117,14 +144,14 @@ class LoggingTest : public CppUnit::TestFixture {
     set_up_logging(quiet.log);
     CPPUNIT_ASSERT(!part.concerned(quiet, quiet) && part.concerned(quiet, loud));
     CPPUNIT_ASSERT(part.prepare(quiet, loud).ok());
-    CPPUNIT_ASSERT(!base::log_enabled(base::LogLevel::debug, "app"));
+    CPPUNIT_ASSERT(!base::log_enabled(base::LogLevel::debug, "daemon"));
     part.abandon();
     CPPUNIT_ASSERT(part.prepare(quiet, loud).ok());
     CPPUNIT_ASSERT(part.commit().done == std::vector<std::string>{"logging: text, verbosity 4"});
-    CPPUNIT_ASSERT(base::log_enabled(base::LogLevel::debug, "app"));
+    CPPUNIT_ASSERT(base::log_enabled(base::LogLevel::debug, "daemon"));
     CPPUNIT_ASSERT(part.prepare(loud, quiet).ok());
     part.commit();
-    CPPUNIT_ASSERT(!base::log_enabled(base::LogLevel::debug, "app"));
+    CPPUNIT_ASSERT(!base::log_enabled(base::LogLevel::debug, "daemon"));
   }
 
   void patterns_are_globs() {
@@ -141,10 +168,10 @@ class LoggingTest : public CppUnit::TestFixture {
     settings.vmodule = {{"st*", 4}, {"kube", 3}};
     const Streams streams;
     set_up_logging(settings);
-    base::log_info("kube", "info line");
-    base::log_debug("store", "shown");
-    base::log_debug("kube", "hidden");
-    base::log_warning("kube", "warning line");
+    base::log(base::LogLevel::info, "kube", "info line");
+    base::log(base::LogLevel::debug, "store", "shown");
+    base::log(base::LogLevel::debug, "kube", "hidden");
+    base::log(base::LogLevel::warning, "kube", "warning line");
     CPPUNIT_ASSERT_EQUAL(std::string(), streams.out());  // buffered
     CPPUNIT_ASSERT(streams.err().find("kube] warning line\n") != std::string::npos);
     CPPUNIT_ASSERT(streams.err().find("info line") == std::string::npos);
@@ -153,13 +180,13 @@ class LoggingTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(streams.out().find("store] shown\n") != std::string::npos);
     CPPUNIT_ASSERT(streams.out().find("hidden") == std::string::npos);
     // A full buffer is written, and so is a line that never fits.
-    base::log_info("kube", std::string(3000, 'a'));
-    base::log_info("kube", std::string(3000, 'b'));
+    base::log(base::LogLevel::info, "kube", std::string(3000, 'a'));
+    base::log(base::LogLevel::info, "kube", std::string(3000, 'b'));
     CPPUNIT_ASSERT(streams.out().find("aaa") != std::string::npos);
     CPPUNIT_ASSERT(streams.out().find("bbb") == std::string::npos);
-    base::log_info("kube", std::string(5000, 'c'));
+    base::log(base::LogLevel::info, "kube", std::string(5000, 'c'));
     CPPUNIT_ASSERT(streams.out().find("bbb") < streams.out().find("ccc"));
-    base::log_info("kube", "last");
+    base::log(base::LogLevel::info, "kube", "last");
     set_up_logging({});  // reconfiguration flushes the buffer
     CPPUNIT_ASSERT(streams.out().find("last") != std::string::npos);
   }
@@ -169,7 +196,7 @@ class LoggingTest : public CppUnit::TestFixture {
     set_up_logging({});
     constexpr int kLines = 3000;
     std::thread writer([] {
-      for (int i = 0; i < kLines; ++i) base::log_info("kube", "line " + std::to_string(i) + " ends");
+      for (int i = 0; i < kLines; ++i) base::log(base::LogLevel::info, "kube", "line " + std::to_string(i) + " ends");
     });
     for (int i = 0; i < 200; ++i) {
       config::LogSettings settings;

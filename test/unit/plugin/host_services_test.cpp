@@ -99,6 +99,7 @@ class Names final : public abi::StringSink {
 class HostServicesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(HostServicesTest);
   CPPUNIT_TEST(log_line_carries_the_plugin_and_stays_one_line);
+  CPPUNIT_TEST(a_message_id_is_split_from_the_line);
   CPPUNIT_TEST(unknown_severity_is_logged_as_information);
   CPPUNIT_TEST(log_enabled_follows_the_log_level);
   CPPUNIT_TEST(metric_reaches_the_sink_with_the_plugin);
@@ -127,6 +128,16 @@ class HostServicesTest : public CppUnit::TestFixture {
     host.log(abi::Severity::kError, sdk::view("raw\rtext"));
     CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.plugin.dpu one two [0m\nERROR sluice.plugin.dpu raw text\n"),
                          log.text());
+  }
+
+  void a_message_id_is_split_from_the_line() {
+    using Pair = std::pair<std::string_view, std::string_view>;
+    CPPUNIT_ASSERT(Pair("drain-timeout", "it expired") == split_message_id("[drain-timeout] it expired"));
+    for (const char* text : {"", "[", "[]", "[] a", "[a", "[a]", "[a]b", "[A] b", "[a b] c", "a [b] c", "[::1] is refused"}) {
+      CPPUNIT_ASSERT(Pair("", text) == split_message_id(text));
+    }
+    const std::string too_long = "[" + std::string(60, 'a') + "] b";
+    CPPUNIT_ASSERT(Pair("", too_long) == split_message_id(too_long));
   }
 
   void unknown_severity_is_logged_as_information() {

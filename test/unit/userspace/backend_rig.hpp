@@ -21,6 +21,7 @@
 #include "sluice/abi/descriptors.hpp"
 #include "test/unit/common/backend_rig.hpp"
 #include "test/unit/common/fake_kernel.hpp"
+#include "test/unit/common/log_line.hpp"
 #include "test/unit/userspace/fake_descriptors.hpp"
 #include "test/unit/userspace/sockets.hpp"
 
@@ -31,7 +32,7 @@ class RelayHost final : public abi::Host, public abi::HostRelay {
  public:
   void log(abi::Severity severity, abi::StringView text) noexcept override {
     const std::lock_guard lock(mutex_);
-    lines.emplace_back(severity, sdk::text(text));
+    lines.emplace_back(severity, log_line(text));
   }
   std::int32_t log_enabled(abi::Severity) noexcept override { return 1; }
   void metric(abi::MetricKind kind, abi::StringView name, abi::StringView labels, double value) noexcept override {

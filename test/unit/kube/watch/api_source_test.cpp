@@ -251,7 +251,7 @@ class ApiSourceTest : public CppUnit::TestFixture {
     };
     Chunks chunks;
     test::EventRecorder events;
-    FailureLog failures{"kube"};
+    FailureLog failures;
     StreamingSupport streaming(true, clock_);
     Reflector reflector(services_resource(), {chunks, events, clock_, [] { return 0.0; }, failures, streaming});
     chunks.reflector = &reflector;

@@ -77,7 +77,7 @@ struct ReflectorWorld {
   EventRecorder events;
   double random = 0;
   CapturedLog log;
-  kube::FailureLog failures{"kube"};
+  kube::FailureLog failures;
   kube::StreamingSupport support;
   kube::Reflector reflector;
 };

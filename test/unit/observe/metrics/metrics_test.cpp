@@ -368,7 +368,7 @@ class MetricsTest : public CppUnit::TestFixture {
 
   void log_lines_are_counted() {
     const auto before = base::log_lines(base::LogLevel::error);
-    base::log_error("app", "a line that a test counts");
+    base::log(base::LogLevel::error, "daemon", "a line that a test counts");
     CPPUNIT_ASSERT_EQUAL(before + 1, base::log_lines(base::LogLevel::error));
     expect(std::to_string(before + 1), "sluice_log_lines_total{severity=\"error\"}");
   }
