@@ -13,7 +13,7 @@ BUILD="autoconf automake libtool make g++ pkg-config gawk
 DEMO="iproute2 iptables procps"
 PACKAGE="debhelper dpkg-dev python3"
 RPM="rpm"
-TEST="libcppunit-dev ccache conntrack git iproute2 ipset iputils-ping iptables nftables procps python3 python3-jsonschema python3-yaml openssl clang
+TEST="libcppunit-dev ccache codespell conntrack git iproute2 ipset iputils-ping iptables nftables procps python3 python3-jsonschema python3-yaml openssl clang
   libclang-rt-dev libc++-dev libc++abi-dev llvm abigail-tools cmake doxygen man-db prometheus util-linux binutils
   $PACKAGE $RPM lintian mmdebstrap
   haproxy socat nginx libnginx-mod-stream
