@@ -241,7 +241,7 @@ class FileWatchTest : public CppUnit::TestFixture {
     expect_nothing_before("barrier");
     CPPUNIT_ASSERT_EQUAL_MESSAGE(log_->text(), std::size_t{1}, log_->lines().size());
     CPPUNIT_ASSERT_MESSAGE(
-        log_->text(), log_->text().find("WARN sluice.app cannot read " + path("c") +
+        log_->text(), log_->text().find("WARN sluice.reload cannot read " + path("c") +
                                         ": No such file or directory; keeping its last content") != std::string::npos);
     put("c", "a");
     expect_nothing_before("barrier");

@@ -305,15 +305,15 @@ class ReloaderTest : public CppUnit::TestFixture {
     reloader_->start();
     reload("why");
     CPPUNIT_ASSERT_EQUAL_MESSAGE(log_->text(), 1,
-                                 lines_with("INFO sluice.app reload (why): first is done; second is done"));
+                                 lines_with("INFO sluice.reload reload (why): first is done; second is done"));
     first_->prepared = lib::invalid("first: no");
     reload("again");
     CPPUNIT_ASSERT_EQUAL_MESSAGE(
         log_->text(), 1,
-        lines_with("ERROR sluice.app reload (again) failed; keeping the running configuration: first: no"));
+        lines_with("ERROR sluice.reload reload (again) failed; keeping the running configuration: first: no"));
     first_->is_concerned = second_->is_concerned = false;
     reload("last");
-    CPPUNIT_ASSERT_EQUAL_MESSAGE(log_->text(), 1, lines_with("INFO sluice.app reload (last): nothing has changed"));
+    CPPUNIT_ASSERT_EQUAL_MESSAGE(log_->text(), 1, lines_with("INFO sluice.reload reload (last): nothing has changed"));
     CPPUNIT_ASSERT_EQUAL(3, lines_with("reload ("));
   }
 
@@ -324,7 +324,7 @@ class ReloaderTest : public CppUnit::TestFixture {
     const auto result = reload();
     CPPUNIT_ASSERT(result.outcome == ReloadOutcome::unchanged);
     CPPUNIT_ASSERT(result.warnings == Texts{"file:2: b: is odd"});
-    CPPUNIT_ASSERT_EQUAL(1, lines_with("WARN sluice.app reload: file:2: b: is odd"));
+    CPPUNIT_ASSERT_EQUAL(1, lines_with("WARN sluice.reload reload: file:2: b: is odd"));
   }
 
   void stop_replies_to_pending_requests() {
