@@ -43,8 +43,8 @@ static_assert(sizeof(Handover) == 32 && offsetof(Handover, claims) == 8);
 //        |  probe()
 //        v
 //     probed ------ nothing, or prepare() ---------------------------------> released    a check; --init-only
-//        |    \
-//        |     +--- retire(): leftover state of an earlier process --------> retiring
+//        |
+//        +--------- retire(): leftover state of an earlier process --------> retiring
 //        |
 //        |  claims(), [import_clients()], apply(), [import_clients()]
 //        v
