@@ -18,7 +18,7 @@ DEFINED = re.compile(r'^inline constexpr char (k\w+)\[\] = "(\w[^"]*/\d+)";', re
 # An id, with or without its revision. "sluice.dev/v1alpha1" is an API group and no id.
 MENTIONED = re.compile(r"\bsluice\.(?:(?:host|backend)\.\w+(?:/\w+)?|[\w.]+/\d+\b)")
 # Pages that authors of backends read: each id must be in each of them.
-COMPLETE = ("docs/plugin-guide.md", "docs/abi.md")
+COMPLETE = ("docs/plugin/host.md", "docs/abi.md")
 # Ids of a header that does not exist, or of a header that is changed on purpose.
 INVENTED = {
     "test/abi/gate.sh": {"sluice.host.relay/2"},

@@ -61,8 +61,8 @@ class Author:
 
     @staticmethod
     def block(number):
-        """Returns a block of commands of the guide."""
-        guide = (SRC / "docs/plugin-guide.md").read_text(encoding="utf-8")
+        """Returns a block of commands of the tutorial."""
+        guide = (SRC / "docs/plugin/write-a-backend.md").read_text(encoding="utf-8")
         return re.findall(r"^```sh\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)[number - 1]
 
     def walk(self, number, *, begins):

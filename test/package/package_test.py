@@ -181,7 +181,7 @@ class Installed(Machine):
         """the sandbox of the unit has the documented score, and a reason for each option not used"""
         unit = self.path("/lib/systemd/system/sluiced.service").read_text(encoding="utf-8")
         require_explained(unit, json.loads(self.security("--json=short")))
-        require_quoted(page("operations.md"), "the unit, for all four modes", self.security())
+        require_quoted(page("security.md"), "the unit, for all four modes", self.security())
 
     def test_status(self):
         """the unit has type notify, a status text and a watchdog"""
@@ -297,7 +297,7 @@ class Installed(Machine):
         try:
             shutil.copy(self.path("/usr/share/doc/sluice/examples/nftables.conf"), drop_in)
             self.run("systemctl", "daemon-reload")
-            require_quoted(page("operations.md"), "with `examples/nftables.conf`", self.security())
+            require_quoted(page("security.md"), "with `examples/nftables.conf`", self.security())
             self.run("systemctl", "restart", UNIT)
             self.wait_active()
             wait_for(lambda: all(family["synced"] for family in self.status()["families"]), lambda: f"a sync: {self.status()}")

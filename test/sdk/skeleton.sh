@@ -2,10 +2,10 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs every command of docs/plugin-guide.md with the SDK in a separate prefix, and loads the resulting plugins with the
-# daemon.
+# Runs every command of docs/plugin/write-a-backend.md with the SDK in a separate prefix, and loads the resulting plugins
+# with the daemon.
 . "$(dirname "$0")/scratch.sh"
-guide=$SLUICE_SRCDIR/docs/plugin-guide.md
+guide=$SLUICE_SRCDIR/docs/plugin/write-a-backend.md
 with_sdk
 
 # Replacements for commands of the guide that need an installed daemon and root.

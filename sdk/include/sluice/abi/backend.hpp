@@ -32,13 +32,32 @@ static_assert(sizeof(Handover) == 32 && offsetof(Handover, claims) == 8);
 
 // Threads: all methods, including those of extensions, are called on one thread, the apply thread of this object, never
 // concurrently or re-entrantly. A backend may own threads; they must end before release() returns.
-// Order: create(), then extension() any number of times, and one of
-//   probe, claims, [import], apply, [import], (apply | verify | claims | services | export)*, retire*
-//                                       the active backend
-//   probe  |  probe, prepare  |  cleanup
-//                                       a check or a single action
-//   probe, retire*                      removal of leftover state of an earlier process
-// and release() at any point. After the first retire(), only retire() and release() follow.
+// Order: the life cycle of an object. extension() may be called any number of times after create(), and release() may follow
+// in every state.
+//
+//     create()
+//        |
+//        v
+//     created ----- cleanup() ---------------------------------------------> released    a single action
+//        |
+//        |  probe()
+//        v
+//     probed ------ nothing, or prepare() ---------------------------------> released    a check; --init-only
+//        |
+//        +--------- retire(): leftover state of an earlier process --------> retiring
+//        |
+//        |  claims(), [import_clients()], apply(), [import_clients()]
+//        v
+//     active ------ apply(), verify(), claims(), services(), export_clients(): any number of times, in any order
+//        |
+//        |  retire(): another backend is active, or the first apply() is rolled back
+//        v
+//     retiring ---- retire() again, within a second after kRetry or a failure; no other call but release()
+//        |
+//        |  kOk, then release()
+//        v
+//     released      the library may be unmapped after the release() of its last object
+//
 // Several objects of one backend and family may exist at the same time, even of two builds: an active one, draining ones,
 // and one that only probes.
 // Failure: a method must not throw. It fills `error` and returns a Code. After a failed apply(), the next transaction is
