@@ -4,8 +4,9 @@
 """Makes the SVGs of this folder from their sources: render.py [--check] [NAME.svg…]
 
 Without --check it rewrites all SVGs, or those named. It calls `dot` of graphviz for .dot files and draws everything else itself.
-With --check it writes nothing, and fails when an SVG is not the one that its sources make. Versions of graphviz draw differently, so
-an SVG carries hashes of its sources, of the code that draws it, and of its content; the check compares them and needs Python only.
+With --check it writes nothing, and fails when an SVG is not the one that its sources make. Versions of graphviz draw
+differently, so an SVG carries a hash of its sources and of the code that draws it, and one of its content. The check compares
+them and needs Python only.
 """
 
 import hashlib

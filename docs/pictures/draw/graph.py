@@ -65,7 +65,8 @@ def shape(one):
 
 
 def line(texts, x, anchor, **more):
-    attributes = {"x": x, "y": texts[0].get("y"), "font_size": svg.number(float(texts[0].get("font-size"))), "fill": svg.INK, **more}
+    size = svg.number(float(texts[0].get("font-size")))
+    attributes = {"x": x, "y": texts[0].get("y"), "font_size": size, "fill": svg.INK, **more}
     if anchor != "start":
         attributes["text_anchor"] = anchor
     if "Mono" in texts[0].get("font-family"):
@@ -73,6 +74,9 @@ def line(texts, x, anchor, **more):
     pieces = [(escape(one.text.replace("\u00a0", " ")), one.get("font-weight") == "bold") for one in texts]
     if len(pieces) == 1:
         words, bold = pieces[0]
+        # Leading spaces keep the label of an edge away from it, but an SVG collapses them.
+        spaces = len(words) - len(words.lstrip())
+        attributes["x"] = svg.number(float(x) + spaces * 5 / (1 if anchor == "start" else 2))
         return svg.element("text", words.strip(), **attributes, **({"font_weight": "bold"} if bold else {}))
-    return svg.element("text", "".join(f'<tspan font-weight="bold">{words}</tspan>' if bold else words for words, bold in pieces),
-                       **attributes)
+    spans = (f'<tspan font-weight="bold">{words}</tspan>' if bold else words for words, bold in pieces)
+    return svg.element("text", "".join(spans), **attributes)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plot of measurements. plots.json has its words, a file in data/ its points: plot, series, x, y, unit and source.
 
-If all x are numbers, or sizes `N × M` with the same M, it has lines and two logarithmic axes; otherwise a row of dots for each x on a
-logarithmic axis."""
+If all x are numbers, or sizes `N × M` with the same M, it has lines and two logarithmic axes; otherwise a row of dots for each
+x on a logarithmic axis."""
 
 import csv
 import json
@@ -78,7 +78,9 @@ def dots(series, styles, words, top):
     rows = list(dict.fromkeys(x for one in series.values() for x, _ in one))
     left, bottom = 24 + max(svg.width_of(row, 11) for row in rows), top + ROW * len(rows)
     across = Axis([y for one in series.values() for _, y in one], left, WIDTH - RIGHT)
-    body = [part for value in across.ticks() for part in (upright(across(value), top, bottom), tick(across(value), bottom, value))]
+    body = []
+    for value in across.ticks():
+        body += [upright(across(value), top, bottom), tick(across(value), bottom, value)]
     body.append(svg.text((left + WIDTH - RIGHT) / 2, bottom + 34, words["y"], 11.5, text_anchor="middle"))
     for place, row in enumerate(rows):
         y = top + ROW * (place + 0.5)

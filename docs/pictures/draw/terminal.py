@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A picture of all that a recorded terminal showed, from a .cast file (asciicast, version 2). Where animation is supported, lines
-appear in the order and at the pace of the recording, eight times slower; elsewhere all of them are there at once."""
+"""A picture of all that a recorded terminal showed, from a .cast file (asciicast, version 2). If a viewer supports animation,
+lines appear in the order and at the pace of the recording, eight times slower; otherwise all of them are there at once."""
 
 import json
 import re
@@ -77,6 +77,6 @@ def make(folder, source):
     body = [one.replace("xml--space", "xml:space") for one in body]
     style = ("@keyframes appear{from{opacity:0}to{opacity:1}}.line{white-space:pre;animation:appear .2s both}"
              "@media (prefers-reduced-motion:reduce){.line{animation:none}}")
-    description = ("The demo starts sluiced on manifests, connects to a virtual IP and a node port, removes one pod, then all of them, "
-                   "prints the status of the daemon, and removes every rule.")
+    description = ("The demo starts sluiced on manifests, connects to a virtual IP and a node port, removes one pod, then all of "
+                   "them, prints the status of the daemon, and removes every rule.")
     return svg.frame(head["width"] * ADVANCE + 32, y + 20, title, description, body, style)
