@@ -23,7 +23,7 @@ GENERATED = ("docs/reference/", "docs/conformance.md")
 HISTORY = ("docs/decisions/",)
 # Folders with an index of their own, which the contents name.
 INDEXES = ("docs/runbooks/", "docs/decisions/", "docs/kubernetes/", "docs/troubleshoot/")
-FENCED = re.compile(r"^```.*?^```[^\n]*\n?", re.M | re.S)
+FENCED = re.compile(r"^ *```.*?^ *```[^\n]*\n?", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s#]+)")
 
 
