@@ -53,7 +53,7 @@ SLUICE_LOG_MESSAGE(kConntrackStateUnwritable, "conntrack-state-unwritable", warn
 
 SLUICE_LOG_MESSAGE(kBackendStartSlow, "backend-start-slow", warning, "daemon", "backend",
                    "A backend has not returned from its start for some time.",
-                   "Look for a process that holds the xtables lock, or for a slow kernel.");
+                   "Check for a process that holds the xtables lock, or for a slow kernel.");
 SLUICE_LOG_MESSAGE(kCleanupBackendDone, "cleanup-backend-done", info, "daemon", "backend",
                    "--cleanup removed all kernel state of a backend.",
                    "");
@@ -193,10 +193,10 @@ SLUICE_LOG_MESSAGE(kDescriptorStoreUnreachable, "descriptor-store-unreachable", 
 SLUICE_LOG_MESSAGE(kDescriptorsUnknown, "descriptors-unknown", warning, "lifecycle", "count",
                    "The service manager passed descriptors that the daemon does not know; they are closed.",
                    "");
-SLUICE_LOG_MESSAGE(kLedgerNotUpdated, "ledger-not-updated", warning, "lifecycle", "error",
+SLUICE_LOG_MESSAGE(kOwnershipLedgerNotUpdated, "ownership-ledger-not-updated", warning, "lifecycle", "error",
                    "The ownership ledger could not be written or read.",
                    "Check that the state directory exists and has space.");
-SLUICE_LOG_MESSAGE(kLedgerUnreadable, "ledger-unreadable", warning, "lifecycle", "error",
+SLUICE_LOG_MESSAGE(kOwnershipLedgerUnreadable, "ownership-ledger-unreadable", warning, "lifecycle", "error",
                    "The ownership ledger is unreadable; leftover state of other backends may stay.",
                    "Run sluiced --cleanup when the daemon is stopped.");
 SLUICE_LOG_MESSAGE(kModeDeprecated, "mode-deprecated", warning, "lifecycle", "backend",

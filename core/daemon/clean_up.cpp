@@ -113,7 +113,7 @@ class CleanUp {
   void forget(const ownership::Claim& claim) { warn(state_.forget(claim.backend, claim.family, claim.state)); }
 
   static void warn(const lib::Status& status) {
-    if (!status.ok()) base::log(base::message::kLedgerNotUpdated, status.message(), {{"error", status.message()}});
+    if (!status.ok()) base::log(base::message::kOwnershipLedgerNotUpdated, status.message(), {{"error", status.message()}});
   }
 
   const config::PluginSettings& plugins_;

@@ -68,7 +68,7 @@ void LeftoverState::removed(const cleanup::LeftoverBackend& gone) {
     // The entry now belongs to a run of this process.
     if (state == ownership::ClaimState::retiring && again) continue;
     if (const auto status = state_dir_.forget(gone.backend, gone.family, state); !status.ok()) {
-      base::log(base::message::kLedgerNotUpdated, status.message(), {{"error", status.message()}});
+      base::log(base::message::kOwnershipLedgerNotUpdated, status.message(), {{"error", status.message()}});
     }
   }
 }

@@ -21,13 +21,13 @@ lib::Status try_record_run(StateDir& state_dir, const BackendRun& run, const Cla
 void record_run(StateDir& state_dir, const BackendRun& run, const Claims& claims, ownership::ClaimState state,
                 std::optional<std::chrono::system_clock::time_point> until) {
   const auto status = try_record_run(state_dir, run, claims, state, until);
-  if (!status.ok()) base::log(base::message::kLedgerNotUpdated, status.message(), {{"error", status.message()}});
+  if (!status.ok()) base::log(base::message::kOwnershipLedgerNotUpdated, status.message(), {{"error", status.message()}});
 }
 
 void forget_run(StateDir& state_dir, const BackendRun& run, ownership::ClaimState state) {
   for (const auto& of : run.families()) {
     const auto status = state_dir.forget(run.plugin().id(), of->family, state);
-    if (!status.ok()) base::log(base::message::kLedgerNotUpdated, status.message(), {{"error", status.message()}});
+    if (!status.ok()) base::log(base::message::kOwnershipLedgerNotUpdated, status.message(), {{"error", status.message()}});
   }
 }
 

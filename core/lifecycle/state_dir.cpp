@@ -62,7 +62,7 @@ lib::Status StateDir::open() {
   lock_ = std::move(lock);
   const lib::Lock one_at_a_time(mutex_);
   if (const lib::Status loaded = ownership_ledger_.load(); !loaded.ok())
-    base::log(base::message::kLedgerUnreadable, loaded.message(), {{"error", loaded.message()}});
+    base::log(base::message::kOwnershipLedgerUnreadable, loaded.message(), {{"error", loaded.message()}});
   return {};
 }
 

@@ -15,7 +15,7 @@ SLUICE_LOG_ID(kAffinityExportFailed, "affinity-export-failed", "warning",
               "Session affinity cannot be read for the next backend.",
               "");
 SLUICE_LOG_ID(kAffinityNotImported, "affinity-not-imported", "warning",
-              "Session affinity of some clients was not taken over from the old backend.",
+              "Session affinity of some clients was not imported from the old backend.",
               "");
 SLUICE_LOG_ID(kCanaryFailed, "canary-failed", "warning",
               "The canary chain cannot be created; a flush of the rules is found later.",
