@@ -31,7 +31,7 @@ SLUICE_LOG_MESSAGE(kLeftoverRemoved, "leftover-removed", info, "cleanup", "name"
                    "Leftover state of another mode was removed after the first sync.",
                    "");
 SLUICE_LOG_MESSAGE(kLeftoverServersDraining, "leftover-servers-draining", info, "cleanup", "count",
-                   "Virtual servers of ipvs mode stay until their connections end.",
+                   "Virtual servers of another mode stay until their connections end.",
                    "");
 
 SLUICE_LOG_MESSAGE(kConntrackFailed, "conntrack-failed", warning, "conntrack", "family error",

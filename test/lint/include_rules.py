@@ -74,7 +74,7 @@ THIRD_PARTY = {
     "libmnl/": ("core/conntrack/message.", "plugins/nftables/layout/", "test/tools/", "test/unit/nftables/"),
     "libipset/": ("plugins/",),
     "libnftnl/": ("plugins/nftables/kernel/", "plugins/nftables/layout/", "test/tools/", "test/unit/nftables/"),
-    "log4cplus/": ("core/base/log.cpp", "core/logging/logging.cpp", "test/unit/plugin/captured_log.hpp"),
+    "log4cplus/": ("core/base/log.cpp", "core/base/log_event.hpp", "core/logging/logging.cpp", "test/unit/plugin/captured_log.hpp"),
     "netlink/": ("core/node/", "core/cleanup/", "lib/netlink/", "test/unit/cleanup/", "plugins/", "test/unit/ipvs/", "test/unit/node/",
                  "test/unit/common/netlink/", "test/fuzz/targets/ipvs"),
     # JSON is read with simdjson, which writes none.
