@@ -21,8 +21,15 @@ INSIDE = "SLUICE_MONITORING_NAMESPACE"
 NODE, API, PROMETHEUS = "demo-node", "http://127.0.0.1:6443", "http://127.0.0.1:9090"
 PODS = 3
 TITLE = "Sluice dashboard: one node, {} seconds, drawn from the results of its queries"
-SUBTITLE = ("Recorded by packaging/monitoring/demo.py: iptables, userspace and nftables mode, a failed swap to ipvs, drift, and an API "
-            "server that goes away. Drawn by render.py; this is not Grafana.")
+SUBTITLE = ("Recorded by packaging/monitoring/demo.py: iptables, userspace and nftables mode, a failed swap to ipvs, drift, and an "
+            "API server that goes away. Drawn by render.py; this is not Grafana.")
+NO_IPVS = "the kernel has no IPVS"
+# Panels that may have no data.
+REASONS = {"iptables-restore failures": "no restore failed", "xtables lock": "only the legacy variant has it",
+           "IPVS virtual and real servers": NO_IPVS, "IPVS draining real servers": NO_IPVS,
+           "IPVS set entries and addresses": NO_IPVS, "IPVS netlink messages": NO_IPVS,
+           "Plugin metrics dropped": "no value was dropped"}
+WITHOUT_NODE_EXPORTER = ("Conntrack table entries", "Conntrack table use", "Conntrack insertion failures and drops")
 CONFIG = """apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: {mode}
@@ -110,9 +117,13 @@ class Demo:
     # Objects.
 
     def load(self, *objects):
-        body = json.dumps({"items": objects}).encode()
+        self.post("load", {"items": objects})
+
+    def post(self, command, content):
+        """To the control interface of the test API server."""
+        body, kind = json.dumps(content).encode(), {"Content-Type": "application/json"}
         try:
-            urllib.request.urlopen(urllib.request.Request(f"{API}/_test/load", body, {"Content-Type": "application/json"})).read()
+            urllib.request.urlopen(urllib.request.Request(f"{API}/_test/{command}", body, kind)).read()
         except urllib.error.HTTPError as error:
             raise SystemExit(f"the API server rejects objects: {error.read()!r}") from error
 
@@ -135,11 +146,12 @@ class Demo:
                        "endpoints": [{"addresses": [f"{start}{i}"], "nodeName": NODE} for i in pods]})
 
     def api_server(self):
-        child = self.start("apiserver", "/usr/bin/python3", os.path.join(ROOT, "test/apiserver/apiserver.py"), "--plain", "--listen",
-                           "127.0.0.1:6443", "--kubeconfig", os.path.join(self.work, "kubeconfig"), "--first-resource-version",
-                           str(100000 * (1 + len(self.children))))
+        child = self.start("apiserver", "/usr/bin/python3", os.path.join(ROOT, "test/apiserver/apiserver.py"), "--plain",
+                           "--listen", "127.0.0.1:6443", "--kubeconfig", os.path.join(self.work, "kubeconfig"),
+                           "--first-resource-version", str(100000 * (1 + len(self.children))))
         self.wait(f"{API}/_test/stats")
-        self.load({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, "labels": {"topology.kubernetes.io/zone": "zone-a"}},
+        self.load({"apiVersion": "v1", "kind": "Node",
+                   "metadata": {"name": NODE, "labels": {"topology.kubernetes.io/zone": "zone-a"}},
                    "spec": {"podCIDRs": ["10.1.0.0/16", "fd00:1::/64"]},
                    "status": {"addresses": [{"type": "InternalIP", "address": "192.168.50.1"},
                                             {"type": "InternalIP", "address": "fd00:50::1"}]}})
@@ -148,8 +160,7 @@ class Demo:
         self.service("local", 82, 80, internalTrafficPolicy="Local")
         self.endpoints("web", (1, 2, 3))
         self.endpoints("cart", (2, 3))
-        urllib.request.urlopen(urllib.request.Request(
-            f"{API}/_test/bulk", json.dumps({"services": 40, "endpoints": 3}).encode(), {"Content-Type": "application/json"})).read()
+        self.post("bulk", {"services": 40, "endpoints": 3})
         return child
 
     # What happens.
@@ -191,8 +202,8 @@ class Demo:
                 pass
 
     def reload(self):
-        done = subprocess.run([os.path.join(self.options.builddir, "core/sluicectl"), "--state-dir", os.path.join(self.work, "state"),
-                               "reload"], capture_output=True, text=True, check=False)
+        command = [os.path.join(self.options.builddir, "core/sluicectl"), "--state-dir", os.path.join(self.work, "state"), "reload"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         for line in (done.stdout + done.stderr).splitlines():
             self.note("sluicectl reload: " + line)
 
@@ -217,8 +228,8 @@ class Demo:
             self.start("node_exporter", self.options.node_exporter, "--web.listen-address", "127.0.0.1:9100",
                        "--collector.disable-defaults", "--collector.conntrack")
         self.wait(f"{PROMETHEUS}/-/ready")
-        self.start("sluiced", os.path.join(build, "core/sluiced"), "--config", os.path.join(self.work, "config.yaml"), "--plugin-dir",
-                   plugins, "--state-dir", os.path.join(self.work, "state"))
+        self.start("sluiced", os.path.join(build, "core/sluiced"), "--config", os.path.join(self.work, "config.yaml"),
+                   "--plugin-dir", plugins, "--state-dir", os.path.join(self.work, "state"))
         self.wait("http://127.0.0.1:10249/healthz")
         self.note("iptables mode serves")
         self.traffic()
@@ -278,9 +289,15 @@ def main():
     demo = Demo(options, work)
     try:
         demo.play()
+        reasons = dict(REASONS)
+        if not options.node_exporter:
+            reasons.update(dict.fromkeys(WITHOUT_NODE_EXPORTER, "no node_exporter"))
+        with open(os.path.join(work, "reasons.json"), "w", encoding="utf-8") as file:
+            json.dump(reasons, file)
+        seconds = int(time.time() - demo.began)
         words = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "render.py"), "--prometheus", PROMETHEUS,
-                 "--seconds", str(int(time.time() - demo.began)), "--save", os.path.join(work, "results.json"),
-                 "--title", TITLE.format(int(time.time() - demo.began)), "--subtitle", SUBTITLE]
+                 "--seconds", str(seconds), "--save", os.path.join(work, "results.json"),
+                 "--reasons", os.path.join(work, "reasons.json"), "--title", TITLE.format(seconds), "--subtitle", SUBTITLE]
         return subprocess.call([*words, *(["--output", options.output] if options.output else [])])
     finally:
         demo.finish()

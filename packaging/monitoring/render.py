@@ -90,7 +90,8 @@ def evaluate(dashboard, prometheus, start, end, step, values):
         for target in panel["targets"]:
             query = with_variables(target["expr"], values, f"{max(4 * step, 8):g}s")
             found = prometheus.now(query, end) if panel["type"] == "stat" else prometheus.over_time(query, start, end, step)
-            series = [[label_of(target["legendFormat"], metric), [p for p in points if is_finite(p[1])]] for metric, points in found]
+            series = [[label_of(target["legendFormat"], metric), [point for point in points if is_finite(point[1])]]
+                      for metric, points in found]
             answers.append([query, [one for one in series if one[1]]])
     return results
 
@@ -144,7 +145,7 @@ def top_of_axis(highest):
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= highest * 0.999999)
 
 
-def draw_stat(panel, series, x, y, width, height, unit):
+def draw_stat(series, x, y, width, height, unit):
     if not series:
         return [text(x + width / 2, y + height / 2 + 14, "no data", 12, "#8a9299", "middle")]
     shown = series[:3]
@@ -156,7 +157,7 @@ def draw_stat(panel, series, x, y, width, height, unit):
     return out
 
 
-def draw_lines(panel, series, x, y, width, height, unit, span):
+def draw_lines(panel, series, x, y, width, height, unit, span, reason):
     left, right, top, bottom = x + 62, x + width - 12, y + 32, y + height - 44
     out = []
     highest = max((value for _, points in series for _, value in points), default=0)
@@ -170,7 +171,8 @@ def draw_lines(panel, series, x, y, width, height, unit, span):
         out.append(text(left + (right - left) * part, bottom + 10, short((end - start) * part, "s"), 8, "#6b747b",
                         ("start", "middle", "end")[int(part * 2)]))
     if not series:
-        return [*out, text((left + right) / 2, (top + bottom) / 2 + 4, "no data in this run", 12, "#8a9299", "middle")]
+        return [*out, text((left + right) / 2, (top + bottom) / 2 - 6, f"no data: {reason}" if reason else "no data", 11, "#6b747b",
+                           "middle")]
     step = panel["fieldConfig"]["defaults"]["custom"].get("lineInterpolation") == "stepAfter"
     for i, (_, points) in enumerate(series):
         path, last = [], None
@@ -200,7 +202,7 @@ def draw_lines(panel, series, x, y, width, height, unit, span):
     return out
 
 
-def draw(dashboard, results, span, title, subtitle):
+def draw(dashboard, results, span, title, subtitle, reasons):
     width = 24 * CELL + 2 * GAP
     bottom = max(panel["gridPos"]["y"] + panel["gridPos"]["h"] for panel in dashboard["panels"])
     height = HEAD + bottom * UNIT_HEIGHT + 2 * GAP
@@ -221,9 +223,9 @@ def draw(dashboard, results, span, title, subtitle):
         series = [one for _, found in results[str(panel["id"])] for one in found]
         unit = panel["fieldConfig"]["defaults"]["unit"]
         if panel["type"] == "stat":
-            out += draw_stat(panel, series, x, y, w, h, unit)
+            out += draw_stat(series, x, y, w, h, unit)
         else:
-            out += draw_lines(panel, series, x, y, w, h, unit, span)
+            out += draw_lines(panel, series, x, y, w, h, unit, span, reasons.get(panel["title"]))
         out.append("</g>")
     return "\n".join([*out, "</svg>\n"])
 
@@ -238,6 +240,8 @@ def main():
     parser.add_argument("--end", type=float, help="end of the time range in Unix seconds (default: now)")
     parser.add_argument("--variable", action="append", default=[], metavar="NAME=REGEX", help="value of a variable (default: all)")
     parser.add_argument("--output", metavar="FILE", help="SVG to write")
+    parser.add_argument("--reasons", metavar="FILE",
+                        help="JSON object: panel title → why it may have no data; another panel without data is then an error")
     parser.add_argument("--title", default="Sluice dashboard")
     parser.add_argument("--subtitle", default="Drawn by packaging/monitoring/render.py from query results; this is not Grafana.")
     options = parser.parse_args()
@@ -259,12 +263,18 @@ def main():
             json.dump(saved, file)
     queries = [one for answers in saved["panels"].values() for one in answers]
     print(f"{len(saved['panels'])} panels, {len(queries)} queries, {sum(bool(found) for _, found in queries)} with data")
+    reasons, status = {}, 0
+    if options.reasons is not None:
+        with open(options.reasons, encoding="utf-8") as file:
+            reasons = json.load(file)
     for row, title, empty, whole in without_data(dashboard, saved["panels"]):
-        print(f"{row} / {title}: {'no data' if whole else 'no data for ' + '; '.join(empty)}")
+        print(f"{row} / {title}: {'no data' if whole else 'no data for ' + '; '.join(empty)}: {reasons.get(title, 'unexplained')}")
+        if options.reasons is not None and title not in reasons:
+            status = 1
     if options.output is not None:
         with open(options.output, "w", encoding="utf-8") as file:
-            file.write(draw(dashboard, saved["panels"], (saved["start"], saved["end"]), options.title, options.subtitle))
-    return 0
+            file.write(draw(dashboard, saved["panels"], (saved["start"], saved["end"]), options.title, options.subtitle, reasons))
+    return status
 
 
 if __name__ == "__main__":
