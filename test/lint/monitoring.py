@@ -112,6 +112,14 @@ def runbook_metrics(pages, catalogue):
                 yield f"{RUNBOOKS}/{file}: {name} is not in the catalogue"
 
 
+def unknown_alerts(pages, alerts):
+    """Names of alerts in documents that no alert has. SluiceConfiguration is the kind of a
+    configuration file, SluiceSDK a package of CMake."""
+    for file, text in pages.items():
+        for name in sorted(set(re.findall(r"\bSluice(?!SDK|Configuration\b)[A-Z]\w*", text)) - set(alerts)):
+            yield f"{file}: there is no alert {name}"
+
+
 def queries_of(dashboard):
     return [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
 
@@ -207,6 +215,8 @@ def blind():
         yield "a runbook that is not installed is accepted"
     if not list(runbook_metrics({"a.md": "`sluice_c_total`"}, catalogue)):
         yield "a metric of a runbook is not checked"
+    if not list(unknown_alerts({"a.md": "see SluiceB"}, ["SluiceA"])) or list(unknown_alerts({"a.md": "SluiceA"}, ["SluiceA"])):
+        yield "names of alerts in documents"
     yield from blind_dashboard()
 
 
@@ -251,6 +261,9 @@ def main():
     tap.check("metrics of the alerts exist", unknown_metrics(ALERTS, map(expression, alerts.values()), catalogue))
     tap.check("metrics of the dashboard exist", unknown_metrics(DASHBOARD, queries, catalogue))
     tap.check("metrics of the runbooks exist", runbook_metrics(pages, catalogue))
+    documents = {name: read(ROOT, name) for name in source_files(ROOT)
+                 if name.endswith(".md") and not name.startswith("docs/decisions/")}
+    tap.check("alerts that documents name exist", unknown_alerts(documents, alerts))
     tap.check("every panel has a description, a unit and queries by instance", incomplete_dashboard(dashboard))
     tap.check(f"promtool accepts {len(queries)} queries of the dashboard", refused_queries(queries))
     return tap.finish()
