@@ -23,6 +23,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CELL, UNIT_HEIGHT, GAP, HEAD = 54, 26, 6, 66  # pixels of a grid column, of a grid row, between panels, above them
 COLOURS = ("#2f6fb5", "#d9822b", "#3d9950", "#c0392b", "#7d5ba6", "#8c6d46", "#c45a94", "#5f6b73", "#a8a337", "#2a9da8")
 POINTS = 120  # at most, in a series
+SMALL = (9, "#50585e")
+STYLE = f"<style>.l{{fill:none;stroke-width:1.4;stroke-linecap:round}}.s{{font-size:{SMALL[0]}px;fill:{SMALL[1]}}}</style>"
 LEGEND = 6  # entries, at most
 
 
@@ -128,8 +130,12 @@ def short(value, unit):
 
 
 def text(x, y, what, size=11, colour="#2b2f33", anchor="start", bold=False):
-    weight = ' font-weight="bold"' if bold else ""
-    return f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{colour}" text-anchor="{anchor}"{weight}>{escape(what)}</text>'
+    more = ' font-weight="bold"' if bold else ""
+    if anchor != "start":
+        more += f' text-anchor="{anchor}"'
+    if (size, colour) == SMALL:
+        return f'<text x="{x:g}" y="{y:g}" class="s"{more}>{escape(what)}</text>'
+    return f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{colour}"{more}>{escape(what)}</text>'
 
 
 def cut(what, width, size=11):
@@ -165,10 +171,10 @@ def draw_lines(panel, series, x, y, width, height, unit, span, reason):
     for part in (0, 0.5, 1):
         line = bottom - (bottom - top) * part
         out.append(f'<path d="M{left:g} {line:.1f}H{right:g}" stroke="#dde2e6"/>')
-        out.append(text(left - 5, line + 4, short(limit * part, unit), 9, "#6b747b", "end"))
+        out.append(text(left - 5, line + 4, short(limit * part, unit), *SMALL, "end"))
     start, end = span
     for part in (0, 0.5, 1):
-        out.append(text(left + (right - left) * part, bottom + 10, short((end - start) * part, "s"), 8, "#6b747b",
+        out.append(text(left + (right - left) * part, bottom + 10, short((end - start) * part, "s"), *SMALL,
                         ("start", "middle", "end")[int(part * 2)]))
     if not series:
         return [*out, text((left + right) / 2, (top + bottom) / 2 - 6, f"no data: {reason}" if reason else "no data", 11, "#6b747b",
@@ -177,15 +183,18 @@ def draw_lines(panel, series, x, y, width, height, unit, span, reason):
     for i, (_, points) in enumerate(series):
         path, last = [], None
         for at, value in points:
-            px = left + (right - left) * (at - start) / (end - start)
-            py = bottom - (bottom - top) * max(value, 0) / limit
+            px = round(left + (right - left) * (at - start) / (end - start))
+            py = round(bottom - (bottom - top) * max(value, 0) / limit, 1)
             if last is None or at - last[0] > (end - start) / POINTS * 2.5:
-                path.append(f"M{px:.1f} {py:.1f}h.1")  # a point without neighbours is visible
+                path.append(f"M{px:g} {py:g}h.1")  # a point without neighbours is visible
+            elif py == last[1]:
+                if path[-1].startswith("H") and "V" not in path[-1]:
+                    path.pop()  # one horizontal line instead of several
+                path.append(f"H{px:g}")
             else:
-                path.append(f"{f'H{px:.1f}' if step else ''}L{px:.1f} {py:.1f}")
-            last = (at, value)
-        out.append(f'<path d="{"".join(path)}" fill="none" stroke="{COLOURS[i % len(COLOURS)]}" stroke-width="1.4" '
-                   'stroke-linecap="round"/>')
+                path.append(f"H{px:g}V{py:g}" if step else f"L{px:g} {py:g}")
+            last = (at, py)
+        out.append(f'<path d="{"".join(path)}" class="l" stroke="{COLOURS[i % len(COLOURS)]}"/>')
     place, line, hidden = left - 50, y + height - 19, 0
     for i, (label, _) in enumerate(series):
         room = len(label) * 5.2 + 22
@@ -195,10 +204,10 @@ def draw_lines(panel, series, x, y, width, height, unit, span, reason):
             hidden = len(series) - i
             break
         out.append(f'<rect x="{place:g}" y="{line - 6:g}" width="9" height="4" fill="{COLOURS[i % len(COLOURS)]}"/>')
-        out.append(text(place + 12, line, cut(label, width - 40, 9), 9, "#444b51"))
+        out.append(text(place + 12, line, cut(label, width - 40, 9), *SMALL))
         place += room
     if hidden:
-        out.append(text(right, y + height - 7, f"+{hidden} more", 9, "#6b747b", "end"))
+        out.append(text(right, y + height - 7, f"+{hidden} more", *SMALL, "end"))
     return out
 
 
@@ -209,7 +218,7 @@ def draw(dashboard, results, span, title, subtitle, reasons):
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
            'font-family="DejaVu Sans, Verdana, sans-serif" role="img">', f"<title>{escape(title)}</title>",
            f"<desc>{escape(subtitle)}</desc>", f'<rect width="{width}" height="{height}" fill="#eef1f4"/>',
-           text(GAP * 2, 28, title, 17, bold=True), text(GAP * 2, 50, subtitle, 12, "#555e65")]
+           STYLE, text(GAP * 2, 28, title, 17, bold=True), text(GAP * 2, 50, subtitle, 12, "#555e65")]
     for panel in dashboard["panels"]:
         grid = panel["gridPos"]
         x, y = GAP + grid["x"] * CELL, HEAD + grid["y"] * UNIT_HEIGHT
