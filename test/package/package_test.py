@@ -141,7 +141,8 @@ class Installed(Machine):
         listed = self.run("dpkg", "-L", "sluice").splitlines()
         for name in ("/usr/sbin/sluiced", "/usr/sbin/sluicectl", "/etc/sluice/config.yaml", "/etc/sluice/manifests",
                      "/lib/systemd/system/sluiced.service", "/usr/share/doc/sluice/copyright",
-                     "/usr/share/doc/sluice/examples/config.yaml"):
+                     "/usr/share/doc/sluice/examples/config.yaml", "/usr/share/doc/sluice/examples/alerts.yaml",
+                     "/usr/share/doc/sluice/runbooks/README.md"):
             require(name in listed, f"not in sluice: {name}")
             require(self.path(name).exists(), name)
         for backend in BACKENDS:
