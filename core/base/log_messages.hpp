@@ -411,7 +411,7 @@ SLUICE_LOG_MESSAGE(kResyncRetry, "resync-retry", info, "sync", "backend family c
                    "");
 SLUICE_LOG_MESSAGE(kSyncFailed, "sync-failed", error, "sync", "backend family generation error",
                    "An apply failed. A failure that a retry may solve is a warning. The next transaction is full.",
-                   "See the error and the runbook of SluiceSyncsFail.");
+                   "See the error and the runbook of SluiceSyncFailures.");
 SLUICE_LOG_MESSAGE(kSynced, "synced", info, "sync", "backend family generation count seconds",
                    "A transaction is in the kernel. The first one of a process is logged at level info, the others "
                    "at debug.",
