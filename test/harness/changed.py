@@ -29,6 +29,7 @@ TABLE = {
     "docs/kubernetes": ("lint", "kubernetes"),
     "docs/man": ("lint", "check", "package"),
     "docs/plugin-guide.md": ("lint", "check"),
+    "docs/reference": ("lint", "check"),
     "docs/subdir.am": ALL,
     "lib": CODE,
     "m4": ALL,

@@ -9,8 +9,8 @@ from results import trs_files
 from step import CHECKS, NEVER, STATUS, TAP, Step
 
 # Programs of test/lint; each prints TAP.
-LINT = ("extension_ids.py", "includes.py", "headers.py", "links.py", "names.py", "sleeps.py", "standard_headers.py", "versions.py",
-        "vocabulary.py", "shell.sh")
+LINT = ("extension_ids.py", "includes.py", "headers.py", "links.py", "names.py", "reference.py", "sleeps.py", "standard_headers.py",
+        "versions.py", "vocabulary.py", "shell.sh")
 # Programs of `make check` that run one test when its name is given.
 CPPUNIT = ("test/unit/unit_tests", "test/unit/iptables_tests", "test/unit/ipvs_tests", "test/unit/nftables_tests",
            "test/unit/userspace_tests")

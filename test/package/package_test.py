@@ -149,7 +149,7 @@ class Installed(Machine):
             plugins = [name for name in of_backend if name.endswith(".so")]
             require(len(plugins) == 1 and plugins[0].endswith(f"/sluice/plugins/{backend}.so"), plugins)
         require(not any(name.endswith(".so") for name in listed), listed)
-        for name in ("operations.md", "abi.md", "decisions"):
+        for name in ("install.md", "abi.md", "decisions", "reference/flags.md"):
             require(any(self.path("/usr/share/doc/sluice").glob(f"{name}*")), name)
         for page in ("sluiced", "sluicectl", "sluiced.conf"):
             self.run("man", "-w", page)
@@ -181,7 +181,7 @@ class Installed(Machine):
         """the sandbox of the unit has the documented score, and a reason for each option not used"""
         unit = self.path("/lib/systemd/system/sluiced.service").read_text(encoding="utf-8")
         require_explained(unit, json.loads(self.security("--json=short")))
-        require_quoted(page("operations.md"), "the unit, for all four modes", self.security())
+        require_quoted(page("install.md"), "the unit, for all four modes", self.security())
 
     def test_status(self):
         """the unit has type notify, a status text and a watchdog"""
@@ -297,7 +297,7 @@ class Installed(Machine):
         try:
             shutil.copy(self.path("/usr/share/doc/sluice/examples/nftables.conf"), drop_in)
             self.run("systemctl", "daemon-reload")
-            require_quoted(page("operations.md"), "with `examples/nftables.conf`", self.security())
+            require_quoted(page("install.md"), "with `examples/nftables.conf`", self.security())
             self.run("systemctl", "restart", UNIT)
             self.wait_active()
             wait_for(lambda: all(family["synced"] for family in self.status()["families"]), lambda: f"a sync: {self.status()}")
