@@ -3,6 +3,7 @@
 
 #include <cctype>
 #include <cstring>
+#include <set>
 
 #include "core/config/flag_table.hpp"
 #include "core/config/option_readers.hpp"
@@ -64,13 +65,14 @@ std::string prose(std::string text) {
   return with_dashes(out) + "\n";
 }
 
+// Values that the name of the value says already, and the default of a boolean, are omitted.
 std::string values_of(const Option& option, const std::string& by_default) {
-  std::string out;
-  if (const std::string modes = modes_of(option); !modes.empty()) out += "Mode: " + modes + ".";
-  if (!option.allowed.empty())
-    out += (out.empty() ? "" : " ") + std::string("Values: ") + std::string(option.allowed) + ".";
-  if (!by_default.empty()) out += (out.empty() ? "" : " ") + std::string("Default: ") + by_default + ".";
-  return out;
+  static const std::set<std::string_view> plain{"URL", "map", "name", "path", "paths"};
+  const std::string modes = modes_of(option);
+  const bool has_values = !option.allowed.empty() && !plain.contains(option.allowed);
+  return sentences({modes.empty() ? "" : "Mode: " + modes + ".",
+                    has_values ? "Values: " + std::string(option.allowed) + "." : "",
+                    by_default.empty() || by_default == "false" ? "" : "Default: " + by_default + "."});
 }
 
 std::string flags(FlagGroup group) {
