@@ -67,9 +67,9 @@ std::string group_title(FlagGroup group) {
     case general:
       return "General";
     case source:
-      return "Where Services come from";
+      return "Source of Services";
     case node:
-      return "This node";
+      return "Node";
     case backend:
       return "Backend";
     case local_traffic:

@@ -316,9 +316,8 @@ std::string help_text(std::string_view program, const std::string& default_plugi
   std::ostringstream out;
   out << "Usage: " << program << " [FLAG...]\n"
       << "\nProgram the packet forwarding of Kubernetes Services on this node.\n"
-      << "Without --kubeconfig, --master, --manifests or --replay it must run in a pod, and connects to the API server "
-         "of "
-         "its cluster.\n";
+      << "Without --kubeconfig, --master, --manifests or --replay, the daemon must run in a pod, and connects to "
+         "the API server of its cluster.\n";
   out << describe_all();
   out << "\nThe directory of backends is " << default_plugin_dir << "; the state directory is " << default_state_dir
       << ".\n";

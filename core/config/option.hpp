@@ -98,7 +98,14 @@ struct Option {
   int help_order = 0;                // in its group; equal numbers have the order of the table
   std::string_view value_name{};     // for --help; empty for booleans
   std::string_view shown_default{};  // in Go's format, if it is not the initial value of the member
+  // Texts of the documentation: plain sentences in which names of flags begin with two dashes. --help has `help` only.
   std::string_view help{};
+  std::string_view allowed{};     // the allowed values; empty for booleans and actions
+  std::string_view modes{};       // the modes that use it, if neither the group nor the section is that of one mode
+  std::string_view note{};        // what `help` has no room for
+  std::string_view flag_note{};   // about the flag alone
+  std::string_view field_note{};  // about the field alone
+  std::string_view reload{};      // of a field: the effect of a change while the daemon runs
 
   // The member that holds the value: of Settings, if the value needs no more than a check; otherwise of Draft.
   SettingsMember setting{};

@@ -31,19 +31,38 @@ std::optional<std::chrono::seconds> parse_time(std::string_view text) {
   return out.count() > 0 && out <= kLongestTimeout ? std::optional(out) : std::nullopt;
 }
 
+// clang-format off
+constexpr std::array kOptions = std::to_array<CtlOption>({
+    {"state-dir", 0, "DIR", "State directory of the daemon.", "/run/sluice"},
+    {"output", 'o', "text|json|yaml",
+     "Output format: a page for people, or the reply of the daemon as JSON or YAML.", "text"},
+    {"json", 0, "", "The same as --output json."},
+    {"family", 0, "4|6", "services: show one address family only."},
+    {"no-kernel", 0, "", "services: show the delivered state, without reading the kernel."},
+    {"wait", 0, "TIME",
+     "status: wait until the rules of every address family are written, 1s to 24h; --wait alone means 2m.",
+     "", "A daemon that does not run yet is waited for, too."},
+    {"timeout", 0, "TIME", "reload: maximum time to wait for the end of the reload, 1s to 24h.", "10m",
+     "If the timeout expires, the exit status is 1, and the reload continues."},
+    {"version", 0, "", "Print the version and exit."},
+    {"help", 'h', "", "Print this help and exit."},
+});
+// clang-format on
+
 po::options_description options() {
   po::options_description out("Options");
-  out.add_options()("state-dir", po::value<std::string>()->value_name("DIR"),
-                    "State directory of the daemon (default /run/sluice).")(
-      "output,o", po::value<std::string>()->value_name("text|json|yaml"), "Form of the answer (default text).")(
-      "json", "The same as --output json.")("family", po::value<std::string>()->value_name("4|6"),
-                                            "services: one IP family only.")(
-      "no-kernel", "services: show what was delivered to the backend, without reading the kernel.")(
-      "wait", po::value<std::string>()->value_name("TIME"),
-      "status: waits until all rules are written, for at most that long, as --wait=30s (default 2m).")(
-      "timeout", po::value<std::string>()->value_name("TIME"),
-      "reload: how long to wait for its end, as 30s, 10m or 1h (default 10m).")(
-      "version", "Print the version and exit.")("help,h", "Print this text and exit.");
+  for (const CtlOption& option : kOptions) {
+    std::string name(option.name);
+    if (option.letter != 0) name += std::string(",") + option.letter;
+    std::string help(option.help);
+    if (!option.shown_default.empty()) help += " (default " + std::string(option.shown_default) + ")";
+    if (option.value_name.empty()) {
+      out.add_options()(name.c_str(), help.c_str());
+    } else {
+      out.add_options()(name.c_str(), po::value<std::string>()->value_name(std::string(option.value_name)),
+                        help.c_str());
+    }
+  }
   return out;
 }
 
@@ -144,16 +163,21 @@ lib::Result<Arguments> parse_arguments(const std::vector<std::string>& given_wor
   return interpret(given);
 }
 
+std::span<const CtlOption> ctl_options() { return kOptions; }
+
 std::string usage() {
   std::ostringstream out;
-  out << "Usage: sluicectl [OPTION...] COMMAND\n\nAsks the sluiced of this node. Needs root.\n\n"
-      << "Commands:\n  status                what it serves, from where, and how the last sync went; exit status 3\n"
-      << "                        if rules are not written, or the last attempt failed\n"
-      << "  services [WHICH]      where packets for Services go, as the kernel has it, and which endpoints are\n"
-      << "                        used. WHICH: NAMESPACE/NAME[:PORT], NAMESPACE, NAME, IP, IP:PORT or :NODEPORT\n"
-      << "  reload                reads the configuration again and waits for the result; exit status 1\n"
-      << "                        if it failed, which keeps the running configuration, or timed out\n"
-      << "  help                  prints this text\n\n"
+  out << "Usage: sluicectl [OPTION...] COMMAND\n\nShow the state of sluiced on this node, and reload its "
+         "configuration. "
+         "Needs root.\n\n"
+      << "Commands:\n  status                Show backend, source, last sync, reload and swap. Exit status 3 if rules "
+         "are not\n"
+      << "                        written, or if the last attempt failed.\n"
+      << "  services [WHICH]      Show where the kernel sends packets for Services, and which endpoints are used.\n"
+      << "                        WHICH: NAMESPACE/NAME[:PORT], NAMESPACE, NAME, IP, IP:PORT or :NODEPORT.\n"
+      << "  reload                Reload the configuration, and wait for the result. Exit status 1 if it failed,\n"
+      << "                        which keeps the running configuration, or timed out.\n"
+      << "  help                  Print this help.\n\n"
       << options();
   return out.str();
 }

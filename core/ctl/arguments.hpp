@@ -6,12 +6,25 @@
 
 #include <chrono>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/status.hpp"
 
 namespace sluice::ctl {
+
+// An option of the command line. Texts are sentences in which names of options begin with two dashes.
+struct CtlOption {
+  std::string_view name;
+  char letter = 0;  // "-o"; 0: none
+  std::string_view value_name{};
+  std::string_view help{};
+  std::string_view shown_default{};
+  std::string_view note{};  // for the manual page
+};
+std::span<const CtlOption> ctl_options();
 
 enum class Output { text, json, yaml };
 

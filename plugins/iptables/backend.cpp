@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/common/event_reasons.hpp"
 #include "plugins/common/log_ids.hpp"
 #include "plugins/common/netfilter/claims.hpp"
 #include "plugins/common/netfilter/not_programmed.hpp"
@@ -190,7 +191,8 @@ void IptablesBackend::route_localhost(const abi::NodeFacts& node) {
   const std::string line = std::string("set net.ipv4.conf.all.route_localnet to 1: ") + std::strerror(failure) +
                            "; node ports do not answer on 127.0.0.1";
   log().warning(log_id::kRouteLocalnetFailed, line);
-  host().event(abi::Severity::kWarning, sdk::view("RouteLocalnetFailed"), sdk::view(line), nullptr);
+  host().event(abi::Severity::kWarning, sdk::view(event_reasons::kRouteLocalnetFailed.reason), sdk::view(line),
+               nullptr);
 }
 
 abi::Code IptablesBackend::do_verify(abi::Error* error) {

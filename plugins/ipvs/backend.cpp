@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "plugins/common/event_reasons.hpp"
 #include "plugins/common/log_ids.hpp"
 #include "plugins/common/netfilter/lock_metrics.hpp"
 #include "plugins/ipvs/bound_clients.hpp"
@@ -187,11 +188,11 @@ void IpvsBackend::prepare_node() {
   log_tools();
   for (const std::string& warning :
        kernels_.prepare(settings_, *kernels_.servers, std::exchange(unsupported_, false))) {
-    warn("NodeNotPrepared", warning);
+    warn(event_reasons::kNodeNotPrepared.reason, warning);
   }
 }
 
-void IpvsBackend::warn(const char* reason, const std::string& sentence) {
+void IpvsBackend::warn(std::string_view reason, const std::string& sentence) {
   log().warning(log_id::kNodeNotPrepared, sentence);
   host().event(abi::Severity::kWarning, sdk::view(reason), sdk::view(sentence), nullptr);
 }
@@ -451,7 +452,7 @@ abi::Code IpvsBackend::do_verify(abi::Error* error) {
     return sdk::fail(error, abi::Code::kNeedFull, {}, *drift);
   }
   for (const std::string& clash : clashes_.find(wanted_.node_ports(), facts_.node_port_addresses)) {
-    warn("NodePortInUse", clash);
+    warn(event_reasons::kNodePortInUse.reason, clash);
   }
   abi::ApplyResult unused{};
   report(unused);

@@ -85,23 +85,42 @@ Problem when_removed(std::string_view value, Context& to) {
       {{"keep", WhenRemoved::kKeep}, {"drain", WhenRemoved::kDrain}, {"reset", WhenRemoved::kReset}});
 }
 
-// Sorted by key. Everything about a key except what the documentation says in prose.
+// Sorted by key. Everything about a key; docs/reference/fields.md is generated from it.
 // clang-format off
 constexpr std::array kRows{
-    Row{{"drainTimeout", false, "30s", "a duration from 0s to 24h"},
+    Row{{"drainTimeout", false, "30s", "a duration from 0s to 24h",
+         "With whenEndpointRemoved: drain: maximum time for which established connections to a removed endpoint "
+         "continue. Whole seconds; a fraction is rounded up."},
         [](std::string_view value, Context& to) { return whole_seconds(value, to.settings.drain, 24h); }},
-    Row{{"ipvs.excludeCIDRs", false, "", "nothing, or CIDRs with commas between (--ipvs-exclude-cidrs)"},
+    Row{{"ipvs.excludeCIDRs", false, "", "nothing, or CIDRs with commas between (--ipvs-exclude-cidrs)",
+         "Address ranges whose virtual servers the backend does not change. A Service that wants such an address and "
+         "port is not programmed, and is named. Virtual servers of other programs elsewhere stay too, except those "
+         "that a Service wants, which the backend adopts."},
         exclude_cidrs},
-    Row{{"ipvs.scheduler", false, "rr", "a scheduler of the kernel, such as rr, lc or sh (--ipvs-scheduler)"},
+    Row{{"ipvs.scheduler", false, "rr", "a scheduler of the kernel, such as rr, lc or sh (--ipvs-scheduler)",
+         "Scheduler of all virtual servers; empty means rr. The module ip_vs_NAME must be available. sh runs with "
+         "its fallback: clients of a draining endpoint move to another one. dh knows one endpoint for each address, "
+         "and rejects connections while that one drains."},
         scheduler},
-    Row{{"ipvs.strictARP", false, "false", "true or false (--ipvs-strict-arp)"}, strict_arp},
-    Row{{"ipvs.tcpFinTimeout", false, "0s", "0s (as the kernel has it), or a duration up to 555h (--ipvs-tcpfin-timeout)"},
+    Row{{"ipvs.strictARP", false, "false", "true or false (--ipvs-strict-arp)",
+         "Do not answer ARP requests for addresses of kube-ipvs0: sets arp_ignore and arp_announce. false leaves "
+         "these sysctls as they are."},
+        strict_arp},
+    Row{{"ipvs.tcpFinTimeout", false, "0s",
+         "0s (as the kernel has it), or a duration up to 555h (--ipvs-tcpfin-timeout)",
+         "IPVS timeout of TCP connections after a FIN, for the whole node; 0s keeps the kernel value."},
         [](std::string_view value, Context& to) { return whole_seconds(value, to.settings.tcp_fin_timeout, kLongest); }},
-    Row{{"ipvs.tcpTimeout", false, "0s", "0s (as the kernel has it), or a duration up to 555h (--ipvs-tcp-timeout)"},
+    Row{{"ipvs.tcpTimeout", false, "0s", "0s (as the kernel has it), or a duration up to 555h (--ipvs-tcp-timeout)",
+         "IPVS timeout of idle TCP connections, for the whole node; 0s keeps the kernel value."},
         [](std::string_view value, Context& to) { return whole_seconds(value, to.settings.tcp_timeout, kLongest); }},
-    Row{{"ipvs.udpTimeout", false, "0s", "0s (as the kernel has it), or a duration up to 555h (--ipvs-udp-timeout)"},
+    Row{{"ipvs.udpTimeout", false, "0s", "0s (as the kernel has it), or a duration up to 555h (--ipvs-udp-timeout)",
+         "IPVS timeout of idle UDP flows, for the whole node; 0s keeps the kernel value."},
         [](std::string_view value, Context& to) { return whole_seconds(value, to.settings.udp_timeout, kLongest); }},
-    Row{{"whenEndpointRemoved", false, "keep", "keep, drain or reset"}, when_removed},
+    Row{{"whenEndpointRemoved", false, "keep", "keep, drain or reset",
+         "Handling of established TCP connections to a removed endpoint: keep them until they end, drain them (the "
+         "endpoint and its connections end after drainTimeout), or reset them at once. New connections, UDP and SCTP "
+         "use another endpoint at once."},
+        when_removed},
 };
 // clang-format on
 

@@ -35,11 +35,18 @@ Problem counters(std::string_view value, Settings& to) {
   return kTaken;
 }
 
-// Sorted by key. The documentation has the description in prose.
+// Sorted by key. docs/reference/fields.md is generated from it.
+// clang-format off
 constexpr std::array kRows{
-    Row{{"affinityClients", false, "262144", "a number from 1024 to 1048576"}, affinity_clients},
-    Row{{"counters", false, "false", "true or false"}, counters},
+    Row{{"affinityClients", false, "262144", "a number from 1024 to 1048576",
+         "Maximum number of clients with session affinity, per address family. Another value replaces the table in "
+         "one transaction; a restart loses the bindings then."},
+        affinity_clients},
+    Row{{"counters", false, "false", "true or false",
+         "Count packets and bytes of each Service. false after true replaces the table in one transaction."},
+        counters},
 };
+// clang-format on
 
 }  // namespace
 

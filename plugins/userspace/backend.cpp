@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "plugins/common/event_reasons.hpp"
 #include "plugins/common/log_ids.hpp"
 #include "plugins/common/netfilter/lock_metrics.hpp"
 #include "plugins/userspace/cleanup.hpp"
@@ -151,7 +152,8 @@ void UserspaceBackend::start_engine() {
       return;
     }
     log().warning(log_id::kRelayHampered, sentence);
-    host().event(abi::Severity::kWarning, sdk::view("RelayHampered"), sdk::view(sentence), nullptr);
+    host().event(abi::Severity::kWarning, sdk::view(event_reasons::kRelayHampered.reason), sdk::view(sentence),
+                 nullptr);
   });
   host_relay_ = static_cast<abi::HostRelay*>(host().extension(sdk::view(abi::kHostRelay)));
 }
@@ -163,7 +165,8 @@ void UserspaceBackend::report_lost() {
   if (!lost.any()) return;
   const std::string sentence = describe(lost) + " were lost when the previous process ended";
   log().warning(log_id::kRelayedConnectionsLost, sentence);
-  host().event(abi::Severity::kWarning, sdk::view("RelayedConnectionsLost"), sdk::view(sentence), nullptr);
+  host().event(abi::Severity::kWarning, sdk::view(event_reasons::kRelayedConnectionsLost.reason), sdk::view(sentence),
+               nullptr);
 }
 
 void UserspaceBackend::log_tools() {

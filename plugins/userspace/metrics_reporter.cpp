@@ -31,7 +31,7 @@ constexpr abi::MetricKind kTotal = abi::MetricKind::kCounterAdd;
 constexpr abi::MetricKind kNow = abi::MetricKind::kGaugeSet;
 using S = ThreadStatistics;
 
-// Documented in docs/operations.md.
+// Documented in docs/reference/metrics.md.
 constexpr auto kMetrics = std::to_array<Metric>({
     {kNow, "sluice_userspace_connections", "", &S::open},
     {kTotal, "sluice_userspace_connections_accepted_total", "", &S::accepted},

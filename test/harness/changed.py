@@ -31,6 +31,7 @@ TABLE = {
     "docs/man": ("lint", "check", "package"),
     "docs/plugin": ("lint", "check", "package"),
     "docs/security.md": ("lint", "package"),
+    "docs/reference": ("lint", "check"),
     "docs/subdir.am": ALL,
     "lib": CODE,
     "m4": ALL,

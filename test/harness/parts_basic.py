@@ -10,7 +10,7 @@ from step import CHECKS, NEVER, STATUS, TAP, Step
 
 # Programs of test/lint; each prints TAP.
 LINT = ("extension_ids.py", "includes.py", "headers.py", "links.py", "log_messages.py", "monitoring.py", "names.py", "pages.py",
-        "pictures.py", "sleeps.py", "spelling.py", "standard_headers.py", "versions.py", "vocabulary.py", "shell.sh")
+        "pictures.py", "reference.py", "sleeps.py", "spelling.py", "standard_headers.py", "versions.py", "vocabulary.py", "shell.sh")
 # Programs of `make check` that run one test when its name is given.
 CPPUNIT = ("test/unit/unit_tests", "test/unit/iptables_tests", "test/unit/ipvs_tests", "test/unit/nftables_tests",
            "test/unit/userspace_tests")

@@ -150,7 +150,7 @@ class Installed(Machine):
             plugins = [name for name in of_backend if name.endswith(".so")]
             require(len(plugins) == 1 and plugins[0].endswith(f"/sluice/plugins/{backend}.so"), plugins)
         require(not any(name.endswith(".so") for name in listed), listed)
-        for name in ("install.md", "abi.md", "decisions", "reference"):
+        for name in ("install.md", "abi.md", "decisions", "reference/flags.md"):
             require(any(self.path("/usr/share/doc/sluice").glob(f"{name}*")), name)
         for page in ("sluiced", "sluicectl", "sluiced.conf"):
             self.run("man", "-w", page)

@@ -18,7 +18,7 @@ ABOVE_BACKENDS = True
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ALLOWED = os.path.join(HERE, "promtool_allowed.txt")
-OPERATIONS = os.path.join(HERE, "..", "..", "docs", "operations.md")
+REFERENCE = os.path.join(HERE, "..", "..", "docs", "reference", "metrics.md")
 ALERTS = os.path.join(HERE, "..", "..", "packaging", "monitoring", "alerts.yaml")
 IPTABLES = ["iptables"]
 CHANGES = "kubeproxy_sync_proxy_rules_{}_changes_{}"
@@ -180,7 +180,7 @@ def well_formed(t):
     t.settle()
     observed.health(t)
     now = scrape(t)
-    with open(OPERATIONS, encoding="utf-8") as file:
+    with open(REFERENCE, encoding="utf-8") as file:
         documented = set(re.findall(r"^\| `([a-z_]+)` \| (?:counter|gauge|histogram) \|", file.read(), re.M))
     t.require(not set(now.families()) - documented, f"not documented: {set(now.families()) - documented}")
     if shutil.which("promtool") is None:

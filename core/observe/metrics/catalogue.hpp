@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every metric by name: type, help, buckets and origin. Used by the registry, the check of
-// metrics that backends report, and the tests of the documentation.
+// Every metric by name: type, labels, help, buckets and origin. Used by the registry and the check of metrics that
+// backends report; docs/reference/metrics.md is generated from it.
 #pragma once
 
 #include <prometheus/metric_type.h>
@@ -22,7 +22,9 @@ enum class MetricOrigin : std::uint8_t { daemon, backend };
 struct MetricDefinition {
   std::string_view name;
   prometheus::MetricType type;
-  std::string_view help;
+  std::string_view labels;  // "code, method, host"
+  std::string_view help;    // stands alone
+  std::string_view note{};  // for the documentation
   MetricOrigin origin = MetricOrigin::daemon;
   Buckets buckets = Buckets::none;
   bool per_service = false;  // one series for each Service, so there may be tens of thousands

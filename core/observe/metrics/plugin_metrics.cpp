@@ -15,8 +15,6 @@
 namespace sluice::observe {
 namespace {
 
-// Prefixes of kube-proxy and its libraries. Backends may use the names that the catalogue reserves for them, and their
-// own.
 constexpr auto kReservedPrefixes = std::to_array<std::string_view>(
     {"aggregator_", "apiserver_", "cardinality_enforcement_", "disabled_metrics_", "go_", "hidden_metrics_",
      "informer_", "kubeproxy_", "kubernetes_", "leader_election_", "process_", "registered_metrics_", "rest_client_",
@@ -49,6 +47,8 @@ std::string_view without_suffix(std::string_view name) {
 }
 
 }  // namespace
+
+std::span<const std::string_view> reserved_metric_prefixes() { return kReservedPrefixes; }
 
 void PluginMetrics::record(std::string_view plugin, abi::MetricKind kind, std::string_view name,
                            std::string_view labels, double value) {

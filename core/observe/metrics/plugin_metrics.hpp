@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,10 @@
 #include "lib/mutex.hpp"
 
 namespace sluice::observe {
+
+// Prefixes of kube-proxy and its libraries. Backends may use the names that the catalogue reserves for them, and their
+// own.
+std::span<const std::string_view> reserved_metric_prefixes();
 
 class PluginMetrics final : public plugin::MetricSink, public prometheus::Collectable {
  public:

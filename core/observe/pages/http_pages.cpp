@@ -27,11 +27,6 @@ HttpResponse text(int status, std::string body) {
 
 HttpResponse not_found() { return text(404, "404 page not found\n"); }
 
-// /debug/pprof is the profiling endpoint of Go programs.
-HttpResponse no_pprof() {
-  return text(404, "Go profiles are not available: sluiced is not a Go program. Use perf(1) on the process.\n");
-}
-
 HttpResponse exposition(const std::string& accept, WallTime started, std::string body) {
   std::string escaping = "underscores";
   for (const auto& clause : parse_accept(accept)) {
@@ -82,7 +77,7 @@ void HttpPages::start(Server& server, const std::optional<lib::SocketAddress>& w
   HttpServer::OnBindFailure failed;
   if (settings_.get()->serve.bind_address_hard_fail) {
     // start() makes the first attempt on this thread, and there is no retry.
-    failed = [this, reason = server.reason](const std::string& sentence) {
+    failed = [this, reason = std::string(server.reason)](const std::string& sentence) {
       hard_failure_ = {lib::StatusCode::unavailable, sentence + ", and bindAddressHardFail makes that an error"};
       sources_.bind_failed_hard(reason, sentence);
     };
@@ -154,57 +149,109 @@ ProxyHealth HttpPages::health() const {
   return {sources_.families(), 2 * settings_.get()->sync_period, node_eligible_, std::chrono::system_clock::now()};
 }
 
-HttpResponse HttpPages::answer_health(const HttpRequest& request) {
-  if (request.path == "/healthz") {
-    HttpResponse out = healthz(health());
-    sources_.answered_healthz(out.status);
-    return out;
+// clang-format off
+std::span<const HttpPages::Page> HttpPages::pages() {
+  using enum PageServer;
+  using config::ServeSettings;
+  static constexpr auto kPages = std::to_array<Page>({
+      {{health, "/healthz", false, nullptr,
+        "200 if no address family is late and the node is eligible, else 503. JSON."},
+       &HttpPages::answer_healthz},
+      {{health, "/livez", false, nullptr,
+        "200 if no address family is late, else 503. JSON."},
+       &HttpPages::answer_livez},
+      {{health, "/readyz", false, nullptr,
+        "200 if the backend has programmed the node for every address family since the start, does not fail and is "
+        "not overdue, else 503. JSON with the reason of each family. For readiness probes; during 503, rules of an "
+        "earlier proxy are kept."},
+       &HttpPages::answer_readyz},
+      {{health, "/sync", false, nullptr,
+        "Always 200. JSON for each address family: the age of the oldest change that the kernel does not have (before "
+        "the first sync, the time since the start), its time, and the time when the kernel was last up to date (null: "
+        "not since the start)."},
+       &HttpPages::answer_sync},
+      {{metrics, "/metrics", false, nullptr,
+        "All metrics in the text format of Prometheus."},
+       &HttpPages::answer_metrics},
+      {{metrics, "/metrics/slis", false, nullptr,
+        "Number of requests for /healthz of this address, and start time of the process. DELETE resets the numbers."},
+       &HttpPages::answer_slis},
+      {{metrics, "/healthz", false, nullptr,
+        "ok while the process runs. ?verbose and ?exclude=ping as in kube-proxy."},
+       &HttpPages::answer_ping},
+      {{metrics, "/healthz/ping", false, nullptr,
+        "ok while the process runs."},
+       &HttpPages::answer_ping_of_process},
+      {{metrics, "/proxyMode", false, nullptr,
+        "Id of the active backend."},
+       &HttpPages::answer_proxy_mode},
+      {{metrics, "/configz", false, nullptr,
+        "The running configuration with every default. JSON."},
+       &HttpPages::answer_configz},
+      {{metrics, "/statusz", false, &ServeSettings::statusz,
+        "Start time, age, version, emulated Kubernetes version, and paths. The first line is sluiced statusz."},
+       &HttpPages::answer_statusz},
+      {{metrics, "/flagz", false, &ServeSettings::flagz,
+        "Every flag with its value. The first line is sluiced flagz."},
+       &HttpPages::answer_flagz},
+      {{metrics, "/sync", false, nullptr,
+        "As on the health address."},
+       &HttpPages::answer_sync},
+      {{metrics, "/debug/flags/v", false, &ServeSettings::profiling,
+        "PUT with a number as body sets the log verbosity until the process ends or a reload changes the logging "
+        "settings. Other methods: 406."},
+       &HttpPages::answer_verbosity},
+      {{metrics, "/debug/flags", true, &ServeSettings::profiling,
+        "Names of the flags that can be set."},
+       &HttpPages::answer_flags},
+      {{metrics, "/debug/pprof", true, &ServeSettings::profiling,
+        "Always 404: sluiced is not a Go program. Use perf(1) on the process."},
+       &HttpPages::answer_pprof},
+  });
+  return kPages;
+}
+// clang-format on
+
+std::vector<PagePath> page_paths() {
+  std::vector<PagePath> out;
+  for (const auto& page : HttpPages::pages()) out.push_back(page.where);
+  return out;
+}
+
+HttpResponse HttpPages::answer(PageServer server, const HttpRequest& request) {
+  const std::string_view path = request.path;
+  const auto settings = settings_.get();
+  for (const Page& page : pages()) {
+    if (page.where.server != server || !path.starts_with(page.where.path)) continue;
+    const std::string_view rest = path.substr(page.where.path.size());
+    if (!rest.empty() && !(page.where.below && rest.front() == '/')) continue;
+    if (page.where.only_with != nullptr && !(settings->serve.*page.where.only_with)) continue;
+    return (this->*page.answer)(request);
   }
-  if (request.path == "/livez") {
-    HttpResponse out = livez(health());
-    sources_.answered_livez(out.status);
-    return out;
-  }
-  if (request.path == "/readyz") return readyz(health());
-  if (request.path == "/sync") return sync_ages(health());
   return not_found();
 }
+
+HttpResponse HttpPages::answer_healthz(const HttpRequest&) {
+  HttpResponse out = healthz(health());
+  sources_.answered_healthz(out.status);
+  return out;
+}
+
+HttpResponse HttpPages::answer_livez(const HttpRequest&) {
+  HttpResponse out = livez(health());
+  sources_.answered_livez(out.status);
+  return out;
+}
+
+HttpResponse HttpPages::answer_readyz(const HttpRequest&) { return readyz(health()); }
+
+HttpResponse HttpPages::answer_sync(const HttpRequest&) { return sync_ages(health()); }
 
 HttpResponse HttpPages::answer_metrics(const HttpRequest& request) {
-  const std::string& path = request.path;
-  if (path == "/metrics") return exposition(request.accept, process_.started, sources_.metrics_text());
-  if (path == "/metrics/slis" || path.starts_with("/healthz")) return health_checks(request);
-  if (path == "/proxyMode") return text(200, settings_.get()->backend);
-  if (path == "/sync") return sync_ages(health());
-  if (path == "/configz") {
-    const auto settings = settings_.get();
-    const std::string& configuration = settings->kube_proxy_configuration;
-    return {200,
-            "application/json",
-            "{\"kubeproxy.config.k8s.io\":" + (configuration.empty() ? "{}" : configuration) + "}",
-            {{"X-Content-Type-Options", "nosniff"}}};
-  }
-  return debug_page(request);
+  return exposition(request.accept, process_.started, sources_.metrics_text());
 }
 
-HttpResponse HttpPages::debug_page(const HttpRequest& request) {
-  const std::string& path = request.path;
-  const auto settings = settings_.get();
-  const config::ServeSettings& serve = settings->serve;
-  if (serve.flagz && path == "/flagz") return flagz(settings->flags, request.accept);
-  if (serve.statusz && path == "/statusz") return statusz(status_page(), request.accept);
-  if (serve.profiling && path == "/debug/flags/v") return set_verbosity(request);
-  if (serve.profiling && (path == "/debug/flags" || path.starts_with("/debug/flags/"))) {
-    return {200, "text/html; charset=utf-8", kFlagsPage};
-  }
-  if (serve.profiling && path.starts_with("/debug/pprof")) return no_pprof();
-  return not_found();
-}
-
-HttpResponse HttpPages::health_checks(const HttpRequest& request) {
-  if (request.path == "/healthz") return ping_.answer(request.query);
-  if (request.path == "/healthz/ping") return {.body = "ok"};
-  if (request.path != "/metrics/slis") return not_found();
+HttpResponse HttpPages::answer_slis(const HttpRequest& request) {
   if (request.method == "DELETE") {
     ping_.reset();
     return {.body = "metrics reset\n"};
@@ -212,7 +259,35 @@ HttpResponse HttpPages::health_checks(const HttpRequest& request) {
   return exposition(request.accept, process_.started, ping_.slis(process_.started));
 }
 
-HttpResponse HttpPages::set_verbosity(const HttpRequest& request) {
+HttpResponse HttpPages::answer_ping(const HttpRequest& request) { return ping_.answer(request.query); }
+
+HttpResponse HttpPages::answer_ping_of_process(const HttpRequest&) { return {.body = "ok"}; }
+
+HttpResponse HttpPages::answer_proxy_mode(const HttpRequest&) { return text(200, settings_.get()->backend); }
+
+HttpResponse HttpPages::answer_configz(const HttpRequest&) {
+  const auto settings = settings_.get();
+  const std::string& configuration = settings->kube_proxy_configuration;
+  return {200,
+          "application/json",
+          "{\"kubeproxy.config.k8s.io\":" + (configuration.empty() ? "{}" : configuration) + "}",
+          {{"X-Content-Type-Options", "nosniff"}}};
+}
+
+HttpResponse HttpPages::answer_statusz(const HttpRequest& request) { return statusz(status_page(), request.accept); }
+
+HttpResponse HttpPages::answer_flagz(const HttpRequest& request) {
+  return flagz(settings_.get()->flags, request.accept);
+}
+
+HttpResponse HttpPages::answer_flags(const HttpRequest&) { return {200, "text/html; charset=utf-8", kFlagsPage}; }
+
+// /debug/pprof is the profiling endpoint of Go programs.
+HttpResponse HttpPages::answer_pprof(const HttpRequest&) {
+  return text(404, "Go profiles are not available: sluiced is not a Go program. Use perf(1) on the process.\n");
+}
+
+HttpResponse HttpPages::answer_verbosity(const HttpRequest& request) {
   if (request.method != "PUT") return flag_answer(406, "unsupported http method");
   const auto value = lib::parse_number(request.body, 0);
   if (!value) {

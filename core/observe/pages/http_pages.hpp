@@ -12,12 +12,15 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/config/settings.hpp"
 #include "core/config/settings_cell.hpp"
 #include "core/model/node.hpp"
+#include "core/observe/events/event_table.hpp"
 #include "core/observe/health/ping_health.hpp"
 #include "core/observe/health/proxy_health.hpp"
 #include "core/observe/http/http_server.hpp"
@@ -27,8 +30,8 @@
 
 namespace sluice::observe {
 
-// All must be quick and thread-safe: the threads of the servers call them, the thread of start() calls bind_failed_hard(),
-// and any thread that asks for the health calls families().
+// All must be quick and thread-safe: the threads of the servers call them, the thread of start() calls
+// bind_failed_hard(), and any thread that asks for the health calls families().
 class PageSources {
  public:
   virtual ~PageSources() = default;
@@ -41,9 +44,22 @@ class PageSources {
   virtual void bind_failed_hard(const std::string& reason, const std::string& sentence) = 0;
 };
 
+enum class PageServer : std::uint8_t { health, metrics };
+
+// A path that a server answers.
+struct PagePath {
+  PageServer server = PageServer::health;
+  std::string_view path{};
+  bool below = false;                                // also every path below it
+  bool config::ServeSettings::*only_with = nullptr;  // null: always served
+  std::string_view answer{};                         // phrase for docs/reference/paths.md
+};
+// In the order of the documentation.
+std::vector<PagePath> page_paths();
+
 struct ProcessInfo {
-  std::string version;                                           // this build
-  std::string emulation_version;                                 // of Kubernetes, "1.36"
+  std::string version;                                  // this build
+  std::string emulation_version;                        // of Kubernetes, "1.36"
   WallTime started = std::chrono::system_clock::now();  // of the process
 };
 
@@ -73,7 +89,7 @@ class HttpPages final : public reload::ReloadPart {
  private:
   struct Server {
     const char* name;
-    const char* reason;  // kube-proxy's event reason
+    std::string_view reason;  // kube-proxy's event reason
     HttpHandler handler;
     std::unique_ptr<HttpServer> running{};
     std::uint16_t port = 0;  // of `running`
@@ -83,16 +99,34 @@ class HttpPages final : public reload::ReloadPart {
     std::unique_ptr<HttpServer> next{};
   };
 
+  struct Page {
+    PagePath where;
+    HttpResponse (HttpPages::*answer)(const HttpRequest&);
+  };
+  friend std::vector<PagePath> page_paths();
+  static std::span<const Page> pages();
+
   ProxyHealth health() const;
   void start(Server& server, const std::optional<lib::SocketAddress>& where);
   lib::Status listen(HttpServer& server, std::uint16_t port);
   lib::Status prepare(Server& server, const std::optional<lib::SocketAddress>& from,
                       const std::optional<lib::SocketAddress>& to);
-  HttpResponse answer_health(const HttpRequest& request);
+  HttpResponse answer(PageServer server, const HttpRequest& request);
+  HttpResponse answer_configz(const HttpRequest& request);
+  HttpResponse answer_flagz(const HttpRequest& request);
+  HttpResponse answer_flags(const HttpRequest& request);
+  HttpResponse answer_healthz(const HttpRequest& request);
+  HttpResponse answer_livez(const HttpRequest& request);
   HttpResponse answer_metrics(const HttpRequest& request);
-  HttpResponse debug_page(const HttpRequest& request);
-  HttpResponse health_checks(const HttpRequest& request);
-  HttpResponse set_verbosity(const HttpRequest& request);
+  HttpResponse answer_ping(const HttpRequest& request);
+  HttpResponse answer_ping_of_process(const HttpRequest& request);
+  HttpResponse answer_pprof(const HttpRequest& request);
+  HttpResponse answer_proxy_mode(const HttpRequest& request);
+  HttpResponse answer_readyz(const HttpRequest& request);
+  HttpResponse answer_slis(const HttpRequest& request);
+  HttpResponse answer_statusz(const HttpRequest& request);
+  HttpResponse answer_sync(const HttpRequest& request);
+  HttpResponse answer_verbosity(const HttpRequest& request);
   StatusPage status_page() const;
 
   const config::SettingsCell& settings_;
@@ -101,10 +135,10 @@ class HttpPages final : public reload::ReloadPart {
   std::atomic<bool> node_eligible_{false};
   PingHealth ping_;
   lib::Status hard_failure_;
-  Server health_server_{"health server", "FailedToStartProxierHealthcheck",
-                        [this](const HttpRequest& request) { return answer_health(request); }};
-  Server metrics_server_{"metrics server", "FailedToStartMetricServer",
-                         [this](const HttpRequest& request) { return answer_metrics(request); }};
+  Server health_server_{"health server", event_table::kHealthServer.reason,
+                        [this](const HttpRequest& request) { return answer(PageServer::health, request); }};
+  Server metrics_server_{"metrics server", event_table::kMetricsServer.reason,
+                         [this](const HttpRequest& request) { return answer(PageServer::metrics, request); }};
 };
 
 }  // namespace sluice::observe

@@ -22,7 +22,8 @@ struct Key {
   std::string_view key;         // "threads"
   bool list;                    // written as key[0], key[1], …
   std::string_view as_default;  // "250ms", "[250ms, 500ms]"
-  std::string_view allowed;     // description of its values
+  std::string_view allowed;     // description of its values, for error messages
+  std::string_view meaning;     // sentences for the documentation
 };
 
 // The result of a reader: kTaken, kNotAllowed, or a specific error message.

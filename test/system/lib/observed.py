@@ -46,7 +46,7 @@ def metrics(trial, path="/metrics", method="GET", headers=None, body=None, famil
 
 
 def set_verbosity(trial, level):
-    """Requests another verbosity as docs/operations.md says."""
+    """Requests another verbosity as docs/reference/paths.md says."""
     return metrics(trial, "/debug/flags/v", "PUT", {"Content-Type": "application/x-www-form-urlencoded"}, level)
 
 

@@ -9,14 +9,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <cstring>
 #include <set>
 
 #include "core/config/flag_table.hpp"
 #include "core/config/option_readers.hpp"
 #include "core/config/validate.hpp"
 #include "lib/files.hpp"
-#include "test/unit/config/generated_part.hpp"
 #include "test/unit/config/problem_text.hpp"
 #include "test/unit/temporary_folder.hpp"
 
@@ -40,84 +38,6 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   }
   return text;
 }
-std::string with_dashes(const std::string& text) { return replaced(text, "-", "\\-"); }
-
-// ".BI \-\-name " VALUE\fR,...\fP" " \fR[\fPfile\fR]\fP"": what the user replaces is in italics.
-std::string heading_of_flag(const Option& flag) {
-  if (flag.flag == "version") return R"(.BR \-\-version [ =raw | =v\fIX.Y.Z\fP ])";
-  if (flag.flag == "help") return R"(.BR \-h ", " \-\-help)";
-  if (flag.flag == "v") return R"(.BI \-v " LEVEL\fR, \fP" \-\-v " LEVEL")";
-  const std::string name = with_dashes("--" + std::string(flag.flag));
-  if (flag.kind == FlagKind::boolean) return flag.beats_file ? ".B " + name : ".BR " + name + R"( " [" \fIfile\fP ])";
-  std::string value;
-  bool roman = false;
-  for (const char c : flag.value_name) {
-    if ((std::strchr("[],:|.", c) != nullptr) != roman) {
-      roman = !roman;
-      value += roman ? "\\fR" : "\\fP";
-    }
-    value += c == '-' ? "\\-" : std::string(1, c);
-  }
-  return ".BI " + name + " \" " + value + (roman ? "\\fP" : "") + "\"" +
-         (flag.beats_file ? "" : R"( " \fR[\fPfile\fR]\fP")");
-}
-
-// The help with a default in its first sentence, and names of flags in bold.
-std::string summary_of(const Option& option, const std::string& value) {
-  std::string out(option.help);
-  if (!value.empty() && value != "false") {
-    out.insert(std::min(out.find(". "), out.size() - 1), " (default " + value + ")");
-  }
-  for (std::size_t at = 0; (at = out.find("--", at)) != std::string::npos;) {
-    std::size_t end = out.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at);
-    if (end == std::string::npos) end = out.size();
-    out.insert(end, "\\fP");
-    out.insert(at, "\\fB");
-    at = end + 6;
-  }
-  return with_dashes(out);
-}
-
-// What an entry of a manual page begins with; the text behind it is written by hand.
-struct Entry {
-  std::string name;
-  std::string heading;
-  std::string summary;
-};
-
-// An entry is a paragraph mark, then a line with a font and the name.
-std::size_t find_entry(const std::string& text, const std::string& name) {
-  for (std::size_t at = 0; (at = text.find("\n.TP\n", at)) != std::string::npos; at += 5) {
-    const std::string heading = text.substr(at + 5, text.find('\n', at + 5) - at - 5) + " ";
-    if (heading.find(" " + name + " ") != std::string::npos) return at + 1;
-  }
-  return std::string::npos;
-}
-
-// With SLUICE_WRITE_DOCS=1 changes the entries, and adds a missing one behind the entry that precedes it.
-void require_entries(const std::string& page, const std::vector<Entry>& entries) {
-  std::string text = read(page);
-  const bool write = std::getenv("SLUICE_WRITE_DOCS") != nullptr;
-  std::size_t previous = std::string::npos;
-  for (const Entry& entry : entries) {
-    const std::string begin = ".TP\n" + entry.heading + "\n" + entry.summary + "\n";
-    std::size_t at = find_entry(text, entry.name);
-    std::size_t end = at;
-    if (at != std::string::npos) {
-      end = text.find('\n', text.find('\n', at + 4) + 1) + 1;
-    } else {
-      CPPUNIT_ASSERT_MESSAGE(page + " has no entry " + entry.name, write && previous != std::string::npos);
-      at = end = std::min(text.find("\n.TP\n", previous + 4), text.find("\n.S", previous + 4)) + 1;
-    }
-    if (write)
-      text.replace(at, end - at, begin);
-    else
-      CPPUNIT_ASSERT_EQUAL_MESSAGE("run the unit tests with SLUICE_WRITE_DOCS=1", begin, text.substr(at, end - at));
-    previous = at;
-  }
-  if (write) CPPUNIT_ASSERT(lib::write_file_atomically(path_of(page), text).ok());
-}
-
 // Without fonts, and without the backslashes of troff before dashes.
 std::string manual(const std::string& name) {
   std::string text = read("docs/man/" + name);
@@ -128,38 +48,30 @@ std::string manual(const std::string& name) {
 
 class DocumentsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(DocumentsTest);
-  CPPUNIT_TEST(the_manual_begins_each_flag_with_its_help);
-  CPPUNIT_TEST(the_manual_begins_each_field_with_its_help);
+  CPPUNIT_TEST(each_option_is_described);
   CPPUNIT_TEST(the_manual_names_no_other_flag);
   CPPUNIT_TEST(every_field_of_the_manual_is_accepted);
-  CPPUNIT_TEST(the_operations_guide_lists_every_option);
   CPPUNIT_TEST(the_example_configuration_is_usable);
   CPPUNIT_TEST(the_defaults_of_the_example_configuration_are_right);
   CPPUNIT_TEST_SUITE_END();
 
  public:
-  void the_manual_begins_each_flag_with_its_help() {
-    std::vector<Entry> entries;
-    for (const Option* flag : flag_table()) {
-      const std::string name = with_dashes("--" + std::string(flag->flag));
-      entries.push_back({name, heading_of_flag(*flag), summary_of(*flag, default_text(*flag))});
-    }
-    require_entries("docs/man/sluiced.8", entries);
-  }
-
-  void the_manual_begins_each_field_with_its_help() {
-    std::vector<Entry> entries;
-    for (const Document document : {Document::kube_proxy, Document::sluice}) {
-      for (const auto& [name, option] : fields_of(document)) {
-        if (option == nullptr) continue;
-        // In kube-proxy the default of this field differs from that of the flag.
-        const std::string value = name == "ipvs.minSyncPeriod" ? "0s" : default_text(*option);
-        const std::string field(name);
-        entries.push_back({field, value.empty() ? ".B " + field : ".BR " + field + " \" (" + with_dashes(value) + ")\"",
-                           summary_of(*option, "")});
+  // docs/reference and the manual pages have these texts; see test/unit/reference.
+  void each_option_is_described() {
+    for (const Option& option : options()) {
+      const std::string name(option.field.empty() ? option.flag : option.field);
+      for (const std::string_view sentence :
+           {option.help, option.note, option.flag_note, option.field_note, option.reload}) {
+        CPPUNIT_ASSERT_MESSAGE(name, sentence.empty() || sentence.ends_with('.'));
+      }
+      CPPUNIT_ASSERT_MESSAGE(name, !option.help.empty());
+      // A field says what a reload makes of its change, and only a change with a refusal may be rejected always.
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(name, option.field.empty(), option.reload.empty());
+      if (option.reload.starts_with("Rejected")) CPPUNIT_ASSERT_MESSAGE(name, option.change.refusal != nullptr);
+      if (option.change.refusal != nullptr) {
+        CPPUNIT_ASSERT_MESSAGE(name, option.reload.find("Rejected") != std::string_view::npos);
       }
     }
-    require_entries("docs/man/sluiced.conf.5", entries);
   }
 
   void the_manual_names_no_other_flag() {
@@ -172,21 +84,6 @@ class DocumentsTest : public CppUnit::TestFixture {
       if (name.empty()) continue;
       CPPUNIT_ASSERT_MESSAGE(name, find_flag(name) != nullptr || find_retired_flag(name).found);
     }
-  }
-
-  void the_operations_guide_lists_every_option() {
-    std::string table = "| document | field | flag | default | |\n|---|---|---|---|---|\n";
-    const auto code = [](const std::string& word) { return word.empty() ? "" : "`" + word + "`"; };
-    for (const Option& option : options()) {
-      CPPUNIT_ASSERT(!option.help.empty());
-      const std::string flag = option.flag.empty() ? "" : "--" + std::string(option.flag);
-      const char* document = option.field.empty() ? "" : option.document == Document::sluice ? "second" : "first";
-      table += "| " + std::string(document) + " | " + code(std::string(option.field)) + " | " + code(flag) + " | " +
-               code(default_text(option)) + " | " + std::string(option.help) + " |\n";
-    }
-    test::require_generated_part(
-        "docs/operations.md", "<!-- made from core/config/options.cpp: SLUICE_WRITE_DOCS=1 unit_tests Documents -->\n",
-        table);
   }
 
   // Fields are the entries: ".B a.b" or ".BR a.b …, c.d …".

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Every flag and every field of KubeProxyConfiguration: default, another value, the resulting setting, and the rejected
-// values with their errors. option_table_test.cpp tests all rows and generates the list of errors in
-// docs/operations.md.
+// values with their errors. option_table_test.cpp tests all rows;
+// docs/reference/errors.md is generated from them.
 #pragma once
 
 #include <string>

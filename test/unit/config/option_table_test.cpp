@@ -1,8 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests all rows of the table of options, and that the list of error messages in docs/operations.md agrees with it
-// (SLUICE_WRITE_DOCS=1 writes that list).
+// Tests all rows of the table of options.
 #include "test/unit/config/option_table.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -16,7 +15,6 @@
 #include "core/config/option_readers.hpp"
 #include "core/config/validate.hpp"
 #include "core/config/values.hpp"
-#include "test/unit/config/generated_part.hpp"
 #include "test/unit/config/problem_text.hpp"
 #include "test/unit/temporary_folder.hpp"
 
@@ -28,8 +26,6 @@ using test::option_table;
 using test::Refused;
 
 const std::string kProxy = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n";
-const std::string kBegin =
-    "<!-- made from test/unit/config/option_table.cpp: SLUICE_WRITE_DOCS=1 unit_tests OptionTable -->\n";
 
 struct Result {
   Settings settings;
@@ -95,7 +91,6 @@ class OptionTableTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(rejects_wrong_values);
   CPPUNIT_TEST(rejects_malformed_values);
   CPPUNIT_TEST(empty_flags_keep_the_default);
-  CPPUNIT_TEST(operations_guide_lists_every_message);
   CPPUNIT_TEST_SUITE_END();
 
   test::TemporaryFolder folder_;
@@ -255,10 +250,6 @@ class OptionTableTest : public CppUnit::TestFixture {
     }
   }
 
-  void operations_guide_lists_every_message() {
-    test::require_generated_part("docs/operations.md", kBegin, messages());
-  }
-
  private:
   // "file:4: a.b[0]: words" → "file:4: words" if it is an error of this field.
   static std::string without_line(const Result& result, const std::string& field) {
@@ -268,37 +259,6 @@ class OptionTableTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_MESSAGE(field + "\n" + result.problems, at != std::string::npos);
       const auto words = error.find(": ", at + 2);
       out += "E " + error.substr(0, at) + error.substr(words) + "\n";
-    }
-    return out;
-  }
-
-  std::string general(const Result& result) {
-    std::string error = result.errors().at(0);
-    const std::string path = folder_.path("c.yaml");
-    if (error.starts_with(path)) error = "FILE" + error.substr(path.size());
-    return "| any | `" + error + "` |\n";
-  }
-
-  std::string messages() {
-    std::string out = "| setting | message |\n|---|---|\n";
-    for (const char* word : {"--nope", "--kubeconf=x", "word", "--kubeconfig", "--masquerade-all=?", "--v=?",
-                             "--kube-api-qps=?", "--iptables-sync-period=?"}) {
-      out += general(read_words({word}));
-    }
-    for (const char* fields :
-         {"nope: 1\n", "mode: iptables\nmode: ipvs\n", "mode: [a]\n", "iptables: 1\n", "nodePortAddresses: a\n",
-          "nodePortAddresses: [~]\n", "iptables: {masqueradeAll: \"?\"}\n", "iptables: {masqueradeBit: \"?\"}\n",
-          "bindAddress: ::\n"}) {
-      out += general(read_file(fields, {"--check"}));
-    }
-    folder_.write("c.yaml", "kind: Pod\n");
-    out += general(read_words({"--config=" + folder_.path("c.yaml")}));
-    for (const Option& option : option_table()) {
-      for (const Refused& wrong : option.refused) {
-        const std::string flag = option.flag.empty() ? "" : "`--" + option.flag + "`";
-        const std::string field = option.field.empty() ? "" : "`" + option.field + "`";
-        out += "| " + flag + (flag.empty() || field.empty() ? "" : ", ") + field + " | `" + wrong.message + "` |\n";
-      }
     }
     return out;
   }

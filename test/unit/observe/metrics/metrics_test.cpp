@@ -78,7 +78,7 @@ class MetricsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(process_metrics);
   CPPUNIT_TEST(log_lines_are_counted);
   CPPUNIT_TEST(many_threads);
-  CPPUNIT_TEST(the_documentation_lists_exactly_the_existing_metrics);
+  CPPUNIT_TEST(labels_are_those_of_the_catalogue);
   CPPUNIT_TEST(dashboard_and_alerts_use_existing_metrics);
   CPPUNIT_TEST_SUITE_END();
 
@@ -392,22 +392,29 @@ class MetricsTest : public CppUnit::TestFixture {
     expect("2000", "p_total");
   }
 
-  void the_documentation_lists_exactly_the_existing_metrics() {
-    std::map<std::string, std::string> documented;
-    std::istringstream lines(file_of_project("docs/operations.md"));
-    const std::regex row(R"(\| `([a-z_]+)` \| (counter|gauge|histogram) \|.*)");
-    for (std::string line; std::getline(lines, line);) {
-      if (std::smatch match; std::regex_match(line, match, row)) documented[match[1]] = match[2];
+  // docs/reference/metrics.md is generated from the catalogue.
+  void labels_are_those_of_the_catalogue() {
+    const auto at = std::chrono::system_clock::now();
+    metrics_.synced(lib::Family::ipv4, {true, true, 1, 1, 1, 1, at, {at}});
+    metrics_.answered_healthz(200);
+    metrics_.answered_livez(200);
+    metrics_.waited("h", "GET", 0);
+    metrics_.answered({.host = "a:1", .method = "GET", .status = 200, .request_bytes = 0, .answer_bytes = 5});
+    const std::regex label("(\\w+)=\"");
+    int found = 0;
+    for (const auto& [series, value] : samples(metrics_.text())) {
+      const std::string name = series.substr(0, series.find('{'));
+      const MetricDefinition* definition = find_metric(name);
+      if (definition == nullptr)
+        definition = find_metric(std::regex_replace(name, std::regex("_(bucket|sum|count)$"), ""));
+      CPPUNIT_ASSERT_MESSAGE(name, definition != nullptr);
+      const std::string known = " " + std::string(definition->labels) + ",";
+      for (std::sregex_iterator it(series.begin(), series.end(), label), end; it != end; ++it, ++found) {
+        const std::string one = (*it)[1].str();
+        CPPUNIT_ASSERT_MESSAGE(series, one == "le" || known.find(" " + one + ",") != std::string::npos);
+      }
     }
-    std::map<std::string, std::string> known;
-    for (const MetricDefinition& one : metric_catalogue()) known[std::string(one.name)] = type_name(one.type);
-    for (const auto& [name, type] : known) {
-      CPPUNIT_ASSERT_MESSAGE(name + " is not in docs/operations.md", documented.contains(name));
-      CPPUNIT_ASSERT_EQUAL_MESSAGE(name, type, documented.at(name));
-    }
-    for (const auto& [name, type] : documented) {
-      CPPUNIT_ASSERT_MESSAGE(name + " is in docs/operations.md and not served", known.contains(name));
-    }
+    CPPUNIT_ASSERT(found > 20);
   }
 
   void dashboard_and_alerts_use_existing_metrics() {
