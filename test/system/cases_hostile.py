@@ -48,7 +48,7 @@ def memory(t):
     tenant.rewrite(REWRITES)
     settle(t)
     values = [memory_kib(t)]
-    # What a leak adds, each round adds; what the allocator needs once more under load, one round adds.
+    # What a leak adds, each round adds; what the allocator needs under load, one round adds.
     while len(values) <= ATTEMPTS and (len(values) < 2 or values[-1] - values[-2] > MOST_GROWTH_KIB):
         tenant.rewrite(REWRITES)
         settle(t)
