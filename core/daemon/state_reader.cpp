@@ -80,6 +80,10 @@ observe::ScrapeData StateReader::scrape_data() const {
         {plugin.id(), plugin.version(), std::to_string(entry.major) + "." + std::to_string(entry.minor)});
   };
   add_plugin(active->plugin());
+  for (const auto& entry : backends_.retiring()) {
+    const std::chrono::duration<double> overdue = std::max(now - entry.until, lib::Clock::Duration(0));
+    out.retiring.push_back({entry.run->plugin().id(), overdue.count()});
+  }
   return out;
 }
 

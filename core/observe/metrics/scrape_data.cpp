@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -133,6 +135,15 @@ void add_identity(const ScrapeData& in, Families& out) {
   out.add("sluice_build_info", 1, {{"compiler", build.compiler}, {"version", build.version}});
   for (const auto& plugin : in.plugins) {
     out.add("sluice_plugin_info", 1, {{"abi", plugin.abi}, {"id", plugin.id}, {"version", plugin.version}});
+  }
+  // Two runs of one backend may retire at the same time.
+  std::map<std::string, double> overdue;
+  for (const auto& one : in.retiring) {
+    double& most = overdue[one.backend];
+    most = std::max(most, one.overdue_seconds);
+  }
+  for (const auto& [backend, seconds] : overdue) {
+    out.add("sluice_retiring_overdue_seconds", seconds, {{"backend", backend}});
   }
 }
 

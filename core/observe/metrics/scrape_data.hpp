@@ -34,6 +34,10 @@ struct ScrapeData {
     std::string version;
     std::string abi;
   };
+  struct Retiring {
+    std::string backend;
+    double overdue_seconds = 0;  // since the end of its drain timeout
+  };
   struct Feature {
     std::string name;
     std::string stage;  // "ALPHA", "BETA", "DEPRECATED", or empty for GA
@@ -44,6 +48,7 @@ struct ScrapeData {
   std::vector<PerFamily> families;
   std::vector<ResourceStatus> resources;
   std::vector<Plugin> plugins;
+  std::vector<Retiring> retiring;
   std::vector<Feature> features;
   std::string kubernetes_version;  // overrides the version of the followed release; may be empty
 };

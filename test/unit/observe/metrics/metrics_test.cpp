@@ -252,6 +252,7 @@ class MetricsTest : public CppUnit::TestFixture {
     resource.connected = true;
     data.resources.push_back(resource);
     data.plugins.push_back({"iptables", "1.2", "0.7"});
+    data.retiring = {{"ipvs", 0}, {"ipvs", 2.5}, {"userspace", 0}};
     config::Settings settings;
     settings.allow_external_ips = false;
     data.features = feature_states(settings);
@@ -266,6 +267,8 @@ class MetricsTest : public CppUnit::TestFixture {
     expect("9", "sluice_service_ports{ip_family=\"IPv6\"}");
     expect("2", "sluice_watch_restarts_total{kind=\"Service\"}");
     expect("1", "sluice_source_connected{kind=\"Service\"}");
+    expect("2.5", "sluice_retiring_overdue_seconds{backend=\"ipvs\"}");
+    expect("0", "sluice_retiring_overdue_seconds{backend=\"userspace\"}");
     expect("1", "sluice_plugin_info{abi=\"0.7\",id=\"iptables\",version=\"1.2\"}");
     expect("0", "kubernetes_feature_enabled{name=\"AllowServiceExternalIPs\",stage=\"\"}");
     expect("1", "kubernetes_feature_enabled{name=\"ComponentFlagz\",stage=\"BETA\"}");
