@@ -354,6 +354,7 @@ class MetricsTest : public CppUnit::TestFixture {
     data.families[0].loop.last_queued = at;
     data.resources.emplace_back().kind = "Service";
     data.plugins.push_back({"p", "1", "0.1"});
+    data.retiring.push_back({"p", 0});
     data.features = feature_states(config::Settings());
     metrics_.set_scrape_source([data] { return data; });
   }
