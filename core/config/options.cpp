@@ -322,7 +322,7 @@ constexpr std::array kOptions = std::to_array<Option>({
      .value_name = "text|json",
      .help = "Format of log lines: text (klog format) or json (one object per line).", .allowed = "text, json",
      .note = "Text lines have the name of the component where klog has the source file. JSON objects have the keys "
-             "ts (milliseconds), level, component, pid, msg and v.",
+             "ts (milliseconds), level, logger (the component), caller, pid, msg, v, id, and the keys of the message.",
      .field_note = "The flag overrides it.", .reload = "The next log line.",
      .draft = in_draft<&Draft::log_format>,
      .check = log_format, .change = {18, Part::logging, differs_in<&Settings::log>, "logging"}},
