@@ -249,12 +249,13 @@ SLUICE_LOG_MESSAGE(kConntrackLiberalUnreadable, "conntrack-liberal-unreadable", 
 SLUICE_LOG_MESSAGE(kConntrackSettingFailed, "conntrack-setting-failed", warning, "node", "error",
                    "A sysctl of conntrack could not be set.",
                    "Grant write access to /proc/sys, set the sysctl yourself, or set the field to 0.");
-SLUICE_LOG_MESSAGE(kLocalDetectorIncomplete, "local-detector-incomplete", warning, "node", "",
-                   "Local traffic cannot be detected in an address family with the configured detectLocalMode.",
-                   "Configure a CIDR or the Node's pod CIDR for both families.");
+SLUICE_LOG_MESSAGE(kNodeObjectWarning, "node-object-warning", warning, "node", "",
+                   "The Node object has no addresses, its addresses or pod CIDRs changed, or an address family has no "
+                   "range of local pods.",
+                   "Restart the daemon to use changed addresses; configure a range of local pods for each family.");
 SLUICE_LOG_MESSAGE(kNodePortAddressIgnored, "node-port-address-ignored", warning, "node", "",
-                   "An entry of nodePortAddresses matches no address of this node.",
-                   "Correct nodePortAddresses.");
+                   "Node ports cannot be served on a loopback address that nodePortAddresses selects.",
+                   "Remove the address from nodePortAddresses, or turn on node ports on localhost where the mode supports them.");
 SLUICE_LOG_MESSAGE(kOomScoreFailed, "oom-score-failed", warning, "node", "error",
                    "The OOM score adjustment could not be set.",
                    "Grant CAP_SYS_RESOURCE or change oomScoreAdj.");

@@ -92,7 +92,7 @@ std::optional<snapshot::NodeFacts> NodeState::facts(lib::Family family, const st
   const auto settings = swap_settings ? swap_settings : running;
   watch_.set_bind_address(settings->bind_address);
   for (const auto& sentence : watch_.update(node, name_, settings->local_detector, usable_families_)) {
-    base::log(base::message::kLocalDetectorIncomplete, sentence);
+    base::log(base::message::kNodeObjectWarning, sentence);
   }
   if (!watch_.fatal().ok()) return std::nullopt;
   const bool node_cidr = settings->local_detector.mode == node::DetectLocalMode::node_cidr;
