@@ -81,11 +81,10 @@ std::string heading(const json& status) {
 }
 
 std::string resources(const json& list) {
-  Table table({"RESOURCE", "STATE", "LISTS", "WATCHES", "OBJECTS", "ERRORS", "LAST ERROR"});
+  Table table({"RESOURCE", "STATE", "LISTS", "WATCHES", "ERRORS", "LAST ERROR"});
   for (const json& entry : list) {
     table.add({text(entry, "kind"), either(member(entry, "connected"), "connected", "not connected"),
-               text(entry, "lists"), text(entry, "watches"), text(entry, "objects"), text(entry, "errors"),
-               text(entry, "last_error")});
+               text(entry, "lists"), text(entry, "watches"), text(entry, "errors"), text(entry, "last_error")});
   }
   return table.print();
 }
@@ -103,16 +102,14 @@ std::string not_programmed(const std::string& family, const json& list) {
 }
 
 std::string families(const json& list) {
-  Table state({"FAMILY", "STATE", "GENERATION", "SERVICES", "PORTS", "ENDPOINTS", "OWNED", "FULL SYNCS", "DELTA SYNCS",
-               "REPAIRS", "FAILURES"});
+  Table state({"FAMILY", "STATE", "GENERATION", "PORTS", "OWNED", "FULL SYNCS", "DELTA SYNCS", "REPAIRS", "FAILURES"});
   Table last({"FAMILY", "LAST SYNC", "KIND", "TOOK", "WRITES", "RESULT"});
   std::string problems;
   for (const json& entry : list) {
     const std::string name = text(entry, "family");
     state.add({name, either(member(entry, "synced"), "synced", "not synced"), text(entry, "generation"),
-               text(entry, "services"), text(entry, "service_ports"), text(entry, "endpoints"),
-               text(entry, "objects_owned"), text(entry, "full_syncs"), text(entry, "delta_syncs"),
-               text(entry, "repairs"), text(entry, "failures")});
+               text(entry, "service_ports"), text(entry, "objects_owned"), text(entry, "full_syncs"),
+               text(entry, "delta_syncs"), text(entry, "repairs"), text(entry, "failures")});
     const json& apply = member(entry, "last_apply");
     if (apply.is_object()) {
       last.add({name, text(apply, "at"), text(apply, "kind"), duration(member(apply, "seconds")),

@@ -165,9 +165,9 @@ class CtlTest : public CppUnit::TestFixture {
       "version":"0.1.0","mode":"iptables","plugin":{"id":"iptables","version":"1.2","path":"/p/iptables.so"},
       "node":{"name":"node-1","seen":true,"zone":"a"},
       "source":{"kind":"manifests","detail":"/m","synced":true,"resources":[
-        {"kind":"Service","connected":true,"lists":1,"watches":2,"objects":3,"errors":0,"last_error":""},
-        {"kind":"EndpointSlice","connected":false,"lists":0,"watches":0,"objects":0,"errors":4,"last_error":"timed out"}]},
-      "families":[{"family":"IPv4","synced":true,"generation":12,"services":3,"service_ports":4,"endpoints":9,
+        {"kind":"Service","connected":true,"lists":1,"watches":2,"errors":0,"last_error":""},
+        {"kind":"EndpointSlice","connected":false,"lists":0,"watches":0,"errors":4,"last_error":"timed out"}]},
+      "families":[{"family":"IPv4","synced":true,"generation":12,"service_ports":4,
         "last_apply":{"kind":"delta","seconds":0.0042,"kernel_writes":7,"result":"ok","at":"2026-11-21T02:41:00Z"},
         "full_syncs":1,"delta_syncs":11,"failures":1,"last_error":"",
         "last_failure":{"error":"ip6tables is missing","at":"2026-11-21T02:40:00Z"}}],
@@ -179,12 +179,12 @@ class CtlTest : public CppUnit::TestFixture {
                     "Node     node-1, zone a\n"
                     "Source   manifests, /m, synced\n"
                     "\n"
-                    "RESOURCE       STATE          LISTS  WATCHES  OBJECTS  ERRORS  LAST ERROR\n"
-                    "Service        connected      1      2        3        0       -\n"
-                    "EndpointSlice  not connected  0      0        0        4       timed out\n"
+                    "RESOURCE       STATE          LISTS  WATCHES  ERRORS  LAST ERROR\n"
+                    "Service        connected      1      2        0       -\n"
+                    "EndpointSlice  not connected  0      0        4       timed out\n"
                     "\n"
-                    "FAMILY  STATE   GENERATION  SERVICES  PORTS  ENDPOINTS  FULL SYNCS  DELTA SYNCS  FAILURES\n"
-                    "IPv4    synced  12          3         4      9          1           11           1\n"
+                    "FAMILY  STATE   GENERATION  PORTS  FULL SYNCS  DELTA SYNCS  FAILURES\n"
+                    "IPv4    synced  12          4      1           11           1\n"
                     "\n"
                     "FAMILY  LAST SYNC             KIND   TOOK    WRITES  RESULT\n"
                     "IPv4    2026-11-21T02:41:00Z  delta  4.2 ms  7       ok\n"
