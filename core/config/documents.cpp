@@ -42,7 +42,7 @@ class KubeProxyReader {
     std::set<std::string> names;
     for (const auto& member : map.members()) {
       const ConfigNode& node = member.node;
-      if (!names.insert(member.name).second) report(node, "is given twice", "; the last one counts");
+      if (!names.insert(member.name).second) report(node, "is set twice", "; the last one counts");
       const auto field = fields_.find(node.field());
       if (field != fields_.end()) {
         if (field->second != nullptr) read_field(node, *field->second, draft_);
@@ -94,7 +94,7 @@ void read_sluice_document(const ConfigNode& document, Draft& draft) {
       for (const auto& [name, unused] : fields) names.push_back(name);
       member.node.error("unknown field; allowed: " + lib::joined(names) + suggestion(member.name, names));
     } else if (!read.insert(member.name).second) {
-      member.node.error("is given twice; allowed: once");
+      member.node.error("is set twice; allowed: once");
     } else if (field->second != nullptr) {
       read_field(member.node, *field->second, draft);
     }

@@ -173,7 +173,7 @@ void read_sections(const ConfigNode& map, const Option&, Draft& draft) {
   for (const auto& member : map.members()) {
     const ConfigNode& node = member.node;
     if (draft.sections.find(member.name) != draft.sections.end()) {
-      node.error("is given twice; allowed: one section per backend");
+      node.error("is set twice; allowed: one section per backend");
       continue;
     }
     if (!node.yaml().IsMap() && !node.is_null()) {

@@ -58,7 +58,7 @@ std::string cidr(const Value& value) {
 std::string drain_timeout(const Value& value) {
   const auto time = std::get<Duration>(value);
   return unless(time.count() >= 0 && time <= kLongestDrain,
-                print_duration(time) + " cannot be waited for; allowed: 0s to " + print_duration(kLongestDrain));
+                print_duration(time) + " is out of range; allowed: 0s to " + print_duration(kLongestDrain));
 }
 
 std::string log_format(const Value& value) {
@@ -88,8 +88,8 @@ std::string previous_release(const Value& value) {
 std::string state_dir(const Value& value) {
   const auto& folder = std::get<std::string>(value);
   return unless(folder.starts_with('/') && folder.size() <= kStateDirLimit,
-                "'" + folder + "' cannot be the state directory; allowed: an absolute path of at most " +
-                    std::to_string(kStateDirLimit) + " letters, so that a socket fits in it");
+                "'" + folder + "' is not a valid state directory; allowed: an absolute path of at most " +
+                    std::to_string(kStateDirLimit) + " bytes, so that a socket fits in it");
 }
 
 std::string verbosity(const Value& value) {
@@ -401,7 +401,7 @@ constexpr std::array kOptions = std::to_array<Option>({
      .effective = [](D draft, S) -> Value { return effective_healthz(draft); },
      .change = {15, Part::serve, differs_in<&Settings::serve, &ServeSettings::healthz>}},
     {.flag = "healthz-port", .kind = number, .group = serving, .value_name = "PORT",
-     .help = "Deprecated. Port of --healthz-bind-address, if that has none; 0 turns the health server off.",
+     .help = "Deprecated. Port of the health server, if --healthz-bind-address has no port; 0 turns the server off.",
      .allowed = "0 to 65535",
      .draft = in_draft<&Draft::healthz_port>},
     {.field = "metricsBindAddress", .flag = "metrics-bind-address", .group = serving, .value_name = "IP[:PORT]",
@@ -414,7 +414,7 @@ constexpr std::array kOptions = std::to_array<Option>({
      .effective = [](D draft, S) -> Value { return effective_metrics(draft); },
      .change = {15, Part::serve, differs_in<&Settings::serve, &ServeSettings::metrics>}},
     {.flag = "metrics-port", .kind = number, .group = serving, .value_name = "PORT",
-     .help = "Deprecated. Port of --metrics-bind-address, if that has none.", .allowed = "1 to 65535",
+     .help = "Deprecated. Port of the metrics server, if --metrics-bind-address has no port.", .allowed = "1 to 65535",
      .draft = in_draft<&Draft::metrics_port>},
     {.field = "bindAddressHardFail", .flag = "bind-address-hard-fail", .kind = boolean, .group = serving,
      .help = "Exit if the health or metrics address cannot be bound, instead of retrying every 5 s.",
@@ -483,7 +483,7 @@ constexpr std::array kOptions = std::to_array<Option>({
     {.field = "iptables.masqueradeAll", .flag = "masquerade-all", .kind = boolean, .group = local_traffic,
      .help_order = 2,
      .help = "Masquerade all traffic to cluster IPs.", .modes = "all except nftables",
-     .flag_note = "The flag also applies to nftables mode.", .reload = "The daemon rewrites the rules that differ.",
+     .flag_note = "The flag applies to all modes.", .reload = "The daemon rewrites the rules that differ.",
      .draft = in_draft<&Draft::iptables, &ModeDraft::masquerade_all>,
      .flag_sets_too = in_draft<&Draft::nftables, &ModeDraft::masquerade_all>,
      .change = {11, Part::backend, differs_in<&Settings::masquerade_all>, "masqueradeAll"}},
@@ -497,7 +497,7 @@ constexpr std::array kOptions = std::to_array<Option>({
      .value_name = "DURATION",
      .help = "Interval between checks for drift of the kernel state, and delay of the retry after a failure.",
      .allowed = "more than 0s", .modes = "all except ipvs and nftables",
-     .flag_note = "The flag also applies to nftables mode.", .field_note = "0s means the default.",
+     .flag_note = "The flag applies to all modes except ipvs.", .field_note = "0s means the default.",
      .reload = "Applied at once.",
      .draft = in_draft<&Draft::iptables, &ModeDraft::sync_period>,
      .flag_sets_too = in_draft<&Draft::nftables, &ModeDraft::sync_period>, .zero_is_default = true,
@@ -506,7 +506,7 @@ constexpr std::array kOptions = std::to_array<Option>({
      .value_name = "DURATION",
      .help = "Minimum time between two syncs; 0 writes every change at once.", .allowed = "0s to the sync period",
      .modes = "all except ipvs and nftables", .note = "The daemon collects the changes in between.",
-     .flag_note = "The flag also applies to nftables mode.",
+     .flag_note = "The flag applies to all modes except ipvs.",
      .field_note = "In a file, 0s means the default; write 1ms.", .reload = "Applied at once.",
      .draft = in_draft<&Draft::iptables, &ModeDraft::min_sync_period>,
      .flag_sets_too = in_draft<&Draft::nftables, &ModeDraft::min_sync_period>, .zero_is_default = true,
@@ -627,11 +627,11 @@ constexpr std::array kOptions = std::to_array<Option>({
     {.field = "nodePortAddresses", .flag = "nodeport-addresses", .kind = list, .group = node,
      .value_name = "CIDR,...",
      .help = "Node addresses that serve node ports: CIDRs, or primary for the node's own addresses; empty means "
-             "all. May be repeated.", .allowed = "CIDRs, or primary",
+             "all.", .allowed = "CIDRs, or primary",
      .note = "A CIDR selects the addresses of this node that are inside it; primary selects the node's own address "
              "of each family. A family without a CIDR, or with one of length 0, serves node ports on all its "
              "addresses. In nftables mode, empty means primary.",
-     .flag_note = "All lists of a repeated flag apply.", .field_note = "A list.",
+     .flag_note = "May be repeated; all lists apply.", .field_note = "A list.",
      .reload = "The daemon rewrites the rules that differ.",
      .draft = in_draft<&Draft::node_port_addresses>,
      .effective = effective_values::node_port_addresses,
@@ -662,14 +662,14 @@ constexpr std::array kOptions = std::to_array<Option>({
     {.field = "conntrack.tcpEstablishedTimeout", .flag = "conntrack-tcp-timeout-established", .kind = duration,
      .group = conntrack, .value_name = "DURATION",
      .help = "Timeout of idle TCP connections; 0s keeps the kernel value.", .allowed = "0s or more",
-     .field_note = "0s is not the default here.",
+     .field_note = "Here, 0s does not mean the default.",
      .reload = "Written to the kernel. 0 leaves the last value in the kernel.",
      .setting = in_settings<&Settings::conntrack, &ConntrackSettings::tcp_established_timeout>, .check = not_negative,
      .zero_keeps_kernel = true, .change = {16, Part::kernel, nullptr, "conntrack"}},
     {.field = "conntrack.tcpCloseWaitTimeout", .flag = "conntrack-tcp-timeout-close-wait", .kind = duration,
      .group = conntrack, .value_name = "DURATION",
      .help = "Timeout of TCP connections in the state CLOSE_WAIT; 0s keeps the kernel value.",
-     .allowed = "0s or more", .field_note = "0s is not the default here.",
+     .allowed = "0s or more", .field_note = "Here, 0s does not mean the default.",
      .reload = "Written to the kernel. 0 leaves the last value in the kernel.",
      .setting = in_settings<&Settings::conntrack, &ConntrackSettings::tcp_close_wait_timeout>, .check = not_negative,
      .zero_keeps_kernel = true, .change = {16, Part::kernel, nullptr, "conntrack"}},

@@ -167,9 +167,8 @@ class Validator {
     }
     if (sync.value.count() > 0 && least.value > sync.value) {
       problems_.error(least.given() ? least.where : sync.where,
-                      "the least time between two syncs, " + print_duration(least.value) +
-                          ", is longer than the sync period, " + print_duration(sync.value) +
-                          "; allowed: at most the sync period");
+                      "the minimum sync period, " + print_duration(least.value) + ", is longer than the sync period, " +
+                          print_duration(sync.value) + "; allowed: at most the sync period");
     }
     out_.sync_period = sync.value;
     out_.min_sync_period = least.value;
@@ -189,7 +188,7 @@ class Validator {
       if (entry.value == kPrimary) {
         if (given.size() > 1) {
           problems_.error(entry.where,
-                          "primary stands beside other entries; allowed: the single word primary, or CIDRs");
+                          "primary is combined with other entries; allowed: the single word primary, or CIDRs");
         }
         out_.node_ports.primary = true;
       } else if (const auto prefix = lib::IpPrefix::parse(entry.value)) {
@@ -263,8 +262,8 @@ class Validator {
       return static_cast<unsigned char>(c) <= ' ' || c == 0x7f || c == '/' || c == ':';
     });
     if (name.value.size() > limit || bad_letter) {
-      problems_.error(name.where, "'" + name.value + "' cannot name an interface; allowed: 1 to " +
-                                      std::to_string(limit) + " letters, no blank, slash or colon");
+      problems_.error(name.where, "'" + name.value + "' is not an interface name; allowed: 1 to " +
+                                      std::to_string(limit) + " characters, no blank, slash or colon");
     }
     return name.value;
   }

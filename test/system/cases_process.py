@@ -134,7 +134,7 @@ def odd_fields(t):
     path = write(t, "odd.conf", PROXY + access + "nonsense: 1\nmode: ipvs\nmode: iptables\n")
     restart(t, ["--config", path])
     expect_logged(t, f"{path}:6: nonsense: unknown field; it is ignored")
-    expect_logged(t, f"{path}:8: mode: is given twice; the last one counts")
+    expect_logged(t, f"{path}:8: mode: is set twice; the last one counts")
     serves(t)
     expect_exit(t, ["--check", "--config", path], 1, f"{path}:6: nonsense")
     expect_exit(t, ["--config", write(t, "kind.conf", "apiVersion: v1\nkind: Pod\n")], 1, "kind 'Pod'")

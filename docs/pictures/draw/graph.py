@@ -39,7 +39,7 @@ def part(child):
     shapes = [shape(one) for one in parts if one.tag != f"{SPACE}text"]
     outline = next((one for one in parts if one.tag != f"{SPACE}text"), None)
     if child.get("class") == "cluster":
-        return shapes + [line([one], svg.number(min(places(outline)) + 8), "start") for one in texts]
+        return shapes + [line([one], *edge(outline, one)) for one in texts]
     if child.get("class") != "node" or len({one.get("x") for one in texts}) == 1 < len(texts):
         return shapes + [line([one], one.get("x"), one.get("text-anchor")) for one in texts]
     # Labels in HTML are at positions that fit the font of graphviz. Centred, they fit every font.
@@ -47,6 +47,13 @@ def part(child):
     for one in texts:
         rows.setdefault(one.get("y"), []).append(one)
     return shapes + [line(row, svg.number(middle(outline)), "middle") for row in rows.values()]
+
+
+def edge(outline, text):
+    """Place and anchor of the label of a cluster, which begins at the left border or, with labeljust=r, ends at the right one."""
+    if float(text.get("x")) > middle(outline) + 8:
+        return svg.number(max(places(outline)) - 8), "end"
+    return svg.number(min(places(outline)) + 8), "start"
 
 
 def middle(outline):

@@ -57,7 +57,7 @@ void refuse(std::string key, const std::string& message) {
 }
 
 void refuse_value(const std::string& key, const std::string& value, Problem problem, std::string_view allowed) {
-  const std::string sentence = *problem == '\0' ? " is not a possible value" : std::string(": ") + problem;
+  const std::string sentence = *problem == '\0' ? " is not a valid value" : std::string(": ") + problem;
   refuse(key, "'" + value + "'" + sentence + "; allowed: " + std::string(allowed));
 }
 

@@ -244,9 +244,9 @@ class ConfigFileTest : public CppUnit::TestFixture {
 
   void the_last_of_a_repeated_field_wins() {
     const Read r = proxy("mode: ipvs\nmode: iptables\n");
-    CPPUNIT_ASSERT_EQUAL(std::string("W c.yaml:4: mode: is given twice; the last one counts\n"), r.problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("W c.yaml:4: mode: is set twice; the last one counts\n"), r.problems);
     CPPUNIT_ASSERT_EQUAL(std::string("iptables"), r.draft.mode.value);
-    CPPUNIT_ASSERT_EQUAL(std::string("E c.yaml:4: mode: is given twice\n"),
+    CPPUNIT_ASSERT_EQUAL(std::string("E c.yaml:4: mode: is set twice\n"),
                          proxy("mode: ipvs\nmode: iptables\n", true).problems);
   }
 
@@ -361,9 +361,9 @@ class ConfigFileTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(
         "E c.yaml:3: bakend: unknown field; allowed: " + allowed_in_sluice() + "; did you mean backend?\n",
         sluice("bakend: x\n").problems);
-    CPPUNIT_ASSERT_EQUAL(std::string("E c.yaml:4: stateDir: is given twice; allowed: once\n"),
+    CPPUNIT_ASSERT_EQUAL(std::string("E c.yaml:4: stateDir: is set twice; allowed: once\n"),
                          sluice("stateDir: /a\nstateDir: /b\n").problems);
-    CPPUNIT_ASSERT_EQUAL(std::string("E c.yaml:5: backends.a: is given twice; allowed: one section per backend\n"),
+    CPPUNIT_ASSERT_EQUAL(std::string("E c.yaml:5: backends.a: is set twice; allowed: one section per backend\n"),
                          sluice("backends:\n  a: {}\n  a: {}\n").problems);
   }
 

@@ -36,7 +36,7 @@ const std::vector<Refused> kListen{{"eth0", "'eth0" + kNoAddress},
                                    {"10.0.0.1:65536", "'10.0.0.1:65536" + kNoAddress},
                                    {"::1:80:x", "'::1:80:x" + kNoAddress, "\"::1:80:x\""}};
 std::vector<Refused> least_period() {
-  return {{"-1s", "-1s" + kNegative}, {"31s", "the least time between two syncs, 31s, " + kLongerThanSync}};
+  return {{"-1s", "-1s" + kNegative}, {"31s", "the minimum sync period, 31s, " + kLongerThanSync}};
 }
 
 // The same value in flag, file and effective configuration.
@@ -66,7 +66,7 @@ std::vector<Option> process_options() {
       {"help", "", boolean, "", ""},
       plain("state-dir", "", text, "/run/sluice", "/s",
             {{"run",
-              "'run' cannot be the state directory; allowed: an absolute path of at most 90 letters, so that a "
+              "'run' is not a valid state directory; allowed: an absolute path of at most 90 bytes, so that a "
               "socket fits in it"}},
             [](S s) { return s.state_dir; }),
       {"feature-gates",
@@ -130,7 +130,7 @@ std::vector<Option> process_options() {
        R"(["10.0.0.0/8","fd00::/8"])",
        "[10.0.0.0/8, 'fd00::/8']",
        {{"10.0.0.1", "'10.0.0.1" + kNoCidr + ", or the single word primary", "[10.0.0.1]"},
-        {"primary,10.0.0.0/8", "primary stands beside other entries; allowed: the single word primary, or CIDRs",
+        {"primary,10.0.0.0/8", "primary is combined with other entries; allowed: the single word primary, or CIDRs",
          "[primary, 10.0.0.0/8]"}}},
       {"oom-score-adj",
        "oomScoreAdj",
@@ -348,7 +348,7 @@ std::vector<Option> mode_options() {
        "br0",
        "",
        "",
-       {{"a b", "'a b' cannot name an interface; allowed: 1 to 15 letters, no blank, slash or colon"}},
+       {{"a b", "'a b' is not an interface name; allowed: 1 to 15 characters, no blank, slash or colon"}},
        {"--detect-local-mode=BridgeInterface"},
        "detectLocalMode: BridgeInterface\n",
        [](S s) { return s.local_detector.bridge_interface; }},
@@ -359,7 +359,7 @@ std::vector<Option> mode_options() {
        "veth",
        "",
        "",
-       {{"a/b", "'a/b' cannot name an interface; allowed: 1 to 14 letters, no blank, slash or colon"}},
+       {{"a/b", "'a/b' is not an interface name; allowed: 1 to 14 characters, no blank, slash or colon"}},
        {"--detect-local-mode=InterfaceNamePrefix"},
        "detectLocalMode: InterfaceNamePrefix\n",
        [](S s) { return s.local_detector.interface_name_prefix; }},

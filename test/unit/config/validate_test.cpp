@@ -536,15 +536,13 @@ class ValidateTest : public CppUnit::TestFixture {
                          validate_words({"--iptables-sync-period=0s"}).problems);
     CPPUNIT_ASSERT_EQUAL(std::string("E --iptables-min-sync-period: -1s is negative; allowed: 0 or more\n"),
                          validate_words({"--iptables-min-sync-period=-1s"}).problems);
-    CPPUNIT_ASSERT_EQUAL(
-        std::string("E --iptables-min-sync-period: the least time between two syncs, 1m, is longer than the "
-                    "sync period, 30s; allowed: at most the sync period\n"),
-        validate_words({"--iptables-min-sync-period=1m"}).problems);
-    CPPUNIT_ASSERT_EQUAL(
-        "E " + place(3, "iptables.syncPeriod") +
-            ": the least time between two syncs, 1s, is longer than the sync period, 500ms; allowed: at "
-            "most the sync period\n",
-        with_file("iptables: {syncPeriod: 500ms}\n").problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("E --iptables-min-sync-period: the minimum sync period, 1m, is longer than the "
+                                     "sync period, 30s; allowed: at most the sync period\n"),
+                         validate_words({"--iptables-min-sync-period=1m"}).problems);
+    CPPUNIT_ASSERT_EQUAL("E " + place(3, "iptables.syncPeriod") +
+                             ": the minimum sync period, 1s, is longer than the sync period, 500ms; allowed: at "
+                             "most the sync period\n",
+                         with_file("iptables: {syncPeriod: 500ms}\n").problems);
     CPPUNIT_ASSERT_EQUAL(std::string(), with_file("mode: nftables\niptables: {syncPeriod: -5s}\n").problems);
     CPPUNIT_ASSERT_EQUAL(std::string("E --config-sync-period: -1s is too short; allowed: more than 0\n"),
                          validate_words({"--config-sync-period=-1s"}).problems);
@@ -567,7 +565,7 @@ class ValidateTest : public CppUnit::TestFixture {
   void node_port_addresses_are_cidrs_or_primary() {
     CPPUNIT_ASSERT(validate_words({"--nodeport-addresses=primary"}).settings.node_ports.primary);
     CPPUNIT_ASSERT_EQUAL(
-        std::string("E --nodeport-addresses: primary stands beside other entries; allowed: the single word "
+        std::string("E --nodeport-addresses: primary is combined with other entries; allowed: the single word "
                     "primary, or CIDRs\n"),
         validate_words({"--nodeport-addresses=10.0.0.0/8,primary"}).problems);
     CPPUNIT_ASSERT_EQUAL(
@@ -609,7 +607,7 @@ class ValidateTest : public CppUnit::TestFixture {
             ": InterfaceNamePrefix needs --pod-interface-name-prefix or detectLocal.interfaceNamePrefix\n",
         with_file("detectLocalMode: InterfaceNamePrefix\n").problems);
     CPPUNIT_ASSERT_EQUAL(
-        std::string("E --pod-bridge-interface: 'a b' cannot name an interface; allowed: 1 to 15 letters, no "
+        std::string("E --pod-bridge-interface: 'a b' is not an interface name; allowed: 1 to 15 characters, no "
                     "blank, slash or colon\n"),
         validate_words({"--detect-local-mode=BridgeInterface", "--pod-bridge-interface=a b"}).problems);
     const auto bridge = [](std::size_t letters) {
@@ -632,8 +630,8 @@ class ValidateTest : public CppUnit::TestFixture {
         std::string("E --plugin-dir: 'here' is not an absolute path; allowed: a path that begins with /\n"),
         validate_words({"--plugin-dir=here"}).problems);
     CPPUNIT_ASSERT_EQUAL(
-        std::string("E --state-dir: 'run' cannot be the state directory; allowed: an absolute path of at "
-                    "most 90 letters, so that a socket fits in it\n"),
+        std::string("E --state-dir: 'run' is not a valid state directory; allowed: an absolute path of at "
+                    "most 90 bytes, so that a socket fits in it\n"),
         validate_words({"--state-dir=run"}).problems);
     CPPUNIT_ASSERT(!validate_words({"--state-dir=/" + std::string(90, 'x')}).problems.empty());
     CPPUNIT_ASSERT_EQUAL(std::string(), validate_words({"--state-dir=/" + std::string(89, 'x')}).problems);

@@ -97,7 +97,7 @@ class IpvsSettingsTest : public CppUnit::TestFixture {
   }
 
   void values_out_of_range_are_rejected() {
-    CPPUNIT_ASSERT_EQUAL(std::string("whenEndpointRemoved: 'never' is not a possible value; allowed: keep, drain or "
+    CPPUNIT_ASSERT_EQUAL(std::string("whenEndpointRemoved: 'never' is not a valid value; allowed: keep, drain or "
                                      "reset"),
                          refusal({{"whenEndpointRemoved", "never"}}));
     for (const auto& [key, value] : Given{{"drainTimeout", "25h"},

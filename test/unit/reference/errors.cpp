@@ -89,7 +89,7 @@ template <class Keys>
 void add_settings(std::string& out, const std::string& mode, const Keys& keys) {
   for (const auto& key : keys) {
     const std::string name = std::string(key.key) + (key.list ? "[0]" : "");
-    out += row({mode, code(name + ": '?' is not a possible value; allowed: " + std::string(key.allowed))});
+    out += row({mode, code(name + ": '?' is not a valid value; allowed: " + std::string(key.allowed))});
   }
 }
 

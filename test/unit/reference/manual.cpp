@@ -66,9 +66,10 @@ std::string prose(std::string text) {
 }
 
 // Values that the name of the value says already, and the default of a boolean, are omitted.
-std::string values_of(const Option& option, const std::string& by_default) {
+std::string values_of(const Option& option, const std::string& by_default, bool is_flag) {
   static const std::set<std::string_view> plain{"URL", "map", "name", "path", "paths"};
-  const std::string modes = modes_of(option);
+  // A flag that also sets fields of another mode names its modes in its note.
+  const std::string modes = is_flag && option.flag_sets_too.at != nullptr ? std::string() : modes_of(option);
   const bool has_values = !option.allowed.empty() && !plain.contains(option.allowed);
   return sentences({modes.empty() ? "" : "Mode: " + modes + ".",
                     has_values ? "Values: " + std::string(option.allowed) + "." : "",
@@ -81,7 +82,7 @@ std::string flags(FlagGroup group) {
     if (flag->group != group) continue;
     out += ".TP\n" + heading_of_flag(*flag) + "\n" +
            prose(sentences({std::string(flag->help), std::string(flag->note), std::string(flag->flag_note),
-                            values_of(*flag, config::default_text(*flag))}));
+                            values_of(*flag, config::default_text(*flag), true)}));
   }
   return out;
 }
@@ -95,7 +96,7 @@ std::string fields(Document document) {
     const std::string field(name);
     out += ".TP\n" + (value.empty() ? ".B " + field : ".BR " + field + " \" (" + with_dashes(value) + ")\"") + "\n" +
            prose(sentences({std::string(option->help), std::string(option->note), std::string(option->field_note),
-                            values_of(*option, "")}));
+                            values_of(*option, "", false)}));
   }
   return out;
 }

@@ -23,7 +23,9 @@ using config::Option;
 
 std::string text(std::string_view view) { return std::string(view); }
 
+// A flag that also sets fields of another mode names its modes in its note.
 std::string mode_sentence(const Option& option) {
+  if (option.flag_sets_too.at != nullptr) return {};
   const std::string modes = modes_of(option);
   return modes.empty() ? "" : "Mode: " + modes + ".";
 }

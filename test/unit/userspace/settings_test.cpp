@@ -227,14 +227,14 @@ class SettingsTest : public CppUnit::TestFixture {
         CPPUNIT_ASSERT_MESSAGE(one.key, !one.bad.empty());
         const std::string name = one.key + (key.list ? "[0]" : "");
         for (const std::string& bad : one.bad) {
-          CPPUNIT_ASSERT_EQUAL(name + ": '" + bad + "' is not a possible value; allowed: " + std::string(key.allowed),
+          CPPUNIT_ASSERT_EQUAL(name + ": '" + bad + "' is not a valid value; allowed: " + std::string(key.allowed),
                                refusal({{name, bad}}));
         }
       }
     }
     // One exact message as an example of the format.
     CPPUNIT_ASSERT_EQUAL(
-        std::string("whenEndpointRemoved: 'close' is not a possible value; allowed: keep, drain or reset"),
+        std::string("whenEndpointRemoved: 'close' is not a valid value; allowed: keep, drain or reset"),
         refusal({{"whenEndpointRemoved", "close"}}));
   }
 
