@@ -15,6 +15,7 @@ from tap import Tap  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 README, CONTENTS = "README.md", "docs/README.md"
+PACKAGED = "packaging/debian/sluice-doc.docs"
 LONGEST = {README: 120}
 LONGEST_PAGE = 250
 WIDTH = 100
@@ -65,6 +66,14 @@ def unlisted(texts):
             yield f"{name}: no link in {CONTENTS}"
 
 
+def not_packaged(texts, packaged):
+    """Pages that the documentation package lacks. The contents would have the name of the README of another package."""
+    for name in texts:
+        if name not in (README, CONTENTS) and not name.startswith("docs/runbooks/") and not any(
+                name == one or name.startswith(f"{one}/") for one in packaged):
+            yield f"{name} is not in {PACKAGED}"
+
+
 def untitled(texts):
     yield from (f"{name}: the first line is not '# Title'" for name, text in texts.items() if not text.startswith("# "))
 
@@ -77,11 +86,12 @@ def blind():
         "a long README": list(too_long({README: "# A\n" * 121})),
         "a wide line": list(too_wide({"docs/a.md": "# A\n" + "word " * 30 + "\n"})),
         "a page that is not listed": list(unlisted({**contents, "docs/b.md": "# B\n"})),
+        "a page that is not packaged": list(not_packaged({"docs/a/b.md": "# B\n"}, ["docs/c", "docs/a.md"])),
         "a page without a title": list(untitled({"docs/a.md": "A\n"})),
     }
     yield from (f"not found: {name}" for name, found in cases.items() if not found)
     good = [*unlisted(contents), *too_wide({"docs/a.md": "# A\n| " + "word " * 30 + "|\n```\n" + "word " * 30 + "\n```\n"}),
-            *too_long({"docs/reference/a.md": "x\n" * 300})]
+            *too_long({"docs/reference/a.md": "x\n" * 300}), *not_packaged({"docs/a/b.md": "# B\n"}, ["docs/a"])]
     yield from (f"called wrong: {one}" for one in good)
 
 
@@ -93,6 +103,7 @@ def main():
     tap.check("pages are short", too_long(texts))
     tap.check("lines are short", too_wide(texts))
     tap.check("the contents lead to each page", unlisted(texts))
+    tap.check("the documentation package has each page", not_packaged(texts, read(ROOT, PACKAGED).split()))
     return tap.finish()
 
 
