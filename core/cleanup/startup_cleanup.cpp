@@ -44,7 +44,7 @@ void StartupCleanup::set_leftover_backends(const std::vector<LeftoverBackend>& f
       if (selection_.add(one.family, artifact)) continue;
       base::log(base::message::kLeftoverNeedsPlugin,
                 "backend " + one.backend + " has left " + artifact + " (" + std::string(lib::family_name(one.family)) +
-                    "), which only its plugin can remove: install it again and run sluiced --cleanup",
+                    "), which only its plugin can remove: install it again and restart the daemon",
                 {{"backend", one.backend}, {"family", lib::family_name(one.family)}, {"name", artifact}});
       all = false;
     }
@@ -175,7 +175,9 @@ std::optional<Removal> StartupCleanup::remove(bool virtual_servers) {
 }
 
 void StartupCleanup::log_result(const Removal& removed) const {
-  for (const auto& sentence : removed.notes) base::log(base::message::kLeftoverNote, sentence, {{"error", sentence}});
+  for (const auto& sentence : removed.notes) {
+    base::log(base::message::kLeftoverChainInUse, sentence, {{"error", sentence}});
+  }
   if (removed.nothing()) {
     base::log(base::message::kLeftoverNone, "no leftover state of other modes");
     return;

@@ -99,7 +99,9 @@ class CleanUp {
 
   void remove_leftovers() {
     const cleanup::Removal removed = cleanup::remove_leftovers(selection_);
-    for (const auto& sentence : removed.notes) base::log(base::message::kCleanupNote, sentence, {{"error", sentence}});
+    for (const auto& sentence : removed.notes) {
+      base::log(base::message::kCleanupChainInUse, sentence, {{"error", sentence}});
+    }
     for (const auto& sentence : removed.failures) fail(sentence);
     base::log(base::message::kCleanupDone, removed.nothing() ? "no other leftover state found"
                                                              : "removed other leftover state: " + removed.to_string());

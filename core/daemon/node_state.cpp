@@ -72,11 +72,13 @@ lib::Status NodeState::choose_families(const config::Settings& settings, const s
 
 lib::Status NodeState::check(const config::Settings& settings) {
   const auto& usable = usable_families_;
-  for (const auto& warning : node::check_node_port_families(settings.node_ports, usable)) warn_once(warning);
+  for (const auto& warning : node::check_node_port_families(settings.node_ports, usable)) {
+    warn_once(base::message::kNodePortsOnAllAddresses, warning);
+  }
   const auto detector = node::check_detector_families(settings.local_detector, {}, usable);
   // With two families, the Node determines the primary one; NodeWatch checks later.
   if (usable.size() < 2 || !settings.bind_address.is_unspecified()) {
-    for (const auto& warning : detector.warnings) warn_once(warning);
+    for (const auto& warning : detector.warnings) warn_once(base::message::kLocalPodRangeMissing, warning);
   }
   return detector.fatal;
 }
@@ -91,8 +93,8 @@ std::optional<snapshot::NodeFacts> NodeState::facts(lib::Family family, const st
   const auto running = settings_.get();
   const auto settings = swap_settings ? swap_settings : running;
   watch_.set_bind_address(settings->bind_address);
-  for (const auto& sentence : watch_.update(node, name_, settings->local_detector, usable_families_)) {
-    base::log(base::message::kNodeObjectWarning, sentence);
+  for (const auto& warning : watch_.update(node, name_, settings->local_detector, usable_families_)) {
+    base::log(warning.message, warning.text, {{"node", name_}});
   }
   if (!watch_.fatal().ok()) return std::nullopt;
   const bool node_cidr = settings->local_detector.mode == node::DetectLocalMode::node_cidr;
@@ -121,7 +123,7 @@ std::optional<snapshot::NodeFacts> NodeState::facts(lib::Family family, const st
   }
   auto node_ports =
       node::choose_node_port_addresses(settings->node_ports, family, addresses, ips, settings->localhost_node_ports);
-  for (const auto& warning : node_ports.warnings) warn_once(warning);
+  for (const auto& warning : node_ports.warnings) warn_once(base::message::kNodePortAddressIgnored, warning);
   out.node_ports_match_all = node_ports.match_all;
   out.node_port_addresses = std::move(node_ports.addresses);
   out.node_ports_on_localhost = node_ports.on_localhost;
@@ -129,13 +131,13 @@ std::optional<snapshot::NodeFacts> NodeState::facts(lib::Family family, const st
   return out;
 }
 
-void NodeState::warn_once(const std::string& warning) {
+void NodeState::warn_once(const base::LogMessage& message, const std::string& warning) {
   {
     const lib::Lock lock(mutex_);
     if (std::find(warned_.begin(), warned_.end(), warning) != warned_.end()) return;
     warned_.push_back(warning);
   }
-  base::log(base::message::kNodePortAddressIgnored, warning);
+  base::log(message, warning);
 }
 
 }  // namespace sluice::daemon

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/log.hpp"
 #include "core/config/settings_cell.hpp"
 #include "core/daemon/kernel_part.hpp"
 #include "core/node/address_monitor.hpp"
@@ -49,7 +50,7 @@ class NodeState {
  private:
   node::AddressMonitor::Options monitor_options();
   void set_addresses(const node::InterfaceAddresses& addresses);
-  void warn_once(const std::string& warning);
+  void warn_once(const base::LogMessage& message, const std::string& warning);
 
   const config::SettingsCell& settings_;
   const std::string name_;  // not changed by a reload

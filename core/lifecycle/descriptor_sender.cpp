@@ -145,10 +145,12 @@ DescriptorSender::SendResult DescriptorSender::send(const std::string& payload, 
     case ENOENT:
       socket_.reset();
       return SendResult::gone;
-    default:
-      base::log(base::message::kDescriptorSendFailed,
-                std::string("cannot send a descriptor to the service manager: ") + strerror(errno));
+    default: {
+      const std::string error = strerror(errno);
+      base::log(base::message::kDescriptorSendFailed, "cannot send a descriptor to the service manager: " + error,
+                {{"error", error}});
       return SendResult::refused;
+    }
   }
 }
 

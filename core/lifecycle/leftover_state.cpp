@@ -112,7 +112,7 @@ void LeftoverState::retire(const std::string& backend, const std::vector<cleanup
   const auto failed = [&](const lib::Status& status) {
     base::log(base::message::kLeftoverRetireFailed,
               "cannot remove leftover state of backend " + backend + ": " + status.message() +
-                  "; retry at the next start, or run sluiced --cleanup now",
+                  "; retry at the next start, or stop the daemon and run sluiced --cleanup",
               {{"backend", backend}, {"error", status.message()}});
   };
   auto loaded = runs_.load(settings_.plugins, backend);

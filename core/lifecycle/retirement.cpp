@@ -104,10 +104,15 @@ std::optional<std::vector<std::shared_ptr<BackendRun>>> Retirement::retire_all()
 // last reference to the plugin, for which this thread waits.
 void Retirement::unload(std::shared_ptr<BackendRun> run) {
   auto plugin = run->shared_plugin();
-  const std::string name = "plugin " + plugin->file().string() + " (" + plugin->version() + ")";
+  const std::string file = plugin->file().string();
+  const std::string name = "plugin " + file + " (" + plugin->version() + ")";
   run.reset();
   const lib::Status status = plugin::unload_plugin(std::move(plugin), options_.unload_timeout);
-  base::log(base::message::kPluginUnloaded, status.ok() ? name + " is unloaded" : status.message());
+  if (status.ok()) {
+    base::log(base::message::kPluginUnloaded, name + " is unloaded", {{"file", file}});
+  } else {
+    base::log(base::message::kPluginNotUnloaded, status.message(), {{"file", file}, {"error", status.message()}});
+  }
 }
 
 // Whether the backend is gone.
@@ -148,7 +153,7 @@ bool Retirement::retire_entry(Entry& entry) {
   base::log(base::message::kRetireGivenUp,
             "backend " + entry.run->plugin().id() +
                 ": cannot remove its kernel state, giving up; see the errors above; retry at the next "
-                "start, or run sluiced --cleanup",
+                "start, or stop the daemon and run sluiced --cleanup",
             {{"backend", entry.run->plugin().id()}});
   release(entry, false);
   return true;

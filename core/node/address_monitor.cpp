@@ -46,8 +46,9 @@ void AddressMonitor::run() {
     // A closed socket is -1, which poll() skips: the retry subscribes again.
     const int ready = ::poll(waits, 2, poll_timeout(clock_.now(), debounce_.due()));
     if (ready < 0 && errno != EINTR) {
-      base::log(base::message::kAddressMonitorEnded,
-                "watching the addresses of this node ended: " + lib::errno_status("poll", errno).message());
+      const std::string error = lib::errno_status("poll", errno).message();
+      base::log(base::message::kAddressMonitorEnded, "watching the addresses of this node ended: " + error,
+                {{"error", error}});
       return;
     }
     if (ready > 0 && waits[0].revents != 0) return;

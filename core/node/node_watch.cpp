@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "core/base/log_messages.hpp"
 #include "core/node/node_ips.hpp"
 #include "lib/text.hpp"
 
@@ -24,39 +25,42 @@ std::string list(const Range& range) {
 
 }  // namespace
 
-std::vector<std::string> NodeWatch::update(const std::optional<model::Node>& node, const std::string& name,
+std::vector<NodeWarning> NodeWatch::update(const std::optional<model::Node>& node, const std::string& name,
                                            const LocalDetectorSettings& detector,
                                            const std::vector<lib::Family>& families) {
-  std::vector<std::string> sentences;
-  if (!node || node == last_) return sentences;
+  std::vector<NodeWarning> warnings;
+  if (!node || node == last_) return warnings;
   const auto now = addresses_of(*node);
   if (now.empty() && addresses_.empty()) {
-    if (!reported_no_addresses_) sentences.push_back("node " + name + " has no addresses yet in status.addresses");
+    if (!reported_no_addresses_) {
+      warnings.push_back(
+          {base::message::kNodeAddressesMissing, "node " + name + " has no addresses yet in status.addresses"});
+    }
     reported_no_addresses_ = true;
   } else if (addresses_.empty()) {
     addresses_ = now;
   } else if (now != addresses_ && now != addresses_of(*last_)) {
-    sentences.push_back("addresses of node " + name + " changed to " + list(now) + "; using " + list(addresses_) +
-                        " until a restart");
+    warnings.push_back({base::message::kNodeAddressesChanged, "addresses of node " + name + " changed to " + list(now) +
+                                                                  "; using " + list(addresses_) + " until a restart"});
   }
-  check_pod_cidrs(*node, detector, families, sentences);
+  check_pod_cidrs(*node, detector, families, warnings);
   last_ = node;
-  return sentences;
+  return warnings;
 }
 
 void NodeWatch::check_pod_cidrs(const model::Node& node, const LocalDetectorSettings& detector,
-                                const std::vector<lib::Family>& families, std::vector<std::string>& sentences) {
+                                const std::vector<lib::Family>& families, std::vector<NodeWarning>& warnings) {
   if (pod_cidrs_.empty()) {
     pod_cidrs_ = node.pod_cidrs;
   } else if (!node.pod_cidrs.empty() && node.pod_cidrs != pod_cidrs_ && detector.mode == DetectLocalMode::node_cidr) {
     set_fatal("spec.podCIDRs of node " + node.name + " changed from " + list(pod_cidrs_) + " to " +
               list(node.pod_cidrs) + ", which detectLocalMode NodeCIDR does not support; restart sluiced");
   }
-  check_families(detector, families, sentences);
+  check_families(detector, families, warnings);
 }
 
 void NodeWatch::check_families(const LocalDetectorSettings& detector, std::vector<lib::Family> families,
-                               std::vector<std::string>& sentences) {
+                               std::vector<NodeWarning>& warnings) {
   const bool known_at_start = families.size() < 2 || !bind_address_.is_unspecified();
   if (!known_at_start) {
     if (addresses_.empty()) return;
@@ -66,7 +70,7 @@ void NodeWatch::check_families(const LocalDetectorSettings& detector, std::vecto
     }
   }
   const auto take = [&](const FamilyCheck& check) {
-    sentences.insert(sentences.end(), check.warnings.begin(), check.warnings.end());
+    for (const auto& text : check.warnings) warnings.push_back({base::message::kLocalPodRangeMissing, text});
     if (!check.fatal.ok()) set_fatal(check.fatal.message());
   };
   if (!known_at_start && !cluster_cidrs_checked_) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/log.hpp"
 #include "core/model/node.hpp"
 #include "core/node/local_detector.hpp"
 #include "lib/ip.hpp"
@@ -18,16 +19,21 @@
 
 namespace sluice::node {
 
+struct NodeWarning {
+  base::LogMessage message;
+  std::string text;
+};
+
 class NodeWatch {
  public:
   // `bind_address` determines the primary family, unless it is unspecified.
   explicit NodeWatch(const lib::IpAddress& bind_address = {}) : bind_address_(bind_address) {}
   void set_bind_address(const lib::IpAddress& bind_address) { bind_address_ = bind_address; }
 
-  // Takes the current Node, or nothing if it does not exist yet. Returns sentences to log,
+  // Takes the current Node, or nothing if it does not exist yet. Returns warnings to log,
   // never the same twice in a row. `families` are those in use; of two, the first is the
   // primary one until the node addresses are known.
-  std::vector<std::string> update(const std::optional<model::Node>& node, const std::string& name,
+  std::vector<NodeWarning> update(const std::optional<model::Node>& node, const std::string& name,
                                   const LocalDetectorSettings& detector, const std::vector<lib::Family>& families);
 
   // Internal addresses, then external ones; the first known ones.
@@ -38,9 +44,9 @@ class NodeWatch {
  private:
   void set_fatal(const std::string& why);
   void check_pod_cidrs(const model::Node& node, const LocalDetectorSettings& detector,
-                       const std::vector<lib::Family>& families, std::vector<std::string>& sentences);
+                       const std::vector<lib::Family>& families, std::vector<NodeWarning>& warnings);
   void check_families(const LocalDetectorSettings& detector, std::vector<lib::Family> families,
-                      std::vector<std::string>& sentences);
+                      std::vector<NodeWarning>& warnings);
 
   lib::IpAddress bind_address_;
   bool reported_no_addresses_ = false;

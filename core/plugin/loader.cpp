@@ -77,9 +77,13 @@ Status kept_by_linker(const fs::path& file, const Plugin::Mapping& mapping) {
 void log_late_unload(const fs::path& file, const Plugin::Mapping& mapping) noexcept {
   try {
     const Status status = kept_by_linker(file, mapping);
-    base::log(base::message::kPluginUnloadedLate,
-              status.ok() ? "plugin " + file.string() + " is unloaded: its last user has ended" : status.message(),
-              {{"file", file.string()}});
+    if (status.ok()) {
+      base::log(base::message::kPluginUnloadedLate, "plugin " + file.string() + " is unloaded: its last user has ended",
+                {{"file", file.string()}});
+    } else {
+      base::log(base::message::kPluginNotUnloaded, status.message(),
+                {{"file", file.string()}, {"error", status.message()}});
+    }
   } catch (const std::exception&) {  // out of memory: skip the log line
   }
 }

@@ -340,7 +340,7 @@ lib::Status SyncLoop::apply_and_report(const snapshot::Transaction& transaction,
     outcome = backend_->apply(*flat.get());
   }
   if (!transaction.full && outcome.code == abi::Code::kNeedFull) {
-    base::log(base::message::kResyncByBackend, backend_->name() + ": full resync: " + outcome.message,
+    base::log(base::message::kResyncInsteadOfDelta, backend_->name() + ": full resync: " + outcome.message,
               {{"backend", id_.backend}, {"family", lib::family_name(id_.family)}, {"reason", outcome.message}});
     need_full_ = true;
     return {};

@@ -11,120 +11,133 @@ namespace sluice::log_id {
 
 #define SLUICE_LOG_ID(name, id, level, meaning, remedy) inline constexpr std::string_view name = id
 
-SLUICE_LOG_ID(kAffinityExportFailed, "affinity-export-failed", "warning",
-              "Session affinity cannot be read for the next backend.",
-              "");
 SLUICE_LOG_ID(kAffinityNotImported, "affinity-not-imported", "warning",
-              "Session affinity of some clients was not imported from the old backend.",
-              "");
+              "The session affinity of some clients was not imported from the old backend; these clients may reach "
+              "another endpoint.",
+              "If the line names it, raise ip_list_tot of xt_recent (iptables) or affinityClients (nftables).");
 SLUICE_LOG_ID(kCanaryFailed, "canary-failed", "warning",
-              "The canary chain cannot be created; a flush of the rules is found later.",
-              "See the error.");
-SLUICE_LOG_ID(kChainsKept, "chains-kept", "warning",
-              "Chains of ipvs mode cannot be removed now.",
-              "See the error; run sluiced --cleanup.");
+              "The chain KUBE-PROXY-CANARY of table mangle cannot be created. With legacy iptables, every "
+              "verification then lists all rules.",
+              "Fix the error that the line names.");
+SLUICE_LOG_ID(kChainsNotRemoved, "chains-not-removed", "warning",
+              "The iptables programs cannot be used, so the chains of ipvs mode stay in the kernel.",
+              "Install the package iptables, stop the daemon and run sluiced --cleanup.");
 SLUICE_LOG_ID(kCleanupSkipped, "cleanup-skipped", "warning",
-              "The clean-up was skipped because the iptables programs are missing.",
-              "Install iptables.");
+              "The clean-up of the backend was skipped because the iptables programs cannot be used.",
+              "Install the package iptables and run sluiced --cleanup again.");
 SLUICE_LOG_ID(kConnectionsMaybeReset, "connections-maybe-reset", "warning",
-              "Connections may have been reset when ipvs mode retired.",
+              "Conntrack notifications were lost, or an entry could not be restored, while ipvs mode retired. "
+              "Connections may have been reset.",
               "");
 SLUICE_LOG_ID(kCounterMissing, "counter-missing", "info",
-              "The kernel does not have an nfacct counter; packets are not counted.",
-              "");
+              "The kernel cannot create an nfacct counter; the rules do not count these packets.",
+              "Load nfnetlink_acct if you need the two packet counters of iptables mode.");
 SLUICE_LOG_ID(kCountersRefused, "counters-refused", "warning",
-              "The kernel rejected rules with nfacct counters; the rules are written without them.",
-              "Load xt_nfacct.");
+              "The kernel rejects rules with nfacct counters; the rules are written without them.",
+              "Load xt_nfacct if you need the two packet counters of iptables mode.");
 SLUICE_LOG_ID(kDrainFileInvalidLines, "drain-file-invalid-lines", "warning",
-              "The file of draining real servers has invalid lines, which are ignored.",
+              "The file of draining real servers has invalid lines, which are ignored. These servers start over with "
+              "the full drain timeout.",
               "");
 SLUICE_LOG_ID(kDrainFileUnreadable, "drain-file-unreadable", "warning",
-              "The file of draining real servers cannot be read; their drain starts over.",
-              "Remove the file that the line names.");
+              "The file of draining real servers cannot be read; these servers start over with the full drain "
+              "timeout.",
+              "Fix its permissions, or remove the file that the line names.");
 SLUICE_LOG_ID(kDrainFileUnwritable, "drain-file-unwritable", "warning",
-              "The file of draining real servers cannot be written.",
-              "Check the state directory.");
+              "The file of draining real servers cannot be written. After a restart, these servers start over with "
+              "the full drain timeout.",
+              "Check that the state directory is writable and has space.");
 SLUICE_LOG_ID(kDrainTimeout, "drain-timeout", "info or warning",
-              "The drain timeout expired; the remaining connections end.",
-              "Raise drainTimeout if clients need longer.");
+              "The drain timeout of a retiring backend expired, and the remaining connections end. The level is info "
+              "in ipvs mode and warning in userspace mode.",
+              "Raise drainTimeout of the SluiceConfiguration if clients need longer.");
 SLUICE_LOG_ID(kFlowKeeperFailed, "flow-keeper-failed", "warning",
-              "Conntrack events cannot be received while ipvs mode retires.",
-              "Check the limit of the receive buffer (net.core.rmem_max).");
+              "Conntrack events cannot be received. A client that reuses a port may lose its connection while ipvs "
+              "mode retires.",
+              "Grant CAP_NET_ADMIN and load nf_conntrack_netlink.");
 SLUICE_LOG_ID(kFlowsRestored, "flows-restored", "info",
-              "Conntrack entries that IPVS removed were restored.",
+              "Conntrack entries that IPVS removed while ipvs mode retired were restored.",
               "");
 SLUICE_LOG_ID(kFlowsRestoredLate, "flows-restored-late", "warning",
               "Some conntrack entries were restored too late; their connections may be reset.",
               "");
+SLUICE_LOG_ID(kIptablesPrograms, "iptables-programs", "info",
+              "The iptables programs that the backend uses, and in ipvs mode the scheduler.",
+              "");
+SLUICE_LOG_ID(kIptablesVariantConflict, "iptables-variant-conflict", "warning",
+              "The node has rules in both variants of iptables, legacy and nf_tables, or its legacy tables cannot be "
+              "read. Packets pass both.",
+              "Remove the chains of the other variant as the line says, restart the node, or grant CAP_NET_RAW.");
 SLUICE_LOG_ID(kIpvsConnectionsUnreadable, "ipvs-connections-unreadable", "warning",
-              "Not all IPVS connections could be read; some clients lose their session affinity.",
+              "Not all IPVS connections could be read during a swap; some clients lose their session affinity.",
               "");
 SLUICE_LOG_ID(kKeptSocketIgnored, "kept-socket-ignored", "warning",
-              "A socket of the previous process does not fit and is closed.",
+              "A socket that systemd kept does not fit its service port and is closed.",
               "");
 SLUICE_LOG_ID(kLinkCreated, "link-created", "info",
-              "The link of the service addresses was created.",
+              "The link kube-ipvs0, which has the service addresses, was created.",
               "");
 SLUICE_LOG_ID(kNodeConnectionsEnd, "node-connections-end", "warning",
-              "Connections of the node itself to service addresses end with the drain.",
+              "A source address could not be set for the retirement of ipvs mode. Connections of the node itself to "
+              "service addresses end with the drain.",
               "");
 SLUICE_LOG_ID(kNodeNotPrepared, "node-not-prepared", "warning",
-              "A kernel setting of ipvs mode could not be changed.",
-              "Grant the privilege that the line names, or set the sysctl yourself.");
+              "A kernel setting that ipvs mode needs could not be written, or has a value that harms. The line names "
+              "the effect.",
+              "Run the command that the line names, or grant write access to /proc/sys.");
+SLUICE_LOG_ID(kNodePortInUse, "node-port-in-use", "warning",
+              "ipvs mode: another program listens on a node port. The line names it.",
+              "Stop the program, or give the Service another node port.");
 SLUICE_LOG_ID(kNodePortLoopbackUnsupported, "node-port-loopback-unsupported", "error",
-              "Node ports cannot be served on a loopback address in this mode; the address is ignored.",
+              "Node ports cannot be served on a loopback address of nodePortAddresses in this mode; the address is "
+              "ignored.",
               "Remove the address from nodePortAddresses.");
 SLUICE_LOG_ID(kOpenFiles, "open-files", "info",
-              "The limit of open files, and what the relay needs.",
+              "The limit of open files, and how many files the relay needs for each connection.",
               "");
 SLUICE_LOG_ID(kOpenFilesUnreadable, "open-files-unreadable", "warning",
-              "The limit of open files cannot be read.",
+              "The limit of open files cannot be read and is not raised.",
               "");
 SLUICE_LOG_ID(kRealServerDrainFailed, "real-server-drain-failed", "warning",
               "The kernel rejected a change of a draining real server; the daemon retries.",
               "");
-SLUICE_LOG_ID(kRelayAddressIgnored, "relay-address-ignored", "error",
-              "A node port address is not usable in this mode.",
-              "Correct nodePortAddresses.");
 SLUICE_LOG_ID(kRelayHampered, "relay-hampered", "warning",
-              "The relay lacks descriptors, ports or memory.",
-              "See runbooks and the settings of userspace mode.");
+              "The relay lacks file descriptors, kernel memory, local ports or epoll watches, or reached "
+              "maxConnections. New TCP connections wait.",
+              "See runbook SluiceUserspaceAcceptPaused; for epoll watches, raise fs.epoll.max_user_watches.");
 SLUICE_LOG_ID(kRelayRecovered, "relay-recovered", "info",
-              "The relay works again.",
+              "A shortage of the relay that a relay-hampered line named has ended.",
               "");
 SLUICE_LOG_ID(kRelayedConnectionsEnd, "relayed-connections-end", "info",
-              "Relayed connections end with this backend.",
+              "Relayed connections end with this instance of the userspace backend.",
               "");
 SLUICE_LOG_ID(kRelayedConnectionsLost, "relayed-connections-lost", "warning",
               "Relayed connections were lost when the previous process ended.",
               "");
 SLUICE_LOG_ID(kRelayedCountUnwritable, "relayed-count-unwritable", "warning",
-              "The count of relayed connections cannot be written.",
-              "Check the state directory.");
+              "The count of relayed connections cannot be written. The next process cannot report lost connections.",
+              "Check that the state directory is writable and has space.");
 SLUICE_LOG_ID(kRouteLocalnetFailed, "route-localnet-failed", "warning",
-              "The sysctl for node ports on 127.0.0.1 could not be set.",
-              "Grant write access to /proc/sys, or set net.ipv4.conf.all.route_localnet yourself.");
+              "net.ipv4.conf.all.route_localnet could not be set; node ports do not answer on 127.0.0.1.",
+              "Grant write access to /proc/sys, set the sysctl to 1 yourself, or set iptables.localhostNodePorts to "
+              "false.");
 SLUICE_LOG_ID(kSetInUse, "set-in-use", "warning",
-              "An ipset is used by a foreign rule; it was emptied and not destroyed.",
-              "Remove the foreign rule.");
+              "An ipset is used by a foreign rule or set; it was emptied but not destroyed.",
+              "Remove the foreign rule or set, then run ipset destroy with the name of the set.");
 SLUICE_LOG_ID(kSocketsNotKept, "sockets-not-kept", "warning",
-              "Sockets cannot be kept for the next process.",
-              "Set FileDescriptorStoreMax of the unit.");
-SLUICE_LOG_ID(kTools, "tools", "info",
-              "The programs and the scheduler that the backend uses.",
-              "");
-SLUICE_LOG_ID(kToolsWarning, "tools-warning", "warning",
-              "The installed iptables programs have a problem that the line names.",
-              "Install a matching version of iptables.");
+              "A socket cannot be kept for the next process. Logged once.",
+              "Raise LimitNOFILE of the unit if the error is about open files.");
 SLUICE_LOG_ID(kTwReuseFailed, "tw-reuse-failed", "warning",
-              "The sysctl net.ipv4.tcp_tw_reuse cannot be set.",
-              "Set it to 1 yourself.");
-SLUICE_LOG_ID(kVirtualServerDiffers, "virtual-server-differs", "warning",
-              "A virtual server of another process has the address of a Service.",
-              "Remove the foreign virtual server, or change the Service.");
+              "net.ipv4.tcp_tw_reuse could not be set. More than some 400 short connections per second to one "
+              "endpoint can run out of ports.",
+              "Grant write access to /proc/sys, or set the sysctl to 1 yourself.");
+SLUICE_LOG_ID(kVirtualServerChanged, "virtual-server-changed", "warning",
+              "Another program changed or added a virtual server of a Service; the backend reads it again and "
+              "restores it.",
+              "Find and stop the program that changes IPVS virtual servers.");
 SLUICE_LOG_ID(kXtablesLockWait, "xtables-lock-wait", "warning",
-              "Another program held the xtables lock for a long time.",
-              "Find the program that changes iptables rules.");
+              "A sync waited a second or longer for the xtables lock.",
+              "Find the program that holds the lock; see runbook SluiceXtablesLockContention.");
 
 #undef SLUICE_LOG_ID
 

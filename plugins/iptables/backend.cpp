@@ -170,8 +170,8 @@ PlanChoices IptablesBackend::choices(const abi::Transaction& transaction, const 
 
 void IptablesBackend::prepare_node(const abi::NodeFacts& node) {
   if (!logged_tools_) {
-    log().info(log_id::kTools, "using " + netfilter::describe(kernel_->tools()));
-    if (!kernel_->tools().warning.empty()) log().warning(log_id::kToolsWarning, kernel_->tools().warning);
+    log().info(log_id::kIptablesPrograms, "using " + netfilter::describe(kernel_->tools()));
+    if (!kernel_->tools().warning.empty()) log().warning(log_id::kIptablesVariantConflict, kernel_->tools().warning);
   }
   logged_tools_ = true;
   for (const std::string& address : unusable_node_port_addresses(family(), node)) {
@@ -319,7 +319,7 @@ abi::Code IptablesBackend::do_cleanup(abi::Error*) {
 
 void IptablesBackend::bind_clients() {
   const std::string problem = affinity_.bind();
-  if (!problem.empty()) log().warning(log_id::kAffinityExportFailed, problem);
+  if (!problem.empty()) log().warning(log_id::kAffinityNotImported, problem);
 }
 
 void* IptablesBackend::do_extension(std::string_view id) {

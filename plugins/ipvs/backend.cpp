@@ -188,20 +188,21 @@ void IpvsBackend::prepare_node() {
   log_tools();
   for (const std::string& warning :
        kernels_.prepare(settings_, *kernels_.servers, std::exchange(unsupported_, false))) {
-    warn(event_reasons::kNodeNotPrepared.reason, warning);
+    warn(log_id::kNodeNotPrepared, event_reasons::kNodeNotPrepared.reason, warning);
   }
 }
 
-void IpvsBackend::warn(std::string_view reason, const std::string& sentence) {
-  log().warning(log_id::kNodeNotPrepared, sentence);
+void IpvsBackend::warn(std::string_view id, std::string_view reason, const std::string& sentence) {
+  log().warning(id, sentence);
   host().event(abi::Severity::kWarning, sdk::view(reason), sdk::view(sentence), nullptr);
 }
 
 void IpvsBackend::log_tools() {
   if (std::exchange(logged_tools_, true)) return;
-  log().info(log_id::kTools,
+  log().info(log_id::kIptablesPrograms,
              "using " + netfilter::describe(kernels_.rules->tools()) + ", scheduler " + settings_.scheduler);
-  if (!kernels_.rules->tools().warning.empty()) log().warning(log_id::kToolsWarning, kernels_.rules->tools().warning);
+  const std::string& warning = kernels_.rules->tools().warning;
+  if (!warning.empty()) log().warning(log_id::kIptablesVariantConflict, warning);
 }
 
 void IpvsBackend::refresh() {
@@ -452,7 +453,7 @@ abi::Code IpvsBackend::do_verify(abi::Error* error) {
     return sdk::fail(error, abi::Code::kNeedFull, {}, *drift);
   }
   for (const std::string& clash : clashes_.find(wanted_.node_ports(), facts_.node_port_addresses)) {
-    warn(event_reasons::kNodePortInUse.reason, clash);
+    warn(log_id::kNodePortInUse, event_reasons::kNodePortInUse.reason, clash);
   }
   abi::ApplyResult unused{};
   report(unused);

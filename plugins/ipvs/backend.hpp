@@ -59,7 +59,7 @@ class IpvsBackend final : public sdk::BackendBase,
   void do_inspect(inspection::Answer& answer) override;
 
   void prepare_node();
-  void warn(std::string_view reason, const std::string& sentence);
+  void warn(std::string_view id, std::string_view reason, const std::string& sentence);
   void log_tools();
   void refresh();
   void plan(const abi::Transaction& transaction, Problems& problems);

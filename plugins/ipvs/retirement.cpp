@@ -26,7 +26,7 @@ bool Retirement::has_tools() {
     kernels_.rules->tools();
     return true;
   } catch (const sdk::Failure& failure) {
-    log_.warning(log_id::kChainsKept, std::string("no chains are removed: ") + failure.what());
+    log_.warning(log_id::kChainsNotRemoved, std::string("no chains are removed: ") + failure.what());
     return false;
   }
 }

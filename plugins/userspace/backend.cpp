@@ -121,8 +121,9 @@ void UserspaceBackend::start() {
   log_tools();
   for (const std::string& address : unusable_node_port_addresses(facts_)) {
     if (!reported_unusable_.insert(address).second) continue;
-    log().error(log_id::kRelayAddressIgnored, "node port address ignored: " + address +
-                                                  ": the userspace backend does not serve node ports on loopback");
+    log().error(
+        log_id::kNodePortLoopbackUnsupported,
+        "node port address ignored: " + address + ": the userspace backend does not serve node ports on loopback");
   }
   if (table_ != nullptr) return;
   std::map<PortalId, ProxyPorts> adopted = writer_.read_proxy_ports();
@@ -171,8 +172,8 @@ void UserspaceBackend::report_lost() {
 
 void UserspaceBackend::log_tools() {
   if (std::exchange(tools_logged_, true)) return;
-  log().info(log_id::kTools, "using " + netfilter::describe(kernel_->tools()));
-  if (!kernel_->tools().warning.empty()) log().warning(log_id::kToolsWarning, kernel_->tools().warning);
+  log().info(log_id::kIptablesPrograms, "using " + netfilter::describe(kernel_->tools()));
+  if (!kernel_->tools().warning.empty()) log().warning(log_id::kIptablesVariantConflict, kernel_->tools().warning);
 }
 
 std::vector<Portal> UserspaceBackend::serve(const abi::Transaction& transaction, std::vector<PortalId>& removed,

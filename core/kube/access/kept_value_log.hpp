@@ -22,7 +22,7 @@ class KeptValueLog {
   void renewed(const std::string& what) {
     if (reason_.empty()) return;
     reason_.clear();
-    base::log(base::message::kCredentialRenewed, what + " could be read again", {{"name", what}});
+    base::log(base::message::kCredentialReadable, what + " could be read again", {{"name", what}});
   }
 
  private:

@@ -132,7 +132,7 @@ void ManifestsSource::log_content(const std::string& path, const ManifestContent
                   (keeps_content ? "; keeping the earlier content of " + path : "; the rest of the file is used"),
               {{"file", path}, {"error", error_summary(content)}});
   }
-  for (const auto& note : content.notes) base::log(base::message::kManifestNote, note, {{"file", path}});
+  for (const auto& note : content.notes) base::log(base::message::kManifestFieldInvalid, note, {{"file", path}});
   if (!base::log_enabled(base::message::kManifestSkipped)) return;
   for (const auto& skipped : content.skipped) base::log(base::message::kManifestSkipped, skipped, {{"file", path}});
 }

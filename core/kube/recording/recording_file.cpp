@@ -108,8 +108,8 @@ lib::Status RecordingFile::write(const std::string& lines) {
     const lib::Lock lock(mutex_);
     bytes_ += whole;
     if (::ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0) {
-      base::log(base::message::kRecordingNotTruncated,
-                lib::errno_status("cannot cut off the last line of " + path_, errno).message(), {{"file", path_}});
+      const std::string text = lib::errno_status("cannot cut off the last line of " + path_, errno).message();
+      base::log(base::message::kRecordingNotTruncated, text, {{"file", path_}, {"error", text}});
     }
     return lib::errno_status("cannot write", error);
   }

@@ -202,7 +202,7 @@ std::vector<std::string> check_recording(const std::string& path) {
   if (!summary) {
     out.push_back(summary.status().message());
   } else if (!summary->warning.empty()) {
-    base::log(base::message::kRecordingWarning, summary->warning, {{"file", path}, {"error", summary->warning}});
+    base::log(base::message::kRecordingTruncated, summary->warning, {{"file", path}, {"error", summary->warning}});
   }
   return out;
 }

@@ -43,7 +43,7 @@ lib::Status ReplaySource::open() {
   if (!summary) return summary.status();
   summary_ = *summary;
   if (!summary_.warning.empty())
-    base::log(base::message::kRecordingWarning, summary_.warning, {{"file", path_}, {"error", summary_.warning}});
+    base::log(base::message::kRecordingTruncated, summary_.warning, {{"file", path_}, {"error", summary_.warning}});
   base::log(base::message::kReplayStarted,
             "replaying " + std::to_string(summary_.events) + " events of " + seconds_text(summary_.duration) +
                 " from " + path_ + ", recorded on node " + header().node + " by " + header().program,

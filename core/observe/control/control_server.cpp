@@ -128,8 +128,8 @@ void ControlServer::run() {
       timeout = static_cast<int>(std::clamp<std::int64_t>(wait, 0, 60'000));
     }
     if (::poll(waits.data(), waits.size(), timeout) < 0 && errno != EINTR) {
-      base::log(base::message::kControlSocketClosed,
-                "control socket closed: " + lib::errno_status("poll", errno).message());
+      const std::string error = lib::errno_status("poll", errno).message();
+      base::log(base::message::kControlSocketClosed, "control socket closed: " + error, {{"error", error}});
       return;
     }
     if (waits[0].revents != 0) return;

@@ -191,7 +191,7 @@ class ServiceHealthServer::Loop {
     for (const auto& [address, listener] : opened) listener->accept(on_client_);
     service.listeners.merge(opened);
     if (!service.problem.empty()) {
-      lines_.log(base::message::kHealthPortOpen,
+      lines_.log(base::message::kHealthPortRecovered,
                  "Service " + service.key->to_string() + ": health check node port " + std::to_string(service.port) +
                      " is open now",
                  {{"service", service.key->to_string()}, {"port", service.port}});

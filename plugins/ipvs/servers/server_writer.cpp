@@ -101,7 +101,7 @@ ServerWriter::Outcome ServerWriter::put(const std::vector<WantedServer>& wanted)
     State::Batch mismatches = state_->write(pending, outcome);
     if (round == 0 && !mismatches.empty()) {
       const std::string more = mismatches.size() > 1 ? " (and " + std::to_string(mismatches.size() - 1) + " more)" : "";
-      state_->log.warning(log_id::kVirtualServerDiffers,
+      state_->log.warning(log_id::kVirtualServerChanged,
                           "virtual server " + state_->name(mismatches.front()->server.key) + more +
                               " was changed by another program; reading it again and restoring it");
     }

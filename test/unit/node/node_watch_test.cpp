@@ -31,14 +31,14 @@ class NodeWatchTest : public CppUnit::TestFixture {
     for (const char* cidr : cidrs) out.pod_cidrs.push_back(*lib::IpPrefix::parse(cidr));
     return out;
   }
-  std::vector<std::string> update(const std::optional<model::Node>& node) {
+  std::vector<NodeWarning> update(const std::optional<model::Node>& node) {
     LocalDetectorSettings settings;
     settings.mode = mode_;
     return watch_.update(node, "n", settings, {Family::ipv4, Family::ipv6});
   }
-  std::string only(const std::vector<std::string>& sentences) {
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, sentences.size());
-    return sentences.front();
+  std::string only(const std::vector<NodeWarning>& warnings) {
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, warnings.size());
+    return warnings.front().text;
   }
 
   DetectLocalMode mode_ = DetectLocalMode::cluster_cidr;
