@@ -126,15 +126,16 @@ class RetirementTest : public CppUnit::TestFixture {
     start(1h);
     auto run = make("first");
     std::atomic<bool> done{false};
-    std::size_t reads = 0;
+    std::atomic<std::size_t> reads{0};
     std::thread reader([&] {
       while (!done) reads += retirement_->list().size() + 1;
     });
     retire(std::move(run));
+    const bool began = wait_until([&] { return reads > 0; });
     retirement_->stop();
     done = true;
     reader.join();
-    CPPUNIT_ASSERT(reads > 0);
+    CPPUNIT_ASSERT(began);
   }
 
   const lib::SteadyClock clock_{};
