@@ -4,6 +4,7 @@
 
 import parts_basic
 import parts_build
+import parts_cluster
 import parts_conformance
 import parts_packages
 import parts_sanitizers
@@ -28,6 +29,7 @@ PARTS = {
     "tsan": parts_sanitizers.tsan,
     "package": parts_packages.package,
     "kubernetes": parts_packages.kubernetes,
+    "cluster": parts_cluster.cluster,
     "dist": parts_basic.dist,
 }
 QUICK = ("lint", "check", "system/nftables", "conformance", "package/install")
