@@ -67,21 +67,22 @@ class Root:
 
 
 class Layout:
-    """Blobs by digest, and the index that names the image."""
+    """Blobs by digest, and the index that names the image. Members of objects are in the order of the specification, in which
+    tools write them: an index that skopeo writes again keeps its digest."""
 
     def __init__(self):
         self.blobs = {}
 
     def add(self, kind, content, **others):
         """The descriptor of a new blob; content is bytes, or an object for JSON."""
-        data = content if isinstance(content, bytes) else json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+        data = content if isinstance(content, bytes) else json.dumps(content, separators=(",", ":")).encode()
         digest = hashlib.sha256(data).hexdigest()
         self.blobs[digest] = data
         return {"mediaType": kind, "digest": f"sha256:{digest}", "size": len(data), **others}
 
     def write(self, path, index, created):
         files = {f"blobs/sha256/{digest}": data for digest, data in self.blobs.items()}
-        files["index.json"] = json.dumps(index, sort_keys=True).encode()
+        files["index.json"] = json.dumps(index).encode()
         files["oci-layout"] = b'{"imageLayoutVersion": "1.0.0"}'
         part = path.with_name(path.name + ".new")
         with tarfile.open(part, "w", format=tarfile.USTAR_FORMAT) as archive:
@@ -129,9 +130,9 @@ def image(layout, root, revision):
               "config": {"Entrypoint": ENTRYPOINT, "Env": ENVIRONMENT, "Labels": labels},
               "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(root.data).hexdigest()]},
               "history": [{"created": stamp(root.created), "created_by": "packaging/image/rootfs.sh"}]}
-    return layout.add(MANIFEST, {"schemaVersion": 2, "mediaType": MANIFEST, "annotations": labels,
-                                 "config": layout.add(CONFIG, config), "layers": [layout.add(LAYER, compressed(root.data))]},
-                      platform=platform)
+    manifest = {"schemaVersion": 2, "mediaType": MANIFEST, "config": layout.add(CONFIG, config),
+                "layers": [layout.add(LAYER, compressed(root.data))], "annotations": labels}
+    return layout.add(MANIFEST, manifest, platform=platform)
 
 
 def attestation(layout, root, subject, name):
@@ -143,9 +144,9 @@ def attestation(layout, root, subject, name):
     config = layout.add(EMPTY, b"{}")
     manifest = {"schemaVersion": 2, "mediaType": MANIFEST, "artifactType": STATEMENT, "config": config, "layers": layers,
                 "subject": {name: subject[name] for name in ("mediaType", "digest", "size")}}
-    return layout.add(MANIFEST, manifest, artifactType=STATEMENT, platform={"architecture": "unknown", "os": "unknown"},
-                      annotations={"vnd.docker.reference.type": "attestation-manifest",
-                                   "vnd.docker.reference.digest": subject["digest"]})
+    return layout.add(MANIFEST, manifest, annotations={"vnd.docker.reference.digest": subject["digest"],
+                                                       "vnd.docker.reference.type": "attestation-manifest"},
+                      platform={"architecture": "unknown", "os": "unknown"})
 
 
 def pack(roots, name, revision, output):
@@ -155,8 +156,8 @@ def pack(roots, name, revision, output):
     if len({root.parameter("version") for root in roots}) != 1:
         raise Unusable("root filesystems of different versions")
     layout = Layout()
-    images = [image(layout, root, revision) for root in sorted(roots, key=lambda root: root.parameter("architecture"))]
     roots = sorted(roots, key=lambda root: root.parameter("architecture"))
+    images = [image(layout, root, revision) for root in roots]
     attestations = [attestation(layout, root, one, name) for root, one in zip(roots, images)]
     whole = layout.add(INDEX, {"schemaVersion": 2, "mediaType": INDEX, "manifests": images + attestations,
                                "annotations": annotations(roots[0], revision)})

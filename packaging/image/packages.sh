@@ -27,13 +27,14 @@ if [ "$architecture" != "$native" ]; then
 fi
 export SOURCE OUT WORDS PROFILES
 
-# The hooks run outside of the new Debian, with its path as $1.
+# Hooks run outside of the new Debian, with its path as $1; apt and dpkg must run inside, or they change this machine.
 # shellcheck disable=SC2016
 mmdebstrap --quiet --variant=buildd --architectures="$native" --include="$include" --format=null \
   --customize-hook='mkdir "$1/build" && tar -C "$1/build" --strip-components=1 --one-top-level=sluice -xf "$SOURCE"' \
   --customize-hook='cp -r "$1/build/sluice/packaging/debian" "$1/build/sluice/debian"' \
-  --customize-hook='APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-get -qq --yes --no-install-recommends --arch-only \
-    "$WORDS" "-P$PROFILES" build-dep "$1/build/sluice"' \
+  --customize-hook='chroot "$1" sh -ec "cd /build/sluice
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get -qq --yes --no-install-recommends --arch-only $WORDS -P$PROFILES build-dep ./"' \
   --customize-hook='chroot "$1" sh -ec "cd /build/sluice
     DEB_BUILD_OPTIONS=\"nocheck ${DEB_BUILD_OPTIONS:-}\" dpkg-buildpackage --build=any --no-sign $WORDS -P$PROFILES"' \
   --customize-hook='cp "$1"/build/*.deb "$1"/build/*.buildinfo "$OUT"' \
