@@ -31,7 +31,7 @@ while [ $# -gt 0 ]; do
     *) [ -z "$out" ] || usage; out=$1; shift ;;
   esac
 done
-[ -n "$name" ] && [ -n "$out" ] && [ -n "$folders$architectures" ] || usage
+for word in "$name" "$out" "$folders$architectures"; do [ -n "$word" ] || usage; done
 [ -z "$architectures" ] || [ -n "$source" ] || usage
 mkdir -p "$out"
 out=$(cd "$out" && pwd)

@@ -9,7 +9,7 @@ set -eu
 
 fail() { echo "packages.sh: $1" >&2; exit 1; }
 usage() { sed -n '/^#   /s/^#   //p' "$0" >&2; exit 2; }
-[ $# = 4 ] && [ "$1" = --arch ] || usage
+if [ $# != 4 ] || [ "$1" != --arch ]; then usage; fi
 command -v mmdebstrap >/dev/null || fail "mmdebstrap is missing; install it"
 architecture=$2
 [ -f "$3" ] || fail "no source archive $3; make dist creates it"
@@ -23,13 +23,13 @@ include=build-essential
 if [ "$architecture" != "$native" ]; then
   native=$native,$architecture
   PROFILES=nocheck,cross
-  include=crossbuild-essential-$architecture
+  include=$include,crossbuild-essential-$architecture
 fi
 export SOURCE OUT WORDS PROFILES
 
 # Hooks run outside of the new Debian, with its path as $1; apt and dpkg must run inside, or they change this machine.
 # shellcheck disable=SC2016
-mmdebstrap --quiet --variant=buildd --architectures="$native" --include="$include" --format=null \
+mmdebstrap --quiet --variant=minbase --architectures="$native" --include="$include" --format=null \
   --customize-hook='mkdir "$1/build" && tar -C "$1/build" --strip-components=1 --one-top-level=sluice -xf "$SOURCE"' \
   --customize-hook='cp -r "$1/build/sluice/packaging/debian" "$1/build/sluice/debian"' \
   --customize-hook='chroot "$1" sh -ec "cd /build/sluice

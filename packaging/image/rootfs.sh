@@ -129,7 +129,8 @@ for family in iptables ip6tables; do
 done
 query -L iptables libxtables12 | grep '/xtables/lib.*\.so$' >"$scratch/extensions" || fail "the matches of iptables are missing"
 while read -r file; do put "$file"; done <"$scratch/extensions"
-kmod=$(readlink -f "$system$(found modprobe kmod)")
+kmod=$(found modprobe kmod)
+kmod=$(readlink -f "$system$kmod")
 kmod=${kmod#"$system"}
 put "$kmod"
 ln -sf "../bin/$(basename "$kmod")" "$out/usr/sbin/modprobe"

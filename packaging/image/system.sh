@@ -12,7 +12,7 @@ umask 022
 
 fail() { echo "system.sh: $1" >&2; exit 1; }
 usage() { sed -n '/^#   /s/^#   //p' "$0" >&2; exit 2; }
-[ $# -ge 4 ] && [ "$1" = --arch ] || usage
+if [ $# -lt 4 ] || [ "$1" != --arch ]; then usage; fi
 architecture=$2
 out=$3
 shift 3
@@ -23,10 +23,13 @@ out=$(cd "$out" && pwd)
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/sluice-system-XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 
-# Files by absolute paths, which apt tells from names of packages.
+# Files by absolute paths, which apt distinguishes from names of packages.
 for package; do
   shift
-  case $package in *.deb) package=$(readlink -f "$package") && [ -f "$package" ] || fail "no file $package" ;; esac
+  case $package in
+    *.deb) [ -f "$package" ] || fail "no file $package"
+      package=$(readlink -f "$package") ;;
+  esac
   set -- "$@" "$package"
 done
 

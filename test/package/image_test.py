@@ -102,6 +102,24 @@ class Image:
             require(done.returncode != 0 and said in done.stderr, f"{words}: status {done.returncode}: {done.stderr}")
         shutil.rmtree(self.work / "other", ignore_errors=True)
 
+    def test_other_architecture(self):
+        """packages for another architecture than that of the dependencies are an error"""
+        known = self.work / "system/var/lib/dpkg"
+        (known / "info").mkdir(parents=True)
+        (known / "updates").mkdir()
+        (known / "arch").write_text("s390x\n", encoding="ascii")
+        (known / "status").write_text("Package: libc6\nStatus: install ok installed\nMaintainer: test\nArchitecture: s390x\n"
+                                      "Version: 1\nDescription: test\n", encoding="ascii")
+        package = self.work / "package"
+        (package / "DEBIAN").mkdir(parents=True)
+        (package / "DEBIAN/control").write_text("Package: sluice\nVersion: 1\nArchitecture: riscv64\nMaintainer: test\n"
+                                                "Description: test\n", encoding="ascii")
+        call("dpkg-deb", "--build", str(package), str(self.work / "sluice_1.deb"))
+        done = subprocess.run([str(SCRIPT), "--debs", str(self.work), "--system", str(self.work / "system"), str(self.work / "other")],
+                              capture_output=True, text=True, check=False)
+        require(done.returncode == 1 and "architecture riscv64" in done.stderr and "is s390x" in done.stderr, done.stderr)
+        shutil.rmtree(self.work / "other")
+
     def test_programs(self):
         """daemon, client and the programs they need start"""
         for argv, words in ((("/usr/sbin/sluiced", "--version"), "sluiced "), (("/usr/sbin/sluiced", "--help"), "--plugin-dir"),
