@@ -95,8 +95,7 @@ ln -s ../../sbin/sluiced "$out/usr/local/bin/kube-proxy"
 [ -s "$scratch/plugins" ] || fail "no plugins in $tree"
 while read -r file; do install -D -m 644 "$tree/$file" "$out/$file"; done <"$scratch/plugins"
 mkdir -p "$out/usr/share/doc/sluice"
-cp "$src/LICENSE" "$src/NOTICE" "$out/usr/share/doc/sluice/"
-cp "$src/packaging/debian/copyright" "$out/usr/share/doc/sluice/copyright"
+install -m 644 "$src/LICENSE" "$src/NOTICE" "$src/packaging/debian/copyright" "$out/usr/share/doc/sluice/"
 
 # put FILE: copies from this machine, or the other system, to the same path, following links.
 : >"$scratch/taken"
