@@ -2,7 +2,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 """The root filesystem of the image: made by packaging/image/rootfs.sh, entered by chroot, everything in it started once.
-Prints TAP. Needs root.
+archive.py has the tests of the archive that is made from it. Prints TAP. Needs root.
 
   image_test.py --builddir DIR [--debs DIR]
 
@@ -22,7 +22,9 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
+from archive import Archive  # noqa: E402
 from package_test import SRC, Tests, call, require, stretched  # noqa: E402
+from lib import installers  # noqa: E402
 
 SCRIPT = SRC / "packaging/image/rootfs.sh"
 LOADER = next(iter(sorted(Path("/lib64").glob("ld-linux-*.so.2")) + sorted(Path("/lib").glob("ld-linux-*.so.*"))), None)
@@ -100,6 +102,24 @@ class Image:
             require(done.returncode != 0 and said in done.stderr, f"{words}: status {done.returncode}: {done.stderr}")
         shutil.rmtree(self.work / "other", ignore_errors=True)
 
+    def test_other_architecture(self):
+        """packages for another architecture than that of the dependencies are an error"""
+        known = self.work / "system/var/lib/dpkg"
+        (known / "info").mkdir(parents=True)
+        (known / "updates").mkdir()
+        (known / "arch").write_text("s390x\n", encoding="ascii")
+        (known / "status").write_text("Package: libc6\nStatus: install ok installed\nMaintainer: test\nArchitecture: s390x\n"
+                                      "Version: 1\nDescription: test\n", encoding="ascii")
+        package = self.work / "package"
+        (package / "DEBIAN").mkdir(parents=True)
+        (package / "DEBIAN/control").write_text("Package: sluice\nVersion: 1\nArchitecture: riscv64\nMaintainer: test\n"
+                                                "Description: test\n", encoding="ascii")
+        call("dpkg-deb", "--build", str(package), str(self.work / "sluice_1.deb"))
+        done = subprocess.run([str(SCRIPT), "--debs", str(self.work), "--system", str(self.work / "system"), str(self.work / "other")],
+                              capture_output=True, text=True, check=False)
+        require(done.returncode == 1 and "architecture riscv64" in done.stderr and "is s390x" in done.stderr, done.stderr)
+        shutil.rmtree(self.work / "other")
+
     def test_programs(self):
         """daemon, client and the programs they need start"""
         for argv, words in ((("/usr/sbin/sluiced", "--version"), "sluiced "), (("/usr/sbin/sluiced", "--help"), "--plugin-dir"),
@@ -116,6 +136,27 @@ class Image:
         for command in ("/usr/local/bin/kube-proxy", "kube-proxy"):
             done = self.inside(command, "--version", path=path)
             require(done.returncode == 0 and done.stdout.startswith("sluiced "), f"{command}: {done.stdout}{done.stderr}")
+
+    def test_configuration(self):
+        """started as kube-proxy with the files of kubeadm, the daemon accepts the configuration, and rejects a wrong mode"""
+        kubeadm = installers.Recording("kubeadm")
+        folder = self.root / "etc/proxy"
+        folder.mkdir()
+        try:
+            call("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=test", "-keyout", str(folder / "ca.key"),
+                 "-out", str(folder / "ca.crt"))
+            (folder / "token").write_text("token", encoding="ascii")
+            text = kubeadm.text("kubeconfig.conf", "nftables").replace("/var/run/secrets/kubernetes.io/serviceaccount/", "/etc/proxy/")
+            (folder / "kubeconfig.conf").write_text(text, encoding="utf-8")
+            text = kubeadm.text("config.conf", "nftables").replace("/var/lib/kube-proxy/", "/etc/proxy/")
+            require("kind: KubeProxyConfiguration" in text and "mode: nftables" in text, text)
+            for written, accepted in ((text, True), (text.replace("mode: nftables", "mode: none-such"), False)):
+                (folder / "config.conf").write_text(written, encoding="utf-8")
+                done = self.inside("/usr/local/bin/kube-proxy", "--check", "--config=/etc/proxy/config.conf", "--hostname-override=n")
+                require((done.returncode == 0) == accepted, f"status {done.returncode}: {done.stdout}{done.stderr}")
+                require(accepted or "none-such" in done.stdout + done.stderr, done.stdout + done.stderr)
+        finally:
+            shutil.rmtree(folder)
 
     def test_matches(self):
         """iptables finds its matches and targets, in both families"""
@@ -189,7 +230,9 @@ def main():
     options.builddir = options.builddir.resolve()
     options.debs = options.debs and options.debs.resolve()
     tests = Tests()
-    tests.run(Image(options))
+    image = Image(options)
+    tests.run(image)
+    tests.run(Archive(image))
     return tests.finish()
 
 
