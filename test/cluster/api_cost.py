@@ -22,6 +22,7 @@ from lib.failure import ClusterError  # noqa: E402
 from lib.fleet import Fleet  # noqa: E402
 from lib.fleet_cost import Cost, resident_mib  # noqa: E402
 from lib.fleet_cost_table import table  # noqa: E402
+from lib.fleet_lists import measure_lists  # noqa: E402
 from lib.fleet_members import KubeProxyMember, SluiceMember  # noqa: E402
 from lib.fleet_plain import ENCODINGS, PROTOCOLS, PlainClient  # noqa: E402
 from lib.fleet_server import Server  # noqa: E402
@@ -46,6 +47,8 @@ def options():
     parser.add_argument("--seconds", type=float, default=20, metavar="N", help="of quiet, and of churn (default %(default)s)")
     parser.add_argument("--json", default="api-cost.json", metavar="FILE", help="results (default %(default)s)")
     parser.add_argument("--profile", metavar="FILE", help="write a CPU profile of the API server under churn")
+    parser.add_argument("--lists", type=int, default=0, metavar="N",
+                        help="with 0 instances: also measure N lists of each encoding, with and without gzip")
     parser.add_argument("--table", action="store_true", help="measure nothing")
     return parser.parse_args()
 
@@ -69,11 +72,12 @@ class Run:
             cost.during("before", lambda: None)
             if self._members:
                 cost.during("start", lambda: self._start(fleet))
-            cost.during("steady", lambda: time.sleep(self._arguments.seconds))  # the time to measure
+            cost.during("steady", lambda: time.sleep(self._arguments.seconds))  # fixed time: it is measured
             cost.during("churn", self._churn)
+            lists = measure_lists(self._server, self._arguments.lists) if self._arguments.lists and not self._members else []
             for one in self._members:
                 one.check()
-            return {"phases": cost.phases, "client": self._client()}
+            return {"phases": cost.phases, "client": self._client(), "lists": lists}
 
     def _start(self, fleet):
         fleet.start()

@@ -16,13 +16,13 @@ class Fleet:
 
     def __init__(self, server, services, members):
         self.server, self.services, self.members = server, services, members
-        self._own_watches = 0
+        self._own_watches = dict.fromkeys(KINDS, 0)
         self.numbers = [member.number for member in members]
 
     def __enter__(self):
         fleet_network.add_members(self.numbers)
         create_nodes(self.server.api, self.members)
-        self._own_watches = sum(self._all_watches().values())
+        self._own_watches = self._all_watches()
         return self
 
     def __exit__(self, *_):
@@ -54,16 +54,20 @@ class Fleet:
         raise ClusterError(f"{len(self.different())} of {len(self.members)} members do not have the last state: {first}")
 
     def wait_watches(self, kinds, seconds):
-        """Whether all members have that number of watches, after a while."""
-        return pace.wait_until(lambda: self.watches() == kinds * len(self.members), seconds, every=0.5)
+        """Whether every member watches these kinds, after a while."""
+        return pace.wait_until(lambda: all(self.watches_of(kind) == len(self.members) for kind in kinds), seconds, every=0.5)
 
     def watches(self):
-        """Running watches of the members, as the API server counts them without its own."""
-        return sum(self._all_watches().values()) - self._own_watches
+        """Running watches of the members."""
+        return sum(self.watches_of(kind) for kind in KINDS)
+
+    def watches_of(self, kind):
+        """As the API server counts them, without its own."""
+        return self._all_watches()[kind] - self._own_watches[kind]
 
     def _all_watches(self):
-        found = {}
+        found = dict.fromkeys(KINDS, 0)
         for name, labels, value in self.server.api.metrics():
             if name == "apiserver_longrunning_requests" and labels["verb"] == "WATCH" and labels["resource"] in KINDS:
-                found[labels["resource"]] = found.get(labels["resource"], 0) + int(value)
+                found[labels["resource"]] += int(value)
         return found

@@ -55,6 +55,16 @@ class Api:
             raise ClusterError(f"{method} {path}: {status}: {text[:300]}")
         return text
 
+    def size(self, path, headers):
+        """The size of the body of the answer, as it is sent."""
+        connection = getattr(self._local, "connection", None) or http.client.HTTPSConnection(SERVER_IP, PORT, context=self._context)
+        self._local.connection = connection
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        if answer.status != 200:
+            raise ClusterError(f"GET {path}: {answer.status}: {answer.read()[:300]}")
+        return len(answer.read())
+
     def save(self, path, file):
         """Writes the body of the answer to that file; it may be binary."""
         connection = http.client.HTTPSConnection(SERVER_IP, PORT, context=self._context, timeout=120)

@@ -56,5 +56,5 @@ def wait_quiet(numbers, seconds=300):
         last[0] = fleet_network.traffic(numbers).received
         return last[0] - before <= limit
 
-    time.sleep(QUIET_SECONDS)  # the interval over which bytes are counted
+    time.sleep(QUIET_SECONDS)  # fixed time: bytes are counted over it
     return pace.wait_until(quiet, seconds, every=QUIET_SECONDS)

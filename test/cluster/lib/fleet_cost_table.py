@@ -11,6 +11,9 @@ def table(results):
     order = sorted(results, key=lambda one: (one["endpoints"], one["rate"], one["instances"], one["clients"]))
     for result in order:
         lines += [_row(result, name, base_of(results, result)) for name in ("start", "steady", "churn") if name in result["phases"]]
+    for result in results:
+        lines += [f"list: {one['encoding']:8} {one['compression']:8} {one['bytes'] / 1000:8.0f} kB  server CPU {one['serverCpuMs']:6.1f} ms"
+                  for one in result.get("lists", [])]
     return "\n".join(lines)
 
 

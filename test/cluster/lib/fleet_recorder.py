@@ -21,7 +21,7 @@ class Request:
 
 @dataclass
 class Phase:
-    """The figures are per member, but `requests` is a list of all."""
+    """The numbers are per member, but `requests` is a list of all."""
 
     name: str
     seconds: float

@@ -100,7 +100,7 @@ class Services:
                 for slot in slots:
                     if slot >= changes:
                         return
-                    time.sleep(max(0.0, begun + slot / rate - time.monotonic()))  # pace of the churn
+                    time.sleep(max(0.0, begun + slot / rate - time.monotonic()))  # fixed time: the pace of the churn
                     for _ in range(self.replace() if random.random() < replaced else self.change()):
                         next(events)
             except Exception as error:  # pylint: disable=broad-except  # raised again in the caller's thread
