@@ -89,8 +89,8 @@ class Trial:
         quiet = phase.name in ("churn", "steady")
         # The server ends a watch after 5 to 10 minutes.
         limit = KINDS * int((time.monotonic() - self._started) / SHORTEST_WATCH) if quiet else REQUESTS
-        self._expect(f"no new request during {phase.name}" if quiet else f"at most {limit} requests of a member during {phase.name}",
-                     most <= limit, f"most requests of one member: {most}, limit {limit}")
+        words = "no new request" if quiet else f"at most {limit} requests of a member"
+        self._expect(f"{words} during {phase.name}", most <= limit, f"most requests of one member: {most}, limit {limit}")
 
     def _start(self):
         self.fleet.start()

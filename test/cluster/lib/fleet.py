@@ -50,8 +50,9 @@ class Fleet:
     def wait_converged(self, seconds=PATIENCE):
         if pace.wait_until(lambda: not self.different(), seconds, every=0.5):
             return
-        first = "; ".join(f"{name}: {missing} addresses missing, {extra} too many" for name, missing, extra in self.different()[:5])
-        raise ClusterError(f"{len(self.different())} of {len(self.members)} members do not have the last state: {first}")
+        late = self.different()
+        first = "; ".join(f"{name}: {missing} addresses missing, {extra} too many" for name, missing, extra in late[:5])
+        raise ClusterError(f"{len(late)} of {len(self.members)} members do not have the last state: {first}")
 
     def wait_watches(self, kinds, seconds):
         """Whether every member watches these kinds, after a while."""

@@ -57,8 +57,9 @@ class Api:
 
     def size(self, path, headers):
         """The size of the body of the answer, as it is sent."""
-        connection = getattr(self._local, "connection", None) or http.client.HTTPSConnection(SERVER_IP, PORT, context=self._context)
-        self._local.connection = connection
+        connection = getattr(self._local, "connection", None)
+        if not connection:
+            self._local.connection = connection = http.client.HTTPSConnection(SERVER_IP, PORT, context=self._context)
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
         if answer.status != 200:

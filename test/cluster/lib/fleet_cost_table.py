@@ -10,10 +10,11 @@ def table(results):
     lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
     order = sorted(results, key=lambda one: (one["endpoints"], one["rate"], one["instances"], one["clients"]))
     for result in order:
-        lines += [_row(result, name, base_of(results, result)) for name in ("start", "steady", "churn") if name in result["phases"]]
+        names = [name for name in ("start", "steady", "churn") if name in result["phases"]]
+        lines += [_row(result, name, base_of(results, result)) for name in names]
     for result in results:
-        lines += [f"list: {one['encoding']:8} {one['compression']:8} {one['bytes'] / 1000:8.0f} kB  server CPU {one['serverCpuMs']:6.1f} ms"
-                  for one in result.get("lists", [])]
+        lines += [f"list: {one['encoding']:8} {one['compression']:8} {one['bytes'] / 1000:8.0f} kB  server CPU "
+                  f"{one['serverCpuMs']:6.1f} ms" for one in result.get("lists", [])]
     return "\n".join(lines)
 
 

@@ -123,8 +123,9 @@ class SluiceMember(Member):
         folder = self._layout.folder / "plugins"
         if not folder.is_dir():
             folder.mkdir()
-            for built in [*self._builddir.glob("plugins/*/.libs/*.so"), *self._builddir.glob("sdk/examples/print/.libs/print.so")]:
-                shutil.copy(built, folder)
+            for pattern in ("plugins/*/.libs/*.so", "sdk/examples/print/.libs/print.so"):
+                for built in self._builddir.glob(pattern):
+                    shutil.copy(built, folder)
         return folder
 
 
@@ -156,7 +157,8 @@ def create_nodes(api, members):
     def create(member):
         node = {"apiVersion": "v1", "kind": "Node",
                 "metadata": {"name": member.name, "labels": {"kubernetes.io/hostname": member.name}},
-                "status": {"addresses": [{"type": "InternalIP", "address": member.ip}, {"type": "Hostname", "address": member.name}]}}
+                "status": {"addresses": [{"type": "InternalIP", "address": member.ip},
+                                         {"type": "Hostname", "address": member.name}]}}
         api.must("POST", "/api/v1/nodes", node)
 
     with ThreadPoolExecutor(8) as pool:

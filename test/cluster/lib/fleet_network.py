@@ -57,7 +57,8 @@ route add default via {SERVER_IP}
 
 
 def remove_members(numbers):
-    shell.run(["ip", "-force", "-batch", "-"], stdin="".join(f"netns del {namespace(number)}\n" for number in numbers), timeout=300)
+    lines = "".join(f"netns del {namespace(number)}\n" for number in numbers)
+    shell.run(["ip", "-force", "-batch", "-"], stdin=lines, timeout=300)
 
 
 @dataclass

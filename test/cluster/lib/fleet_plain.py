@@ -25,8 +25,8 @@ class PlainClient(Member):
 
     def command(self):
         keys = self._layout.pki
-        words = ["curl", "-sS", "--parallel", PROTOCOLS[self._protocol], "--cacert", keys / "ca.crt", "--cert", keys / "proxy.crt",
-                 "--key", keys / "proxy.key", "-H", f"Accept: {ENCODINGS[self._encoding]}"]
+        words = ["curl", "-sS", "--parallel", PROTOCOLS[self._protocol], "-H", f"Accept: {ENCODINGS[self._encoding]}",
+                 "--cacert", keys / "ca.crt", "--cert", keys / "proxy.crt", "--key", keys / "proxy.key"]
         for watch in WATCHES:
             words += ["-o", "/dev/null", f"https://{SERVER_IP}:{PORT}{watch.format(name=self.name)}{STREAM}"]
         return words
