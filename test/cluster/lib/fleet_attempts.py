@@ -52,12 +52,12 @@ def _attempt(frame):
     return socket.inet_ntoa(frame[26:30]) if port == PORT and flags & SYN and not flags & ACK else None
 
 
-def busiest(times, window):
-    """The highest number of attempts within that many seconds."""
-    times = sorted(times)
+def busiest(seen, window):
+    """The highest number of members that try within that many seconds."""
+    seen = sorted(seen)
     most = first = 0
-    for last, at in enumerate(times):
-        while at - times[first] >= window:
+    for last, (at, _) in enumerate(seen):
+        while at - seen[first][0] >= window:
             first += 1
-        most = max(most, last - first + 1)
+        most = max(most, len({ip for _, ip in seen[first:last + 1]}))
     return most
