@@ -127,6 +127,7 @@ def in_child(work):
     child = os.fork()
     if not child:
         os.close(reading)
+        fleet_sandbox.die_with_parent()
         status = 1
         try:
             data = json.dumps(work()).encode()

@@ -26,13 +26,18 @@ def enter(size="4g"):
     child = os.fork()
     if child:
         _wait(child)
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     shell.run(["mount", "--make-rprivate", "/"])
     shell.run(["mount", "-t", "proc", "proc", "/proc"])
     Path("/run/netns").mkdir(exist_ok=True)
     shell.run(["mount", "-t", "tmpfs", "tmpfs", "/run/netns"])
     shell.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(WORK)])
     return WORK
+
+
+def die_with_parent():
+    """The kernel ends this process when its parent ends."""
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _wait(child):
