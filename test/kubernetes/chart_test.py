@@ -39,7 +39,7 @@ LABELS = {"app.kubernetes.io/name": "sluice", "app.kubernetes.io/instance": "slu
 OPERATOR = {  # errors in objects of kinds that only the chart has
     "Service": lambda one: one["spec"]["ports"][0].pop("port"),
     "ServiceMonitor": lambda one: one["spec"].update(podMetricsEndpoints=[]),
-    "PodMonitor": lambda one: one["spec"]["podMetricsEndpoints"][0].update(intervall="30s"),
+    "PodMonitor": lambda one: one["spec"]["podMetricsEndpoints"][0].update(Interval="30s"),
     "PrometheusRule": lambda one: one.update(spec={"groups": [{"name": "a", "rules": [{"alert": "A"}]}]}),
 }
 BROKEN_TEMPLATES = {
@@ -48,7 +48,7 @@ BROKEN_TEMPLATES = {
     "an action without end": "{{ .Values.mode }",
     "a value that is not there": "{{ .Values.moed }}",
     "a value of another object": "{{ .Values.image.mode }}",
-    "a template that is not there": '{{ include "sluice.nmae" . }}',
+    "a template that is not there": '{{ include "sluice.title" . }}',
     "a function that is none": "{{ toYml .Values.config }}",
     "a parenthesis": '{{ (eq .Values.mode "ipvs" }}',
 }
