@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Installs the Helm chart in a real cluster, changes it under traffic, and removes it. Prints TAP.
+"""Installs the Helm chart in a real cluster, upgrades it under traffic, and removes it. Prints TAP.
 
   chart_test.py --image FILE [--name IMAGE]
 
@@ -15,21 +15,17 @@ import os
 import re
 import shutil
 import sys
-from pathlib import Path
 
 sys.dont_write_bytecode = True
 
 from lib import chart_traffic  # noqa: E402
+from lib.chart_release import NAMESPACE, Release, kubeconfig, merged  # noqa: E402
 from lib.cluster import Cluster  # noqa: E402
 from lib.failure import ClusterError  # noqa: E402
 from lib.kube_programs import KubePrograms  # noqa: E402
 from lib.layout import Layout, POD_CIDR  # noqa: E402
 from lib.shell import CommandFailed  # noqa: E402
 
-SRC = Path(__file__).resolve().parents[2]
-CHART = SRC / "packaging/helm/sluice"
-NAMESPACE = "kube-system"
-SELECTOR = "app.kubernetes.io/instance=sluice,k8s-app=sluice"
 CONNECTIONS = 100  # of each node before and after a change
 POOL = "node.example/pool"
 EDGE = [{"name": "edge", "nodeSelector": {POOL: "edge"}, "mode": "iptables"}]
@@ -44,51 +40,12 @@ WEB = [
 ]
 
 
-class Release:
-    """The installation."""
-
-    def __init__(self, cluster, helm, image):
-        self._cluster, self._helm = cluster, helm
-        name, _, tag = image.rpartition(":")
-        self.values = {
-            "image": {"repository": name, "tag": tag},
-            "apiServer": {"url": cluster.layout.server},
-            "clusterCIDR": cluster.layout.each(POD_CIDR),
-            "config": {"conntrack": {"maxPerCore": 0}},  # a network namespace cannot write it
-            "updateStrategy": {"maxUnavailable": 1}, "minReadySeconds": 3,
-        }
-
-    def _run(self, *words):
-        kubeconfig = self._cluster.layout.kubeconfig("admin")
-        return self._cluster.control_plane.place.run(self._helm, *words, "--kubeconfig", kubeconfig, "--namespace", NAMESPACE,
-                                                     stdin=json.dumps(self.values), timeout=300).stdout
-
-    def apply(self, **changes):
-        """Installs or upgrades."""
-        self.values = merged(self.values, changes)
-        return self._run("upgrade", "--install", "sluice", CHART, "--values", "-")
-
-    def wait(self):
-        for name in self._cluster.kubectl("get", "daemonset", "-n", NAMESPACE, "-l", SELECTOR, "-o", "name").split():
-            self._cluster.wait_rollout(name, NAMESPACE)
-
-    def remove(self):
-        self._run("uninstall", "sluice", "--wait")
-        self._cluster.wait(lambda: not self.pods(), "the pods of the release are deleted")
-
-    def pods(self):
-        """Node → its pods."""
-        out = {}
-        for pod in self._cluster.get("pods", "-n", NAMESPACE, "-l", SELECTOR)["items"]:
-            out.setdefault(pod["spec"]["nodeName"], []).append(pod)
-        return out
-
-
-def merged(base, changes):
-    out = dict(base)
-    for name, value in changes.items():
-        out[name] = merged(out.get(name, {}), value) if isinstance(value, dict) else value
-    return out
+def rules_of(node):
+    """Tables and chains of a service proxy, of nftables and of both variants of iptables."""
+    text = node.run("nft", "list", "ruleset").stdout
+    for tool in ("iptables-legacy-save", "ip6tables-legacy-save"):
+        text += node.run(tool, check=False).stdout
+    return re.findall(r"^table \S+ kube-proxy\S*|KUBE-(?:SERVICES|NODEPORTS|SVC-\w+|SEP-\w+|POSTROUTING)\b", text, re.M)
 
 
 class Tests:
@@ -144,7 +101,7 @@ class Story:
     def _modes(self, wanted):
         for node in self.cluster.nodes:
             self.cluster.wait(lambda node=node: (node.get(10249, "/proxyMode") or "").strip() == wanted[node.name],
-                              lambda node=node: f"{node.name} runs in {wanted[node.name]} mode, not {node.get(10249, '/proxyMode')}")
+                              lambda node=node: f"{node.name}: {wanted[node.name]} mode, not {node.get(10249, '/proxyMode')}")
         return []
 
     def _with_traffic(self, change, check=lambda: ()):
@@ -174,7 +131,8 @@ class Story:
         wanted = {node.ips[0] for node in self.cluster.nodes}
 
         def endpoints():
-            slices = self.cluster.get("endpointslices", "-n", NAMESPACE, "-l", "kubernetes.io/service-name=sluice-metrics")["items"]
+            of_service = ("-n", NAMESPACE, "-l", "kubernetes.io/service-name=sluice-metrics")
+            slices = self.cluster.get("endpointslices", *of_service)["items"]
             return {address for one in slices for endpoint in one["endpoints"] or [] for address in endpoint["addresses"]}
 
         self.cluster.wait(lambda: endpoints() == wanted, lambda: f"the endpoints are {endpoints()}, not {wanted}")
@@ -189,8 +147,8 @@ class Story:
         before = self._identities()
 
         def reloaded():
-            return all("verbosity: 2" in (node.get(10249, "/configz") or "") or '"verbosity":2' in (node.get(10249, "/configz") or "")
-                       for node in self.cluster.nodes)
+            pages = [node.get(10249, "/configz") or "" for node in self.cluster.nodes]
+            return all('"verbosity":2' in page.replace(" ", "") for page in pages)
 
         def change():
             self.release.apply(config={"logging": {"verbosity": 2}})
@@ -223,7 +181,8 @@ class Story:
             self.cluster.kubectl("label", "node", node, f"{POOL}=edge")
             self.release.apply(pools=EDGE)
             self.release.wait()
-            self.cluster.wait(lambda: not list(self._one_on_each_node()), lambda: f"one pod on each node: {list(self._one_on_each_node())}")
+            self.cluster.wait(lambda: not list(self._one_on_each_node()),
+                              lambda: f"one pod on each node: {list(self._one_on_each_node())}")
 
         yield from self._with_traffic(change, lambda: self._modes(modes))
         owners = {name: pods[0]["metadata"]["ownerReferences"][0]["name"] for name, pods in self.release.pods().items()}
@@ -235,9 +194,9 @@ class Story:
     def remove(self):
         """The rules stay."""
         yield from self._with_traffic(self.release.remove)
-        kinds = self.cluster.kubectl("get", "daemonset,configmap,service,serviceaccount", "-n", NAMESPACE, "-o", "name", "-l",
-                                     "app.kubernetes.io/instance=sluice")
-        kinds += self.cluster.kubectl("get", "clusterrole,clusterrolebinding", "-o", "name", "-l", "app.kubernetes.io/instance=sluice")
+        of_release = ("-o", "name", "-l", "app.kubernetes.io/instance=sluice")
+        kinds = self.cluster.kubectl("get", "daemonset,configmap,service,serviceaccount", "-n", NAMESPACE, *of_release)
+        kinds += self.cluster.kubectl("get", "clusterrole,clusterrolebinding", *of_release)
         if kinds.strip():
             yield f"left: {kinds}"
 
@@ -245,6 +204,8 @@ class Story:
         """The command of docs/kubernetes/helm.md."""
         values = self.release.values["image"]
         for node in self.cluster.nodes:
+            if not rules_of(node):
+                yield f"{node.name} has no rules to clean up"
             self.cluster.kubectl("debug", f"node/{node.name}", "-n", NAMESPACE, "--quiet", "--profile=sysadmin",
                                  f"--image={values['repository']}:{values['tag']}", "--", "/usr/sbin/sluiced", "--cleanup",
                                  "--state-dir=/host/run/sluice")
@@ -253,12 +214,51 @@ class Story:
             pods = self.cluster.get("pods", "-n", NAMESPACE)["items"]
             return [pod["status"]["phase"] for pod in pods if pod["metadata"]["name"].startswith("node-debugger-")]
 
-        self.cluster.wait(lambda: phases() == ["Succeeded"] * len(self.cluster.nodes), lambda: f"all debug pods succeed: {phases()}")
+        self.cluster.wait(lambda: phases() == ["Succeeded"] * len(self.cluster.nodes),
+                          lambda: f"all debug pods succeed: {phases()}")
         for node in self.cluster.nodes:
-            rules = node.run("nft", "list", "ruleset").stdout
-            left = re.findall(r"^(?:table \S+ kube-proxy\S*|\s+chain KUBE-(?!KUBELET|IPTABLES-HINT|MARK-DROP|FIREWALL)\S+)", rules, re.M)
-            if left:
-                yield f"{node.name}: {left}"
+            if rules_of(node):
+                yield f"{node.name}: {rules_of(node)}"
+            if node.get(80, "/hostname", self.address):
+                yield f"{node.name} serves {self.address} without rules"
+
+    def userspace(self):
+        """In this mode the daemon itself serves, with more capabilities."""
+        self.release.values = merged(self.release.values, {"mode": "userspace", "pools": []})
+        self.release.apply()
+        self.release.wait()
+        yield from self._modes({node.name: "userspace" for node in self.cluster.nodes})
+        yield from self._served()
+
+    def second(self):
+        """Another release for the same nodes."""
+        other = Release(self.cluster, self.release.helm, self.release.image, "other")
+        other.apply()
+
+        def reasons():
+            return [condition.get("reason") for pods in other.pods().values() for pod in pods
+                    for condition in pod["status"].get("conditions", []) if condition["type"] == "PodScheduled"]
+
+        self.cluster.wait(lambda: reasons() == ["Unschedulable"] * len(self.cluster.nodes),
+                          lambda: f"no pod is scheduled: {reasons()}")
+        other.remove()
+        yield from self._one_on_each_node()
+
+    def kube_proxy_configuration(self):
+        """The ConfigMap that kubeadm makes for kube-proxy."""
+        self.release.remove()
+        files = {"config.conf": json.dumps({
+            "apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "iptables",
+            "clientConnection": {"kubeconfig": "/var/lib/kube-proxy/kubeconfig.conf"}, "conntrack": {"maxPerCore": 0},
+            "clusterCIDR": ",".join(self.cluster.layout.each(POD_CIDR))}),
+            "kubeconfig.conf": json.dumps(kubeconfig(self.cluster.layout.server))}
+        self.cluster.apply(json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "data": files,
+                                       "metadata": {"name": "kube-proxy", "namespace": NAMESPACE}}))
+        self.release.values = {"image": self.release.values["image"], "existingConfigMap": {"name": "kube-proxy"}}
+        self.release.apply()
+        self.release.wait()
+        yield from self._modes({node.name: "iptables" for node in self.cluster.nodes})
+        yield from self._served()
 
 
 def play(cluster, helm, options):
@@ -274,13 +274,17 @@ def play(cluster, helm, options):
         tests.run("a node moves to a pool in iptables mode, and no connection fails", story.pool)
         tests.run("uninstall removes all objects and keeps the rules", story.remove)
         tests.run("sluiced --cleanup in a debug pod removes the rules of the nodes", story.clean_up)
+        tests.run("the chart is installed in userspace mode, and a Service is served", story.userspace)
+        tests.run("a second release gets no pod on a node that has one", story.second)
+        tests.run("the chart uses the ConfigMap of kube-proxy", story.kube_proxy_configuration)
     return tests.finish()
 
 
 def options_or_reason():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--image", required=True, metavar="FILE", help="image archive")
-    parser.add_argument("--name", default="registry.example/sluice:0.1.0", metavar="IMAGE", help="image in it (default %(default)s)")
+    parser.add_argument("--name", default="registry.example/sluice:0.1.0", metavar="IMAGE",
+                        help="image in it (default %(default)s)")
     parser.add_argument("--keep", action="store_true", help="do not remove the cluster")
     wanted = parser.parse_args()
     helm = os.environ.get("SLUICE_HELM") or shutil.which("helm")

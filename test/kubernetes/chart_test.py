@@ -159,9 +159,9 @@ def unselected(objects):
                 asked = [port["targetPort"] for port in one["spec"].get("ports", [])] + \
                     [endpoint["port"] for endpoint in one["spec"].get("podMetricsEndpoints", [])]
                 yield from (f"{kind}: no pod has port {name}" for name in asked if name not in ports)
-    services = of_kind(objects, "Service")
+    services = [one["metadata"]["labels"].items() for one in of_kind(objects, "Service")]
     for one in of_kind(objects, "ServiceMonitor"):
-        if not any(one["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items() for service in services):
+        if not any(one["spec"]["selector"]["matchLabels"].items() <= labels for labels in services):
             yield "ServiceMonitor selects no Service"
 
 
@@ -198,7 +198,7 @@ def check_inputs(tap, defaults):
                                                   if not schema_errors(merged(defaults, values))])
     done = subprocess.run([sys.executable, "-B", str(chart.CHART.parent / "values_table.py"), "--check"], capture_output=True,
                           text=True, check=False)
-    tap.check("the README has the current table of values", done.stdout.splitlines() or ([done.stderr] if done.returncode else []))
+    tap.check("the README has the current table of values", done.stdout.splitlines() + done.stderr.splitlines())
     tap.check("every value has a description", re.findall(r"^\| `\S+` \| .* \|  \|$",
                                                           (chart.CHART / "README.md").read_text(encoding="utf-8"), re.M))
     tap.check("the check of templates finds errors", [what for what, text in BROKEN_TEMPLATES.items()
@@ -291,7 +291,8 @@ def with_helm(tap, rendered):
     titles = {
         "helm lint accepts the chart": lambda: (lambda done: [] if done.returncode == 0 else [done.stdout, done.stderr])(
             chart.run_helm("lint", "--strict", str(chart.CHART), "--values", str(chart.VALUES / "base.yaml"))),
-        **{f"{name}: helm renders the committed manifests": lambda name=name: differing(name, rendered[name]) for name in rendered},
+        **{f"{name}: helm renders the committed manifests": lambda name=name: differing(name, rendered[name])
+           for name in rendered},
         "helm renders alerts and dashboard of packaging/monitoring": lambda: list(changed_sources()),
         "helm packs the chart": packed,
         **{f"helm rejects {what}": lambda what=what, case=case: accepted(what, *case) for what, case in REFUSED.items()},

@@ -3,9 +3,9 @@
 """What an API server would say about a manifest, without one: fields, types, what is required, and the values of words.
 
 Written down by hand after the API reference of Kubernetes 1.36: apps/v1, core/v1, rbac.authorization.k8s.io/v1,
-kustomize.config.k8s.io/v1beta1, and monitoring.coreos.com/v1 of the Prometheus Operator. It has the kinds that are used here, with their fields but for some that a proxy of nodes
-never needs (ephemeral volumes, volumes of vendors, affinity of pods, …); what is not here is an error. So it is stricter
-than a server, and never laxer about what it has.
+kustomize.config.k8s.io/v1beta1, and monitoring.coreos.com/v1 of the Prometheus Operator. It has the kinds that are used
+here, with their fields but for some that a proxy of nodes never needs (ephemeral volumes, volumes of vendors, affinity of
+pods, …); what is not here is an error. So it is stricter than a server, and never laxer about what it has.
 
     "string" "int" "bool"      scalars; "quantity" a number or text such as 20m; "intstr" a number, or text
     "labels"                   a map of strings to strings
