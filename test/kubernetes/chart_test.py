@@ -3,12 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the Helm chart packaging/helm/sluice without a cluster, and prints TAP.
 
+  chart_test.py [--builddir DIR]
+
 Without helm: values against their schema, templates, table of values, and the committed output of helm (chart/rendered): that
 it is of the current chart, valid, and the same as the tested manifests in packaging/kubernetes. With helm (SLUICE_HELM, or in
-PATH) in addition: that helm renders the same, accepts the chart, and rejects unusable values. Each check is first tested with
-broken input.
+PATH) in addition: that helm renders the same, accepts the chart, and rejects unusable values. With --builddir, the daemon of
+that build tree checks the rendered configurations. Each check is first tested with broken input.
 """
 
+import argparse
 import copy
 import json
 import re
@@ -25,6 +28,7 @@ SRC = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SRC / "test/lint"))
 
 import chart  # noqa: E402
+import chart_daemon  # noqa: E402
 import kustomize  # noqa: E402
 import schema  # noqa: E402
 import templates  # noqa: E402
@@ -304,7 +308,26 @@ def with_helm(tap, rendered):
             tap.skip(title, "helm is not installed, and SLUICE_HELM is not set")
 
 
+def with_daemon(tap, rendered, build):
+    """Of each set and pool."""
+    broken = {"config.yaml": "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmoed: ipvs\n",
+              "kubeconfig": ""}
+    titles = {"the daemon rejects a misspelled field": lambda: [] if chart_daemon.rejected(build, broken) else ["it does not"]}
+    for name, objects in rendered.items():
+        data = [one["data"] for one in of_kind(objects, "ConfigMap") if "config.yaml" in one["data"]]
+        titles[f"{name}: the daemon accepts the configuration"] = lambda data=data: [
+            line for one in data for line in chart_daemon.rejected(build, one)]
+    for title, check in titles.items():
+        if build:
+            tap.check(title, check())
+        else:
+            tap.skip(title, "no --builddir")
+
+
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--builddir", metavar="DIR", help="build tree of Sluice")
+    build = parser.parse_args().builddir
     tap = ChartTap()
     defaults = yaml.safe_load((chart.CHART / "values.yaml").read_text(encoding="utf-8"))
     check_inputs(tap, defaults)
@@ -316,6 +339,7 @@ def main():
     check_checks(tap, rendered)
     for name, objects in rendered.items():
         check_rendered(tap, name, objects, first[name])
+    with_daemon(tap, {name: objects for name, objects in rendered.items() if of_kind(objects, "ConfigMap")}, build)
     with_helm(tap, rendered)
     return tap.finish()
 
