@@ -42,8 +42,8 @@ def package(run):
 
 
 def kubernetes(run):
-    """The image, the manifests, and a deployment of the manifests. The image is made from the packages if they were built,
-    otherwise from `make install`; in the long form from both, with ipvs mode on a kernel that has IPVS."""
+    """The image, the manifests, the Helm chart, and a deployment of the manifests. The image is made from the packages if they
+    were built, otherwise from `make install`; in the long form from both, with ipvs mode on a kernel that has IPVS."""
     folder = run.test("kubernetes")
     packages_built = lambda: os.path.exists(run.built("packages/done"))  # noqa: E731
     image = ["/usr/bin/python3", run.test("package/image_test.py"), "--builddir", run.build]
@@ -51,6 +51,8 @@ def kubernetes(run):
     about = {"needs": READY, "locks": (IMAGE, TREE)}  # `make install` where there are no packages
     made = [
         Step("kubernetes", "manifests", ["/usr/bin/python3", f"{folder}/manifests_test.py"], 60, needs=READY, weight=0.7),
+        Step("kubernetes", "chart", ["/usr/bin/python3", f"{folder}/chart_test.py", "--builddir", run.build], 120, needs=READY,
+             after=(PROGRAMS,), weight=0.7),
         Step("kubernetes", "image", lambda: [*image, *(["--debs", run.built("packages")] if packages_built() else [])], 300,
              after=(PACKAGES, *(["kubernetes/image-tree"] if run.long else [])), weight=0.7, **about),
         Step("kubernetes", "pods", [*pods, *(() if run.long else ("--short",))], 1200, after=("kubernetes/image", PROGRAMS),

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an API server would say about a manifest, without one: fields, types, what is required, and the values of words.
 
-Written down by hand after the API reference of Kubernetes 1.36: apps/v1, core/v1, rbac.authorization.k8s.io/v1, and
-kustomize.config.k8s.io/v1beta1. It has the kinds that are used here, with their fields but for some that a proxy of nodes
-never needs (ephemeral volumes, volumes of vendors, affinity of pods, …); what is not here is an error. So it is stricter
-than a server, and never laxer about what it has.
+Written down by hand after the API reference of Kubernetes 1.36: apps/v1, core/v1, rbac.authorization.k8s.io/v1,
+kustomize.config.k8s.io/v1beta1, and monitoring.coreos.com/v1 of the Prometheus Operator. It has the kinds that are used
+here, with their fields but for some that a proxy of nodes never needs (ephemeral volumes, volumes of vendors, affinity of
+pods, …); what is not here is an error. So it is stricter than a server, and never laxer about what it has.
 
     "string" "int" "bool"      scalars; "quantity" a number or text such as 20m; "intstr" a number, or text
     "labels"                   a map of strings to strings
@@ -98,7 +98,34 @@ POD = {
     "securityContext": {"runAsUser": "int", "runAsGroup": "int", "runAsNonRoot": "bool", "fsGroup": "int",
                         "sysctls": [{"name!": "string", "value!": "string"}], "seccompProfile": SECCOMP},
 }
+RELABELINGS = [{
+    "sourceLabels": ["string"], "separator": "string", "targetLabel": "string", "regex": "string", "modulus": "int",
+    "replacement": "string", "action": ("replace", "keep", "drop", "hashmod", "labelmap", "labeldrop", "labelkeep"),
+}]
+ENDPOINT = {"port!": "string", "path": "string", "scheme": ("http", "https"), "interval": "string", "scrapeTimeout": "string",
+            "honorLabels": "bool", "relabelings": RELABELINGS, "metricRelabelings": RELABELINGS}
+RULE = {"alert!": "string", "expr!": "string", "for": "string", "keep_firing_for": "string", "labels": "labels",
+        "annotations": "labels"}
 KINDS = {
+    ("v1", "Service"): {
+        "metadata!": META,
+        "spec!": {
+            "clusterIP": "string", "publishNotReadyAddresses": "bool", "selector": "labels",
+            "type": ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName"),
+            "ports": [{"name": "string", "port!": "int", "targetPort": "intstr", "protocol": ("TCP", "UDP", "SCTP")}],
+        },
+    },
+    ("monitoring.coreos.com/v1", "PodMonitor"): {
+        "metadata!": META,
+        "spec!": {"jobLabel": "string", "selector!": SELECTOR, "podMetricsEndpoints!": [ENDPOINT]},
+    },
+    ("monitoring.coreos.com/v1", "ServiceMonitor"): {
+        "metadata!": META,
+        "spec!": {"jobLabel": "string", "selector!": SELECTOR, "endpoints!": [ENDPOINT]},
+    },
+    ("monitoring.coreos.com/v1", "PrometheusRule"): {
+        "metadata!": META, "spec!": {"groups": [{"name!": "string", "interval": "string", "rules": [RULE]}]},
+    },
     ("v1", "ServiceAccount"): {"metadata!": META, "automountServiceAccountToken": "bool",
                                "imagePullSecrets": [{"name": "string"}]},
     ("v1", "ConfigMap"): {"metadata!": META, "data": "labels", "immutable": "bool"},

@@ -18,6 +18,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PLACES = {
     "the newest entry of packaging/debian/changelog": (r"packaging/debian/changelog$", r"\Asluice \((?:\d+:)?([^)-]+)-"),
     "pages of the manual": (r"docs/man/", r'^\.TH .*"Sluice ([^"]+)"'),
+    "the Helm chart": (r"packaging/helm/sluice/Chart\.yaml$", r"^(?:version|appVersion): (.*)$"),
     "tags of the image": (r"(?:docs|packaging)/(?:kubernetes|image)/", r"(?:newTag: *|\bsluice:)(\d[\w.]*\d)"),
 }
 CHANGELOG = "CHANGELOG.md"
