@@ -29,7 +29,7 @@ def reap(pid):
         pass
 
 
-def kill(pids, seconds=30):
+def kill(pids, seconds=120):
     """Sends SIGKILL and returns once the processes ended."""
     pids = set(pids)
     for pid in pids:
