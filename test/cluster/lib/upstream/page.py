@@ -21,6 +21,7 @@ A test that fails with Sluice and passes with kube-proxy makes the lint fail unl
 """
 _TAGS = re.compile(r"\[sig-network\] | \[(?:LinuxOnly|NodeConformance)\]")
 _TITLES = {KUBE_PROXY: "kube-proxy", SLUICE: "Sluice"}
+FEW = 6  # names of excluded tests that are listed; of more tests only the common words
 _VERSIONS = ("kubernetes", "containerd", "kernel", "sluice")
 
 
@@ -86,7 +87,7 @@ def _skipped(runs):
     everywhere = [title(run) for run in runs]
     return "## Tests that skip themselves\n\n" + _table(
         ["test", "proxy and mode", "reason that the test prints"],
-        [[test, "all" if who == everywhere else ", ".join(who), reason] for (test, reason), who in sorted(rows.items())])
+        [[test, "all" if proxies == everywhere else ", ".join(proxies), reason] for (test, reason), proxies in sorted(rows.items())])
 
 
 def _group(group, tests, runs):
@@ -104,7 +105,7 @@ def _cell(result):
 def _excluded(tests, names):
     rows = []
     for one, found in tests.excluded(names).items():
-        rows.append([one.needs, one.reason, len(found), "<br>".join(map(short, found)) if len(found) <= 3 else _common(found)])
+        rows.append([one.needs, one.reason, len(found), "<br>".join(map(short, found)) if len(found) <= FEW else _common(found)])
     return "## Excluded tests\n\n" + _table(["needs", "reason", "tests", "names"], rows)
 
 
