@@ -5,8 +5,10 @@
 Prints TAP."""
 
 import re
+import socket
 import sys
 import tempfile
+import threading
 import tomllib
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -14,7 +16,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 
 from lib import tap  # noqa: E402
-from lib.upstream import compare, documents, junit, page, proxy_pods, selection  # noqa: E402
+from lib.upstream import compare, documents, holding_proxy, junit, page, proxy_pods, selection  # noqa: E402
 from lib.upstream.junit import FAILED, PASSED, SKIPPED, Result  # noqa: E402
 from lib.upstream.listing import BadList, TestList  # noqa: E402
 
@@ -241,6 +243,27 @@ def _pods():
     pod = proxy_pods.manifest(command, "image")["spec"]["template"]
     equal(pod["metadata"]["labels"], {"k8s-app": "kube-proxy"})
     equal(pod["spec"]["containers"][0]["command"], ["chroot", "/node", *command])
+
+
+@test("holding proxy: a connection is kept open until the server listens, and ends when the server ends it")
+def _holding():
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        server = reserved.getsockname()  # refuses connections until it listens
+        client, inside = socket.socketpair()
+        thread = threading.Thread(target=holding_proxy.serve, args=(inside, server), daemon=True)
+        thread.start()
+        client.sendall(b"question")
+        client.settimeout(10)
+        reserved.listen()
+        with reserved.accept()[0] as connection:
+            equal(connection.recv(100), b"question")
+            connection.sendall(b"answer")
+        equal(client.recv(100), b"answer")
+        equal(client.recv(100), b"")
+        thread.join(10)
+        holds(not thread.is_alive(), "the connection of the proxy does not end")
+        client.close()
 
 
 def committed():

@@ -11,7 +11,7 @@ import time
 
 from .. import ginkgo, pace, shell
 from ..failure import ClusterError
-from . import junit, node_ssh, proxy_pods, selection
+from . import apiserver_pod, junit, node_ssh, proxy_pods, selection
 
 ZONE = "topology.kubernetes.io/zone"
 NICE = ("nice", "-n", "10")
@@ -33,12 +33,7 @@ class GroupRun:
         self._prepare_nodes()
         begun = time.monotonic()
         with contextlib.ExitStack() as stack:
-            environment, more = {}, ()
-            if self._group.disruptive:
-                stack.enter_context(proxy_pods.ProxyPods(self._cluster, proxy))
-                environment = stack.enter_context(node_ssh.NodeSsh(self._cluster)).environment
-                more = (PROVIDER_WITH_SSH,)
-            status = self._ginkgo({**os.environ, **environment}, more)
+            status = self._disruptive(stack, proxy) if self._group.disruptive else self._ginkgo()
         seconds = time.monotonic() - begun
         for node in self._cluster.nodes:
             shutil.copy(node.proxy_process.log, self.folder)
@@ -54,13 +49,23 @@ class GroupRun:
             self._cluster.kubectl("label", "--overwrite", "node", node.name, zone)
             self._cluster.kubectl("uncordon" if node.number <= self._group.nodes else "cordon", node.name)
 
-    def _ginkgo(self, environment, more):
+    def _disruptive(self, stack, proxy):
+        """Provides what disruptive tests look up, then runs them."""
+        stack.enter_context(proxy_pods.ProxyPods(self._cluster, proxy))
+        ssh = stack.enter_context(node_ssh.NodeSsh(self._cluster))
+        pod = stack.enter_context(apiserver_pod.ApiServerPod(self._cluster))
+        status = self._ginkgo((PROVIDER_WITH_SSH, f"--kubeconfig={pod.kubeconfig}"), ssh.environment)
+        if pod.error:
+            raise ClusterError(f"restart of the API server: {pod.error}")
+        return status
+
+    def _ginkgo(self, more=(), environment=None):
         """The exit status of ginkgo, which is 1 if a test failed. `more` are arguments of e2e.test."""
         command = ginkgo.command(self._cluster, self._name, selection.focus(self._tests), processes=self._group.processes,
                                  more=more)
         with open(self.folder / "log.txt", "wb") as log:
             process = self._cluster.control_plane.place.popen(*NICE, *command, stdout=log, stderr=subprocess.STDOUT,
-                                                              env=environment)
+                                                              env={**os.environ, **(environment or {})})
             try:
                 return self._end(process)
             finally:
