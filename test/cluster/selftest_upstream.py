@@ -167,6 +167,20 @@ def _again():
     equal({name: one.result for name, (_, one) in run.results.items()}, {NODE: FAILED, ZONE: PASSED})
 
 
+@test("results: failed tests that run again replace their results, and the file and the page say so")
+def _failed_again():
+    run, tests = made_run("sluice", "nftables", {POD: FAILED}), made_list()
+    equal(run.failed([POD, NODE, "[sig-network] new"]), [POD, "[sig-network] new"])
+    run.add_again(tests.groups[0], [Result(POD, PASSED, "", 1)])
+    with tempfile.TemporaryDirectory() as folder:
+        documents.write(f"{folder}/{run.file}", run.text())
+        [kept] = documents.read_runs(folder)
+    equal((kept.text(), kept.attempts), (run.text(), {POD: 2}))
+    holds("| Services should serve pods | passed (run 2) |" in page.text(tests, NAMES[:4], [kept]), "the page has no second run")
+    run.add(tests.groups[0], [Result(POD, PASSED, "", 1)], 5)
+    equal(run.attempts, {})
+
+
 @test("results: a malformed file is rejected")
 def _bad_file():
     with tempfile.TemporaryDirectory() as folder:

@@ -43,6 +43,7 @@ def options():
     run.add_argument("proxies", nargs="+", metavar="PROXY:MODE", help="kube-proxy, sluice or the path of sluiced, and the mode")
     run.add_argument("--builddir", metavar="DIR", help="build tree of Sluice; without it the installed program runs")
     run.add_argument("--group", action="append", metavar="NAME", help="run this group only; repeatable")
+    run.add_argument("--failed", action="store_true", help="run only tests that failed in the recorded results, or have none")
     run.add_argument("--running", action="store_true", help="use the cluster that runs, and leave it")
     run.add_argument("--nodes", type=int, default=6, help="nodes of a new cluster (default: %(default)s)")
     run.add_argument("--limit", type=int, default=1800, metavar="SECONDS", help="time limit of a group (default: %(default)s)")
@@ -109,9 +110,17 @@ def with_cluster(wanted, cluster, tests, names, proxies, out):
 
 def run_group(wanted, cluster, tests, names, proxy, run, group, out):
     chosen = tests.tests_of(group, names)
+    again = wanted.failed and group.name in run.groups
+    if again:
+        chosen = [test for test in run.failed(chosen) if tests.known_reason(run.mode, test) is None or run.result(test) is None]
+        if not chosen:
+            return
     ginkgo = runner.GroupRun(cluster, group, chosen, f"{proxy.program}-{proxy.mode}-{group.name}", wanted.limit)
     report, seconds = ginkgo.run(proxy)
-    run.add(group, report.results, seconds)
+    if again:
+        run.add_again(group, report.results)
+    else:
+        run.add(group, report.results, seconds)
     out.add(f"{run.name}: {group.name}: the suite runs in {seconds:.0f} s", report.broken)
     for test in chosen:
         title, one = f"{run.name}: {group.name}: {page.short(test)}", run.result(test)

@@ -23,6 +23,7 @@ class Run:
         self.proxy, self.mode, self.date, self.versions = proxy, mode, "", {}
         self.groups = {}   # name → {"seconds", "nodes", "zones"}
         self.results = {}  # test → (group, junit.Result)
+        self.attempts = {}  # test → number of runs, if its first result was a failure that ran again
 
     @property
     def name(self):
@@ -37,6 +38,17 @@ class Run:
         self.results = {test: found for test, found in self.results.items() if found[0] != group.name}
         self.groups[group.name] = {"seconds": round(seconds), "nodes": group.nodes, "zones": group.zones}
         self.results.update((one.test, (group.name, one)) for one in results)
+        self.attempts = {test: number for test, number in self.attempts.items() if self.results[test][0] != group.name}
+
+    def add_again(self, group, results):
+        """Replaces the results of these tests, and counts the attempt."""
+        for one in results:
+            self.attempts[one.test] = self.attempts.get(one.test, 1) + 1
+            self.results[one.test] = (group.name, one)
+
+    def failed(self, tests):
+        """Those of the tests that failed or have no result."""
+        return [test for test in tests if self.result(test) is None or self.result(test).result == junit.FAILED]
 
     def result(self, test):
         """The junit.Result of a test, or None if the test did not run."""
@@ -49,7 +61,8 @@ class Run:
         """One line for each test, so that changes are readable."""
         head = {"proxy": self.proxy, "mode": self.mode, "date": self.date, "versions": self.versions, "groups": self.groups}
         lines = [json.dumps(key) + ": " + json.dumps(value) for key, value in head.items()]
-        rows = [json.dumps({"test": test, "group": group, "result": one.result, "reason": one.reason, "seconds": round(one.seconds)})
+        rows = [json.dumps({"test": test, "group": group, "result": one.result, "reason": one.reason, "seconds": round(one.seconds),
+                            **({"attempt": self.attempts[test]} if test in self.attempts else {})})
                 for test, (group, one) in sorted(self.results.items())]
         return "{" + ",\n ".join([*lines, '"results": [\n  ' + ",\n  ".join(rows) + "\n ]"]) + "}\n"
 
@@ -59,6 +72,8 @@ class Run:
         run.date, run.versions, run.groups = document["date"], document["versions"], document["groups"]
         for row in document["results"]:
             run.results[row["test"]] = (row["group"], junit.Result(row["test"], row["result"], row["reason"], row["seconds"]))
+            if "attempt" in row:
+                run.attempts[row["test"]] = row["attempt"]
         return run
 
 

@@ -12,6 +12,7 @@ from ..failure import ClusterError
 SERVER, SERVER_KEY = "dropbear", "dropbearkey"  # of Debian's package dropbear-bin
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 START_PATIENCE = 30
+CONNECT = ("bash", "-c", ": </dev/tcp/127.0.0.1/22")
 # The server reads the keys in root's home, which gets a file system of its own for the server and its commands.
 START = 'mount -t tmpfs tmpfs ~root && mkdir -m 700 ~root/.ssh && cp "$1" ~root/.ssh/authorized_keys && shift && exec "$@"'
 
@@ -39,15 +40,14 @@ class NodeSsh:
         shutil.rmtree(self._folder, ignore_errors=True)
         (self._folder / "bin").mkdir(parents=True)
         shell.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self._folder / "client")])
-        shell.run([SERVER_KEY, "-t", "ed25519", "-f", str(self._folder / "server")])
+        shell.run([SERVER_KEY, "-t", "rsa", "-f", str(self._folder / "server")])
         self._script("bin/sudo", 'exec "$@"')
         path = shlex.quote(f"{self._folder}/bin:{SYSTEM_PATH}")
         self._script("command", f'PATH={path} exec sh -c "$SSH_ORIGINAL_COMMAND"')
         for node in self._nodes:
             node.place.start(f"ssh-{node.name}", self._command())
             process = node.place.daemon(f"ssh-{node.name}")
-            process.wait(lambda node=node: node.run("nc", "-z", "127.0.0.1", "22", check=False).returncode == 0, "listen",
-                         START_PATIENCE)
+            process.wait(lambda node=node: node.run(*CONNECT, check=False).returncode == 0, "listen", START_PATIENCE)
         return self
 
     def __exit__(self, *_):

@@ -63,8 +63,10 @@ def _runs(tests, runs):
         seconds = sum(group["seconds"] for group in run.groups.values())
         rows.append([title(run), *counts, seconds, *(run.versions.get(key, "") for key in _VERSIONS), run.date])
     head = ["proxy and mode", "passed", "failed", "skipped", "seconds", "Kubernetes", "containerd", "kernel", "Sluice", "date"]
-    absent = "".join(f"\nNot run in {one.mode} mode: {one.reason}.\n" for one in tests.absent)
-    return "## Runs\n\n" + _table(head, rows) + absent
+    again = "\n\"run 2\": the first run of the test failed; the failed tests ran again in a group of their own.\n"
+    notes = again if any(run.attempts for run in runs) else ""
+    notes += "".join(f"\nNot run in {one.mode} mode: {one.reason}.\n" for one in tests.absent)
+    return "## Runs\n\n" + _table(head, rows) + notes
 
 
 def _known(tests, names, runs):
@@ -91,15 +93,17 @@ def _skipped(runs):
 
 
 def _group(group, tests, runs):
-    rows = [[short(test), *(_cell(run.result(test)) for run in runs)] for test in tests]
+    rows = [[short(test), *(_cell(run, test) for run in runs)] for test in tests]
     return f"## Group {group.name}\n\n{group.about[0].upper()}{group.about[1:]}.\n\n" + _table(
         ["test", *map(title, runs)], rows)
 
 
-def _cell(result):
+def _cell(run, test):
+    result = run.result(test)
     if result is None:
         return "–"
-    return f"**{result.result}**" if result.result == FAILED else result.result
+    word = f"**{result.result}**" if result.result == FAILED else result.result
+    return f"{word} (run {run.attempts[test]})" if test in run.attempts else word
 
 
 def _excluded(tests, names):
