@@ -8,8 +8,8 @@ from . import namespaces, pace, shell
 from .failure import ClusterError
 from .processes import Process
 
-# The kernel collects ended processes for a process 1 that ignores SIGCHLD.
-KEEP = "touch \"$1\"; trap '' CHLD; exec sleep infinity"
+# The kernel collects ended processes for a process 1 that ignores SIGCHLD. A shell cannot ignore it for a program that it starts.
+KEEP = "touch \"$1\"; exec env --ignore-signal=CHLD sleep infinity"
 
 
 class Place:

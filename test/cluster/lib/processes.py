@@ -4,11 +4,13 @@
 
 import os
 import signal
+import time
 
 from . import pace
 from .failure import ClusterError
 
 TAIL_LINES = 25
+STOP_PATIENCE = 20
 
 
 def start_time(pid):
@@ -29,7 +31,7 @@ def reap(pid):
         pass
 
 
-def kill(pids, seconds=30):
+def kill(pids, seconds=120):
     """Sends SIGKILL and returns once the processes ended."""
     pids = set(pids)
     for pid in pids:
@@ -86,14 +88,15 @@ class Process:
         process.returncode = 0  # it may outlive this program; `reap` collects the status
         return process.pid
 
-    def stop(self, patience=20):
-        """Sends SIGTERM, then SIGKILL after `patience` seconds."""
+    def stop(self, patience=None):
+        """Sends SIGTERM, then SIGKILL after `patience` seconds, which the load does not stretch; the default is ample."""
         pid = self.pid
         if pid:
             os.kill(pid, signal.SIGTERM)
-            if not pace.wait_until(lambda: reap(pid) or start_time(pid) is None, patience):
-                kill([pid])
-            reap(pid)
+            deadline = time.monotonic() + (patience or pace.stretched(STOP_PATIENCE))
+            while start_time(pid) and time.monotonic() < deadline:
+                time.sleep(pace.POLL_SECONDS)  # poll interval
+            kill([pid])
         self._file.unlink(missing_ok=True)
 
     def kill(self):
