@@ -22,6 +22,7 @@ def lint(run):
     made = [Step("lint", name, [*starter[name[-3:]], run.test("lint", name)], 60, weight=0.7, expected=5) for name in LINT]
     made += [Step("lint", name, ["python3", run.test(f"system/{name}_test.py")], 60, weight=0.7, expected=5)
              for name in ("run", "conformance")]
+    made.append(Step("lint", "upstream", ["python3", run.test("cluster/selftest_upstream.py")], 60, weight=0.7, expected=2))
     return [*made, Step("lint", "selftest", ["python3", run.test("harness/selftest.py")], 60, weight=0.7, expected=15)]
 
 

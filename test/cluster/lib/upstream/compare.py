@@ -1,0 +1,47 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compares results of Sluice with those of kube-proxy and with the list of known failures."""
+
+from .documents import KUBE_PROXY, SLUICE
+from .junit import FAILED, PASSED
+
+
+def problems(runs, tests):
+    """Regressions against kube-proxy that the list does not have, and its entries that are no longer true."""
+    control = [run for run in runs if run.proxy == KUBE_PROXY]
+    if len(control) != 1:
+        yield f"{len(control)} runs of kube-proxy, expected one as the control"
+        return
+    found = [run.mode for run in runs if run.proxy == SLUICE]
+    if found != sorted(tests.modes):
+        yield f"results of Sluice in the modes {found}, expected {sorted(tests.modes)}"
+    for run in runs:
+        if run.proxy == SLUICE:
+            yield from against(run, control[0], tests)
+
+
+def against(run, control, tests):
+    if run.versions.get("kubernetes") != control.versions.get("kubernetes"):
+        yield f"{run.name}: Kubernetes {run.versions.get('kubernetes')}, the control {control.versions.get('kubernetes')}"
+    for test in sorted(control.results.keys() | run.results.keys()):
+        one, other = run.result(test), control.result(test)
+        known = tests.known_reason(run.mode, test)
+        if one is None:
+            yield f"{run.name}: the test ran with kube-proxy only: {test}"
+        elif one.result == FAILED and known is None and (other is None or other.result != FAILED):
+            yield f"{run.name}: the test fails and is no known failure: {test}: {one.reason}"
+        elif one.result == PASSED and known is not None:
+            yield f"{run.name}: the test passes and is listed as a known failure: {test}"
+
+
+def incomplete(runs, tests, names):
+    """Tests of the list that a run lacks, and tests of a run that the list excludes."""
+    for run in runs:
+        for group in tests.groups:
+            expected = set(tests.tests_of(group, names))
+            found = {test for test, (name, _) in run.results.items() if name == group.name}
+            if group.name not in run.groups:
+                yield f"{run.name}: no results of the group {group.name}"
+                continue
+            yield from (f"{run.name}: no result of {test}" for test in sorted(expected - found))
+            yield from (f"{run.name}: {test} is not in the group {group.name}" for test in sorted(found - expected))
