@@ -1,0 +1,160 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Services without selectors, their EndpointSlices, and their continuous change."""
+
+import itertools
+import json
+import random
+import ssl
+import threading
+
+from . import addresses as a
+from . import netns_http, objects, pace, traffic
+from .failure import ClusterError
+from .layout import CONTROL_PLANE
+
+NAMESPACE = "traffic"
+FIRST_NODE_PORT = 31000
+FIELD_MANAGER = "traffic"
+PERIOD = 0.05  # seconds between two changes
+
+
+class Api:
+    """Requests of the administrator. Each thread needs one of its own."""
+
+    def __init__(self, layout):
+        self._tls = ssl.create_default_context(cafile=str(layout.pki / "ca.crt"))
+        self._tls.load_cert_chain(str(layout.pki / "admin.crt"), str(layout.pki / "admin.key"))
+        self._where = (layout.namespace(CONTROL_PLANE), layout.control_plane_ips[0], 6443)
+        self._connection = None
+
+    def request(self, method, path, body=None, kind="application/json"):
+        """(HTTP status, decoded answer); raises OSError if the server cannot be reached."""
+        try:
+            if self._connection is None:
+                self._connection = netns_http.NamespaceConnection(*self._where, self._tls)
+            self._connection.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": kind})
+            answer = self._connection.getresponse()
+            return answer.status, json.loads(answer.read() or b"{}")
+        except Exception:
+            self.close()
+            raise
+
+    def require(self, method, path, body=None, accepted=(), **more):
+        status, answer = self.request(method, path, body, **more)
+        if status >= 300 and status not in accepted:
+            raise ClusterError(f"{method} {path}: {status}: {answer.get('message', answer)}")
+        return answer
+
+    def apply(self, path, body):
+        """Creates or changes the object."""
+        return self.require("PATCH", f"{path}?fieldManager={FIELD_MANAGER}&force=true", body, kind="application/apply-patch+yaml")
+
+    def close(self):
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+
+class Services:
+    """`count` Services of type NodePort for `family` (addresses.V4 or V6), each with all of `servers` as endpoints."""
+
+    def __init__(self, layout, servers, count, family=a.V4):
+        self._layout, self.servers, self.count, self.family = layout, tuple(servers), count, family
+        self._api = Api(layout)
+
+    def cluster_ip(self, number):
+        return f"10.96.100.{number}" if self.family == a.V4 else f"fd00:96::64{number:02x}"
+
+    @staticmethod
+    def node_port(number):
+        return FIRST_NODE_PORT + number
+
+    def create(self):
+        self._api.apply(f"/api/v1/namespaces/{NAMESPACE}", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        for number in range(1, self.count + 1):
+            self.put_service(number)
+            self.put_endpoints(number, self.servers)
+
+    def delete(self):
+        for kind in ("/api/v1/namespaces/%s/services", "/apis/discovery.k8s.io/v1/namespaces/%s/endpointslices"):
+            for one in self._api.require("GET", kind % NAMESPACE)["items"]:
+                self._api.require("DELETE", f"{kind % NAMESPACE}/{one['metadata']['name']}", accepted=(404,))
+
+    def put_service(self, number, api=None):
+        spec = {"type": "NodePort", "clusterIP": self.cluster_ip(number), "clusterIPs": [self.cluster_ip(number)],
+                "ipFamilies": ["IPv4" if self.family == a.V4 else "IPv6"], "ipFamilyPolicy": "SingleStack",
+                "ports": [{"name": "tcp", "port": 80, "targetPort": traffic.PORT, "protocol": "TCP", "nodePort": self.node_port(number)}]}
+        made = objects.service(NAMESPACE, f"web-{number}", spec)
+        del made["status"]
+        (api or self._api).apply(f"/api/v1/namespaces/{NAMESPACE}/services/web-{number}", made)
+
+    def delete_service(self, number, api=None):
+        (api or self._api).require("DELETE", f"/api/v1/namespaces/{NAMESPACE}/services/web-{number}", accepted=(404,))
+
+    def put_endpoints(self, number, servers, api=None):
+        made = objects.endpoint_slice(NAMESPACE, f"web-{number}", f"web-{number}", self.family,
+                                      [{"name": "tcp", "port": traffic.PORT, "protocol": "TCP"}],
+                                      [objects.ready(one) for one in servers])
+        (api or self._api).apply(f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices/web-{number}", made)
+
+
+class Churn:
+    """While open, changes endpoints of all Services, and deletes and creates those from `spare` on, which no client uses. Each
+    Service keeps at least two servers, so a client that is not served has met missing or stale rules."""
+
+    def __init__(self, services, spare, layout):
+        self._services, self._spare = services, spare
+        self._api = Api(layout)
+        self._random = random.Random(1)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._absent = set()
+        self.changes = 0
+        self.unreachable = 0
+        self.problem = None
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def end(self):
+        """Stops the changes and restores all Services; raises the error that stopped the changes, if any."""
+        if self._stop.is_set():
+            return
+        self._stop.set()
+        self._thread.join()
+        for number in range(1, self._services.count + 1):
+            if number in self._absent:
+                self._services.put_service(number)
+            self._services.put_endpoints(number, self._services.servers)
+        self._api.close()
+        if self.problem:
+            raise self.problem
+
+    def _run(self):
+        subsets = [some for size in (2, 3) for some in itertools.combinations(self._services.servers, size)]
+        while not self._stop.wait(PERIOD * pace.SLOWNESS):
+            try:
+                self._change(subsets)
+                self.changes += 1
+            except OSError:  # the API server is down
+                self.unreachable += 1
+            except Exception as error:  # pylint: disable=broad-except  # raised by end()
+                self.problem = error
+                return
+
+    def _change(self, subsets):
+        number = self._random.randint(1, self._services.count)
+        if number >= self._spare and self._random.random() < 0.3:
+            if number in self._absent:
+                self._services.put_service(number, self._api)
+                self._absent.discard(number)
+            else:
+                self._services.delete_service(number, self._api)
+                self._absent.add(number)
+        else:
+            self._services.put_endpoints(number, self._random.choice(subsets), self._api)
