@@ -1,0 +1,121 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The service proxies that a node can run as a process: kube-proxy, and Sluice from a build tree or as installed."""
+
+import json
+import os
+import re
+import shutil
+
+from . import programs as sluice_programs
+from .failure import ClusterError
+from .layout import ANY, POD_CIDR, V6
+
+METRICS_PORT = 10249
+STATE_DIR = "/run/sluice"
+SYNCED = re.compile(r"^kubeproxy_sync_proxy_rules_last_timestamp_seconds(?:\{[^}]*\})? (\S+)", re.M)
+
+
+class Proxy:
+    """What both proxies have in common. They take the same configuration file."""
+
+    program = None  # as words on a command line name it
+
+    def __init__(self, mode):
+        self.mode = mode
+        self.settings = {}  # further fields of the KubeProxyConfiguration
+
+    def __str__(self):
+        return f"{self.program} {self.mode}"
+
+    def command(self, node):
+        """The command line on that node."""
+        raise NotImplementedError
+
+    def clean_up(self, node):
+        """Removes everything that the proxy programmed on the node. The proxy must not run."""
+        raise NotImplementedError
+
+    def words(self):
+        """The arguments with which from_words() returns this proxy."""
+        return {"program": self.program, "mode": self.mode}
+
+    def configuration(self, node):
+        """The text of the configuration file, which is JSON and so YAML."""
+        layout = node.layout
+        return json.dumps({
+            "apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
+            "clientConnection": {"kubeconfig": str(layout.kubeconfig("proxy"))},
+            "bindAddress": ANY[layout.families[0]],
+            "healthzBindAddress": f"[{ANY[V6]}]:10256" if layout.families == (V6,) else "0.0.0.0:10256",
+            "metricsBindAddress": f"127.0.0.1:{METRICS_PORT}",
+            "clusterCIDR": ",".join(layout.each(POD_CIDR)),
+            "hostnameOverride": node.name,
+            "mode": self.mode,
+            "conntrack": {"maxPerCore": 0, "min": 0},  # the limit is one of the whole machine
+            **self.settings,
+        }, indent=1) + "\n"
+
+    def write_configuration(self, node):
+        path = node.folder / "proxy.yaml"
+        path.write_text(self.configuration(node), encoding="utf-8")
+        return str(path)
+
+    def ready(self, node):
+        """Whether the proxy runs in its mode and has synced each of its address families."""
+        if (node.get(METRICS_PORT, "/proxyMode") or "").strip() != self.mode:
+            return False
+        synced = SYNCED.findall(node.get(METRICS_PORT, "/metrics") or "")
+        return bool(synced) and all(float(seconds) > 0 for seconds in synced)
+
+
+class KubeProxy(Proxy):
+    program = "kube-proxy"
+
+    def command(self, node):
+        return [node.programs.path("kube-proxy"), f"--config={self.write_configuration(node)}", "--v=2"]
+
+    def clean_up(self, node):
+        node.run(node.programs.path("kube-proxy"), "--cleanup", check=False)
+
+
+class Sluice(Proxy):
+    """`builddir` is a build tree; without it the installed daemon runs. `daemon` is the path of another daemon."""
+
+    program = "sluice"
+
+    def __init__(self, mode, builddir=None, daemon=None):
+        super().__init__(mode)
+        self.builddir = os.path.abspath(builddir) if builddir else None
+        if self.builddir:
+            self.daemon = sluice_programs.Programs(self.builddir).sluiced
+        else:
+            self.daemon = os.path.abspath(daemon) if daemon else shutil.which("sluiced")
+        if not self.daemon:
+            raise ClusterError("sluiced is not installed; name a build tree with --builddir")
+
+    def words(self):
+        return {"program": self.program if self.builddir else self.daemon, "mode": self.mode, "builddir": self.builddir}
+
+    def _plugins(self, node):
+        if not self.builddir:
+            return []
+        return [f"--plugin-dir={sluice_programs.Programs(self.builddir).plugin_dir(str(node.folder))}"]
+
+    def command(self, node):
+        return [self.daemon, f"--config={self.write_configuration(node)}", f"--state-dir={STATE_DIR}", "--v=2",
+                *self._plugins(node)]
+
+    def clean_up(self, node):
+        node.run(self.daemon, "--cleanup", f"--state-dir={STATE_DIR}", *self._plugins(node))
+
+
+def from_words(program, mode, builddir=None):
+    """The proxy that a command line names: kube-proxy, sluice (or sluiced), or the path of a daemon of Sluice."""
+    if program == KubeProxy.program:
+        return KubeProxy(mode)
+    if program in ("sluice", "sluiced"):
+        return Sluice(mode, builddir)
+    if os.path.isabs(program) and os.access(program, os.X_OK):
+        return Sluice(mode, daemon=program)
+    raise ClusterError(f"invalid proxy '{program}': use kube-proxy, sluice, or the path of sluiced")
