@@ -110,7 +110,8 @@ class Result:
 
     @property
     def slowest_ms(self):
-        return max(self._counts[flow.name]["slowest_ms"] for flow in self._flows)
+        """The slowest answer through a Service."""
+        return max(self._counts[flow.name]["max_ms"] for flow in self._flows)
 
     def problems(self):
         """Sentences about failed connects and broken streams. A failure of a twin is a problem of the test itself."""
