@@ -89,7 +89,9 @@ class ControlPlane:
         except shell.CommandFailed:
             return False
 
+    def kubectl_command(self, *words):
+        return [self.programs.path("kubectl"), f"--kubeconfig={self.layout.kubeconfig('admin')}", *words]
+
     def kubectl(self, *words, stdin=None, timeout=300):
         """The output of kubectl as administrator; raises shell.CommandFailed."""
-        return self.place.run(self.programs.path("kubectl"), f"--kubeconfig={self.layout.kubeconfig('admin')}", *words,
-                              stdin=stdin, timeout=timeout).stdout
+        return self.place.run(*self.kubectl_command(*words), stdin=stdin, timeout=timeout).stdout
