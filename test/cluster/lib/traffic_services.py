@@ -93,6 +93,9 @@ class Services:
     def delete_service(self, number, api=None):
         (api or self._api).require("DELETE", f"/api/v1/namespaces/{NAMESPACE}/services/web-{number}", accepted=(404,))
 
+    def delete_endpoints(self, number):
+        self._api.require("DELETE", f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices/web-{number}", accepted=(404,))
+
     def put_endpoints(self, number, servers=None, api=None):
         """Without `servers`: the first ones."""
         servers = servers or self.servers[:ENDPOINTS]

@@ -7,7 +7,7 @@ import json
 import os
 
 from . import addresses as a
-from . import network, pki, traffic, traffic_hosts, traffic_scene, traffic_services, traffic_state
+from . import netns_http, network, pki, traffic, traffic_hosts, traffic_scene, traffic_services, traffic_state
 from . import programs as sluice_programs
 from .cluster import Cluster
 from .failure import ClusterError
@@ -88,6 +88,14 @@ class Stage:
         """Starts the clients; returns once all of them are served."""
         node, outside = traffic_hosts.node(self.layout, 1), traffic_hosts.outside(self.layout)
         return traffic_scene.Run(self.scene, traffic_scene.flows(self.services, self._client, node, outside, PER_SENDER))
+
+    def answers(self, number):
+        """Whether the cluster IP of that Service accepts a connection of the client pod."""
+        try:
+            netns_http.connect_in(self.layout.namespace("client"), (self.services.cluster_ip(number), 80), timeout=1).close()
+            return True
+        except OSError:
+            return False
 
     # Proxies.
 
