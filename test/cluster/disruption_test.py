@@ -17,7 +17,7 @@ import time
 sys.dont_write_bytecode = True
 
 from lib import traffic_state  # noqa: E402
-from lib.traffic_program import Tests, parse, programs_or_reason, wait_for  # noqa: E402
+from lib.traffic_program import Tests, parser, programs_or_reason, wait_for  # noqa: E402
 from lib.traffic_stage import KUBE_PROXY, SLUICE, Stage  # noqa: E402
 
 BEFORE, AFTER = 30, 60  # connections of each flow before and after the disruption
@@ -171,7 +171,7 @@ def restart_without_apiserver(stage):
 
 
 def main():
-    options = parse(__doc__.splitlines()[0])
+    options = parser(__doc__).parse_args()
     tests = Tests(options.only)
     programs, reason = programs_or_reason()
     if reason:

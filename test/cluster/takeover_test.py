@@ -19,7 +19,7 @@ import sys
 sys.dont_write_bytecode = True
 
 from lib import traffic_scene, traffic_state  # noqa: E402
-from lib.traffic_program import Tests, parse, programs_or_reason  # noqa: E402
+from lib.traffic_program import Tests, parser, programs_or_reason  # noqa: E402
 from lib.traffic_stage import KUBE_PROXY, SLUICE, Stage  # noqa: E402
 
 BEFORE, AFTER = 40, 80  # connections of each flow before and after the change
@@ -76,7 +76,7 @@ def play(step, stage, tests):
 
 
 def main():
-    options = parse(__doc__.splitlines()[0])
+    options = parser(__doc__).parse_args()
     tests = Tests(options.only)
     programs, reason = programs_or_reason()
     if reason:

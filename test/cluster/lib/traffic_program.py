@@ -54,13 +54,13 @@ class Tests:
         return self._results.finish()
 
 
-def parse(description):
+def parser(description):
     signal.signal(signal.SIGTERM, _ended)
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--builddir", required=True, metavar="DIR", help="build tree of Sluice")
-    parser.add_argument("--folder", metavar="DIR", help="folder of the cluster (default: as test/cluster/cluster)")
-    parser.add_argument("--only", default="", metavar="WORD", help="run only tests whose names contain WORD")
-    return parser.parse_args()
+    words = argparse.ArgumentParser(description=description.splitlines()[0])
+    words.add_argument("--builddir", required=True, metavar="DIR", help="build tree of Sluice")
+    words.add_argument("--folder", metavar="DIR", help="folder of the cluster (default: as test/cluster/cluster)")
+    words.add_argument("--only", default="", metavar="WORD", help="run only tests whose names contain WORD")
+    return words
 
 
 def programs_or_reason():
