@@ -41,8 +41,7 @@ class Story:
     def check(self, name, change):
         """`change` returns problems; meanwhile no connection may fail."""
         def test():
-            with self._stage.churn() as churn:
-                run = self._stage.traffic()
+            with self._stage.churn() as churn, self._stage.traffic() as run:
                 run.wait_connects(BEFORE)
                 problems = list(change() or ())
                 run.wait_connects(AFTER)

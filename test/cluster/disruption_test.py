@@ -32,8 +32,7 @@ def harmless(name, stage, tests, disrupt, churning=True):
     """The disruption fails no connection, and afterwards the node has the state of a fresh start, and new Services work."""
     program, mode = SLUICE, stage.node.proxy.mode
     wanted = stage.fresh(program, mode)
-    with stage.churn() as churn:
-        run = stage.traffic()
+    with stage.churn() as churn, stage.traffic() as run:
         if not churning:
             churn.end()
         run.wait_connects(BEFORE)
@@ -156,7 +155,8 @@ def run_mode(mode, stage, tests):
     check("a restart of the API server fails no connection", stage.cluster.control_plane.restart_apiserver)
     check(f"an API server that is down for {DOWN_SECONDS} s fails no connection", lambda: apiserver_down(stage))
     check("a restart while the API server is down fails no connection", lambda: restart_without_apiserver(stage), churning=False)
-    tests.check(f"Sluice in {mode} mode: after a reboot (no rules, no state folder) the rules are complete", lambda: reboot(stage, mode))
+    tests.check(f"Sluice in {mode} mode: after a reboot (no rules, no state folder) the rules are complete",
+                lambda: reboot(stage, mode))
 
 
 def restart_without_apiserver(stage):

@@ -56,8 +56,7 @@ def play(step, stage, tests):
     """Yields sentences about problems."""
     wanted = stage.fresh(*step.end)
     stage.begin(*step.begin)
-    with stage.churn() as churn:
-        run = stage.traffic()
+    with stage.churn() as churn, stage.traffic() as run:
         run.wait_connects(BEFORE)
         if step.swap:
             stage.swap(step.end[1])

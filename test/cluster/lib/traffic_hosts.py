@@ -62,7 +62,8 @@ class PodHosts:
         commands = ["link set lo up"]
         # Single addresses, and no redirects: answers to a neighbour must pass through the node, which translates them.
         for network in networks:
-            commands.append(f"addr add {network[last]}/{network.max_prefixlen} dev eth0{' nodad' if network.version == 6 else ''}")
+            quick = " nodad" if network.version == 6 else ""
+            commands.append(f"addr add {network[last]}/{network.max_prefixlen} dev eth0{quick}")
         commands.append("link set eth0 up")
         for family, network in zip(layout.families, networks):
             commands.append(f"route add {DEFAULT[family]} via {network[1]} dev eth0 onlink")

@@ -3,6 +3,7 @@
 """Frame of the test programs with traffic: options, results as TAP, and the table of counts at the end."""
 
 import argparse
+import http.client
 import signal
 import time
 
@@ -10,7 +11,7 @@ from . import kube_programs, pace, tap
 from .failure import ClusterError
 from .shell import CommandFailed
 
-FAILURES = (ClusterError, CommandFailed, OSError)
+FAILURES = (ClusterError, CommandFailed, OSError, http.client.HTTPException)
 
 
 class Tests:
@@ -40,7 +41,8 @@ class Tests:
             self._add(name, tap.SKIP, reason)
 
     def _add(self, name, result, reason="", seconds=0.0, notes=()):
-        self._results.add({"name": name, "parameters": [], "result": result, "reason": reason, "seconds": round(seconds, 1)}, notes)
+        self._results.add({"name": name, "parameters": [], "result": result, "reason": reason, "seconds": round(seconds, 1)},
+                          notes)
 
     def count(self, name, result):
         """Adds a traffic_scene.Result to the table."""

@@ -66,6 +66,17 @@ class Scene:
         return found
 
 
+def serve(scene, hosts, ports):
+    """Starts the server of each host, like traffic.serve, with these ports and that of the twins."""
+    for host in hosts:
+        ready = os.path.join(scene.directory, f"ready-{host.name}")
+        words = [word for port in (*ports, traffic.STRAIGHT_PORT) for word in ("--port", str(port))]
+        server = scene.start(host.place, *traffic.URGENT, scene.programs.swaptraffic, "serve", "--name", host.name, *words,
+                             "--ready-file", ready)
+        scene.defer(lambda server=server: shell.stop(server))
+        scene.wait_until(lambda ready=ready: os.path.exists(ready), f"the server {host.name} listens")
+
+
 def flows(services, pod, node, outside, per_sender):
     """New connections and streams from a pod, the node and outside, each to `per_sender` Services."""
     made = []
@@ -124,7 +135,8 @@ class Result:
                     found.append(f"{name}: nothing was answered: {one['failed']}")
                 elif failed or one["reset"]:
                     first = ", ".join(f"{event['what']} at {event['t']:.2f}" for event in one["first_failures"][:3])
-                    found.append(f"{name}: of {one['sent']} {failed} failed {one['failed']}, {one['reset']} were cut; first: {first}")
+                    found.append(f"{name}: of {one['sent']} {failed} failed {one['failed']}, {one['reset']} were cut; "
+                                 f"first: {first}")
         return found
 
     def line(self):
@@ -132,12 +144,25 @@ class Result:
 
 
 class Run:
-    """Traffic from now on; `end` returns the Result."""
+    """Traffic from now on, while it is open; `end` returns the Result."""
 
     def __init__(self, scene, all_flows):
         self._flows = all_flows
         self._scene = scene
-        self._traffic = traffic.Traffic(scene, all_flows).wait_flowing()
+        self._traffic = traffic.Traffic(scene, all_flows)
+        self._ended = False
+
+    def __enter__(self):
+        try:
+            self._traffic.wait_flowing()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        if not self._ended:
+            self._traffic.stop()
 
     def wait_connects(self, count):
         """Returns once each flow has been answered that many more times."""
@@ -150,4 +175,5 @@ class Run:
                                f"each flow is answered {count} more times", 60, every=0.2)
 
     def end(self):
+        self._ended = True
         return Result(self._flows, self._traffic.stop())

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services without selectors, their EndpointSlices, and their continuous change."""
 
+import http.client
 import itertools
 import json
 import random
@@ -9,14 +10,18 @@ import ssl
 import threading
 
 from . import addresses as a
-from . import netns_http, objects, pace, traffic
+from . import netns_http, objects, pace
 from .failure import ClusterError
 from .layout import CONTROL_PLANE
 
 NAMESPACE = "traffic"
+SERVICES = f"/api/v1/namespaces/{NAMESPACE}/services"
+SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
 FIRST_NODE_PORT = 31000
+FIRST_TARGET_PORT = 7100
 FIELD_MANAGER = "traffic"
 ENDPOINTS = 3  # constant: Sluice in nftables mode keeps chains for other numbers of endpoints for a minute
+UNREACHABLE = (OSError, http.client.HTTPException)
 PERIOD = 0.05  # seconds between two changes
 
 
@@ -30,10 +35,17 @@ class Api:
         self._connection = None
 
     def request(self, method, path, body=None, kind="application/json"):
-        """(HTTP status, decoded answer); raises OSError if the server cannot be reached."""
+        """(HTTP status, decoded answer); raises one of UNREACHABLE."""
+        if self._connection is not None:
+            try:
+                return self._request(method, path, body, kind)
+            except UNREACHABLE:  # the server has closed the connection; it may have restarted
+                pass
+        self._connection = netns_http.NamespaceConnection(*self._where, self._tls)
+        return self._request(method, path, body, kind)
+
+    def _request(self, method, path, body, kind):
         try:
-            if self._connection is None:
-                self._connection = netns_http.NamespaceConnection(*self._where, self._tls)
             self._connection.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": kind})
             answer = self._connection.getresponse()
             return answer.status, json.loads(answer.read() or b"{}")
@@ -43,6 +55,8 @@ class Api:
 
     def require(self, method, path, body=None, accepted=(), **more):
         status, answer = self.request(method, path, body, **more)
+        if status >= 500 or status == 429:
+            raise ConnectionError(f"{method} {path}: {status}: {answer.get('message', answer)}")
         if status >= 300 and status not in accepted:
             raise ClusterError(f"{method} {path}: {status}: {answer.get('message', answer)}")
         return answer
@@ -71,38 +85,44 @@ class Services:
     def node_port(number):
         return FIRST_NODE_PORT + number
 
+    def target_port(self, number):
+        """Each Service has its own. With a common one, two connections of a client to different Services could have the same
+        addresses and ports behind the translation, and the server would drop the later one for a while."""
+        return FIRST_TARGET_PORT + min(number, self.count)
+
+    @property
+    def target_ports(self):
+        return [self.target_port(number) for number in range(1, self.count + 1)]
+
     def create(self):
-        self._api.apply(f"/api/v1/namespaces/{NAMESPACE}", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        self._api.apply(f"/api/v1/namespaces/{NAMESPACE}",
+                        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         for number in range(1, self.count + 1):
             self.put_service(number)
             self.put_endpoints(number)
 
-    def delete(self):
-        for kind in ("/api/v1/namespaces/%s/services", "/apis/discovery.k8s.io/v1/namespaces/%s/endpointslices"):
-            for one in self._api.require("GET", kind % NAMESPACE)["items"]:
-                self._api.require("DELETE", f"{kind % NAMESPACE}/{one['metadata']['name']}", accepted=(404,))
-
     def put_service(self, number, api=None):
         spec = {"type": "NodePort", "clusterIP": self.cluster_ip(number), "clusterIPs": [self.cluster_ip(number)],
                 "ipFamilies": ["IPv4" if self.family == a.V4 else "IPv6"], "ipFamilyPolicy": "SingleStack",
-                "ports": [{"name": "tcp", "port": 80, "targetPort": traffic.PORT, "protocol": "TCP", "nodePort": self.node_port(number)}]}
+                "ports": [{"name": "tcp", "port": 80, "targetPort": self.target_port(number), "protocol": "TCP",
+                           "nodePort": self.node_port(number)}]}
         made = objects.service(NAMESPACE, f"web-{number}", spec)
         del made["status"]
-        (api or self._api).apply(f"/api/v1/namespaces/{NAMESPACE}/services/web-{number}", made)
+        (api or self._api).apply(f"{SERVICES}/web-{number}", made)
 
     def delete_service(self, number, api=None):
-        (api or self._api).require("DELETE", f"/api/v1/namespaces/{NAMESPACE}/services/web-{number}", accepted=(404,))
+        (api or self._api).require("DELETE", f"{SERVICES}/web-{number}", accepted=(404,))
 
     def delete_endpoints(self, number):
-        self._api.require("DELETE", f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices/web-{number}", accepted=(404,))
+        self._api.require("DELETE", f"{SLICES}/web-{number}", accepted=(404,))
 
     def put_endpoints(self, number, servers=None, api=None):
         """Without `servers`: the first ones."""
         servers = servers or self.servers[:ENDPOINTS]
         made = objects.endpoint_slice(NAMESPACE, f"web-{number}", f"web-{number}", self.family,
-                                      [{"name": "tcp", "port": traffic.PORT, "protocol": "TCP"}],
+                                      [{"name": "tcp", "port": self.target_port(number), "protocol": "TCP"}],
                                       [objects.ready(one) for one in servers])
-        (api or self._api).apply(f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices/web-{number}", made)
+        (api or self._api).apply(f"{SLICES}/web-{number}", made)
 
 
 class Churn:
@@ -147,7 +167,7 @@ class Churn:
             try:
                 self._change(subsets)
                 self.changes += 1
-            except OSError:  # the API server is down
+            except UNREACHABLE:  # the API server is down
                 self.unreachable += 1
             except Exception as error:  # pylint: disable=broad-except  # raised by end()
                 self.problem = error

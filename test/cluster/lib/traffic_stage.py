@@ -7,7 +7,7 @@ import json
 import os
 
 from . import addresses as a
-from . import netns_http, network, pki, traffic, traffic_hosts, traffic_scene, traffic_services, traffic_state
+from . import netns_http, network, pki, traffic_hosts, traffic_scene, traffic_services, traffic_state
 from . import programs as sluice_programs
 from .cluster import Cluster
 from .failure import ClusterError
@@ -69,8 +69,8 @@ class Stage:
         self.scene = traffic_scene.Scene(self.layout, self._builddir, a.V4, self.node)
         self._client = self._hosts.add("client", 1)
         servers = [self._hosts.add("e1", 1), *(self._hosts.add(name, 2) for name in ("e2", "e3", "e4"))]
-        traffic.serve(self.scene, *servers)
         self.services = traffic_services.Services(self.layout, servers, SERVICES)
+        traffic_scene.serve(self.scene, servers, self.services.target_ports)
         self.services.create()
 
     def __exit__(self, *_):
@@ -85,7 +85,7 @@ class Stage:
         return traffic_services.Churn(self.services, SPARE, self.layout)
 
     def traffic(self):
-        """Starts the clients; returns once all of them are served."""
+        """Clients; once it is entered, all of them are served."""
         node, outside = traffic_hosts.node(self.layout, 1), traffic_hosts.outside(self.layout)
         return traffic_scene.Run(self.scene, traffic_scene.flows(self.services, self._client, node, outside, PER_SENDER))
 
