@@ -2,7 +2,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs packages that a fresh Debian 12 lacks. Usage: install-deps.sh build|demo|package|rpm|test …
+# Installs packages that a fresh Debian 12 lacks. Usage: install-deps.sh build|cluster|demo|package|rpm|test …
 # Does nothing, without network access, if all of them are installed.
 set -eu
 
@@ -13,23 +13,27 @@ BUILD="autoconf automake libtool make g++ pkg-config gawk
 DEMO="iproute2 iptables procps"
 PACKAGE="debhelper dpkg-dev python3"
 RPM="rpm"
+# A real cluster, see test/cluster/README.md.
+CLUSTER="containerd runc containernetworking-plugins busybox-static mmdebstrap gcc libc6-dev iproute2 iptables nftables conntrack ipset openssl
+  python3 util-linux"
 TEST="libcppunit-dev ccache codespell conntrack git iproute2 ipset iputils-ping iptables nftables procps python3 python3-jsonschema python3-yaml openssl clang
   libclang-rt-dev libc++-dev libc++abi-dev llvm abigail-tools cmake doxygen man-db prometheus util-linux binutils
   $PACKAGE $RPM lintian mmdebstrap
   haproxy socat nginx libnginx-mod-stream
   qemu-system-x86 busybox-static kmod ipvsadm"
 # Tests start their own instances of these servers, so the system services are disabled.
-SERVERS="haproxy nginx"
+SERVERS="containerd haproxy nginx"
 
 packages=
 for set in "$@"; do
   case $set in
     build) packages="$packages $BUILD" ;;
+    cluster) packages="$packages $CLUSTER" ;;
     demo) packages="$packages $DEMO" ;;
     package) packages="$packages $PACKAGE" ;;
     rpm) packages="$packages $RPM" ;;
     test) packages="$packages $TEST" ;;
-    *) echo "install-deps.sh: unknown set '$set'; use build, demo, package, rpm or test" >&2; exit 2 ;;
+    *) echo "install-deps.sh: unknown set '$set'; use build, cluster, demo, package, rpm or test" >&2; exit 2 ;;
   esac
 done
 

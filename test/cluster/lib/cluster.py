@@ -134,7 +134,28 @@ class Cluster:
                 raise
             return None
 
-    # Proxies.
+    # Restarts and proxies.
+
+    def restart_node(self, node):
+        """Restarts kubelet and containerd; returns when the node is ready and the kubelet knows its pods."""
+        pods = f"--field-selector=spec.nodeName={node.name}"
+        expected = {one["metadata"]["uid"] for one in self.get("pods", "--all-namespaces", pods)["items"]}
+        before = self._heartbeat(node)
+        node.restart()
+
+        def ready():
+            try:
+                known = json.loads(self.kubectl("get", f"--raw=/api/v1/nodes/{node.name}/proxy/pods"))["items"] or []
+            except shell.CommandFailed:  # the kubelet does not listen yet
+                return False
+            return self._heartbeat(node) > before and expected <= {one["metadata"]["uid"] for one in known}
+
+        self.wait(ready, f"restart of {node.name}", READY_PATIENCE)
+        self.wait_nodes_ready()
+
+    def _heartbeat(self, node):
+        conditions = self.get("node", node.name)["status"]["conditions"]
+        return next(one["lastHeartbeatTime"] for one in conditions if one["type"] == "Ready")
 
     def change_proxies(self, proxy, nodes=None):
         """Stops and cleans up the proxies of these nodes, or of all, then starts this one."""

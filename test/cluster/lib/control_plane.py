@@ -11,6 +11,7 @@ from .layout import ANY, CONTROL_PLANE, SERVICE_CIDR
 from .place import Place
 
 START_PATIENCE = 120
+STOP_PATIENCE = 5
 ETCD = "http://127.0.0.1:2379"
 ETCD_PEER = "http://127.0.0.1:2380"
 
@@ -76,7 +77,8 @@ class ControlPlane:
         process.wait(self.is_ready, "answer on /readyz", START_PATIENCE)
 
     def stop_apiserver(self):
-        self.apiserver.stop(patience=60)
+        """With SIGTERM alone it would wait a minute for its watches to end."""
+        self.apiserver.stop(patience=STOP_PATIENCE)
 
     def restart_apiserver(self):
         """Stops the API server, starts it, and returns when it is ready."""

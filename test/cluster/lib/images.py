@@ -115,7 +115,7 @@ class Images:
         return digest
 
     def _fill_debian(self, root):
-        sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "package"))
+        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "package"))
         import container  # pylint: disable=import-error,import-outside-toplevel  # extends sys.path
 
         try:
