@@ -10,6 +10,8 @@ from .failure import ClusterError
 
 TAIL_LINES = 25
 
+_started = set()  # ids of processes of this program whose status is not collected
+
 
 def start_time(pid):
     """Distinguishes a process from a later one with the same id; None if it ended."""
@@ -21,12 +23,16 @@ def start_time(pid):
     return None if state in "ZX" else fields[18]
 
 
-def reap(pid):
-    """Collects the exit status of a process that this program started."""
+def ended(pid):
+    """Whether the process ended; collects its exit status if this program started it.
+
+    If the first thread of a process ends before the others, it is a zombie without an exit status: it has not ended. Process 1
+    of a PID namespace waits until all statuses are collected.
+    """
     try:
-        os.waitpid(pid, os.WNOHANG)
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
-        pass
+        return start_time(pid) is None
 
 
 def kill(pids, seconds=30):
@@ -38,12 +44,13 @@ def kill(pids, seconds=30):
         except ProcessLookupError:
             pass
 
-    def ended():
-        for pid in pids:
-            reap(pid)
-        return all(start_time(pid) is None for pid in pids)
+    def all_ended():
+        for pid in list(_started):  # also those that ended by themselves
+            if ended(pid):
+                _started.discard(pid)
+        return all([ended(pid) for pid in pids])
 
-    if not pace.wait_until(ended, seconds):
+    if not pace.wait_until(all_ended, seconds):
         raise ClusterError(f"processes do not end after SIGKILL: {sorted(pid for pid in pids if start_time(pid))}")
 
 
@@ -83,7 +90,8 @@ class Process:
         with open(self.log, "ab") as log:
             process = starter([str(word) for word in argv], stdout=log, stderr=log, **options)
         self._file.write_text(f"{process.pid} {start_time(process.pid)}\n", encoding="ascii")
-        process.returncode = 0  # it may outlive this program; `reap` collects the status
+        process.returncode = 0  # it may outlive this program; `ended` collects the status
+        _started.add(process.pid)
         return process.pid
 
     def stop(self, patience=20):
@@ -91,9 +99,9 @@ class Process:
         pid = self.pid
         if pid:
             os.kill(pid, signal.SIGTERM)
-            if not pace.wait_until(lambda: reap(pid) or start_time(pid) is None, patience):
+            if not pace.wait_until(lambda: ended(pid), patience):
                 kill([pid])
-            reap(pid)
+            _started.discard(pid)
         self._file.unlink(missing_ok=True)
 
     def kill(self):
