@@ -111,8 +111,7 @@ class Story:
     def restart_node(self):
         """kubelet and containerd restart; the pod of Sluice goes on."""
         before = self._pod(self._stage.node)["status"]["containerStatuses"][0]["restartCount"]
-        self._stage.node.restart()
-        self._cluster.wait_nodes_ready()
+        self._cluster.restart_node(self._stage.node)
         pod = wait_for(lambda: self._pod(self._stage.node), "the pod is ready", 120)
         after = pod["status"]["containerStatuses"][0]["restartCount"]
         return [] if after == before else [f"the container restarted {after - before} times"]

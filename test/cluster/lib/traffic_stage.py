@@ -5,6 +5,7 @@ the first node."""
 
 import json
 import os
+import shutil
 
 from . import addresses as a
 from . import netns_http, network, pki, traffic_hosts, traffic_scene, traffic_services, traffic_state
@@ -26,8 +27,9 @@ class BareCluster(Cluster):
 
     def up(self):
         self.down()
+        shutil.rmtree(self.layout.logs, ignore_errors=True)
         for folder in (self.layout.pids, self.layout.logs):
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True)
         self.layout.save()
         network.build(self.layout)
         pki.create(self.layout)
