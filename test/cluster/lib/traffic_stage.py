@@ -94,7 +94,7 @@ class Stage:
     def answers(self, number):
         """Whether the cluster IP of that Service accepts a connection of the client pod."""
         try:
-            netns_http.connect_in(self.layout.namespace("client"), (self.services.cluster_ip(number), 80), timeout=1).close()
+            netns_http.connect_in(self.layout.namespace("client"), (self.services.cluster_ip(number), 80), timeout=0.2).close()
             return True
         except OSError:
             return False
