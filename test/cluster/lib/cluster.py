@@ -83,6 +83,8 @@ class Cluster:
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(start, self.nodes[1:]))
         self.wait_nodes_ready()
+        # Pods of a namespace need its account, which the controller manager creates.
+        self.wait(lambda: self.kubectl("get", "serviceaccount", "default", "--ignore-not-found"), "no default service account")
 
     def down(self):
         """Removes everything but images, logs and results. Also removes what a killed run left; safe to call again."""

@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that outlive this program: each has a file with its id, and a log."""
 
+import contextlib
 import os
 import signal
+import time
 
 from . import pace
 from .failure import ClusterError
 
 TAIL_LINES = 25
-
-_started = set()  # ids of processes of this program whose status is not collected
+STOP_PATIENCE = 20
 
 
 def start_time(pid):
@@ -23,19 +24,24 @@ def start_time(pid):
     return None if state in "ZX" else fields[18]
 
 
-def ended(pid):
-    """Whether the process ended; collects its exit status if this program started it.
-
-    If the first thread of a process ends before the others, it is a zombie without an exit status: it has not ended. Process 1
-    of a PID namespace waits until all statuses are collected.
-    """
-    try:
-        return os.waitpid(pid, os.WNOHANG)[0] == pid
-    except ChildProcessError:
-        return start_time(pid) is None
+_children = []  # Popen objects of processes that this program started and that may run
 
 
-def kill(pids, seconds=30):
+def adopt(child):
+    """Registers a Popen object, so that reap() collects its exit status. The namespace of an uncollected process never ends."""
+    _children.append(child)
+    return child
+
+
+def reap():
+    """Collects the exit status of ended processes that this program started."""
+    for child in list(_children):
+        if child.poll() is not None:
+            with contextlib.suppress(ValueError):  # another thread removed it
+                _children.remove(child)
+
+
+def kill(pids, seconds=120):
     """Sends SIGKILL and returns once the processes ended."""
     pids = set(pids)
     for pid in pids:
@@ -44,13 +50,11 @@ def kill(pids, seconds=30):
         except ProcessLookupError:
             pass
 
-    def all_ended():
-        for pid in list(_started):  # also those that ended by themselves
-            if ended(pid):
-                _started.discard(pid)
-        return all([ended(pid) for pid in pids])
+    def ended():
+        reap()
+        return all(start_time(pid) is None for pid in pids)
 
-    if not pace.wait_until(all_ended, seconds):
+    if not pace.wait_until(ended, seconds):
         raise ClusterError(f"processes do not end after SIGKILL: {sorted(pid for pid in pids if start_time(pid))}")
 
 
@@ -88,20 +92,19 @@ class Process:
         if self.pid:
             raise ClusterError(f"{self.name} runs already")
         with open(self.log, "ab") as log:
-            process = starter([str(word) for word in argv], stdout=log, stderr=log, **options)
+            process = adopt(starter([str(word) for word in argv], stdout=log, stderr=log, **options))
         self._file.write_text(f"{process.pid} {start_time(process.pid)}\n", encoding="ascii")
-        process.returncode = 0  # it may outlive this program; `ended` collects the status
-        _started.add(process.pid)
         return process.pid
 
-    def stop(self, patience=20):
-        """Sends SIGTERM, then SIGKILL after `patience` seconds."""
+    def stop(self, patience=None):
+        """Sends SIGTERM, then SIGKILL after `patience` seconds, which the load does not stretch; the default is ample."""
         pid = self.pid
         if pid:
             os.kill(pid, signal.SIGTERM)
-            if not pace.wait_until(lambda: ended(pid), patience):
-                kill([pid])
-            _started.discard(pid)
+            deadline = time.monotonic() + (patience or pace.stretched(STOP_PATIENCE))
+            while start_time(pid) and time.monotonic() < deadline:
+                time.sleep(pace.POLL_SECONDS)  # poll interval
+            kill([pid])
         self._file.unlink(missing_ok=True)
 
     def kill(self):
