@@ -1,19 +1,20 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 """Part cluster: real Kubernetes programs, in namespaces of this machine. SLUICE_KUBE_BIN names their folder; without it only the
-self-tests run, and the part counts as skipped."""
+self-tests run, and the rest of the part counts as skipped."""
 
 import os
 import shutil
 
 from parts_build import PACKAGES, READY
-from step import NEVER, Step
+from step import STATUS, Step
 
 PROGRAMS = "SLUICE_KUBE_BIN"
 INSTALLED = ("containerd", "runc", "mmdebstrap", "busybox")  # packaging/install-deps.sh cluster
-ONE = "cluster"  # lock: the programs of one cluster keep both processors busy
-# Mode of kube-proxy or Sluice, and seconds that upstream's tests take in it.
-UPSTREAM = {"kube-proxy-iptables": 720, "nftables": 430, "iptables": 550, "userspace": 300}
+CLUSTER = "cluster"  # lock: the programs of one cluster keep both processors busy
+IMAGE_NAME = "registry.example/sluice:0.1.0"
+# Proxies with which upstream's tests run, and the seconds that they take.
+UPSTREAM = {"kube-proxy:iptables": 720, "sluice:nftables": 600, "sluice:iptables": 600, "sluice:userspace": 500}
 
 
 def absent():
@@ -27,21 +28,32 @@ def absent():
     return f"{', '.join(lacking)} missing; run packaging/install-deps.sh cluster" if lacking else None
 
 
-def cluster(run):
-    def step(name, limit, program, *words, expected, needs=READY):
-        command = ["/usr/bin/python3", run.test("cluster", program), "--builddir", run.build, *words]
-        return Step("cluster", name, command, limit, needs=needs, locks=(ONE,), weight=1.6, expected=expected, absent=absent,
-                    quiet=True)
+def no_helm():
+    return None if os.environ.get("SLUICE_HELM") or shutil.which("helm") else "helm is missing; SLUICE_HELM names the program"
 
-    selftests = [Step("cluster", program, ["/usr/bin/python3", run.test("cluster", f"{program}.py")], 120, weight=0.5, expected=5,
-                      again=NEVER) for program in ("selftest", "selftest_upstream")]
-    upstream = [step(f"upstream-{name}", 3600, "upstream.py", "--proxy", name, expected=seconds)
-                for name, seconds in UPSTREAM.items()]
+
+def cluster(run):
+    image = run.built("cluster-image")
+    archive = ("--image", os.path.join(image, "sluice.oci.tar"), "--name", IMAGE_NAME)
+
+    def step(name, program, *words, expected=300, **about):
+        command = ["/usr/bin/python3", run.test("cluster", program), *words]
+        return Step("cluster", name, command, 3600, locks=(CLUSTER,), weight=1.6, expected=expected, absent=absent,
+                    **{"needs": READY, **about})
+
+    def selftest(program):
+        return Step("cluster", program, ["/usr/bin/python3", run.test("cluster", f"{program}.py")], 120, weight=0.5, expected=5)
+
+    build = ("--builddir", run.build)
     return [
-        *selftests,
-        step("takeover", 1800, "takeover_test.py", expected=300),
-        step("disruption", 1800, "disruption_test.py", expected=300),
-        step("daemonset", 1800, "daemonset_test.py", "--debs", run.built("packages"), expected=300, needs=(PACKAGES,)),
-        step("fleet", 1800, "fleet_test.py", expected=300),
-        *upstream,
+        selftest("selftest"), selftest("selftest_upstream"),
+        step("takeover", "takeover_test.py", *build), step("disruption", "disruption_test.py", *build),
+        step("fleet", "fleet_test.py", *build),
+        Step("cluster", "image", [os.path.join(run.source, "packaging/image/build.sh"), "--name", IMAGE_NAME, "--debs",
+                                  run.built("packages"), image], 900, STATUS, "the image is built from the packages",
+             needs=(PACKAGES,), absent=absent, locks=(CLUSTER,)),
+        step("daemonset", "daemonset_test.py", *build, *archive, needs=(PACKAGES, "cluster/image")),
+        step("chart", "chart_test.py", *archive, needs=(PACKAGES, "cluster/image"), absent=lambda: absent() or no_helm()),
+        *(step(f"upstream-{proxy.replace(':', '-')}", "upstream.py", "run", proxy, *build, expected=seconds)
+          for proxy, seconds in UPSTREAM.items()),
     ]
