@@ -38,8 +38,8 @@ def cluster(run):
 
     def step(name, program, *words, expected=300, **about):
         command = ["/usr/bin/python3", run.test("cluster", program), *words]
-        return Step("cluster", name, command, 3600, locks=(CLUSTER,), weight=1.6, expected=expected, absent=absent,
-                    **{"needs": READY, **about})
+        return Step("cluster", name, command, 3600, locks=(CLUSTER,), weight=1.6, expected=expected,
+                    **{"needs": READY, "absent": absent, **about})
 
     def selftest(program):
         return Step("cluster", program, ["/usr/bin/python3", run.test("cluster", f"{program}.py")], 120, weight=0.5, expected=5)
