@@ -137,6 +137,7 @@ class Reflector {
   std::optional<ApiStatus> watch_error_;
   std::string skipped_;                // the kind of events that was last logged as skipped
   int unknown_paths_ = 0;              // of an optional resource, consecutive 404s
+  int forbidden_ = 0;                  // of an optional resource, 403s since a watch worked; counted up to kSoonForbidden
   std::string without_;                // the logged reason why an optional resource is not used
   bool empty_list_delivered_ = false;  // in place of an optional resource
 

@@ -20,6 +20,9 @@ constexpr int kMaxBrokenLists = 3;
 // Retry interval for an optional resource that the server does not offer or to which it denies access, plus up to a
 // minute of jitter.
 constexpr std::chrono::minutes kSeldom{5};
+// 403s of an optional resource that are retried as other errors are: an API server that starts answers 403 until it has
+// read its roles. With the backoff that is half a minute to a minute.
+constexpr int kSoonForbidden = 5;
 
 }  // namespace
 
@@ -174,16 +177,20 @@ std::optional<milliseconds> Reflector::skip_if_optional(const ApiStatus& refusal
     why = refusal_text(context_.transport.server(), refusal) + "; " + resource_.without +
           "; grant what ClusterRole system:node-proxier grants, " + resource_.rule;
     count_error(why);
+    unknown_paths_ = 0;
+    counters_.absent = false;
+    // Objects that were listed before access was denied are kept.
+    if (!counters_.listed) deliver_empty_list();
+    if (forbidden_ < kSoonForbidden) {
+      ++forbidden_;
+      return backoff_.next();
+    }
     if (without_ != why) {
       base::log(
           base::message::kResourceForbidden,
           "list " + resource_.plural + ": " + why + "; retrying every " + std::to_string(kSeldom.count()) + " minutes",
           {{"resource", resource_.plural}, {"error", why}});
     }
-    unknown_paths_ = 0;
-    counters_.absent = false;
-    // Objects that were listed before access was denied are kept.
-    if (!counters_.listed) deliver_empty_list();
   }
   without_ = why;
   // Jitter, so that nodes do not retry at the same time.

@@ -69,6 +69,7 @@ milliseconds Reflector::watch() {
 void Reflector::watch_runs() {
   counters_.connected = true;
   retry_after_count_ = 0;
+  forbidden_ = 0;
   context_.failures.succeeded("watch " + resource_.plural);
   if (!std::exchange(without_, {}).empty())
     base::log(base::message::kWatchAvailable, "watch " + resource_.plural + ": works now",
@@ -100,7 +101,7 @@ milliseconds Reflector::watch_refused(const ApiStatus& refusal, bool as_event) {
     restart(refusal.too_large_resource_version ? std::string() : watch_version_);
     return std::exchange(expired_before_, true) ? backoff_.next() : kNow;
   }
-  if (const auto delay = skip_if_optional(refusal)) return std::max(*delay, backoff_.next());
+  if (const auto delay = skip_if_optional(refusal)) return *delay > kNow ? *delay : backoff_.next();
   report_refusal("watch ", refusal);
   // After errors that do not concern the resourceVersion, the watch can be resumed.
   const bool resume = refusal.code == 429 || (!as_event && (is_transient(refusal) || refusal.code == 403));

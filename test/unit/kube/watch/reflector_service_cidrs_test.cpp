@@ -28,6 +28,10 @@ struct CidrWorld : ReflectorWorld {
   static std::string cidr_list(const std::string& items) {
     return R"({"kind":"ServiceCIDRList","metadata":{"resourceVersion":"10"},"items":[)" + items + "]}";
   }
+  // 403s in a row, until the next retry takes long.
+  void refuse_until_slow() {
+    for (const long soon : {800, 1600, 3200, 6400, 12'800}) CPPUNIT_ASSERT_EQUAL(soon, refuse(403));
+  }
   void list_kubernetes() {
     transport.expect_list(cidr_list(object("kubernetes")));
     CPPUNIT_ASSERT_EQUAL(0L, step());
@@ -42,6 +46,7 @@ class ReflectorServiceCidrsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(an_upgraded_server_is_detected);
   CPPUNIT_TEST(a_server_that_loses_service_cidrs_has_none);
   CPPUNIT_TEST(a_403_is_logged_once_with_the_rule_and_does_not_block_the_sync);
+  CPPUNIT_TEST(a_403_of_a_server_that_starts_is_retried_soon);
   CPPUNIT_TEST(objects_listed_before_a_403_are_kept);
   CPPUNIT_TEST(a_watch_with_a_403_is_retried_slowly);
   CPPUNIT_TEST(streaming_lists_are_optional_as_well);
@@ -127,6 +132,7 @@ class ReflectorServiceCidrsTest : public CppUnit::TestFixture {
 
   void a_403_is_logged_once_with_the_rule_and_does_not_block_the_sync() {
     CidrWorld world;
+    world.refuse_until_slow();
     for (int i = 0; i < 3; ++i) {
       CPPUNIT_ASSERT_EQUAL(kSeldom, world.refuse(403, ReflectorWorld::status(403, "Forbidden", "no")));
       CPPUNIT_ASSERT(world.asked(kV1));
@@ -147,17 +153,33 @@ class ReflectorServiceCidrsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("INFO sluice.kube watch servicecidrs: works now"), world.logged().back());
   }
 
+  // An API server answers 403 for about a second after its start.
+  void a_403_of_a_server_that_starts_is_retried_soon() {
+    CidrWorld world;
+    for (int restart = 0; restart < 7; ++restart) {
+      CPPUNIT_ASSERT(world.refuse(403) < kSeldom);
+      world.list_kubernetes();
+      world.answer(ReflectorWorld::event("ERROR", ReflectorWorld::status(410, "Expired")), 2s);
+    }
+    for (const std::string& line : world.logged()) CPPUNIT_ASSERT(line.find("grant") == std::string::npos);
+  }
+
   void objects_listed_before_a_403_are_kept() {
     CidrWorld world;
     world.list_kubernetes();
     world.events.take();
     world.answer(ReflectorWorld::event("ERROR", ReflectorWorld::status(410, "Expired")), 2s);
+    world.refuse_until_slow();
     CPPUNIT_ASSERT_EQUAL(kSeldom, world.refuse(403));
     CPPUNIT_ASSERT_EQUAL(std::string(), world.events.take_text());
   }
 
   void a_watch_with_a_403_is_retried_slowly() {
     CidrWorld world;
+    for (int i = 0; i < 5; ++i) {
+      world.list_kubernetes();
+      CPPUNIT_ASSERT(world.refuse(403) < kSeldom);
+    }
     for (int i = 0; i < 3; ++i) {
       world.list_kubernetes();
       CPPUNIT_ASSERT_EQUAL(kSeldom, world.refuse(403));
@@ -175,6 +197,7 @@ class ReflectorServiceCidrsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(world.asked(kV1) && world.asked("sendInitialEvents"));
     CPPUNIT_ASSERT_EQUAL(kSeldom, world.refuse(404));
     CPPUNIT_ASSERT(world.asked(kOlder) && world.asked("sendInitialEvents"));
+    world.refuse_until_slow();
     CPPUNIT_ASSERT_EQUAL(kSeldom, world.refuse(403));
     CPPUNIT_ASSERT_EQUAL(std::string("begin ServiceCIDR, end ServiceCIDR"), world.events.take_text());
     world.answer(ReflectorWorld::event("ADDED", CidrWorld::object("kubernetes")) +
@@ -194,6 +217,7 @@ class ReflectorServiceCidrsTest : public CppUnit::TestFixture {
 
   void slow_retries_are_jittered() {
     CidrWorld world;
+    world.refuse_until_slow();
     world.random = 0.5;
     CPPUNIT_ASSERT_EQUAL(kSeldom + 30'000, world.refuse(403));
   }
