@@ -30,7 +30,6 @@ FAILURES = 12  # failed attempts of each member before the API server returns: t
 BACKOFF_START = 0.8  # seconds, docs/api-server.md
 SHORTEST_WATCH = 300  # seconds
 KINDS = len(KINDS_WATCHED)
-NEEDED = ("services", "endpointslices", "nodes")  # without ServiceCIDRs only unknown cluster IPs are not dropped
 REQUESTS = 20  # of one member: a watch, a list and another watch for each kind, and events
 WINDOW = 0.1  # seconds
 SPREAD_AFTER = 2 * BACKOFF_START  # when the first retries are over
@@ -118,7 +117,7 @@ class Trial:
         self.fleet.wait_converged()
         self._judge_number(failed, away)
         self._judge_spread(attempts.seen, away)
-        self._expect("Services, EndpointSlices and Nodes are watched again", self.fleet.wait_watches(NEEDED, 90), self._watched())
+        self._expect("all four kinds are watched again", self.fleet.wait_watches(KINDS_WATCHED, 90), self._watched())
         print(f"# {self._program}: watches after the restart: {self._watched()}", flush=True)
 
     def _watched(self):

@@ -135,10 +135,10 @@ class Reflector {
   bool no_initial_end_ = false;                // the server does not support streaming lists
   std::uint64_t watch_events_ = 0;             // of the running watch
   std::optional<ApiStatus> watch_error_;
-  std::string skipped_;                // the kind of events that was last logged as skipped
-  int unknown_paths_ = 0;              // of an optional resource, consecutive 404s
-  int forbidden_ = 0;                  // of an optional resource, 403s since a watch worked; counted up to kSoonForbidden
-  std::string without_;                // the logged reason why an optional resource is not used
+  std::string skipped_;    // the kind of events that was last logged as skipped
+  int unknown_paths_ = 0;  // of an optional resource, consecutive 404s
+  int forbidden_ = 0;      // of an optional resource, 403s since a watch worked; counted up to kSoonForbidden
+  std::string without_;    // the logged reason why an optional resource is not used
   bool empty_list_delivered_ = false;  // in place of an optional resource
 
   struct Counters {
