@@ -183,17 +183,21 @@ def proxy_commands(folder):
 
 
 @test("a proxy is ready when it has its mode and has synced each address family")
-def ready(_folder):
-    def node(mode, *times):
-        lines = "".join(f'kubeproxy_sync_proxy_rules_last_timestamp_seconds{{ip_family="{number}"}} {time}\n'
-                        for number, time in enumerate(times))
-        return types.SimpleNamespace(get=lambda _port, path: mode if path == "/proxyMode" else lines)
+def ready(folder):
+    def node(mode, families="dual", **times):
+        lines = "".join(f'kubeproxy_sync_proxy_rules_last_timestamp_seconds{{ip_family="{family}"}} {time}\n'
+                        for family, time in times.items())
+        return types.SimpleNamespace(layout=Layout(folder, 1, families),
+                                     get=lambda _port, path: mode if path == "/proxyMode" else lines)
 
     proxy = proxies.KubeProxy("nftables")
-    equal(proxy.ready(node("nftables", "1.7e+09", "1.7e+09")), True, "both synced")
-    equal(proxy.ready(node("nftables", "1.7e+09", "0")), False, "one synced")
+    equal(proxy.ready(node("nftables", IPv4="1.7e+09", IPv6="1.7e+09")), True, "both synced")
+    equal(proxy.ready(node("nftables", IPv4="1.7e+09", IPv6="0")), False, "one is 0")
+    equal(proxy.ready(node("nftables", IPv4="1.7e+09")), False, "one has no line")
+    equal(proxy.ready(node("nftables", V6, IPv6="1.7e+09")), True, "the only family")
+    equal(proxy.ready(node("nftables", V6, IPv4="1.7e+09")), False, "another family")
     equal(proxy.ready(node("nftables")), False, "no metric")
-    equal(proxy.ready(node("iptables", "1.7e+09")), False, "another mode")
+    equal(proxy.ready(node("iptables", IPv4="1.7e+09", IPv6="1.7e+09")), False, "another mode")
     equal(proxy.ready(node(None)), False, "no answer")
 
 

@@ -6,7 +6,7 @@ import subprocess
 
 from . import namespaces, pace, shell
 from .failure import ClusterError
-from .processes import Process
+from .processes import Process, adopt
 
 # The kernel collects ended processes for a process 1 that ignores SIGCHLD. A shell cannot ignore it for a program that it starts.
 KEEP = "touch \"$1\"; exec env --ignore-signal=CHLD sleep infinity"
@@ -37,7 +37,7 @@ class Place:
 
     def popen(self, *argv, **options):
         """Starts a program here; options as of subprocess.Popen. Signals reach the program itself."""
-        return namespaces.start_beside(self.pid, [str(word) for word in argv], **options)
+        return adopt(namespaces.start_beside(self.pid, [str(word) for word in argv], **options))
 
     def run(self, *argv, stdin=None, check=True, timeout=120):
         """Runs a program to its end; returns the CompletedProcess with text output."""

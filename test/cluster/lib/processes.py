@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that outlive this program: each has a file with its id, and a log."""
 
+import contextlib
 import os
 import signal
 import time
@@ -23,12 +24,21 @@ def start_time(pid):
     return None if state in "ZX" else fields[18]
 
 
-def reap(pid):
-    """Collects the exit status of a process that this program started."""
-    try:
-        os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        pass
+_children = []  # Popen objects of processes that this program started and that may run
+
+
+def adopt(child):
+    """Registers a Popen object, so that reap() collects its exit status. The namespace of an uncollected process never ends."""
+    _children.append(child)
+    return child
+
+
+def reap():
+    """Collects the exit status of ended processes that this program started."""
+    for child in list(_children):
+        if child.poll() is not None:
+            with contextlib.suppress(ValueError):  # another thread removed it
+                _children.remove(child)
 
 
 def kill(pids, seconds=120):
@@ -41,8 +51,7 @@ def kill(pids, seconds=120):
             pass
 
     def ended():
-        for pid in pids:
-            reap(pid)
+        reap()
         return all(start_time(pid) is None for pid in pids)
 
     if not pace.wait_until(ended, seconds):
@@ -83,9 +92,8 @@ class Process:
         if self.pid:
             raise ClusterError(f"{self.name} runs already")
         with open(self.log, "ab") as log:
-            process = starter([str(word) for word in argv], stdout=log, stderr=log, **options)
+            process = adopt(starter([str(word) for word in argv], stdout=log, stderr=log, **options))
         self._file.write_text(f"{process.pid} {start_time(process.pid)}\n", encoding="ascii")
-        process.returncode = 0  # it may outlive this program; `reap` collects the status
         return process.pid
 
     def stop(self, patience=None):

@@ -13,7 +13,8 @@ from .layout import ANY, POD_CIDR, V6
 
 METRICS_PORT = 10249
 STATE_DIR = "/run/sluice"
-SYNCED = re.compile(r"^kubeproxy_sync_proxy_rules_last_timestamp_seconds(?:\{[^}]*\})? (\S+)", re.M)
+# A family without a sync has no line, or 0.
+SYNCED = re.compile(r'^kubeproxy_sync_proxy_rules_last_timestamp_seconds\{ip_family="(\w+)"\} (\S+)', re.M)
 
 
 class Proxy:
@@ -62,11 +63,12 @@ class Proxy:
         return str(path)
 
     def ready(self, node):
-        """Whether the proxy runs in its mode and has synced each of its address families."""
+        """Whether the proxy runs in its mode and has synced each address family of the cluster."""
         if (node.get(METRICS_PORT, "/proxyMode") or "").strip() != self.mode:
             return False
-        synced = SYNCED.findall(node.get(METRICS_PORT, "/metrics") or "")
-        return bool(synced) and all(float(seconds) > 0 for seconds in synced)
+        lines = SYNCED.findall(node.get(METRICS_PORT, "/metrics") or "")
+        synced = {family.lower() for family, seconds in lines if float(seconds) > 0}
+        return synced.issuperset(node.layout.families)
 
 
 class KubeProxy(Proxy):
