@@ -33,6 +33,7 @@ IMAGES = {
 }
 OPTIONAL = ("regression-issue-74839",)
 DATABASES = "*.db"
+RECIPE = 2  # grows with each change of what the images contain
 
 
 def own_name(image):
@@ -77,7 +78,8 @@ class Images:
     def build(self):
         """Makes the images if they are not there, or if their programs changed."""
         names = self._names()
-        wanted = json.dumps({"names": names, "programs": [self._version(name) for name in ("agnhost", *OPTIONAL)]})
+        programs = [self._version(name) for name in ("agnhost", *OPTIONAL)]
+        wanted = json.dumps({"recipe": RECIPE, "names": names, "programs": programs})
         if self._stamp.exists() and self._stamp.read_text(encoding="utf-8") == wanted:
             return
         shutil.rmtree(self._template, ignore_errors=True)
@@ -146,6 +148,9 @@ class Images:
         (root / "uploads").mkdir(parents=True)
         shutil.copy(self._programs.path("agnhost"), root / "agnhost")
         (root / "agnhost-2").symlink_to("agnhost")
+        # Of its TLS servers, which clients do not verify.
+        shell.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "3650", "-subj", "/CN=localhost",
+                   "-keyout", str(root / "localhost.key"), "-out", str(root / "localhost.crt")])
 
     def _fill_program(self, root):
         root.mkdir()
