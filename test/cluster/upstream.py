@@ -34,8 +34,10 @@ PROGRAMS = ("ginkgo", "e2e.test")
 
 
 def options():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
-    parser.add_argument("--results", type=Path, default=RESULTS, metavar="DIR", help="folder of the results (default: of the tree)")
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, default=RESULTS, metavar="DIR",
+                        help="folder of the results (default: of the tree)")
     actions = parser.add_subparsers(dest="action", required=True)
     listed = actions.add_parser("list", help="check the list of tests")
     listed.add_argument("--write", action="store_true", help="also record the names of the tests with the results")
@@ -82,7 +84,7 @@ def check_names(wanted, programs, names, out):
         documents.write_names(wanted.results, version, names)
     recorded = documents.read_names(wanted.results)
     out.add("the recorded names are those of e2e.test", [] if recorded == (version, names) else
-            [f"recorded: {len(recorded[1])} of {recorded[0]}; e2e.test: {len(names)} of {version}; record them with list --write"])
+            [f"recorded: {len(recorded[1])} of {recorded[0]}; e2e.test: {len(names)} of {version}; use list --write"])
 
 
 def run_all(wanted, tests, programs, out):

@@ -61,10 +61,13 @@ class Run:
         """One line for each test, so that changes are readable."""
         head = {"proxy": self.proxy, "mode": self.mode, "date": self.date, "versions": self.versions, "groups": self.groups}
         lines = [json.dumps(key) + ": " + json.dumps(value) for key, value in head.items()]
-        rows = [json.dumps({"test": test, "group": group, "result": one.result, "reason": one.reason, "seconds": round(one.seconds),
-                            **({"attempt": self.attempts[test]} if test in self.attempts else {})})
+        rows = [json.dumps({"test": test, "group": group, "result": one.result, "reason": one.reason,
+                            "seconds": round(one.seconds), **self._attempt(test)})
                 for test, (group, one) in sorted(self.results.items())]
         return "{" + ",\n ".join([*lines, '"results": [\n  ' + ",\n  ".join(rows) + "\n ]"]) + "}\n"
+
+    def _attempt(self, test):
+        return {"attempt": self.attempts[test]} if test in self.attempts else {}
 
     @classmethod
     def of(cls, document):

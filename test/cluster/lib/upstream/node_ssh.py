@@ -14,7 +14,13 @@ SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 START_PATIENCE = 30
 CONNECT = ("bash", "-c", ": </dev/tcp/127.0.0.1/22")
 # The server reads the keys in root's home, which gets a file system of its own for the server and its commands.
-START = 'mount -t tmpfs -o mode=700 tmpfs ~root && mkdir -m 700 ~root/.ssh && cp "$1" ~root/.ssh/authorized_keys && shift && exec "$@"'
+START = """set -e
+mount -t tmpfs -o mode=700 tmpfs ~root
+mkdir -m 700 ~root/.ssh
+cp "$1" ~root/.ssh/authorized_keys
+shift
+exec "$@"
+"""
 
 
 def missing():

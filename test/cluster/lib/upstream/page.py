@@ -63,7 +63,7 @@ def _runs(tests, runs):
         seconds = sum(group["seconds"] for group in run.groups.values())
         rows.append([title(run), *counts, seconds, *(run.versions.get(key, "") for key in _VERSIONS), run.date])
     head = ["proxy and mode", "passed", "failed", "skipped", "seconds", "Kubernetes", "containerd", "kernel", "Sluice", "date"]
-    again = "\n\"run 2\": the first run of the test failed; the failed tests ran again in a group of their own.\n"
+    again = "\n\"run 2\" and \"run 3\": the test failed before, and ran again without the tests that passed.\n"
     notes = again if any(run.attempts for run in runs) else ""
     notes += "".join(f"\nNot run in {one.mode} mode: {one.reason}.\n" for one in tests.absent)
     return "## Runs\n\n" + _table(head, rows) + notes
@@ -87,9 +87,9 @@ def _skipped(runs):
     if not rows:
         return ""
     everywhere = [title(run) for run in runs]
-    return "## Tests that skip themselves\n\n" + _table(
-        ["test", "proxy and mode", "reason that the test prints"],
-        [[test, "all" if proxies == everywhere else ", ".join(proxies), reason] for (test, reason), proxies in sorted(rows.items())])
+    cells = [[test, "all" if proxies == everywhere else ", ".join(proxies), reason]
+             for (test, reason), proxies in sorted(rows.items())]
+    return "## Tests that skip themselves\n\n" + _table(["test", "proxy and mode", "reason that the test prints"], cells)
 
 
 def _group(group, tests, runs):

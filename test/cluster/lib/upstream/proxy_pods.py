@@ -56,6 +56,6 @@ class ProxyPods:
 
     def __exit__(self, *_):
         self._cluster.kubectl("delete", "daemonset", NAME, "-n", NAMESPACE, "--wait=true")
-        self._cluster.kubectl("wait", "--for=delete", "pod", "-n", NAMESPACE, "-l", "k8s-app=kube-proxy", f"--timeout={PATIENCE}s")
+        self._cluster.kubectl("wait", "--for=delete", "pod", "-n", NAMESPACE, "-l", f"k8s-app={NAME}", f"--timeout={PATIENCE}s")
         for node in self._cluster.nodes:
             node.start_proxy(self._proxy)

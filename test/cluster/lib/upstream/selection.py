@@ -28,8 +28,9 @@ def _quoted(text):
 def names_of_tests(programs, select):
     """All tests that match the regular expression `select`. A dry run reports them as passed; it needs no cluster."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [programs.path("e2e.test"), "--ginkgo.dry-run", "--ginkgo.no-color", f"--ginkgo.focus={select.removeprefix('^')}",
-                   "--provider=skeleton", f"--kubeconfig={os.devnull}", f"--report-dir={folder}"]
+        command = [programs.path("e2e.test"), "--ginkgo.dry-run", "--ginkgo.no-color",
+                   f"--ginkgo.focus={select.removeprefix('^')}", "--provider=skeleton", f"--kubeconfig={os.devnull}",
+                   f"--report-dir={folder}"]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
                               timeout=pace.stretched(120), check=False)
         path = os.path.join(folder, REPORT)
