@@ -41,12 +41,9 @@ def cluster(run):
         return Step("cluster", name, command, 3600, locks=(CLUSTER,), weight=1.6, expected=expected,
                     **{"needs": READY, "absent": absent, **about})
 
-    def selftest(program):
-        return Step("cluster", program, ["/usr/bin/python3", run.test("cluster", f"{program}.py")], 120, weight=0.5, expected=5)
-
     build = ("--builddir", run.build)
     return [
-        selftest("selftest"), selftest("selftest_upstream"),
+        Step("cluster", "selftest", ["/usr/bin/python3", run.test("cluster/selftest.py")], 120, weight=0.5, expected=5),
         step("takeover", "takeover_test.py", *build), step("disruption", "disruption_test.py", *build),
         step("fleet", "fleet_test.py", *build),
         Step("cluster", "image", [os.path.join(run.source, "packaging/image/build.sh"), "--name", IMAGE_NAME, "--debs",
