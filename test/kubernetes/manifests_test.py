@@ -209,6 +209,8 @@ def unrenderable_in_pages():
                 shutil.copytree(FOLDER, Path(folder, "kubernetes"))
                 mine = Path(folder, "mine")
                 mine.mkdir()
+                for name in ("config.yaml", "kubeconfig"):  # copied and edited, as the pages say
+                    shutil.copy(FOLDER / "base" / name, mine)
                 (mine / "kustomization.yaml").write_text(textwrap.dedent(block[0] + block[1]), encoding="utf-8")
                 yield from (f"{page.name}: {sentence}" for sentence in sentences_about(mine))
     if found < 4:

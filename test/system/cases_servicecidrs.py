@@ -148,15 +148,16 @@ def denied(t):
     t.bench.start_daemon()
     t.expect(POD, service.cluster(), kept(E1, E2))
     t.expect(POD, unassigned(t), UNTOUCHED)
+    # After retries for as long as a server that starts may answer so.
     t.require(t.bench.daemon.wait_logged("list servicecidrs", "403", "resources: [servicecidrs]", "verbs: [list, watch]",
-                                         seconds=2) is not None, "no warning names the rule")
+                                         seconds=30) is not None, "no warning names the rule")
     t.require(observed.health(t).status == 200, f"/healthz answers {observed.health(t).status}")
     later = t.service(BOTH)
     t.settle()
     t.expect(POD, later.cluster(), kept(E1, E2))
     said = [line for line in t.bench.daemon.log().splitlines() if "list servicecidrs" in line]
     t.require(len(said) == 1, f"it says so {len(said)} times: {said[:3]}")
-    t.require(len(asked(t, begun)) <= 3, f"it keeps asking: {asked(t, begun)}")
+    t.require(len(asked(t, begun)) <= 6, f"it keeps asking: {asked(t, begun)}")
 
 
 @own_daemon(127, "a server that fails for ServiceCIDRs does not delay the first sync; they are listed once possible",

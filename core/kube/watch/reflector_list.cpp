@@ -21,8 +21,8 @@ constexpr int kMaxBrokenLists = 3;
 // minute of jitter.
 constexpr std::chrono::minutes kSeldom{5};
 // 403s of an optional resource that are retried as other errors are: an API server that starts answers 403 until it has
-// read its roles. With the backoff that is half a minute to a minute.
-constexpr int kSoonForbidden = 5;
+// read its roles. With the backoff that is 6 to 11 seconds.
+constexpr int kSoonForbidden = 3;
 
 }  // namespace
 
