@@ -40,7 +40,7 @@ waited=0
 until ctr --address "$1/socket" version >/dev/null 2>&1; do
   waited=$((waited + 1))
   [ $waited -lt 600 ] || { cat log >&2; exit 1; }
-  sleep 0.1
+  sleep 0.1  # poll interval
 done
 ctr --address "$1/socket" images import --all-platforms "$2" >&2
 ctr --address "$1/socket" images list

@@ -5,7 +5,8 @@
 import ctypes
 import os
 import subprocess
-import threading
+
+from . import netns_http
 
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWPID, CLONE_NEWNET = 0x00020000, 0x04000000, 0x20000000, 0x40000000
@@ -28,22 +29,8 @@ def _enter(path, kind):
 
 def _popen(argv, in_thread, in_child, options):
     """Starts a program. A thread of its own enters the PID namespace, because that applies to later children of the thread."""
-    result = []
-
-    def work():
-        try:
-            in_thread()
-            result.append(subprocess.Popen(argv, preexec_fn=in_child, start_new_session=True,
-                                           **{"stdin": subprocess.DEVNULL, **options}))
-        except Exception as error:  # pylint: disable=broad-except  # raised again in the caller's thread
-            result.append(error)
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    thread.join()
-    if isinstance(result[0], Exception):
-        raise result[0]
-    return result[0]
+    return netns_http.made_in_thread(in_thread, lambda: subprocess.Popen(
+        argv, preexec_fn=in_child, start_new_session=True, **{"stdin": subprocess.DEVNULL, **options}))
 
 
 def start_first(argv, network, **options):

@@ -76,7 +76,7 @@ def programs_or_reason():
 def wait_for(condition, what, seconds):
     found = pace.wait_until(condition, seconds, every=0.2)
     if not found:
-        raise ClusterError(f"after {seconds:g} s, stretched by the load, still not: {what}")
+        raise ClusterError(f"timeout after {pace.stretched(seconds):.0f} s: {what}")
     return found
 
 

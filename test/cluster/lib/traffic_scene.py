@@ -62,7 +62,7 @@ class Scene:
     def wait_until(condition, sentence, seconds=10, every=pace.POLL_SECONDS):
         found = pace.wait_until(condition, seconds, every)
         if not found:
-            raise ClusterError(f"after {seconds:g} s, stretched by the load, still not: {sentence}")
+            raise ClusterError(f"timeout after {pace.stretched(seconds):.0f} s: {sentence}")
         return found
 
 

@@ -33,13 +33,13 @@ def enter(namespace):
             raise OSError(number, os.strerror(number), namespace)
 
 
-def made_in(namespace, make):
-    """The result of the function in that network namespace: a socket, or a process."""
+def made_in_thread(prepare, make):
+    """The result of `make()` in a thread of its own, which `prepare()` puts into other namespaces."""
     result = []
 
     def work():
         try:
-            enter(namespace)
+            prepare()
             result.append(make())
         except Exception as error:  # pylint: disable=broad-except  # raised again in the caller's thread
             result.append(error)
@@ -50,6 +50,11 @@ def made_in(namespace, make):
     if isinstance(result[0], Exception):
         raise result[0]
     return result[0]
+
+
+def made_in(namespace, make):
+    """The result of the function in that network namespace: a socket, or a process."""
+    return made_in_thread(lambda: enter(namespace), make)
 
 
 class NamespaceConnection(http.client.HTTPConnection):
