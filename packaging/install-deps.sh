@@ -8,8 +8,8 @@ set -eu
 
 BUILD="autoconf automake libtool make g++ pkg-config gawk
   libcpprest-dev libboost-dev libboost-program-options-dev libboost-system-dev libssl-dev
-  liblog4cplus-dev libipset-dev libmnl-dev libnftnl-dev libnl-3-dev libnl-genl-3-dev libnl-route-3-dev libsimdjson-dev libyaml-cpp-dev nlohmann-json3-dev
-  prometheus-cpp-dev"
+  liblog4cplus-dev libipset-dev libmnl-dev libnftnl-dev libnl-3-dev libnl-genl-3-dev libnl-route-3-dev libprotozero-dev libsimdjson-dev libyaml-cpp-dev
+  nlohmann-json3-dev prometheus-cpp-dev"
 DEMO="iproute2 iptables procps"
 PACKAGE="debhelper dpkg-dev python3"
 RPM="rpm"

@@ -49,6 +49,8 @@ enum class SourceKind : std::uint8_t {
 struct ClientSettings {
   double qps = 5;  // per second; negative = no limit
   int burst = 10;  // positive
+  std::string content_type;          // of objects: JSON, or protobuf with JSON as fallback (default)
+  std::string accept_content_types;  // overrides content_type; empty = does not
   bool operator==(const ClientSettings&) const = default;
 };
 

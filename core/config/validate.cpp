@@ -12,6 +12,7 @@
 #include "core/config/render.hpp"
 #include "core/config/validate_parts.hpp"
 #include "core/config/values.hpp"
+#include "core/kube/http/content_type.hpp"
 #include "core/node/node_ips.hpp"
 #include "lib/text.hpp"
 
@@ -101,6 +102,27 @@ class Validator {
     ClientSettings& client = out_.source.client;
     if (draft_.qps.value != 0) client.qps = draft_.qps.value;
     if (draft_.burst.value > 0) client.burst = draft_.burst.value;
+    content_types(client);
+  }
+
+  void content_types(ClientSettings& client) {
+    const auto readable = [](std::string_view type) { return type == kube::kJsonType || type == kube::kProtobufType; };
+    const std::string allowed = std::string("; allowed: ") + kube::kProtobufType + ", " + kube::kJsonType;
+    const Sourced<std::string>& type = draft_.content_type;
+    if (!type.value.empty() && !readable(type.value)) {
+      problems_.error(type.where, "'" + type.value + "' is not a content type that the daemon reads" + allowed);
+    }
+    client.content_type = type.value.empty() ? kube::kProtobufType : type.value;
+    const Sourced<std::string>& accept = draft_.accept_content_types;
+    for (const std::string& part : lib::split(accept.value, ',')) {
+      // A type may have parameters, such as q=0.9.
+      const bool is_line = part.find_first_of("\r\n") == std::string::npos;
+      if (accept.value.empty() || (is_line && readable(lib::trimmed(part.substr(0, part.find(';')))))) continue;
+      problems_.error(accept.where, "'" + accept.value + "' names a content type that the daemon does not read" +
+                                        allowed + ", or both");
+      break;
+    }
+    client.accept_content_types = accept.value;
   }
 
   void node_name() {

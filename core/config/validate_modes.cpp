@@ -9,8 +9,6 @@
 namespace sluice::config {
 namespace {
 
-constexpr std::string_view kContentType = "application/json";
-
 // Warns about a setting that is set, and not to its default.
 template <class Setting>
 void warn_if_set(const Setting& setting, const Setting& as_default, const std::string& why, Problems& problems) {
@@ -34,11 +32,6 @@ void warn_without_effect(const Draft& draft, const Settings& out, Problems& prob
   const auto warn = [&](const auto& setting, const auto& as_default, const std::string& why) {
     warn_if_set(setting, as_default, why, problems);
   };
-  const std::string json = "the API server is asked for " + std::string(kContentType);
-  if (draft.content_type.value != kContentType) warn(draft.content_type, defaults.content_type, json);
-  if (draft.accept_content_types.value != kContentType) {
-    warn(draft.accept_content_types, defaults.accept_content_types, json);
-  }
   if (draft.config_sync_period.value.count() > 0) {
     warn(draft.config_sync_period, defaults.config_sync_period, "there is no cache to resync");
   }

@@ -57,6 +57,12 @@ std::vector<std::string> files_of(const std::string& kubeconfig, const kube::Con
   return out;
 }
 
+// As in client-go, acceptContentTypes overrides what follows from contentType.
+std::string accepted_types(const config::ClientSettings& client) {
+  if (!client.accept_content_types.empty()) return client.accept_content_types;
+  return client.content_type == kube::kJsonType ? kube::kJsonType : kube::kObjectTypes;
+}
+
 class ApiServer final : public Source {
  public:
   ApiServer(kube::ConnectionConfig connection, const config::Settings& settings, bool service_cidrs,
@@ -64,7 +70,9 @@ class ApiServer final : public Source {
       : detail_(connection.server.to_string() + " (" + connection.origin + ")"),
         files_(files_of(settings.source.kubeconfig, connection)),
         source_(client(std::move(connection), settings.source.client, sink, observer, clock_),
-                {settings.node_name, kube::streaming_lists_wanted(environment), service_cidrs}, sink, clock_) {}
+                {settings.node_name, kube::streaming_lists_wanted(environment), service_cidrs,
+                 accepted_types(settings.source.client)},
+                sink, clock_) {}
 
   lib::Status start() override {
     source_.start();

@@ -36,6 +36,7 @@ LICENCES = {
     "nlohmann-json3": "MIT",
     "openssl": "Apache-2.0",
     "prometheus-cpp": "MIT",
+    "protozero": "BSD-2-Clause AND Apache-2.0",
     "simdjson": "Apache-2.0",
     "yaml-cpp": "MIT",
 }

@@ -19,7 +19,7 @@ MANAGER = "test-control"
 SLICE = 500
 
 
-CHANGEABLE = ("bookmark_interval", "no_watchlist", "ignore_watchlist", "no_endpointslices",
+CHANGEABLE = ("bookmark_interval", "no_protobuf", "no_watchlist", "ignore_watchlist", "no_endpointslices",
               "no_clusterip_field_selector", "service_cidrs")
 
 

@@ -46,6 +46,7 @@ def parse_options(arguments):
                         help="the version at start; older ones count as expired")
     parser.add_argument("--no-clusterip-field-selector", action="store_true",
                         help="refuse spec.clusterIP as a field selector, as older servers do")
+    parser.add_argument("--no-protobuf", action="store_true", help="answer in JSON only")
     parser.add_argument("--no-watchlist", action="store_true",
                         help="refuse sendInitialEvents, as older servers do")
     parser.add_argument("--ignore-watchlist", action="store_true",

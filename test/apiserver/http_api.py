@@ -1,17 +1,19 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Requests: credentials, paths, verbs and content negotiation."""
+"""Requests: credentials, paths and verbs."""
 
 import collections
 import json
 
 import event_types
+import protobuf
 import resources
 import status
 import watching
 from admin import Admin
 from faults import FaultList
 from listing import Page, send_list
+from negotiation import Form, negotiate
 from object_selectors import Matcher
 from objects import to_json
 from request_log import RequestLog
@@ -58,24 +60,6 @@ def parse_target(path):
             name and resource.namespaced and not namespace):
         raise status.no_such_path()
     return Target(resource, namespace, name, subresource)
-
-
-def negotiate(accept):
-    """Whether the client wants metadata only; fails if it does not accept JSON."""
-    for clause in (accept or "*/*").split(","):
-        media, *parameters = [part.strip() for part in clause.split(";")]
-        if media not in ("application/json", "application/*", "*/*"):
-            continue
-        view = ""
-        for parameter in parameters:
-            if parameter.startswith("as="):
-                view = parameter[3:]
-        if view in ("PartialObjectMetadataList", "PartialObjectMetadata"):
-            return True
-        if not view:
-            return False
-    raise status.ApiError(
-        406, "NotAcceptable", "only the following media types are accepted: application/json")
 
 
 def decode_body(request):
@@ -155,11 +139,24 @@ class ApiServer:
                 raise
             return await self.dispatch(connection, request)
         except status.ApiError as error:
-            response = Response(connection, request, error.code, headers=error.headers,
+            body, content_type = self.error_body(request, error)
+            response = Response(connection, request, error.code, headers=error.headers, content_type=content_type,
                                 flow_control=error.code != 401)
-            response.write(to_json(error.status()) + b"\n")
+            response.write(body)
             await response.finish()
             return response
+
+    def error_body(self, request, error):
+        try:
+            as_protobuf = self.negotiate(request).protobuf
+        except status.ApiError:
+            as_protobuf = False
+        if as_protobuf:
+            return protobuf.document(error.status()), protobuf.MEDIA_TYPE
+        return to_json(error.status()) + b"\n", "application/json"
+
+    def negotiate(self, request):
+        return negotiate(request.header("accept"), not self.options.no_protobuf)
 
     def authenticate(self, connection, request):
         if self.options.plain or self.options.anonymous or request.path in PUBLIC_PATHS:
@@ -275,20 +272,20 @@ class ApiServer:
         return {}
 
     async def do_list(self, connection, request, target, fault):
-        metadata_only = negotiate(request.header("accept"))
+        form = self.negotiate(request)
         matcher = self.matcher(request, target.resource)
         page = Page(self.store, target.resource, target.namespace, request.query, matcher)
-        return await send_list(connection, request, page, target.resource, fault, metadata_only,
+        return await send_list(connection, request, page, target.resource, fault, form,
                                self.warnings(target.resource))
 
     async def do_watch(self, connection, request, target, fault):
-        negotiate(request.header("accept"))
+        form = self.negotiate(request)
         matcher = self.matcher(request, target.resource)
         if self.options.ignore_watchlist:
             request.query = watching.without_unknown(request.query)
         watching.check_options(request.query, not self.options.no_watchlist)
         stream = watching.WatchStream(self, connection, request, target.resource,
-                                      target.namespace, matcher, fault,
+                                      target.namespace, matcher, fault, form,
                                       self.warnings(target.resource))
         return await stream.run()
 
@@ -379,4 +376,4 @@ class ApiServer:
         page = Page(self.store, storage, target.namespace, {}, matcher)
         for stored in page.items:
             self.store.delete(storage, stored.namespace, stored.name)
-        return await send_list(connection, request, page, target.resource, fault, False, {})
+        return await send_list(connection, request, page, target.resource, fault, Form(), {})

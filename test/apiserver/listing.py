@@ -6,6 +6,7 @@ import base64
 import json
 
 import event_types
+import protobuf
 import status
 from body_faults import BodyFault, StreamEnd
 from gzip_sink import GzipSink
@@ -137,7 +138,24 @@ def item_bytes(stored, resource, metadata_only):
     return event_types.item_for(stored, resource)
 
 
-async def send_list(connection, request, page, resource, fault, metadata_only, headers):
+async def send_protobuf(connection, request, page, resource, headers):
+    items = [json.loads(event_types.item_for(stored, resource)) for stored in page.items]
+    response = Response(connection, request, headers=headers, content_type=protobuf.MEDIA_TYPE)
+    body = protobuf.list_body(resource.kind, resource.api_version, page.metadata(), items)
+    wants_gzip = "gzip" in request.header("accept-encoding") and len(body) > GZIP_THRESHOLD
+    sink = GzipSink(response) if wants_gzip else response
+    sink.write(body)
+    if wants_gzip:
+        sink.finish()
+    await response.finish()
+    return response
+
+
+async def send_list(connection, request, page, resource, fault, form, headers):
+    # Faults cut and insert JSON.
+    if form.protobuf and fault is None:
+        return await send_protobuf(connection, request, page, resource, headers)
+    metadata_only = form.metadata_only
     response = Response(connection, request, headers=headers)
     kind = "PartialObjectMetadataList" if metadata_only else resource.kind + "List"
     version = "meta.k8s.io/v1" if metadata_only else resource.api_version

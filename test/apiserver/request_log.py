@@ -15,7 +15,7 @@ class RequestLog:
         self.started = time.monotonic()
 
     def add(self, connection, request, verb, resource):
-        """`code` is filled in when the answer begins; 0 is a request that never got one."""
+        """`code` and `content_type` are filled in when the answer begins; 0 is a request that never got one."""
         entry = {
             "number": self.next,
             "seconds": round(time.monotonic() - self.started, 4),
@@ -28,6 +28,7 @@ class RequestLog:
             "connection": connection.number,
             "certificate": connection.certificate_names(),
             "code": 0,
+            "content_type": "",
         }
         self.next += 1
         self.entries.append(entry)

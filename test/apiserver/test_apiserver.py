@@ -507,9 +507,12 @@ def media_types():
         def ask(accept):
             return server.exchange(("GET /api/v1/services HTTP/1.1\r\nHost: x\r\nAccept: %s\r\n\r\n"
                                     % accept).encode())
+        both = "application/vnd.kubernetes.protobuf, application/json"
+        equal(ask(both).headers["Content-Type"], "application/vnd.kubernetes.protobuf")
+        equal(ask(both).body[:4], b"k8s\0")
+        server.control("options", {"no_protobuf": True})
         equal(ask("application/vnd.kubernetes.protobuf").code, 406)
-        equal(ask("application/vnd.kubernetes.protobuf,application/json").headers["Content-Type"],
-              "application/json")
+        equal(ask(both).headers["Content-Type"], "application/json")
         equal(ask("application/json;as=Table;v=v1;g=meta.k8s.io,application/json").code, 200)
 
 

@@ -8,6 +8,7 @@ import random
 import time
 
 import event_types
+import protobuf_stream
 import status
 from body_faults import BodyFault, StreamEnd, error_event
 from listing import forbidden_option, parse_version
@@ -73,7 +74,7 @@ def check_options(query, watch_list):
 
 
 class WatchStream:
-    def __init__(self, server, connection, request, resource, namespace, matcher, fault, headers):
+    def __init__(self, server, connection, request, resource, namespace, matcher, fault, form, headers):
         self.server = server
         self.connection = connection
         self.resource = resource
@@ -81,9 +82,11 @@ class WatchStream:
         self.matcher = matcher
         self.watcher = Watcher(connection)
         self.collection = server.store.collection(resource)
-        self.response = Response(connection, request, headers=headers)
+        content_type = protobuf_stream.CONTENT_TYPE if form.protobuf else "application/json"
+        self.response = Response(connection, request, headers=headers, content_type=content_type)
         self.fault = BodyFault(fault, self.response, resource, watching=True)
-        self.put = self.fault.put = self.fault.sink(self.response).write
+        sink = self.fault.sink(self.response)
+        self.put = self.fault.put = (protobuf_stream.FrameSink(sink) if form.protobuf else sink).write
         self.bookmarks = request.flag("allowWatchBookmarks")
         try:
             seconds = int(request.query.get("timeoutSeconds") or 0)

@@ -234,6 +234,7 @@ class Response:
         self.started = True
         if self.connection.entry is not None:
             self.connection.entry["code"] = self.code
+            self.connection.entry["content_type"] = self.headers["Content-Type"]
         lines = ["HTTP/1.1 %d %s" % (self.code, REASONS.get(self.code, "Unknown"))]
         lines += ["%s: %s" % (name, self.headers[name]) for name in sorted(self.headers)]
         lines.append("Date: " + email.utils.formatdate(usegmt=True))

@@ -82,6 +82,7 @@ THIRD_PARTY = {
                   "core/logging/", "core/observe/", "core/ownership/", "core/reload/reload_result.", "test/unit/config/",
                   "test/unit/ctl/", "test/unit/lifecycle/", "test/unit/logging/", "test/unit/observe/", "test/unit/ownership/", "test/precompiled.hpp"),
     "openssl/": ("lib/sha256.cpp", "core/kube/", "test/unit/kube/"),
+    "protozero/": ("core/kube/decode/protobuf_reader.cpp",),
     "prometheus/": ("core/observe/metrics/", "test/unit/observe/"),
     "simdjson": ("core/kube/", "core/observe/metrics/label_text.cpp", "test/unit/kube/"),
     "yaml-cpp/": ("core/kube/", "core/config/", "core/ctl/output.cpp", "test/unit/kube/", "test/unit/config/"),

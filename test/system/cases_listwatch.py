@@ -75,6 +75,56 @@ def streams_by_default(t):
     follows_changes(t, service)
 
 
+def answers(asked):
+    """The content types of the lists and watches that the server answered."""
+    return {one["content_type"] for one in asked.all() if one["verb"] in ("list", "watch") and one["code"] == 200}
+
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+
+@own_daemon(None, "streams are read in protobuf")
+def streams_in_protobuf(t):
+    service = t.service(BOTH)
+    asked = restarted(t)
+    t.expect(POD, service.cluster(), kept(E1, E2))
+    t.require(answers(asked) == {PROTOBUF + ";stream=watch"}, f"the server answered in {answers(asked)}")
+    follows_changes(t, service)
+
+
+@own_daemon(None, "lists are read in protobuf")
+def lists_in_protobuf(t):
+    service = t.service(BOTH)
+    asked = restarted(t, no_watchlist=True)
+    t.expect(POD, service.cluster(), kept(E1, E2))
+    follows_changes(t, service)
+    t.require(answers(asked) == {PROTOBUF, PROTOBUF + ";stream=watch"}, f"the server answered in {answers(asked)}")
+
+
+@own_daemon(None, "a server without protobuf is read in JSON: streams and lists")
+def server_without_protobuf(t):
+    service = t.service(BOTH)
+    for options in ({"no_protobuf": True}, {"no_protobuf": True, "no_watchlist": True}):
+        asked = restarted(t, **options)
+        service.set_endpoints(BOTH)
+        t.settle()
+        t.expect(POD, service.cluster(), kept(E1, E2))
+        follows_changes(t, service)
+        t.require(answers(asked) == {"application/json"}, f"the server answered in {answers(asked)}")
+
+
+@own_daemon(None, "with the content type application/json, only JSON is asked for")
+def json_by_flag(t):
+    service = t.service(BOTH)
+    t.bench.flags = [*t.bench.flags, "--kube-api-content-type=application/json"]
+    asked = restarted(t)
+    t.expect(POD, service.cluster(), kept(E1, E2))
+    t.require(answers(asked) == {"application/json"}, f"the server answered in {answers(asked)}")
+    accepted = {one["headers"]["accept"] for one in asked.all()}
+    t.require(accepted == {"application/json"}, f"the daemon accepted {accepted}")
+    follows_changes(t, service)
+
+
 @own_daemon(None, "a server that rejects streams is listed, which is logged once")
 def refused_streams(t):
     service = t.service(BOTH)

@@ -146,17 +146,34 @@ Decoder::~Decoder() = default;
 Decoder::Decoder(Decoder&&) noexcept = default;
 Decoder& Decoder::operator=(Decoder&&) noexcept = default;
 
-Decoded Decoder::object(model::ResourceKind kind, std::string_view json) {
-  const auto document = parser_->parse(json);
-  if (!document) return unreadable_object(kind, json, document.status().message());
+ConvertedObject Decoder::converted(model::ResourceKind kind, std::string_view bytes) {
+  return converter_.object(protobuf_message(kind, options_.endpoints), bytes);
+}
+
+ConvertedObject Decoder::converted_event(model::ResourceKind kind, std::string_view bytes) {
+  return converter_.watch_event(kind_name(kind), protobuf_message(kind, options_.endpoints), bytes);
+}
+
+Decoded Decoder::object(model::ResourceKind kind, std::string_view bytes, Encoding encoding) {
+  if (encoding == Encoding::protobuf) {
+    const ConvertedObject object = converted(kind, bytes);
+    return object.problem.empty() ? this->object(kind, object.json)
+                                  : unreadable_object(kind, object.json, object.problem);
+  }
+  const auto document = parser_->parse(bytes);
+  if (!document) return unreadable_object(kind, bytes, document.status().message());
   FieldError error;
   const JsonField root(document.value(), error);
   return decode_object(kind, kind_name(kind), root, error, options_, false);
 }
 
-lib::Result<WatchEvent> Decoder::watch_event(model::ResourceKind kind, std::string_view json) {
-  const auto document = parser_->parse(json);
-  if (!document) return unreadable_event(kind, json, document.status().message());
+lib::Result<WatchEvent> Decoder::watch_event(model::ResourceKind kind, std::string_view bytes, Encoding encoding) {
+  if (encoding == Encoding::protobuf) {
+    const ConvertedObject event = converted_event(kind, bytes);
+    return event.problem.empty() ? watch_event(kind, event.json) : unreadable_event(kind, event.json, event.problem);
+  }
+  const auto document = parser_->parse(bytes);
+  if (!document) return unreadable_event(kind, bytes, document.status().message());
   FieldError error;
   const JsonField root(document.value(), error);
   const JsonField type = root.get("type");
@@ -198,12 +215,15 @@ lib::Result<WatchEvent> Decoder::watch_event(model::ResourceKind kind, std::stri
   return out;
 }
 
-Decoded Decoder::unreadable_object(model::ResourceKind kind, std::string_view text, std::string problem) const {
+Decoded Decoder::unreadable_object(model::ResourceKind kind, std::string_view bytes, std::string problem,
+                                   Encoding encoding) {
+  const std::string_view text = encoding == Encoding::protobuf ? converted(kind, bytes).json : bytes;
   return identified(salvage_object(text), kind, kind_name(kind), std::move(problem));
 }
 
-lib::Result<WatchEvent> Decoder::unreadable_event(model::ResourceKind kind, std::string_view text,
-                                                  std::string problem) const {
+lib::Result<WatchEvent> Decoder::unreadable_event(model::ResourceKind kind, std::string_view bytes,
+                                                  std::string problem, Encoding encoding) {
+  const std::string_view text = encoding == Encoding::protobuf ? converted_event(kind, bytes).json : bytes;
   const SalvagedHead head = salvage_event(text);
   WatchEvent out;
   out.type_text = head.type;
@@ -238,8 +258,9 @@ lib::Result<ListEnvelope> Decoder::list_envelope(std::string_view json) {
   return out;
 }
 
-std::optional<ApiStatus> Decoder::status(std::string_view json) {
-  const auto document = parser_->parse(json);
+std::optional<ApiStatus> Decoder::status(std::string_view body, Encoding encoding) {
+  if (encoding == Encoding::protobuf) return status(converter_.status(body).json);
+  const auto document = parser_->parse(body);
   if (!document) return std::nullopt;
   FieldError error;
   const JsonField root(document.value(), error);

@@ -1,8 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Decodes the JSON of a Kubernetes object, watch event, list envelope or Status. Strict about types and ranges, ignores
-// unknown fields (BEH 1.2-1.4, 1.7). The rules of each kind are in decode_<kind>.cpp.
+// Decodes a Kubernetes object, watch event, list envelope or Status in JSON or protobuf. Strict about types and ranges,
+// ignores unknown fields (BEH 1.2-1.4, 1.7). The rules of each kind are in decode_<kind>.cpp; protobuf is converted to
+// JSON first.
 #pragma once
 
 #include <chrono>
@@ -13,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/kube/decode/protobuf_to_json.hpp"
 #include "core/model/event.hpp"
 #include "lib/status.hpp"
 
@@ -91,8 +93,11 @@ struct DecoderOptions {
   bool endpoints = false;
 };
 
-// Keeps the parser's buffers between calls. Not thread-safe. Text that is not JSON fails with `unsupported`, wrong
-// content with `invalid`. An object or event that is not JSON still has its name, if that is readable.
+enum class Encoding { json, protobuf };
+
+// Keeps the parser's buffers between calls. Not thread-safe. Bytes that are not in the encoding fail with
+// `unsupported`, wrong content with `invalid`. An object or event that is not in the encoding still has its name, if
+// that is readable.
 class Decoder {
  public:
   explicit Decoder(DecoderOptions options = {});
@@ -100,15 +105,18 @@ class Decoder {
   Decoder(Decoder&&) noexcept;
   Decoder& operator=(Decoder&&) noexcept;
 
-  Decoded object(model::ResourceKind kind, std::string_view json);
-  lib::Result<WatchEvent> watch_event(model::ResourceKind kind, std::string_view json);
-  // The same for text that is known to be invalid or incomplete because of `problem`: only finds the name, if that is
+  Decoded object(model::ResourceKind kind, std::string_view bytes, Encoding encoding = Encoding::json);
+  lib::Result<WatchEvent> watch_event(model::ResourceKind kind, std::string_view bytes,
+                                      Encoding encoding = Encoding::json);
+  // The same for bytes that are known to be invalid or incomplete because of `problem`: only finds the name, if that is
   // readable. A deletion needs only the name.
-  Decoded unreadable_object(model::ResourceKind kind, std::string_view text, std::string problem) const;
-  lib::Result<WatchEvent> unreadable_event(model::ResourceKind kind, std::string_view text, std::string problem) const;
+  Decoded unreadable_object(model::ResourceKind kind, std::string_view bytes, std::string problem,
+                            Encoding encoding = Encoding::json);
+  lib::Result<WatchEvent> unreadable_event(model::ResourceKind kind, std::string_view bytes, std::string problem,
+                                           Encoding encoding = Encoding::json);
   lib::Result<ListEnvelope> list_envelope(std::string_view json);
-  // Absent if the text is not a Status.
-  std::optional<ApiStatus> status(std::string_view json);
+  // Absent if the body is not a Status.
+  std::optional<ApiStatus> status(std::string_view body, Encoding encoding = Encoding::json);
   lib::Result<ObjectHead> head(std::string_view json);
 
   // The `kind` field of objects that are decoded as this kind.
@@ -116,8 +124,12 @@ class Decoder {
 
  private:
   class Parser;
+  ConvertedObject converted(model::ResourceKind kind, std::string_view bytes);
+  ConvertedObject converted_event(model::ResourceKind kind, std::string_view bytes);
+
   DecoderOptions options_;
   std::unique_ptr<Parser> parser_;
+  ProtobufToJson converter_;
 };
 
 }  // namespace sluice::kube

@@ -77,7 +77,7 @@ Request create_request(const EventWrite& write, const std::string& node_name) {
   Request out;
   out.method = "POST";
   out.path = path_of(about);
-  out.content_type = "application/json";
+  out.content_type = kJsonType;
   out.body = text_of(document);
   return out;
 }

@@ -87,7 +87,7 @@ lib::Status ApiClient::attempt(const Request& request, const ConnectionSecrets& 
   report(*addresses);
   const auto session = session_for(request, pick(*addresses), secrets.tls);
 
-  const auto exchange = session->send(request, request_headers(config(), options_.version, secrets.authorization));
+  const auto exchange = session->send(request, request_headers(request, config(), options_.version, secrets.authorization));
   if (!enter({exchange, request.watch, secrets.tls})) {
     exchange->end(stopped_status());
     return stopped_status();

@@ -45,9 +45,9 @@ bool fits_header(const std::string& value) {
 
 }  // namespace
 
-HttpHeaders request_headers(const ConnectionConfig& config, const std::string& version,
+HttpHeaders request_headers(const Request& request, const ConnectionConfig& config, const std::string& version,
                             const std::string& authorization) {
-  HttpHeaders out{{"Accept", "application/json"}, {"User-Agent", "sluiced/" + version + " (" + kPlatform + ")"}};
+  HttpHeaders out{{"Accept", request.accept}, {"User-Agent", "sluiced/" + version + " (" + kPlatform + ")"}};
   if (!authorization.empty()) out.emplace_back("Authorization", authorization);
   if (config.server.tls) impersonate(out, config.impersonate);
   return out;

@@ -13,7 +13,7 @@
 namespace sluice::kube {
 
 // Impersonation headers are sent over TLS only, like credentials.
-HttpHeaders request_headers(const ConnectionConfig& config, const std::string& version,
+HttpHeaders request_headers(const Request& request, const ConnectionConfig& config, const std::string& version,
                             const std::string& authorization);
 
 // Whether HTTP headers can carry the impersonation; the error names the field that they cannot.

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/kube/http/content_type.hpp"
 #include "lib/status.hpp"
 
 namespace sluice::kube {
@@ -21,6 +22,7 @@ struct Request {
   std::vector<std::pair<std::string, std::string>> query;  // not yet encoded
   bool watch = false;                                      // long-running, with long idle times
   std::string method = "GET";                              // or POST, PATCH
+  std::string accept = kJsonType;                          // media types of the response
   std::string content_type = {};                           // of the body
   std::string body = {};
   bool again = false;  // a retry that the previous response asked for (Retry-After), or with new credentials

@@ -8,18 +8,32 @@
 #include <utility>
 
 #include "core/kube/decode/text.hpp"
+#include "core/kube/http/content_type.hpp"
+#include "core/kube/watch/item_splitter.hpp"
+#include "core/kube/watch/protobuf_splitter.hpp"
 
 namespace sluice::kube {
 namespace {
 
 constexpr std::size_t kMaxErrorBody = 64u << 10;
 
-bool is_json(const std::string& content_type) {
-  const std::string type = content_type.substr(0, content_type.find_first_of("; "));
-  return content_type.empty() || type == "application/json";
+// A response without a type is JSON.
+std::optional<Encoding> encoding_of(std::string_view content_type) {
+  const std::string_view type = content_type.substr(0, content_type.find_first_of("; "));
+  if (type.empty() || type == kJsonType) return Encoding::json;
+  if (type == kProtobufType) return Encoding::protobuf;
+  return std::nullopt;
 }
 
 std::string too_large() { return "is larger than " + std::to_string(kMaxObjectBytes >> 20) + " MiB"; }
+
+template <class Splitter, class Json, class Protobuf>
+std::unique_ptr<Splitter> make_splitter(Encoding encoding, ObjectVisitor visit, ObjectVisitor oversized) {
+  if (encoding == Encoding::json) {
+    return std::make_unique<Json>(std::move(visit), kMaxObjectBytes, std::move(oversized));
+  }
+  return std::make_unique<Protobuf>(std::move(visit), kMaxObjectBytes, std::move(oversized));
+}
 
 }  // namespace
 
@@ -30,10 +44,12 @@ lib::Status cancelled_status() {
 lib::Status AnswerReader::on_head(const ResponseHead& head) {
   if (cancelled()) return cancelled_status();
   head_ = head;
+  const auto encoding = encoding_of(head.content_type);
+  encoding_ = encoding.value_or(Encoding::json);
   if (head.status != 200) return {};
-  if (!is_json(head.content_type)) {
+  if (!encoding) {
     failure_ = {lib::StatusCode::unsupported,
-                "the server answers in " + in_quotes(head.content_type) + " although JSON was asked for"};
+                "the server answers in " + in_quotes(head.content_type) + ", which is neither protobuf nor JSON"};
   } else {
     begin();
   }
@@ -51,7 +67,7 @@ lib::Status AnswerReader::on_body(std::string_view bytes) {
 }
 
 ApiStatus AnswerReader::refusal() {
-  ApiStatus out = decoder_.status(error_body_).value_or(ApiStatus());
+  ApiStatus out = decoder_.status(error_body_, encoding_).value_or(ApiStatus());
   out.code = head_.status;
   if (head_.retry_after) out.retry_after = head_.retry_after;
   return out;
@@ -62,11 +78,16 @@ ListReader::ListReader(Decoder& decoder, model::ResourceKind kind, std::function
     : AnswerReader(decoder),
       kind_(kind),
       begun_(std::move(begun)),
-      visit_(std::move(visit)),
-      splitter_([this](std::string_view item) { return take(this->decoder().object(kind_, item)); }, kMaxObjectBytes,
-                [this](std::string_view start) {
-                  return take(this->decoder().unreadable_object(kind_, start, too_large()));
-                }) {}
+      visit_(std::move(visit)) {}
+
+void ListReader::begin() {
+  splitter_ = make_splitter<ListBodySplitter, ListSplitter, ProtobufListSplitter>(
+      encoding(), [this](std::string_view item) { return take(decoder().object(kind_, item, encoding())); },
+      [this](std::string_view start) {
+        return take(decoder().unreadable_object(kind_, start, too_large(), encoding()));
+      });
+  begun_();
+}
 
 lib::Status ListReader::take(Decoded decoded) {
   if (const auto* wrong = std::get_if<WrongKind>(&decoded.result)) {
@@ -75,13 +96,14 @@ lib::Status ListReader::take(Decoded decoded) {
   // Skipping an object without a readable name would remove it from the store.
   const auto* failed = std::get_if<Failed>(&decoded.result);
   if (!tolerant_ && failed != nullptr && failed->path.empty() && decoded.name.name.empty()) {
-    return lib::invalid("items[" + std::to_string(splitter_.items()) + "] " + failed->problem);
+    return lib::invalid("items[" + std::to_string(splitter_->items()) + "] " + failed->problem);
   }
   return visit_(std::move(decoded));
 }
 
 lib::Result<ListEnvelope> ListReader::finish() {
-  const auto text = splitter_.finish();
+  if (!splitter_) return list_incomplete(0);
+  const auto text = splitter_->finish();
   if (!text) return text.status();
   auto envelope = decoder().list_envelope(*text);
   if (!envelope) return envelope;
@@ -97,17 +119,18 @@ lib::Result<ListEnvelope> ListReader::finish() {
 WatchReader::WatchReader(Decoder& decoder, model::ResourceKind kind, std::function<void()> begun,
                          std::function<lib::Status(WatchEvent)> visit, Patience patience)
     : AnswerReader(decoder),
+      kind_(kind),
       begun_(std::move(begun)),
-      patience_(std::move(patience)),
-      splitter_(
-          [this, kind, visit](std::string_view document) {
-            auto event = this->decoder().watch_event(kind, document);
-            return event ? visit(std::move(*event)) : event.status();
-          },
-          kMaxObjectBytes,
-          [this, kind, visit](std::string_view start) {
-            auto event = this->decoder().unreadable_event(kind, start, too_large());
-            return event ? visit(std::move(*event)) : event.status();
-          }) {}
+      visit_(std::move(visit)),
+      patience_(std::move(patience)) {}
+
+void WatchReader::begin() {
+  splitter_ = make_splitter<BodySplitter, DocumentSplitter, FrameSplitter>(
+      encoding(), [this](std::string_view event) { return take(decoder().watch_event(kind_, event, encoding())); },
+      [this](std::string_view start) {
+        return take(decoder().unreadable_event(kind_, start, too_large(), encoding()));
+      });
+  begun_();
+}
 
 }  // namespace sluice::kube

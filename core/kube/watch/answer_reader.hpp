@@ -8,12 +8,14 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/kube/decode/decode.hpp"
 #include "core/kube/http/transport.hpp"
-#include "core/kube/watch/item_splitter.hpp"
+#include "core/kube/watch/body_splitter.hpp"
 
 namespace sluice::kube {
 
@@ -40,6 +42,7 @@ class AnswerReader : public ResponseSink {
   virtual void begin() {}
   virtual lib::Status read(std::string_view bytes) = 0;
   Decoder& decoder() { return decoder_; }
+  Encoding encoding() const { return encoding_; }
 
  private:
   bool cancelled() const { return cancelled_ != nullptr && *cancelled_; }
@@ -47,6 +50,7 @@ class AnswerReader : public ResponseSink {
   Decoder& decoder_;
   const std::atomic<bool>* cancelled_ = nullptr;
   ResponseHead head_;
+  Encoding encoding_ = Encoding::json;
   std::string error_body_;
   lib::Status failure_;
 };
@@ -63,8 +67,8 @@ class ListReader final : public AnswerReader {
   lib::Result<ListEnvelope> finish();
 
  private:
-  void begin() override { begun_(); }
-  lib::Status read(std::string_view bytes) override { return splitter_.append(bytes); }
+  void begin() override;
+  lib::Status read(std::string_view bytes) override { return splitter_->append(bytes); }
 
   lib::Status take(Decoded decoded);
 
@@ -72,7 +76,7 @@ class ListReader final : public AnswerReader {
   std::function<void()> begun_;
   std::function<lib::Status(Decoded)> visit_;
   bool tolerant_ = false;
-  ListSplitter splitter_;
+  std::unique_ptr<ListBodySplitter> splitter_;  // since begin()
 };
 
 class WatchReader final : public AnswerReader {
@@ -85,12 +89,16 @@ class WatchReader final : public AnswerReader {
   std::optional<std::chrono::milliseconds> patience() const override { return patience_(); }
 
  private:
-  void begin() override { begun_(); }
-  lib::Status read(std::string_view bytes) override { return splitter_.append(bytes); }
+  void begin() override;
+  lib::Status read(std::string_view bytes) override { return splitter_->append(bytes); }
 
+  lib::Status take(lib::Result<WatchEvent> event) { return event ? visit_(std::move(*event)) : event.status(); }
+
+  const model::ResourceKind kind_;
   std::function<void()> begun_;
+  std::function<lib::Status(WatchEvent)> visit_;
   Patience patience_;
-  DocumentSplitter splitter_;
+  std::unique_ptr<BodySplitter> splitter_;  // since begin()
 };
 
 // A response of which only the HTTP status matters.

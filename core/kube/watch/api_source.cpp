@@ -31,8 +31,8 @@ bool ApiSourceStatus::listed() const {
 class ReflectorThread {
  public:
   ReflectorThread(const Resource& resource, Transport& transport, model::EventSink& sink, const lib::Clock& clock,
-                  FailureLog& failures, StreamingSupport& streaming)
-      : sink_(sink), reflector_(resource, {transport, sink_, clock, random_numbers(), failures, streaming}) {}
+                  FailureLog& failures, StreamingSupport& streaming, const std::string& accept)
+      : sink_(sink), reflector_(resource, {transport, sink_, clock, random_numbers(), failures, streaming, accept}) {}
 
   Reflector& reflector() { return reflector_; }
   // Nothing is delivered afterwards. The thread runs until its request ends.
@@ -76,6 +76,7 @@ ApiSource::ApiSource(std::unique_ptr<Transport> transport, const ApiSourceOption
     : transport_(std::move(transport)),
       sink_(sink),
       clock_(clock),
+      accept_(options.accept),
       streaming_(options.streaming_lists, clock) {
   for (const auto& resource : {services_resource(), endpoint_slices_resource(), node_resource(options.node_name)}) {
     reflectors_.push_back(make_reflector(resource));
@@ -86,7 +87,7 @@ ApiSource::ApiSource(std::unique_ptr<Transport> transport, const ApiSourceOption
 ApiSource::~ApiSource() { stop(); }
 
 std::unique_ptr<ReflectorThread> ApiSource::make_reflector(const Resource& resource) {
-  return std::make_unique<ReflectorThread>(resource, *transport_, sink_, clock_, failures_, streaming_);
+  return std::make_unique<ReflectorThread>(resource, *transport_, sink_, clock_, failures_, streaming_, accept_);
 }
 
 void ApiSource::start() {

@@ -35,6 +35,8 @@ struct ApiSourceOptions {
   bool streaming_lists = true;
   // Whether to watch ServiceCIDRs, which costs the server one more watch.
   bool service_cidrs = false;
+  // Media types of lists and watches.
+  std::string accept = kObjectTypes;
 };
 
 class ApiSource {
@@ -66,6 +68,7 @@ class ApiSource {
   const std::unique_ptr<Transport> transport_;
   model::EventSink& sink_;
   const lib::Clock& clock_;
+  const std::string accept_;
   FailureLog failures_;
   StreamingSupport streaming_;
 

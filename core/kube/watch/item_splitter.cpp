@@ -9,15 +9,6 @@
 namespace sluice::kube {
 namespace {
 
-// For kind, apiVersion and metadata; a continue token is a few hundred bytes.
-constexpr std::size_t kMaxEnvelopeBytes = 256u << 10;
-
-// The limit for an object that is skipped.
-constexpr std::size_t kMaxSkippedBytes = 256u << 20;
-
-// Buffer space that is kept between objects; larger buffers are freed.
-constexpr std::size_t kUsualRoom = 1u << 20;
-
 bool is_json_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 std::string shown(char c) {
@@ -84,8 +75,7 @@ lib::Status ObjectCutter::keep(std::string_view part) {
   const bool is_first = skipped_ == 0;
   skipped_ = (is_first ? partial_.size() : skipped_) + part.size();
   if (!oversized_ || skipped_ > kMaxSkippedBytes) {
-    const std::size_t most = oversized_ ? kMaxSkippedBytes : limit_;
-    return lib::invalid("an object is larger than " + std::to_string(most >> 20) + " MiB");
+    return object_too_large(oversized_ ? kMaxSkippedBytes : limit_);
   }
   if (is_first) {
     if (partial_.size() < kKeptOfOversized) partial_ += part.substr(0, kKeptOfOversized - partial_.size());
@@ -151,8 +141,7 @@ lib::Status ListSplitter::consume_envelope(std::string_view& bytes) {
     }
     bytes.remove_prefix(1);
     if (envelope_.size() >= kMaxEnvelopeBytes) {
-      return lib::invalid("the list has more than " + std::to_string(kMaxEnvelopeBytes >> 10) +
-                          " KiB beside its items");
+      return envelope_too_large();
     }
     envelope_ += c;
     if (in_string_) {
@@ -233,9 +222,9 @@ lib::Status ListSplitter::consume_item(std::string_view& bytes) {
   return status;
 }
 
-lib::Result<std::string> ListSplitter::finish() const {
+lib::Result<std::string> ListSplitter::finish() {
   if (place_ != Place::envelope || depth_ != 0 || envelope_.empty()) {
-    return lib::unavailable("the list ended too early, after " + std::to_string(items_) + " complete items");
+    return list_incomplete(items_);
   }
   return envelope_;
 }

@@ -6,21 +6,13 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <string_view>
 
+#include "core/kube/watch/body_splitter.hpp"
 #include "lib/status.hpp"
 
 namespace sluice::kube {
-
-// Twice the maximum size of an object in an API server.
-inline constexpr std::size_t kMaxObjectBytes = 4u << 20;
-// The part that is kept of a larger object.
-inline constexpr std::size_t kKeptOfOversized = 64u << 10;
-
-// Receives one complete object; the view is valid during the call. An error ends the parsing.
-using ObjectVisitor = std::function<lib::Status(std::string_view object)>;
 
 // Finds the end of one JSON object.
 class ObjectScanner {
@@ -61,12 +53,12 @@ class ObjectCutter {
 };
 
 // Splits the body of a watch: objects separated by white space.
-class DocumentSplitter {
+class DocumentSplitter final : public BodySplitter {
  public:
   explicit DocumentSplitter(ObjectVisitor visit, std::size_t limit = kMaxObjectBytes, ObjectVisitor oversized = {})
       : cutter_(std::move(visit), limit, std::move(oversized)) {}
 
-  lib::Status append(std::string_view bytes);
+  lib::Status append(std::string_view bytes) override;
   // Whether the text so far ends between two objects.
   bool at_boundary() const { return !inside_; }
 
@@ -77,15 +69,14 @@ class DocumentSplitter {
 
 // Splits a list: each element of the top-level "items" goes to the visitor, the rest is kept as a small document with
 // empty "items".
-class ListSplitter {
+class ListSplitter final : public ListBodySplitter {
  public:
   explicit ListSplitter(ObjectVisitor visit, std::size_t limit = kMaxObjectBytes, ObjectVisitor oversized = {})
       : cutter_(std::move(visit), limit, std::move(oversized)) {}
 
-  lib::Status append(std::string_view bytes);
-  // The list without its items; fails if the text is incomplete.
-  lib::Result<std::string> finish() const;
-  std::size_t items() const { return items_; }
+  lib::Status append(std::string_view bytes) override;
+  lib::Result<std::string> finish() override;
+  std::size_t items() const override { return items_; }
 
  private:
   enum class Place { envelope, before_item, item, after_item };

@@ -54,6 +54,7 @@ struct ReflectorContext {
   std::function<double()> random;  // numbers in [0, 1)
   FailureLog& failures;            // may be shared
   StreamingSupport& streaming;     // may be shared
+  std::string accept = kObjectTypes;
 };
 
 class Reflector {

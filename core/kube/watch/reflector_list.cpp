@@ -37,7 +37,9 @@ milliseconds Reflector::list() {
     return lib::Status();
   });
   reader.set_tolerant(broken_lists_ >= kMaxBrokenLists);
-  const auto status = send(list_request(resource_, {list_version_, continue_token_, !unlimited_}), reader);
+  Request request = list_request(resource_, {list_version_, continue_token_, !unlimited_});
+  request.accept = context_.accept;
+  const auto status = send(std::move(request), reader);
   if (!reader.failure().ok()) {
     ++broken_lists_;
     return list_failed(unusable_answer(reader.failure().message()));

@@ -58,10 +58,11 @@ milliseconds Reflector::watch() {
   // Random, so that watches do not all end at the same time.
   const auto seconds = static_cast<int>(kMinWatchSeconds + kMoreWatchSeconds * context_.random());
   const std::string from = list_version_ == "0" ? std::string() : list_version_;
+  Request request =
+      initial_ ? streaming_list_request(resource_, from, seconds) : watch_request(resource_, watch_version_, seconds);
+  request.accept = context_.accept;
   const auto began = context_.clock.now();
-  const auto status = send(
-      initial_ ? streaming_list_request(resource_, from, seconds) : watch_request(resource_, watch_version_, seconds),
-      reader);
+  const auto status = send(std::move(request), reader);
   const auto lasted = context_.clock.now() - began;
   return initial_ ? stream_over(status, reader, lasted) : watch_over(status, reader, lasted);
 }

@@ -104,9 +104,15 @@ std::vector<Option> process_options() {
             [](S s) { return show(static_cast<int>(s.source.client.qps)); }),
       plain("kube-api-burst", "clientConnection.burst", number, "10", "7", kNotNegativeNumber,
             [](S s) { return show(s.source.client.burst); }),
-      {"kube-api-content-type", "clientConnection.contentType", text, "application/vnd.kubernetes.protobuf",
-       "application/json"},
-      {"", "clientConnection.acceptContentTypes", text, "", "application/json"},
+      plain("kube-api-content-type", "clientConnection.contentType", text, "application/vnd.kubernetes.protobuf",
+            "application/json",
+            {{"text/html", "'text/html' is not a content type that the daemon reads; allowed: "
+                           "application/vnd.kubernetes.protobuf, application/json"}},
+            [](S s) { return s.source.client.content_type; }),
+      plain("", "clientConnection.acceptContentTypes", text, "", "application/json",
+            {{"text/html", "'text/html' names a content type that the daemon does not read; allowed: "
+                           "application/vnd.kubernetes.protobuf, application/json, or both"}},
+            [](S s) { return s.source.client.accept_content_types; }),
       {"config-sync-period", "configSyncPeriod", duration, "15m0s", "1h", "1h0m0s", "", kPositiveTime},
       {"hostname-override",
        "hostnameOverride",

@@ -78,6 +78,7 @@ class ValidateTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(only_a_live_source_can_be_recorded);
   CPPUNIT_TEST(only_a_replay_has_a_speed);
   CPPUNIT_TEST(requests_have_a_rate_limit);
+  CPPUNIT_TEST(content_types_are_those_that_the_daemon_reads);
   CPPUNIT_TEST(settings_without_effect_are_accepted_with_a_warning);
   CPPUNIT_TEST(every_feature_gate_of_the_release_is_accepted);
   CPPUNIT_TEST(gates_of_other_components_cause_one_warning);
@@ -322,14 +323,34 @@ class ValidateTest : public CppUnit::TestFixture {
                          with_file("clientConnection:\n  burst: -2\n").problems);
   }
 
+  void content_types_are_those_that_the_daemon_reads() {
+    const std::string protobuf = "application/vnd.kubernetes.protobuf";
+    const auto client = [](const std::string& fields) {
+      const auto got = with_file("clientConnection: {" + fields + "}\n");
+      CPPUNIT_ASSERT_EQUAL(std::string(), got.problems);
+      return got.settings.source.client.content_type + "; " + got.settings.source.client.accept_content_types;
+    };
+    // Installers write an empty text.
+    CPPUNIT_ASSERT_EQUAL(protobuf + "; ", client("contentType: \"\", acceptContentTypes: \"\""));
+    CPPUNIT_ASSERT_EQUAL(std::string("application/json; "), client("contentType: application/json"));
+    CPPUNIT_ASSERT_EQUAL(protobuf + "; application/json;q=0.9, " + protobuf,
+                         client("acceptContentTypes: 'application/json;q=0.9, " + protobuf + "'"));
+    const std::string allowed = "; allowed: " + protobuf + ", application/json";
+    CPPUNIT_ASSERT_EQUAL("E --kube-api-content-type: 'x' is not a content type that the daemon reads" + allowed + "\n",
+                         validate_words({"--kube-api-content-type=x"}).problems);
+    for (const char* bad : {"application/json,text/yaml", "*/*", "application/json,", "application/json;\\r\\nX: y"}) {
+      const std::string problems = with_file("clientConnection: {acceptContentTypes: \"" + std::string(bad) + "\"}\n").problems;
+      CPPUNIT_ASSERT_MESSAGE(problems, problems.find("names a content type that the daemon does not read" + allowed +
+                                                     ", or both\n") != std::string::npos);
+    }
+  }
+
   void settings_without_effect_are_accepted_with_a_warning() {
     const auto warned = [](const std::vector<std::string>& words, const std::string& why) {
       const std::string& last = words.back();
       CPPUNIT_ASSERT_EQUAL("W " + last.substr(0, last.find('=')) + ": has no effect: " + why + "\n",
                            validate_words(words).problems);
     };
-    const std::string json = "the API server is asked for application/json";
-    warned({"--kube-api-content-type=x"}, json);
     warned({"--config-sync-period=1h"}, "there is no cache to resync");
     warned({"--show-hidden-metrics-for-version=1.35"}, "no metric is hidden");
     warned({"--boot-id-file=/x"}, "the machine's boot id is not used");
@@ -341,14 +362,10 @@ class ValidateTest : public CppUnit::TestFixture {
     warned({"--log-json-split-stream"}, "the log has the other format");
     warned({"--log-text-info-buffer-size=1k"}, "without a split stream every line is written at once");
     CPPUNIT_ASSERT_EQUAL(
-        "W " + place(3, "winkernel.sourceVip") + ": has no effect: it is for Windows\nW " +
-            place(6, "clientConnection.acceptContentTypes") + ": has no effect: " + json + "\n",
-        sorted(with_file("winkernel: {sourceVip: 1.1.1.1}\nclientConnection:\n  contentType: application/json\n"
-                         "  acceptContentTypes: y\nportRange: \"\"\nwindowsRunAsService: false\n")
-                   .problems));
+        "W " + place(3, "winkernel.sourceVip") + ": has no effect: it is for Windows\n",
+        with_file("winkernel: {sourceVip: 1.1.1.1}\nportRange: \"\"\nwindowsRunAsService: false\n").problems);
     // No warning for the default value.
-    CPPUNIT_ASSERT_EQUAL(std::string(), validate_words({"--kube-api-content-type=application/vnd.kubernetes.protobuf",
-                                                        "--config-sync-period=15m", "--udp-timeout=250ms",
+    CPPUNIT_ASSERT_EQUAL(std::string(), validate_words({"--config-sync-period=15m", "--udp-timeout=250ms",
                                                         "--healthz-port=10256", "--log-json-info-buffer-size=0"})
                                             .problems);
     CPPUNIT_ASSERT_EQUAL(

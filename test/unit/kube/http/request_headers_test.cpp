@@ -13,13 +13,14 @@ namespace request_headers_test {
 class RequestHeadersTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(RequestHeadersTest);
   CPPUNIT_TEST(impersonation_becomes_headers);
+  CPPUNIT_TEST(the_request_names_the_accepted_types);
   CPPUNIT_TEST(impersonation_is_not_sent_over_plain_http);
   CPPUNIT_TEST(fields_that_no_header_can_carry_are_named);
   CPPUNIT_TEST_SUITE_END();
 
   static std::string shown(const ConnectionConfig& config) {
     std::string out;
-    for (const auto& [name, value] : request_headers(config, "1", "Bearer t")) {
+    for (const auto& [name, value] : request_headers(Request{}, config, "1", "Bearer t")) {
       if (name != "Accept" && name != "User-Agent") out += name + ": " + value + "\n";
     }
     return out;
@@ -33,6 +34,13 @@ class RequestHeadersTest : public CppUnit::TestFixture {
                                      "Impersonate-Group: g1\nImpersonate-Group: g2\n"
                                      "Impersonate-Extra-a%2Fb%20c%25: x\nImpersonate-Extra-a%2Fb%20c%25: y\n"),
                          shown(config));
+  }
+
+  void the_request_names_the_accepted_types() {
+    Request request;
+    CPPUNIT_ASSERT_EQUAL(std::string("application/json"), request_headers(request, {}, "1", "").at(0).second);
+    request.accept = "a/b";
+    CPPUNIT_ASSERT_EQUAL(std::string("a/b"), request_headers(request, {}, "1", "").at(0).second);
   }
 
   void impersonation_is_not_sent_over_plain_http() {

@@ -317,10 +317,10 @@ class ReflectorListTest : public CppUnit::TestFixture {
 
   void other_content_types_are_rejected() {
     ReflectorWorld world;
-    world.transport.expect({.status = 200, .body = "k8s", .content_type = "application/vnd.kubernetes.protobuf"});
+    world.transport.expect({.status = 200, .body = "a: b", .content_type = "application/yaml"});
     CPPUNIT_ASSERT_EQUAL(800L, world.step());
     CPPUNIT_ASSERT_EQUAL(std::string("the answer of the API server https://api cannot be used: the server answers in "
-                                     "\"application/vnd.kubernetes.protobuf\" although JSON was asked for"),
+                                     "\"application/yaml\", which is neither protobuf nor JSON"),
                          world.reflector.status().last_error);
     CPPUNIT_ASSERT_EQUAL(std::string(""), world.events.take_text());
     world.transport.expect(

@@ -37,6 +37,7 @@ class ScriptTransport final : public kube::Transport {
     if (answers_.empty()) throw std::logic_error("the script has no answer for " + request.target());
     asked_.push_back(request.target());
     last_again_ = request.again;
+    last_accept_ = request.accept;
     const ScriptedAnswer answer = answers_.front();
     answers_.pop_front();
     clock_.advance(answer.lasts);
@@ -62,6 +63,7 @@ class ScriptTransport final : public kube::Transport {
 
   std::string last_asked() const { return asked_.empty() ? "" : asked_.back(); }
   bool last_again() const { return last_again_; }
+  std::string last_accept() const { return last_accept_; }
   std::size_t requests() const { return asked_.size(); }
   bool done() const { return answers_.empty(); }
 
@@ -70,6 +72,7 @@ class ScriptTransport final : public kube::Transport {
   std::deque<ScriptedAnswer> answers_;
   std::vector<std::string> asked_;
   bool last_again_ = false;
+  std::string last_accept_;
 };
 
 }  // namespace sluice::test
