@@ -63,6 +63,10 @@ lib::Status FrameSplitter::append(std::string_view bytes) {
       std::uint64_t size = 0;
       for (const char c : header_) size = size << 8 | static_cast<unsigned char>(c);
       header_.clear();
+      // Four bytes of text are such a length.
+      if (size > kMaxSkippedBytes) {
+        return lib::invalid("a watch event was expected, not one of " + std::to_string(size) + " bytes");
+      }
       status = cutter_.begin(size);
     }
     if (!status.ok()) return status;

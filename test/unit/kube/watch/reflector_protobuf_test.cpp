@@ -122,8 +122,8 @@ class ReflectorProtobufTest : public CppUnit::TestFixture {
                          world.reflector.status().last_error);
     answer(world, list(""));
     CPPUNIT_ASSERT(answer(world, ReflectorWorld::bookmark("12"), kStream) > 0);
-    CPPUNIT_ASSERT_EQUAL(std::string("the answer of the API server https://api cannot be used: an object is larger than "
-                                     "256 MiB"),
+    CPPUNIT_ASSERT_EQUAL(std::string("the answer of the API server https://api cannot be used: a watch event was "
+                                     "expected, not one of 2065855609 bytes"),
                          world.reflector.status().last_error);
   }
 
