@@ -22,6 +22,7 @@
 
 #include "lib/fd.hpp"
 #include "lib/files.hpp"
+#include "lib/mutex.hpp"
 
 extern char** environ;
 
@@ -32,6 +33,19 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 
 // The interval at which the exit of the program and `stopped` are polled.
 constexpr int kPollMilliseconds = 20;
+
+constexpr std::chrono::seconds kStartLimit{1};
+
+struct Starting {
+  Mutex mutex;
+  ConditionVariable changed;
+  int count SLUICE_GUARDED_BY(mutex) = 0;
+};
+
+Starting& starting() {
+  static Starting out;
+  return out;
+}
 
 struct Pipe {
   Fd reader;
@@ -223,6 +237,7 @@ Result<ProgramResult> run_program(const Program& program, const std::function<bo
   const auto environment = program.environment ? *program.environment : environment_in_locale_c();
   pid_t number = -1;
   const auto spawn = [&] {
+    const StartingProgram starting;
     return ::posix_spawn(&number, program.arguments[0].c_str(), actions.get(), attributes.get(),
                          pointers(program.arguments).data(), pointers(environment).data());
   };
@@ -238,6 +253,24 @@ Result<ProgramResult> run_program(const Program& program, const std::function<bo
   output->writer.reset();
   error_output->writer.reset();
   return follow(program, child, output->reader, error_output->reader, stopped);
+}
+
+StartingProgram::StartingProgram() {
+  const Lock lock(starting().mutex);
+  ++starting().count;
+}
+
+StartingProgram::~StartingProgram() {
+  const Lock lock(starting().mutex);
+  --starting().count;
+  starting().changed.notify_all();
+}
+
+void await_starting_programs() {
+  const auto end = std::chrono::steady_clock::now() + kStartLimit;
+  const Lock lock(starting().mutex);
+  while (starting().count > 0 && starting().changed.wait_until(starting().mutex, end)) {
+  }
 }
 
 std::string find_program(std::string_view name, std::string_view search_path) {

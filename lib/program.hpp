@@ -46,6 +46,19 @@ struct ProgramResult {
 // ECANCELED if `stopped` returns true. A program that has not ended is killed with its process group.
 Result<ProgramResult> run_program(const Program& program, const std::function<bool()>& stopped = {});
 
+// A new process has all descriptors of this one until it executes its program, so a port whose socket was closed
+// meanwhile stays in use. Waits for the programs that are being started, for a second at most.
+void await_starting_programs();
+
+// Counts as a program that is being started while it exists. run_program() uses it.
+class StartingProgram {
+ public:
+  StartingProgram();
+  StartingProgram(const StartingProgram&) = delete;
+  StartingProgram& operator=(const StartingProgram&) = delete;
+  ~StartingProgram();
+};
+
 // The path of an executable file called `name` in the folders of `search_path`
 // ("/usr/bin:/bin"); empty if there is none. Relative folders are skipped.
 std::string find_program(std::string_view name, std::string_view search_path);

@@ -157,7 +157,7 @@ SLUICE_LOG_MESSAGE(kObjectProblemsSuppressed, "object-problems-suppressed", warn
                    "Fix the objects of the object-problem lines.");
 SLUICE_LOG_MESSAGE(kRequestFailed, "request-failed", warning, "kube", "request error count",
                    "A request to the API server failed; the daemon retries with increasing pauses. Logged at the 1st, "
-                   "4th, 16th, 64th failure for the same reason, and so on.",
+                   "4th, 16th, 64th failure for the same reason, and so on; the first three answers 403 are not logged.",
                    "See docs/api-server.md and runbook SluiceAPIServerConnectionLost.");
 SLUICE_LOG_MESSAGE(kRequestLimitWait, "request-limit-wait", warning, "kube", "path",
                    "A request waits for more than a second for the client-side rate limit. Logged at most once an "

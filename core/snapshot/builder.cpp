@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <utility>
 
 namespace sluice::snapshot {
@@ -93,8 +92,8 @@ std::unordered_set<model::ObjectName> Builder::take_dirty(const store::Store& st
       if (deferred.contains(at->name_space)) dirty_.insert(out.extract(at));
       at = next;
     }
-    // A backend has one owner of each address and port, so the old owner must be removed in the same transaction.
-    if (takes_over_frontend(out, store)) out.merge(std::exchange(dirty_, {}));
+    // A backend has one owner of each address and port, and between two owners clients would be refused.
+    if (frontend_passes(out, dirty_, store) || frontend_passes(dirty_, out, store)) out.merge(std::exchange(dirty_, {}));
   }
   into.partial = !dirty_.empty();
   if (!into.partial) {
@@ -113,22 +112,15 @@ std::unordered_set<model::ObjectName> Builder::take_dirty(const store::Store& st
   return out;
 }
 
-bool Builder::takes_over_frontend(const std::unordered_set<model::ObjectName>& services,
-                                  const store::Store& store) const {
-  std::set<store::FrontendClaims::Key> published;
-  for (const model::ObjectName& name : dirty_) {
+bool Builder::frontend_passes(const std::unordered_set<model::ObjectName>& from,
+                              const std::unordered_set<model::ObjectName>& to, const store::Store& store) const {
+  return std::any_of(from.begin(), from.end(), [&](const model::ObjectName& name) {
     const auto found = published_.find(name);
-    if (found == published_.end()) continue;
+    if (found == published_.end()) return false;
     for (const ServicePortPtr& port : found->second) {
-      for (const auto& frontend : port->frontends)
-        published.insert({frontend.address, frontend.port, port->key.protocol});
-    }
-  }
-  if (published.empty()) return false;
-  return std::any_of(services.begin(), services.end(), [&](const model::ObjectName& name) {
-    for (const store::ServicePort& port : store.resolve_service(name, family_)) {
-      for (const auto& frontend : port.frontends) {
-        if (published.contains({frontend.address, frontend.port, port.key.protocol})) return true;
+      for (const auto& frontend : port->frontends) {
+        const model::Service* now = store.frontend_holder({frontend.address, frontend.port, port->key.protocol});
+        if (now != nullptr && to.contains(now->name)) return true;
       }
     }
     return false;

@@ -35,7 +35,7 @@ class Builder {
   void note(store::Changes changes);
 
   // REQUIRES: set_node_facts() was called. The first transaction has to be full. Services in `deferred` namespaces wait
-  // for the next transaction, unless another Service takes over an address and port of one of them.
+  // for the next transaction, unless an address and port passes between one of them and another Service.
   Transaction delta(const store::Store& store, const model::Namespaces& deferred = {});
   Transaction full(const store::Store& store);
 
@@ -63,8 +63,9 @@ class Builder {
   // Removes the Services that are not deferred from dirty_ and returns them.
   std::unordered_set<model::ObjectName> take_dirty(const store::Store& store, const model::Namespaces& deferred,
                                                    Transaction& into);
-  // Whether one of these Services gets an address and port that is still published for a Service in dirty_.
-  bool takes_over_frontend(const std::unordered_set<model::ObjectName>& services, const store::Store& store) const;
+  // Whether an address and port that is published for a Service in `from` belongs to a Service in `to` now.
+  bool frontend_passes(const std::unordered_set<model::ObjectName>& from,
+                       const std::unordered_set<model::ObjectName>& to, const store::Store& store) const;
   void absorb_changes(const store::Store& store, const model::Namespaces& deferred, Transaction& into);
 
   lib::Family family_;

@@ -94,6 +94,8 @@ class Store {
   std::vector<ExplainedPort> explain_service(const model::ObjectName& name, lib::Family family) const;
   // Null if there is no such Service.
   const model::Service* find_service(const model::ObjectName& name) const { return services_.find(name); }
+  // The Service to which the address and port belongs; null if no Service lists it.
+  const model::Service* frontend_holder(const FrontendClaims::Key& key) const { return services_.claims().holder(key); }
   // The names of all Services, unordered.
   std::vector<model::ObjectName> all_service_names() const { return services_.names(); }
 

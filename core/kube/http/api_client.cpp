@@ -30,7 +30,8 @@ ApiClient::ApiClient(ConnectionConfig config, ApiClientOptions options, ClientOb
       host_(in_url(this->config().server.host) + ":" + std::to_string(this->config().server.port)),
       observer_(observer),
       clock_(clock),
-      budget_(options_.budget, clock) {}
+      budget_(options_.budget, clock),
+      connect_reason_(clock) {}
 
 ApiClient::~ApiClient() {
   stop();
@@ -94,6 +95,7 @@ lib::Status ApiClient::attempt(const Request& request, const ConnectionSecrets& 
   }
   const HttpOutcome outcome = wait(*exchange, request.watch, secrets.tls, sink);
   leave(exchange);
+  if (sink.answered()) connect_reason_.forget();
   const lib::Status status = status_of(outcome, *session, sink.answered());
   if (!status.ok()) {
     const bool reachable = status.os_errno() == ERESTART || status.os_errno() == ECANCELED;
@@ -119,11 +121,13 @@ HttpOutcome ApiClient::wait(HttpExchange& exchange, bool watch, const TlsMateria
   }
 }
 
-lib::Status ApiClient::status_of(const HttpOutcome& outcome, const HttpSession& session, bool answered) const {
+lib::Status ApiClient::status_of(const HttpOutcome& outcome, const HttpSession& session, bool answered) {
   if (!outcome.failure) return outcome.ended;
   if (stopped() || outcome.failure->code == ECANCELED) return stopped_status();
-  return explain_failure(*outcome.failure, {config(), session.route(), session.material(), session.report(), answered},
-                         std::chrono::system_clock::now());
+  return explain_failure(
+      *outcome.failure,
+      {config(), session.route(), session.material(), session.report(), connect_reason_, answered},
+      std::chrono::system_clock::now());
 }
 
 void ApiClient::report(const std::vector<lib::IpAddress>& addresses) {

@@ -17,6 +17,7 @@
 #include "core/kube/access/credentials.hpp"
 #include "core/kube/http/attempt_sink.hpp"
 #include "core/kube/http/client_observer.hpp"
+#include "core/kube/http/connect_reason.hpp"
 #include "core/kube/http/host_resolver.hpp"
 #include "core/kube/http/http_session.hpp"
 #include "core/kube/http/request_budget.hpp"
@@ -72,7 +73,7 @@ class ApiClient final : public Transport {
   lib::Result<ConnectionSecrets> load_secrets();
   lib::Status attempt(const Request& request, const ConnectionSecrets& secrets, AttemptSink& sink);
   HttpOutcome wait(HttpExchange& exchange, bool watch, const TlsMaterial& used, AttemptSink& sink);
-  lib::Status status_of(const HttpOutcome& outcome, const HttpSession& session, bool answered) const;
+  lib::Status status_of(const HttpOutcome& outcome, const HttpSession& session, bool answered);
   void replace_tls(const TlsMaterial& material);
   void report(const std::vector<lib::IpAddress>& addresses);
   std::shared_ptr<HttpSession> session_for(const Request& request, const lib::IpAddress& address,
@@ -91,6 +92,7 @@ class ApiClient final : public Transport {
   ClientObserver& observer_;
   const lib::Clock& clock_;
   RequestBudget budget_;
+  ConnectReason connect_reason_;
   mutable lib::Mutex mutex_;
   bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
   std::list<Running> running_ SLUICE_GUARDED_BY(mutex_);

@@ -7,12 +7,9 @@
 #include <string>
 
 #include "core/kube/access/certificates.hpp"
-#include "core/kube/http/host_resolver.hpp"
 
 namespace sluice::kube {
 namespace {
-
-constexpr auto kProbeLimit = std::chrono::seconds(1);
 
 std::string named(const ConnectionConfig& config) { return "the API server " + config.server.to_string(); }
 
@@ -76,8 +73,8 @@ lib::Status explain_failure(const HttpFailure& failure, const FailedConnection& 
     case EHOSTUNREACH: {
       // The library also reports a refused connection with this code.
       const auto port = route.proxy ? route.proxy->port : route.server.port;
-      const auto probe = probe_connect(route.address, port, kProbeLimit);
-      return unreachable(config, probe.ok() ? "the connection failed; it works again" : probe.message());
+      const lib::Status error = connection.connect_reason.find(route.address, port);
+      return unreachable(config, error.ok() ? "the connection failed; it works again" : error.message());
     }
     case 0:
       if (route.proxy && !connection.answered) return proxy_refusal(failure.text, config);

@@ -9,6 +9,7 @@
 
 #include "core/kube/access/connection_config.hpp"
 #include "core/kube/access/tls_files.hpp"
+#include "core/kube/http/connect_reason.hpp"
 #include "core/kube/http/http_session.hpp"
 #include "core/kube/http/tls_context.hpp"
 #include "lib/status.hpp"
@@ -20,11 +21,11 @@ struct FailedConnection {
   const HttpRoute& route;
   const TlsMaterial& material;
   const VerifyReport& report;
+  ConnectReason& connect_reason;
   bool answered = false;  // a response had begun
 };
 
-// denied: TLS or credentials are the reason; unavailable: the network or the server. Connects again if the reason of a
-// failed connect is unknown.
+// denied: TLS or credentials are the reason; unavailable: the network or the server.
 lib::Status explain_failure(const HttpFailure& failure, const FailedConnection& connection,
                             std::chrono::system_clock::time_point now);
 

@@ -19,6 +19,8 @@ constexpr const char* kConnection = "connection";  // the topic that all reflect
 // After this many consecutive responses with Retry-After, the own backoff applies, too.
 constexpr int kMaxRetryAfter = 10;
 constexpr std::chrono::seconds kNone{0};
+// 403s without a warning. With the backoff they last for 6 to 11 seconds.
+constexpr int kSoonForbidden = 3;
 
 }  // namespace
 
@@ -70,8 +72,17 @@ std::string Reflector::unusable_answer(const std::string& reason) const {
 void Reflector::report_refusal(const std::string& action, const ApiStatus& refusal) {
   const std::string reason = refusal_text(context_.transport.server(), refusal) + refusal_remedy(refusal, resource_);
   count_error(reason);
+  if (may_be_starting(refusal)) return;
   // Wrong credentials are one failure for all reflectors, like an unreachable server.
   context_.failures.failed(refusal.code == 401 ? kConnection : action + resource_.plural, reason);
+}
+
+// Whether the server may be one that has just started, which answers 403 until it has read its roles. Counts the 403s.
+bool Reflector::may_be_starting(const ApiStatus& refusal) {
+  if (refusal.code != 403 || forbidden_ >= kSoonForbidden) return false;
+  // The delays grew while the server was away.
+  if (forbidden_++ == 0) backoff_.reset();
+  return true;
 }
 
 lib::Status Reflector::send(Request request, AnswerReader& reader) {

@@ -104,6 +104,7 @@ class Reflector {
   bool ask_discovery(const ApiStatus& refusal);
   std::string unusable_answer(const std::string& reason) const;
   void report_refusal(const std::string& action, const ApiStatus& refusal);
+  bool may_be_starting(const ApiStatus& refusal);
   lib::Status send(Request request, AnswerReader& reader);
   Delay wait_for(const ApiStatus& refusal);
   Delay connection_failed(const lib::Status& status);
@@ -138,7 +139,7 @@ class Reflector {
   std::optional<ApiStatus> watch_error_;
   std::string skipped_;    // the kind of events that was last logged as skipped
   int unknown_paths_ = 0;  // of an optional resource, consecutive 404s
-  int forbidden_ = 0;      // of an optional resource, 403s since a watch worked; counted up to kSoonForbidden
+  int forbidden_ = 0;      // 403s since a watch worked; counted up to kSoonForbidden
   std::string without_;    // the logged reason why an optional resource is not used
   bool empty_list_delivered_ = false;  // in place of an optional resource
 

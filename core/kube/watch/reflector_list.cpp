@@ -20,9 +20,6 @@ constexpr int kMaxBrokenLists = 3;
 // Retry interval for an optional resource that the server does not offer or to which it denies access, plus up to a
 // minute of jitter.
 constexpr std::chrono::minutes kSeldom{5};
-// 403s of an optional resource that are retried as other errors are: an API server that starts answers 403 until it has
-// read its roles. With the backoff that is 6 to 11 seconds.
-constexpr int kSoonForbidden = 3;
 
 }  // namespace
 
@@ -183,10 +180,7 @@ std::optional<milliseconds> Reflector::skip_if_optional(const ApiStatus& refusal
     counters_.absent = false;
     // Objects that were listed before access was denied are kept.
     if (!counters_.listed) deliver_empty_list();
-    if (forbidden_ < kSoonForbidden) {
-      ++forbidden_;
-      return backoff_.next();
-    }
+    if (may_be_starting(refusal)) return backoff_.next();
     if (without_ != why) {
       base::log(
           base::message::kResourceForbidden,

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/program.hpp"
 #include "lib/protocol.hpp"
 #include "plugins/common/sockets/port_holder.hpp"
 #include "sluice/sdk/address.hpp"
@@ -168,6 +169,11 @@ int NodePortClaims::hold(const ClaimedAddress& claimed, Held& held) {
   }
   held.received = beside_old_backend_ && held.socket;
   if (!held.socket) error = open_claim_socket(family_, claimed, held.socket);
+  if (error == EADDRINUSE) {
+    // The port may have been released a short time ago.
+    lib::await_starting_programs();
+    error = open_claim_socket(family_, claimed, held.socket);
+  }
   if (error == EADDRINUSE) {
     held.socket = kept_claims_.find(claimed);
     held.received = beside_old_backend_ && held.socket;

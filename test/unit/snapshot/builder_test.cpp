@@ -35,6 +35,7 @@ class BuilderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(deferred_namespaces_wait_for_the_next_transaction);
   CPPUNIT_TEST(deferred_namespace_without_changes_is_not_partial);
   CPPUNIT_TEST(address_takeover_is_one_transaction);
+  CPPUNIT_TEST(node_port_of_a_removed_service_passes_in_one_transaction);
   CPPUNIT_TEST_SUITE_END();
 
   store::Store store_{"N"};
@@ -150,12 +151,30 @@ class BuilderTest : public CppUnit::TestFixture {
     const auto both = delta_without("busy");
     CPPUNIT_ASSERT(!both.partial);
     CPPUNIT_ASSERT((names(both) == Names{"busy/web:p80", "calm/web:p80"}));
-    // If the old owner is not deferred, its change may be delivered first.
+    // If the new owner is deferred, clients would be refused until the next transaction.
     busy.external_ips = std::exchange(calm.external_ips, {});
     store_.apply(model::Upsert{calm});
     store_.apply(model::Upsert{busy});
-    CPPUNIT_ASSERT((names(delta_without("busy")) == Names{"calm/web:p80"}));
-    CPPUNIT_ASSERT((names(delta()) == Names{"busy/web:p80"}));
+    const auto back = delta_without("busy");
+    CPPUNIT_ASSERT(!back.partial);
+    CPPUNIT_ASSERT((names(back) == Names{"busy/web:p80", "calm/web:p80"}));
+  }
+
+  void node_port_of_a_removed_service_passes_in_one_transaction() {
+    auto calm = service_in("calm", "172.30.0.1");
+    auto busy = service_in("busy", "172.30.0.2");
+    calm.ports[0].node_port = busy.ports[0].node_port = 30'080;
+    store_.apply(model::ListBegin{model::ResourceKind::service});
+    store_.apply(model::Upsert{calm});
+    store_.apply(model::ListEnd{model::ResourceKind::service});  // from now on a holder keeps its node port
+    delta();
+    store_.apply(model::Upsert{busy});
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), delta().service_ports.at(0)->frontends.size());
+    store_.apply(model::Remove{model::ResourceKind::service, calm.name});
+    const auto passed = delta_without("busy");
+    CPPUNIT_ASSERT(!passed.partial);
+    CPPUNIT_ASSERT((names(passed) == Names{"busy/web:p80", "-calm/web:p80"}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), passed.service_ports.at(0)->frontends.size());
   }
 
   void reverted_change_makes_an_empty_delta() {  // case 82

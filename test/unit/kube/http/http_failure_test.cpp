@@ -12,6 +12,7 @@
 
 #include "lib/rfc3339.hpp"
 #include "test/unit/kube/pem.hpp"
+#include "test/unit/sync/fake_clock.hpp"
 
 namespace sluice::kube {
 namespace http_failure_test {
@@ -28,6 +29,7 @@ class HttpFailureTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_closed_connection_hints_at_an_expired_client_certificate);
   CPPUNIT_TEST(errors_of_a_proxy_name_the_proxy);
   CPPUNIT_TEST(network_failures_are_explained);
+  CPPUNIT_TEST(repeated_refusals_are_explained_without_further_connects);
   CPPUNIT_TEST_SUITE_END();
 
  public:
@@ -40,7 +42,7 @@ class HttpFailureTest : public CppUnit::TestFixture {
   lib::Status explain(int code, const std::string& words = "", bool answered = false) {
     route_.server = config_.server;
     route_.proxy = config_.proxy;
-    return explain_failure({code, words, std::chrono::seconds(40)}, {config_, route_, material_, report_, answered},
+    return explain_failure({code, words, std::chrono::seconds(40)}, {config_, route_, material_, report_, connect_reason_, answered},
                            std::chrono::system_clock::now());
   }
   std::string sentence(int code, const std::string& words = "") { return explain(code, words).message(); }
@@ -123,10 +125,26 @@ class HttpFailureTest : public CppUnit::TestFixture {
                          sentence(-1, "it says why"));
   }
 
+  // Each connect is an attempt for the server.
+  void repeated_refusals_are_explained_without_further_connects() {
+    for (int attempt = 0; attempt < 4; ++attempt) {
+      CPPUNIT_ASSERT_EQUAL(std::string("cannot reach the API server https://10.0.0.1:6443: connect to 10.0.0.1:6443: "
+                                       "Connection refused"),
+                           sentence(EHOSTUNREACH));
+    }
+    CPPUNIT_ASSERT_EQUAL(1, connects_);
+  }
+
   ConnectionConfig config_;
   HttpRoute route_;
   TlsMaterial material_;
   VerifyReport report_;
+  test::FakeClock clock_;
+  int connects_ = 0;
+  ConnectReason connect_reason_{clock_, [this](const lib::IpAddress&, std::uint16_t) {
+                                  ++connects_;
+                                  return lib::errno_status("connect to 10.0.0.1:6443", ECONNREFUSED);
+                                }};
 };
 
 CPPUNIT_TEST_SUITE_REGISTRATION(HttpFailureTest);

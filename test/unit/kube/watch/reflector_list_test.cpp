@@ -32,6 +32,8 @@ class ReflectorListTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(retry_after_is_ignored_on_403_and_if_zero);
   CPPUNIT_TEST(a_retry_that_the_server_asked_for_is_marked);
   CPPUNIT_TEST(errors_back_off_and_name_a_remedy);
+  CPPUNIT_TEST(a_403_of_a_server_that_starts_is_not_logged);
+  CPPUNIT_TEST(a_403_is_retried_soon_after_an_outage);
   CPPUNIT_TEST(an_unknown_field_selector_is_dropped_once);
   CPPUNIT_TEST(connection_failures_back_off_with_doubling);
   CPPUNIT_TEST(delays_are_jittered_and_reset_after_a_time_of_success);
@@ -220,10 +222,11 @@ class ReflectorListTest : public CppUnit::TestFixture {
 
   void errors_back_off_and_name_a_remedy() {
     ReflectorWorld world;
+    for (const long delay : {800, 1600, 3200}) CPPUNIT_ASSERT_EQUAL(delay, world.refuse(403));
     world.transport.expect({.status = 403, .body = ReflectorWorld::status(403, "Forbidden", "no\\nentry")});
     world.transport.expect({.status = 502, .body = "<html>bad gateway</html>", .content_type = "text/html"});
-    CPPUNIT_ASSERT_EQUAL(800L, world.step());
-    CPPUNIT_ASSERT_EQUAL(1600L, world.step());
+    CPPUNIT_ASSERT_EQUAL(6400L, world.step());
+    CPPUNIT_ASSERT_EQUAL(12800L, world.step());
     const auto lines = world.log.lines();
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), lines.size());
     CPPUNIT_ASSERT_EQUAL(
@@ -234,6 +237,29 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(
         std::string("WARN sluice.kube list services: the API server https://api answers 502; retrying"), lines[1]);
     CPPUNIT_ASSERT_EQUAL(std::string(""), world.events.take_text());
+  }
+
+  // An API server that starts answers 403 until it has read its roles, for about a second.
+  void a_403_of_a_server_that_starts_is_not_logged() {
+    ReflectorWorld world;
+    for (int restart = 0; restart < 7; ++restart) {
+      CPPUNIT_ASSERT_EQUAL(800L, world.refuse(403));
+      CPPUNIT_ASSERT_EQUAL(1600L, world.refuse(403));
+      CPPUNIT_ASSERT(world.reflector.status().last_error.find("grant list and watch on services") != std::string::npos);
+      world.list_once();
+      world.answer(ReflectorWorld::event("ERROR", ReflectorWorld::status(410, "Expired")));
+    }
+    for (const std::string& line : world.logged()) CPPUNIT_ASSERT_MESSAGE(line, line.find("403") == std::string::npos);
+  }
+
+  void a_403_is_retried_soon_after_an_outage() {
+    ReflectorWorld world;
+    for (int attempt = 0; attempt < 8; ++attempt) {
+      world.transport.expect({.status = 0, .body = "", .end = lib::unavailable("refused")});
+      world.step();
+    }
+    for (const long delay : {800, 1600, 3200, 6400, 12800}) CPPUNIT_ASSERT_EQUAL(delay, world.refuse(403));
+    CPPUNIT_ASSERT(world.logged().back().find("grant list and watch on services") != std::string::npos);
   }
 
   void an_unknown_field_selector_is_dropped_once() {

@@ -5,11 +5,15 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "lib/program.hpp"
 #include "plugins/common/sockets/port_holder.hpp"
 #include "plugins/userspace/claim_arbiter.hpp"
 #include "plugins/userspace/portal/node_port_claims.hpp"
@@ -30,6 +34,7 @@ class ClaimsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(datagrams_to_a_claimed_port_are_dropped);
   CPPUNIT_TEST(a_conflict_names_the_holding_service);
   CPPUNIT_TEST(a_program_that_has_the_port_is_named);
+  CPPUNIT_TEST(a_released_port_that_a_starting_program_still_has_is_waited_for);
   CPPUNIT_TEST(a_program_with_so_reuseaddr_is_detected);
   CPPUNIT_TEST(one_address_and_every_address_can_both_be_claimed);
   CPPUNIT_TEST(a_failed_claim_of_every_address_keeps_single_addresses);
@@ -119,6 +124,21 @@ class ClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("this process"), sockets::find_port_holder(kV4, kTcp, {}, port_));
     CPPUNIT_ASSERT_EQUAL(std::string("a program of this node"), sockets::find_port_holder(kV4, kUdp, {}, port_));
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, claims_.size());
+  }
+
+  // A process that runs no program yet has the descriptors of this one.
+  void a_released_port_that_a_starting_program_still_has_is_waited_for() {
+    lib::Fd inherited = test::bound(kV4, SOCK_STREAM, {}, port_);
+    CPPUNIT_ASSERT(inherited);
+    std::optional<lib::StartingProgram> starting(std::in_place);
+    std::thread program([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // fixed time: the claim waits
+      inherited.reset();
+      starting.reset();
+    });
+    const std::string refusal = claims_.claim(tcp_, "shop/new");
+    program.join();
+    CPPUNIT_ASSERT_EQUAL(std::string(), refusal);
   }
 
   void a_program_with_so_reuseaddr_is_detected() {
