@@ -19,9 +19,11 @@ def start_time(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             state, *fields = file.read().rpartition(")")[2].split()
+        # The first thread of a killed process can be a zombie while others still hold the sockets.
+        ended = state in "ZX" and len(os.listdir(f"/proc/{pid}/task")) <= 1
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return None if state in "ZX" else fields[18]
+    return None if ended else fields[18]
 
 
 _children = []  # Popen objects of processes that this program started and that may run
