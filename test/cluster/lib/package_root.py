@@ -5,6 +5,7 @@ with the images."""
 
 import json
 import os
+import re
 import shutil
 import sys
 import threading
@@ -20,6 +21,7 @@ import container  # noqa: E402  # pylint: disable=import-error,wrong-import-posi
 PATTERNS = ("sluice_*.deb", "sluice-backend-*[es]_*.deb")
 BASE = ("systemd-sysv",)
 UNUSED = ("var/cache/apt/archives", "var/lib/apt/lists", "usr/share/man", "usr/share/locale")
+VERSION = re.compile(r"^Version: .*$", re.M)
 RECIPE = 1  # grows with each change of what the Debian contains
 _lock = threading.Lock()  # nodes start at the same time
 
@@ -37,6 +39,21 @@ def dependencies(files):
     fields = [shell.run(["dpkg-deb", "--field", str(file), "Depends"]).stdout for file in files]
     names = {one.split("|")[0].split("(")[0].strip() for field in fields for one in field.split(",")}
     return sorted(name for name in names if name and not name.startswith("sluice"))
+
+
+def bumped(files, suffix, folder):
+    """The same packages with `suffix` after their version, written to `folder`."""
+    made = []
+    for file in files:
+        name, version, rest = file.name.split("_")
+        tree, new = folder / f"{name}.tree", folder / f"{name}_{version}{suffix}_{rest}"
+        shell.run(["dpkg-deb", "--raw-extract", str(file), str(tree)])
+        control = tree / "DEBIAN/control"
+        control.write_text(VERSION.sub(rf"\g<0>{suffix}", control.read_text(encoding="utf-8")), encoding="utf-8")
+        shell.run(["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", str(tree), str(new)])
+        shutil.rmtree(tree)
+        made.append(new)
+    return made
 
 
 def build(layout, files):

@@ -29,9 +29,9 @@ mount --bind /proc/sys/net "$root/proc/sys/net"
 touch "$root/run/xtables.lock"
 mount --bind /run/xtables.lock "$root/run/xtables.lock"
 """
-# The unit's own, but for loading of modules; the rest is what systemd needs.
+# Those of the unit, without the right to load modules, and what systemd, journald and systemd-tmpfiles need.
 CAPABILITIES = ("net_admin", "net_raw", "net_bind_service", "sys_resource", "dac_read_search",
-                "sys_admin", "sys_chroot", "setuid", "setgid", "setpcap", "chown", "dac_override", "fowner", "fsetid", "kill")
+                "sys_admin", "sys_chroot", "setpcap", "dac_override", "chown")
 CHROOT = """
 {overlay}
 mount -t proc proc "{folder}/root/proc"
@@ -120,7 +120,7 @@ class PackageSystem(container.Namespaces):
 
     def start(self):
         """Boots it, and returns once systemd is up."""
-        self._process.start(self._node.place.popen, self.boot_command())
+        self._node.place.start(self._process.name, self.boot_command())
         self.wait_up()
 
     def wait_up(self):
