@@ -12,14 +12,13 @@ begins with what the previous one left.
 
 import json
 import os
-import signal
 import sys
 import tempfile
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from lib import package_root, pace, traffic_state  # noqa: E402
+from lib import cgroups, network, package_root, package_system, pace, traffic_state  # noqa: E402
 from lib.cluster import Cluster  # noqa: E402
 from lib.failure import ClusterError  # noqa: E402
 from lib.package_proxy import CONFIGURATION, UNIT, SluicePackage  # noqa: E402
@@ -30,7 +29,7 @@ from lib.traffic_stage import KUBE_PROXY, SLUICE, Stage  # noqa: E402
 
 APT = ("apt-get", "-y", "--no-install-recommends", "-o", "Dpkg::Use-Pty=0", "-o", "Dpkg::Options::=--force-confold")
 DROP_IN = "/etc/systemd/system/sluiced.service.d/watchdog.conf"
-WATCHDOG_SECONDS = 6
+WATCHDOG_SECONDS = 15
 BACKEND = "sluice-backend-iptables"
 FIELDS = {"ts", "level", "logger", "pid", "msg"}  # of each message
 
@@ -87,7 +86,8 @@ class Story:
         return [] if after == before else [f"process {before} was replaced by {after}"]
 
     def _apt(self, *words):
-        return self._system.succeed(*APT, *words, timeout=300)
+        """Its output."""
+        return "".join(self._system.said(*APT, *words, timeout=300))
 
     def _install(self, files):
         return self._apt("install", *(f"/srv/packages/{file.name}" for file in files))
@@ -126,12 +126,9 @@ class Story:
         self._configure("iptables")
         if done.returncode == 0:
             yield "the reload of an invalid configuration succeeds"
-        yield from self._serving_after_rejection()
-        yield from self._same_process(before)
-
-    def _serving_after_rejection(self):
         self._system.succeed("systemctl", "reload", UNIT, timeout=300)
-        return self._serving("iptables")
+        yield from self._serving("iptables")
+        yield from self._same_process(before)
 
     def restart(self):
         before = self._unit("MainPID")
@@ -147,15 +144,14 @@ class Story:
 
     def hang(self):
         """A stopped process does not notify the watchdog."""
-        self._system.write(DROP_IN, f"[Service]\nWatchdogSec={pace.stretched(WATCHDOG_SECONDS):g}s\n")
+        self._system.write(DROP_IN, f"[Service]\nWatchdogSec={WATCHDOG_SECONDS * pace.SLOWNESS:g}s\n")
         self._system.succeed("systemctl", "daemon-reload")
         self._system.succeed("systemctl", "restart", UNIT)
         before = self._unit("MainPID")
-        self._system.succeed("kill", f"-{signal.Signals.SIGSTOP.name[3:]}", before)
+        self._system.succeed("kill", "-STOP", before)
         yield from self._new_process(before, "iptables")
-        said = self._system.succeed("journalctl", "-u", UNIT, "-o", "cat", "--no-pager")
-        if "Watchdog timeout" not in said:
-            yield f"no watchdog timeout in the journal: {said[-1000:]}"
+        if "Watchdog timeout" not in self._journal():
+            yield f"no watchdog timeout in the journal: {self._journal()[-1000:]}"
         os.unlink(self._system.path(DROP_IN))
         self._system.succeed("systemctl", "daemon-reload")
 
@@ -280,11 +276,14 @@ def main():
     options = parser(__doc__).parse_args()
     tests = Tests(options.only)
     programs, reason = programs_or_reason()
+    reason = reason or package_system.unavailable()
     if reason:
         tests.skip("the Debian packages replace kube-proxy", reason)
         return tests.finish()
     with Stage(options, programs, Cluster) as stage:
         Story(stage, tests, options).play()
+    tests.check("the removal of the cluster leaves no control group and no namespace",
+                lambda: [*cgroups.of_systems(stage.layout), *network.existing(stage.layout)])
     return tests.finish()
 
 

@@ -3,6 +3,7 @@
 """A Debian with systemd in a container on a node: with the network and the xtables lock of the node, and namespaces of its own for
 everything else. Packages are installed in it; what they write stays when the container starts again, except below /run."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -39,14 +40,22 @@ exec chroot "{folder}/root" "$@"
 """
 
 
+def unavailable():
+    """Why this machine cannot run such a system, or None."""
+    try:
+        container.remove_group(container.make_group(f"sluice-probe-{os.getpid()}"))
+    except container.CannotRun as error:
+        return str(error)
+    return None if shutil.which("mmdebstrap") else "mmdebstrap is missing; packaging/install-deps.sh cluster installs it"
+
+
 class PackageSystem(container.Namespaces):
-    """`process` is the processes.Process that boots it."""
+    """`process` is the processes.Process that boots it. The host finds the root only while the system runs, see path()."""
 
     def __init__(self, node, process):
         self._folder = node.folder / "package"
         super().__init__(self._folder / "root")
         self._node, self._process = node, process
-        self._group = node.namespace  # the name of its control group
 
     @property
     def boot(self):
@@ -54,8 +63,11 @@ class PackageSystem(container.Namespaces):
 
     @property
     def first_process(self):
-        """Its process 1, as the host numbers it; None if it does not run."""
-        return self._find_first() if self.boot else None
+        """Its process 1, as the host numbers it, or None. It is not remembered, because the system can start again."""
+        try:
+            return self._find_first() if self.boot else None
+        except (FileNotFoundError, ProcessLookupError):  # it has just ended
+            return None
 
     # Files.
 
@@ -111,11 +123,16 @@ class PackageSystem(container.Namespaces):
 
     # With systemd.
 
+    def _make_group(self):
+        try:
+            return container.make_group(self._node.namespace)  # down finds it by the prefix of the cluster
+        except container.CannotRun as error:
+            raise ClusterError(f"{self._node.name}: {error}") from None
+
     def boot_command(self):
         """The command line, for a process in the namespaces of the node."""
-        group = container.make_group(self._group)
         bounding = ",".join(["-all", *(f"+{name}" for name in CAPABILITIES)])
-        return container.boot_command(self._folder / "root", group, self._node.name, network="", before=self._overlay(),
+        return container.boot_command(self._folder / "root", self._make_group(), self._node.name, network="", before=self._overlay(),
                                       after=RESTRICT, begin=f"setpriv --bounding-set={bounding}")
 
     def start(self):
@@ -142,10 +159,14 @@ class PackageSystem(container.Namespaces):
 
     def succeed(self, *argv, timeout=120):
         """The output of a program in it; raises shell.CommandFailed."""
+        return self.said(*argv, timeout=timeout)[0]
+
+    def said(self, *argv, timeout=120):
+        """Standard output and standard error of a program in it; raises shell.CommandFailed."""
         done = self.run(*argv, timeout=timeout)
         if done.returncode:
             raise shell.CommandFailed(f"{self._node.name}: {' '.join(argv)}: exit {done.returncode}: {done.stdout}{done.stderr}")
-        return done.stdout
+        return done.stdout, done.stderr
 
     def stop(self):
         """Ends it in order, or kills it after a timeout."""
@@ -158,4 +179,4 @@ class PackageSystem(container.Namespaces):
     def kill(self):
         """All of its processes, as when the node loses power; its files stay."""
         self._process.kill()
-        container.remove_group(container.make_group(self._group))
+        container.remove_group(self._make_group())
