@@ -31,6 +31,8 @@ APT = ("apt-get", "-y", "--no-install-recommends", "-o", "Dpkg::Use-Pty=0", "-o"
 DROP_IN = "/etc/systemd/system/sluiced.service.d/watchdog.conf"
 WATCHDOG_SECONDS = 15
 BACKEND = "sluice-backend-iptables"
+CAPABILITY_NUMBERS = {"chown": 0, "dac_override": 1, "dac_read_search": 2, "setpcap": 8, "net_bind_service": 10, "net_admin": 12,
+                      "net_raw": 13, "sys_chroot": 18, "sys_admin": 21, "sys_resource": 24}
 FIELDS = {"ts", "level", "logger", "pid", "msg"}  # of each message
 
 
@@ -215,6 +217,20 @@ class Story:
 
     # Without traffic.
 
+    def privileges(self):
+        """systemd and so the unit have no capability that is not in the list, and write no settings but those of the network."""
+        line = next(line for line in self._system.path("/proc/1/status").read_text(encoding="ascii").splitlines() if "CapBnd" in line)
+        names = {number: name for name, number in CAPABILITY_NUMBERS.items()}
+        bits = int(line.split()[1], 16)
+        for number in range(bits.bit_length()):
+            if bits >> number & 1 and names.get(number) not in package_system.CAPABILITIES:
+                yield f"systemd has capability {number}"
+        for file in ("/sys/class/net/lo/mtu", "/proc/sys/kernel/panic"):
+            if self._system.run("test", "-w", file).returncode == 0:
+                yield f"{file} is writable"
+        if self._system.run("test", "-w", "/proc/sys/net/ipv4/ip_forward").returncode:
+            yield "settings of the network are not writable"
+
     def journal(self):
         """The messages of the daemon have fields, and so have their entries in the journal."""
         said = self._system.succeed("journalctl", "-u", UNIT, "-o", "json", "--no-pager")
@@ -265,6 +281,7 @@ class Story:
                 ("kube-proxy (iptables) serves again", self.go_back),
                 ("kube-proxy stops, and the installed packages serve again", self.install_again)):
             self._stage.check(self._tests, name, change)
+        self._tests.check("systemd has only the capabilities that it and the unit need", self.privileges)
         self._tests.check("journalctl -u sluiced shows messages with fields", self.journal)
         self._tests.check("apt-get purge removes rules and files", self.purge)
         self._tests.check("the proxy sluice-package starts on all nodes", self.everywhere)
