@@ -23,7 +23,6 @@ from lib.traffic_manifests import LABEL, Manifests, NAME, NAMESPACE  # noqa: E40
 from lib.traffic_program import Tests, parser, programs_or_reason, wait_for  # noqa: E402
 from lib.traffic_stage import KUBE_PROXY, Stage  # noqa: E402
 
-BEFORE, AFTER = 30, 60  # connections of each flow before and after a change
 DAEMON_SET = f"daemonset/{NAME}"
 RELOAD_SECONDS = 180  # a kubelet may take a minute to write a changed ConfigMap
 
@@ -40,17 +39,7 @@ class Story:
 
     def check(self, name, change):
         """`change` returns problems; meanwhile no connection may fail."""
-        def test():
-            with self._stage.churn() as churn, self._stage.traffic() as run:
-                run.wait_connects(BEFORE)
-                problems = list(change() or ())
-                run.wait_connects(AFTER)
-                churn.end()
-                result = run.end()
-            self._tests.count(name, result)
-            return result.problems() + problems
-
-        self._tests.check(name, test)
+        self._stage.check(self._tests, name, change)
 
     def replace(self):
         """Node by node, as docs/migrating.md says: kube-proxy ends and its rules stay, the pod of Sluice starts."""
@@ -65,15 +54,7 @@ class Story:
 
     def _only(self, mode):
         """The other mode has no objects beside those of the kubelet."""
-        other = next(one for one in traffic_state.MODES if one != mode)
-        remaining = []
-
-        def tidy():
-            remaining[:] = set(traffic_state.state(self._stage.scene)[other]) - set(self._empty[other])
-            return not remaining
-
-        wait_for(tidy, "the objects of the other mode are removed", 90)
-        return remaining
+        return self._stage.only(mode, self._empty)
 
     def _pods(self):
         return self._cluster.get("pods", "-n", NAMESPACE, "-l", f"k8s-app={NAME}")["items"]

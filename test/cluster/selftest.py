@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests what a cluster is computed from: addresses, kubeconfigs, command lines, images; needs no Kubernetes program. Prints TAP."""
 
+import base64
 import ipaddress
 import json
 import os
@@ -19,7 +20,7 @@ sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from lib import cri, dns, images, network, pki, processes, proxies, shell, tap  # noqa: E402
+from lib import cgroups, cri, dns, images, network, package_root, pki, processes, proxies, shell, tap  # noqa: E402
 from lib.cluster import Cluster, dns_objects  # noqa: E402
 from lib.control_plane import ControlPlane  # noqa: E402
 from lib.failure import ClusterError  # noqa: E402
@@ -201,6 +202,67 @@ def ready(folder):
     equal(proxy.ready(node(None)), False, "no answer")
 
 
+@test("packages: the files of daemon and backends, what they depend on, and the same files with a higher version")
+def package_files(folder):
+    for name, depends in (("sluice", "procps, sluice-backend-ipvs | sluice-backend, libc6 (>= 2.34)"),
+                          ("sluice-backend-ipvs", "libc6, libipset13"), ("sluice-backend-ipvs-dbgsym", "gdb"), ("sluice-dev", "make")):
+        deb(folder, name, depends)
+    files = package_root.packages(Path(folder))
+    equal([file.name.partition("_")[0] for file in files], ["sluice", "sluice-backend-ipvs"], "files")
+    equal(package_root.dependencies(files), ["libc6", "libipset13", "procps"], "dependencies")
+    newer = Path(folder, "newer")
+    newer.mkdir()
+    for file in package_root.bumped(files, "+b", newer):
+        fields = shell.run(["dpkg-deb", "--field", str(file), "Package", "Version"]).stdout.split()
+        equal((file.name.split("_")[:2], fields[1::2]), ([fields[1], "1-1+b"], [fields[1], "1-1+b"]), "name and fields")
+        equal(shell.run(["dpkg-deb", "--fsys-tarfile", str(file)]).stdout.count("usr/doc"), 1, "content")
+    equal(sorted(os.listdir(newer)), ["sluice-backend-ipvs_1-1+b_all.deb", "sluice_1-1+b_all.deb"], "files with the higher version")
+    rejected(lambda: package_root.packages(newer / "none"), "no packages in")
+
+
+@test("the proxy sluice-package: its words, and files of a system that names nothing outside")
+def package_proxy_files(folder):
+    layout = Layout(folder, 1)
+    pki.create(layout)
+    node = Node(layout, KubePrograms(folder), 1)
+    rejected(lambda: proxies.from_words("sluice-package", "nftables"), "name it with --builddir")
+    proxy = proxies.from_words("sluice-package", "nftables", f"{folder}/build")
+    again = proxies.from_words(**proxy.words())
+    equal((type(again), again.words()), (type(proxy), proxy.words()), "named again")
+    system = proxy.system(node)
+    equal((system.exists, system.first_process), (False, None), "a system that was not made")
+    system.create(f"{folder}/lower", [deb(folder, "sluice", "libc6")])
+    proxy.configure(node, system)
+    upper = node.folder / "package/upper"
+    equal((upper / "etc/hostname").read_text(encoding="ascii"), "n1\n", "host name")
+    true((upper / "srv/packages/sluice_1-1_all.deb").exists(), "the package is missing")
+    config = (upper / "etc/sluice/config.yaml").read_text(encoding="utf-8")
+    equal(json.loads(config)["clientConnection"]["kubeconfig"], "/etc/sluice/kubeconfig", "kubeconfig")
+    equal(json.loads(config)["hostnameOverride"], "n1", "name of the node")
+    kubeconfig = upper / "etc/sluice/kubeconfig"
+    equal(kubeconfig.stat().st_mode & 0o777, 0o600, "mode of the kubeconfig")
+    user = json.loads(kubeconfig.read_text(encoding="utf-8"))["users"][0]["user"]
+    for name, file in (("client-certificate-data", "proxy.crt"), ("client-key-data", "proxy.key")):
+        equal(base64.b64decode(user[name]), (layout.pki / file).read_bytes(), name)
+    true(folder not in config + kubeconfig.read_text(encoding="utf-8"), "a file names the folder of the cluster")
+    system.remove()
+    equal((system.exists, os.path.exists(f"{folder}/sluice_1-1_all.deb")), (False, True), "after the removal")
+
+
+@test("down removes the control groups of systems with packages, and those of no other cluster")
+def groups(folder):
+    layout, other = Layout(folder, 1), Layout(f"{folder}/other", 1)
+    for name in (layout.namespace("n1"), other.namespace("n1")):
+        Path(folder, "unified", name, "system.slice/sluiced.service").mkdir(parents=True)
+    before, cgroups.ROOT = cgroups.ROOT, Path(folder)
+    try:
+        equal([group.name for group in cgroups.of_systems(layout)], [layout.namespace("n1")], "groups")
+        cgroups.remove(layout)
+    finally:
+        cgroups.ROOT = before
+    equal(os.listdir(f"{folder}/unified"), [other.namespace("n1")], "groups after the removal")
+
+
 @test("a layer of an image is the same for the same files, and keeps links")
 def layers(folder):
     digests = []
@@ -289,6 +351,20 @@ def program(folder, name):
     path.write_text("#!/bin/sh\n", encoding="ascii")
     path.chmod(0o755)
     return str(path)
+
+
+def deb(folder, name, depends):
+    """A package with one file."""
+    tree = Path(folder, f"{name}.new")
+    (tree / "DEBIAN").mkdir(parents=True, exist_ok=True)
+    (tree / "usr").mkdir(exist_ok=True)
+    (tree / "usr/doc").write_text(name, encoding="ascii")
+    (tree / "DEBIAN/control").write_text(
+        f"Package: {name}\nVersion: 1-1\nArchitecture: all\nMaintainer: Test <test@example.com>\nDepends: {depends}\n"
+        f"Description: {name}\n", encoding="ascii")
+    path = Path(folder, f"{name}_1-1_all.deb")
+    shell.run(["dpkg-deb", "--root-owner-group", "--build", str(tree), str(path)])
+    return path
 
 
 def main():

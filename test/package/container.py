@@ -20,13 +20,15 @@ MASKED = ("systemd-sysctl.service", "kmod-static-nodes.service", "systemd-module
           "sys-kernel-tracing.mount", "sys-fs-fuse-connections.mount", "dev-hugepages.mount", "apt-daily.timer",
           "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer", "fstrim.timer", "man-db.timer")
 
-# Becomes the parent of the first process of the container; gets the folder and the control group.
+# Becomes the parent of the first process of the container. Gets the folder, the control group, the host name, an option of
+# unshare, commands to run before and after the mounts, and words that begin the command line of process 1.
 BOOT = r"""
 set -e
 echo $$ >"$2/cgroup.procs"
 exec env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-  unshare --mount --pid --net --uts --ipc --cgroup --fork --kill-child --propagation private sh -ec '
+  unshare --mount --pid --uts --ipc --cgroup $4 --fork --kill-child --propagation private sh -ec '
     root=$1
+    eval "$3"
     mount --bind "$root" "$root"
     mount -t proc proc "$root/proc"
     mount -t sysfs sysfs "$root/sys"
@@ -41,9 +43,10 @@ exec env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin \
     mkdir "$root/dev/pts" "$root/dev/shm"
     mount -t devpts -o newinstance,ptmxmode=666 devpts "$root/dev/pts"
     ln -s pts/ptmx "$root/dev/ptmx"
-    hostname sluice-package-test
-    exec chroot "$root" /lib/systemd/systemd --show-status=no
-  ' sh "$1"
+    hostname "$2"
+    eval "$4"
+    exec chroot "$root" $5 /lib/systemd/systemd --show-status=no
+  ' sh "$1" "$3" "$5" "$6" "$7"
 """
 
 
@@ -149,42 +152,56 @@ class ProcessOne(System):
         return ["chroot", str(self.root), *self.ENVIRONMENT, *argv]
 
 
-class Container(System):
-    """systemd in namespaces; stop() kills all its processes."""
+def boot_command(root, group, name, network="--net", before="", after="", begin=""):
+    """The command line that boots the Debian; without `network` it stays in the network namespace of the caller."""
+    return ["sh", "-c", BOOT, "sh", str(root), str(group), name, network, before, after, begin]
 
-    def __init__(self, root):
-        super().__init__(root)
-        self._group = self._make_group()
-        mask(root)
-        self._boot = subprocess.Popen(["sh", "-c", BOOT, "sh", str(self.root), str(self._group)],
-                                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        self._first = None
 
-    @staticmethod
-    def _make_group():
-        for base in ("/sys/fs/cgroup/unified", "/sys/fs/cgroup"):
-            if Path(base, "cgroup.procs").exists() and Path(base, "cgroup.controllers").exists():
-                group = Path(base, f"sluice-package-{os.getpid()}")
-                try:
-                    group.mkdir()
-                except OSError as error:
-                    raise CannotRun(f"no control group can be made: {error}") from error
-                return group
-        raise CannotRun("there is no control group version 2")
+def make_group(name):
+    """Creates a control group for a container, unless it exists."""
+    for base in ("/sys/fs/cgroup/unified", "/sys/fs/cgroup"):
+        if Path(base, "cgroup.procs").exists() and Path(base, "cgroup.controllers").exists():
+            group = Path(base, name)
+            try:
+                group.mkdir(exist_ok=True)
+            except OSError as error:
+                raise CannotRun(f"no control group can be made: {error}") from error
+            return group
+    raise CannotRun("there is no control group version 2")
 
-    def reachable(self):
-        if self._boot.poll() is not None:
-            raise CannotRun("systemd does not start here: " + self._boot.stderr.read().decode().strip())
-        self._first = self._first or self._find_first()
-        return self._first is not None
+
+def remove_group(group):
+    """Removes the control group of a container whose processes were killed."""
+    def is_gone():
+        for folder in sorted((path for path in group.rglob("*") if path.is_dir()), reverse=True):
+            remove_empty(folder)
+        remove_empty(group)
+        return not group.exists()
+
+    pace.wait_until(is_gone, 20, every=0.1)
+
+
+class Namespaces(System):
+    """systemd in namespaces, which a process created with boot_command()."""
+
+    _first = None
+
+    @property
+    def boot(self):
+        """The id of that process."""
+        raise NotImplementedError
 
     @property
     def first_process(self):
         """The PID of its process 1 in this namespace, once it is up."""
         return self._first
 
+    def reachable(self):
+        self._first = self._first or self._find_first()
+        return self._first is not None
+
     def _find_first(self):
-        children = Path(f"/proc/{self._boot.pid}/task/{self._boot.pid}/children").read_text(encoding="ascii").split()
+        children = Path(f"/proc/{self.boot}/task/{self.boot}/children").read_text(encoding="ascii").split()
         if children and Path(f"/proc/{children[0]}/comm").read_text(encoding="ascii").strip() == "systemd":
             return children[0]
         return None
@@ -193,20 +210,31 @@ class Container(System):
         return ["nsenter", "--target", self._first, "--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup", "--root",
                 "--wd", *self.ENVIRONMENT, *argv]
 
+
+class Container(Namespaces):
+    """Without network; stop() kills all its processes."""
+
+    def __init__(self, root):
+        super().__init__(root)
+        self._group = make_group(f"sluice-package-{os.getpid()}")
+        mask(root)
+        self._boot = subprocess.Popen(boot_command(self.root, self._group, "sluice-package-test"), stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    @property
+    def boot(self):
+        return self._boot.pid
+
+    def reachable(self):
+        if self._boot.poll() is not None:
+            raise CannotRun("systemd does not start here: " + self._boot.stderr.read().decode().strip())
+        return super().reachable()
+
     def stop(self):
         if self._boot.poll() is None:
             self._boot.send_signal(signal.SIGKILL)  # kills its process 1, too, and thus all others
         self._boot.wait()
-        self._remove_group()
-
-    def _remove_group(self):
-        def is_gone():
-            for folder in sorted((path for path in self._group.rglob("*") if path.is_dir()), reverse=True):
-                remove_empty(folder)
-            remove_empty(self._group)
-            return not self._group.exists()
-
-        pace.wait_until(is_gone, 20, every=0.1)
+        remove_group(self._group)
 
 
 def remove_empty(folder):

@@ -142,9 +142,11 @@ class Node:
 
     def stop_proxy(self, clean_up=False):
         """Stops the proxy. Its rules stay unless they are cleaned up."""
-        self.proxy_process.stop()
-        if clean_up and self.proxy:
-            self.proxy.clean_up(self)
+        proxy = self.proxy
+        if proxy:
+            proxy.stop(self)
+        if clean_up and proxy:
+            proxy.clean_up(self)
             self._proxy_file.unlink()
 
     def change_proxy(self, proxy):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keys, certificates and kubeconfigs of a cluster, signed by a certificate authority of its own."""
 
+import base64
 import json
 import os
 
@@ -30,13 +31,18 @@ def server_alternatives(layout):
     return ",".join([f"IP:{ip}" for ip in ips] + [f"DNS:{name}" for name in SERVER_NAMES])
 
 
-def kubeconfig(layout, user):
-    """A kubeconfig as JSON, which is YAML, too."""
-    pki = layout.pki
+def kubeconfig(layout, user, embedded=False):
+    """A kubeconfig as JSON, which is YAML, too. It names the files of the certificates, or has them `embedded`."""
+    def credential(name, file):
+        if not embedded:
+            return {name: str(layout.pki / file)}
+        return {f"{name}-data": base64.b64encode((layout.pki / file).read_bytes()).decode("ascii")}
+
+    server = {"server": layout.server} | credential("certificate-authority", "ca.crt")
     return json.dumps({
         "apiVersion": "v1", "kind": "Config", "current-context": "cluster",
-        "clusters": [{"name": "cluster", "cluster": {"server": layout.server, "certificate-authority": f"{pki}/ca.crt"}}],
-        "users": [{"name": user, "user": {"client-certificate": f"{pki}/{user}.crt", "client-key": f"{pki}/{user}.key"}}],
+        "clusters": [{"name": "cluster", "cluster": server}],
+        "users": [{"name": user, "user": credential("client-certificate", f"{user}.crt") | credential("client-key", f"{user}.key")}],
         "contexts": [{"name": "cluster", "context": {"cluster": "cluster", "user": user}}],
     }, indent=1) + "\n"
 

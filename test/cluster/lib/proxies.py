@@ -1,6 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The service proxies that a node can run as a process: kube-proxy, and Sluice from a build tree or as installed."""
+"""The service proxies that a node can run as a process: kube-proxy, and Sluice from a build tree or as installed. package_proxy.py
+has Sluice as Debian packages."""
 
 import json
 import os
@@ -32,6 +33,10 @@ class Proxy:
     def command(self, node):
         """The command line on that node."""
         raise NotImplementedError
+
+    def stop(self, node):
+        """Stops the proxy; its rules stay."""
+        node.proxy_process.stop()
 
     def clean_up(self, node):
         """Removes everything that the proxy programmed on the node. The proxy must not run."""
@@ -113,11 +118,15 @@ class Sluice(Proxy):
 
 
 def from_words(program, mode, builddir=None):
-    """The proxy that a command line names: kube-proxy, sluice (or sluiced), or the path of a daemon of Sluice."""
+    """The proxy that a command line names: kube-proxy, sluice (or sluiced), sluice-package, or the path of a daemon of Sluice."""
     if program == KubeProxy.program:
         return KubeProxy(mode)
     if program in ("sluice", "sluiced"):
         return Sluice(mode, builddir)
+    if program == "sluice-package":
+        from . import package_proxy  # pylint: disable=import-outside-toplevel,cyclic-import  # it extends a class of this module
+
+        return package_proxy.SluicePackage(mode, builddir)
     if os.path.isabs(program) and os.access(program, os.X_OK):
         return Sluice(mode, daemon=program)
-    raise ClusterError(f"invalid proxy '{program}': use kube-proxy, sluice, or the path of sluiced")
+    raise ClusterError(f"invalid proxy '{program}': use kube-proxy, sluice, sluice-package, or the path of sluiced")

@@ -19,6 +19,7 @@ from .traffic_program import wait_for
 KUBE_PROXY, SLUICE = "kube-proxy", "Sluice"
 SERVICES = 50
 PER_SENDER = 8
+BEFORE, AFTER = 30, 60  # connections of each flow before and after a change
 SPARE = 3 * PER_SENDER + 1  # the first Service without clients
 
 
@@ -91,6 +92,20 @@ class Stage:
         node, outside = traffic_hosts.node(self.layout, 1), traffic_hosts.outside(self.layout)
         return traffic_scene.Run(self.scene, traffic_scene.flows(self.services, self._client, node, outside, PER_SENDER))
 
+    def check(self, tests, name, change):
+        """Runs `change`, which returns problems, while Services change; no connection may fail."""
+        def test():
+            with self.churn() as churn, self.traffic() as run:
+                run.wait_connects(BEFORE)
+                problems = list(change() or ())
+                run.wait_connects(AFTER)
+                churn.end()
+                result = run.end()
+            tests.count(name, result)
+            return result.problems() + problems
+
+        tests.check(name, test)
+
     def answers(self, number):
         """Whether the cluster IP of that Service accepts a connection of the client pod."""
         try:
@@ -122,6 +137,18 @@ class Stage:
             if not self._fresh[key][mode]:
                 raise ClusterError(f"{program} creates nothing in {mode} mode")
         return self._fresh[key]
+
+    def only(self, mode, empty):
+        """Waits until the other mode has no objects on the node beside those of `empty`; returns the rest."""
+        other = next(one for one in traffic_state.MODES if one != mode)
+        remaining = []
+
+        def tidy():
+            remaining[:] = set(traffic_state.state(self.scene)[other]) - set(empty[other])
+            return not remaining
+
+        wait_for(tidy, "the objects of the other mode are removed", 90)
+        return remaining
 
     def sluicectl(self, *words, check=True):
         program = sluice_programs.Programs(self._builddir).sluicectl
