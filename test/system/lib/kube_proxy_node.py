@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A node on which kube-proxy 1.36 has run: loads its dumps (test/fixtures/kube-proxy-1.36) into the kernel of the node, as if it
+"""A node on which kube-proxy has run: loads the state that it left (test/fixtures/kube-proxy) into the kernel of the node, as if it
 had just been stopped, and performs the writes of its start on a node with state of another proxy."""
 
 import json
@@ -13,7 +13,8 @@ from . import addresses as a
 from . import leftovers, netns_http, pace, shell
 from .services import Front
 
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "fixtures", "kube-proxy-1.36")
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "fixtures", "kube-proxy")
+RELEASE = "1.36"  # the one that performs a start
 STEPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "docs", "migrating.md")
 COUNTERS = ("ct_state_invalid_dropped_pkts", "localhost_nps_accepted_pkts")
 TOOLS = {a.V4: "iptables", a.V6: "ip6tables"}
@@ -257,6 +258,6 @@ def _add_counter(name):
         kernel.recv(4096)
 
 
-def _text(mode, name):
-    with open(os.path.join(FOLDER, mode, name), encoding="utf-8") as file:
+def _text(mode, name, release=RELEASE):
+    with open(os.path.join(FOLDER, release, mode, name), encoding="utf-8") as file:
         return file.read()
