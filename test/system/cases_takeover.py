@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Takeover from a kube-proxy 1.36 and handback to it, in all of its modes, under traffic, as in docs/migrating.md. The state
-that kube-proxy leaves and writes at a start is in test/fixtures/kube-proxy-1.36."""
+"""Takeover from a kube-proxy and handback to it, in all of its modes, under traffic, as in docs/migrating.md. The state that
+kube-proxy leaves and writes at a start is in test/fixtures/kube-proxy; with SLUICE_KUBE_BIN a real one runs, too."""
 
 import os
 import threading
@@ -257,7 +257,7 @@ def require_only_theirs(t, mode, theirs):
 
 
 @own_daemon(None, "a real kube-proxy is replaced in the same mode, and then replaces the daemon: nothing fails, and no state of the "
-            "other program is left", families=FAMILIES, backends=IN_KERNEL, slow=True)
+            "other program is left", families=FAMILIES, backends=IN_KERNEL, legacy=("ipvs",), slow=True)
 def real_one(t):
     programs = real_kube_proxy.programs()
     if not programs:
