@@ -167,10 +167,10 @@ def bound_endpoint(t):
     return min(names)
 
 
-def takes_over(t, theirs, mode):
+def takes_over(t, theirs, mode, release=kube_proxy_node.RELEASE):
     quiet_node(t)
     wanted = fresh(t, mode)
-    kube_proxy_node.load(t, theirs)
+    kube_proxy_node.load(t, theirs, release)
     serves(t, theirs)
     foreign.add(t.topology)
     t.defer(lambda: foreign.remove(t.topology))
@@ -214,6 +214,21 @@ def from_nftables(t):
     takes_over(t, "nftables", t.bench.backend)
 
 
+# Other releases: those whose rules differ from the newest ones.
+
+
+@own_daemon(None, "takeover from a kube-proxy 1.35 in nftables mode: nothing fails, and no other state of kube-proxy is left",
+            backends=HERE, **ONLY)
+def from_nftables_before_136(t):
+    takes_over(t, "nftables", t.bench.backend, "1.35")
+
+
+@own_daemon(None, "handback to a kube-proxy 1.35 in nftables mode: nothing fails, and afterwards the node is as after kube-proxy "
+            "alone, once the commands of docs/migrating.md have run", backends=["nftables"], **ONLY)
+def handed_back_before_136(t):
+    hands_back(t, "1.35")
+
+
 def from_ipvs_to(mode):
     @own_daemon(None, f"takeover from a kube-proxy in ipvs mode, by {mode} mode: nothing fails, and no other state of "
                 "kube-proxy is left", backends=["ipvs"], legacy=("ipvs",) if mode in ("ipvs", "nftables") else (), **ONLY)
@@ -231,16 +246,20 @@ for _mode in ("ipvs", "nftables", "iptables", "userspace"):
             "the node is as after kube-proxy alone, once the commands of docs/migrating.md have run",
             backends=["iptables", "nftables", "ipvs"], legacy=("ipvs",), **ONLY)
 def handed_back(t):
+    hands_back(t)
+
+
+def hands_back(t, release=kube_proxy_node.RELEASE):
     quiet_node(t)
     mode = t.bench.backend
     start(t, mode)
     serves(t, mode)
     clients = Clients(t)
     t.bench.daemon.stop()
-    kube_proxy_node.first_sync(t, mode)
+    kube_proxy_node.first_sync(t, mode, release)
     clients.require_unharmed(f"from the daemon to a kube-proxy in mode {mode}")
     serves(t, mode)
-    require_only_theirs(t, mode, kube_proxy_node.dumped_state(mode))
+    require_only_theirs(t, mode, kube_proxy_node.dumped_state(mode, release))
 
 
 def require_only_theirs(t, mode, theirs):
