@@ -171,7 +171,9 @@ def proxy_commands(folder):
     daemon = program(folder, "sluiced")
     node = Node(Layout(folder, 3), KubePrograms(folder), 2)
     node.folder.mkdir(parents=True)
-    for proxy in (proxies.KubeProxy("iptables"), proxies.Sluice("nftables", daemon=daemon)):
+    other = program(folder, "kube-proxy-1.35")
+    equal(proxies.from_words(other, "iptables").command(node)[0], other, "a kube-proxy of another release")
+    for proxy in (proxies.KubeProxy("iptables"), proxies.KubeProxy("ipvs", other), proxies.Sluice("nftables", daemon=daemon)):
         words = proxy.command(node)
         true(f"--config={node.folder}/proxy.yaml" in words, f"command {words}")
         config = json.loads((node.folder / "proxy.yaml").read_text(encoding="utf-8"))

@@ -3,17 +3,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replaces the real kube-proxy on a node by Sluice, and back, under traffic. Prints TAP. Needs root and SLUICE_KUBE_BIN.
 
-  takeover_test.py --builddir DIR [--only WORD]
+  takeover_test.py --builddir DIR [--kube-proxy PROGRAM] [--only WORD]
 
-50 Services change without pause. New connections to 24 of them come from a pod, from the node and from outside, and streams
-stay open. No connection may fail, and no stream may break. Afterwards the node must have exactly the objects that the new
-proxy creates on an empty node.
+50 Services change without pause. New connections to 24 of them come from a pod, from the node and from outside, in IPv4 and
+IPv6. Streams stay open, and datagrams are sent from few ports and from new ports. No connection may fail, no stream may break,
+and each datagram must be answered. Afterwards the node must have exactly the objects that the new proxy creates on an empty node.
+
+PROGRAM is a kube-proxy of another release than that in SLUICE_KUBE_BIN.
 
 For a return to kube-proxy in another mode, Sluice first swaps to that mode. Without the swap kube-proxy removes the rules of
 the other mode before it has written its own, and connections fail.
 """
 
 import dataclasses
+import os
 import sys
 
 sys.dont_write_bytecode = True
@@ -77,13 +80,15 @@ def play(step, stage, tests):
 
 
 def main():
-    options = parser(__doc__).parse_args()
+    words = parser(__doc__)
+    words.add_argument("--kube-proxy", metavar="PROGRAM", help="another kube-proxy than that in SLUICE_KUBE_BIN")
+    options = words.parse_args()
     tests = Tests(options.only)
     programs, reason = programs_or_reason()
     if reason:
         tests.skip("takeover from the real kube-proxy and back", reason)
         return tests.finish()
-    with Stage(options, programs) as stage:
+    with Stage(options, programs, kube_proxy=options.kube_proxy and os.path.abspath(options.kube_proxy)) as stage:
         for step in STEPS:
             tests.check(step.name, lambda step=step: play(step, stage, tests))
     tests.skip("kube-proxy in ipvs mode is replaced by Sluice in ipvs mode", IPVS)

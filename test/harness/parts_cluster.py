@@ -3,6 +3,7 @@
 """Part cluster: real Kubernetes programs, in namespaces of this machine. SLUICE_KUBE_BIN names their folder; without it only the
 self-tests run, and the rest of the part counts as skipped."""
 
+import glob
 import os
 import shutil
 
@@ -28,6 +29,17 @@ def absent():
     return f"{', '.join(lacking)} missing; run packaging/install-deps.sh cluster" if lacking else None
 
 
+def no_kube_proxy():
+    """Why the system tests cannot run a real kube-proxy, or None."""
+    folder = os.environ.get(PROGRAMS)
+    return None if folder and os.path.exists(os.path.join(folder, "kube-proxy")) else f"{PROGRAMS} names no folder with a kube-proxy"
+
+
+def other_kube_proxies():
+    """Paths of programs of other releases, as kube-proxy-RELEASE."""
+    return sorted(glob.glob(os.path.join(os.environ.get(PROGRAMS) or "/nonexistent", "kube-proxy-*")))
+
+
 def no_helm():
     return None if os.environ.get("SLUICE_HELM") or shutil.which("helm") else "helm is missing; SLUICE_HELM names the program"
 
@@ -44,7 +56,10 @@ def cluster(run):
     build = ("--builddir", run.build)
     return [
         Step("cluster", "selftest", ["/usr/bin/python3", run.test("cluster/selftest.py")], 120, weight=0.5, expected=5),
-        step("takeover", "takeover_test.py", *build), step("disruption", "disruption_test.py", *build),
+        step("takeover", "takeover_test.py", *build),
+        *(step(f"takeover-{os.path.basename(path).removeprefix('kube-proxy-')}", "takeover_test.py", *build, "--kube-proxy", path)
+          for path in other_kube_proxies()),
+        step("disruption", "disruption_test.py", *build),
         step("fleet", "fleet_test.py", *build),
         step("package", "package_test.py", *build, needs=(PACKAGES,), expected=420),
         Step("cluster", "image", [os.path.join(run.source, "packaging/image/build.sh"), "--name", IMAGE_NAME, "--debs",

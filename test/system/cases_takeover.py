@@ -1,15 +1,15 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Takeover from a kube-proxy 1.36 and handback to it, in all of its modes, under traffic, as in docs/migrating.md. The state
-that kube-proxy leaves and writes at a start is in test/fixtures/kube-proxy-1.36."""
+"""Takeover from a kube-proxy and handback to it, in all of its modes, under traffic, as in docs/migrating.md. The state that
+kube-proxy leaves and writes at a start is in test/fixtures/kube-proxy; with SLUICE_KUBE_BIN a real one runs, too."""
 
 import os
 import threading
 import time
 
-from lib import foreign, kube_proxy_node, outcomes, pace, probe, shell, talk
+from lib import foreign, kube_proxy_node, outcomes, pace, probe, real_kube_proxy, shell, talk
 from lib.addresses import E1, E2, FAMILIES
-from lib.cases import EXT, POD, REJECTED, kept, masqueraded, own_daemon
+from lib.cases import EXT, IN_KERNEL, POD, REJECTED, Skip, kept, masqueraded, own_daemon
 from lib.kube_proxy_node import front
 from lib.writes import WriteWatch
 
@@ -167,10 +167,10 @@ def bound_endpoint(t):
     return min(names)
 
 
-def takes_over(t, theirs, mode):
+def takes_over(t, theirs, mode, release=kube_proxy_node.RELEASE):
     quiet_node(t)
     wanted = fresh(t, mode)
-    kube_proxy_node.load(t, theirs)
+    kube_proxy_node.load(t, theirs, release)
     serves(t, theirs)
     foreign.add(t.topology)
     t.defer(lambda: foreign.remove(t.topology))
@@ -214,6 +214,21 @@ def from_nftables(t):
     takes_over(t, "nftables", t.bench.backend)
 
 
+# Other releases: those whose rules differ from the newest ones.
+
+
+@own_daemon(None, "takeover from a kube-proxy 1.35 in nftables mode: nothing fails, and no other state of kube-proxy is left",
+            backends=HERE, **ONLY)
+def from_nftables_before_136(t):
+    takes_over(t, "nftables", t.bench.backend, "1.35")
+
+
+@own_daemon(None, "handback to a kube-proxy 1.35 in nftables mode: nothing fails, and afterwards the node is as after kube-proxy "
+            "alone, once the commands of docs/migrating.md have run", backends=["nftables"], **ONLY)
+def handed_back_before_136(t):
+    hands_back(t, "1.35")
+
+
 def from_ipvs_to(mode):
     @own_daemon(None, f"takeover from a kube-proxy in ipvs mode, by {mode} mode: nothing fails, and no other state of "
                 "kube-proxy is left", backends=["ipvs"], legacy=("ipvs",) if mode in ("ipvs", "nftables") else (), **ONLY)
@@ -231,24 +246,68 @@ for _mode in ("ipvs", "nftables", "iptables", "userspace"):
             "the node is as after kube-proxy alone, once the commands of docs/migrating.md have run",
             backends=["iptables", "nftables", "ipvs"], legacy=("ipvs",), **ONLY)
 def handed_back(t):
+    hands_back(t)
+
+
+def hands_back(t, release=kube_proxy_node.RELEASE):
     quiet_node(t)
     mode = t.bench.backend
     start(t, mode)
     serves(t, mode)
     clients = Clients(t)
     t.bench.daemon.stop()
-    kube_proxy_node.first_sync(t, mode)
+    kube_proxy_node.first_sync(t, mode, release)
     clients.require_unharmed(f"from the daemon to a kube-proxy in mode {mode}")
     serves(t, mode)
+    require_only_theirs(t, mode, kube_proxy_node.dumped_state(mode, release))
+
+
+def require_only_theirs(t, mode, theirs):
+    """After a handback the commands of docs/migrating.md remove what is left of Sluice."""
     if commands := kube_proxy_node.documented(mode):
         done = t.topology.run("node", "sh", "-ec", commands, check=False)
         t.require(done.returncode == 0 and not done.stderr, f"the commands of docs/migrating.md: {done.stderr[:400]}")
         serves(t, mode)
-    there, theirs = kube_proxy_node.node_state(t, mode), kube_proxy_node.dumped_state(mode)
+    there = kube_proxy_node.node_state(t, mode)
     more = [line for line in there if line not in theirs]
     t.require(not more, f"state of Sluice is left: {more[:4]}")
     missing = [line for line in theirs if line not in there]
     t.require(not missing, f"of kube-proxy's is missing: {missing[:4]}")
+
+
+@own_daemon(None, "a real kube-proxy is replaced in the same mode, and then replaces the daemon: nothing fails, and no state of the "
+            "other program is left", families=FAMILIES, backends=IN_KERNEL, legacy=("ipvs",), slow=True)
+def real_one(t):
+    programs = real_kube_proxy.programs()
+    if not programs:
+        raise Skip(f"{real_kube_proxy.VARIABLE} does not name a folder with a kube-proxy")
+    for program in programs:
+        there_and_back(t, real_kube_proxy.KubeProxy(t, program))
+
+
+def there_and_back(t, theirs):
+    mode = t.bench.backend
+    quiet_node(t)
+    wanted = fresh(t, mode)
+    theirs.start(mode)
+    t.defer(theirs.clean_up)
+    before = kube_proxy_node.node_state(t, mode)
+    serves(t, mode)
+    clients = Clients(t)
+    theirs.stop()
+    start(t, mode)
+    clients.require_unharmed(f"from {theirs} to the daemon")
+    t.wait_until(lambda: not unowned(t, wanted), "the node is as after a start on an empty one", seconds=20, every=0.5)
+    t.require(not (more := unowned(t, wanted)), f"state of {theirs} is left, or state of Sluice is missing: {more[:4]}")
+    serves(t, mode)
+    clients = Clients(t)
+    t.bench.daemon.stop()
+    theirs.start(mode)
+    clients.require_unharmed(f"from the daemon to {theirs}")
+    serves(t, mode)
+    require_only_theirs(t, mode, before)
+    theirs.stop()
+    theirs.clean_up()
 
 
 def configured(t, mode):

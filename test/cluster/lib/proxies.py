@@ -77,13 +77,25 @@ class Proxy:
 
 
 class KubeProxy(Proxy):
+    """`path` is another program than that of the folder with the Kubernetes programs."""
+
     program = "kube-proxy"
 
+    def __init__(self, mode, path=None):
+        super().__init__(mode)
+        self._path = path
+
+    def words(self):
+        return {**super().words(), "program": self._path or self.program}
+
     def command(self, node):
-        return [node.programs.path("kube-proxy"), f"--config={self.write_configuration(node)}", "--v=2"]
+        return [self._program(node), f"--config={self.write_configuration(node)}", "--v=2"]
 
     def clean_up(self, node):
-        node.run(node.programs.path("kube-proxy"), "--cleanup", check=False)
+        node.run(self._program(node), "--cleanup", check=False)
+
+    def _program(self, node):
+        return self._path or node.programs.path(self.program)
 
 
 class Sluice(Proxy):
@@ -118,7 +130,8 @@ class Sluice(Proxy):
 
 
 def from_words(program, mode, builddir=None):
-    """The proxy that a command line names: kube-proxy, sluice (or sluiced), sluice-package, or the path of a daemon of Sluice."""
+    """The proxy that a command line names: kube-proxy, sluice (or sluiced), sluice-package, or a path. A program whose name begins
+    with kube-proxy is one; any other is a daemon of Sluice."""
     if program == KubeProxy.program:
         return KubeProxy(mode)
     if program in ("sluice", "sluiced"):
@@ -128,5 +141,5 @@ def from_words(program, mode, builddir=None):
 
         return package_proxy.SluicePackage(mode, builddir)
     if os.path.isabs(program) and os.access(program, os.X_OK):
-        return Sluice(mode, daemon=program)
-    raise ClusterError(f"invalid proxy '{program}': use kube-proxy, sluice, sluice-package, or the path of sluiced")
+    """The proxy that a command line names: kube-proxy, sluice (or sluiced), sluice-package, or a path. A program whose name begins
+    with kube-proxy is one; any other is a daemon of Sluice."""

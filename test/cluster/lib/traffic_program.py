@@ -7,9 +7,11 @@ import http.client
 import signal
 import time
 
+from . import addresses as a
 from . import kube_programs, pace, tap
 from .failure import ClusterError
 from .shell import CommandFailed
+from .traffic_scene import CONNECTS, IP
 
 FAILURES = (ClusterError, CommandFailed, OSError, http.client.HTTPException)
 
@@ -50,9 +52,11 @@ class Tests:
 
     def finish(self):
         if self._table:
-            print("# | | connects | failed | streams | broken | slowest answer |")
+            kinds = [f"failed {what} in {IP[family]}" for what in CONNECTS.values() for family in a.FAMILIES]
+            print(f"# | | {' | '.join(kinds)} | broken streams | slowest answer |")
             for name, one in self._table:
-                print(f"# | {name} | {one.connects} | {one.failed} | {one.streams} | {one.broken} | {one.slowest_ms:.0f} ms |")
+                cells = [f"{failed} of {sent}" for sent, failed in one.each()]
+                print(f"# | {name} | {' | '.join(cells)} | {one.broken} of {one.streams} | {one.slowest_ms:.0f} ms |")
         return self._results.finish()
 
 

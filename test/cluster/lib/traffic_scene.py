@@ -3,6 +3,8 @@
 """Traffic of test/system/lib/traffic.py in a cluster: its flows, and how their counts are judged and printed."""
 
 import collections
+import dataclasses
+import itertools
 import os
 import shutil
 import tempfile
@@ -11,7 +13,7 @@ from . import addresses as a
 from . import netns_http, pace, shell, traffic
 from .failure import ClusterError
 
-EVERY_MS = 60  # between two connections of a flow
+EVERY_MS = 100  # between two connections of a flow
 STREAM_MS = 100  # between two requests of all streams of a flow
 STREAMS = 4
 
@@ -24,9 +26,9 @@ class Programs:
 class Scene:
     """What test/system/lib/traffic.py needs of a trial: places, programs, conditions, clean-up."""
 
-    def __init__(self, layout, builddir, family, node):
+    def __init__(self, layout, builddir, node):
         """`node` is the node under test."""
-        self.layout, self.family, self.node = layout, family, node
+        self.layout, self.node = layout, node
         self.topology = self.bench = self
         self.programs = Programs(builddir)
         self.directory = tempfile.mkdtemp(prefix="sluice-traffic-")
@@ -77,21 +79,39 @@ def serve(scene, hosts, ports):
         scene.wait_until(lambda ready=ready: os.path.exists(ready), f"the server {host.name} listens")
 
 
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    name: str
+    what: str
+    every: int = EVERY_MS
+    count: int = 1
+
+
+NEW = Kind("tcp-new", "new connections")
+# To one Service of each sender.
+OTHERS = (Kind("tcp-held", "streams", STREAM_MS, STREAMS),
+          Kind("udp-fixed", "datagrams from few ports", STREAM_MS, STREAMS), Kind("udp-new", "datagrams from new ports"))
+CONNECTS = {NEW.name: "connections", "udp-fixed": "datagrams", "udp-new": "datagrams from new ports"}  # what a result counts
+IP = {a.V4: "IPv4", a.V6: "IPv6"}
+
+
 def flows(services, pod, node, outside, per_sender):
-    """New connections and streams from a pod, the node and outside, each to `per_sender` Services."""
+    """From a pod, the node and outside, in each family: new connections to `per_sender` Services, and streams and
+    datagrams to the first one of these."""
     made = []
     for sender, said, first in ((pod, "a pod", 1), (node, "the node", 1 + per_sender), (outside, "outside", 1 + 2 * per_sender)):
-        for number in range(first, first + per_sender):
-            ip, port = services.cluster_ip(number), 80
+        for family, number in itertools.product(a.FAMILIES, range(first, first + per_sender)):
+            ip, port = services.cluster_ip(number, family), 80
             if sender is outside:
-                ip, port = node.ip(services.family), services.node_port(number)
-            kinds = [("tcp-new", "new connections", EVERY_MS, 1)]
-            if number == first:
-                kinds.append(("tcp-held", "streams", STREAM_MS, STREAMS))
-            for kind, what, every, count in kinds:
-                made.append(traffic.Flow(f"{what} from {said} to web-{number}", kind, sender, ip, port, services.servers,
-                                         every_ms=round(every * pace.SLOWNESS), count=count))
+                ip, port = node.ip(family), services.node_port(number)
+            for kind in (NEW, *OTHERS) if number == first else (NEW,):
+                made.append(traffic.Flow(f"{kind.what} from {said} to web-{number} in {IP[family]}", kind.name, sender, ip, port,
+                                         services.servers, every_ms=round(kind.every * pace.SLOWNESS), count=kind.count))
     return made
+
+
+def _failures(one):
+    return sum(one["failed"].values()) + one["reset"] + one["lost"]
 
 
 class Result:
@@ -100,16 +120,14 @@ class Result:
     def __init__(self, all_flows, counts):
         self._flows, self._counts = all_flows, counts
 
-    def _sum(self, kind, field):
-        return sum(field(self._counts[flow.name]) for flow in self._flows if flow.kind == kind)
+    def _of(self, kind, families=a.FAMILIES):
+        return [self._counts[flow.name] for flow in self._flows if flow.kind == kind and flow.family in families]
 
-    @property
-    def connects(self):
-        return self._sum("tcp-new", lambda one: one["sent"])
-
-    @property
-    def failed(self):
-        return self._sum("tcp-new", lambda one: sum(one["failed"].values()) + one["reset"])
+    def each(self):
+        """(number, failed number) of each kind in CONNECTS, in each family."""
+        for kind, family in itertools.product(CONNECTS, a.FAMILIES):
+            found = self._of(kind, (family,))
+            yield sum(one["sent"] for one in found), sum(map(_failures, found))
 
     @property
     def streams(self):
@@ -117,7 +135,7 @@ class Result:
 
     @property
     def broken(self):
-        return self._sum("tcp-held", lambda one: sum(one["failed"].values()) + one["reset"])
+        return sum(map(_failures, self._of("tcp-held")))
 
     @property
     def slowest_ms(self):
@@ -130,17 +148,13 @@ class Result:
         for flow in self._flows:
             for name in (flow.name, *flow.twins):
                 one = self._counts[name]
-                failed = sum(one["failed"].values())
                 if one["ok"] == 0:
                     found.append(f"{name}: nothing was answered: {one['failed']}")
-                elif failed or one["reset"]:
+                elif _failures(one):
                     first = ", ".join(f"{event['what']} at {event['t']:.2f}" for event in one["first_failures"][:3])
-                    found.append(f"{name}: of {one['sent']} {failed} failed {one['failed']}, {one['reset']} were cut; "
-                                 f"first: {first}")
+                    found.append(f"{name}: of {one['sent']} {sum(one['failed'].values())} failed {one['failed']}, "
+                                 f"{one['reset']} were cut, {one['lost']} lost; first: {first}")
         return found
-
-    def line(self):
-        return f"{self.failed} of {self.connects} connects failed, {self.broken} of {self.streams} streams broke"
 
 
 class Run:

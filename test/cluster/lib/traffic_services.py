@@ -17,6 +17,7 @@ from .layout import CONTROL_PLANE
 NAMESPACE = "traffic"
 SERVICES = f"/api/v1/namespaces/{NAMESPACE}/services"
 SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
+PROTOCOLS = ("TCP", "UDP")
 FIRST_NODE_PORT = 31000
 FIRST_TARGET_PORT = 7100
 FIELD_MANAGER = "traffic"
@@ -72,14 +73,15 @@ class Api:
 
 
 class Services:
-    """`count` Services of type NodePort for `family` (addresses.V4 or V6), each with ENDPOINTS of `servers`."""
+    """`count` Services of type NodePort in both families, for TCP and UDP, each with ENDPOINTS of `servers`."""
 
-    def __init__(self, layout, servers, count, family=a.V4):
-        self._layout, self.servers, self.count, self.family = layout, tuple(servers), count, family
+    def __init__(self, layout, servers, count):
+        self._layout, self.servers, self.count = layout, tuple(servers), count
         self._api = Api(layout)
 
-    def cluster_ip(self, number):
-        return f"10.96.100.{number}" if self.family == a.V4 else f"fd00:96::64{number:02x}"
+    @staticmethod
+    def cluster_ip(number, family=a.V4):
+        return f"10.96.100.{number}" if family == a.V4 else f"fd00:96::64{number:02x}"
 
     @staticmethod
     def node_port(number):
@@ -102,10 +104,11 @@ class Services:
             self.put_endpoints(number)
 
     def put_service(self, number, api=None):
-        spec = {"type": "NodePort", "clusterIP": self.cluster_ip(number), "clusterIPs": [self.cluster_ip(number)],
-                "ipFamilies": ["IPv4" if self.family == a.V4 else "IPv6"], "ipFamilyPolicy": "SingleStack",
-                "ports": [{"name": "tcp", "port": 80, "targetPort": self.target_port(number), "protocol": "TCP",
-                           "nodePort": self.node_port(number)}]}
+        ips = [self.cluster_ip(number, family) for family in a.FAMILIES]
+        spec = {"type": "NodePort", "clusterIP": ips[0], "clusterIPs": ips,
+                "ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "RequireDualStack",
+                "ports": [{"name": protocol.lower(), "port": 80, "targetPort": self.target_port(number), "protocol": protocol,
+                           "nodePort": self.node_port(number)} for protocol in PROTOCOLS]}
         made = objects.service(NAMESPACE, f"web-{number}", spec)
         del made["status"]
         (api or self._api).apply(f"{SERVICES}/web-{number}", made)
@@ -114,15 +117,17 @@ class Services:
         (api or self._api).require("DELETE", f"{SERVICES}/web-{number}", accepted=(404,))
 
     def delete_endpoints(self, number):
-        self._api.require("DELETE", f"{SLICES}/web-{number}", accepted=(404,))
+        for family in a.FAMILIES:
+            self._api.require("DELETE", f"{SLICES}/web-{number}-{family}", accepted=(404,))
 
     def put_endpoints(self, number, servers=None, api=None):
         """Without `servers`: the first ones."""
         servers = servers or self.servers[:ENDPOINTS]
-        made = objects.endpoint_slice(NAMESPACE, f"web-{number}", f"web-{number}", self.family,
-                                      [{"name": "tcp", "port": self.target_port(number), "protocol": "TCP"}],
-                                      [objects.ready(one) for one in servers])
-        (api or self._api).apply(f"{SLICES}/web-{number}", made)
+        ports = [{"name": protocol.lower(), "port": self.target_port(number), "protocol": protocol} for protocol in PROTOCOLS]
+        for family in a.FAMILIES:
+            name = f"web-{number}-{family}"
+            made = objects.endpoint_slice(NAMESPACE, name, f"web-{number}", family, ports, [objects.ready(one) for one in servers])
+            (api or self._api).apply(f"{SLICES}/{name}", made)
 
 
 class Churn:

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 
-from . import addresses as a
 from . import netns_http, network, pki, traffic_hosts, traffic_scene, traffic_services, traffic_state
 from . import programs as sluice_programs
 from .cluster import Cluster
@@ -48,11 +47,13 @@ class BareCluster(Cluster):
 class Stage:
     """The node under test is n1."""
 
-    def __init__(self, options, programs, cluster=BareCluster):
+    def __init__(self, options, programs, cluster=BareCluster, kube_proxy=None):
+        """`kube_proxy` is the path of another kube-proxy than that of `programs`."""
         self._builddir = os.path.abspath(options.builddir)
         self.layout = Layout(options.folder, nodes=2)
         self.cluster = cluster(self.layout, programs)
         self.node = self.cluster.nodes[0]
+        self._kube_proxy = kube_proxy
         self.scene = None
         self.services = None
         self._hosts = traffic_hosts.PodHosts(self.layout)
@@ -69,7 +70,7 @@ class Stage:
         return self
 
     def _build(self):
-        self.scene = traffic_scene.Scene(self.layout, self._builddir, a.V4, self.node)
+        self.scene = traffic_scene.Scene(self.layout, self._builddir, self.node)
         self._client = self._hosts.add("client", 1)
         servers = [self._hosts.add("e1", 1), *(self._hosts.add(name, 2) for name in ("e2", "e3", "e4"))]
         self.services = traffic_services.Services(self.layout, servers, SERVICES)
@@ -117,7 +118,7 @@ class Stage:
     # Proxies.
 
     def proxy(self, program, mode):
-        return KubeProxy(mode) if program == KUBE_PROXY else Sluice(mode, self._builddir)
+        return KubeProxy(mode, self._kube_proxy) if program == KUBE_PROXY else Sluice(mode, self._builddir)
 
     def begin(self, program, mode):
         """Starts this proxy on a node without proxy state."""

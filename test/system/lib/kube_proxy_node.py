@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A node on which kube-proxy 1.36 has run: loads its dumps (test/fixtures/kube-proxy-1.36) into the kernel of the node, as if it
+"""A node on which kube-proxy has run: loads the state that it left (test/fixtures/kube-proxy) into the kernel of the node, as if it
 had just been stopped, and performs the writes of its start on a node with state of another proxy."""
 
 import json
@@ -13,7 +13,8 @@ from . import addresses as a
 from . import leftovers, netns_http, pace, shell
 from .services import Front
 
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "fixtures", "kube-proxy-1.36")
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "fixtures", "kube-proxy")
+RELEASE = "1.36"
 STEPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "docs", "migrating.md")
 COUNTERS = ("ct_state_invalid_dropped_pkts", "localhost_nps_accepted_pkts")
 TOOLS = {a.V4: "iptables", a.V6: "ip6tables"}
@@ -47,34 +48,34 @@ def front(name, family, kind="cluster", port=None):
 # The state that kube-proxy leaves.
 
 
-def load(t, mode):
+def load(t, mode, release=RELEASE):
     """Loads the state that kube-proxy leaves in that mode into a node without proxy state."""
-    {"iptables": _load_iptables, "nftables": _load_nftables, "ipvs": _load_ipvs}[mode](t)
+    {"iptables": _load_iptables, "nftables": _load_nftables, "ipvs": _load_ipvs}[mode](t, release)
 
 
-def _load_iptables(t):
+def _load_iptables(t, release):
     _add_counters(t)
-    _load_rules(t, "iptables")
+    _load_rules(t, release, "iptables")
 
 
-def _load_nftables(t):
-    t.topology.run("node", "nft", "-f", "-", stdin=_text("nftables", "nft-list-ruleset.nft"))
+def _load_nftables(t, release):
+    t.topology.run("node", "nft", "-f", "-", stdin=_text(release, "nftables", "nft-list-ruleset.nft"))
 
 
-def _load_ipvs(t):
+def _load_ipvs(t, release):
     for setting in IPVS_SYSCTLS:
         t.topology.run("node", "sysctl", "-qw", setting)
     t.topology.run("node", "ip", "link", "add", leftovers.LINK, "type", "dummy")
-    batch = [f"address add {one} dev {leftovers.LINK}\n" for one in _addresses(_text("ipvs", "ip-addr-kube-ipvs0.txt"))]
+    batch = [f"address add {one} dev {leftovers.LINK}\n" for one in _addresses(_text(release, "ipvs", "ip-addr-kube-ipvs0.txt"))]
     t.topology.run("node", "ip", "-batch", "-", stdin="".join(batch))
-    t.topology.run("node", "ipset", "restore", stdin=_text("ipvs", "ipset-save.txt"))
-    _load_rules(t, "ipvs")
-    t.topology.run("node", "ipvsadm", "-R", stdin=_text("ipvs", "ipvsadm-save.txt"))
+    t.topology.run("node", "ipset", "restore", stdin=_text(release, "ipvs", "ipset-save.txt"))
+    _load_rules(t, release, "ipvs")
+    t.topology.run("node", "ipvsadm", "-R", stdin=_text(release, "ipvs", "ipvsadm-save.txt"))
 
 
-def _load_rules(t, mode):
+def _load_rules(t, release, mode):
     for family, tool in TOOLS.items():
-        t.topology.run("node", t.topology.tools.program(family, "-restore"), "-w", "--noflush", stdin=_text(mode, f"{tool}-save.txt"))
+        t.topology.run("node", t.topology.tools.program(family, "-restore"), "-w", "--noflush", stdin=_text(release, mode, f"{tool}-save.txt"))
 
 
 # The current state and the dumped state, as lines that can be compared.
@@ -92,13 +93,13 @@ def node_state(t, mode):
     return sorted(lines)
 
 
-def dumped_state(mode):
+def dumped_state(mode, release=RELEASE):
     """The same lines for the dump."""
     if mode == "nftables":
-        return _names(_text(mode, "nft-list-ruleset.nft"))
-    lines = [f"{family}: {line}" for family, tool in TOOLS.items() for line in _ours(_text(mode, f"{tool}-save.txt"))]
+        return _names(_text(release, mode, "nft-list-ruleset.nft"))
+    lines = [f"{family}: {line}" for family, tool in TOOLS.items() for line in _ours(_text(release, mode, f"{tool}-save.txt"))]
     if mode == "ipvs":
-        lines += _ipvs_lines(*(_text(mode, name) for name in ("ipset-save.txt", "ipvsadm-save.txt", "ip-addr-kube-ipvs0.txt")))
+        lines += _ipvs_lines(*(_text(release, mode, name) for name in ("ipset-save.txt", "ipvsadm-save.txt", "ip-addr-kube-ipvs0.txt")))
     return sorted(lines)
 
 
@@ -148,19 +149,19 @@ def _names(text):
 # The start of kube-proxy.
 
 
-def first_sync(t, mode):
+def first_sync(t, mode, release=RELEASE):
     """Performs the writes of its first sync on a node with state of another proxy (BEH 5.2, 5.11, 6.2, 7.4), in order."""
-    {"iptables": _sync_iptables, "nftables": _sync_nftables, "ipvs": _sync_ipvs}[mode](t)
+    {"iptables": _sync_iptables, "nftables": _sync_nftables, "ipvs": _sync_ipvs}[mode](t, release)
 
 
-def _sync_iptables(t):
+def _sync_iptables(t, release):
     _add_counters(t)
     for family, tool in TOOLS.items():
         program = t.topology.tools.program(family)
         for table in ("mangle", "nat", "filter"):
             t.topology.run("node", program, "-w", "-t", table, "-N", "KUBE-PROXY-CANARY", check=False)
-        _ensure_jumps(t, "iptables", program, tool)
-        text = _text("iptables", f"{tool}-restore.txt")
+        _ensure_jumps(t, release, "iptables", program, tool)
+        text = _text(release, "iptables", f"{tool}-restore.txt")
         wanted = {one.group() for one in SERVICE_CHAIN.finditer(text)}
         saved = t.topology.run("node", f"{program}-save", "-t", "nat").stdout
         stale = {line[1:].split()[0] for line in saved.splitlines() if line.startswith(":")}
@@ -170,35 +171,35 @@ def _sync_iptables(t):
         t.topology.run("node", f"{program}-restore", "-w", "--noflush", "--counters", stdin=f"{head}*nat\n{nat}COMMIT\n")
 
 
-def _sync_nftables(t):
+def _sync_nftables(t, release):
     for family in a.FAMILIES:
-        t.topology.run("node", "nft", "-f", "-", stdin=_text("nftables", f"first-sync-{IPX[family]}.nft"))
-        _remove_stale(t, family)
+        t.topology.run("node", "nft", "-f", "-", stdin=_text(release, "nftables", f"first-sync-{IPX[family]}.nft"))
+        _remove_stale(t, family, release)
 
 
-def _remove_stale(t, family):
+def _remove_stale(t, family, release):
     """Removes chains of unknown Services from its table."""
     table = f"{IPX[family]} kube-proxy"
-    wanted = set(_names(_text("nftables", "nft-list-ruleset.nft")))
+    wanted = set(_names(_text(release, "nftables", "nft-list-ruleset.nft")))
     there = _names(t.topology.run("node", "nft", "list", "table", *table.split()).stdout)
     stale = [line.split()[-1] for line in there if " chain " in line and "/" in line and line not in wanted]
     if stale:
         t.topology.run("node", "nft", "-f", "-", stdin="".join(f"flush chain {table} {one}\ndelete chain {table} {one}\n" for one in stale))
 
 
-def _sync_ipvs(t):
+def _sync_ipvs(t, release):
     run = t.topology.run
     for family, tool in TOOLS.items():
-        _ensure_jumps(t, "ipvs", t.topology.tools.program(family), tool)
+        _ensure_jumps(t, release, "ipvs", t.topology.tools.program(family), tool)
     run("node", "ip", "link", "add", leftovers.LINK, "type", "dummy", check=False)
-    sets = _text("ipvs", "ipset-save.txt")
+    sets = _text(release, "ipvs", "ipset-save.txt")
     run("node", "ipset", "restore", "-exist", stdin="".join(f"{_SET_ATTRIBUTES.sub('', line)}\n" for line in sets.splitlines()
                                                             if line.startswith("create")))
     bound = _addresses(run("node", "ip", "addr", "show", leftovers.LINK).stdout)
-    wanted = _addresses(_text("ipvs", "ip-addr-kube-ipvs0.txt"))
+    wanted = _addresses(_text(release, "ipvs", "ip-addr-kube-ipvs0.txt"))
     run("node", "ip", "-batch", "-", stdin="".join(f"address add {one} dev {leftovers.LINK}\n" for one in wanted if one not in bound))
     servers = run("node", "ipvsadm", "-S", "-n").stdout.splitlines()
-    for line in _text("ipvs", "ipvsadm-save.txt").splitlines():
+    for line in _text(release, "ipvs", "ipvsadm-save.txt").splitlines():
         if line not in servers:
             run("node", "ipvsadm", *line.split(), check=False)
             run("node", "ipvsadm", *line.replace("-A ", "-E ").replace("-a ", "-e ").split())
@@ -209,9 +210,9 @@ def _sync_ipvs(t):
     run("node", "ipset", "restore", "-exist", stdin="".join(f"{line}\n" for line in stale) +
         "".join(f"{line}\n" for line in sets.splitlines() if line.startswith("add")))
     for family, tool in TOOLS.items():
-        run("node", t.topology.tools.program(family, "-restore"), "-w", "--noflush", "--counters", stdin=_text("ipvs", f"{tool}-restore.txt"))
+        run("node", t.topology.tools.program(family, "-restore"), "-w", "--noflush", "--counters", stdin=_text(release, "ipvs", f"{tool}-restore.txt"))
     run("node", "ip", "-batch", "-", stdin="".join(f"address del {one} dev {leftovers.LINK}\n" for one in bound if one not in wanted))
-    kept = {line.split()[2] for line in _text("ipvs", "ipvsadm-save.txt").splitlines() if line.startswith("-A")}
+    kept = {line.split()[2] for line in _text(release, "ipvs", "ipvsadm-save.txt").splitlines() if line.startswith("-A")}
     for line in servers:
         words = line.split()
         if words[0] == "-A" and words[2] not in kept:
@@ -229,10 +230,10 @@ def documented(mode):
     return "\n".join(line.removeprefix("    ") for line in block[:block.index("\n\n")].splitlines())
 
 
-def _ensure_jumps(t, mode, program, tool):
+def _ensure_jumps(t, release, mode, program, tool):
     """Inserts missing jumps at the top of their chains, in reverse order of the dump."""
     table, jumps = "", []
-    for line in _text(mode, f"{tool}-save.txt").splitlines():
+    for line in _text(release, mode, f"{tool}-save.txt").splitlines():
         if line.startswith("*"):
             table = line[1:]
         elif re.match(r"-A (INPUT|FORWARD|OUTPUT|PREROUTING|POSTROUTING) ", line):
@@ -257,6 +258,6 @@ def _add_counter(name):
         kernel.recv(4096)
 
 
-def _text(mode, name):
-    with open(os.path.join(FOLDER, mode, name), encoding="utf-8") as file:
+def _text(release, mode, name):
+    with open(os.path.join(FOLDER, release, mode, name), encoding="utf-8") as file:
         return file.read()

@@ -21,7 +21,10 @@ from . import pace, shell
 PORT = 7080  # target port of Services
 # Port for twins. With the same port, connections with and without the Service could have the same tuple in conntrack.
 STRAIGHT_PORT = 7081
-PATIENCE_MS = {"tcp-new": 10000, "tcp-held": 15000, "udp-fixed": 10000}
+PATIENCE_MS = {"tcp-new": 10000, "tcp-held": 15000, "udp-fixed": 10000, "udp-new": 10000}
+# A socket of udp-new sends again after that time, when the kernel has forgotten its earlier datagram (nf_conntrack_udp_timeout
+# is 30 s).
+FORGOTTEN_MS = 36000
 LATE_MS = round(100 * pace.SLOWNESS)
 # Tolerance: flows and their twins have different packets. It is larger on a busy machine.
 LATE_BY_CHANCE = round(5 * pace.SLOWNESS)
@@ -42,7 +45,8 @@ _serial = itertools.count(1)
 @dataclasses.dataclass(frozen=True)
 class Flow:
     """`ip` and `port` are those of the Service, `expect` has the endpoints that may answer. Each endpoint has a twin; all twins
-    together send as many packets as the flow."""
+    together send as many packets as the flow. Kind "udp-new" is "udp-fixed" with a port for each datagram, so that no datagram
+    meets an entry of conntrack; it ignores `count`."""
 
     name: str
     kind: str
@@ -57,15 +61,22 @@ class Flow:
     def twins(self):
         return [f"{self.name}; directly to {host.name}" for host in self.expect]
 
-    def words(self, family, patience_ms):
+    @property
+    def family(self):
+        return a.V6 if ":" in self.ip else a.V4
+
+    def words(self, patience_ms):
         """The arguments of swaptraffic for the flow and its twins. A request without an answer fails after `patience_ms`."""
-        made = [self._word(self.name, self.ip, self.port, self.expect, self.every_ms, family, patience_ms)]
-        return made + [self._word(twin, host.ip(family), STRAIGHT_PORT, [host], self.every_ms * len(self.expect), family, patience_ms)
+        made = [self._word(self.name, self.ip, self.port, self.expect, self.every_ms, patience_ms)]
+        return made + [self._word(twin, host.ip(self.family), STRAIGHT_PORT, [host], self.every_ms * len(self.expect), patience_ms)
                        for twin, host in zip(self.twins, self.expect)]
 
-    def _word(self, label, ip, port, expect, every_ms, family, patience_ms):
-        parts = [self.kind, f"label={label}", f"to={ip}", f"port={port}", f"late={LATE_MS}", f"every={every_ms}",
-                 f"count={self.count}", f"from={self.sender.ip(family)}", f"expect={'/'.join(host.name for host in expect)}",
+    def _word(self, label, ip, port, expect, every_ms, patience_ms):
+        kind, count = self.kind, self.count
+        if kind == "udp-new":
+            kind, count, every_ms = "udp-fixed", -(-FORGOTTEN_MS // every_ms), max(FORGOTTEN_MS, every_ms)
+        parts = [kind, f"label={label}", f"to={ip}", f"port={port}", f"late={LATE_MS}", f"every={every_ms}", f"count={count}",
+                 f"from={self.sender.ip(self.family)}", f"expect={'/'.join(host.name for host in expect)}",
                  f"patience={patience_ms}"]
         if self.kind == "udp-fixed":
             parts.append(f"from-port={next(_udp_ports)}")
@@ -133,7 +144,7 @@ class Traffic:
         self._end_seconds = 30 + max(patience_ms.values()) / 1000
         by_place = collections.defaultdict(list)
         for flow in self.flows:
-            by_place[flow.sender.place] += flow.words(t.family, patience_ms[flow.kind])
+            by_place[flow.sender.place] += flow.words(patience_ms[flow.kind])
         for place, words in by_place.items():
             path = os.path.join(t.topology.directory, f"traffic-{next(_serial)}.log")
             self._outputs[place] = Output(path)
