@@ -263,6 +263,8 @@ class Archive:
         """containerd imports the archive under its name, and the imported files run as kube-proxy"""
         if not shutil.which("containerd") or not shutil.which("ctr"):
             raise Skip("containerd is not installed")
+        if self.image.emulator:
+            raise Skip("containerd starts no programs of another architecture")
         folder = self.work / "containerd"
         folder.mkdir()
         said = call("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", CONTAINERD, "sh",

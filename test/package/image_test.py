@@ -49,6 +49,9 @@ ENTER = PREPARE + 'exec chroot "$root" "$@"'
 # Prints the files that the loader cannot load.
 LOAD = PREPARE + 'loader=$1; shift; for file; do chroot "$root" "$loader" --list "$file" >/dev/null || echo "$file"; done'
 
+# An emulator has no netlink sockets of netfilter. A program that says so has started, with all its libraries.
+NO_NETLINK = "Failed to initialize nft: Protocol not supported"
+
 
 class Image:
     def __init__(self, options):
@@ -152,6 +155,8 @@ class Image:
                               for variant, kind in (("", "nf_tables"), ("-nft", "nf_tables"), ("-legacy", "legacy"))
                               for name in (family + variant, family + variant + "-save", family + variant + "-restore"))):
             done = self.inside(*argv)
+            if self.emulator and words == "nf_tables" and NO_NETLINK in done.stderr:
+                continue
             require(done.returncode == 0 and words in done.stdout, f"{argv}: status {done.returncode}: {done.stdout}{done.stderr}")
 
     def test_kube_proxy(self):
@@ -184,7 +189,8 @@ class Image:
 
     def test_matches(self):
         """iptables finds its matches and targets, in both families"""
-        for tool in ("iptables-nft", "ip6tables-nft"):
+        variant = "legacy" if self.emulator else "nft"
+        for tool in (f"iptables-{variant}", f"ip6tables-{variant}"):
             done = self.inside(f"/usr/sbin/{tool}", "-m", "recent", "-m", "statistic", "-j", "DNAT", "--help")
             require("recent match options" in done.stdout and "DNAT target options" in done.stdout, done.stdout[-500:] + done.stderr)
 
@@ -212,7 +218,7 @@ class Image:
     def test_probes(self):
         """each backend probes this kernel"""
         if self.emulator:
-            raise Skip("the emulator has no netlink sockets of netfilter")
+            raise Skip("an emulator has no netlink sockets of netfilter")
         for backend in self.backends():
             done = self.inside("/usr/sbin/sluiced", "--init-only", "--proxy-mode", backend, "--manifests", "/etc",
                                "--hostname-override", "n")
