@@ -6,6 +6,7 @@
 #   build.sh --name NAME:TAG --debs DIR OUT                      from the Debian packages in DIR; once for each architecture
 #   build.sh --name NAME:TAG --source FILE --arch ARCH OUT       from a source archive of `make dist`; --arch as often as needed
 #   --revision COMMIT                                            the commit of the sources, for the annotations
+#   --each                                                       also one archive for each architecture, sluice-ARCH.oci.tar
 # OUT gets sluice.oci.tar, and for each architecture the bill of materials and the provenance. What OUT has of an earlier
 # call is replaced. --debs with --source names the archive that the packages were built from.
 set -eu
@@ -17,6 +18,7 @@ usage() { sed -n '/^#   /s/^#   //p' "$0" >&2; exit 2; }
 name=
 source=
 revision=
+each=
 folders=
 architectures=
 out=
@@ -25,6 +27,7 @@ while [ $# -gt 0 ]; do
     --name) name=${2:?} && shift 2 ;;
     --source) source=$(readlink -f "${2:?}") && shift 2 ;;
     --revision) revision=${2:?} && shift 2 ;;
+    --each) each=yes && shift ;;
     --debs) folders="$folders $(cd "${2:?}" && pwd)" && shift 2 ;;
     --arch) architectures="$architectures ${2:?}" && shift 2 ;;
     -*) usage ;;
@@ -59,5 +62,16 @@ for folder; do
   roots="$roots $work/rootfs.tar"
 done
 rm "$out/packages"
+# pack OUTPUT ROOTFS.tar …
+pack() {
+  output=$1
+  shift
+  "$here/oci.py" --name "$name" ${revision:+--revision "$revision"} --output "$output" "$@"
+}
 # shellcheck disable=SC2086
-"$here/oci.py" --name "$name" ${revision:+--revision "$revision"} --output "$out/sluice.oci.tar" $roots
+pack "$out/sluice.oci.tar" $roots
+[ -n "$each" ] || exit 0
+for folder in $roots; do
+  architecture=$(basename "$(dirname "$folder")")
+  pack "$out/sluice-$architecture.oci.tar" "$folder"
+done

@@ -141,11 +141,22 @@ library() {
   done
   fail "library $1 is missing in ${system:-this machine}"
 }
+machine() { readelf --file-header "$1" 2>/dev/null | sed -n 's/^ *Machine: *//p'; }
+file=$(library libc.so.6)
+expected=$(machine "$system$file")
+# The metadata of a package, or of a build tree, may name another architecture than that of the files in it.
+check_machine() {
+  while read -r file; do
+    of=$(machine "$file")
+    [ "$of" = "$expected" ] || fail "${file#"$out"} is for ${of:-no machine: not an ELF file}; the image is for $expected"
+  done
+}
 find "$out/usr" -type f \( -perm -100 -o -name '*.so' \) | sort >"$scratch/new"
 xargs readelf --program-headers <"$scratch/new" 2>/dev/null | sed -n 's/.*program interpreter: \(.*\)]$/\1/p' | sort -u >"$scratch/loaders"
 while read -r file; do put "$file"; done <"$scratch/loaders"
 sed 's,.*/,,' "$scratch/loaders" >"$scratch/known"
 while [ -s "$scratch/new" ]; do
+  check_machine <"$scratch/new"
   xargs readelf --dynamic <"$scratch/new" 2>/dev/null | sed -n 's/.*(NEEDED).*\[\(.*\)\]$/\1/p' | sort -u >"$scratch/needed"
   comm -13 "$scratch/known" "$scratch/needed" >"$scratch/unknown"
   : >"$scratch/new"

@@ -40,6 +40,8 @@ LICENCES = {
     "simdjson": "Apache-2.0",
     "yaml-cpp": "MIT",
 }
+# A cross compiler has its own copies of libraries and headers, in packages NAME-ARCHITECTURE-cross: by NAME, the original source.
+CROSS = {"libc6-dev": "glibc", "libgcc-12-dev": "gcc-12", "libstdc++-12-dev": "gcc-12", "linux-libc-dev": "linux"}
 OURS = "Apache-2.0"
 # Binaries: restricted by the linked libraries.
 BINARIES = {"nftables.so": "Apache-2.0 AND GPL-3.0-or-later", "ipvs.so": "GPL-2.0-only"}
@@ -106,12 +108,20 @@ def headers(build):
     return set(owners(os.path.normpath(path) for path in read).values())
 
 
+def licence(name, source):
+    """The licence of the libraries and headers in a Debian package."""
+    original = re.fullmatch(r"(.+)-[^-]+-cross", name)
+    found = LICENCES.get(CROSS.get(original.group(1), source) if original else source)
+    if not found:
+        raise Unknown(f"package {name} is used, of source {source}, whose licence is not known to {sys.argv[0]}")
+    return found
+
+
 def described(package):
     fields = output("dpkg-query", "--show", "--showformat", "${Version}\t${source:Package}\t${Architecture}", package)
     version, source, architecture = fields.split("\t")
-    if source not in LICENCES:
-        raise Unknown(f"package {package} is used, of source {source}, whose licence is not known to {sys.argv[0]}")
     name = package.split(":")[0]
+    terms = licence(name, source)
     return {
         "SPDXID": "SPDXRef-Debian-" + re.sub(r"[^A-Za-z0-9.]", "-", name),
         "name": name,
@@ -119,8 +129,8 @@ def described(package):
         "supplier": "Organization: Debian",
         "downloadLocation": "NOASSERTION",
         "filesAnalyzed": False,
-        "licenseConcluded": LICENCES[source],
-        "licenseDeclared": LICENCES[source],
+        "licenseConcluded": terms,
+        "licenseDeclared": terms,
         "copyrightText": "NOASSERTION",
         "sourceInfo": f"Debian source package {source}",
         "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
@@ -141,12 +151,12 @@ def document(version, folders, build):
     needs = {}
     for name, path in programs(folders):
         data = path.read_bytes()
-        licence = BINARIES.get(path.name, OURS)
+        terms = BINARIES.get(path.name, OURS)
         identifier = "SPDXRef-File-" + re.sub(r"[^A-Za-z0-9.]", "-", name.strip("/"))
         files.append({"SPDXID": identifier, "fileName": "." + name, "fileTypes": ["BINARY"],
                       "checksums": [{"algorithm": "SHA1", "checksumValue": hashlib.sha1(data).hexdigest()},
                                     {"algorithm": "SHA256", "checksumValue": hashlib.sha256(data).hexdigest()}],
-                      "licenseConcluded": licence, "licenseInfoInFiles": ["NOASSERTION"],
+                      "licenseConcluded": terms, "licenseInfoInFiles": ["NOASSERTION"],
                       "copyrightText": "Copyright 2026 The Sluice Authors"})
         relationships.append(related("SPDXRef-sluice", "CONTAINS", identifier))
         needs[identifier] = linked(path)

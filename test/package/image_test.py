@@ -4,10 +4,12 @@
 """The root filesystem of the image: made by packaging/image/rootfs.sh, entered by chroot, everything in it started once.
 archive.py has the tests of the archive that is made from it. Prints TAP. Needs root.
 
-  image_test.py --builddir DIR [--debs DIR]
+  image_test.py --builddir DIR [--debs DIR [--system DIR] [--emulator FILE]]
 
 From the packages in --debs, else from what `make install` installs from the build tree. It is left in
-builddir/image-test/root, for test/kubernetes/pod_test.py.
+builddir/image-test/root, for test/kubernetes/pod_test.py. For another architecture than that of this machine, --system is the
+Debian that system.sh unpacked, and --emulator a statically linked emulator such as qemu-aarch64-static. The emulator starts
+each program of the image, in a user namespace; this needs Linux 6.7, which has binfmt_misc there.
 """
 
 import argparse
@@ -23,37 +25,61 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 
 from archive import Archive  # noqa: E402
+from foreign import Foreign  # noqa: E402
+from outcome import Skip  # noqa: E402
 from package_test import SRC, Tests, call, require, stretched  # noqa: E402
 from lib import installers  # noqa: E402
 
 SCRIPT = SRC / "packaging/image/rootfs.sh"
-LOADER = next(iter(sorted(Path("/lib64").glob("ld-linux-*.so.2")) + sorted(Path("/lib").glob("ld-linux-*.so.*"))), None)
 # Mounts what a runtime does, in namespaces that end with the command: nothing is written to this machine's own rules.
-ENTER = """set -e
+PREPARE = """set -e
 root=$1
 shift
+if [ -n "$RULE" ]; then
+  mount -t binfmt_misc binfmt_misc "$root/dev"
+  printf %s "$RULE" >"$root/dev/register"
+fi
 mount -t proc proc "$root/proc"
 mount -t tmpfs tmpfs "$root/run"
 mount -t tmpfs tmpfs "$root/dev"
 touch "$root/dev/null"
 mount --bind /dev/null "$root/dev/null"
-exec chroot "$root" "$@"
 """
+ENTER = PREPARE + 'exec chroot "$root" "$@"'
+# Prints the files that the loader cannot load.
+LOAD = PREPARE + 'loader=$1; shift; for file; do chroot "$root" "$loader" --list "$file" >/dev/null || echo "$file"; done'
+
+# An emulator has no netlink sockets of netfilter. A program that says so has started, with all its libraries.
+NO_NETLINK = "Failed to initialize nft: Protocol not supported"
 
 
 class Image:
     def __init__(self, options):
         self.build = options.builddir
         self.debs = options.debs
+        self.system = ["--system", str(options.system)] if options.system else []
+        self.emulator = options.emulator
         self.work = self.build / "image-test"
         self.root = self.work / "root"
         self.tar = self.work / "rootfs.tar"
         self.source = []
 
-    def inside(self, *argv, path="/usr/sbin:/usr/bin:/sbin:/bin"):
+    def inside(self, *argv, script=ENTER, path="/usr/sbin:/usr/bin:/sbin:/bin"):
         """Runs a command in the root filesystem, in its own namespaces."""
-        return subprocess.run(["unshare", "--mount", "--net", "--pid", "--fork", "sh", "-c", ENTER, "sh", str(self.root), *argv],
-                              capture_output=True, text=True, timeout=stretched(120), check=False, env={"PATH": path})
+        user = ["--user", "--map-root-user"] if self.emulator else []
+        return subprocess.run(["unshare", *user, "--mount", "--net", "--pid", "--fork", "sh", "-c", script, "sh", str(self.root), *argv],
+                              capture_output=True, text=True, timeout=stretched(600), check=False,
+                              env={"PATH": path, "RULE": self.rule()})
+
+    def rule(self):
+        """The rule of binfmt_misc that starts programs of this image with the emulator."""
+        if not self.emulator:
+            return ""
+        begin = (self.root / "usr/sbin/sluiced").read_bytes()[:20]
+        # Any ABI: the linker notes there whether a program uses some extensions.
+        mask = bytes(0 if at == 7 else 255 for at in range(len(begin)))
+        magic, mask = ("".join(f"\\x{byte:02x}" for byte in each) for each in (begin, mask))
+        return f":sluice-image:M::{magic}:{mask}:{self.emulator}:F"
 
     def files(self):
         for folder, names, others in os.walk(self.root):
@@ -71,14 +97,15 @@ class Image:
         return [path for path in self.files() if path.is_file() and not path.is_symlink() and
                 path.read_bytes()[:4] == b"\x7fELF" and b"ld-linux" not in path.name.encode()]
 
+    def loader(self):
+        found, = [path for folder in ("lib64", "lib") for path in (self.root / folder).glob("ld-linux-*.so.*")]
+        return self.place(found)
+
     def unloadable(self):
         """Programs and libraries of the image with a missing library."""
-        done = self.inside(f"/lib64/{LOADER.name}" if (self.root / "lib64" / LOADER.name).exists() else f"/lib/{LOADER.name}",
-                           "--help")
+        done = self.inside(self.loader(), "--help")
         require(done.returncode == 0, f"the loader: {done.stderr}")
-        script = 'root=$1; loader=$2; shift 2; for file; do chroot "$root" "$loader" --list "$file" >/dev/null || echo "$file"; done'
-        return subprocess.run(["sh", "-c", script, "sh", str(self.root), str(LOADER), *[self.place(one) for one in self.elves()]],
-                              capture_output=True, text=True, check=False).stdout.split()
+        return self.inside(self.loader(), *[self.place(one) for one in self.elves()], script=LOAD).stdout.split()
 
     # In this order.
 
@@ -87,10 +114,10 @@ class Image:
         shutil.rmtree(self.work, ignore_errors=True)
         self.work.mkdir()
         if self.debs:
-            self.source = ["--debs", str(self.debs)]
+            self.source = ["--debs", str(self.debs), *self.system]
         else:
             call("make", "-C", str(self.build), "install", f"DESTDIR={self.work}/tree", timeout=600)
-            self.source = ["--tree", f"{self.work}/tree"]
+            self.source = ["--tree", f"{self.work}/tree", *self.system]
         said = call(str(SCRIPT), *self.source, "--tar", str(self.tar), str(self.root), timeout=300)
         print("#   " + said.strip().rpartition("/")[2])
 
@@ -128,6 +155,8 @@ class Image:
                               for variant, kind in (("", "nf_tables"), ("-nft", "nf_tables"), ("-legacy", "legacy"))
                               for name in (family + variant, family + variant + "-save", family + variant + "-restore"))):
             done = self.inside(*argv)
+            if self.emulator and words == "nf_tables" and NO_NETLINK in done.stderr:
+                continue
             require(done.returncode == 0 and words in done.stdout, f"{argv}: status {done.returncode}: {done.stdout}{done.stderr}")
 
     def test_kube_proxy(self):
@@ -160,13 +189,13 @@ class Image:
 
     def test_matches(self):
         """iptables finds its matches and targets, in both families"""
-        for tool in ("iptables-nft", "ip6tables-nft"):
+        variant = "legacy" if self.emulator else "nft"
+        for tool in (f"iptables-{variant}", f"ip6tables-{variant}"):
             done = self.inside(f"/usr/sbin/{tool}", "-m", "recent", "-m", "statistic", "-j", "DNAT", "--help")
             require("recent match options" in done.stdout and "DNAT target options" in done.stdout, done.stdout[-500:] + done.stderr)
 
     def test_libraries(self):
         """every program and library of the image finds its libraries there"""
-        require(LOADER, "no loader on this machine")
         require(len(self.elves()) > 20, self.elves())
         missing = self.unloadable()
         require(not missing, missing)
@@ -180,11 +209,17 @@ class Image:
         require(any(name.endswith("sluiced") for name in found), found)
 
     def test_backends(self):
-        """the daemon loads each backend, which probes this kernel"""
+        """the daemon loads each backend"""
         require(self.backends() == ["iptables", "ipvs", "nftables", "userspace"], self.backends())
         for backend in self.backends():
             done = self.inside("/usr/sbin/sluiced", "--check", "--proxy-mode", backend, "--manifests", "/etc", "--hostname-override", "n")
             require(done.returncode == 0, f"{backend}: {done.stdout}{done.stderr}")
+
+    def test_probes(self):
+        """each backend probes this kernel"""
+        if self.emulator:
+            raise Skip("an emulator has no netlink sockets of netfilter")
+        for backend in self.backends():
             done = self.inside("/usr/sbin/sluiced", "--init-only", "--proxy-mode", backend, "--manifests", "/etc",
                                "--hostname-override", "n")
             text = done.stdout + done.stderr
@@ -225,13 +260,15 @@ class Image:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--builddir", required=True, type=Path)
-    parser.add_argument("--debs", type=Path)
+    for name in ("--debs", "--system", "--emulator"):
+        parser.add_argument(name, type=Path)
     options = parser.parse_args()
-    options.builddir = options.builddir.resolve()
-    options.debs = options.debs and options.debs.resolve()
+    for name, path in vars(options).items():
+        setattr(options, name, path and path.resolve())
     tests = Tests()
     image = Image(options)
     tests.run(image)
+    tests.run(Foreign(image))
     tests.run(Archive(image))
     return tests.finish()
 
