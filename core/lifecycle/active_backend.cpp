@@ -34,10 +34,7 @@ class ActiveBackend::Family final : public ServedFamilyObserver {
   void health(HealthChanged event) override {
     service_health_.set_addresses(
         family_, event.node.node_ports_match_all ? std::nullopt : std::optional(event.node.node_port_addresses));
-    for (auto& update : event.updates) {
-      service_health_.set(family_, std::move(update.name_space), std::move(update.name), update.port,
-                          update.local_endpoints);
-    }
+    service_health_.set(family_, std::move(event.updates));
   }
   void flows(conntrack::UdpChange change) override { conntrack_.put(std::move(change)); }
   void writing(bool begins) override { conntrack_.set_writing(begins); }

@@ -152,8 +152,8 @@ class ServiceHealthServer::Loop {
     work_.reset();
   }
 
-  // Runs after all queued calls of set(), so that ports close before others open, and a port
-  // may move between Services in any order.
+  // Runs after all changes of a call of set(), so that ports close before others open, and a
+  // port may move between Services in any order.
   void open_later() {
     if (incomplete_.empty() || opening_) return;
     opening_ = true;
@@ -288,10 +288,12 @@ void ServiceHealthServer::start() { loop_->start(); }
 
 void ServiceHealthServer::stop() { loop_->stop(); }
 
-void ServiceHealthServer::set(lib::Family family, std::string name_space, std::string name, std::uint16_t port,
-                              std::size_t local_endpoints) {
-  loop_->post([loop = loop_.get(), key = Key{family, std::move(name_space), std::move(name)}, port,
-               local_endpoints]() mutable { loop->set(std::move(key), port, local_endpoints); });
+void ServiceHealthServer::set(lib::Family family, std::vector<ServiceHealthUpdate> updates) {
+  loop_->post([loop = loop_.get(), family, updates = std::move(updates)]() mutable {
+    for (auto& update : updates) {
+      loop->set({family, std::move(update.name_space), std::move(update.name)}, update.port, update.local_endpoints);
+    }
+  });
 }
 
 void ServiceHealthServer::set_addresses(lib::Family family, std::optional<std::vector<lib::IpAddress>> addresses) {

@@ -10,14 +10,13 @@
 // be called from any thread and never wait for a client.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/observe/health/service_health_counts.hpp"
 #include "core/observe/http/http_limits.hpp"
 #include "lib/ip.hpp"
 
@@ -46,11 +45,11 @@ class ServiceHealthServer {
   // Closes all ports and connections; later calls of set() have no effect. Not from proxy_healthy.
   void stop();
 
-  // Port 0 removes the Service. If a port cannot be opened, the server reports it once for
-  // each reason and retries; other Services are not affected. If two Services have the same
+  // Applies the changes at once, so that a port may move between their Services. Port 0
+  // removes the Service. If a port cannot be opened, the server reports it once for each
+  // reason and retries; other Services are not affected. If two Services have the same
   // port, the first one keeps it.
-  void set(lib::Family family, std::string name_space, std::string name, std::uint16_t port,
-           std::size_t local_endpoints);
+  void set(lib::Family family, std::vector<ServiceHealthUpdate> updates);
   // Addresses to listen on: nothing (the default) means every address of the family, an
   // empty list none. Connections to remaining addresses are kept.
   void set_addresses(lib::Family family, std::optional<std::vector<lib::IpAddress>> addresses);

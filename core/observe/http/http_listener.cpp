@@ -106,6 +106,8 @@ void HttpListener::pause(const OnClient& on_client) {
 
 void HttpListener::close() {
   closed_ = true;
+  // A process that runs no program yet has a copy of the descriptor, with which the socket would still listen.
+  ::shutdown(acceptor_.native_handle(), SHUT_RDWR);
   error_code ignored;
   acceptor_.close(ignored);
   pause_.cancel();

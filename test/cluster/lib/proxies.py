@@ -141,5 +141,6 @@ def from_words(program, mode, builddir=None):
 
         return package_proxy.SluicePackage(mode, builddir)
     if os.path.isabs(program) and os.access(program, os.X_OK):
-    """The proxy that a command line names: kube-proxy, sluice (or sluiced), sluice-package, or a path. A program whose name begins
-    with kube-proxy is one; any other is a daemon of Sluice."""
+        named = os.path.basename(program).startswith(KubeProxy.program)
+        return KubeProxy(mode, program) if named else Sluice(mode, daemon=program)
+    raise ClusterError(f"invalid proxy '{program}': use kube-proxy, sluice, sluice-package, or the path of kube-proxy or sluiced")

@@ -8,11 +8,16 @@
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
+#include <utility>
 
+#include "lib/fd.hpp"
 #include "test/unit/observe/http_peer.hpp"
 #include "test/unit/patience.hpp"
 #include "test/unit/plugin/captured_log.hpp"
@@ -53,6 +58,7 @@ class ServiceHealthServerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(timer_retries);
   CPPUNIT_TEST(second_service_with_the_same_port_is_reported);
   CPPUNIT_TEST(two_services_may_swap_their_ports);
+  CPPUNIT_TEST(a_port_passes_although_a_child_process_has_its_socket);
   CPPUNIT_TEST(malformed_request);
   CPPUNIT_TEST(oversized_requests);
   CPPUNIT_TEST(small_body_is_accepted);
@@ -84,7 +90,7 @@ class ServiceHealthServerTest : public CppUnit::TestFixture {
     return port;
   }
   void set(const std::string& name, std::uint16_t port, std::size_t local_endpoints) {
-    server_->set(Family::ipv4, "ns1", name, port, local_endpoints);
+    server_->set(Family::ipv4, {{"ns1", name, port, local_endpoints}});
   }
   bool settled() { return server_->problems().empty(); }
   void expect(const std::string& wanted, const std::string& found) { CPPUNIT_ASSERT_EQUAL(wanted, found); }
@@ -119,7 +125,7 @@ class ServiceHealthServerTest : public CppUnit::TestFixture {
   void names_are_escaped() {
     start();
     const std::uint16_t port = free_port();
-    server_->set(Family::ipv4, "n\"s", "a\\b\n\xff", port, 1);
+    server_->set(Family::ipv4, {{"n\"s", "a\\b\n\xff", port, 1}});
     CPPUNIT_ASSERT(settled());
     const std::string answer = ask(port);
     CPPUNIT_ASSERT(holds(answer, "\"namespace\": \"n\\\"s\",\n"));
@@ -190,7 +196,7 @@ class ServiceHealthServerTest : public CppUnit::TestFixture {
     const std::uint16_t port = free_port();
     server_->set_addresses(Family::ipv4, std::nullopt);
     set("svc1", port, 1);
-    server_->set(Family::ipv6, "ns1", "svc1", port, 0);
+    server_->set(Family::ipv6, {{"ns1", "svc1", port, 0}});
     CPPUNIT_ASSERT(settled());
     expect("200", status(ask(port)));
     expect("503", status(Client(port, address("::1")).get()));
@@ -295,15 +301,44 @@ class ServiceHealthServerTest : public CppUnit::TestFixture {
 
   void two_services_may_swap_their_ports() {
     const test::CapturedLog log;
-    const std::uint16_t one = start_with(1);
-    const std::uint16_t two = free_port();
+    std::uint16_t one = start_with(1);
+    std::uint16_t two = free_port();
     set("svc2", two, 1);
     CPPUNIT_ASSERT(settled());
-    set("svc1", two, 1);
-    set("svc2", one, 1);
+    for (int round = 0; round < 100; ++round) {
+      std::swap(one, two);
+      server_->set(Family::ipv4, {{"ns1", "svc1", one, 1}, {"ns1", "svc2", two, 1}});
+      CPPUNIT_ASSERT(settled());
+    }
+    CPPUNIT_ASSERT(log.lines().empty());
+    CPPUNIT_ASSERT(holds(ask(one), "\"svc1\""));
+    CPPUNIT_ASSERT(holds(ask(two), "\"svc2\""));
+  }
+
+  // dup() makes the copy that a child process has until it executes its program.
+  void a_port_passes_although_a_child_process_has_its_socket() {
+    const test::CapturedLog log;
+    const std::uint16_t port = start_with(1);
+    const lib::Fd copy(::dup(listening_at(port)));
+    CPPUNIT_ASSERT(copy.valid());
+    server_->set(Family::ipv4, {{"ns1", "svc1", 0, 0}, {"ns1", "svc2", port, 1}});
     CPPUNIT_ASSERT(settled());
-    CPPUNIT_ASSERT(holds(ask(two), "\"svc1\""));
-    CPPUNIT_ASSERT(holds(ask(one), "\"svc2\""));
+    CPPUNIT_ASSERT(log.lines().empty());
+    CPPUNIT_ASSERT(holds(ask(port), "\"svc2\""));
+  }
+
+  // The descriptor of this process that listens at the port; -1 if there is none.
+  static int listening_at(std::uint16_t port) {
+    for (int fd = 0; fd < 4096; ++fd) {
+      sockaddr_in bound{};
+      socklen_t size = sizeof bound;
+      int listens = 0;
+      socklen_t listens_size = sizeof listens;
+      if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_size) != 0 || listens == 0) continue;
+      if (::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size) != 0) continue;
+      if (bound.sin_family == AF_INET && ntohs(bound.sin_port) == port) return fd;
+    }
+    return -1;
   }
 
   void malformed_request() {
