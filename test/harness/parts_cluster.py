@@ -45,7 +45,7 @@ def cluster(run):
     return [
         Step("cluster", "selftest", ["/usr/bin/python3", run.test("cluster/selftest.py")], 120, weight=0.5, expected=5),
         step("takeover", "takeover_test.py", *build), step("disruption", "disruption_test.py", *build),
-        step("fleet", "fleet_test.py", *build),
+        step("fleet", "fleet_test.py", *build), step("encoding", "encoding_test.py", *build, expected=60),
         Step("cluster", "image", [os.path.join(run.source, "packaging/image/build.sh"), "--name", IMAGE_NAME, "--debs",
                                   run.built("packages"), image], 900, STATUS, "the image is built from the packages",
              needs=(PACKAGES,), absent=absent, locks=(CLUSTER,)),
