@@ -60,7 +60,7 @@ def cluster(run):
         *(step(f"takeover-{os.path.basename(path).removeprefix('kube-proxy-')}", "takeover_test.py", *build, "--kube-proxy", path)
           for path in other_kube_proxies()),
         step("disruption", "disruption_test.py", *build),
-        step("fleet", "fleet_test.py", *build),
+        step("fleet", "fleet_test.py", *build), step("encoding", "encoding_test.py", *build, expected=60),
         step("package", "package_test.py", *build, needs=(PACKAGES,), expected=420),
         Step("cluster", "image", [os.path.join(run.source, "packaging/image/build.sh"), "--name", IMAGE_NAME, "--debs",
                                   run.built("packages"), image], 900, STATUS, "the image is built from the packages",

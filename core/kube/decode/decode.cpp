@@ -123,14 +123,15 @@ bool is_dns_subdomain(std::string_view text) {
 class Decoder::Parser {
  public:
   // The document is valid until the next call.
-  lib::Result<simdjson::dom::element> parse(std::string_view json) {
+  // `padded`: the parser may read SIMDJSON_PADDING bytes behind the text, which otherwise is copied.
+  lib::Result<simdjson::dom::element> parse(std::string_view json, bool padded = false) {
     // Do not keep the large buffers of a rare huge object.
     constexpr std::size_t kKept = 1u << 20;
     giant_.reset();
     simdjson::dom::parser* parser = &usual_;
     if (json.size() > kKept) parser = &giant_.emplace();
     simdjson::dom::element root;
-    const auto code = parser->parse(json.data(), json.size()).get(root);
+    const auto code = parser->parse(json.data(), json.size(), !padded).get(root);
     if (code == simdjson::SUCCESS) return root;
     return lib::Status(lib::StatusCode::unsupported,
                        std::string("is not valid JSON: ") + simdjson::error_message(code));
@@ -157,11 +158,15 @@ ConvertedObject Decoder::converted_event(model::ResourceKind kind, std::string_v
 Decoded Decoder::object(model::ResourceKind kind, std::string_view bytes, Encoding encoding) {
   if (encoding == Encoding::protobuf) {
     const ConvertedObject object = converted(kind, bytes);
-    return object.problem.empty() ? this->object(kind, object.json)
-                                  : unreadable_object(kind, object.json, object.problem);
+    if (!object.problem.empty()) return unreadable_object(kind, object.json, object.problem);
+    return object_in_json(kind, object.json, true);
   }
-  const auto document = parser_->parse(bytes);
-  if (!document) return unreadable_object(kind, bytes, document.status().message());
+  return object_in_json(kind, bytes, false);
+}
+
+Decoded Decoder::object_in_json(model::ResourceKind kind, std::string_view json, bool padded) {
+  const auto document = parser_->parse(json, padded);
+  if (!document) return unreadable_object(kind, json, document.status().message());
   FieldError error;
   const JsonField root(document.value(), error);
   return decode_object(kind, kind_name(kind), root, error, options_, false);
@@ -170,10 +175,15 @@ Decoded Decoder::object(model::ResourceKind kind, std::string_view bytes, Encodi
 lib::Result<WatchEvent> Decoder::watch_event(model::ResourceKind kind, std::string_view bytes, Encoding encoding) {
   if (encoding == Encoding::protobuf) {
     const ConvertedObject event = converted_event(kind, bytes);
-    return event.problem.empty() ? watch_event(kind, event.json) : unreadable_event(kind, event.json, event.problem);
+    if (!event.problem.empty()) return unreadable_event(kind, event.json, event.problem);
+    return event_in_json(kind, event.json, true);
   }
-  const auto document = parser_->parse(bytes);
-  if (!document) return unreadable_event(kind, bytes, document.status().message());
+  return event_in_json(kind, bytes, false);
+}
+
+lib::Result<WatchEvent> Decoder::event_in_json(model::ResourceKind kind, std::string_view json, bool padded) {
+  const auto document = parser_->parse(json, padded);
+  if (!document) return unreadable_event(kind, json, document.status().message());
   FieldError error;
   const JsonField root(document.value(), error);
   const JsonField type = root.get("type");

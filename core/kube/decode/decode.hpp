@@ -126,6 +126,8 @@ class Decoder {
   class Parser;
   ConvertedObject converted(model::ResourceKind kind, std::string_view bytes);
   ConvertedObject converted_event(model::ResourceKind kind, std::string_view bytes);
+  Decoded object_in_json(model::ResourceKind kind, std::string_view json, bool padded);
+  lib::Result<WatchEvent> event_in_json(model::ResourceKind kind, std::string_view json, bool padded);
 
   DecoderOptions options_;
   std::unique_ptr<Parser> parser_;

@@ -34,17 +34,27 @@ constexpr ProtobufField shown(ProtobufField field) {
 
 // meta/v1
 
-constexpr std::string_view kLabels[] = {"kubernetes.io/service-name", "topology.kubernetes.io/zone"};
-constexpr std::string_view kAnnotations[] = {"endpoints.kubernetes.io/last-change-trigger-time",
-                                             "k8s.io/initial-events-end"};
-constexpr ProtobufField kObjectMetaFields[] = {text(1, "name"),
-                                               text(3, "namespace"),
-                                               text(6, "resourceVersion"),
-                                               time(8, "creationTimestamp"),
-                                               time(9, "deletionTimestamp"),
-                                               text_by_key(11, "labels", kLabels),
-                                               text_by_key(12, "annotations", kAnnotations)};
-constexpr ProtobufMessage kObjectMeta{kObjectMetaFields};
+// Of each kind, because the bookmark at the end of the initial events has one.
+constexpr std::string_view kAnnotations[] = {"k8s.io/initial-events-end"};
+constexpr std::string_view kEndpointAnnotations[] = {"k8s.io/initial-events-end",
+                                                     "endpoints.kubernetes.io/last-change-trigger-time"};
+constexpr std::string_view kSliceLabels[] = {"kubernetes.io/service-name"};
+constexpr std::string_view kNodeLabels[] = {"topology.kubernetes.io/zone"};
+constexpr ProtobufField kServiceMetaFields[] = {text(1, "name"), text(3, "namespace"), text(6, "resourceVersion"),
+                                                time(8, "creationTimestamp"),
+                                                text_by_key(12, "annotations", kAnnotations)};
+constexpr ProtobufMessage kServiceMeta{kServiceMetaFields};
+constexpr ProtobufField kEndpointsMetaFields[] = {text(1, "name"), text(3, "namespace"), text(6, "resourceVersion"),
+                                                  text_by_key(11, "labels", kSliceLabels),
+                                                  text_by_key(12, "annotations", kEndpointAnnotations)};
+constexpr ProtobufMessage kEndpointsMeta{kEndpointsMetaFields};
+constexpr ProtobufField kNodeMetaFields[] = {text(1, "name"), text(6, "resourceVersion"), time(9, "deletionTimestamp"),
+                                             text_by_key(11, "labels", kNodeLabels),
+                                             text_by_key(12, "annotations", kAnnotations)};
+constexpr ProtobufMessage kNodeMeta{kNodeMetaFields};
+constexpr ProtobufField kServiceCidrMetaFields[] = {text(1, "name"), text(6, "resourceVersion"),
+                                                    text_by_key(12, "annotations", kAnnotations)};
+constexpr ProtobufMessage kServiceCidrMeta{kServiceCidrMetaFields};
 
 constexpr ProtobufField kListMetaFields[] = {text(2, "resourceVersion"), text(3, "continue")};
 constexpr ProtobufMessage kListMeta{kListMetaFields};
@@ -86,7 +96,7 @@ constexpr ProtobufField kLoadBalancerFields[] = {list_of(message(1, "ingress", k
 constexpr ProtobufMessage kLoadBalancer{kLoadBalancerFields};
 constexpr ProtobufField kServiceStatusFields[] = {message(1, "loadBalancer", kLoadBalancer)};
 constexpr ProtobufMessage kServiceStatus{kServiceStatusFields};
-constexpr ProtobufField kServiceFields[] = {message(1, "metadata", kObjectMeta), message(2, "spec", kServiceSpec),
+constexpr ProtobufField kServiceFields[] = {message(1, "metadata", kServiceMeta), message(2, "spec", kServiceSpec),
                                             message(3, "status", kServiceStatus)};
 constexpr ProtobufMessage kService{kServiceFields};
 
@@ -106,7 +116,7 @@ constexpr ProtobufMessage kEndpoint{kEndpointFields};
 constexpr ProtobufField kSlicePortFields[] = {shown(text(1, "name")), shown(text(2, "protocol")),
                                               shown(integer(3, "port"))};
 constexpr ProtobufMessage kSlicePort{kSlicePortFields};
-constexpr ProtobufField kEndpointSliceFields[] = {message(1, "metadata", kObjectMeta),
+constexpr ProtobufField kEndpointSliceFields[] = {message(1, "metadata", kEndpointsMeta),
                                                   list_of(message(2, "endpoints", kEndpoint)),
                                                   list_of(message(3, "ports", kSlicePort)),
                                                   shown(text(4, "addressType"))};
@@ -122,7 +132,7 @@ constexpr ProtobufField kSubsetFields[] = {list_of(message(1, "addresses", kEndp
                                            list_of(message(2, "notReadyAddresses", kEndpointAddress)),
                                            list_of(message(3, "ports", kEndpointPort))};
 constexpr ProtobufMessage kSubset{kSubsetFields};
-constexpr ProtobufField kEndpointsFields[] = {message(1, "metadata", kObjectMeta),
+constexpr ProtobufField kEndpointsFields[] = {message(1, "metadata", kEndpointsMeta),
                                               list_of(message(2, "subsets", kSubset))};
 constexpr ProtobufMessage kEndpoints{kEndpointsFields};
 
@@ -137,7 +147,7 @@ constexpr ProtobufField kNodeAddressFields[] = {shown(text(1, "type")), shown(te
 constexpr ProtobufMessage kNodeAddress{kNodeAddressFields};
 constexpr ProtobufField kNodeStatusFields[] = {list_of(message(5, "addresses", kNodeAddress))};
 constexpr ProtobufMessage kNodeStatus{kNodeStatusFields};
-constexpr ProtobufField kNodeFields[] = {message(1, "metadata", kObjectMeta), message(2, "spec", kNodeSpec),
+constexpr ProtobufField kNodeFields[] = {message(1, "metadata", kNodeMeta), message(2, "spec", kNodeSpec),
                                          message(3, "status", kNodeStatus)};
 constexpr ProtobufMessage kNode{kNodeFields};
 
@@ -145,7 +155,7 @@ constexpr ProtobufMessage kNode{kNodeFields};
 
 constexpr ProtobufField kServiceCidrSpecFields[] = {list_of(text(1, "cidrs"))};
 constexpr ProtobufMessage kServiceCidrSpec{kServiceCidrSpecFields};
-constexpr ProtobufField kServiceCidrFields[] = {message(1, "metadata", kObjectMeta),
+constexpr ProtobufField kServiceCidrFields[] = {message(1, "metadata", kServiceCidrMeta),
                                                 message(2, "spec", kServiceCidrSpec)};
 constexpr ProtobufMessage kServiceCidr{kServiceCidrFields};
 

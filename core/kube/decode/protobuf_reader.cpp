@@ -7,15 +7,15 @@
 #include <protozero/pbf_reader.hpp>
 #include <protozero/varint.hpp>
 
-#include <algorithm>
-
 namespace sluice::kube {
 namespace {
 
-FieldStart field_start(std::string_view bytes) {
+constexpr std::string_view kTooShort = "ends too early";
+
+void read_start(std::string_view bytes, FieldStart& out) {
   protozero::pbf_reader reader(bytes.data(), bytes.size());
   reader.next();
-  FieldStart out;
+  out = {};
   out.number = reader.tag();
   const char* at = reader.data().data();
   // get_view() would truncate the size to 32 bits.
@@ -37,38 +37,37 @@ FieldStart field_start(std::string_view bytes) {
       break;
   }
   out.length = static_cast<std::size_t>(at - bytes.data());
-  return out;
 }
 
 }  // namespace
 
-lib::Result<std::optional<FieldStart>> read_field_start(std::string_view bytes) {
-  if (bytes.empty()) return std::optional<FieldStart>();
+FieldStartResult read_field_start(std::string_view bytes, FieldStart& out, std::string_view& problem) {
+  if (bytes.empty()) return FieldStartResult::incomplete;
   try {
-    return std::optional(field_start(bytes));
+    read_start(bytes, out);
+    return FieldStartResult::complete;
   } catch (const protozero::end_of_buffer_exception&) {
-    return std::optional<FieldStart>();
+    return FieldStartResult::incomplete;
   } catch (const protozero::varint_too_long_exception&) {
-    return lib::invalid("holds a number of more than 64 bits");
+    problem = "holds a number of more than 64 bits";
   } catch (const protozero::unknown_pbf_wire_type_exception&) {
-    return lib::invalid("holds a field of an unknown wire type");
+    problem = "holds a field of an unknown wire type";
   } catch (const protozero::invalid_tag_exception&) {
-    return lib::invalid("holds a field with an invalid number");
+    problem = "holds a field with an invalid number";
   }
+  return FieldStartResult::malformed;
 }
 
 bool ProtobufReader::next(WireField& out) {
-  if (rest_.empty() || !status_.ok()) return false;
-  const auto start = read_field_start(rest_);
-  if (!start || !*start) {
-    status_ = start ? lib::invalid("ends too early") : start.status();
-    return false;
-  }
-  const FieldStart& field = **start;
+  if (rest_.empty() || !problem_.empty()) return false;
+  FieldStart field;
+  const FieldStartResult result = read_field_start(rest_, field, problem_);
+  if (result == FieldStartResult::incomplete) problem_ = kTooShort;
+  if (result != FieldStartResult::complete) return false;
   rest_.remove_prefix(field.length);
   out = {field.number, field.type, field.varint, rest_};
   if (field.size > rest_.size()) {
-    status_ = lib::invalid("ends too early");
+    problem_ = kTooShort;
     return true;
   }
   out.bytes = rest_.substr(0, static_cast<std::size_t>(field.size));

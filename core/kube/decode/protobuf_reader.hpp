@@ -7,10 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string_view>
-
-#include "lib/status.hpp"
 
 namespace sluice::kube {
 
@@ -28,8 +25,10 @@ struct FieldStart {
 // No start of a field is longer: two varints.
 inline constexpr std::size_t kMaxFieldStart = 20;
 
-// Reads the start of the field at the front of `bytes`; absent if more bytes are needed.
-lib::Result<std::optional<FieldStart>> read_field_start(std::string_view bytes);
+enum class FieldStartResult : std::uint8_t { complete, incomplete, malformed };
+
+// Reads the start of the field at the front of `bytes`. `problem` is set if it is malformed.
+FieldStartResult read_field_start(std::string_view bytes, FieldStart& out, std::string_view& problem);
 
 struct WireField {
   std::uint32_t number = 0;
@@ -46,12 +45,12 @@ class ProtobufReader {
   // Reads the next field. False at the end of the message and after an error. A field that is longer than the rest of
   // the message is an error, but is returned with the bytes that are there.
   bool next(WireField& out);
-  // Ok if all fields so far are well-formed.
-  const lib::Status& status() const { return status_; }
+  // What is wrong with the fields so far; empty if nothing is.
+  std::string_view problem() const { return problem_; }
 
  private:
   std::string_view rest_;
-  lib::Status status_;
+  std::string_view problem_;
 };
 
 }  // namespace sluice::kube

@@ -19,7 +19,9 @@ namespace sluice::kube {
 inline constexpr std::string_view kProtobufMagic("k8s\0", 4);
 
 struct ConvertedObject {
-  std::string_view json;  // valid JSON, with the fields that are readable; valid until the next call
+  // Valid JSON, with the fields that are readable. Valid until the next call. As the parser of JSON needs it,
+  // SIMDJSON_PADDING bytes follow that it may read.
+  std::string_view json;
   std::string problem;    // "is not valid protobuf: spec.ports[0] ends too early"; empty if all fields are readable
 };
 

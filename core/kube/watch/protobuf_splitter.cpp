@@ -121,16 +121,21 @@ lib::Status ProtobufListSplitter::take_start(std::string_view& bytes) {
   if (place_ == Place::list) most = std::min(most, list_left_);
   std::string_view rest = bytes;
   start_ += take_front(rest, most);
-  const auto field = read_field_start(start_);
-  if (!field) return lib::invalid("the list " + field.status().message());
-  if (!*field) {
-    bytes = rest;
-    return {};
+  FieldStart field;
+  std::string_view problem;
+  switch (read_field_start(start_, field, problem)) {
+    case FieldStartResult::malformed:
+      return lib::invalid("the list " + std::string(problem));
+    case FieldStartResult::incomplete:
+      bytes = rest;
+      return {};
+    case FieldStartResult::complete:
+      break;
   }
-  bytes.remove_prefix((*field)->length - had);
+  bytes.remove_prefix(field.length - had);
   start_.clear();
-  if (place_ == Place::list && (*field)->size > list_left_ - ((*field)->length - had)) return too_long();
-  return enter(**field);
+  if (place_ == Place::list && field.size > list_left_ - (field.length - had)) return too_long();
+  return enter(field);
 }
 
 lib::Status ProtobufListSplitter::enter(const FieldStart& field) {

@@ -23,13 +23,13 @@ struct Answer {
   std::string_view body;
 };
 
-Answer answer_of(std::string_view input) {
+Answer answer_of(std::string_view input, const char* content_type = "application/json") {
   constexpr std::array<int, 6> kStatus{200, 200, 200, 410, 429, 500};
   Input in(input);
   Answer answer;
   answer.kind = model::kResourceKinds[in.below(model::kResourceKinds.size())];
   answer.head.status = kStatus[in.below(kStatus.size())];
-  answer.head.content_type = "application/json";
+  answer.head.content_type = content_type;
   answer.sizes = in.take(in.below(16));
   answer.body = in.rest();
   return answer;
@@ -86,6 +86,17 @@ FUZZ_TARGET(list) {
 
 FUZZ_TARGET(watch) {
   const Answer answer = answer_of(input);
+  FUZZ_REQUIRE(read_watch(answer, answer.sizes) == read_watch(answer, {}),
+               "a watch in pieces reads like one in one piece");
+}
+
+FUZZ_TARGET(protobuf_list) {
+  const Answer answer = answer_of(input, "application/vnd.kubernetes.protobuf");
+  FUZZ_REQUIRE(read_list(answer, answer.sizes) == read_list(answer, {}), "a list in pieces reads like one in one piece");
+}
+
+FUZZ_TARGET(protobuf_watch) {
+  const Answer answer = answer_of(input, "application/vnd.kubernetes.protobuf;stream=watch");
   FUZZ_REQUIRE(read_watch(answer, answer.sizes) == read_watch(answer, {}),
                "a watch in pieces reads like one in one piece");
 }

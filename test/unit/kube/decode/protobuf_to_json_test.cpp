@@ -214,8 +214,8 @@ class ProtobufToJsonTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(prefix + "spec holds a field of an unknown wire type", spec("\x1b\x1c"));
     CPPUNIT_ASSERT_EQUAL(prefix + "spec holds a field with an invalid number", spec(std::string("\x02\x00", 2)));
     CPPUNIT_ASSERT_EQUAL(prefix + "spec occurs twice", problem(pb_bytes(2, "") + pb_bytes(2, "")));
-    CPPUNIT_ASSERT_EQUAL(prefix + "metadata.deletionTimestamp is beyond the times of a clock",
-                         problem(pb_bytes(1, pb_bytes(9, pb_number(1, std::uint64_t(1) << 62)))));
+    CPPUNIT_ASSERT_EQUAL(prefix + "metadata.creationTimestamp is beyond the times of a clock",
+                         problem(pb_bytes(1, pb_bytes(8, pb_number(1, std::uint64_t(1) << 62)))));
     CPPUNIT_ASSERT_EQUAL(prefix + "metadata has the wrong wire type", problem(pb_number(1, 5)));
     // A length that is small only in 32 bits.
     CPPUNIT_ASSERT_EQUAL(prefix + "spec ends too early",
