@@ -3,12 +3,14 @@
 #
 # SLUICE_UNITY: by default the .cpp files of a folder are compiled as one translation unit, which reads each header once
 # and takes a third of the time. --disable-unity compiles each file by itself: after a change in one file only that file
-# is compiled again.
+# is compiled again. --enable-unity=wide compiles the core as two translation units: templates that its folders share are
+# compiled twice instead of once per folder, which matters where a sanitizer makes their code large.
 AC_DEFUN([SLUICE_UNITY], [
   AC_ARG_ENABLE([unity],
     [AS_HELP_STRING([--disable-unity], [compile each source file by itself, for work on single files])],
     [], [enable_unity=yes])
   AM_CONDITIONAL([UNITY], [test "x$enable_unity" != xno])
+  AM_CONDITIONAL([WIDE_UNITY], [test "x$enable_unity" = xwide])
   SLUICE_UNITY_CXXFLAGS=
   SLUICE_UNITY_SUMMARY=no
   AS_IF([test "x$enable_unity" != xno], [

@@ -18,7 +18,8 @@ shift 3
 # GNU ld takes twice the time of gold for objects of this size.
 if command -v ld.gold >/dev/null 2>&1; then LDFLAGS="-fuse-ld=gold ${LDFLAGS:-}"; fi
 export CXX CXXFLAGS LDFLAGS
-"$src/packaging/build.sh" "$build" --enable-precompiled "$@"
+# Checks make templates large, so folders of the core share them.
+"$src/packaging/build.sh" "$build" --enable-precompiled --enable-unity=wide "$@"
 if [ -n "${SLUICE_TESTS_CXXFLAGS:-}" ]; then
   set -- "CXXFLAGS=$CXXFLAGS $SLUICE_TESTS_CXXFLAGS" precompiled=precompiled/tests.hpp
 else

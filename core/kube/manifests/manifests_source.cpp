@@ -19,7 +19,7 @@
 namespace sluice::kube {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = 512u << 20;
+constexpr std::size_t kMaxManifestBytes = 512u << 20;
 // Polling interval for changes that inotify does not report (links to other folders, network file systems).
 constexpr int kSlowPollMs = 10'000;
 constexpr int kNoWatchPollMs = 1'000;
@@ -98,7 +98,7 @@ std::vector<ManifestFileChange> ManifestsSource::read_changes(const std::map<std
     const Fingerprint current = fingerprint(data);
     const auto known = files_.find(path);
     if (known != files_.end() && known->second.fingerprint == current) continue;
-    const auto text = lib::read_file(path, kMaxFileBytes);
+    const auto text = lib::read_file(path, kMaxManifestBytes);
     if (!text && text.status().code() == lib::StatusCode::not_found) continue;  // the next scan finds that it is gone
     if (!text) {
       // Without a fingerprint the next scan retries, but does not log the same reason again.
@@ -273,7 +273,7 @@ std::vector<std::string> check_manifests(const std::string& path, const std::str
   std::vector<std::string> out;
   std::vector<ManifestFileChange> files;
   for (const auto& [file, data] : *found) {
-    const auto text = lib::read_file(file, kMaxFileBytes);
+    const auto text = lib::read_file(file, kMaxManifestBytes);
     if (!text) {
       out.push_back(text.status().message());
       continue;
