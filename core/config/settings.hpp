@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/kube/http/content_type.hpp"
 #include "core/node/conntrack_settings.hpp"
 #include "core/node/local_detector.hpp"
 #include "core/node/node_port_addresses.hpp"
@@ -49,8 +50,8 @@ enum class SourceKind : std::uint8_t {
 struct ClientSettings {
   double qps = 5;  // per second; negative = no limit
   int burst = 10;  // positive
-  std::string content_type;          // of objects: JSON, or protobuf with JSON as fallback (default)
-  std::string accept_content_types;  // overrides content_type; empty = does not
+  std::string content_type = kube::kProtobufType;  // of lists and watches; protobuf has JSON as fallback
+  std::string accept_content_types = {};           // the Accept header in place of that; empty = none
   bool operator==(const ClientSettings&) const = default;
 };
 

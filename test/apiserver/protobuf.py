@@ -34,8 +34,8 @@ def integer(number, value):
 
 
 def time(number, value):
-    moment = datetime.datetime.fromisoformat(value.replace("Z", "+00:00"))
-    return field(number, integer(1, moment.timestamp()) + integer(2, 0))
+    at = datetime.datetime.fromisoformat(value.replace("Z", "+00:00"))
+    return field(number, integer(1, at.timestamp()) + integer(2, 0))
 
 
 def int_or_text(number, value):

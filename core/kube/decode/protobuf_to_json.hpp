@@ -48,7 +48,7 @@ class ProtobufToJson {
   template <class Step, class Write>
   void within(Step step, Write&& write);
 
-  void write_key(std::string_view key);
+  void write_key(std::string_view key);  // of the tables: needs no escapes
   void write_text(std::string_view text);
   void write_unknown(std::string_view kind_name, const ProtobufMessage* message, std::string_view bytes);
   void write_message(const ProtobufMessage& message, std::string_view bytes);

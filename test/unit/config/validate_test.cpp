@@ -325,7 +325,7 @@ class ValidateTest : public CppUnit::TestFixture {
 
   void content_types_are_those_that_the_daemon_reads() {
     const std::string protobuf = "application/vnd.kubernetes.protobuf";
-    const auto client = [](const std::string& fields) {
+    const auto client = [this](const std::string& fields) {
       const auto got = with_file("clientConnection: {" + fields + "}\n");
       CPPUNIT_ASSERT_EQUAL(std::string(), got.problems);
       return got.settings.source.client.content_type + "; " + got.settings.source.client.accept_content_types;

@@ -116,6 +116,11 @@ const std::vector<Row>& rows() {
       {"SourceSettings", "client", [](config::Settings& s) { s.source.client.qps = 7; }, "clientConnection.qps",
        source},
       {"ClientSettings", "qps", [](config::Settings& s) { s.source.client.qps = -1; }, "clientConnection.qps", source},
+      {"ClientSettings", "content_type", [](config::Settings& s) { s.source.client.content_type = "application/json"; },
+       "clientConnection.contentType", source},
+      {"ClientSettings", "accept_content_types",
+       [](config::Settings& s) { s.source.client.accept_content_types = "application/json"; },
+       "clientConnection.acceptContentTypes", source},
       {"ClientSettings", "burst", [](config::Settings& s) { s.source.client.burst = 7; }, "clientConnection.burst",
        source},
 
@@ -226,7 +231,7 @@ class SettingsDiffTest : public CppUnit::TestFixture {
     for (const auto& change : settings_diff(usual(), other)) names += change.setting + " ";
     CPPUNIT_ASSERT_EQUAL(
         std::string("config source replay replaySpeed clientConnection.kubeconfig master manifests record "
-                    "clientConnection.qps clientConnection.burst hostnameOverride mode mode pluginDirs "
+                    "clientConnection.acceptContentTypes clientConnection.contentType clientConnection.qps clientConnection.burst hostnameOverride mode mode pluginDirs "
                     "relaxPluginOwnership drainTimeout stateDir detectLocal nodePortAddresses "
                     "iptables.localhostNodePorts masqueradeAll masqueradeBit bindAddress syncPeriod minSyncPeriod "
                     "healthzBindAddress metricsBindAddress bindAddressHardFail enableProfiling "

@@ -155,7 +155,7 @@ class DecodeTest : public CppUnit::TestFixture {
     int objects = 0;
     for (const auto& response : test::all_recorded()) {
       if (response.content_type != "application/json" || !response.content_encoding.empty()) continue;
-      if (response.name.starts_with("watch")) continue;  // see the splitter's test
+      if (response.name.find("watch") != std::string::npos) continue;  // see the splitter's test
       const auto head = decoder.head(response.body);
       CPPUNIT_ASSERT_MESSAGE(response.name, head.ok());
       for (const auto kind : model::kResourceKinds) {

@@ -7,6 +7,7 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <algorithm>
 #include <random>
 
 #include "core/kube/recording/encode.hpp"
@@ -49,7 +50,7 @@ std::string shown(const Decoded& decoded) {
   return out + "\n";
 }
 
-void feed(AnswerReader& reader, const test::RecordedResponse& response) {
+void deliver(AnswerReader& reader, const test::RecordedResponse& response) {
   CPPUNIT_ASSERT_EQUAL(std::string(), reader.on_head({response.status, response.content_type, {}}).message());
   CPPUNIT_ASSERT_EQUAL(std::string(), reader.on_body(response.body).message());
 }
@@ -61,7 +62,7 @@ std::string list_text(const std::string& name, ResourceKind kind, bool endpoints
     out += shown(decoded);
     return lib::Status();
   });
-  feed(reader, test::recorded(name));
+  deliver(reader, test::recorded(name));
   const auto envelope = reader.finish();
   CPPUNIT_ASSERT_EQUAL(std::string(), envelope.status().message());
   return out + envelope->kind + " " + envelope->resource_version + " " + envelope->continue_token;
@@ -75,14 +76,14 @@ std::string watch_text(const std::string& name, ResourceKind kind) {
            shown(event.object);
     return lib::Status();
   }, [] { return std::nullopt; });
-  feed(reader, test::recorded(name));
+  deliver(reader, test::recorded(name));
   return out;
 }
 
 std::string refusal_text(const std::string& name) {
   Decoder decoder;
   ProbeReader reader(decoder);
-  feed(reader, test::recorded(name));
+  deliver(reader, test::recorded(name));
   const ApiStatus status = reader.refusal();
   // The version of the server grows between two recordings.
   return std::to_string(status.code) + " " + status.reason + " " +
