@@ -97,12 +97,17 @@ def libraries(names):
     return found
 
 
+def noted(text):
+    """Headers of packages in the notes of a compiler. Those of a cross compiler are in /usr/TRIPLET/include."""
+    return re.findall(r"(?<!\S)(/usr/(?:include|lib|[^/\s]+-linux-gnu[^/\s]*/include)/\S+?):?(?=\s)", text)
+
+
 def headers(build):
     """Packages whose headers were compiled into installed files, from dependency files of the compiler."""
     read = set()
     for folder in COMPILED:
         for notes in (build / folder).rglob("*.P*o"):
-            read.update(re.findall(r"(?<!\S)(/usr/(?:include|lib)/\S+?):?(?=\s)", notes.read_text(encoding="utf-8")))
+            read.update(noted(notes.read_text(encoding="utf-8")))
     if not read:
         raise Unknown(f"no headers are noted in {build}; is it a build tree?")
     return set(owners(os.path.normpath(path) for path in read).values())

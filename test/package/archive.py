@@ -279,7 +279,7 @@ class Archive:
         if not shutil.which("skopeo"):
             raise Skip("skopeo is not installed")
         blobs = Blobs(self.path)
-        said = json.loads(call("skopeo", "inspect", f"oci-archive:{self.path}"))
+        said = json.loads(call("skopeo", "--override-arch", self.architecture, "inspect", f"oci-archive:{self.path}"))
         require(said["Digest"] == blobs.index["manifests"][0]["digest"] and said["Labels"][f"{PREFIX}revision"] == REVISION, said)
         copy = self.work / "copy"
         call("skopeo", "copy", "--quiet", "--all", f"oci-archive:{self.path}", f"oci:{copy}:0.0.1")

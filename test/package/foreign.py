@@ -136,6 +136,13 @@ class Foreign:
             shutil.rmtree(self.work / "root")
             require(done.returncode == 1 and "nftables.so is for" in done.stderr and said in done.stderr, done.stderr)
 
+    def test_headers(self):
+        """the bill of materials finds the headers of a cross compiler and of packages in the notes of the compiler"""
+        text = ("core/a.lo: ../core/a.cpp \\\n /usr/aarch64-linux-gnu/include/c++/12/string \\\n /usr/include/yaml-cpp/yaml.h \\\n"
+                " /usr/lib/gcc-cross/aarch64-linux-gnu/12/include/stddef.h ../sdk/include/x.hpp\n/usr/include/yaml-cpp/yaml.h:\n")
+        require(sorted(set(sbom.noted(text))) == ["/usr/aarch64-linux-gnu/include/c++/12/string", "/usr/include/yaml-cpp/yaml.h",
+                                                  "/usr/lib/gcc-cross/aarch64-linux-gnu/12/include/stddef.h"], sbom.noted(text))
+
     def test_licences(self):
         """the bill of materials has the licences of a cross compiler's headers, and rejects an unknown package"""
         for name, source, original in (("libc6-dev-arm64-cross", "cross-toolchain-base", "glibc"),
