@@ -5,7 +5,7 @@
 
   takeover_test.py --builddir DIR [--kube-proxy PROGRAM] [--only WORD]
 
-50 Services change without pause. New connections to 24 of them come from a pod, from the node and from outside, in IPv4 and
+Most of 50 Services change without pause. New connections to 24 of them come from a pod, from the node and from outside, in IPv4 and
 IPv6. Streams stay open, and datagrams are sent from few ports and from new ports. No connection may fail, no stream may break,
 and each datagram must be answered. Afterwards the node must have exactly the objects that the new proxy creates on an empty node.
 

@@ -63,8 +63,8 @@ def _short(run):
         _cases(run, "nftables", 900, "6.1", "--backend", "nftables", "--short", "--once", *_filters(
             "8", "56", "one_memory_for_all_addresses", "endpoints_change", "126", "stale_after_restart", "cases_nftables.counters"),
                expected=75),
-        _cases(run, "kube-proxy", 1300, "6.1", "--backend", "ipvs", "--short", "--filter", "cases_takeover.real_one", expected=300,
-               absent=no_kube_proxy),
+        _cases(run, "kube-proxy", 1300, "6.1", "--backend", "ipvs", "--short", "--family", "v4",
+               "--filter", "cases_takeover.real_one", expected=300, absent=no_kube_proxy),
         *_legacy(run),
     ]
 

@@ -88,23 +88,31 @@ class Kind:
 
 
 NEW = Kind("tcp-new", "new connections")
-# To one Service of each sender.
-OTHERS = (Kind("tcp-held", "streams", STREAM_MS, STREAMS),
-          Kind("udp-fixed", "datagrams from few ports", STREAM_MS, STREAMS), Kind("udp-new", "datagrams from new ports"))
+# To the first Service of each sender.
+FIRST = (Kind("tcp-held", "streams", STREAM_MS, STREAMS), Kind("udp-new", "datagrams from new ports"))
+# To the last one, whose endpoints do not change: when an endpoint leaves, the proxy deletes the flows to it from conntrack, and
+# the answer of a request in progress is lost. kube-proxy loses some without a replacement, too.
+LAST = (Kind("udp-fixed", "datagrams from few ports", STREAM_MS, STREAMS),)
 CONNECTS = {NEW.name: "connections", "udp-fixed": "datagrams", "udp-new": "datagrams from new ports"}  # what a result counts
 IP = {a.V4: "IPv4", a.V6: "IPv6"}
 
 
+def steady(per_sender):
+    """Numbers of the Services whose endpoints must not change: the last one of each sender."""
+    return [sender * per_sender for sender in (1, 2, 3)]
+
+
 def flows(services, pod, node, outside, per_sender):
-    """From a pod, the node and outside, in each family: new connections to `per_sender` Services, and streams and
-    datagrams to the first one of these."""
+    """From a pod, the node and outside, in each family: new connections to `per_sender` Services, and streams and datagrams to
+    the first or the last one of these."""
     made = []
     for sender, said, first in ((pod, "a pod", 1), (node, "the node", 1 + per_sender), (outside, "outside", 1 + 2 * per_sender)):
         for family, number in itertools.product(a.FAMILIES, range(first, first + per_sender)):
             ip, port = services.cluster_ip(number, family), 80
             if sender is outside:
                 ip, port = node.ip(family), services.node_port(number)
-            for kind in (NEW, *OTHERS) if number == first else (NEW,):
+            others = FIRST if number == first else LAST if number in steady(per_sender) else ()
+            for kind in (NEW, *others):
                 made.append(traffic.Flow(f"{kind.what} from {said} to web-{number} in {IP[family]}", kind.name, sender, ip, port,
                                          services.servers, every_ms=round(kind.every * pace.SLOWNESS), count=kind.count))
     return made

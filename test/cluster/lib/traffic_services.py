@@ -131,11 +131,12 @@ class Services:
 
 
 class Churn:
-    """While open, changes endpoints of all Services, and deletes and creates those from `spare` on, which no client uses. Each
-    Service always has endpoints, and all servers run, so a client that is not served has met missing rules."""
+    """While open, changes endpoints of all Services but those in `steady`, and deletes and creates those from `spare` on, which no
+    client uses. Each Service always has endpoints, and all servers run, so a client that is not served has met missing rules."""
 
-    def __init__(self, services, spare, layout):
+    def __init__(self, services, spare, steady, layout):
         self._services, self._spare = services, spare
+        self._numbers = [number for number in range(1, services.count + 1) if number not in steady]
         self._api = Api(layout)
         self._random = random.Random(1)
         self._stop = threading.Event()
@@ -179,7 +180,7 @@ class Churn:
                 return
 
     def _change(self, subsets):
-        number = self._random.randint(1, self._services.count)
+        number = self._random.choice(self._numbers)
         if number >= self._spare and self._random.random() < 0.3:
             if number in self._absent:
                 self._services.put_service(number, self._api)

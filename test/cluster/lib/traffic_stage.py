@@ -86,7 +86,7 @@ class Stage:
     # Traffic and changes.
 
     def churn(self):
-        return traffic_services.Churn(self.services, SPARE, self.layout)
+        return traffic_services.Churn(self.services, SPARE, traffic_scene.steady(PER_SENDER), self.layout)
 
     def traffic(self):
         """Clients; once it is entered, all of them are served."""
