@@ -25,8 +25,8 @@ from lib import traffic_scene, traffic_state  # noqa: E402
 from lib.traffic_program import Tests, parser, programs_or_reason  # noqa: E402
 from lib.traffic_stage import KUBE_PROXY, SLUICE, Stage  # noqa: E402
 
-IPVS = ("a node here shares the kernel of the machine, which may lack IPVS; cases_takeover.py replays the state of kube-proxy in "
-        "ipvs mode in an emulated machine")
+IPVS = ("a node here shares the kernel of the machine, which may lack IPVS; cases_takeover.real_one replaces a kube-proxy in ipvs "
+        "mode in an emulated machine")
 BEFORE, AFTER = 40, 80  # connections of each flow before and after the change
 
 
