@@ -72,6 +72,11 @@ def play(step, stage, tests):
         if step.end[0] == KUBE_PROXY:
             traffic_state.remove_unused(stage.scene, step.end[1])
         remaining = traffic_state.wait_equal(stage.scene, wanted)
+        if remaining and step.end == (KUBE_PROXY, "nftables"):
+            # Before 1.36 it deletes unused chains of its own in its next sync, and there is none without a change.
+            stage.services.delete_service(stage.services.count)
+            stage.services.put_service(stage.services.count)
+            remaining = traffic_state.wait_equal(stage.scene, wanted)
         run.wait_connects(1)
         result = run.end()
     tests.count(step.name, result)
