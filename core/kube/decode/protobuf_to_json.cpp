@@ -21,7 +21,7 @@ namespace {
 using Type = ProtobufField::Type;
 
 // Larger buffers are freed.
-constexpr std::size_t kUsualRoom = 1u << 20;
+constexpr std::size_t kUsualText = 1u << 20;
 // The range of the system's clock, in seconds.
 constexpr std::int64_t kMaxSeconds = std::chrono::duration_cast<std::chrono::seconds>(
                                          std::chrono::system_clock::duration::max()).count();
@@ -97,7 +97,7 @@ std::string_view bytes_of(std::string_view message, std::uint32_t number) {
 }  // namespace
 
 void ProtobufToJson::begin() {
-  if (out_.capacity() > kUsualRoom) out_ = std::string();
+  if (out_.capacity() > kUsualText) out_ = std::string();
   out_.clear();
   found_.clear();
   path_.clear();
