@@ -40,8 +40,19 @@ class Release:
         return self._run("upgrade", "--install", self._name, CHART, "--values", "-")
 
     def wait(self):
-        for name in self._cluster.kubectl("get", "daemonset", "-n", NAMESPACE, "-l", self._selector, "-o", "name").split():
-            self._cluster.wait_rollout(name, NAMESPACE)
+        """Returns when each pod is ready and, unless pods are replaced only on demand, new."""
+        for found in self._cluster.get("daemonset", "-n", NAMESPACE, "-l", self._selector)["items"]:
+            name = f"daemonset/{found['metadata']['name']}"
+            if found["spec"]["updateStrategy"]["type"] == "RollingUpdate":
+                self._cluster.wait_rollout(name, NAMESPACE)
+            else:
+                self._cluster.wait(lambda name=name: self._is_ready(name), f"the pods of {name} are ready")
+
+    def _is_ready(self, name):
+        found = self._cluster.get(name, "-n", NAMESPACE)
+        status = found["status"]
+        current = status.get("observedGeneration") == found["metadata"]["generation"]
+        return current and 0 < status["desiredNumberScheduled"] == status["numberReady"]
 
     def remove(self):
         self._run("uninstall", self._name, "--wait")
