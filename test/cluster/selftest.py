@@ -20,7 +20,7 @@ sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from lib import cgroups, cri, dns, images, network, package_root, pki, processes, proxies, shell, tap  # noqa: E402
+from lib import cgroups, cri, dns, images, network, pace, package_root, pki, processes, proxies, shell, tap  # noqa: E402
 from lib.cluster import Cluster, dns_objects  # noqa: E402
 from lib.control_plane import ControlPlane  # noqa: E402
 from lib.failure import ClusterError  # noqa: E402
@@ -249,6 +249,21 @@ def package_proxy_files(folder):
     true(folder not in config + kubeconfig.read_text(encoding="utf-8"), "a file names the folder of the cluster")
     system.remove()
     equal((system.exists, os.path.exists(f"{folder}/sluice_1-1_all.deb")), (False, True), "after the removal")
+
+
+@test("a process whose first thread ended runs while another thread does")
+def threads(folder):
+    program = ("import ctypes, threading, time\n"
+               "threading.Thread(target=lambda: time.sleep(600)).start()\n"  # fixed time: until it is killed
+               "ctypes.CDLL(None).pthread_exit(None)\n")
+    with subprocess.Popen([sys.executable, "-c", program], cwd=folder) as process:
+        try:
+            stat = Path(f"/proc/{process.pid}/stat")
+            true(pace.wait_until(lambda: ") Z " in stat.read_text(encoding="ascii"), 30), "the first thread does not end")
+            true(processes.start_time(process.pid), "it counts as ended")
+        finally:
+            process.kill()
+    equal(processes.start_time(process.pid), None, "start time after the end")
 
 
 @test("down removes the control groups of systems with packages, and those of no other cluster")
