@@ -22,8 +22,13 @@ inline constexpr std::size_t kKeptOfOversized = 64u << 10;
 inline constexpr std::size_t kMaxSkippedBytes = 256u << 20;
 // For kind, apiVersion and metadata of a list; a continue token is a few hundred bytes.
 inline constexpr std::size_t kMaxEnvelopeBytes = 256u << 10;
-// Buffer space that is kept between objects; larger buffers are freed.
-inline constexpr std::size_t kUsualRoom = 1u << 20;
+
+// Keeps the space of a usual buffer for the next object, and frees more.
+inline void clear_buffer(std::string& buffer) {
+  constexpr std::size_t kUsualRoom = 1u << 20;
+  if (buffer.capacity() > kUsualRoom) buffer = std::string();
+  buffer.clear();
+}
 
 inline lib::Status object_too_large(std::size_t limit) {
   return lib::invalid("an object is larger than " + std::to_string(limit >> 20) + " MiB");

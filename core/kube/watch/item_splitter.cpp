@@ -59,11 +59,7 @@ lib::Status ObjectCutter::take(std::string_view& bytes, bool& done) {
   if (done && partial_.empty() && part.size() <= limit_) return visit_(part);
   if (auto status = keep(part); !status.ok() || !done) return status;
   lib::Status status = skipped_ != 0 ? visit_oversized() : visit_(partial_);
-  if (partial_.capacity() > kUsualRoom) {
-    partial_ = std::string();
-  } else {
-    partial_.clear();
-  }
+  clear_buffer(partial_);
   return status;
 }
 

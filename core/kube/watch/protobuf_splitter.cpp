@@ -44,11 +44,7 @@ lib::Status SizedCutter::take(std::string_view& bytes) {
   partial_ += part.substr(0, most - partial_.size());
   if (left_ != 0) return {};
   lib::Status status = too_large_ ? oversized_(partial_) : visit_(partial_);
-  if (partial_.capacity() > kUsualRoom) {
-    partial_ = std::string();
-  } else {
-    partial_.clear();
-  }
+  clear_buffer(partial_);
   return status;
 }
 
