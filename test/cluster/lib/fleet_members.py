@@ -17,6 +17,9 @@ from .fleet_api import samples
 from .fleet_network import member_ip, namespace
 
 METRICS_PORT = 10249
+# Hollow kube-proxies: the first user, and members of one user.
+HOLLOW_USERS, MEMBERS_OF_USER = 61000, 100
+CAPABILITIES = "+net_admin,+dac_override"
 IPV4 = re.compile(r"\b10\.\d{1,3}\.\d{1,3}\.\d{1,3}\b(?!/)")
 # Answers what kube-proxy asks nft, and discards what it writes.
 NFT_STUB = """#!/bin/sh
@@ -139,7 +142,14 @@ class KubeProxyMember(Member):
         self._programs, self._hollow = programs, hollow
 
     def command(self):
-        return [self._programs.path("kube-proxy"), f"--config={self.folder}/config.yaml"]
+        words = [self._programs.path("kube-proxy"), f"--config={self.folder}/config.yaml"]
+        return self._as_user() + words if self._hollow else words
+
+    def _as_user(self):
+        """kube-proxy watches its configuration file, and the kernel limits the watchers of a user (fs.inotify.max_user_instances,
+        128 by default), so a large fleet has several users."""
+        return ["setpriv", f"--reuid={HOLLOW_USERS + self.number // MEMBERS_OF_USER}", "--clear-groups",
+                f"--inh-caps={CAPABILITIES}", f"--ambient-caps={CAPABILITIES}"]
 
     def environment(self):
         if not self._hollow:
