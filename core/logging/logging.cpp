@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "core/base/log_event.hpp"
+#include "core/logging/journal.hpp"
 #include "lib/files.hpp"
 #include "lib/mutex.hpp"
 #include "lib/signals_blocked.hpp"
@@ -177,6 +178,8 @@ class LineAppender final : public log4cplus::Appender {
     const lib::Lock lock(mutex_);
     info_.reset();
     settings_ = settings;
+    info_to_journal_ = writes_to_journal(settings.split_stream ? STDOUT_FILENO : STDERR_FILENO);
+    problems_to_journal_ = writes_to_journal(STDERR_FILENO);
     if (settings.split_stream) info_.emplace(settings.info_buffer_size, settings.flush_frequency);
   }
   void set_verbosity(int verbosity) {
@@ -199,9 +202,11 @@ class LineAppender final : public log4cplus::Appender {
     const LogRecord record = to_record(event);
     const lib::Lock lock(mutex_);
     if (record.level == base::LogLevel::debug && !shows_debug(record.component)) return;
-    const std::string line =
-        (settings_.format == config::LogFormat::json ? json_line(record) : text_line(record)) + "\n";
     const bool info = record.level == base::LogLevel::info || record.level == base::LogLevel::debug;
+    std::string line;
+    if (info ? info_to_journal_ : problems_to_journal_) line = journal_priority(record.level);
+    line += settings_.format == config::LogFormat::json ? json_line(record) : text_line(record);
+    line += '\n';
     if (info && info_) {
       info_->put(line);
     } else {
@@ -219,6 +224,8 @@ class LineAppender final : public log4cplus::Appender {
 
   lib::Mutex mutex_;
   config::LogSettings settings_ SLUICE_GUARDED_BY(mutex_);
+  bool info_to_journal_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool problems_to_journal_ SLUICE_GUARDED_BY(mutex_) = false;
   std::optional<InfoStream> info_ SLUICE_GUARDED_BY(mutex_);
 };
 

@@ -8,6 +8,7 @@
 #include <cppunit/extensions/HelperMacros.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,6 +46,8 @@ class LoggingTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(patterns_are_globs);
   CPPUNIT_TEST(vmodule_and_split_streams);
   CPPUNIT_TEST(reconfiguration_loses_no_line_of_other_threads);
+  CPPUNIT_TEST(lines_for_the_journal_have_a_priority);
+  CPPUNIT_TEST(other_streams_have_no_priority);
   CPPUNIT_TEST_SUITE_END();
 
   std::optional<std::string> zone_;
@@ -191,6 +194,31 @@ class LoggingTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(streams.out().find("last") != std::string::npos);
   }
 
+  void lines_for_the_journal_have_a_priority() {
+    const Streams streams;
+    const JournalStream journal(STDERR_FILENO);
+    set_up_logging(with_verbosity(4));
+    for (const base::LogLevel level :
+         {base::LogLevel::error, base::LogLevel::warning, base::LogLevel::info, base::LogLevel::debug}) {
+      base::log(level, "store", "a line", {});
+    }
+    std::istringstream lines(streams.err());
+    for (const std::string wanted : {"<3>E", "<4>W", "<6>I", "<7>I"}) {
+      std::string line;
+      std::getline(lines, line);
+      CPPUNIT_ASSERT_EQUAL(wanted, line.substr(0, 4));
+    }
+  }
+
+  // A shell that is itself started by systemd redirects the output of the daemon, and leaves the variable.
+  void other_streams_have_no_priority() {
+    const Streams streams;
+    const JournalStream journal(STDOUT_FILENO);
+    set_up_logging(with_verbosity(0));
+    base::log(base::LogLevel::warning, "store", "a line", {});
+    CPPUNIT_ASSERT_EQUAL(std::string("W"), streams.err().substr(0, 1));
+  }
+
   void reconfiguration_loses_no_line_of_other_threads() {
     const Streams streams;
     set_up_logging({});
@@ -226,6 +254,29 @@ class LoggingTest : public CppUnit::TestFixture {
     out.verbosity = verbosity;
     return out;
   }
+
+  // Sets the variable with which systemd says that a stream leads to the journal.
+  class JournalStream {
+   public:
+    explicit JournalStream(int fd) {
+      struct stat stream {};
+      CPPUNIT_ASSERT_EQUAL(0, ::fstat(fd, &stream));
+      const std::string name = std::to_string(stream.st_dev) + ":" + std::to_string(stream.st_ino);
+      if (const char* const before = std::getenv("JOURNAL_STREAM")) before_ = before;
+      ::setenv("JOURNAL_STREAM", name.c_str(), 1);
+    }
+    ~JournalStream() {
+      if (before_) {
+        ::setenv("JOURNAL_STREAM", before_->c_str(), 1);
+      } else {
+        ::unsetenv("JOURNAL_STREAM");
+      }
+      set_up_logging({});
+    }
+
+   private:
+    std::optional<std::string> before_;
+  };
 
   // Redirects standard output and standard error to files.
   class Streams {
