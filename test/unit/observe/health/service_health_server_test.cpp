@@ -58,6 +58,7 @@ class ServiceHealthServerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(timer_retries);
   CPPUNIT_TEST(second_service_with_the_same_port_is_reported);
   CPPUNIT_TEST(two_services_may_swap_their_ports);
+  CPPUNIT_TEST(changes_of_one_call_are_applied_at_once);
   CPPUNIT_TEST(a_port_passes_although_a_child_process_has_its_socket);
   CPPUNIT_TEST(malformed_request);
   CPPUNIT_TEST(oversized_requests);
@@ -313,6 +314,20 @@ class ServiceHealthServerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(log.lines().empty());
     CPPUNIT_ASSERT(holds(ask(one), "\"svc1\""));
     CPPUNIT_ASSERT(holds(ask(two), "\"svc2\""));
+  }
+
+  // The server would open the port for its new Service first if it saw changes one by one: between the two that matter
+  // there are many without an effect.
+  void changes_of_one_call_are_applied_at_once() {
+    const test::CapturedLog log;
+    const std::uint16_t port = start_with(1);
+    std::vector<ServiceHealthUpdate> changes{{"ns1", "svc2", port, 1}};
+    for (int index = 0; index < 20'000; ++index) changes.push_back({"ns1", "none-" + std::to_string(index), 0, 0});
+    changes.push_back({"ns1", "svc1", 0, 0});
+    server_->set(Family::ipv4, std::move(changes));
+    CPPUNIT_ASSERT(settled());
+    CPPUNIT_ASSERT_EQUAL(std::string(), log.text());
+    CPPUNIT_ASSERT(holds(ask(port), "\"svc2\""));
   }
 
   // dup() makes the copy that a child process has until it executes its program.
