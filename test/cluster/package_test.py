@@ -33,6 +33,7 @@ WATCHDOG_SECONDS = 15
 BACKEND = "sluice-backend-iptables"
 CAPABILITY_NUMBERS = {"chown": 0, "dac_override": 1, "dac_read_search": 2, "setpcap": 8, "net_bind_service": 10, "net_admin": 12,
                       "net_raw": 13, "sys_chroot": 18, "sys_admin": 21, "sys_resource": 24}
+PRIORITIES = {"error": "3", "warning": "4", "info": "6", "debug": "7"}  # of the journal, by level
 FIELDS = {"ts", "level", "logger", "pid", "msg"}  # of each message
 
 
@@ -242,6 +243,8 @@ class Story:
             message = json.loads(entry["MESSAGE"]) if entry["MESSAGE"].startswith("{") else {}
             if not FIELDS.issubset(message):
                 yield f"message {entry['MESSAGE']}"
+            elif entry["PRIORITY"] != PRIORITIES[message["level"]]:
+                yield f"priority {entry['PRIORITY']} of {entry['MESSAGE']}"
             messages.append(message.get("msg", ""))
         yield from (f"no message '{wanted}' in {len(messages)}" for wanted in ("sluiced 0.", "reload (", "generation")
                     if not any(wanted in one for one in messages))
