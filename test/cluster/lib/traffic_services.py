@@ -24,6 +24,13 @@ FIELD_MANAGER = "traffic"
 ENDPOINTS = 3  # constant: Sluice in nftables mode keeps chains for other numbers of endpoints for a minute
 UNREACHABLE = (OSError, http.client.HTTPException)
 PERIOD = 0.05  # seconds between two changes
+# An API server that is stopped between the deletion of a Service and the release of its addresses releases them later: its
+# controller looks for them every three minutes, and passes over those of the last minute.
+RELEASE_SECONDS = 300
+
+
+class AddressInUse(ClusterError):
+    """The API server has not released an address of the deleted Service."""
 
 
 class Api:
@@ -58,6 +65,8 @@ class Api:
         status, answer = self.request(method, path, body, **more)
         if status >= 500 or status == 429:
             raise ConnectionError(f"{method} {path}: {status}: {answer.get('message', answer)}")
+        if status == 422 and "is already allocated" in answer.get("message", ""):
+            raise AddressInUse(answer["message"])
         if status >= 300 and status not in accepted:
             raise ClusterError(f"{method} {path}: {status}: {answer.get('message', answer)}")
         return answer
@@ -160,12 +169,20 @@ class Churn:
         self._stop.set()
         self._thread.join()
         for number in range(1, self._services.count + 1):
-            if number in self._absent:
-                self._services.put_service(number)
+            if number in self._absent and not pace.wait_until(lambda one=number: self._restored(one), RELEASE_SECONDS, every=1):
+                raise ClusterError(f"the addresses of web-{number} are not released")
             self._services.put_endpoints(number)
         self._api.close()
         if self.problem:
             raise self.problem
+
+    def _restored(self, number, api=None):
+        try:
+            self._services.put_service(number, api)
+        except AddressInUse:
+            return False
+        self._absent.discard(number)
+        return True
 
     def _run(self):
         subsets = list(itertools.combinations(self._services.servers, ENDPOINTS))
@@ -183,8 +200,7 @@ class Churn:
         number = self._random.choice(self._numbers)
         if number >= self._spare and self._random.random() < 0.3:
             if number in self._absent:
-                self._services.put_service(number, self._api)
-                self._absent.discard(number)
+                self._restored(number, self._api)
             else:
                 self._services.delete_service(number, self._api)
                 self._absent.add(number)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What proxies leave in the kernel of a node, as lines that can be compared."""
 
+import json
+
 from . import kube_proxy_node, pace
 from .failure import ClusterError
 
@@ -10,7 +12,18 @@ MODES = ("iptables", "nftables")
 
 def state(scene):
     """The objects of proxies on the node, for each mode."""
-    return {mode: kube_proxy_node.node_state(scene, mode) for mode in MODES}
+    found = {mode: kube_proxy_node.node_state(scene, mode) for mode in MODES}
+    found["nftables"] += sorted(_element_counts(scene))
+    return found
+
+
+def _element_counts(scene):
+    """Lines with the number of elements of each set and map that only proxies change. Their names alone say nothing about
+    Services, and the elements of Sluice have numbers that depend on the order of Services."""
+    for one in json.loads(scene.run("node", "nft", "-j", "list", "ruleset").stdout)["nftables"]:
+        held = one.get("set") or one.get("map")
+        if held and held["table"] == "kube-proxy" and "dynamic" not in held.get("flags", ()):
+            yield f"{held['family']} {held['table']} {held['name']}: {len(held.get('elem', ()))} elements"
 
 
 def settled(scene):
