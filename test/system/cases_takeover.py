@@ -153,7 +153,7 @@ def serves(t, mode):
             (EXT, "shop/local", "vip", kept(E1)), (POD, "shop/inner", "cluster", kept(E1)), (EXT, "shop/empty", "node", REJECTED)):
         where = front(name, t.family, kind)
         if mode == "userspace":
-            expected = outcomes.as_relayed(expected, where.protocol)
+            expected = outcomes.as_relayed(expected)
         wrong = probe.check(t.topology, sender, where.protocol, where.ip, where.port, t.family, expected)
         t.require(wrong is None, f"mode {mode}, {name}: {wrong}")
 

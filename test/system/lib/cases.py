@@ -165,9 +165,9 @@ class Trial:
         self.differences.add(why.described_for(self.bench.backend))
         return otherwise
 
-    def here(self, expected, protocol):
+    def here(self, expected):
         """Converts an expectation, which is written for the kernel modes, for the backend of this run."""
-        return outcomes.as_relayed(expected, protocol) if self.relayed else expected
+        return outcomes.as_relayed(expected) if self.relayed else expected
 
     def expect(self, senders, fronts, expected):
         """Requires the expected outcome from each sender to each front."""
@@ -190,7 +190,7 @@ class Trial:
 
     def _check(self, sender, front, expected):
         return probe.check(self.topology, sender, front.protocol, front.ip, front.port, self.family,
-                           self.here(expected, front.protocol))
+                           self.here(expected))
 
     def expect_one(self, sender, fronts, expected, questions=12):
         """Requires that one of the expected servers answers all requests to all these fronts; returns its name."""
@@ -198,7 +198,7 @@ class Trial:
         for front in fronts if isinstance(fronts, (list, tuple)) else [fronts]:
             lines = probe.ask(self.topology, sender, front.protocol, front.ip, front.port, self.family, questions,
                               probe.patience_of(expected), first_syn_only=True)
-            wrong = outcomes.misfit(self.here(expected, front.protocol), lines,
+            wrong = outcomes.misfit(self.here(expected), lines,
                                     probe.source_ip(sender, front.ip, self.family), self.family)
             self.require(wrong is None, f"{sender.name} → {front.protocol} {front.ip} port {front.port}: {wrong}")
             servers |= {line.split()[1] for line in lines if line.startswith("ok ")}

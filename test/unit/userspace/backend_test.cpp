@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ class BackendTest : public test::UserspaceFixture {
   CPPUNIT_TEST_SUITE(BackendTest);
   CPPUNIT_TEST(the_proxy_port_serves_before_rules_are_written);
   CPPUNIT_TEST(endpoints_change_without_the_kernel);
+  CPPUNIT_TEST(the_last_endpoint_serves_until_connections_are_rejected);
+  CPPUNIT_TEST(an_open_connection_outlives_the_last_endpoint);
   CPPUNIT_TEST(addresses_change_without_the_sockets);
   CPPUNIT_TEST(a_removed_service_loses_its_rules_before_its_port);
   CPPUNIT_TEST(each_endpoint_list_has_its_own_proxy_port);
@@ -80,9 +83,54 @@ class BackendTest : public test::UserspaceFixture {
     CPPUNIT_ASSERT(rig().kernel.restores.empty());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig().result.kernel_writes);
     CPPUNIT_ASSERT_EQUAL('b', ask(port, SOCK_STREAM, &b));
-    ok(rig().delta({named("svc1")}));
+  }
+
+  void the_last_endpoint_serves_until_connections_are_rejected() {
+    const Server a('a', SOCK_STREAM);
+    ServiceSpec udp = named("svc1");
+    udp.protocol = abi::Protocol::kUdp;
+    ok(rig().full({named("svc1", {a.endpoint()}), udp}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig().rules("ns1/svc1", "REJECT"));
+    std::set<std::uint16_t> open = rig().ports("ns1/svc1");
+    bool was_served = false;
+    rig().kernel.before_restore = [&](const std::string&) {
+      for (const std::uint16_t port : open) was_served = ask(port, SOCK_STREAM, &a) == 'a' || was_served;
+    };
+    udp.endpoints.clear();
+    ok(rig().delta({named("svc1", {}), udp}));
+    rig().kernel.before_restore = nullptr;
+    CPPUNIT_ASSERT(was_served);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig().rules("ns1/svc1", "REJECT"));
+    CPPUNIT_ASSERT(rig().ports("ns1/svc1").empty());
+    CPPUNIT_ASSERT(rig().host.relayed["ns1/svc1:p80"].empty());
+    for (const std::uint16_t port : open) {
+      CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, port));
+      CPPUNIT_ASSERT(test::bound(kV4, SOCK_DGRAM, test::loopback(kV4), port));
+    }
+    ok(rig().delta({named("svc1", {})}));
     CPPUNIT_ASSERT(rig().kernel.restores.empty());
-    CPPUNIT_ASSERT_EQUAL('-', ask(port, SOCK_STREAM, nullptr));
+    // The proxy port is open before the first client is redirected.
+    was_served = false;
+    rig().kernel.before_restore = [&](const std::string& input) {
+      for (const std::uint16_t port : UserspaceRig::ports_in(input, "ns1/svc1")) {
+        was_served = ask(port, SOCK_STREAM, &a) == 'a';
+      }
+    };
+    ok(rig().delta({named("svc1", {a.endpoint()})}));
+    CPPUNIT_ASSERT(was_served);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig().rules("ns1/svc1", "REJECT"));
+  }
+
+  void an_open_connection_outlives_the_last_endpoint() {
+    const Server a('a', SOCK_STREAM);
+    ok(rig().full({named("svc1", {a.endpoint()})}));
+    const std::uint16_t port = rig().port("ns1/svc1");
+    const lib::Fd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const SocketAddress to(kV4, test::loopback(kV4), port);
+    CPPUNIT_ASSERT_EQUAL(0, connect(client.get(), to.get(), to.size()));
+    ok(rig().delta({named("svc1", {})}));
+    CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, port));
+    CPPUNIT_ASSERT_EQUAL('a', ask_again(client, SOCK_STREAM, &a));
   }
 
   void addresses_change_without_the_sockets() {
@@ -199,7 +247,7 @@ class BackendTest : public test::UserspaceFixture {
   void ipv6_is_served() {
     if (!test::has_ipv6()) return;
     UserspaceRig v6(abi::Family::kIpv6);
-    ServiceSpec spec = named("svc1");
+    ServiceSpec spec = named("svc1", {{"::1", 9, false, test::Condition::kReady}});
     spec.cluster_ip = "fd00::1";
     test::NodeSpec node;
     node.ip = "fd00::2";

@@ -68,7 +68,10 @@ inline char ask(std::uint16_t proxy_port, int type, const Server* server) {
   return ask_again(client, type, server);
 }
 
-inline ServiceSpec named(const std::string& name, std::vector<EndpointSpec> endpoints = {}) {
+// An endpoint that refuses.
+inline const EndpointSpec kRefusing{"127.0.0.1", 9, false, Condition::kReady};
+
+inline ServiceSpec named(const std::string& name, std::vector<EndpointSpec> endpoints = {kRefusing}) {
   ServiceSpec spec;
   spec.name = name;
   spec.cluster_ip = "172.30.0." + std::to_string(name.back());
