@@ -75,7 +75,11 @@ std::string ServiceTable::update(const abi::ServicePort& port, const ClaimFacts&
     preferred = hint->second;
     preferred_.erase(hint);
   }
-  const NeededListeners needs = needed_listeners(port);
+  NeededListeners needs = needed_listeners(port);
+  // Tracked UDP flows still lead to the listener. While the endpoints are on other nodes their datagrams are to be
+  // dropped, but a closed port would refuse them.
+  needs.local = needs.local || (entry.local.listener != nullptr && port.key.protocol == abi::Protocol::kUdp &&
+                                sdk::has(port, abi::kUsesLocalEndpoints) && sdk::has(port, abi::kHasAnyEndpoint));
   std::string problem = update_listener(entry.cluster, ListenerKind::kCluster, needs.cluster, port, preferred.cluster);
   std::string local = update_listener(entry.local, ListenerKind::kLocal, needs.local, port, preferred.local);
   if (problem.empty()) problem = std::move(local);

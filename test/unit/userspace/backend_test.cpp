@@ -35,6 +35,7 @@ class BackendTest : public test::UserspaceFixture {
   CPPUNIT_TEST(endpoints_change_without_the_kernel);
   CPPUNIT_TEST(the_last_endpoint_serves_until_connections_are_rejected);
   CPPUNIT_TEST(an_open_connection_outlives_the_last_endpoint);
+  CPPUNIT_TEST(udp_flows_to_the_last_local_endpoint_are_dropped);
   CPPUNIT_TEST(addresses_change_without_the_sockets);
   CPPUNIT_TEST(a_removed_service_loses_its_rules_before_its_port);
   CPPUNIT_TEST(each_endpoint_list_has_its_own_proxy_port);
@@ -131,6 +132,36 @@ class BackendTest : public test::UserspaceFixture {
     ok(rig().delta({named("svc1", {})}));
     CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, port));
     CPPUNIT_ASSERT_EQUAL('a', ask_again(client, SOCK_STREAM, &a));
+  }
+
+  void udp_flows_to_the_last_local_endpoint_are_dropped() {
+    const Server here('h', SOCK_DGRAM);
+    const Server there('t', SOCK_DGRAM);
+    for (const abi::Protocol protocol : {abi::Protocol::kUdp, abi::Protocol::kTcp}) {
+      const bool udp = protocol == abi::Protocol::kUdp;
+      ServiceSpec spec = named("svc1", {here.endpoint(true), there.endpoint()});
+      spec.protocol = protocol;
+      spec.internal_local = true;
+      ok(rig().full({spec}));
+      const std::uint16_t port = rig().port("ns1/svc1");
+      const auto is_open = [&] {
+        return !test::bound(kV4, udp ? SOCK_DGRAM : SOCK_STREAM, test::loopback(kV4), port);
+      };
+      const ServiceSpec before = spec;
+      spec.endpoints = {there.endpoint()};
+      ok(rig().delta({spec}));
+      CPPUNIT_ASSERT(rig().ports("ns1/svc1").empty());
+      CPPUNIT_ASSERT_EQUAL(udp, is_open());
+      if (udp) {
+        ok(rig().delta({before}));
+        CPPUNIT_ASSERT_EQUAL(port, rig().port("ns1/svc1"));
+        ok(rig().delta({spec}));
+      }
+      spec.endpoints.clear();
+      ok(rig().delta({spec}));
+      CPPUNIT_ASSERT(!is_open());
+      ok(rig().full({}));
+    }
   }
 
   void addresses_change_without_the_sockets() {
