@@ -106,7 +106,11 @@ def local_endpoint_comes_and_goes(t):
         for hammer in inside + outside:
             hammer.wait_attempts(2)
     for hammer in inside:
-        t.require_unbroken(hammer, "inside")
+        if t.relayed and t.protocol == "udp":  # the relay ends flows of a removed endpoint: an answer on its way is lost
+            outcomes = hammer.stop()["outcomes"]
+            t.require(outcomes["ok"] > 0 and not outcomes.get("refused"), f"inside: {outcomes}")
+        else:
+            t.require_unbroken(hammer, "inside")
     for hammer in outside:
         counts = hammer.stop()
         t.require(counts["ok"] > 0 and counts["outcomes"].get("timeout"), f"not both: {counts['outcomes']}")
