@@ -35,7 +35,7 @@ def proxy_ports(t, service):
 
 
 @own_daemon(None, "a UDP client that keeps its port is served on, as one flow, through a restart and a change of all endpoints, "
-            "and again after its Service was deleted and created again", families=a.FAMILIES, protocols=UDP, **ONLY_HERE)
+            "and again after its Service had no endpoints, or was deleted and created again", families=a.FAMILIES, protocols=UDP, **ONLY_HERE)
 def one_flow(t):
     service = t.service([ready(E1)], type="LoadBalancer", external=True)
     t.settle()
@@ -51,14 +51,17 @@ def one_flow(t):
     t.settle()
     for client in clients:
         client.expect_soon(E2, "after e1 was replaced")
+    t.require(proxy_ports(t, service) == ports, f"ports {ports} became {proxy_ports(t, service)}")
+    t.require(tracked(clients) == before, "a flow was created again")
+
     service.set_endpoints([])
     t.settle()
+    for client in clients:
+        client.expect_removed("after all endpoints were gone")
     service.set_endpoints([ready(E1)])
     t.settle()
     for client in clients:
         client.expect_soon(E1, "after all endpoints were gone for a while")
-    t.require(proxy_ports(t, service) == ports, f"ports {ports} became {proxy_ports(t, service)}")
-    t.require(tracked(clients) == before, "a flow was created again")
 
     service.delete()
     t.settle()

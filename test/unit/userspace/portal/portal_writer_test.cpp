@@ -292,17 +292,17 @@ class PortalWriterTest : public CppUnit::TestFixture {
     change(true);
     rig.full(services);
     change(false);
-    std::size_t seen = 0;
+    std::size_t commits = 0;
     // The fake kernel applies COMMITs one by one.
     rig.kernel.after_commit = [&] {
-      ++seen;
+      ++commits;
       for (const ServiceSpec& spec : services) {
         const Packet packet{"10.0.0.2", spec.cluster_ip, "tcp", 80, "cni0"};
         CPPUNIT_ASSERT(Tracer(rig.kernel.tables, rig.local).outcomes(packet) != "PASS");
       }
     };
     rig.full(services);
-    CPPUNIT_ASSERT(seen >= 3);
+    CPPUNIT_ASSERT(commits >= 3);
     CPPUNIT_ASSERT_EQUAL(std::size_t{60}, rig.kernel.rules("filter", "KUBE-PORTALS-FIREWALL").size());
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.full(services).lines);
   }
