@@ -242,7 +242,8 @@ class Checks {
   }
 
   bool is_rejected(const std::string& host, std::uint16_t port) {
-    return reached_port(host, port, 100) == 0 && error_.ends_with(std::strerror(ECONNREFUSED));
+    // With IPv6 the first refusal may arrive while the socket is locked; then the next SYN is refused, a second later.
+    return reached_port(host, port) == 0 && error_.ends_with(std::strerror(ECONNREFUSED));
   }
   bool is_dropped(const std::string& host, std::uint16_t port) {
     return reached_port(host, port, 100) == 0;  // fixed time: no answer
