@@ -122,21 +122,23 @@ int TcpConnection::attempt(Nanoseconds now) noexcept {
   return 0;
 }
 
-// Returns false if the connection has ended.
+// `blame`: the endpoint has failed; otherwise it was removed. Returns false if the connection has ended.
 bool TcpConnection::attempt_failed(bool blame) noexcept {
   state_ = State::kWaiting;
   server_.socket.reset();
   relay_.statistics().dials_failed.add();
   if (blame) {
     group_.listener->balancer().dial_failed(endpoint_, relay_.loop().now());
+    try {
+      if (std::find(tried_.begin(), tried_.end(), endpoint_) == tried_.end()) tried_.push_back(endpoint_);
+    } catch (const std::bad_alloc&) {
+      end();
+      return false;
+    }
   } else {
+    // The endpoint was removed and has not failed: changes of endpoints must not use up the attempts.
+    --attempts_;
     group_.listener->balancer().dial_abandoned(endpoint_);
-  }
-  try {
-    if (std::find(tried_.begin(), tried_.end(), endpoint_) == tried_.end()) tried_.push_back(endpoint_);
-  } catch (const std::bad_alloc&) {
-    end();
-    return false;
   }
   leave_endpoint();
   return true;
