@@ -117,7 +117,7 @@ std::string ServiceTable::update_listener(OpenListener& to, ListenerKind kind, b
   }
   Balancer::Change change = listener->balancer().set_endpoints(targets);
   if (!is_new) {
-    if (!change.gone.empty()) engine_.endpoints_gone(listener, std::move(change.gone));
+    engine_.endpoints_gone(listener, ended_endpoints(to, port, std::move(change.gone)));
     return {};
   }
   // Endpoints and session affinity are set before the listener accepts its first client.
@@ -132,6 +132,24 @@ std::string ServiceTable::update_listener(OpenListener& to, ListenerKind kind, b
     return std::string("serve a proxy port: ") + error.what();
   }
   return {};
+}
+
+// Of the endpoints that have left the list, those whose clients must leave now.
+std::vector<EndpointPtr> ServiceTable::ended_endpoints(OpenListener& of, const abi::ServicePort& port,
+                                                       std::vector<EndpointPtr> gone) {
+  if (port.key.protocol != abi::Protocol::kUdp) return gone;
+  of.leaving.insert(of.leaving.end(), gone.begin(), gone.end());
+  gone.clear();
+  std::erase_if(of.leaving, [&](const EndpointPtr& left) {
+    const auto endpoints = sdk::endpoints(port);
+    const bool serves = std::any_of(endpoints.begin(), endpoints.end(), [&](const abi::Endpoint& one) {
+      return sdk::has(one, abi::kEndpointServing) && one.port == left->target().port() &&
+             one.address == left->target().address();
+    });
+    if (!serves) gone.push_back(left);
+    return !serves || left.use_count() == 1;  // 1: it has no flow, and will not get one
+  });
+  return gone;
 }
 
 void ServiceTable::open(OpenListener& to, ListenerPtr listener, std::uint16_t preferred) {

@@ -137,6 +137,9 @@ class ServiceTable {
     std::uint16_t port = 0;
     std::vector<std::string> names{};    // of kept sockets
     std::uint16_t old_backend_port = 0;  // UDP: the old backend may still receive here
+    // UDP: endpoints that left the list and still serve. Their flows stay, as they do by connection tracking in kernel
+    // modes: an endpoint that terminates, or that policies or hints no longer choose.
+    std::vector<EndpointPtr> leaving{};
   };
   struct Entry {
     OpenListener cluster;
@@ -156,6 +159,8 @@ class ServiceTable {
 
   std::string update_listener(OpenListener& to, ListenerKind kind, bool needed, const abi::ServicePort& port,
                               std::uint16_t preferred);
+  static std::vector<EndpointPtr> ended_endpoints(OpenListener& of, const abi::ServicePort& port,
+                                                  std::vector<EndpointPtr> gone);
   void open(OpenListener& to, ListenerPtr listener, std::uint16_t preferred);
   void close_later(OpenListener& listener);
   void keep_all();

@@ -178,7 +178,7 @@ constexpr std::array kRows{
          "Ports that the proxy may open (--proxy-port-range, portRange); empty, or a first port of 0, lets the "
          "kernel choose."},
         port_range},
-    Row{{"userspace.udpTimeout", false, "250ms", "a duration above 0s (--udp-timeout)",
+    Row{{"userspace.udpTimeout", false, "30s", "a duration above 0s (--udp-timeout)",
          "Timeout of idle UDP flows (--udp-timeout, udpTimeout)."},
         [](std::string_view value, Context& to) {
           return duration(value, to.settings.relay.udp_timeout, 1ms, milliseconds::max());

@@ -3,17 +3,19 @@
 """Userspace mode and tracked flows: a UDP client that keeps its port is never stuck on a port that no process holds."""
 
 import re
+import time
 
 from lib import addresses as a
 from lib import foreign
-from lib.addresses import E1, E2
-from lib.cases import POD, own_daemon
+from lib.addresses import E1, E2, E3, E4
+from lib.cases import POD, case, own_daemon
 from lib.daemon import Daemon
-from lib.objects import ready
+from lib.objects import gone, ready, terminating
 
 from cases_conntrack import UDP, Client, everywhere, number
 
 ONLY_HERE = {"backends": ["userspace"], "sources": ["manifests"]}
+PAUSE = 3  # seconds: more than a short UDP timeout, less than the default of 30 s
 
 
 def tracked(clients):
@@ -130,3 +132,33 @@ def mode_changed(t):
 
 def foreign_chains(t, pattern):
     return [line for line in foreign.saved(t.topology, t.family) if re.match(rf":({pattern})", line)]
+
+
+@case(None, "a UDP flow stays with its endpoint through a pause, while others come and go, and while it terminates and serves; it "
+      "moves at once when the endpoint serves no more", protocols=UDP, **ONLY_HERE)
+def flow_stays(t):
+    service = t.service([ready(E2)], type="LoadBalancer", external=True)
+    t.settle()
+    clients = everywhere(t, service)
+    for client in clients:
+        client.expect(E2, "at first")
+    service.set_endpoints([ready(E1), ready(E2), ready(E3), ready(E4)])
+    t.settle()
+    time.sleep(PAUSE)  # fixed time: the flow must outlast it
+    for client in clients:
+        client.expect(E2, "after a pause")
+    for others in ([ready(E1)], [ready(E3), ready(E4)], [ready(E1), ready(E4)], []):
+        for own in (ready(E2), terminating(E2)):
+            service.set_endpoints([*others, own])
+            t.settle()
+            for client in clients:
+                client.expect(E2, f"beside {len(others)} others")
+    service.set_endpoints([ready(E1), gone(E2)])
+    t.settle()
+    for client in clients:
+        client.expect(E1, "once e2 serves no more")
+    service.set_endpoints([ready(E3), ready(E4)])
+    t.settle()
+    for client in clients:
+        answer = client.ask()
+        t.require(answer in (E3.name, E4.name), f"after e1 was removed {answer} answered")

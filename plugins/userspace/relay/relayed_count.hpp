@@ -30,7 +30,7 @@ class RelayedCount {
   struct alignas(64) ThreadCounts {
     Counter connections;  // gauge
     Counter flows;        // gauge
-    Counter datagrams;    // total received from clients
+    Counter datagrams;    // total received from clients and endpoints
   };
 
   // Counts in a file in `folder`. If that is empty or the file cannot be created, counts in memory only, and problem()

@@ -65,7 +65,7 @@ struct UdpRelay::State {
   std::size_t send(Client& client, std::span<const UdpBatch::Slot> datagrams) noexcept;
   // Null if there is no endpoint or no socket; then `datagrams` are counted as dropped.
   Client* open(Serving& serving, const UdpClientKey& key, std::vector<EndpointPtr>& tried, std::size_t datagrams);
-  // Connects; if the node is out of descriptors, evicts the client that is idle longest. 0 or an errno.
+  // Connects; if the node is out of ports or descriptors, evicts clients that are idle longest. 0 or an errno.
   int connect(const EndpointPtr& endpoint, std::uint32_t mark, Client& client) noexcept;
   bool evict() noexcept;
 

@@ -23,7 +23,7 @@ namespace {
 constexpr int kRequestBatches = 2;
 constexpr int kReplyBatches = 8;
 constexpr std::size_t kEndpointsTried = 4;  // for one datagram, as with the default dial timeouts of TCP
-constexpr int kEvictions = 2;               // for one descriptor, since another thread may take it first
+constexpr int kEvictions = 2;               // rounds for one client, since other threads may take what is free first
 
 using Slots = std::array<UdpBatch::Slot, UdpBatch::kSlots>;
 
@@ -171,7 +171,12 @@ int UdpRelay::State::connect(const EndpointPtr& endpoint, std::uint32_t mark, Cl
     if (failure == 0) failure = loop.add(client.socket.get(), EPOLLIN, &client);
     if (failure == 0) return 0;
     client.socket.reset();
-    if (connect_fault(failure) != UdpFault::kNode || evictions == kEvictions || !evict()) return failure;
+    if (connect_fault(failure) != UdpFault::kNode || evictions == kEvictions) return failure;
+    // Several clients at once: when no port is free the kernel scans all of them, which takes a millisecond.
+    table.lower_limit();
+    do {
+      if (!evict()) return failure;
+    } while (table.full());
   }
 }
 
@@ -188,6 +193,9 @@ void UdpRelay::State::replies(Client& client, std::uint32_t events) noexcept {
       waiting_for[waiting++] = client.serving;
     }
     table.renew(client, loop.now());
+    if (RelayedCount* const relayed = client.serving->listener->relayed()) {
+      relayed->thread_counts(thread).datagrams.add(static_cast<std::uint64_t>(got));
+    }
     if (!std::exchange(client.answered, true)) {
       client.serving->answers = true;
       client.serving->listener->balancer().dial_succeeded(client.endpoint());

@@ -173,7 +173,7 @@ class ConfigFileTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(periods.draft.ipvs.min_sync_period.value == 0s && periods.draft.ipvs.min_sync_period.given());
     CPPUNIT_ASSERT(periods.draft.nftables.sync_period.value == 30s);
     CPPUNIT_ASSERT(periods.draft.nftables.min_sync_period.value == 1s);
-    CPPUNIT_ASSERT(periods.draft.udp_timeout.value == 250ms);
+    CPPUNIT_ASSERT(periods.draft.udp_timeout.value == 30s);
     CPPUNIT_ASSERT(periods.draft.settings.drain_timeout == 0s);
     const Read timeouts = proxy("conntrack:\n  tcpEstablishedTimeout: 0s\n  tcpCloseWaitTimeout: 0s\n");
     CPPUNIT_ASSERT(timeouts.draft.settings.conntrack.tcp_established_timeout == 0s);

@@ -329,7 +329,7 @@ std::vector<Option> mode_options() {
       {"udp-timeout",
        "",
        duration,
-       "250ms",
+       "30s",
        "5s",
        "",
        "",

@@ -37,6 +37,8 @@ class BackendTest : public test::UserspaceFixture {
   CPPUNIT_TEST(each_endpoint_list_has_its_own_proxy_port);
   CPPUNIT_TEST(udp_and_tcp_ports_of_one_name_are_separate);
   CPPUNIT_TEST(a_udp_client_of_a_removed_endpoint_is_dropped);
+  CPPUNIT_TEST(a_udp_flow_stays_with_its_endpoint_while_others_change);
+  CPPUNIT_TEST(a_udp_flow_stays_with_a_terminating_endpoint_that_serves);
   CPPUNIT_TEST(udp_proxy_ports_are_reported_to_the_daemon);
   CPPUNIT_TEST(works_with_a_daemon_without_relay_extension);
   CPPUNIT_TEST(ipv6_is_served);
@@ -171,6 +173,61 @@ class BackendTest : public test::UserspaceFixture {
     CPPUNIT_ASSERT_EQUAL(0, connect(client.get(), to.get(), to.size()));
     CPPUNIT_ASSERT_EQUAL('a', ask_again(client, SOCK_DGRAM, &a));
     udp.endpoints = {b.endpoint()};
+    ok(rig().delta({udp}));
+    CPPUNIT_ASSERT_EQUAL('b', ask_again(client, SOCK_DGRAM, &b));
+  }
+
+  // Sends and receives as one client of a Service until the test ends.
+  lib::Fd udp_client_of(const ServiceSpec& udp) {
+    ok(rig().full({udp}));
+    lib::Fd client(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const SocketAddress to(kV4, test::loopback(kV4), rig().port("ns1/svc1"));
+    CPPUNIT_ASSERT_EQUAL(0, connect(client.get(), to.get(), to.size()));
+    return client;
+  }
+  static test::EndpointSpec in_condition(test::EndpointSpec endpoint, test::Condition condition) {
+    endpoint.condition = condition;
+    return endpoint;
+  }
+
+  void a_udp_flow_stays_with_its_endpoint_while_others_change() {
+    const Server a('a', SOCK_DGRAM);
+    const Server b('b', SOCK_DGRAM);
+    const Server c('c', SOCK_DGRAM);
+    ServiceSpec udp = named("svc1", {a.endpoint()});
+    udp.protocol = abi::Protocol::kUdp;
+    const lib::Fd client = udp_client_of(udp);
+    CPPUNIT_ASSERT_EQUAL('a', ask_again(client, SOCK_DGRAM, &a));
+    const std::uint16_t before = a.last_client();
+    for (int round = 0; round < 5; ++round) {
+      for (const auto& others : {std::vector{b.endpoint(), c.endpoint()}, std::vector{c.endpoint()}}) {
+        udp.endpoints = others;
+        udp.endpoints.push_back(a.endpoint());
+        ok(rig().delta({udp}));
+        CPPUNIT_ASSERT_EQUAL('a', ask_again(client, SOCK_DGRAM, &a));
+        CPPUNIT_ASSERT_EQUAL(before, a.last_client());
+      }
+    }
+  }
+
+  // As with connection tracking in kernel modes (BEH case 109).
+  void a_udp_flow_stays_with_a_terminating_endpoint_that_serves() {
+    const Server a('a', SOCK_DGRAM);
+    const Server b('b', SOCK_DGRAM);
+    ServiceSpec udp = named("svc1", {a.endpoint()});
+    udp.protocol = abi::Protocol::kUdp;
+    const lib::Fd client = udp_client_of(udp);
+    CPPUNIT_ASSERT_EQUAL('a', ask_again(client, SOCK_DGRAM, &a));
+    const std::uint16_t before = a.last_client();
+    for (const test::Condition now : {test::Condition::kTerminating, test::Condition::kReady,
+                                      test::Condition::kTerminating}) {
+      udp.endpoints = {in_condition(a.endpoint(), now), b.endpoint()};
+      ok(rig().delta({udp}));
+      CPPUNIT_ASSERT_EQUAL('a', ask_again(client, SOCK_DGRAM, &a));
+      CPPUNIT_ASSERT_EQUAL(before, a.last_client());
+    }
+    CPPUNIT_ASSERT_EQUAL('b', ask(rig().port("ns1/svc1"), SOCK_DGRAM, &b));  // a new flow
+    udp.endpoints = {in_condition(a.endpoint(), test::Condition::kGone), b.endpoint()};
     ok(rig().delta({udp}));
     CPPUNIT_ASSERT_EQUAL('b', ask_again(client, SOCK_DGRAM, &b));
   }
