@@ -11,6 +11,14 @@ namespace sluice::log_id {
 
 #define SLUICE_LOG_ID(name, id, level, meaning, remedy) inline constexpr std::string_view name = id
 
+SLUICE_LOG_ID(kAffinityFileRejected, "affinity-file-rejected", "warning",
+              "A file of session affinity that an earlier process left in the state directory, or records in it, are "
+              "malformed or not trusted, and were ignored. These clients may reach another endpoint.",
+              "Find the program that writes to the state directory.");
+SLUICE_LOG_ID(kAffinityFileUnwritable, "affinity-file-unwritable", "warning",
+              "Session affinity of userspace mode cannot be written to the state directory. After a restart, clients "
+              "may reach another endpoint.",
+              "Check that the state directory is writable and has space.");
 SLUICE_LOG_ID(kAffinityNotImported, "affinity-not-imported", "warning",
               "The session affinity of some clients was not imported from the old backend; these clients may reach "
               "another endpoint.",

@@ -14,6 +14,7 @@
 #include "plugins/userspace/inspection.hpp"
 #include "plugins/userspace/limits.hpp"
 #include "plugins/userspace/probe.hpp"
+#include "plugins/userspace/relay/event_loop.hpp"
 #include "sluice/sdk/sdk.hpp"
 
 namespace sluice::userspace {
@@ -61,6 +62,7 @@ UserspaceBackend::~UserspaceBackend() {
     const RelayedNow lost = relayed_->now();
     if (lost.any()) log().info(log_id::kRelayedConnectionsEnd, describe(lost) + " end with this backend");
     if (retirement_ == nullptr) {
+      affinity_file_->keep();
       relayed_->record_lost(lost);  // the next process reports them
     } else {
       count_lost(host(), family(), lost);
@@ -131,6 +133,7 @@ void UserspaceBackend::start() {
   table_ = std::make_unique<ServiceTable>(family(), settings_, *engine_, *metrics_, kept_, relayed_, relay_mark_,
                                           beside_old_backend_ ? Takeover::kBesideOldBackend : Takeover::kAll);
   table_->prefer(std::move(adopted));
+  table_->keep_affinity(affinity_file_, std::move(saved_affinity_));
   affinity_.set_table(table_.get());
 }
 
@@ -144,6 +147,13 @@ void UserspaceBackend::start_engine() {
                   "cannot write the count of relayed connections; the next process cannot report lost connections: " +
                       relayed_->problem());
   }
+  // In a swap, the old backend exports what is current.
+  if (beside_old_backend_) {
+    AffinityFile::remove_all(state_dir_, family());
+  } else {
+    saved_affinity_ = std::make_unique<SavedAffinity>(state_dir_, family(), EventLoop::clock());
+  }
+  affinity_file_ = std::make_shared<AffinityFile>(state_dir_, family());
   metrics_ =
       std::make_unique<MetricsReporter>(host(), family(), engine_, MetricsReporter::kInterval, beside_old_backend_);
   report_ = engine_->add_report([this](bool begins, const std::string& sentence) {
@@ -157,6 +167,13 @@ void UserspaceBackend::start_engine() {
                  nullptr);
   });
   host_relay_ = static_cast<abi::HostRelay*>(host().extension(sdk::view(abi::kHostRelay)));
+}
+
+void UserspaceBackend::report_affinity_file() {
+  const std::string problem = affinity_file_->problem();
+  if (problem.empty() || std::exchange(affinity_unwritable_logged_, true)) return;
+  log().warning(log_id::kAffinityFileUnwritable,
+                "cannot write session affinity to the state directory; the next process begins without it: " + problem);
 }
 
 // Reports the connections that were lost with an earlier process.
@@ -188,6 +205,9 @@ std::vector<Portal> UserspaceBackend::serve(const abi::Transaction& transaction,
   const std::vector<abi::ServicePort> served = update(transaction, problems);
   if (full) {
     table_->remove_stale();
+    if (const std::string problem = table_->saved_affinity_problem(); !problem.empty()) {
+      log().warning(log_id::kAffinityFileRejected, "session affinity of the previous process ignored: " + problem);
+    }
     table_->discard_preferred();
   }
   std::vector<Portal> portals;
@@ -290,6 +310,7 @@ void UserspaceBackend::report_relay_ports(const abi::Transaction& transaction) {
 abi::Code UserspaceBackend::do_verify(abi::Error* error) {
   if (!valid_) return sdk::fail(error, abi::Code::kNeedFull, {}, "no rules have been written yet");
   table_->purge_affinity();
+  report_affinity_file();
   const auto drift = writer_.find_drift();
   if (!drift) return abi::Code::kOk;
   valid_ = false;
@@ -327,6 +348,7 @@ void UserspaceBackend::retire_leftovers(const std::vector<std::string>& claims) 
   }
   if (claims_all(family(), claims)) return;
   kept_.drop_all_except({});
+  AffinityFile::remove_all(state_dir_, family());
   report_lost();
 }
 
@@ -341,6 +363,7 @@ abi::Code UserspaceBackend::do_cleanup(abi::Error*) {
   remove_unclaimed(writer_, family(), {});
   kept_.drop_all_except({});
   RelayedCount::take_lost(state_dir_, family());
+  AffinityFile::remove_all(state_dir_, family());
   return abi::Code::kOk;
 }
 

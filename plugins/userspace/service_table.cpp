@@ -23,6 +23,10 @@ std::uint64_t random_seed() {
   return (std::uint64_t{device()} << 32) | device();
 }
 
+std::uint64_t list_of(const Listener& listener) {
+  return affinity_list(listener.name(), listener.protocol(), listener.kind() == ListenerKind::kLocal);
+}
+
 }  // namespace
 
 PortalId portal_id(const abi::ServicePortKey& key) { return {sdk::service_port_name(key), key.protocol}; }
@@ -104,6 +108,7 @@ std::string ServiceTable::update_listener(OpenListener& to, ListenerKind kind, b
   if (is_new) {
     listener = std::make_shared<Listener>(sdk::service_port_name(port.key), port.key.protocol, family_, kind,
                                           settings_.balancer, ++seed_, relayed_, mark_);
+    listener->balancer().keep_affinity(affinity_file_, list_of(*listener));
   }
   listener->set_sends_proxy_header(port.key.protocol == abi::Protocol::kTcp &&
                                    settings_.uses_proxy_protocol(sdk::text(port.key.service_namespace),
@@ -121,6 +126,7 @@ std::string ServiceTable::update_listener(OpenListener& to, ListenerKind kind, b
     return {};
   }
   // Endpoints and session affinity are set before the listener accepts its first client.
+  restore_affinity(*listener, port.affinity_seconds);
   if (const auto bound = bindings_.find(portal_id(port.key)); bound != bindings_.end()) {
     listener->balancer().bind(bound->second, EventLoop::clock());
   }
@@ -132,6 +138,20 @@ std::string ServiceTable::update_listener(OpenListener& to, ListenerKind kind, b
     return std::string("serve a proxy port: ") + error.what();
   }
   return {};
+}
+
+// Binds the clients that earlier processes left. The time while no process ran counts.
+void ServiceTable::restore_affinity(Listener& listener, std::uint32_t seconds) {
+  if (saved_affinity_ == nullptr || seconds == 0) return;
+  const Nanoseconds now = EventLoop::clock();
+  const Nanoseconds timeout = Nanoseconds{seconds} * 1'000'000'000;
+  std::vector<Balancer::Binding> bindings;
+  for (const SavedAffinity::Client& saved : saved_affinity_->clients(list_of(listener))) {
+    const Nanoseconds age = now - saved.used;
+    if (age >= timeout) continue;
+    bindings.push_back({saved.client, saved.endpoint, saved.port, std::chrono::nanoseconds(timeout - age)});
+  }
+  listener.balancer().bind(std::move(bindings), now);
 }
 
 // Of the endpoints that have left the list, those whose clients must leave now.

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "plugins/common/address_hash.hpp"
+#include "plugins/userspace/balancer/affinity_file.hpp"
 #include "plugins/userspace/claim_arbiter.hpp"
 #include "plugins/userspace/kept_service_port.hpp"
 #include "plugins/userspace/metrics_reporter.hpp"
@@ -54,13 +55,23 @@ class ServiceTable {
 
   // Proxy ports to try first when a service port is added; each is used once.
   void prefer(std::map<PortalId, ProxyPorts> ports) { preferred_ = std::move(ports); }
+  // Copies session affinity to `file`. `saved`: that of earlier processes, for service ports that are added until
+  // discard_preferred().
+  void keep_affinity(std::shared_ptr<AffinityFile> file, std::unique_ptr<SavedAffinity> saved) {
+    affinity_file_ = std::move(file);
+    saved_affinity_ = std::move(saved);
+  }
+  // Why the affinity of earlier processes was rejected; empty if it was not.
+  std::string saved_affinity_problem() const { return saved_affinity_ == nullptr ? "" : saved_affinity_->problem(); }
   bool prefers(const PortalId& id) const { return preferred_.contains(id); }
   // Imports session affinity from another backend, also for a service port that is added later.
   void bind(const PortalId& id, std::vector<Balancer::Binding> bindings);
-  // Discards preferred ports and bindings of service ports that were not added.
+  // Discards preferred ports and affinity of service ports that were not added.
   void discard_preferred() {
     preferred_.clear();
     bindings_.clear();
+    if (saved_affinity_ != nullptr) saved_affinity_->discard();
+    saved_affinity_ = nullptr;
   }
   // Visits each client that session affinity binds, once per service port.
   void each_binding(const std::function<void(const PortalId&, const Balancer::Binding&)>& visit) const;
@@ -162,6 +173,7 @@ class ServiceTable {
   static std::vector<EndpointPtr> ended_endpoints(OpenListener& of, const abi::ServicePort& port,
                                                   std::vector<EndpointPtr> gone);
   void open(OpenListener& to, ListenerPtr listener, std::uint16_t preferred);
+  void restore_affinity(Listener& listener, std::uint32_t seconds);
   void close_later(OpenListener& listener);
   void keep_all();
   void drop_names(const OpenListener& listener);
@@ -187,6 +199,8 @@ class ServiceTable {
   Entries entries_;
   std::map<PortalId, ProxyPorts> preferred_;
   std::map<PortalId, std::vector<Balancer::Binding>> bindings_;
+  std::shared_ptr<AffinityFile> affinity_file_;
+  std::unique_ptr<SavedAffinity> saved_affinity_;
   std::vector<OpenListener> closing_;
   std::unordered_map<abi::Address, std::size_t> addresses_;  // of frontends, with reference counts
   std::uint64_t round_ = 0;
