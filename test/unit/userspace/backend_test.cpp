@@ -200,8 +200,8 @@ class BackendTest : public test::UserspaceFixture {
     CPPUNIT_ASSERT_EQUAL('a', ask_again(client, SOCK_DGRAM, &a));
     const std::uint16_t before = a.last_client();
     for (int round = 0; round < 5; ++round) {
-      for (const auto& others : {std::vector{b.endpoint(), c.endpoint()}, std::vector{c.endpoint()}}) {
-        udp.endpoints = others;
+      for (const auto& beside : {std::vector{b.endpoint(), c.endpoint()}, std::vector{c.endpoint()}}) {
+        udp.endpoints = beside;
         udp.endpoints.push_back(a.endpoint());
         ok(rig().delta({udp}));
         CPPUNIT_ASSERT_EQUAL('a', ask_again(client, SOCK_DGRAM, &a));

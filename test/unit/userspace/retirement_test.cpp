@@ -387,7 +387,7 @@ class RetirementTest : public test::UserspaceFixture {
     retries(retire(60));
     for (std::uint32_t second = 3; second < 30; second += 3) {
       rig().host.pass(3);
-      u.say_again();
+      u.send_again();
       CPPUNIT_ASSERT(hears(client, 'u'));
       retries(retire(60 - second));
     }

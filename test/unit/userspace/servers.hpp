@@ -41,10 +41,10 @@ class Server {
     char question = 0;
     CPPUNIT_ASSERT(recvfrom(socket_.get(), &question, 1, 0, client.get(), &size) == 1);
     last_client_ = client;
-    say_again();
+    send_again();
   }
   // UDP: sends its letter to the last client once more.
-  void say_again() const {
+  void send_again() const {
     CPPUNIT_ASSERT_EQUAL(ssize_t{1},
                          sendto(socket_.get(), &letter_, 1, 0, last_client_.get(), last_client_.size()));
   }
