@@ -51,6 +51,21 @@ def catch_up(t, running):
                  "what waited for the process is answered", seconds=20)
 
 
+def require_only_open_cut(t, flows, counts, open_at_ends, occasion):
+    """Only requests that were open at the end of a process fail, and none is refused: usually one each at this rate, more if the
+    machine is too busy to answer one before the next is sent."""
+    for flow in flows:
+        one = counts[flow.name]
+        failed = sum(one["failed"].values())
+        t.require(one["ok"] > 0, f"{flow.name}: nothing was answered")
+        most = open_at_ends[flow.name]
+        cut = one["reset"] if flow.kind == "tcp-new" else one["lost"]
+        other = failed + one["lost"] - cut
+        t.require(other == 0, f"{flow.name}: {other} failed for another reason: {one['failed']}, first: {one['first_failures'][:3]}")
+        t.require(cut <= most, f"{flow.name}: {cut} of {one['sent']} were cut by {occasion}: {one['first_failures'][:3]}")
+        t.remark(f"{flow.name}: of {one['sent']} {cut} ended with the process ({most} were open then), {one['late']} were late, {one['max_ms']:.0f} ms at most")
+
+
 @own_daemon(None, f"{MANY} times kill -9 and a start, half of them before it is ready: no connection fails or is cut, no "
             "datagram is lost, nothing is left over", families=FAMILIES, sources=["manifests"], backends=IN_KERNEL, slow=True)
 def in_kernel(t):
@@ -80,17 +95,6 @@ def relayed(t):
         # The next process accepts the whole backlog of the sockets at once, and must have served it.
         open_at_kills = loop(daemon, unready=False, running=running)
         counts = running.stop()
-        for flow in flows:
-            one = counts[flow.name]
-            failed = sum(one["failed"].values())
-            t.require(one["ok"] > 0, f"{flow.name}: nothing was answered")
-            # Only requests that were open at a kill fail: usually one each at this rate, more if the machine is too busy to
-            # answer one before the next is sent.
-            most = open_at_kills[flow.name]
-            cut = one["reset"] if flow.kind == "tcp-new" else one["lost"]
-            other = failed + one["lost"] - cut
-            t.require(other == 0, f"{flow.name}: {other} failed that no kill explains: {one['failed']}, first: {one['first_failures'][:3]}")
-            t.require(cut <= most, f"{flow.name}: {cut} of {one['sent']} were cut by {MANY} kills: {one['first_failures'][:3]}")
-            t.remark(f"{flow.name}: of {one['sent']} {cut} ended with the process ({most} were open then), {one['late']} were late, {one['max_ms']:.0f} ms at most")
+        require_only_open_cut(t, flows, counts, open_at_kills, f"{MANY} kills")
         t.require(not holder.warnings, f"the service manager complains: {holder.warnings[:3]}")
         daemon.daemon.stop()

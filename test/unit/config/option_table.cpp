@@ -62,6 +62,7 @@ std::vector<Option> process_options() {
       {"check", "", boolean, "", ""},
       {"init-only", "", boolean, "", ""},
       {"cleanup", "", boolean, "", ""},
+      {"hold-descriptors", "", boolean, "", ""},
       {"version", "", text, "", ""},
       {"help", "", boolean, "", ""},
       plain("state-dir", "", text, "/run/sluice", "/s",
