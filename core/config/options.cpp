@@ -487,9 +487,9 @@ constexpr std::array kOptions = std::to_array<Option>({
              "in any case. The settings drainTimeout of single backends concern removed endpoints.",
      .reload = "Stored; applied to the next swap.",
      .setting = in_settings<&Settings::drain_timeout>, .check = drain_timeout, .change = {7, Part::none}},
-    {.field = "descriptorHolderTimeout", .document = Document::sluice, .kind = duration, .group = userspace,
-     .help = "Maximum time for which the descriptor holder keeps listening sockets after the daemon has ended; 0s "
-             "starts no holder.", .allowed = "0s to 1h",
+    {.field = "descriptorHolderTimeout", .document = Document::sluice, .kind = duration, .group = backend,
+     .help = "Maximum time for which the descriptor holder keeps the listening sockets of userspace mode after the "
+             "daemon has ended; 0s starts no holder.", .allowed = "0s to 1h",
      .note = "The daemon starts the holder if no service manager stores descriptors. Clients that connect while no "
              "daemon runs wait for this time at most, then they are reset.",
      .reload = "Stored; applied when the daemon starts again.",

@@ -250,8 +250,11 @@ std::vector<std::string> DescriptorKeeper::all() const {
 DescriptorKeeper::Statistics DescriptorKeeper::statistics() const {
   const lib::Lock lock(mutex_);
   Statistics out{kept_.size(), passed_, sender_.pending()};
-  if (has_store_) out.store = holder_ == nullptr ? "service manager" : holder_->name();
-  if (holder_ != nullptr) out.holder = holder_->process();
+  if (has_store_ && holder_ == nullptr) out.store = "service manager";
+  if (holder_ != nullptr && holder_->connected()) {
+    out.store = holder_->name();
+    out.holder = holder_->process();
+  }
   return out;
 }
 

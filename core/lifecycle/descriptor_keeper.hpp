@@ -65,8 +65,8 @@ class DescriptorKeeper final : private DescriptorSender::Owner {
     std::size_t kept = 0;
     std::size_t passed = 0;   // received at start
     std::size_t pending = 0;  // changes not yet sent to the store
-    const char* store = "";   // "service manager", "descriptor holder", or empty
-    pid_t holder = 0;         // its process; 0: none runs
+    const char* store = "";   // "service manager", a connected "descriptor holder", or empty
+    pid_t holder = 0;         // its process; 0: unknown
   };
   Statistics statistics() const;  // any thread
 

@@ -36,7 +36,7 @@ void limit_waiting(int socket, milliseconds timeout) {
   ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
 }
 
-lib::Fd connected(const std::string& path, milliseconds patience) {
+lib::Fd connect_to(const std::string& path, milliseconds patience) {
   const auto address = holding::address_of(path);
   lib::Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!address || !socket.valid()) return {};
@@ -66,7 +66,7 @@ void log_unusable(const std::string& why) {
 HolderLink::~HolderLink() { close(); }
 
 std::vector<base::PassedDescriptor> HolderLink::take() {
-  lib::Fd socket = connected(options_.path, options_.patience);
+  lib::Fd socket = connect_to(options_.path, options_.patience);
   if (!socket.valid()) return {};
   const auto hello = greet(socket.get());
   if (!hello) {
@@ -118,18 +118,19 @@ std::optional<std::vector<base::PassedDescriptor>> HolderLink::take_from(int soc
 }
 
 void HolderLink::end() {
-  if (!socket_.valid() && !old_.valid()) socket_ = connected(options_.path, options_.patience);
+  if (!socket_.valid() && !old_.valid()) socket_ = connect_to(options_.path, options_.patience);
   for (lib::Fd* one : {&socket_, &old_}) {
     if (one->valid()) send_to(one->get(), {.type = Type::end});
     one->reset();
   }
+  connected_ = false;
   reap(process_.exchange(0));
 }
 
 StoreLink::Opened HolderLink::open() {
   if (socket_.valid()) return Opened::same;
   if (!old_.valid()) {
-    lib::Fd running = connected(options_.path, options_.patience);
+    lib::Fd running = connect_to(options_.path, options_.patience);
     const auto hello = running.valid() ? greet(running.get()) : std::nullopt;
     if (hello && hello->version == holding::kVersion) {
       use(std::move(running));
@@ -144,7 +145,7 @@ StoreLink::Opened HolderLink::open() {
     }
     return Opened::failed;
   }
-  lib::Fd socket = connected(options_.path, options_.patience);
+  lib::Fd socket = connect_to(options_.path, options_.patience);
   if (!socket.valid() || !greet(socket.get())) return Opened::failed;
   start_failure_logged_ = false;
   use(std::move(socket));
@@ -157,11 +158,13 @@ void HolderLink::use(lib::Fd socket) {
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) process_ = peer.pid;
   ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
   socket_ = std::move(socket);
+  connected_ = true;
 }
 
 void HolderLink::close() {
   if (!socket_.valid()) return;
   socket_.reset();
+  connected_ = false;
   process_ = 0;
 }
 

@@ -51,7 +51,9 @@ class HolderLink final : public StoreLink {
   bool read() override;
   void settled() override;
 
-  // [any thread] 0: no holder is connected.
+  // [any thread]
+  bool connected() const { return connected_; }
+  // 0: no holder is connected, or it is in another PID namespace.
   pid_t process() const { return process_; }
 
  private:
@@ -64,6 +66,7 @@ class HolderLink final : public StoreLink {
   const Options options_;
   lib::Fd socket_;
   lib::Fd old_;  // a holder that the current one replaces
+  std::atomic<bool> connected_{false};
   std::atomic<pid_t> process_{0};
   bool start_failure_logged_ = false;
   bool refusal_logged_ = false;

@@ -108,6 +108,10 @@ SLUICE_LOG_ID(kRelayHampered, "relay-hampered", "warning",
 SLUICE_LOG_ID(kRelayRecovered, "relay-recovered", "info",
               "A shortage of the relay that a relay-hampered line named has ended.",
               "");
+SLUICE_LOG_ID(kRelayedConnectionsContinue, "relayed-connections-continue", "info",
+              "The daemon ends, and established relayed connections continue in a process of their own, for at most "
+              "stopDrainTimeout.",
+              "");
 SLUICE_LOG_ID(kRelayedConnectionsEnd, "relayed-connections-end", "info",
               "Relayed connections end with this instance of the userspace backend.",
               "");

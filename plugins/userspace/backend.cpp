@@ -3,6 +3,8 @@
 
 #include "plugins/userspace/backend.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <map>
 #include <utility>
@@ -58,7 +60,8 @@ UserspaceBackend::~UserspaceBackend() {
     // Claims are released only after retirement. Otherwise the process may be ending, and the next one takes them over.
     if (retirement_ != nullptr) table_->release_claims();
     table_->leave_accept_queues();
-    const RelayedNow lost = relayed_->now();
+    RelayedNow lost = relayed_->now();
+    if (retirement_ == nullptr) continue_connections(lost);
     if (lost.any()) log().info(log_id::kRelayedConnectionsEnd, describe(lost) + " end with this backend");
     if (retirement_ == nullptr) {
       relayed_->record_lost(lost);  // the next process reports them
@@ -67,6 +70,21 @@ UserspaceBackend::~UserspaceBackend() {
     }
   }
   if (engine_ != nullptr) engine_->remove_report(report_);
+}
+
+// The process ends: its connections continue in another one, if the settings say so.
+void UserspaceBackend::continue_connections(RelayedNow& now) {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(settings_.relay.stop_drain).count();
+  if (seconds == 0 || now.connections == 0 || getpid() == 1) return;
+  engine_->continue_at_end();
+  table_->continue_connections();
+  relayed_->connections_continue();
+  log().info(log_id::kRelayedConnectionsContinue,
+             describe({now.connections, 0}) + " continue in a process of their own for at most " +
+                 std::to_string(seconds) + " s");
+  now.connections = 0;
+  // The file of relayed_ is gone.
+  if (now.flows != 0) RelayedCount(1, state_dir_, family()).record_lost(now);
 }
 
 abi::Code UserspaceBackend::do_probe(abi::Error*) {

@@ -57,6 +57,7 @@ class UserspaceBackend final : public sdk::BackendBase, private common::Inspecti
   void start();
   void start_engine();
   void report_lost();
+  void continue_connections(RelayedNow& now);
   void retire_leftovers(const std::vector<std::string>& claims);
   void log_tools();
   // Applies the transaction to the service table and returns the rules to write.

@@ -49,7 +49,7 @@ ServiceTable::~ServiceTable() {
   for (const abi::Protocol protocol : {abi::Protocol::kTcp, abi::Protocol::kUdp}) {
     for (const ListenerPtr& listener : listeners(protocol)) metrics_.remove(listener);
   }
-  reset_connections();
+  if (!connections_continue_) reset_connections();
 }
 
 void ServiceTable::begin(bool full) {

@@ -104,6 +104,8 @@ class ServiceTable {
   std::set<PortalId> open_ids(abi::Protocol protocol);
   // Resets all relayed connections, including those of service ports that were removed. REQUIRES: close()
   void reset_connections();
+  // The destructor does not reset them.
+  void continue_connections() { connections_continue_ = true; }
   void release_claims() { claims_.release_all(); }
   // At the end of the process: closes TCP sockets without emptying their accept queues, which the next process serves.
   void leave_accept_queues();
@@ -186,6 +188,7 @@ class ServiceTable {
   std::unordered_map<abi::Address, std::size_t> addresses_;  // of frontends, with reference counts
   std::uint64_t round_ = 0;
   std::uint64_t seed_;
+  bool connections_continue_ = false;
 };
 
 // The printed name and the protocol.

@@ -7,7 +7,7 @@ import re
 import signal
 import time
 
-from lib import holders, swapping, talk, traffic
+from lib import holders, pace, shell, swapping, talk, traffic
 from lib.addresses import E1, FAMILIES
 from lib.cases import POD, own_daemon
 from lib.objects import ready
@@ -170,6 +170,45 @@ def other_mode(t):
     t.settle()
     t.require(is_accepted(t, service.cluster()), "the Service does not work in nftables mode")
     daemon.swap("userspace")
+
+
+def as_process_1(daemon):
+    """Later processes of the daemon are process 1 of a PID namespace, as in a container."""
+    usual = daemon.daemon.command
+    daemon.daemon.command = lambda *words: ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *usual(*words)]
+
+
+def kill_container(t, daemon):
+    daemon.daemon.kill()
+    t.require(pace.wait_until(lambda: holders.is_unlocked(daemon.daemon.state_dir), 10), "the daemon outlives its container")
+
+
+@own_daemon(None, "a daemon that is process 1 of its container starts no descriptor holder, and uses one in another container",
+            **ONLY_HERE)
+def container(t):
+    server, service, daemon = served(t)
+    daemon.daemon.stop()
+    holders.wait_none(t, daemon.daemon, "after the timeout")
+    as_process_1(daemon)
+    daemon.start()
+    t.require(daemon.daemon.wait_logged("cannot start the descriptor holder", "process 1"), daemon.daemon.log_tail())
+    t.require(not holders.running(daemon.daemon.state_dir), "a holder runs")
+    outside = t.topology.start("node2", t.bench.programs.sluiced, "--hold-descriptors", "--state-dir", daemon.daemon.state_dir)
+    t.defer(lambda: shell.stop(outside))
+    holders.wait_stored(t, daemon.daemon)
+    ports = proxy_ports(t, service)
+    for _ in range(2):
+        kill_container(t, daemon)
+        require_waiting_client_is_served(t, server, service, daemon, "after the end of the container")
+        t.require(proxy_ports(t, service) == ports, f"ports {ports} became {proxy_ports(t, service)}")
+    target = service.cluster()
+    kill_container(t, daemon)
+    t.require(pace.wait_until(lambda: not is_accepted(t, target), 20), "connections are accepted after the timeout")
+    t.require(outside.poll() is None, "the holder has ended")
+    daemon.start()
+    holders.wait_stored(t, daemon.daemon)
+    t.require(shell.stop(outside) == 0, "the holder does not end with status 0 on SIGTERM")
+    kill_container(t, daemon)
 
 
 @own_daemon(None, "sluicectl status names what keeps the sockets; the holder has its own session and no privileges", **ONLY_HERE)

@@ -172,6 +172,12 @@ void TcpConnection::reset() noexcept {
   end();
 }
 
+void TcpConnection::add_descriptors(std::set<int>& out) const {
+  for (const End* end : {&client_, &server_}) {
+    if (end->socket.valid()) out.insert(end->socket.get());
+  }
+}
+
 void TcpConnection::end() noexcept {
   if (state_ == State::kEnded) return;
   if (state_ == State::kDialling) group_.listener->balancer().dial_abandoned(endpoint_);

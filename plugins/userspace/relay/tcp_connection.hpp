@@ -8,6 +8,7 @@
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -38,6 +39,7 @@ class TcpConnection final : public Retired, private Timer {
   void endpoint_gone(Nanoseconds reset_at) noexcept;
   void reset_by(Nanoseconds deadline) noexcept;
   void reset() noexcept;
+  void add_descriptors(std::set<int>& out) const;
 
   ConnectionHook of_listener;
   ConnectionHook of_endpoint;

@@ -46,6 +46,12 @@ TcpRelay::~TcpRelay() {
   }
 }
 
+void TcpRelay::add_descriptors(std::set<int>& out) const {
+  for (const auto& [listener, group] : listeners_) {
+    for (const TcpConnection& connection : group.connections) connection.add_descriptors(out);
+  }
+}
+
 Nanoseconds TcpRelay::dial_timeout(unsigned time_outs) const noexcept {
   const auto& ladder = settings().dial_timeouts;
   return ladder.empty() ? 0 : nanoseconds(ladder[std::min<std::size_t>(time_outs, ladder.size() - 1)]);

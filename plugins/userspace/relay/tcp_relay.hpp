@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -59,6 +60,11 @@ class TcpRelay {
   void listener_closed(const ListenerPtr& listener, bool keep_connections) noexcept;
   // Resets all connections counted in `counted`.
   void reset(const RelayedCount& counted) noexcept;
+
+  // Any thread: connections, including those being passed from other threads.
+  std::size_t load() const noexcept { return load_.load(); }
+  // The sockets of all connections. REQUIRES: the loop does not run
+  void add_descriptors(std::set<int>& out) const;
 
   // The following are called by connections of this relay.
   void queue(TcpConnection& connection) noexcept;

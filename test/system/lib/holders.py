@@ -4,6 +4,7 @@
 
 import array
 import contextlib
+import fcntl
 import os
 import socket
 import struct
@@ -25,6 +26,14 @@ def running(state_dir):
     return [int(one) for one in os.listdir("/proc") if one.isdigit() and path(state_dir) in _words(one)]
 
 
+def is_unlocked(state_dir):
+    """Whether no daemon uses the state directory."""
+    with open(os.path.join(state_dir, "lock"), "r+b") as file, contextlib.suppress(BlockingIOError, PermissionError):
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
 def is_running(process):
     return "--descriptor-holder" in _words(process)
 
@@ -42,7 +51,11 @@ def wait_one(t, daemon):
 
 def wait_stored(t, daemon):
     """Returns once the holder has everything."""
-    t.wait_until(lambda: _kept(daemon).get("count") and _kept(daemon).get("pending") == 0, "all sockets are stored")
+    def stored():
+        kept = _kept(daemon)
+        return kept.get("count") and kept.get("pending") == 0 and kept.get("store") == "descriptor holder"
+
+    t.wait_until(stored, "all sockets are stored")
 
 
 def wait_none(t, daemon, occasion, process=None):
