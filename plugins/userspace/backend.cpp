@@ -3,8 +3,6 @@
 
 #include "plugins/userspace/backend.hpp"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <map>
 #include <utility>
@@ -16,6 +14,7 @@
 #include "plugins/userspace/inspection.hpp"
 #include "plugins/userspace/limits.hpp"
 #include "plugins/userspace/probe.hpp"
+#include "plugins/userspace/relay/drain_process.hpp"
 #include "sluice/sdk/sdk.hpp"
 
 namespace sluice::userspace {
@@ -75,7 +74,7 @@ UserspaceBackend::~UserspaceBackend() {
 // The process ends: its connections continue in another one, if the settings say so.
 void UserspaceBackend::continue_connections(RelayedNow& now) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(settings_.relay.stop_drain).count();
-  if (seconds == 0 || now.connections == 0 || getpid() == 1) return;
+  if (seconds == 0 || now.connections == 0 || !can_be_outlived()) return;
   engine_->continue_at_end();
   table_->continue_connections();
   relayed_->connections_continue();

@@ -11,8 +11,12 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include "lib/files.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::userspace {
 namespace {
@@ -54,8 +58,21 @@ void close_other_sockets(const std::set<int>& kept) {
 
 }  // namespace
 
+// Lines such as "0::/system.slice/sluiced.service".
+bool can_be_outlived(pid_t process, std::string_view cgroups) {
+  if (process == 1) return false;
+  for (const std::string& line : lib::split(cgroups, '\n')) {
+    if (line.ends_with(".service")) return false;
+  }
+  return true;
+}
+
+bool can_be_outlived() {
+  const auto cgroups = lib::read_file("/proc/self/cgroup");
+  return can_be_outlived(getpid(), cgroups ? std::string_view(*cgroups) : std::string_view());
+}
+
 bool drain_in_new_process(const DrainWork& work) noexcept {
-  if (getpid() == 1) return false;
   const pid_t child = fork();
   if (child == 0) {
     try {
