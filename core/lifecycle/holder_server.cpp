@@ -23,8 +23,6 @@ using holding::Type;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kAnswerInterval{5};
-// Messages of one client before the others have their turn.
-constexpr int kMessagesAtOnce = 256;
 constexpr std::size_t kMaxName = 64;
 
 lib::Clock::Time time_now() { return lib::SteadyClock().now(); }
@@ -102,7 +100,7 @@ void HolderServer::accept_client() {
 }
 
 void HolderServer::serve(Client& client) {
-  for (int i = 0; i < kMessagesAtOnce && client.fd.valid() && !end_; ++i) {
+  for (int i = 0; i < options_.messages_at_once && client.fd.valid() && !end_; ++i) {
     Message message;
     bool lost_fd = false;
     switch (holding::receive(client.fd.get(), message, lost_fd, MSG_DONTWAIT)) {
@@ -143,9 +141,8 @@ void HolderServer::hello(Client& client, std::uint32_t timeout) {
   // The lock of the state directory allows one daemon, so the earlier one has ended. What it sent is older.
   for (Client& other : clients_) {
     if (&other == &client || !other.is_daemon) continue;
-    for (std::size_t before = 0; other.fd.valid() && before < options_.max_descriptors; before += kMessagesAtOnce) {
-      serve(other);
-    }
+    // More messages than that do not fit into the queue of a socket.
+    for (std::size_t turns = 0; other.fd.valid() && turns < options_.max_descriptors; ++turns) serve(other);
     other.fd.reset();
   }
   client.is_daemon = true;

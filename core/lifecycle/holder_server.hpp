@@ -30,6 +30,7 @@ class HolderServer {
     std::vector<uid_t> users;           // of clients; others are disconnected
     std::size_t max_descriptors = 16384;
     std::size_t max_clients = 16;
+    int messages_at_once = 256;                 // of one client, before the others have their turn
     std::chrono::milliseconds patience{5'000};  // with a client that does not read
     std::uint16_t version = holding::kVersion;
     bool stays = false;  // instead of ending, closes everything that it has

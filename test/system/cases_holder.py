@@ -118,7 +118,7 @@ def other_version(t):
     with holders.Other(daemon.daemon.state_dir, version=0) as other:
         daemon.daemon.kill()
         other.take_over()
-        t.wait_until(lambda: not holders.is_running(first), "the first holder has ended")
+        t.require(pace.wait_until(lambda: not holders.is_running(first), 10), "the first holder runs on")
         require_waiting_client_is_served(t, server, service, daemon, "after a holder of version 0")
         t.wait_until(lambda: other.ended, "the holder of version 0 has ended")
     holders.wait_one(t, daemon.daemon)

@@ -16,6 +16,8 @@ from lib.fd_holder import FdHolder
 MANY = int(os.environ.get("SLUICE_TEST_RESTARTS") or (200 if os.environ.get("SLUICE_LONG", "0") != "0" else 10))
 LONGEST_LIFE = 0.8 * pace.SLOWNESS  # seconds of every second process: before or after it is ready
 
+CUT = ("ECONNRESET", "closed while it was to answer")
+
 
 def loop(daemon, unready, running=None):
     """`unready`: every second process is killed at a random instant, ready or not; the others have served for a while. With
@@ -59,7 +61,8 @@ def require_only_open_cut(t, flows, counts, open_at_ends, occasion):
         failed = sum(one["failed"].values())
         t.require(one["ok"] > 0, f"{flow.name}: nothing was answered")
         most = open_at_ends[flow.name]
-        cut = one["reset"] if flow.kind == "tcp-new" else one["lost"]
+        # On a busy machine a reset may also arrive before connect() returns, or after the answer.
+        cut = sum(one["failed"].get(kind, 0) for kind in CUT) if flow.kind == "tcp-new" else one["lost"]
         other = failed + one["lost"] - cut
         t.require(other == 0, f"{flow.name}: {other} failed for another reason: {one['failed']}, first: {one['first_failures'][:3]}")
         t.require(cut <= most, f"{flow.name}: {cut} of {one['sent']} were cut by {occasion}: {one['first_failures'][:3]}")

@@ -164,7 +164,9 @@ class HolderServerTest : public CppUnit::TestFixture {
   // The next daemon can come before the holder has read what a killed one sent.
   void messages_of_a_killed_daemon_come_before_the_next_one() {
     for (int round = 0; round < 20; ++round) {
-      RunningHolder running(path());
+      auto mine = options();
+      mine.messages_at_once = 1;
+      RunningHolder running(mine);
       {
         HolderClient killed(path());
         killed.hello();
@@ -183,6 +185,7 @@ class HolderServerTest : public CppUnit::TestFixture {
     RunningHolder running(mine);
     HolderClient client(path());
     CPPUNIT_ASSERT(client.connected());
+    holding::send(client.socket(), holding::encode({.type = Type::hello}), -1);  // may fail already
     CPPUNIT_ASSERT(client.at_end());
     CPPUNIT_ASSERT(running.wait_ended());  // by its timeout
   }
