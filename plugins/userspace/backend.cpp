@@ -98,6 +98,9 @@ abi::Code UserspaceBackend::do_apply(const abi::Transaction& transaction, const 
   facts_ = std::move(facts);
   claim_facts_ = std::move(claims);
   start();
+  ClientFacts clients = client_facts(family(), node);
+  clients.possible = keeps_clients_;
+  client_policy_->set(std::move(clients));
   // Until write() ends, the rules in the kernel match the previous mark; sockets carry both marks meanwhile.
   relay_mark_->fetch_or(facts_.relay_mark);
   Problems problems;
@@ -129,6 +132,7 @@ void UserspaceBackend::start() {
   std::map<PortalId, ProxyPorts> adopted = writer_.read_proxy_ports();
   if (engine_ == nullptr) start_engine();
   table_ = std::make_unique<ServiceTable>(family(), settings_, *engine_, *metrics_, kept_, relayed_, relay_mark_,
+                                          client_policy_,
                                           beside_old_backend_ ? Takeover::kBesideOldBackend : Takeover::kAll);
   table_->prefer(std::move(adopted));
   affinity_.set_table(table_.get());
@@ -156,7 +160,16 @@ void UserspaceBackend::start_engine() {
     host().event(abi::Severity::kWarning, sdk::view(event_reasons::kRelayHampered.reason), sdk::view(sentence),
                  nullptr);
   });
+  probe_client_addresses();
   host_relay_ = static_cast<abi::HostRelay*>(host().extension(sdk::view(abi::kHostRelay)));
+}
+
+void UserspaceBackend::probe_client_addresses() {
+  if (!owns_node_) return;
+  const std::string problem = client_address_problem(family());
+  keeps_clients_ = problem.empty();
+  if (keeps_clients_) return;
+  log().warning(log_id::kClientAddressHidden, "endpoints see the address of the node instead of the client's: " + problem);
 }
 
 // Reports the connections that were lost with an earlier process.

@@ -56,6 +56,7 @@ class UserspaceBackend final : public sdk::BackendBase, private common::Inspecti
                    bool owns_node);
   void start();
   void start_engine();
+  void probe_client_addresses();
   void report_lost();
   void retire_leftovers(const std::vector<std::string>& claims);
   void log_tools();
@@ -81,6 +82,8 @@ class UserspaceBackend final : public sdk::BackendBase, private common::Inspecti
   std::unique_ptr<MetricsReporter> metrics_;
   std::shared_ptr<RelayedCount> relayed_;
   const std::shared_ptr<RelayMark> relay_mark_ = std::make_shared<RelayMark>(0);
+  const std::shared_ptr<ClientPolicy> client_policy_ = std::make_shared<ClientPolicy>();
+  bool keeps_clients_ = true;  // this node can give connections the addresses of clients
   KeptSockets kept_;
   std::unique_ptr<ServiceTable> table_;
   std::unique_ptr<Retirement> retirement_;

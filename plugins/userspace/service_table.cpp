@@ -29,7 +29,8 @@ PortalId portal_id(const abi::ServicePortKey& key) { return {sdk::service_port_n
 
 ServiceTable::ServiceTable(abi::Family family, const Settings& settings, Engine& engine, MetricsReporter& metrics,
                            KeptSockets& kept, std::shared_ptr<RelayedCount> relayed,
-                           std::shared_ptr<const RelayMark> mark, Takeover takeover)
+                           std::shared_ptr<const RelayMark> mark, std::shared_ptr<const ClientPolicy> policy,
+                           Takeover takeover)
     : family_(family),
       settings_(settings),
       engine_(engine),
@@ -37,6 +38,7 @@ ServiceTable::ServiceTable(abi::Family family, const Settings& settings, Engine&
       kept_(kept),
       relayed_(std::move(relayed)),
       mark_(std::move(mark)),
+      policy_(std::move(policy)),
       takeover_(takeover),
       opener_(family, settings.listen_address, settings.proxy_ports, engine.udp_sockets(), random_seed(), &kept,
               takeover),
@@ -103,12 +105,13 @@ std::string ServiceTable::update_listener(OpenListener& to, ListenerKind kind, b
   const bool is_new = listener == nullptr;
   if (is_new) {
     listener = std::make_shared<Listener>(sdk::service_port_name(port.key), port.key.protocol, family_, kind,
-                                          settings_.balancer, ++seed_, relayed_, mark_);
+                                          settings_.balancer, ++seed_, relayed_, mark_, policy_);
   }
   listener->set_sends_proxy_header(port.key.protocol == abi::Protocol::kTcp &&
                                    settings_.uses_proxy_protocol(sdk::text(port.key.service_namespace),
                                                                  sdk::text(port.key.service_name),
                                                                  sdk::text(port.key.port_name)));
+  listener->set_frontends(client_frontends(port));
   listener->balancer().set_affinity(port.affinity_seconds);
   std::vector<SocketAddress> targets;
   const abi::EndpointFlag list = kind == ListenerKind::kLocal ? abi::kEndpointInLocal : abi::kEndpointInCluster;

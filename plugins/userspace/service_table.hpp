@@ -43,10 +43,10 @@ struct ClaimFacts {
 class ServiceTable {
  public:
   // All references outlive this object. `relayed` counts connections and flows; `mark` is the packet mark of sockets to
-  // endpoints.
+  // endpoints; `policy` decides which address of a client these show.
   ServiceTable(abi::Family family, const Settings& settings, Engine& engine, MetricsReporter& metrics,
                KeptSockets& kept, std::shared_ptr<RelayedCount> relayed, std::shared_ptr<const RelayMark> mark,
-               Takeover takeover);
+               std::shared_ptr<const ClientPolicy> policy, Takeover takeover);
   // Resets established connections. Kept sockets stay open in the daemon, with the connections in their accept queues.
   ~ServiceTable();
   ServiceTable(const ServiceTable&) = delete;
@@ -176,6 +176,7 @@ class ServiceTable {
   KeptSockets& kept_;
   const std::shared_ptr<RelayedCount> relayed_;
   const std::shared_ptr<const RelayMark> mark_;
+  const std::shared_ptr<const ClientPolicy> policy_;
   const Takeover takeover_;
   ProxyPortOpener opener_;
   ClaimArbiter claims_;

@@ -38,9 +38,12 @@ unsigned processors() noexcept {
 
 struct Worker {
   Worker(TcpShared& shared, std::size_t udp_clients, ThreadStatistics& statistics, unsigned number)
-      : tcp(loop, shared, statistics, number), udp(loop, shared.settings, udp_clients, statistics, number) {}
+      : client_sockets(number),
+        tcp(loop, shared, client_sockets, statistics, number),
+        udp(loop, shared.settings, udp_clients, statistics, number, &client_sockets) {}
 
   EventLoop loop;
+  ClientSockets client_sockets;
   TcpRelay tcp;
   UdpRelay udp;
   std::thread thread;

@@ -10,9 +10,8 @@ TIMEOUT_WHEN_SILENT_MS = 350
 TIMEOUT_WHEN_ANSWERED_MS = 2500  # also for rejections
 
 
-# The source address that a server sees. Cases state it for the kernel modes; a relay turns KEPT and MASQUERADED into THE_NODES.
-# OWN is for servers that are not endpoints, whose traffic the proxy does not touch.
-KEPT, MASQUERADED, THE_NODES, OWN = "kept", "masqueraded", "the node's", "untouched"
+# The source address that a server sees. OWN is for servers that are not endpoints, whose traffic the proxy does not touch.
+KEPT, MASQUERADED, OWN = "kept", "masqueraded", "untouched"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,11 +62,11 @@ UNTOUCHED = untouched(a.OUTSIDE)
 
 
 def as_relayed(expected, protocol):
-    """Converts the expectation of a case for a proxy that relays: endpoints see an address of the node instead of the client,
-    and without an endpoint the proxy accepts connections but nothing answers."""
+    """Converts the expectation of a case for a proxy that relays: without an endpoint the proxy accepts connections but nothing
+    answers."""
     if expected == REJECTED:
         return CLOSED if protocol == "tcp" else DROPPED
-    return Expected(expected.kind, tuple((name, OWN if source == OWN else THE_NODES) for name, source in expected.sources))
+    return expected
 
 
 def mismatch(expected, lines, sender_ip, family):
@@ -111,5 +110,4 @@ def _fits(expected, words, sender_ip, family):
     source = dict(expected.sources).get(words[1])
     if source in (KEPT, OWN):
         return words[2] == sender_ip
-    there = source is not None and words[2] in a.node_addresses(family)
-    return there and (source == THE_NODES or words[2] != sender_ip)
+    return source == MASQUERADED and words[2] in a.node_addresses(family) and words[2] != sender_ip
