@@ -463,25 +463,24 @@ def fewest_first(t):
             speaking.append(client)
         return made
 
-    def still_open():
-        """The daemon's sockets, after data on each connection that must stay: on a busy machine IDLE passes meanwhile."""
+    def still_open(index):
+        """The number of the daemon's sockets to that endpoint, after data on each connection that must stay: on a busy machine IDLE
+        passes meanwhile. Their ports are not those that the endpoint sees."""
         for talker in speaking:
             talker.sendall(b".")
-        return open_sockets(t)
+        return sum(remote == places[index] for _, remote in open_sockets(t))
 
     first = open_many(6)
     t.require(len(first[0]) == len(first[1]) == 3, f"six connections: {len(first[0])} and {len(first[1])}")
-    # Connections to the other endpoint may have the same local ports.
-    closed, kept = ({(endpoint.getpeername()[1], in_table(*endpoint.getsockname()[:2])) for _, endpoint in first[index]}
-                    for index in (0, 1))
-    t.require(closed <= still_open(), f"the daemon's connections {closed} are not among {open_sockets(t)}")
+    places = [in_table(*first[index][0][1].getsockname()[:2]) for index in (0, 1)]
+    t.require(still_open(0) == 3, f"three connections of the daemon are not among {open_sockets(t)}")
     for client, endpoint in first[0]:
         speaking.remove(client)
         client.close()
         endpoint.close()
-    t.wait_until(lambda: not closed & still_open(), "the daemon has closed the connections to this endpoint")
+    t.wait_until(lambda: still_open(0) == 0, "the daemon has closed the connections to this endpoint")
     then = open_many(3)
-    t.require(kept <= still_open(), "the connections to the other endpoint are over")
+    t.require(still_open(1) == 3, "the connections to the other endpoint are over")
     t.require(len(then[0]) == 3, f"of three more {len(then[0])} went to the endpoint without any")
 
 
