@@ -4,9 +4,11 @@
 rules of other programs, ports that are in use, endpoints on the node itself."""
 
 import os
+import socket
+import struct
 
 from lib import addresses as a
-from lib import talk
+from lib import netns_http, talk
 from lib.cases import EXT, NODE, POD, Skip, case, kept, masqueraded, own_daemon
 from lib.addresses import E1, E2
 from lib.objects import ready
@@ -120,3 +122,39 @@ def on_the_node(t):
         port = 20000 + t.bench.allocator.number()
         seen = ask_from(t, sender, front, server, port)
         t.require(seen[0] == sender.ip(t.family), f"{sender.name} → {front.ip}: the endpoint saw {seen}")
+
+
+@case(None, "a packet of the endpoint outside of the window does not reset a connection", protocols=["tcp"], families=[a.V4],
+      sources=["manifests"], backends=["iptables", "userspace"])
+def outside_of_the_window(t):
+    server, number = talk.listen(t, E1)
+    service = t.service([ready(E1)], ports=[("p80", 80, number)])
+    t.settle()
+    client = talk.connect(t, POD, service.cluster())
+    endpoint = talk.accept(t, server)
+    client.sendall(b"first")
+    t.require(endpoint.recv(100) == b"first", "no data before")
+    segment = stray_segment(endpoint.getsockname(), endpoint.getpeername())
+    raw = netns_http.made_in(t.topology.namespace(E1.place),
+                             lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP))
+    with raw:
+        for _ in range(3):
+            raw.sendto(segment, (endpoint.getpeername()[0], 0))
+    client.sendall(b"second")
+    t.require(endpoint.recv(100) == b"second", "no data after the segments")
+    endpoint.sendall(b"third")
+    t.require(talk.receive(client) == b"third", "no answer after the segments")
+
+
+def stray_segment(source, destination):
+    """A TCP segment with a sequence number that the connection cannot have."""
+    def packed(checksum):
+        # An acknowledgement that is far outside of the window.
+        return struct.pack("!HHIIBBHHH", source[1], destination[1], 0x10000000, 0x10000000, 5 << 4, 0x10, 1000, checksum, 0)
+
+    header = socket.inet_aton(source[0]) + socket.inet_aton(destination[0]) + struct.pack("!BBH", 0, socket.IPPROTO_TCP, 20)
+    words = struct.unpack("!16H", header + packed(0))
+    total = sum(words)
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return packed(~total & 0xffff)
