@@ -23,6 +23,11 @@ BRIDGED_POD = a.Host("bridged-pod", "10.180.0.130", "fd00:10:0:180::8002", a.NOD
 BRIDGED_E1 = a.Host("bridged-e1", "10.180.0.131", "fd00:10:0:180::8003", a.NODE_NAME, namespace="e1")
 BRIDGE_PREFIX = {a.V4: 25, a.V6: 113}
 
+# linux/tcp.h
+TCP_REPAIR, TCP_REPAIR_QUEUE, TCP_QUEUE_SEQ = 19, 20, 21
+RECEIVE_QUEUE, SEND_QUEUE = 1, 2
+FAR = 10_000_000  # bytes beyond the window
+
 
 def seen_by(t, server):
     """The address and port of the client of the next connection or datagram."""
@@ -134,23 +139,27 @@ def outside_of_the_window(t):
     endpoint = talk.accept(t, server)
     client.sendall(b"first")
     t.require(endpoint.recv(100) == b"first", "no data before")
-    segment = stray_segment(endpoint.getsockname(), endpoint.getpeername())
+    segment, peer = stray_segment(endpoint), endpoint.getpeername()[0]
     raw = netns_http.made_in(t.topology.namespace(E1.place),
                              lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP))
     with raw:
         for _ in range(3):
-            raw.sendto(segment, (endpoint.getpeername()[0], 0))
+            raw.sendto(segment, (peer, 0))
     client.sendall(b"second")
     t.require(endpoint.recv(100) == b"second", "no data after the segments")
     endpoint.sendall(b"third")
     t.require(talk.receive(client) == b"third", "no answer after the segments")
 
 
-def stray_segment(source, destination):
-    """A TCP segment with a sequence number that the connection cannot have."""
+def stray_segment(one):
+    """A TCP segment to the peer of the socket, far outside of the window. A host that does not know the connection answers it
+    with a reset that the socket would accept."""
+    source, destination = one.getsockname(), one.getpeername()
+    next_to_send, next_expected = (number_of(one, queue) for queue in (SEND_QUEUE, RECEIVE_QUEUE))
+
     def packed(checksum):
-        # An acknowledgement that is far outside of the window.
-        return struct.pack("!HHIIBBHHH", source[1], destination[1], 0x10000000, 0x10000000, 5 << 4, 0x10, 1000, checksum, 0)
+        return struct.pack("!HHIIBBHHH", source[1], destination[1], (next_to_send + FAR) & 0xffffffff, next_expected, 5 << 4, 0x10,
+                           1000, checksum, 0)
 
     header = socket.inet_aton(source[0]) + socket.inet_aton(destination[0]) + struct.pack("!BBH", 0, socket.IPPROTO_TCP, 20)
     words = struct.unpack("!16H", header + packed(0))
@@ -158,3 +167,13 @@ def stray_segment(source, destination):
     while total >> 16:
         total = (total & 0xffff) + (total >> 16)
     return packed(~total & 0xffff)
+
+
+def number_of(one, queue):
+    """The next sequence number of a queue of the socket."""
+    one.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, 1)
+    try:
+        one.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR_QUEUE, queue)
+        return one.getsockopt(socket.IPPROTO_TCP, TCP_QUEUE_SEQ) & 0xffffffff
+    finally:
+        one.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, -1)  # off, without a packet
