@@ -6,6 +6,7 @@ rules of other programs, ports that are in use, endpoints on the node itself."""
 import os
 import socket
 import struct
+import time
 
 from lib import addresses as a
 from lib import netns_http, talk
@@ -27,6 +28,7 @@ BRIDGE_PREFIX = {a.V4: 25, a.V6: 113}
 TCP_REPAIR, TCP_REPAIR_QUEUE, TCP_QUEUE_SEQ = 19, 20, 21
 RECEIVE_QUEUE, SEND_QUEUE = 1, 2
 FAR = 10_000_000  # bytes beyond the window
+PAUSE = 6  # seconds
 
 
 def seen_by(t, server):
@@ -177,3 +179,30 @@ def number_of(one, queue):
         return one.getsockopt(socket.IPPROTO_TCP, TCP_QUEUE_SEQ) & 0xffffffff
     finally:
         one.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, -1)  # off, without a packet
+
+
+@own_daemon(None, "a UDP client that pauses until its conntrack entry has expired keeps its address", families=a.FAMILIES,
+            protocols=("udp",), sources=("manifests",), backends=("userspace",))
+def paused(t):
+    for name in ("udp_timeout", "udp_timeout_stream"):
+        t.topology.run("node", "sysctl", "-qw", f"net.netfilter.nf_conntrack_{name}=1")
+    t.bench.daemon.stop()
+    t.bench.flags = [*t.bench.flags, "--udp-timeout", "2m"]
+    t.bench.start_daemon()
+    server, number = talk.listen(t, E1)
+    service = t.service([ready(E1)], ports=[("p80", 80, number)])
+    t.settle()
+    client = talk.connect(t, POD, service.cluster())
+    ask_and_answer(t, client, server, "at first")
+    time.sleep(PAUSE)  # fixed time: the relay checks its entry only after a pause
+    t.wait_until(lambda: f"dport={number}" not in t.topology.run("node", "conntrack", "-L", "-p", "udp", check=False).stdout,
+                 "the entry has expired")
+    ask_and_answer(t, client, server, "after the pause")
+
+
+def ask_and_answer(t, client, server, occasion):
+    client.send(b"ask")
+    seen = server.recvfrom(100)[1]
+    t.require(seen[:2] == client.getsockname()[:2], f"{occasion} the endpoint saw {seen}")
+    server.sendto(b"answer", seen)
+    t.require(talk.receive(client) == b"answer", f"{occasion} no answer")
