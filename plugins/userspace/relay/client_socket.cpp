@@ -212,7 +212,7 @@ int ClientSockets::source_towards(const SocketAddress& endpoint, std::uint32_t m
 
 // EEXIST: another local port may work.
 int ClientSockets::create_entry(const RelayFlow& flow, const SocketAddress& client) noexcept {
-  const SeenSource same_port{client, client.port(), client.port()};
+  const ShownSource same_port{client, client.port(), client.port()};
   int error = conntrack_.create(flow, same_port, kEntrySeconds);
   if (error != EEXIST) return error;
   ConntrackEntry other;

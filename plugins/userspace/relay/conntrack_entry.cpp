@@ -75,13 +75,13 @@ void put_tuple(const Message& message, int type, std::uint8_t protocol, const So
   close_nest(message, tuple);
 }
 
-void put_seen_source(const Message& message, const SeenSource& seen) {
+void put_shown_source(const Message& message, const ShownSource& shown_as) {
   nlattr* const nat = open_nest(message, CTA_NAT_SRC);
-  put_address(message, CTA_NAT_V4_MINIP, CTA_NAT_V6_MINIP, seen.address);
-  put_address(message, CTA_NAT_V4_MAXIP, CTA_NAT_V6_MAXIP, seen.address);
+  put_address(message, CTA_NAT_V4_MINIP, CTA_NAT_V6_MINIP, shown_as.address);
+  put_address(message, CTA_NAT_V4_MAXIP, CTA_NAT_V6_MAXIP, shown_as.address);
   nlattr* const ports = open_nest(message, CTA_NAT_PROTO);
-  put_port(message, CTA_PROTONAT_PORT_MIN, seen.low);
-  put_port(message, CTA_PROTONAT_PORT_MAX, seen.high);
+  put_port(message, CTA_PROTONAT_PORT_MIN, shown_as.low);
+  put_port(message, CTA_PROTONAT_PORT_MAX, shown_as.high);
   close_nest(message, ports);
   close_nest(message, nat);
 }
@@ -123,7 +123,7 @@ bool read_tuple(const nlattr* tuple, int family, SocketAddress& from, SocketAddr
 
 bool ConntrackEntry::tcp_ended() const noexcept { return tcp_state == kTimeWait || tcp_state == kClose; }
 
-SeenSource any_port_like(const SocketAddress& client) {
+ShownSource any_port_like(const SocketAddress& client) {
   const std::uint16_t port = client.port();
   if (port < 512) return {client, 1, 511};
   if (port < 1024) return {client, 600, 1023};
@@ -132,12 +132,12 @@ SeenSource any_port_like(const SocketAddress& client) {
 
 namespace conntrack_message {
 
-Message create(const RelayFlow& flow, const SeenSource& seen, std::uint32_t seconds) {
+Message create(const RelayFlow& flow, const ShownSource& shown_as, std::uint32_t seconds) {
   Message message = begin(IPCTNL_MSG_CT_NEW, NLM_F_CREATE | NLM_F_EXCL, family_of(flow));
   put_tuple(message, CTA_TUPLE_ORIG, flow.protocol, flow.source, flow.destination);
   // The kernel changes the reply tuple itself. With the changed one here, it would find nothing to translate.
   put_tuple(message, CTA_TUPLE_REPLY, flow.protocol, flow.destination, flow.source);
-  put_seen_source(message, seen);
+  put_shown_source(message, shown_as);
   must(nla_put_u32(message.get(), CTA_TIMEOUT, htonl(seconds)));
   if (flow.protocol == IPPROTO_TCP) put_tcp_state(message);
   return message;
@@ -200,8 +200,8 @@ int Conntrack::request(Make make, ConntrackEntry* out) noexcept {
   }
 }
 
-int Conntrack::create(const RelayFlow& flow, const SeenSource& seen, std::uint32_t seconds) noexcept {
-  return request([&] { return conntrack_message::create(flow, seen, seconds); });
+int Conntrack::create(const RelayFlow& flow, const ShownSource& shown_as, std::uint32_t seconds) noexcept {
+  return request([&] { return conntrack_message::create(flow, shown_as, seconds); });
 }
 
 int Conntrack::remove(const RelayFlow& flow) noexcept {

@@ -21,14 +21,14 @@ struct RelayFlow {
 };
 
 // The source that other hosts see: an address and a range of ports, from which the kernel chooses an unused one.
-struct SeenSource {
+struct ShownSource {
   SocketAddress address;  // its port is not used
   std::uint16_t low = 0;
   std::uint16_t high = 0;
 };
 
 // The ports among which the kernel chooses when it masquerades `port`: programs trust ports below 1024.
-SeenSource any_port_like(const SocketAddress& client);
+ShownSource any_port_like(const SocketAddress& client);
 
 // An entry of the kernel.
 struct ConntrackEntry {
@@ -42,7 +42,7 @@ struct ConntrackEntry {
 
 namespace conntrack_message {
 // The entry does not expect a valid sequence number: packets that conntrack calls invalid would lose their translation.
-lib::netlink::Message create(const RelayFlow& flow, const SeenSource& seen, std::uint32_t seconds);
+lib::netlink::Message create(const RelayFlow& flow, const ShownSource& shown_as, std::uint32_t seconds);
 lib::netlink::Message remove(const RelayFlow& flow);
 lib::netlink::Message find(const RelayFlow& flow);           // whose first packet went this way
 lib::netlink::Message find_by_reply(const RelayFlow& flow);  // whose replies go this way
@@ -57,7 +57,7 @@ class Conntrack {
 
   // All return 0 or an errno. EEXIST: there is an entry with this flow, or with the same source as others see it.
   // `seconds`: until the entry ends, if no packet passes.
-  [[nodiscard]] int create(const RelayFlow& flow, const SeenSource& seen, std::uint32_t seconds) noexcept;
+  [[nodiscard]] int create(const RelayFlow& flow, const ShownSource& shown_as, std::uint32_t seconds) noexcept;
   int remove(const RelayFlow& flow) noexcept;
   [[nodiscard]] int find(const RelayFlow& flow, ConntrackEntry& out) noexcept;
   [[nodiscard]] int find_by_reply(const RelayFlow& flow, ConntrackEntry& out) noexcept;

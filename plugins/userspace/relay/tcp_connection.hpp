@@ -78,7 +78,7 @@ class TcpConnection final : public Retired, private Timer {
   TcpFlow up_;    // client to endpoint
   TcpFlow down_;  // endpoint to client
   SocketAddress address_;
-  Listener::Client seen_{};
+  Listener::Client shown_as_{};
   SocketAddress entry_;  // local end of the conntrack entry that translates the dial; without family: there is none
   Nanoseconds give_up_at_;
   Nanoseconds last_active_ = 0;

@@ -119,7 +119,7 @@ int TcpConnection::attempt(Nanoseconds now) noexcept {
 // Decides whether endpoints see the address of the client. Returns false without memory.
 bool TcpConnection::decide_source() noexcept {
   try {
-    seen_ = group_.listener->client(address_.address(), TcpArrival(client_.socket.get(), address_.family()));
+    shown_as_ = group_.listener->client(address_.address(), TcpArrival(client_.socket.get(), address_.family()));
     return true;
   } catch (const std::bad_alloc&) {
     return false;
@@ -132,12 +132,12 @@ int TcpConnection::connect_to_endpoint(Nanoseconds now) noexcept {
   const std::uint32_t mark = group_.listener->mark();
   ThreadStatistics& statistics = relay_.statistics();
   // An endpoint that reaches itself through the Service must not see its own address.
-  const bool keep = seen_.kept && !(target.address() == address_.address());
-  if (keep && !seen_.possible && !seen_.is_here) {
+  const bool keep = shown_as_.kept && !(target.address() == address_.address());
+  if (keep && !shown_as_.possible && !shown_as_.is_here) {
     statistics.clients_lost.add();
   } else if (keep) {
     ClientSockets::Opened opened =
-        relay_.client_sockets().connect_tcp({target, mark, address_, seen_.is_here}, now);
+        relay_.client_sockets().connect_tcp({target, mark, address_, shown_as_.is_here}, now);
     if (opened.source == ClientSockets::Source::kClient) {
       server_.socket = std::move(opened.socket);
       entry_ = opened.entry;

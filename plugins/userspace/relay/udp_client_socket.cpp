@@ -23,7 +23,7 @@ SocketAddress client_of(const UdpClientKey& key) noexcept {
 
 }  // namespace
 
-Listener::Client UdpRelay::State::seen(const Serving& serving, const UdpClientKey& key, UdpBatch::Slot datagram) const {
+Listener::Client UdpRelay::State::how_shown(const Serving& serving, const UdpClientKey& key, UdpBatch::Slot datagram) const {
   if (client_sockets == nullptr) return {};
   const SocketAddress client = client_of(key);
   const SocketAddress local(serving.listener->family(), key.local, serving.port);
@@ -31,19 +31,19 @@ Listener::Client UdpRelay::State::seen(const Serving& serving, const UdpClientKe
                                   UdpArrival(client_sockets->conntrack(), client, local, in->interface(datagram)));
 }
 
-int UdpRelay::State::connect_socket(const EndpointPtr& endpoint, const UdpClientKey& key, const Listener::Client& seen,
+int UdpRelay::State::connect_socket(const EndpointPtr& endpoint, const UdpClientKey& key, const Listener::Client& shown_as,
                                     Client& client) noexcept {
   const SocketAddress& target = endpoint->target();
   const std::uint32_t mark = client.serving->listener->mark();
   // An endpoint that reaches itself through the Service must not see its own address.
-  const bool keep = seen.kept && !(target.address() == key.client);
+  const bool keep = shown_as.kept && !(target.address() == key.client);
   if (!keep) {
     statistics.clients_hidden.add();
-  } else if (!seen.possible && !seen.is_here) {
+  } else if (!shown_as.possible && !shown_as.is_here) {
     statistics.clients_lost.add();
   } else {
     ClientSockets::Opened opened =
-        client_sockets->connect_udp({target, mark, client_of(key), seen.is_here}, loop.now());
+        client_sockets->connect_udp({target, mark, client_of(key), shown_as.is_here}, loop.now());
     if (opened.source == ClientSockets::Source::kClient) {
       client.socket = std::move(opened.socket);
       client.entry = opened.entry;

@@ -71,12 +71,12 @@ struct UdpRelay::State {
   Client* open(Serving& serving, const UdpClientKey& key, std::vector<EndpointPtr>& tried,
                std::span<const UdpBatch::Slot> datagrams);
   // Throws std::bad_alloc.
-  Listener::Client seen(const Serving& serving, const UdpClientKey& key, UdpBatch::Slot datagram) const;
+  Listener::Client how_shown(const Serving& serving, const UdpClientKey& key, UdpBatch::Slot datagram) const;
   // Connects; if the node is out of descriptors, evicts the client that is idle longest. 0 or an errno.
-  // `seen`: how endpoints see the client.
-  int connect(const EndpointPtr& endpoint, const UdpClientKey& key, const Listener::Client& seen,
+  // `shown_as`: how endpoints see the client.
+  int connect(const EndpointPtr& endpoint, const UdpClientKey& key, const Listener::Client& shown_as,
               Client& client) noexcept;
-  int connect_socket(const EndpointPtr& endpoint, const UdpClientKey& key, const Listener::Client& seen,
+  int connect_socket(const EndpointPtr& endpoint, const UdpClientKey& key, const Listener::Client& shown_as,
                      Client& client) noexcept;
   // Closes the socket of the client and removes its conntrack entry.
   void close(Client& client) noexcept;

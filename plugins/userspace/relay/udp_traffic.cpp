@@ -136,7 +136,7 @@ UdpRelay::State::Client* UdpRelay::State::open(Serving& serving, const UdpClient
                                                std::vector<EndpointPtr>& tried,
                                                std::span<const UdpBatch::Slot> datagrams) {
   auto client = std::make_unique<Client>(serving);
-  const Listener::Client as = seen(serving, key, datagrams.front());
+  const Listener::Client shown = how_shown(serving, key, datagrams.front());
   for (std::size_t attempt = 0; attempt < kEndpointsTried; ++attempt) {
     EndpointPtr endpoint = serving.listener->balancer().next(key.client, loop.now(), tried);
     if (endpoint == nullptr) {
@@ -144,7 +144,7 @@ UdpRelay::State::Client* UdpRelay::State::open(Serving& serving, const UdpClient
       return nullptr;
     }
     while (table.full()) evict();
-    const int failure = connect(endpoint, key, as, *client);
+    const int failure = connect(endpoint, key, shown, *client);
     if (failure == 0) {
       Endpoint& target = *endpoint;
       table.insert(*client, key, std::move(endpoint), loop.now());
@@ -168,10 +168,10 @@ UdpRelay::State::Client* UdpRelay::State::open(Serving& serving, const UdpClient
   return nullptr;
 }
 
-int UdpRelay::State::connect(const EndpointPtr& endpoint, const UdpClientKey& key, const Listener::Client& seen,
+int UdpRelay::State::connect(const EndpointPtr& endpoint, const UdpClientKey& key, const Listener::Client& shown_as,
                              Client& client) noexcept {
   for (int evictions = 0;; ++evictions) {
-    int failure = connect_socket(endpoint, key, seen, client);
+    int failure = connect_socket(endpoint, key, shown_as, client);
     if (failure == 0) failure = loop.add(client.socket.get(), EPOLLIN, &client);
     if (failure == 0) return 0;
     client.socket.reset();

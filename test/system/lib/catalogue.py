@@ -207,7 +207,6 @@ REPLACED = {
 # differences.py, and the runs show which cases assert them.
 DIFFERENT = {
     "userspace": {
-        "all": "endpoints see an address of the node instead of the client (BEH 8.2), unless PROXY protocol delivers the client address",
         "1, 11": "equal shares, because endpoints take turns",
         "13, 14, 17, 24, 28, 35, 89, 90": "without an endpoint TCP is accepted and closed and UDP is dropped; the kernel modes "
                                           "reject both",
@@ -218,7 +217,6 @@ DIFFERENT = {
         "63, 72": "127.0.0.1 serves without route_localnet",
         "74-76, 78": "session affinity is kept in the process, one table per list of endpoints",
         "8": "SCTP is not relayed: the port is reported as not programmed, the other ports of its Service are served",
-        "12": "interfaces decide which clients may use remote endpoints with policy Local; masquerading does not change",
         "94": "the fixed rules are those of BEH 8.1",
         "95, 97": "adding or removing an endpoint writes nothing",
         "98": "tested with a rejected Service, because a change of endpoints writes nothing that could fail",
@@ -230,7 +228,6 @@ DIFFERENT = {
 # Cases that do not apply to a backend, and why.
 NOT_APPLICABLE = {
     "userspace": {
-        3: "nothing is masqueraded: relayed connections start on the node",
         73: "there are no affinity rules",
         82: "changes of endpoints write nothing, between two syncs or not",
         99: "endpoints have no rules",
