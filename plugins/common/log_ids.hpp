@@ -26,7 +26,8 @@ SLUICE_LOG_ID(kCleanupSkipped, "cleanup-skipped", "warning",
               "The clean-up of the backend was skipped because the iptables programs cannot be used.",
               "Install the package iptables and run sluiced --cleanup again.");
 SLUICE_LOG_ID(kClientAddressHidden, "client-address-hidden", "warning",
-              "In userspace mode, endpoints see an address of the node instead of the client's. Logged once per address family.",
+              "In userspace mode, endpoints see an address of the node instead of the client's. Logged once per "
+              "address family.",
               "Grant the capability or load the kernel module that the line names, and restart the daemon.");
 SLUICE_LOG_ID(kConnectionsMaybeReset, "connections-maybe-reset", "warning",
               "Conntrack notifications were lost, or an entry could not be restored, while ipvs mode retired. "

@@ -169,7 +169,8 @@ void UserspaceBackend::probe_client_addresses() {
   const std::string problem = client_address_problem(family());
   keeps_clients_ = problem.empty();
   if (keeps_clients_) return;
-  log().warning(log_id::kClientAddressHidden, "endpoints see the address of the node instead of the client's: " + problem);
+  log().warning(log_id::kClientAddressHidden,
+                "endpoints see the address of the node instead of the client's: " + problem);
 }
 
 // Reports the connections that were lost with an earlier process.

@@ -360,8 +360,8 @@ constexpr auto kDefinitions = std::to_array<MetricDefinition>({
      kBackend},
     {"sluice_userspace_client_addresses_total", kCounter, "result",
      "Number of dials and UDP clients of the userspace proxy, by the source address that the endpoint sees.",
-     "result: kept (the client's address), masqueraded (the node's, as in iptables mode), or failed (the node's, because "
-     "the client's could not be used).",
+     "result: kept (the client's address), masqueraded (the node's, as in iptables mode), or failed (the node's, "
+     "because the client's could not be used).",
      kBackend},
     {"sluice_userspace_connections", kGauge, "",
      "Number of open TCP connections of clients of the userspace proxy.", "",

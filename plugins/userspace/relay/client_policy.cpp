@@ -28,6 +28,11 @@ bool is_pod(const ClientFacts& facts, const abi::Address& client, bool of_this_n
   return false;
 }
 
+// The kernel does not forward packets from such an address, in any mode.
+bool is_link_local(abi::Family family, const abi::Address& address) noexcept {
+  return family == abi::Family::kIpv6 && address.bytes[0] == 0xfe && (address.bytes[1] & 0xc0) == 0x80;
+}
+
 bool detects(abi::LocalDetectorKind kind) noexcept {
   return kind == abi::LocalDetectorKind::kCidr || kind == abi::LocalDetectorKind::kBridgeInterface ||
          kind == abi::LocalDetectorKind::kInterfaceNamePrefix;
@@ -74,7 +79,7 @@ bool keeps_client_address(const ClientFacts& facts, const ClientFrontends& front
                           const Arrival& arrival) {
   const bool may_be_internal = !facts.masquerade_all;
   const bool may_be_external = frontends.external && frontends.external_local;
-  if (!may_be_internal && !may_be_external) return false;
+  if ((!may_be_internal && !may_be_external) || is_link_local(facts.family, client)) return false;
   const bool here = facts.of_this_node(client);
   const bool pod = is_pod(facts, client, here, arrival);
   const bool internal = may_be_internal && (pod || !detects(facts.detector));

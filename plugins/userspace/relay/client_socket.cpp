@@ -173,9 +173,8 @@ ClientSockets::Opened ClientSockets::connect_from_here(int type, const Wanted& w
     opened.source = Source::kNode;  // no packet leaves the node with such a source
     return opened;
   }
-  opened.error = type == SOCK_DGRAM
-                     ? open_udp_socket(wanted.endpoint.family(), wanted.mark, opened.socket)
-                     : open_endpoint_socket(wanted.endpoint.family(), type, wanted.mark, opened.socket);
+  opened.error = type == SOCK_DGRAM ? open_udp_socket(wanted.endpoint.family(), wanted.mark, opened.socket)
+                                    : open_endpoint_socket(wanted.endpoint.family(), type, wanted.mark, opened.socket);
   if (opened.error != 0) return opened;
   set_on(opened.socket, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT);
   opened.error = bind_to(opened.socket, with_port(wanted.client, 0));

@@ -44,9 +44,7 @@ Message begin(unsigned type, std::uint16_t flags, int family) {
   return lib::netlink::make_message(type_of(type), flags, header);
 }
 
-nlattr* open_nest(const Message& message, int type) {
-  return must(nla_nest_start(message.get(), type | NLA_F_NESTED));
-}
+nlattr* open_nest(const Message& message, int type) { return must(nla_nest_start(message.get(), type | NLA_F_NESTED)); }
 
 void close_nest(const Message& message, nlattr* nest) { must(nla_nest_end(message.get(), nest)); }
 
@@ -107,7 +105,8 @@ bool read_address(const nlattr* attribute, int family, abi::Address& out) noexce
 bool read_end(const nlattr* tuple, int family, int address_type, int port_type, SocketAddress& out) noexcept {
   abi::Address address{};
   const nlattr* const port = nested_attribute(nested_attribute(tuple, CTA_TUPLE_PROTO), port_type);
-  if (!read_address(nested_attribute(nested_attribute(tuple, CTA_TUPLE_IP), address_type), family, address)) return false;
+  if (!read_address(nested_attribute(nested_attribute(tuple, CTA_TUPLE_IP), address_type), family, address))
+    return false;
   if (port == nullptr || nla_len(port) != sizeof(std::uint16_t)) return false;
   out = SocketAddress(family == AF_INET6 ? abi::Family::kIpv6 : abi::Family::kIpv4, address, ntohs(nla_get_u16(port)));
   return true;

@@ -129,7 +129,8 @@ int open_raw_packet_socket(int family, std::uint32_t mark, lib::Fd& out) noexcep
 int send_invalid_packet(int raw_socket, const RelayFlow& flow) noexcept {
   const Packet packet = packet_of(flow);
   const SocketAddress to = without_port(flow.destination);
-  const ssize_t sent = sendto(raw_socket, packet.data(), packet.size(), MSG_DONTWAIT | MSG_NOSIGNAL, to.get(), to.size());
+  const ssize_t sent =
+      sendto(raw_socket, packet.data(), packet.size(), MSG_DONTWAIT | MSG_NOSIGNAL, to.get(), to.size());
   return sent >= 0 ? 0 : errno;
 }
 
@@ -138,7 +139,8 @@ std::size_t ForeignNat::Hash::operator()(const Pair& pair) const noexcept {
   return (hash(pair.client) * 31 + hash(pair.endpoint)) * 31 + pair.protocol;
 }
 
-bool ForeignNat::masquerades(const RelayFlow& flow, std::uint32_t mark, Conntrack& conntrack, Nanoseconds now) noexcept {
+bool ForeignNat::masquerades(const RelayFlow& flow, std::uint32_t mark, Conntrack& conntrack,
+                             Nanoseconds now) noexcept {
   const Pair pair{flow.source.address(), flow.destination.address(), flow.protocol};
   const auto known = known_.find(pair);
   if (known != known_.end() && now < known->second.until) return known->second.masquerades;

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Whether rules of another program masquerade packets of a client to an endpoint, such as the rules of a CNI plugin for
-// packets that leave the cluster. In iptables mode such rules apply to Services, too. A conntrack entry of the relay would
-// bypass them, and the endpoint could not reply. Only on the thread of the loop.
+// packets that leave the cluster. In iptables mode such rules apply to Services, too. A conntrack entry of the relay
+// would bypass them, and the endpoint could not reply. Only on the thread of the loop.
 //
-// The kernel is the only one that can evaluate the rules, so it receives a packet: a SYN or an empty datagram with a wrong
-// checksum, which the endpoint ignores. The entry that the packet leaves behind has the answer.
+// The kernel is the only one that can evaluate the rules, so it receives a packet: a SYN or an empty datagram with a
+// wrong checksum, which the endpoint ignores. The entry that the packet leaves behind has the answer.
 #pragma once
 
 #include <cstddef>

@@ -23,7 +23,8 @@ SocketAddress client_of(const UdpClientKey& key) noexcept {
 
 }  // namespace
 
-Listener::Client UdpRelay::State::how_shown(const Serving& serving, const UdpClientKey& key, UdpBatch::Slot datagram) const {
+Listener::Client UdpRelay::State::how_shown(const Serving& serving, const UdpClientKey& key,
+                                            UdpBatch::Slot datagram) const {
   if (client_sockets == nullptr) return {};
   const SocketAddress client = client_of(key);
   const SocketAddress local(serving.listener->family(), key.local, serving.port);
@@ -31,8 +32,8 @@ Listener::Client UdpRelay::State::how_shown(const Serving& serving, const UdpCli
                                   UdpArrival(client_sockets->conntrack(), client, local, in->interface(datagram)));
 }
 
-int UdpRelay::State::connect_socket(const EndpointPtr& endpoint, const UdpClientKey& key, const Listener::Client& shown_as,
-                                    Client& client) noexcept {
+int UdpRelay::State::connect_socket(const EndpointPtr& endpoint, const UdpClientKey& key,
+                                    const Listener::Client& shown_as, Client& client) noexcept {
   const SocketAddress& target = endpoint->target();
   const std::uint32_t mark = client.serving->listener->mark();
   // An endpoint that reaches itself through the Service must not see its own address.

@@ -30,7 +30,8 @@ const abi::Address kVip = v4(1, 2, 3, 4);
 
 class FakeArrival final : public Arrival {
  public:
-  explicit FakeArrival(std::optional<abi::Address> to, std::string through = {}) : to_(to), through_(std::move(through)) {}
+  explicit FakeArrival(std::optional<abi::Address> to, std::string through = {})
+      : to_(to), through_(std::move(through)) {}
   std::optional<Destination> destination() const noexcept override {
     ++asked;
     return to_ ? std::optional(Destination{*to_, 80}) : std::nullopt;
@@ -63,6 +64,7 @@ class ClientPolicyTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(with_the_external_policy_cluster_no_client_keeps_it);
   CPPUNIT_TEST(with_the_external_policy_local_all_but_processes_of_this_node_keep_it);
   CPPUNIT_TEST(interfaces_detect_pods_but_not_processes_of_this_node);
+  CPPUNIT_TEST(a_link_local_address_is_not_kept);
   CPPUNIT_TEST(an_unknown_destination_hides_the_client);
   CPPUNIT_TEST(the_destination_is_asked_for_only_if_it_matters);
   CPPUNIT_TEST(shared_ports_are_every_other_port_of_the_range);
@@ -88,7 +90,8 @@ class ClientPolicyTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT(!kept(facts, frontends(true, false), client, kVip));
     }
     // A detector that this build does not know detects nothing.
-    CPPUNIT_ASSERT(kept(facts_with(static_cast<abi::LocalDetectorKind>(99)), frontends(false, false), kOutside, kClusterIp));
+    CPPUNIT_ASSERT(
+        kept(facts_with(static_cast<abi::LocalDetectorKind>(99)), frontends(false, false), kOutside, kClusterIp));
   }
 
   void with_masquerade_all_no_client_of_a_cluster_ip_keeps_it() {
@@ -126,6 +129,13 @@ class ClientPolicyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(kept(prefix, frontends(false, false), kPod, kClusterIp, "cni0"));
     CPPUNIT_ASSERT(!kept(prefix, frontends(false, false), kPod, kClusterIp, "eth0"));
     CPPUNIT_ASSERT(!kept(prefix, frontends(false, false), kNode, kClusterIp, "cni0"));
+  }
+
+  void a_link_local_address_is_not_kept() {
+    ClientFacts facts = facts_with(abi::LocalDetectorKind::kNone);
+    facts.family = abi::Family::kIpv6;
+    CPPUNIT_ASSERT(!kept(facts, frontends(false, false), v4(0xfe, 0x80, 0, 1), kClusterIp));
+    CPPUNIT_ASSERT(kept(facts, frontends(false, false), v4(0xfd, 0, 0, 1), kClusterIp));
   }
 
   void an_unknown_destination_hides_the_client() {

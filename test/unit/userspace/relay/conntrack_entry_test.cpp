@@ -76,7 +76,8 @@ class FakeKernel final : public lib::netlink::RawSocket {
 };
 
 Conntrack answering(std::deque<int> answers) {
-  auto kernel = std::make_shared<std::unique_ptr<lib::netlink::RawSocket>>(std::make_unique<FakeKernel>(std::move(answers)));
+  auto kernel =
+      std::make_shared<std::unique_ptr<lib::netlink::RawSocket>>(std::make_unique<FakeKernel>(std::move(answers)));
   return Conntrack([kernel] { return lib::Result<std::unique_ptr<lib::netlink::RawSocket>>(std::move(*kernel)); });
 }
 
@@ -118,7 +119,8 @@ class ConntrackEntryTest : public CppUnit::TestFixture {
     const nlattr* const ports = nested_attribute(nat, CTA_NAT_PROTO);
     CPPUNIT_ASSERT_EQUAL(std::uint16_t{1024}, port_in(ports, CTA_PROTONAT_PORT_MIN));
     CPPUNIT_ASSERT_EQUAL(std::uint16_t{65535}, port_in(ports, CTA_PROTONAT_PORT_MAX));
-    CPPUNIT_ASSERT_EQUAL(std::uint32_t{20}, ntohl(static_cast<std::uint32_t>(integer_attribute(find(message, CTA_TIMEOUT)))));
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t{20},
+                         ntohl(static_cast<std::uint32_t>(integer_attribute(find(message, CTA_TIMEOUT)))));
   }
 
   void a_tcp_entry_begins_without_state_and_accepts_any_sequence_number() {
