@@ -66,8 +66,10 @@ def put_on_bridge(t):
     made += [f"addr add {BRIDGE.v4}/{BRIDGE_PREFIX[a.V4]} dev pods", f"addr add {BRIDGE.v6}/{BRIDGE_PREFIX[a.V6]} dev pods nodad"]
     for host in (BRIDGED_POD, BRIDGED_E1):
         there = t.topology.namespace(host.place)
-        made += [f"link add name on-{host.place} type veth peer name eth1 netns {there}", f"link set on-{host.place} master pods up"]
-        inside = [f"addr add {host.v4}/{BRIDGE_PREFIX[a.V4]} dev eth1", f"addr add {host.v6}/{BRIDGE_PREFIX[a.V6]} dev eth1 nodad",
+        made += [f"link add name on-{host.place} type veth peer name eth1 netns {there}",
+                 f"link set on-{host.place} master pods up"]
+        inside = [f"addr add {host.v4}/{BRIDGE_PREFIX[a.V4]} dev eth1",
+                  f"addr add {host.v6}/{BRIDGE_PREFIX[a.V6]} dev eth1 nodad",
                   "link set eth1 up"]
         t.defer(lambda host=host: t.topology.run("node", "ip", "link", "del", f"on-{host.place}"))
         t.topology.run("node", "ip", "-batch", "-", stdin="\n".join(made) + "\n")
@@ -160,8 +162,8 @@ def stray_segment(one):
     next_to_send, next_expected = (number_of(one, queue) for queue in (SEND_QUEUE, RECEIVE_QUEUE))
 
     def packed(checksum):
-        return struct.pack("!HHIIBBHHH", source[1], destination[1], (next_to_send + FAR) & 0xffffffff, next_expected, 5 << 4, 0x10,
-                           1000, checksum, 0)
+        return struct.pack("!HHIIBBHHH", source[1], destination[1], (next_to_send + FAR) & 0xffffffff, next_expected, 5 << 4,
+                           0x10, 1000, checksum, 0)
 
     header = socket.inet_aton(source[0]) + socket.inet_aton(destination[0]) + struct.pack("!BBH", 0, socket.IPPROTO_TCP, 20)
     words = struct.unpack("!16H", header + packed(0))

@@ -464,8 +464,8 @@ def fewest_first(t):
         return made
 
     def still_open(index):
-        """The number of the daemon's sockets to that endpoint, after data on each connection that must stay: on a busy machine IDLE
-        passes meanwhile. Their ports are not those that the endpoint sees."""
+        """The number of the daemon's sockets to that endpoint, after data on each connection that must stay: on a busy machine
+        IDLE passes meanwhile. Their ports are not those that the endpoint sees."""
         for talker in speaking:
             talker.sendall(b".")
         return sum(remote == places[index] for _, remote in open_sockets(t))
