@@ -47,6 +47,7 @@ In [SynchronizedBeforeSuite] at: e2e.go:1</failure></testcase>
 <testcase name="[It] [sig-network] c" status="skipped" time="0"><skipped message="skipped"></skipped></testcase>
 <testcase name="[It] [sig-network] d" status="failed" time="9"><failure message="" type="failed">[FAILED] connection refused
 In [It] at: service.go:5</failure><system-err>much</system-err></testcase>
+<testcase name="[It] [sig-network] f" status="interrupted" time="9"><failure message="Interrupted by User"></failure></testcase>
 <testcase name="[It] [sig-network] e" status="panicked" time="9"><error message="" type="panicked"></error></testcase>
 </testsuite></testsuites>"""
 
@@ -141,7 +142,7 @@ def _focus():
     equal(set(re.findall(r"\\(.)", focus)) - set(r"\.+*?()|[]{}^$"), set())
 
 
-@test("report: results have the test's own reasons, and tests that were not selected are omitted")
+@test("report: results have the test's own reasons, and tests that were not selected or were interrupted are omitted")
 def _report():
     report = junit.parsed(ElementTree.fromstring(REPORT))
     equal([(one.test[-1], one.result, one.reason, one.seconds) for one in report.results],

@@ -12,7 +12,7 @@ import concurrent.futures
 import json
 import shutil
 
-from . import cgroups, images, network, pace, pki, shell
+from . import cgroups, images, network, pace, pki, processes, shell
 from .control_plane import ControlPlane
 from .failure import ClusterError
 from .layout import OUTSIDE
@@ -85,6 +85,8 @@ class Cluster:
 
     def down(self):
         """Removes everything but images, logs and results. Also removes what a killed run left; safe to call again."""
+        for machine in self.layout.pids.glob("machine-*"):
+            processes.Process(self.layout, machine.name).stop()  # it removes its files
         network.remove(self.layout)  # with all processes; mounts end with the mount namespaces
         cgroups.remove(self.layout)
         for folder in (self.layout.node_folders, self.layout.pids, self.layout.etcd, self.layout.pki):
