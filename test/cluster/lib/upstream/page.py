@@ -12,8 +12,8 @@ INTRODUCTION = """\
 # Conformance: upstream's tests
 
 Results of Kubernetes' own end-to-end tests of sig-network, in a cluster of this tree: real etcd, API server, controllers,
-kubelets, containerd and upstream's e2e.test, on nodes that are network namespaces of one machine. The same list runs with
-kube-proxy as the control. [conformance.md](conformance.md) has this project's own cases.
+kubelets, containerd and upstream's e2e.test, on nodes that are network namespaces of one machine. In ipvs mode each node is
+an emulated machine, because this kernel has no IPVS. The same list runs with kube-proxy as the control. [conformance.md](conformance.md) has this project's own cases.
 
 `test/cluster/upstream.py` runs the tests, compares the results with kube-proxy's, and writes this page from
 `test/cluster/results`. `test/cluster/upstream_tests.toml` has the groups, each exclusion, and the known failures.
