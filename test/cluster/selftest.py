@@ -4,18 +4,15 @@
 """Tests what a cluster is computed from: addresses, kubeconfigs, command lines, images; needs no Kubernetes program. Prints TAP."""
 
 import base64
-import http.server
 import ipaddress
 import json
 import os
 import re
-import socket
 import struct
 import subprocess
 import sys
 import tarfile
 import tempfile
-import threading
 import types
 from pathlib import Path
 
@@ -23,14 +20,12 @@ sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-import machine_guest  # noqa: E402
-from lib import cgroups, cri, dns, images, netns_http, network, pace, package_root, pki, processes, proxies, shell, tap  # noqa: E402
+from lib import cgroups, cri, dns, images, network, pace, package_root, pki, processes, proxies, shell, tap  # noqa: E402
 from lib.cluster import Cluster, dns_objects  # noqa: E402
 from lib.control_plane import ControlPlane  # noqa: E402
 from lib.failure import ClusterError  # noqa: E402
 from lib.kube_programs import KubePrograms  # noqa: E402
 from lib.layout import FAMILIES, KUBERNETES_IP, POD_CIDR, SERVICE_CIDR, V4, V6, Layout  # noqa: E402
-from lib.machine_node import MachineNode  # noqa: E402
 from lib.node import Node  # noqa: E402
 
 NODES = range(1, 51)
@@ -118,56 +113,6 @@ def invalid(folder):
     rejected(lambda: Layout.load(folder), "no cluster runs in")
     rejected(lambda: proxies.from_words("haproxy", "nftables"), "invalid proxy 'haproxy'")
     rejected(lambda: KubePrograms(folder).check(3), "program 'etcd' is missing")
-
-
-@test("nodes in machines: a tap on the switch instead of a pair of interfaces; the same addresses and routes")
-def machines(folder):
-    layout, ordinary = Layout(folder, 2, kernel="6.1"), Layout(folder, 2)
-    layout.save()
-    equal(Layout.load(folder).kernel, "6.1", "kernel")
-    lines = network.commands(layout)
-    equal([line for line in lines["outside"] if " n1" in line], ["tuntap add dev n1 mode tap", "link set n1 master br0 up"], "n1")
-    true("link add cp type veth" in "\n".join(lines["outside"]), "the control plane is in no machine")
-    equal(lines["n1"], network.commands(ordinary)["n1"], "commands of n1")
-    equal([type(node) for node in Cluster(layout, KubePrograms(folder)).nodes], [MachineNode] * 2, "nodes")
-
-
-@test("calls of a node in a machine have the result of the node inside, and its errors")
-def machine_calls(folder):
-    def run(*argv, stdin, check, timeout):
-        equal((check, timeout), (False, 7), "arguments")
-        return subprocess.CompletedProcess(argv, len(argv), stdin, "why")
-
-    def start_proxy(proxy, wait):
-        started.append((str(proxy), proxy.settings, wait))
-
-    def stop_proxy(_clean_up):
-        raise ClusterError("n1: the proxy does not stop")
-
-    started, before = [], netns_http.connect_in
-    inside = types.SimpleNamespace(run=run, start_proxy=start_proxy, stop_proxy=stop_proxy, get=lambda *words: " ".join(map(str, words)))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), machine_guest.handler(machine_guest.Calls(inside)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    netns_http.connect_in = lambda _namespace, _address, timeout: socket.create_connection(server.server_address, timeout)
-    try:
-        node = MachineNode(Layout(folder, 1, kernel="6.1"), KubePrograms(folder), 1)
-        done = node.run("a", "b", stdin="text", check=False, timeout=7)
-        equal((done.returncode, done.stdout, done.stderr), (2, "text", "why"), "run")
-        try:
-            node.run("a", "b", stdin="", timeout=7)
-            raise AssertionError("no error of a program that fails")
-        except shell.CommandFailed as error:
-            equal(str(error), "n1: a b: exit 2: why", "error of run")
-        equal(node.get(80, "/path"), "80 /path 127.0.0.1", "get")
-        proxy = proxies.KubeProxy("ipvs")
-        proxy.settings = {"bindAddress": "::"}
-        node.start_proxy(proxy)
-        equal(started, [("kube-proxy ipvs", {"bindAddress": "::"}, True)], "proxies")
-        rejected(node.stop_proxy, "n1: the proxy does not stop")
-    finally:
-        netns_http.connect_in = before
-        server.shutdown()
-        server.server_close()
 
 
 @test("a saved layout is loaded; clusters in two folders have different namespaces")
@@ -439,9 +384,9 @@ def deb(folder, name, depends):
     return path
 
 
-def main():
+def run(tests):
     results = tap.Results()
-    for title, function in _tests:
+    for title, function in tests:
         notes = []
         with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
             try:
@@ -453,4 +398,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(_tests))
