@@ -194,6 +194,8 @@ def _failed_again():
     holds("| Services should serve pods | passed (run 2) |" in page.text(tests, NAMES[:4], [kept]), "the page has no second run")
     run.add(tests.groups[0], [Result(POD, PASSED, "", 1)], 5)
     equal(run.attempts, {})
+    run.add_again(tests.groups[0], [Result(NODE, PASSED, "", 1)])
+    equal(run.attempts, {})
 
 
 @test("results: a malformed file is rejected")

@@ -47,9 +47,10 @@ class Run:
         self.results.update((one.test, (group.name, one)) for one in results)
 
     def add_again(self, group, results):
-        """Replaces the results of these tests, and counts the attempt."""
+        """Replaces the results of these tests, and counts the attempt; a test without a result had none."""
         for one in results:
-            self.attempts[one.test] = self.attempts.get(one.test, 1) + 1
+            if one.test in self.results:
+                self.attempts[one.test] = self.attempts.get(one.test, 1) + 1
             self.results[one.test] = (group.name, one)
 
     def failed(self, tests):
