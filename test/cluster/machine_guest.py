@@ -87,8 +87,8 @@ def main(folder, number):
     layout = Layout.load(folder)
     node = Node(layout, KubePrograms.from_environment(), int(number))
     build(layout, node)
-    server = netns_http.made_in(node.namespace, lambda: http.server.ThreadingHTTPServer((node.ips[0], PORT), handler(Calls(node))))
-    server.serve_forever()
+    address, calls = (node.ips[0], PORT), handler(Calls(node))
+    netns_http.made_in(node.namespace, lambda: http.server.ThreadingHTTPServer(address, calls)).serve_forever()
 
 
 if __name__ == "__main__":

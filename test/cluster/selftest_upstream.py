@@ -111,7 +111,7 @@ def _problems():
     holds("no test matches" in " ".join(made_list().problems([])), "an empty list of tests is not found")
 
 
-@test("list: an omitted test runs in the other modes; the first entry that matches has the reason; an entry without a test is a problem")
+@test("list: an omitted test runs in other modes; the first entry that matches has the reason; one without a test is a problem")
 def _omitted():
     tests = made_list(PARTIAL)
     equal([tests.tests_of(group, NAMES, "ipvs") for group in tests.groups], [[POD], []])
@@ -262,7 +262,8 @@ def _partial():
     same.add(tests.groups[0], [], 5)
     holds("no known failure" in " ".join(compare.problems(ipvs({POD: FAILED}), tests)), "a regression is not found")
     text = page.text(tests, NAMES[:4], ipvs({}))
-    for line in ("| ipvs | slow | 1 | Services should serve nodes |", "| Services should serve nodes | passed | – | – | passed | passed |"):
+    for line in ("| ipvs | slow | 1 | Services should serve nodes |",
+                 "| Services should serve nodes | passed | – | – | passed | passed |"):
         holds(line in text, f"no line '{line}' in:\n{text}")
 
 

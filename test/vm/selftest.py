@@ -131,9 +131,11 @@ def modules(scene):
 
 @test("with a tap device the machine has an eth0, connected to it")
 def tap(scene):
-    outside = "ip tuntap add dev tap1 mode tap && ip addr add 192.0.2.1/24 dev tap1 && ip link set tap1 up && exec \"$@\""
-    inside = "ip addr add 192.0.2.2/24 dev eth0 && ip link set eth0 up && busybox ping -q -c 1 -w 60 192.0.2.1 | grep -c ' 0% packet loss'"
-    status, out, err = scene.run("--tap", "tap1", "--", "sh", "-c", inside, before=("unshare", "--net", "sh", "-c", outside, "sh"))
+    outside = 'ip tuntap add dev tap1 mode tap && ip addr add 192.0.2.1/24 dev tap1 && ip link set tap1 up && exec "$@"'
+    inside = """ip addr add 192.0.2.2/24 dev eth0 && ip link set eth0 up
+        busybox ping -q -c 1 -w 60 192.0.2.1 | grep -c ' 0% packet loss'"""
+    status, out, err = scene.run("--tap", "tap1", "--", "sh", "-c", inside,
+                                 before=("unshare", "--net", "sh", "-c", outside, "sh"))
     equal((status, out, err), (0, "1\n", ""), "status and output")
 
 

@@ -10,7 +10,7 @@ PAUSE = "sluice.test/pause:1"
 SOCKET = "/run/containerd/containerd.sock"  # each node has its own /run
 DEFAULT_ROUTE = {"ipv4": "0.0.0.0/0", "ipv6": "::/0"}
 
-# A container takes seconds to start in an emulated machine, and each look at all containers costs it a second.
+# In an emulated machine a container takes seconds to start, and statistics of volumes cost much processor time.
 IN_MACHINE = {"runtimeRequestTimeout": "15m", "nodeLeaseDurationSeconds": 120, "nodeStatusUpdateFrequency": "20s",
               "volumeStatsAggPeriod": "-1s"}
 

@@ -36,8 +36,8 @@ class MachineNode(Node):
         """Starts the machine; it mounts the images itself."""
         self.layout.kernels.mkdir(exist_ok=True)
         self.layout.node_folders.mkdir(exist_ok=True)
-        command = [sys.executable, "-B", RUN, "--kernel", self.layout.kernel, "--memory", MEMORY, "--limit", LIMIT, "--tap", self.name,
-                   "--results", self.layout.logs, "--console", self.layout.logs / f"console-{self.name}.log", "--",
+        command = [sys.executable, "-B", RUN, "--kernel", self.layout.kernel, "--memory", MEMORY, "--limit", LIMIT,
+                   "--tap", self.name, "--results", self.layout.logs, "--console", self.layout.logs / f"console-{self.name}.log", "--",
                    "/usr/bin/python3", "-B", GUEST, self.layout.folder, self.number]
         # The shared files of a machine have names in its network namespace. Removal of the cluster ends all processes of that.
         inside = shell.inside(self.layout.namespace(OUTSIDE), [str(word) for word in command])
@@ -86,7 +86,8 @@ class MachineNode(Node):
             connection.request("POST", f"/{method}", json.dumps(arguments))
             answer = json.load(connection.getresponse())
         except (OSError, ValueError, http.client.HTTPException) as error:
-            raise ClusterError(f"{self.name}: {method}: {error}; last lines of {self.machine.log}:\n{self.machine.tail()}") from error
+            raise ClusterError(f"{self.name}: {method}: {error}; last lines of {self.machine.log}:\n"
+                               f"{self.machine.tail()}") from error
         finally:
             connection.close()
         if "error" in answer:
