@@ -79,7 +79,7 @@ def _check_programs(run, steps):
         make = ["make", "-C", run.build, "-k", "-j", str(run.jobs)]
         if run.long or not shutil.which("clang++"):
             return [*make, *targets, *PLAIN]
-        quick = [*PLAIN, "CXX=clang++", "SLUICE_UNITY_CXXFLAGS="]
+        quick = [*PLAIN, "CXX=clang++", "SLUICE_UNITY_CXXFLAGS=", *(["LDFLAGS=-fuse-ld=lld"] if shutil.which("ld.lld") else [])]
         # Shared objects and programs read the same precompiled headers, so both are position independent.
         quick[0] += " -fPIC"
         first = shlex.join([*make, "precompiled/standard.hpp.pch", *quick])
